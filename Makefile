@@ -1,0 +1,71 @@
+# Everything is run from here, by people and by CI alike. `make` alone lists what there is.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+.DELETE_ON_ERROR:
+.PHONY: help setup serve test check format bench lock clean
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip --disable-pip-version-check --no-input --quiet
+INSTALL := $(PIP) install --no-deps --require-hashes
+# A maintainer's own indexes and wheel folders must not show in the locks.
+COMPILE := cd requirements && PIP_CONFIG_FILE=/dev/null PIP_FIND_LINKS= PIP_INDEX_URL= PIP_EXTRA_INDEX_URL= \
+	CUSTOM_COMPILE_COMMAND="make lock" ../$(BIN)/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe \
+	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras
+ARGS ?=
+
+help: ## List the commands
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+
+setup: $(VENV)/.base ## Make .venv with everything the product needs; the command is then .venv/bin/holdfast
+
+serve: $(VENV)/.base ## Run Holdfast with a demo project on its embedded database (ARGS="--port 9000" adds options)
+	@exec $(BIN)/holdfast serve --demo $(ARGS)
+
+test: $(VENV)/.dev ## Run the tests (ARGS="tests/domain -x" chooses)
+	$(BIN)/pytest $(ARGS)
+
+check: $(VENV)/.dev ## All that CI runs: lint, format, types, import rules, tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/pytest $(ARGS)
+
+format: $(VENV)/.dev ## Put the code into shape
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.bench ## Measure against the peers; writes benchmarks/results (needs wrk)
+	$(BIN)/python -m benchmarks $(ARGS)
+
+lock: $(VENV)/.dev ## Take the newest versions into requirements/*.txt
+	$(COMPILE) --output-file base.txt base.in
+	$(COMPILE) --output-file dev.txt dev.in
+	$(COMPILE) --output-file bench.txt bench.in
+
+clean: ## Remove .venv and caches (never the data directory)
+	rm -rf $(VENV) dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .schemathesis
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "Holdfast needs Python 3.11 or newer as $(PYTHON); name another with: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "$(PYTHON) lacks the venv module; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@echo "Making $(VENV); this takes a minute, once."
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.base: requirements/base.txt pyproject.toml | $(BIN)/python
+	@$(INSTALL) --requirement requirements/base.txt
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt $(VENV)/.base
+	@$(INSTALL) --requirement requirements/dev.txt
+	@touch $@
+
+$(VENV)/.bench: requirements/bench.txt $(VENV)/.base
+	@$(INSTALL) --requirement requirements/bench.txt
+	@touch $@

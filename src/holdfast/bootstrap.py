@@ -1,0 +1,82 @@
+"""The only place where the parts are wired together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from time import monotonic
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from holdfast.clockwork.event_numberer import EventNumberer
+from holdfast.clockwork.event_trimmer import EventTrimmer
+from holdfast.clockwork.runner import run_loops
+from holdfast.operations.feed import EventFeed
+from holdfast.operations.health import Health
+from holdfast.operations.inventory import Inventory
+from holdfast.operations.key_ring import KeyRing
+from holdfast.settings import Settings
+from holdfast.storage.database import Database, open_database
+from holdfast.web.app import Parts, web_app
+from holdfast.web.rate_limit import RateLimit
+
+CLOCKWORK_CONNECTIONS = 2
+
+
+class WebApplication:
+    """Opens the database with the server's lifespan, inside the loop that serves."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._app: ASGIApp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif self._app is not None:
+            await self._app(scope, receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        async with web_parts(self._settings) as parts:
+            self._app = web_app(parts)
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+        await send({"type": "lifespan.shutdown.complete"})
+
+
+@asynccontextmanager
+async def web_parts(settings: Settings) -> AsyncIterator[Parts]:
+    async with open_database(_url(settings)) as database:
+        inventory = Inventory(database)
+        key_ring = KeyRing(database, monotonic)
+        rate_limit = RateLimit(settings.rate_limit / settings.processes, monotonic)
+        try:
+            yield Parts(inventory, EventFeed(database), key_ring, Health(database), rate_limit)
+        finally:
+            await inventory.close()
+            await key_ring.close()
+
+
+def web_application(settings: Settings) -> ASGIApp:
+    return WebApplication(settings)
+
+
+async def run_clockwork(settings: Settings, stop: asyncio.Event) -> None:
+    async with open_database(
+        _url(settings), writers=CLOCKWORK_CONNECTIONS, readers=CLOCKWORK_CONNECTIONS
+    ) as database:
+        await run_loops(_loops(database, settings), stop)
+
+
+def _loops(database: Database, settings: Settings) -> list[EventNumberer | EventTrimmer]:
+    feed = EventFeed(database)
+    return [EventNumberer(feed), EventTrimmer(feed, timedelta(days=settings.event_retention_days))]
+
+
+def _url(settings: Settings) -> str:
+    if settings.database_url is None:
+        raise ValueError("The process that starts this one names the database.")
+    return settings.database_url

@@ -1,0 +1,48 @@
+"""Runs the loops. Each loop does one round and says how long it may sleep."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Protocol
+
+from holdfast.domain.refusals import DatabaseAway
+
+logger = logging.getLogger("holdfast.clockwork")
+
+PAUSE_AFTER_FAILURE_SECONDS = 1.0
+
+
+class Loop(Protocol):
+    name: str
+
+    async def run_once(self) -> float:
+        """Do what is due; give the seconds until there may be more to do."""
+        ...
+
+
+async def run_loops(loops: Sequence[Loop], stop: asyncio.Event) -> None:
+    """Until ``stop`` is set. A failing round is logged and tried again; it ends nothing."""
+    async with asyncio.TaskGroup() as group:
+        for loop in loops:
+            group.create_task(_run(loop, stop))
+
+
+async def _run(loop: Loop, stop: asyncio.Event) -> None:
+    while not stop.is_set():
+        pause = await _round(loop)
+        try:
+            await asyncio.wait_for(stop.wait(), pause)
+        except TimeoutError:
+            continue
+
+
+async def _round(loop: Loop) -> float:
+    try:
+        return await loop.run_once()
+    except DatabaseAway:
+        logger.warning("%s: the database is away", loop.name)
+    except Exception:
+        logger.exception("%s failed", loop.name)
+    return PAUSE_AFTER_FAILURE_SECONDS

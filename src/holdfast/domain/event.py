@@ -1,0 +1,38 @@
+"""Facts that happened to a unit."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID, uuid5
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from holdfast.domain.status import Status
+
+
+class EventName(StrEnum):
+    HELD = "unit.held"
+    RELEASED = "unit.released"
+    RESERVED = "unit.reserved"
+    SOLD = "unit.sold"
+    AVAILABLE = "unit.available"
+    UNAVAILABLE = "unit.unavailable"
+
+
+class UnitEvent(NamedTuple):
+    id: UUID
+    project_id: UUID
+    unit_id: UUID
+    unit_version: int
+    type: EventName
+    previous_status: Status
+    status: Status
+    booking_reference: str | None
+    created_at: datetime
+
+
+def event_id(unit_id: UUID, unit_version: int) -> UUID:
+    """The same change always has the same event id, so a repeated write recognises its own effect."""
+    return uuid5(unit_id, str(unit_version))

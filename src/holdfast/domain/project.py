@@ -1,0 +1,31 @@
+"""What units belong to."""
+
+import re
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from holdfast.domain.refusals import Fault
+
+SLUG_PATTERN = "^[a-z0-9]+(-[a-z0-9]+)*$"
+SLUG_LENGTH = (2, 100)
+NAME_LENGTH = (1, 200)
+
+_SLUG = re.compile(SLUG_PATTERN.replace("$", r"\Z"))
+
+
+class Project(NamedTuple):
+    id: UUID
+    slug: str
+    name: str
+    version: int
+    created_at: datetime
+
+
+def slug_fault(slug: str, pointer: str = "/path/slug") -> Fault | None:
+    shortest, longest = SLUG_LENGTH
+    if not shortest <= len(slug) <= longest:
+        return Fault(pointer, f"A slug has {shortest} to {longest} characters.")
+    if not _SLUG.match(slug):
+        return Fault(pointer, "A slug is made of a-z and 0-9, with single hyphens in between.")
+    return None

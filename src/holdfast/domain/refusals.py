@@ -1,0 +1,146 @@
+"""Every reason to say no, drawn as one tree. No HTTP here: ``web.problems`` maps these to answers.
+
+Refusal
+├── NoCredentials, KeyRefused, ScopeMissing
+├── InvalidInput
+├── UnknownProject, UnknownUnit, UnknownKey
+├── PreconditionFailed
+├── Conflict
+│   ├── StatusLocked
+│   ├── TermsLocked
+│   └── TransitionNotAllowed
+├── ProjectExists
+├── CursorExpired
+├── TooManyRequests
+└── DatabaseAway
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from holdfast.domain.status import Status
+
+
+class Refusal(Exception):
+    """A reason to say no; its text is a sentence for the user."""
+
+
+class NoCredentials(Refusal):
+    def __init__(self) -> None:
+        super().__init__("Send your API key as `Authorization: Bearer <key>`.")
+
+
+class KeyRefused(Refusal):
+    """One answer for an unknown, a revoked and an expired key, so that nobody learns which it is."""
+
+    def __init__(self, detail: str = "This API key is unknown, revoked or expired.") -> None:
+        super().__init__(detail)
+
+
+class ScopeMissing(Refusal):
+    def __init__(self, scope: str) -> None:
+        super().__init__(f"This API key does not have the scope `{scope}`.")
+        self.scope = scope
+
+
+class Fault(NamedTuple):
+    pointer: str
+    message: str
+
+
+class InvalidInput(Refusal):
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        super().__init__(" ".join(fault.message for fault in faults[:3]))
+        self.faults = tuple(faults)
+
+    @classmethod
+    def at(cls, pointer: str, message: str) -> InvalidInput:
+        return cls([Fault(pointer, message)])
+
+
+class UnknownProject(Refusal):
+    def __init__(self, slug: str) -> None:
+        super().__init__(f"There is no project `{slug}` that this key may use.")
+
+
+class UnknownUnit(Refusal):
+    def __init__(self, slug: str, code: str) -> None:
+        super().__init__(f"The project `{slug}` has no unit `{code}`.")
+
+
+class UnknownKey(Refusal):
+    def __init__(self, key_id: object) -> None:
+        super().__init__(f"There is no key with the id {key_id}.")
+
+
+class PreconditionFailed(Refusal):
+    def __init__(self, current: str | None) -> None:
+        state = f"its revision is {current}" if current else "it does not exist"
+        super().__init__(f"The unit is not in the state that the request asks for: {state}.")
+        self.current = current
+
+
+class Conflict(Refusal):
+    """The unit's present status forbids it."""
+
+    reason: str
+
+    def __init__(
+        self,
+        detail: str,
+        status: Status,
+        fields: Sequence[str] = (),
+        hold_expires_at: datetime | None = None,
+        retry_after_seconds: float | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.fields = tuple(fields)
+        self.hold_expires_at = hold_expires_at
+        self.retry_after_seconds = retry_after_seconds
+
+
+class StatusLocked(Conflict):
+    reason = "status-locked"
+
+
+class TermsLocked(Conflict):
+    reason = "terms-locked"
+
+
+class TransitionNotAllowed(Conflict):
+    reason = "transition-not-allowed"
+
+    def __init__(self, action: str, status: Status, archived: bool) -> None:
+        state = "archived" if archived else status
+        super().__init__(f"`{action}` is not possible for this caller while the unit is {state}.", status)
+        self.action = action
+
+
+class ProjectExists(Refusal):
+    def __init__(self, slug: str) -> None:
+        super().__init__(f"There is already a project `{slug}`.")
+
+
+class CursorExpired(Refusal):
+    def __init__(self) -> None:
+        super().__init__("The events after this cursor are no longer kept; start again without a cursor.")
+
+
+class TooManyRequests(Refusal):
+    def __init__(self, retry_after_seconds: float) -> None:
+        super().__init__("This key has sent more requests than its limit allows.")
+        self.retry_after_seconds = retry_after_seconds
+
+
+class DatabaseAway(Refusal):
+    """Nothing of the request was stored, as far as is known; a repeated PUT or PATCH is safe."""
+
+    retry_after_seconds = 1.0
+
+    def __init__(self) -> None:
+        super().__init__("The database cannot be reached at this moment; try again shortly.")

@@ -1,0 +1,52 @@
+"""The event feed: every committed unit event, in one order, with a cursor that never skips one."""
+
+from datetime import timedelta
+from typing import NamedTuple
+
+from holdfast.domain.refusals import CursorExpired, InvalidInput
+from holdfast.storage import events
+from holdfast.storage.database import Database
+from holdfast.storage.events import FeedItem
+
+NUMBERED_AT_ONCE = 10_000
+
+
+class FeedPage(NamedTuple):
+    items: list[FeedItem]
+    next_position: int
+
+
+class EventFeed:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def number(self) -> int:
+        """Give every committed event its position; says how many there were."""
+        async with self._database.reading() as connection:
+            if not await events.any_unnumbered(connection):
+                return 0
+        total = 0
+        while True:
+            async with self._database.writing() as connection:
+                count = await events.number(connection, NUMBERED_AT_ONCE)
+            total += count
+            if count < NUMBERED_AT_ONCE:
+                return total
+
+    async def read(self, after: int | None, limit: int, slugs: tuple[str, ...] | None) -> FeedPage:
+        """Numbers first, so that an acknowledged event is always there."""
+        await self.number()
+        async with self._database.reading() as connection:
+            ends = await events.ends(connection)
+            if after is not None and after < ends.trimmed:
+                raise CursorExpired
+            if after is not None and after > ends.last:
+                raise InvalidInput.at("/query/after", "This is not a cursor that the feed has given.")
+            start = ends.trimmed if after is None else after
+            items = await events.page(connection, start, ends.last, limit, slugs)
+        return FeedPage(items, items[-1].position if len(items) == limit else ends.last)
+
+    async def trim(self, keep: timedelta, at_most: int) -> int:
+        """Forget events that are older than ``keep``; cursors to them are refused from then on."""
+        async with self._database.writing() as connection:
+            return await events.trim(connection, keep, at_most)

@@ -1,0 +1,137 @@
+"""What an external system does to the units of a project."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from holdfast.domain.precondition import UNCONDITIONAL, Precondition
+from holdfast.domain.project import Project
+from holdfast.domain.refusals import UnknownProject, UnknownUnit
+from holdfast.domain.status import Status
+from holdfast.domain.unit import Decision, Standing, Unit, UnitFields, lapse, patch, replace
+from holdfast.operations.write_path import Outcome, WritePath, Written, write
+from holdfast.storage import listings, projects, units
+from holdfast.storage.database import Database
+from holdfast.storage.units import UnitKey
+
+BULK_TRANSACTION_SIZE = 1000
+
+_NOT_YET = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class ReplaceUnit(NamedTuple):
+    """PUT. The new unit's id is made beforehand, so a repeated transaction makes no second unit."""
+
+    new_id: UUID
+    project_id: UUID
+    code: str
+    fields: UnitFields
+    status: Status | None = None
+    precondition: Precondition = UNCONDITIONAL
+    claimed_id: UUID | None = None
+
+    @property
+    def key(self) -> UnitKey:
+        return self.project_id, self.code
+
+    def decide(self, standing: Standing, now: datetime) -> Decision:
+        new_unit = Unit(
+            id=self.new_id,
+            project_id=self.project_id,
+            code=self.code,
+            ref="",
+            fields=self.fields,
+            status=Status.AVAILABLE,
+            archived=False,
+            hold_expires_at=None,
+            reserved_until=None,
+            version=1,
+            created_at=_NOT_YET,
+            updated_at=_NOT_YET,
+        )
+        return replace(standing, new_unit, self.status, self.precondition, self.claimed_id, now)
+
+
+class PatchUnit(NamedTuple):
+    project_id: UUID
+    code: str
+    changes: Mapping[str, Any]
+    status: Status | None = None
+    precondition: Precondition = UNCONDITIONAL
+    claimed_id: UUID | None = None
+
+    @property
+    def key(self) -> UnitKey:
+        return self.project_id, self.code
+
+    def decide(self, standing: Standing, now: datetime) -> Decision:
+        return patch(
+            standing, self.code, self.changes, self.status, self.precondition, self.claimed_id, now
+        )
+
+
+class Inventory:
+    """The units, as the integration API uses them. One for each process."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._write_path = WritePath(database)
+        self._project_ids: dict[str, UUID] = {}
+
+    async def project_id(self, slug: str) -> UUID:
+        """Slugs never move to another project, so a known one is known for good."""
+        project_id = self._project_ids.get(slug)
+        if project_id is None:
+            async with self._database.reading() as connection:
+                project_id = await projects.find_id(connection, slug)
+            if project_id is None:
+                raise UnknownProject(slug)
+            self._project_ids[slug] = project_id
+        return project_id
+
+    async def write(self, command: ReplaceUnit | PatchUnit) -> Written:
+        return await self._write_path.submit(command)
+
+    async def write_many(self, commands: Sequence[ReplaceUnit], *, store: bool) -> list[Outcome]:
+        """At most ``BULK_TRANSACTION_SIZE`` commands, in one transaction of their own."""
+        return await write(self._database, commands, store=store)
+
+    async def find(self, slug: str, code: str) -> tuple[Unit, Project]:
+        project_id = await self.project_id(slug)
+        async with self._database.reading() as connection:
+            now, (standing,) = await units.stand(connection, [(project_id, code)], locked=False)
+        if standing.unit is None:
+            raise UnknownUnit(slug, code)
+        return lapse(standing.unit, now).unit, standing.project
+
+    async def page(
+        self,
+        slug: str,
+        after_code: str,
+        limit: int,
+        status: Status | None,
+        updated_since: datetime | None,
+    ) -> tuple[list[Unit], Project]:
+        """One unit more than ``limit``, if there is one, so that the caller knows of a next page."""
+        project_id = await self.project_id(slug)
+        async with self._database.reading() as connection:
+            project = await projects.get(connection, project_id)
+            page = await listings.page(connection, project_id, after_code, limit + 1, status, updated_since)
+        return page, project
+
+    async def projects_page(
+        self, slugs: tuple[str, ...] | None, after_slug: str, limit: int
+    ) -> list[Project]:
+        async with self._database.reading() as connection:
+            return await projects.list_page(connection, slugs, after_slug, limit + 1)
+
+    async def missing_codes(self, slug: str, named: Sequence[str]) -> list[str]:
+        project_id = await self.project_id(slug)
+        async with self._database.reading() as connection:
+            return await listings.missing_codes(connection, project_id, named)
+
+    async def close(self) -> None:
+        await self._write_path.close()

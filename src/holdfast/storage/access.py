@@ -1,0 +1,101 @@
+"""Keys at rest: a hash, never the key."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from uuid import UUID, uuid4
+
+import asyncpg
+
+from holdfast.domain.access import Key, Scope
+from holdfast.storage.database import Connection
+
+_COLUMNS = """
+    id, name, hint, scopes, created_at, expires_at, revoked_at, last_used_at,
+    case when limited_to_projects then array(
+        select project.slug from api_key_project join project on project.id = project_id
+        where api_key_id = api_key.id order by project.slug
+    ) end as project_slugs
+"""
+
+_INSERT = """
+    insert into api_key (id, name, hint, key_hash, scopes, limited_to_projects, expires_at)
+    values ($1, $2, $3, $4, $5, $6, clock_timestamp() + $7::interval)
+"""
+_LIMIT_TO_PROJECT = "insert into api_key_project (api_key_id, project_id) values ($1, $2)"
+
+_FIND = f"select {_COLUMNS} from api_key where id = $1"
+_FIND_LIVE = f"""
+    select {_COLUMNS} from api_key
+    where key_hash = $1 and revoked_at is null
+        and (expires_at is null or expires_at > clock_timestamp())
+"""
+_LIST = f"select {_COLUMNS} from api_key order by created_at, id"
+
+_REVOKE = "update api_key set revoked_at = coalesce(revoked_at, clock_timestamp()) where id = $1"
+_REVOKE_NAMED = """
+    update api_key set revoked_at = clock_timestamp() where name = $1 and revoked_at is null
+"""
+
+# The condition keeps it to one write a minute, however many processes see the key used.
+_NOTE_USE = """
+    update api_key set last_used_at = clock_timestamp()
+    where id = $1 and (last_used_at is null or last_used_at < clock_timestamp() - interval '1 minute')
+"""
+
+
+async def insert(
+    connection: Connection,
+    name: str,
+    hint: str,
+    key_hash: bytes,
+    scopes: Sequence[Scope],
+    project_ids: Sequence[UUID],
+    expires_in: timedelta | None,
+) -> Key:
+    key_id = uuid4()
+    limited = bool(project_ids)
+    await connection.execute(_INSERT, key_id, name, hint, key_hash, list(scopes), limited, expires_in)
+    await connection.executemany(_LIMIT_TO_PROJECT, [(key_id, project_id) for project_id in project_ids])
+    return _key(await connection.fetchrow(_FIND, key_id))
+
+
+async def find(connection: Connection, key_id: UUID) -> Key | None:
+    row = await connection.fetchrow(_FIND, key_id)
+    return _key(row) if row else None
+
+
+async def find_live(connection: Connection, key_hash: bytes) -> Key | None:
+    """Neither revoked nor expired, by the database's clock."""
+    row = await connection.fetchrow(_FIND_LIVE, key_hash)
+    return _key(row) if row else None
+
+
+async def list_all(connection: Connection) -> list[Key]:
+    return [_key(row) for row in await connection.fetch(_LIST)]
+
+
+async def revoke(connection: Connection, key_id: UUID) -> None:
+    await connection.execute(_REVOKE, key_id)
+
+
+async def revoke_named(connection: Connection, name: str) -> None:
+    await connection.execute(_REVOKE_NAMED, name)
+
+
+async def note_use(connection: Connection, key_id: UUID) -> None:
+    await connection.execute(_NOTE_USE, key_id)
+
+
+def _key(row: asyncpg.Record) -> Key:
+    slugs = row["project_slugs"]
+    return Key(
+        id=row["id"],
+        name=row["name"],
+        hint=row["hint"],
+        scopes=frozenset(Scope(scope) for scope in row["scopes"]),
+        project_slugs=None if slugs is None else tuple(slugs),
+        created_at=row["created_at"],
+        expires_at=row["expires_at"],
+        revoked_at=row["revoked_at"],
+        last_used_at=row["last_used_at"],
+    )

@@ -1,0 +1,171 @@
+"""The door to PostgreSQL: connections, transactions, and what it means when they fail."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import asyncpg
+
+from holdfast.domain.refusals import DatabaseAway
+from holdfast.storage.dsn import split_hosts
+
+Connection = asyncpg.Connection | asyncpg.pool.PoolConnectionProxy
+
+CONNECT_TIMEOUT_SECONDS = 3.0
+COMMAND_TIMEOUT_SECONDS = 20.0
+
+# SQLSTATE classes in which the database, not the statement, is at fault: connection, resources,
+# operator intervention, system. 25006 is a server that has become a standby.
+_AWAY_CLASSES = ("08", "53", "57", "58")
+_AWAY_STATES = ("25006",)
+_TRY_AGAIN_STATES = ("40001", "40P01")
+
+# Writers look rows up by key and nothing else. Planning anew for each batch would cost more than
+# the batch, and a plan made while the tables were empty must not read them whole for ever after.
+_PLAN_ONCE = {"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off"}
+
+
+class CommitUnknown(DatabaseAway):
+    """The connection was lost during COMMIT: the change is stored, or it is not."""
+
+
+class TryAgain(Exception):
+    """The database undid the transaction for the sake of another one; the same again may succeed."""
+
+
+class RefusedByDatabase(Exception):
+    """A constraint said no to what the domain had let through."""
+
+    def __init__(self, constraint: str) -> None:
+        super().__init__(f"The database refused the change ({constraint}).")
+        self.constraint = constraint
+
+
+class Database:
+    """Two small pools: writers plan once and for all, readers plan for what they are asked."""
+
+    def __init__(self, writers: asyncpg.Pool, readers: asyncpg.Pool) -> None:
+        self._writers = writers
+        self._readers = readers
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[Connection]:
+        with failures_named():
+            async with self._readers.acquire() as connection:
+                yield connection
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[Connection]:
+        """One transaction, committed at the end of the block."""
+        with failures_named():
+            async with self._writers.acquire() as connection:
+                transaction = connection.transaction()
+                await transaction.start()
+                try:
+                    yield connection
+                except BaseException:
+                    await _roll_back(connection, transaction)
+                    raise
+                await _commit(transaction)
+
+    async def close(self) -> None:
+        for pool in (self._writers, self._readers):
+            try:
+                await asyncio.wait_for(pool.close(), timeout=5)
+            except TimeoutError:
+                pool.terminate()
+
+
+@asynccontextmanager
+async def open_database(database_url: str, *, writers: int = 3, readers: int = 5) -> AsyncIterator[Database]:
+    """Opens without a connection, so that a process starts, and says so, while the database is away."""
+
+    async def connect_pooled(*_: object, **options: Any) -> asyncpg.Connection:
+        options.pop("loop", None)
+        return await connect(database_url, **options)
+
+    def pool(size: int, planning: dict[str, str]) -> asyncpg.Pool:
+        return asyncpg.create_pool(
+            min_size=0,
+            max_size=size,
+            max_inactive_connection_lifetime=0,
+            connect=connect_pooled,
+            reset=_keep_as_it_is,
+            command_timeout=COMMAND_TIMEOUT_SECONDS,
+            server_settings={"application_name": "holdfast", "jit": "off", **planning},
+        )
+
+    async with (
+        pool(writers, _PLAN_ONCE) as writer_pool,
+        pool(readers, {}) as reader_pool,
+    ):
+        database = Database(writer_pool, reader_pool)
+        try:
+            yield database
+        finally:
+            await database.close()
+
+
+async def connect(
+    database_url: str, *, timeout: float = CONNECT_TIMEOUT_SECONDS, **options: Any
+) -> asyncpg.Connection:
+    """Connect to the first host that takes writes.
+
+    asyncpg's own list of hosts shares one timeout and ends at a host that is starting up.
+    """
+    last_failure: Exception = OSError("The database URL names no host.")
+    options.setdefault("target_session_attrs", "read-write")
+    for host_url in split_hosts(database_url):
+        try:
+            return await asyncpg.connect(host_url, timeout=timeout, **options)
+        except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as failure:
+            last_failure = failure
+    raise last_failure
+
+
+@contextmanager
+def failures_named() -> Iterator[None]:
+    """Turn the driver's exceptions into ours; the driver is known in this package alone."""
+    try:
+        yield
+    except asyncpg.PostgresError as failure:
+        raise _named(failure) from failure
+    except (OSError, TimeoutError, asyncpg.InterfaceError, asyncpg.InternalClientError) as failure:
+        raise DatabaseAway from failure
+
+
+def _named(failure: asyncpg.PostgresError) -> Exception:
+    state = failure.sqlstate or "08000"
+    if state in _TRY_AGAIN_STATES:
+        return TryAgain(str(failure))
+    if state.startswith(_AWAY_CLASSES) or state in _AWAY_STATES:
+        return DatabaseAway()
+    if state.startswith(("22", "23")):
+        return RefusedByDatabase(getattr(failure, "constraint_name", None) or state)
+    return failure
+
+
+async def _commit(transaction: Any) -> None:
+    try:
+        await transaction.commit()
+    except asyncpg.PostgresError:
+        raise
+    except (OSError, TimeoutError, asyncpg.InterfaceError, asyncpg.InternalClientError) as failure:
+        raise CommitUnknown from failure
+
+
+async def _roll_back(connection: Connection, transaction: Any) -> None:
+    """After a lost connection there is nothing left to undo: the database has done it."""
+    if connection.is_closed():
+        return
+    try:
+        await transaction.rollback()
+    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+        connection.terminate()
+
+
+async def _keep_as_it_is(_: asyncpg.Connection) -> None:
+    """Our statements leave nothing behind, so a returned connection needs no reset round trip."""

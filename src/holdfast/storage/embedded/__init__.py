@@ -1,0 +1,7 @@
+"""The embedded PostgreSQL: the real server, run from the programs of a wheel, in the data directory."""
+
+from holdfast.storage.embedded.refused import EmbeddedRefused
+from holdfast.storage.embedded.server import EmbeddedPostgres
+from holdfast.storage.embedded.sharing import serving_embedded, using_embedded
+
+__all__ = ["EmbeddedPostgres", "EmbeddedRefused", "serving_embedded", "using_embedded"]

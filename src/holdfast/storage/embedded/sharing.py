@@ -1,0 +1,37 @@
+"""Who may start and stop the embedded server: commands, and the one `serve` of a data directory."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from holdfast.storage.embedded.locks import FileLock
+from holdfast.storage.embedded.refused import EmbeddedRefused
+from holdfast.storage.embedded.server import EmbeddedPostgres, make_data_dir
+
+_PATIENCE_WITH_COMMANDS_SECONDS = 5.0
+
+
+@contextmanager
+def using_embedded(data_dir: Path) -> Iterator[str]:
+    """For a command: the URL of the server, which is running for as long as the block lasts."""
+    server = EmbeddedPostgres(data_dir)
+    url = server.start()
+    try:
+        yield url
+    finally:
+        server.leave()
+
+
+@contextmanager
+def serving_embedded(data_dir: Path) -> Iterator[tuple[str, EmbeddedPostgres]]:
+    """For `serve`: the server is this process's own, and stops with it even if it was running before."""
+    server = EmbeddedPostgres(data_dir)
+    make_data_dir(server.data_dir)
+    with FileLock(server.data_dir / ".serve.lock") as lock:
+        if not lock.try_exclusive():
+            raise EmbeddedRefused(f"`holdfast serve` is already running on {server.data_dir}.")
+        url = server.start()
+        try:
+            yield url, server
+        finally:
+            server.stop(_PATIENCE_WITH_COMMANDS_SECONDS)

@@ -1,0 +1,61 @@
+"""The folder of the server's unix socket: short, and closed to everybody else, for it is the only guard."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+import tempfile
+from pathlib import Path
+
+from holdfast.storage.embedded.account import Account
+from holdfast.storage.embedded.refused import EmbeddedRefused
+
+# A socket's whole path has room for 103 bytes, and ".s.PGSQL.5432" is part of it.
+_LONGEST_SOCKET_PATH = 100
+_SOCKET_NAME = ".s.PGSQL.5432"
+# What needs no quoting in a list of folders or hosts.
+_PLAIN = re.compile(r"[\w./~+@-]+", re.ASCII)
+
+
+def socket_folder(data_dir: Path) -> Path:
+    inside = data_dir / "socket"
+    if _fits(inside):
+        return inside
+    name = "holdfast-" + hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:16]
+    shared = Path(tempfile.gettempdir()) / name
+    return shared if _fits(shared) else Path("/tmp") / name  # noqa: S108 - made and checked below
+
+
+def make_socket_folder(folder: Path, account: Account | None) -> None:
+    """In a shared temporary directory somebody may have been there first, so look before trusting it."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError as failure:
+        raise EmbeddedRefused(f"{folder} cannot be used for the database's socket: {failure.strerror}.") from None
+    try:
+        _refuse_foreign(folder, os.fstat(descriptor), account)
+        os.fchmod(descriptor, 0o700)
+        if account is not None:
+            os.fchown(descriptor, account.uid, account.gid)
+    finally:
+        os.close(descriptor)
+
+
+def remove_stale_socket(folder: Path) -> None:
+    """A lock file with a pid that now belongs to somebody else would keep the server from starting."""
+    for name in (_SOCKET_NAME, _SOCKET_NAME + ".lock"):
+        (folder / name).unlink(missing_ok=True)
+
+
+def _fits(folder: Path) -> bool:
+    path = folder / _SOCKET_NAME
+    return len(os.fsencode(path)) <= _LONGEST_SOCKET_PATH and _PLAIN.fullmatch(str(path)) is not None
+
+
+def _refuse_foreign(folder: Path, status: os.stat_result, account: Account | None) -> None:
+    ours = {os.geteuid()} if account is None else {os.geteuid(), account.uid}
+    if status.st_uid not in ours or not stat.S_ISDIR(status.st_mode):
+        raise EmbeddedRefused(f"{folder} belongs to somebody else, so the database's socket cannot be put there.")

@@ -1,0 +1,135 @@
+"""Events: written with the change, numbered after its commit, read as a feed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+from holdfast.domain.event import EventName, UnitEvent
+from holdfast.domain.status import Status
+from holdfast.storage.database import Connection
+
+_INSERT = """
+    insert into event (id, project_id, unit_id, unit_version, type, previous_status, status,
+                       booking_reference, created_at)
+    select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::bigint[], $5::text[], $6::text[],
+                         $7::text[], $8::text[], $9::timestamptz[])
+"""
+
+_ANY_UNNUMBERED = "select exists (select from event where position is null)"
+
+# Events are numbered when they are committed, never when they are written: a number taken inside
+# a transaction would let a reader pass an event that commits late. The lock on the one row of
+# event_feed serialises; the next statement then sees all that its former holder numbered.
+_TAKE_TURN = "select last_position from event_feed for update"
+_NUMBER = """
+    with numbered as (
+        select id, $1 + row_number() over (order by created_at, unit_id) as position
+        from (
+            select id, created_at, unit_id from event where position is null
+            order by created_at, unit_id limit $2
+        ) as unnumbered
+    )
+    update event set position = numbered.position from numbered where event.id = numbered.id
+"""
+_MOVE_END = "update event_feed set last_position = last_position + $1"
+
+_ENDS = "select last_position, trimmed_position from event_feed"
+
+_PAGE_COLUMNS = """
+    event.position, event.id, event.type, event.created_at, event.status, event.previous_status,
+    event.booking_reference, unit.id, unit.code, project.slug
+"""
+_PAGE = f"""
+    select {_PAGE_COLUMNS}
+    from event join unit on unit.id = event.unit_id join project on project.id = event.project_id
+    where event.position > $1 and event.position <= $2
+    order by event.position limit $3
+"""
+_PAGE_OF_PROJECTS = f"""
+    select {_PAGE_COLUMNS}
+    from project
+    cross join lateral (
+        select * from event
+        where event.project_id = project.id and event.position > $1 and event.position <= $2
+        order by event.position limit $3
+    ) as event
+    join unit on unit.id = event.unit_id
+    where project.slug = any($4::text[])
+    order by event.position limit $3
+"""
+
+_TRIM = """
+    with old as (
+        select id, position from event
+        where position is not null and position <= $3
+        order by position limit $2
+    ), gone as (
+        delete from event using old
+        where event.id = old.id and event.created_at < clock_timestamp() - $1::interval
+        returning event.position
+    )
+    select count(*), max(position) from gone
+"""
+_MOVE_START = "update event_feed set trimmed_position = greatest(trimmed_position, $1)"
+
+
+class FeedEnds(NamedTuple):
+    last: int
+    trimmed: int
+
+
+class FeedItem(NamedTuple):
+    position: int
+    id: UUID
+    type: EventName
+    created_at: datetime
+    status: Status
+    previous_status: Status
+    booking_reference: str | None
+    unit_id: UUID
+    unit_code: str
+    project_slug: str
+
+
+async def insert(connection: Connection, events: Sequence[UnitEvent]) -> None:
+    await connection.execute(_INSERT, *(list(column) for column in zip(*events, strict=True)))
+
+
+async def any_unnumbered(connection: Connection) -> bool:
+    return bool(await connection.fetchval(_ANY_UNNUMBERED))
+
+
+async def number(connection: Connection, limit: int) -> int:
+    """Give the next positions to committed events, each unit's in its own order."""
+    last_position = await connection.fetchval(_TAKE_TURN)
+    tag = await connection.execute(_NUMBER, last_position, limit)
+    count = int(tag.rpartition(" ")[2])
+    if count:
+        await connection.execute(_MOVE_END, count)
+    return count
+
+
+async def ends(connection: Connection) -> FeedEnds:
+    return FeedEnds(*await connection.fetchrow(_ENDS))
+
+
+async def page(
+    connection: Connection, after: int, upto: int, limit: int, slugs: tuple[str, ...] | None
+) -> list[FeedItem]:
+    if slugs is None:
+        rows = await connection.fetch(_PAGE, after, upto, limit)
+    else:
+        rows = await connection.fetch(_PAGE_OF_PROJECTS, after, upto, limit, slugs)
+    return [FeedItem(*row) for row in rows]
+
+
+async def trim(connection: Connection, older_than: timedelta, limit: int) -> int:
+    """Forget the oldest events of the feed, and remember up to where they are forgotten."""
+    feed = await connection.fetchrow("select last_position, trimmed_position from event_feed for update")
+    count, position = await connection.fetchrow(_TRIM, older_than, limit, feed["last_position"])
+    if count:
+        await connection.execute(_MOVE_START, position)
+    return int(count)

@@ -1,0 +1,46 @@
+"""Projects."""
+
+from uuid import UUID, uuid4
+
+import asyncpg
+
+from holdfast.domain.project import Project
+from holdfast.domain.refusals import ProjectExists
+from holdfast.storage.database import Connection
+
+_INSERT = "insert into project (id, slug, name) values ($1, $2, $3) returning *"
+_FIND_ID = "select id from project where slug = $1"
+_GET = "select * from project where id = $1"
+_LIST = """
+    select * from project
+    where ($1::text[] is null or slug = any($1)) and slug > $2
+    order by slug limit $3
+"""
+
+
+async def insert(connection: Connection, slug: str, name: str) -> Project:
+    try:
+        row = await connection.fetchrow(_INSERT, uuid4(), slug, name)
+    except asyncpg.UniqueViolationError as refused:
+        raise ProjectExists(slug) from refused
+    return _project(row)
+
+
+async def find_id(connection: Connection, slug: str) -> UUID | None:
+    project_id: UUID | None = await connection.fetchval(_FIND_ID, slug)
+    return project_id
+
+
+async def get(connection: Connection, project_id: UUID) -> Project:
+    return _project(await connection.fetchrow(_GET, project_id))
+
+
+async def list_page(
+    connection: Connection, slugs: tuple[str, ...] | None, after: str, limit: int
+) -> list[Project]:
+    rows = await connection.fetch(_LIST, slugs, after, limit)
+    return [_project(row) for row in rows]
+
+
+def _project(row: asyncpg.Record) -> Project:
+    return Project(row["id"], row["slug"], row["name"], row["version"], row["created_at"])

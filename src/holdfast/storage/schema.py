@@ -1,0 +1,124 @@
+"""The schema's revision: what the database has, what this release wants, and the way from one to the other.
+
+Alembic and SQLAlchemy are imported only when there is something to do: they cost a start more than
+everything else in it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import asyncpg
+
+from holdfast.storage.database import Connection, connect, failures_named
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection as MigratingConnection
+
+OLDEST_SERVER = 15
+
+_MIGRATIONS = Path(__file__).parent / "migrations"
+_REVISIONS = sorted(path.name.partition("_")[0] for path in _MIGRATIONS.glob("versions/[0-9]*.py"))
+HEAD = _REVISIONS[-1]
+
+# Held while a process looks at the revision and changes it. The number only has to be ours alone.
+_ADVISORY_LOCK = 0x686F6C64
+_CONNECT_TIMEOUT_SECONDS = 5.0
+_REFUSED_AT_THE_DOOR = ("28", "3D")
+
+
+class SchemaRefused(Exception):
+    """This database cannot be used; the text is one sentence for the operator."""
+
+
+async def migrate(database_url: str) -> list[str]:
+    """Bring the schema up to date and give the revisions applied. Any number of processes may do so at once."""
+    connection = await _connect(database_url)
+    try:
+        await _refuse_unsuitable(connection)
+        if await is_current(connection):
+            return []
+    finally:
+        await connection.close()
+    return await _upgrade(database_url)
+
+
+async def current_revision(connection: Connection) -> str | None:
+    """None for an empty database."""
+    if await connection.fetchval("select to_regclass('alembic_version')") is None:
+        return None
+    revision: str | None = await connection.fetchval("select max(version_num) from alembic_version")
+    return revision
+
+
+async def is_current(connection: Connection) -> bool:
+    return await current_revision(connection) == HEAD
+
+
+async def _connect(database_url: str) -> asyncpg.Connection:
+    with failures_named():
+        try:
+            return await connect(database_url, timeout=_CONNECT_TIMEOUT_SECONDS)
+        except asyncpg.PostgresError as failure:
+            if (failure.sqlstate or "").startswith(_REFUSED_AT_THE_DOOR):
+                raise SchemaRefused(f"PostgreSQL refuses the connection: {failure}.") from failure
+            raise
+
+
+async def _refuse_unsuitable(connection: asyncpg.Connection) -> None:
+    major = connection.get_server_version().major
+    if major < OLDEST_SERVER:
+        raise SchemaRefused(f"Holdfast needs PostgreSQL {OLDEST_SERVER} or newer; this server is {major}.")
+    encoding = await connection.fetchval("show server_encoding")
+    if encoding != "UTF8":
+        raise SchemaRefused(f"Holdfast needs a database with the encoding UTF8; this one has {encoding}.")
+    _refuse_newer(await current_revision(connection))
+
+
+def _refuse_newer(revision: str | None) -> None:
+    if revision is not None and revision not in _REVISIONS:
+        raise SchemaRefused(
+            f"The database has the schema {revision}, but this release of Holdfast knows it up to {HEAD};"
+            " run the release that migrated it, or a newer one."
+        )
+
+
+async def _upgrade(database_url: str) -> list[str]:
+    from alembic.util import CommandError
+    from sqlalchemy.exc import DBAPIError
+    from sqlalchemy.ext.asyncio import create_async_engine
+    from sqlalchemy.pool import NullPool
+
+    # Our own connect chooses the host, so a URL with several hosts needs no translation.
+    engine = create_async_engine(
+        "postgresql+asyncpg://",
+        poolclass=NullPool,
+        async_creator=lambda: connect(database_url, timeout=_CONNECT_TIMEOUT_SECONDS),
+    )
+    try:
+        with failures_named():
+            async with engine.begin() as connection:
+                return await connection.run_sync(_upgrade_locked)
+    except CommandError as failure:
+        # A newer release was first, between our look and our lock.
+        raise SchemaRefused(f"The schema could not be brought up to date: {failure}.") from failure
+    except DBAPIError as failure:
+        reason = str(failure.orig).splitlines()[0].rpartition(": ")[2]
+        raise SchemaRefused(f"The schema could not be brought up to date: {reason}.") from failure
+    finally:
+        await engine.dispose()
+
+
+def _upgrade_locked(connection: MigratingConnection) -> list[str]:
+    """One transaction: the lock ends with it, and a failure anywhere leaves the schema as it was."""
+    from alembic import command
+    from alembic.config import Config
+    from sqlalchemy import text
+
+    connection.execute(text("select pg_advisory_xact_lock(:number)"), {"number": _ADVISORY_LOCK})
+    applied: list[str] = []
+    config = Config(attributes={"connection": connection, "applied": applied})
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    command.upgrade(config, HEAD)
+    return applied

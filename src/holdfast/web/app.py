@@ -1,0 +1,55 @@
+"""The web application, put together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from starlette.routing import Mount, Router
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from holdfast.domain.access import Scope
+from holdfast.operations.feed import EventFeed
+from holdfast.operations.health import Health
+from holdfast.operations.inventory import Inventory
+from holdfast.operations.key_ring import KeyRing
+from holdfast.web.authentication import Authenticated
+from holdfast.web.front import Front
+from holdfast.web.integration.routes import integration_router
+from holdfast.web.pages import page_routes
+from holdfast.web.rate_limit import RateLimit
+from holdfast.web.routing import no_route
+from holdfast.web.status_routes import status_routes
+
+INTEGRATION = "/v1/integration"
+
+
+class Parts(NamedTuple):
+    """What the routes need of the rest of the house."""
+
+    inventory: Inventory
+    feed: EventFeed
+    key_ring: KeyRing
+    health: Health
+    rate_limit: RateLimit
+
+
+def web_app(parts: Parts) -> ASGIApp:
+    integration = Authenticated(
+        integration_router(parts.inventory, parts.feed, INTEGRATION),
+        parts.key_ring,
+        Scope.INTEGRATION,
+        parts.rate_limit,
+    )
+    router = Router(
+        routes=[
+            Mount(INTEGRATION, app=integration),
+            *status_routes(parts.health),
+            *page_routes(),
+            Mount("/static", app=StaticFiles(directory=Path(__file__).parent / "static")),
+        ],
+        default=no_route,
+        redirect_slashes=False,
+    )
+    return Front(router)

@@ -1,0 +1,106 @@
+"""One HTTP request, as our routes see it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from urllib.parse import parse_qsl, unquote_to_bytes
+
+from starlette.types import Receive, Scope
+
+from holdfast.domain.access import Key
+from holdfast.domain.precondition import Precondition
+from holdfast.domain.refusals import Fault
+from holdfast.web.refusals import BodyTooLarge, ClientGone, UnsupportedMediaType
+
+JSON = "application/json"
+BODY_LIMIT = 1024**2
+
+_UTF_8 = ("utf-8", "utf8")
+
+
+class Call:
+    __slots__ = ("_receive", "_scope", "headers", "key", "request_id")
+
+    key: Key
+    """Set by the authentication, which comes before every route that asks for it."""
+
+    def __init__(self, scope: Scope, receive: Receive, request_id: str) -> None:
+        self._scope = scope
+        self._receive = receive
+        self.request_id = request_id
+        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+
+    @property
+    def method(self) -> str:
+        method: str = self._scope["method"]
+        return method
+
+    def header_values(self, name: bytes) -> list[str]:
+        return [value.decode("latin-1") for key, value in self._scope["headers"] if key == name]
+
+    def path_parameter(self, name: str) -> str | Fault:
+        """Percent-decoded here and not before, so that ``%2F`` is a character and not a separator."""
+        raw: str = self._scope["path_params"][name]
+        try:
+            return unquote_to_bytes(raw.encode("latin-1")).decode("utf-8")
+        except UnicodeDecodeError:
+            return Fault(f"/path/{name}", "This part of the path is not UTF-8.")
+
+    def query_items(self) -> list[tuple[str, str]]:
+        text = self._scope["query_string"].decode("latin-1")
+        return parse_qsl(text, keep_blank_values=True, errors="replace") if text else []
+
+    def precondition(self) -> Precondition:
+        return Precondition(
+            match=self._revisions(b"if-match", weak_counts=False),
+            none_match=self._revisions(b"if-none-match", weak_counts=True),
+        )
+
+    def require_media_type(self, accepted: Collection[str] = (JSON,)) -> str:
+        """The body's media type, if it is one of those accepted."""
+        media_type, *parameters = self.headers.get(b"content-type", b"").decode("latin-1").split(";")
+        media_type = media_type.strip().lower()
+        encoded = self.headers.get(b"content-encoding", b"identity").strip().lower() != b"identity"
+        if media_type not in accepted or encoded or not all(map(_is_utf_8, parameters)):
+            raise UnsupportedMediaType(accepted)
+        return media_type
+
+    async def body(self, limit: int = BODY_LIMIT) -> bytes:
+        length = self.headers.get(b"content-length", b"0")
+        if length.isdigit() and int(length) > limit:
+            raise BodyTooLarge(limit)
+        message = await self._receive()
+        if message["type"] == "http.request" and not message.get("more_body", False):
+            return _within(message.get("body", b""), limit)
+        parts = bytearray()
+        while message["type"] == "http.request":
+            parts += message.get("body", b"")
+            if len(parts) > limit:
+                raise BodyTooLarge(limit)
+            if not message.get("more_body", False):
+                return bytes(parts)
+            message = await self._receive()
+        raise ClientGone
+
+    def _revisions(self, name: bytes, *, weak_counts: bool) -> frozenset[str] | None:
+        if name not in self.headers:
+            return None
+        tags = [tag.strip() for value in self.header_values(name) for tag in value.split(",")]
+        if weak_counts:
+            tags = [tag.removeprefix("W/") for tag in tags]
+        return frozenset(tag if tag == "*" else tag[1:-1] for tag in tags if tag == "*" or _is_quoted(tag))
+
+
+def _is_quoted(tag: str) -> bool:
+    return len(tag) >= 2 and tag[0] == tag[-1] == '"'
+
+
+def _is_utf_8(parameter: str) -> bool:
+    name, _, value = parameter.strip().partition("=")
+    return name.strip().lower() != "charset" or value.strip().strip('"').lower() in _UTF_8
+
+
+def _within(body: bytes, limit: int) -> bytes:
+    if len(body) > limit:
+        raise BodyTooLarge(limit)
+    return body

@@ -1,0 +1,81 @@
+"""The outermost layer: every request gets an id, an answer, a log line and its place in the metrics."""
+
+from __future__ import annotations
+
+import logging
+import re
+from time import perf_counter
+from uuid import uuid4
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from holdfast.observability.metrics import note_request
+from holdfast.web.call import Call
+from holdfast.web.problems import problem_response, problem_type
+from holdfast.web.problem_types import INTERNAL_ERROR
+from holdfast.web.refusals import ClientGone
+from holdfast.web.routing import CALL, ROUTE
+
+logger = logging.getLogger("holdfast.request")
+
+_SANE_REQUEST_ID = re.compile(rb"[A-Za-z0-9._~:+/=-]{1,128}\Z")
+_NO_ROUTE = "none"
+
+
+class Front:
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started_at = perf_counter()
+        # Routes match the path as it was sent; only its parts are decoded, each by itself.
+        scope["path"] = scope["raw_path"].decode("latin-1")
+        request_id = _request_id(scope)
+        scope[CALL] = Call(scope, receive, request_id)
+        status = 0
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], (b"x-request-id", request_id.encode())]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_with_id)
+        except ClientGone:
+            status = 499
+        except Exception as failure:
+            if problem_type(failure) is INTERNAL_ERROR:
+                logger.exception("request failed", extra={"requestId": request_id})
+            if status:
+                raise
+            await problem_response(failure, request_id)(scope, receive, send_with_id)
+        finally:
+            _note(scope, status, perf_counter() - started_at)
+
+
+def _request_id(scope: Scope) -> str:
+    for name, value in scope["headers"]:
+        if name == b"x-request-id" and _SANE_REQUEST_ID.match(value):
+            request_id: str = value.decode()
+            return request_id
+    return uuid4().hex
+
+
+def _note(scope: Scope, status: int, seconds: float) -> None:
+    call: Call = scope[CALL]
+    route = scope.get(ROUTE, _NO_ROUTE)
+    note_request(call.method, route, status, seconds)
+    logger.info(
+        "%s %s %d",
+        call.method,
+        scope["path"],
+        status,
+        extra={
+            "requestId": call.request_id,
+            "route": route,
+            "durationMs": round(seconds * 1000, 3),
+            "key": call.key.hint if hasattr(call, "key") else None,
+        },
+    )

@@ -1,0 +1,31 @@
+"""Which project and unit a path names."""
+
+from __future__ import annotations
+
+from holdfast.domain.project import slug_fault
+from holdfast.domain.refusals import Fault, UnknownProject
+from holdfast.domain.unit import code_fault
+from holdfast.web.call import Call
+
+
+def project_of(call: Call, faults: list[Fault]) -> str:
+    slug = call.path_parameter("slug")
+    fault = slug if isinstance(slug, Fault) else slug_fault(slug)
+    if fault is not None:
+        faults.append(fault)
+    return str(slug)
+
+
+def unit_of(call: Call, faults: list[Fault]) -> tuple[str, str]:
+    slug = project_of(call, faults)
+    code = call.path_parameter("code")
+    fault = code if isinstance(code, Fault) else code_fault(code)
+    if fault is not None:
+        faults.append(fault)
+    return slug, str(code)
+
+
+def refuse_other_projects(call: Call, slug: str) -> None:
+    """A key that is limited to projects learns nothing of the others."""
+    if not call.key.may_use(slug):
+        raise UnknownProject(slug)

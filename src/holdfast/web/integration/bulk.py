@@ -1,0 +1,172 @@
+"""Bulk PUT: many units in one request, each standing on its own.
+
+The body is read and checked for syntax whole, but its units are never in memory all at once: only
+where each one starts and ends is kept, and they are parsed again, a transaction's worth at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+from uuid import UUID, uuid4
+
+from starlette.responses import Response
+
+from holdfast.domain.refusals import Fault, InvalidInput, Refusal
+from holdfast.domain.unit import code_fault
+from holdfast.operations.inventory import BULK_TRANSACTION_SIZE, Inventory, ReplaceUnit
+from holdfast.operations.write_path import Outcome, Written
+from holdfast.web import strict_json
+from holdfast.web.call import JSON, Call
+from holdfast.web.integration.addresses import project_of, refuse_other_projects
+from holdfast.web.integration.bodies import REPLACE, check
+from holdfast.web.integration.queries import Query
+from holdfast.web.problems import problem_document
+from holdfast.web.wire import encode
+
+NDJSON = "application/x-ndjson"
+BULK_BODY_LIMIT = 32 * 1024**2
+TRANSACTIONS_IN_FLIGHT = 2
+ITEMS_BETWEEN_PAUSES = 100
+
+OUTCOMES = ("created", "replaced", "unchanged", "refused")
+
+
+class _Item(NamedTuple):
+    code: Any
+    """As sent: text, or whatever stood in its place."""
+    command: ReplaceUnit | Refusal
+
+
+class BulkRoute:
+    def __init__(self, inventory: Inventory) -> None:
+        self._inventory = inventory
+
+    async def put(self, call: Call) -> Response:
+        media_type = call.require_media_type((JSON, NDJSON))
+        text = strict_json.text_of(await call.body(BULK_BODY_LIMIT))
+        places = await _places(text, media_type)
+        faults: list[Fault] = []
+        slug = project_of(call, faults)
+        query = Query(call, faults)
+        dry_run, reconcile = query.flag("dryRun"), query.flag("reconcile")
+        query.finish()
+        if faults:
+            raise InvalidInput(faults)
+        refuse_other_projects(call, slug)
+        project_id = await self._inventory.project_id(slug)
+        run = _BulkRun(self._inventory, call.request_id, slug, project_id, store=not dry_run)
+        await run.through(text, places)
+        missing = await self._inventory.missing_codes(slug, run.codes) if reconcile else None
+        return Response(run.document(missing), media_type=JSON)
+
+
+class _BulkRun:
+    def __init__(
+        self, inventory: Inventory, request_id: str, slug: str, project_id: UUID, *, store: bool
+    ) -> None:
+        self._inventory = inventory
+        self._request_id = request_id
+        self._slug = slug
+        self._project_id = project_id
+        self._store = store
+        self._counts: Counter[str] = Counter()
+        self._results = bytearray()
+        self.codes: set[str] = set()
+
+    async def through(self, text: str, places: array[int]) -> None:
+        """While the database works on one transaction, the next is being read."""
+        running: list[tuple[list[_Item], asyncio.Task[list[Outcome]]]] = []
+        for start in range(0, len(places), 2 * BULK_TRANSACTION_SIZE):
+            items = await self._read(text, places[start : start + 2 * BULK_TRANSACTION_SIZE])
+            if len(running) == TRANSACTIONS_IN_FLIGHT:
+                await self._note(*running.pop(0))
+            running.append((items, asyncio.create_task(self._write(items))))
+        for items, task in running:
+            await self._note(items, task)
+
+    def document(self, missing: list[str] | None) -> bytes:
+        counts = {outcome: self._counts[outcome] for outcome in OUTCOMES}
+        tail = b"" if missing is None else b',"missing":' + encode(missing)
+        return b'{"counts":%b,"results":[%b]%b}' % (encode(counts), bytes(self._results), tail)
+
+    async def _read(self, text: str, places: array[int]) -> list[_Item]:
+        items = []
+        for at in range(0, len(places), 2):
+            if at % (2 * ITEMS_BETWEEN_PAUSES) == 0:
+                await asyncio.sleep(0)
+            value, _ = strict_json.value_at(text, places[at])
+            items.append(self._item(value))
+        return items
+
+    def _item(self, value: Any) -> _Item:
+        code = value.get("code") if type(value) is dict else None
+        try:
+            return _Item(code, self._command(value, code))
+        except Refusal as refusal:
+            return _Item(code, refusal)
+
+    def _command(self, value: Any, code: Any) -> ReplaceUnit:
+        faults = _code_faults(value, code)
+        body = check(REPLACE, value, self._slug, code)
+        if isinstance(body, list):
+            raise InvalidInput(faults + body)
+        if body.claimed_project_id not in (None, self._project_id):
+            faults.append(Fault("/projectId", "This is not the id of the addressed project."))
+        if faults:
+            raise InvalidInput(faults)
+        if code in self.codes:
+            raise InvalidInput.at("/code", "This code stands earlier in the same request; this one is refused.")
+        self.codes.add(code)
+        return ReplaceUnit(
+            uuid4(), self._project_id, code, body.fields(), body.status, claimed_id=body.claimed_id
+        )
+
+    async def _write(self, items: list[_Item]) -> list[Outcome]:
+        commands = [item.command for item in items if not isinstance(item.command, Refusal)]
+        written: Iterator[Outcome] = iter(())
+        if commands:
+            written = iter(await self._inventory.write_many(commands, store=self._store))
+        return [item.command if isinstance(item.command, Refusal) else next(written) for item in items]
+
+    async def _note(self, items: list[_Item], task: asyncio.Task[list[Outcome]]) -> None:
+        for item, outcome in zip(items, await task, strict=True):
+            result: dict[str, Any] = {"code": item.code, "outcome": _outcome_name(outcome)}
+            if isinstance(outcome, Refusal):
+                result["problem"] = problem_document(outcome, self._request_id)
+            self._counts[result["outcome"]] += 1
+            if self._results:
+                self._results += b","
+            self._results += encode(result)
+
+
+async def _places(text: str, media_type: str) -> array[int]:
+    """Start and end of every item, in turn. Other requests have their turn in between."""
+    places = array("q")
+    items = strict_json.line_items(text) if media_type == NDJSON else strict_json.array_items(text)
+    for count, place in enumerate(items):
+        places.extend(place)
+        if count % ITEMS_BETWEEN_PAUSES == 0:
+            await asyncio.sleep(0)
+    return places
+
+
+def _code_faults(value: Any, code: Any) -> list[Fault]:
+    if type(value) is not dict:
+        return []
+    if not isinstance(code, str):
+        message = "This must be text." if "code" in value else "This field is required."
+        return [Fault("/code", message)]
+    fault = code_fault(code, "/code")
+    return [] if fault is None else [fault]
+
+
+def _outcome_name(outcome: Outcome) -> str:
+    if not isinstance(outcome, Written):
+        return "refused"
+    if outcome.decision.created:
+        return "created"
+    return "replaced" if outcome.changed else "unchanged"

@@ -1,0 +1,51 @@
+"""The event feed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.responses import Response
+
+from holdfast.domain.refusals import Fault, InvalidInput
+from holdfast.operations.feed import EventFeed, FeedItem
+from holdfast.web.call import JSON, Call
+from holdfast.web.integration.queries import Query, cursor_text
+from holdfast.web.wire import encode, time_text
+
+
+class EventRoutes:
+    def __init__(self, feed: EventFeed) -> None:
+        self._feed = feed
+
+    async def list(self, call: Call) -> Response:
+        faults: list[Fault] = []
+        query = Query(call, faults)
+        after, limit = query.position("after"), query.limit()
+        query.finish()
+        if faults:
+            raise InvalidInput(faults)
+        page = await self._feed.read(after, limit, call.key.project_slugs)
+        document = {
+            "events": [_event_document(item) for item in page.items],
+            "nextCursor": cursor_text(str(page.next_position)),
+        }
+        return Response(encode(document), media_type=JSON)
+
+
+def _event_document(item: FeedItem) -> dict[str, Any]:
+    reference = item.booking_reference
+    return {
+        "id": item.id,
+        "type": item.type,
+        "createdAt": time_text(item.created_at),
+        "data": {
+            "unit": {
+                "id": item.unit_id,
+                "code": item.unit_code,
+                "projectSlug": item.project_slug,
+                "status": item.status,
+                "previousStatus": item.previous_status,
+            },
+            "booking": None if reference is None else {"reference": reference},
+        },
+    }

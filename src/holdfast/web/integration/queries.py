@@ -1,0 +1,112 @@
+"""Query parameters: each is checked, and one that does not exist is a fault, not a filter that is silently off."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from datetime import UTC, datetime
+
+from holdfast.domain.refusals import Fault
+from holdfast.domain.status import Status
+from holdfast.web.call import Call
+
+LARGEST_LIMIT = 1000
+DEFAULT_LIMIT = 100
+_LONGEST_POSITION = 18
+_LONGEST_NUMBER = 12
+
+
+class Query:
+    """Reads parameters one by one and keeps the faults; ``finish`` finds those nobody asked for."""
+
+    def __init__(self, call: Call, faults: list[Fault]) -> None:
+        self._faults = faults
+        self._values: dict[str, str] = {}
+        self._read: set[str] = set()
+        for name, value in call.query_items():
+            if name in self._values:
+                self._refuse(name, "This parameter stands twice.")
+            self._values[name] = value
+
+    def limit(self) -> int:
+        text = self._take("limit")
+        if text is None:
+            return DEFAULT_LIMIT
+        if text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER and 1 <= int(text) <= LARGEST_LIMIT:
+            return int(text)
+        self._refuse("limit", f"This must be a whole number from 1 to {LARGEST_LIMIT}.")
+        return DEFAULT_LIMIT
+
+    def status(self) -> Status | None:
+        text = self._take("status")
+        if text is None or text in tuple(Status):
+            return None if text is None else Status(text)
+        self._refuse("status", f"This must be one of {', '.join(Status)}.")
+        return None
+
+    def time(self, name: str) -> datetime | None:
+        text = self._take(name)
+        if text is None:
+            return None
+        try:
+            moment = datetime.fromisoformat(text)
+            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+        except (ValueError, OverflowError):
+            self._refuse(name, "This must be a time such as 2026-11-14T09:30:00.000Z.")
+            return None
+
+    def flag(self, name: str) -> bool:
+        text = self._take(name)
+        if text not in (None, "true", "false"):
+            self._refuse(name, "This must be true or false.")
+        return text == "true"
+
+    def text_cursor(self) -> str:
+        """Where the page before ended: a code or a slug. Empty at the start."""
+        text = self._take("cursor")
+        if text is None:
+            return ""
+        try:
+            return read_cursor(text)
+        except ValueError:
+            self._refuse("cursor", "This is not a cursor that a page has given.")
+            return ""
+
+    def position(self, name: str) -> int | None:
+        text = self._take(name)
+        if text is None:
+            return None
+        try:
+            position = read_cursor(text)
+        except ValueError:
+            position = ""
+        if position.isascii() and position.isdigit() and len(position) <= _LONGEST_POSITION:
+            return int(position)
+        self._refuse(name, "This is not a cursor that the feed has given.")
+        return None
+
+    def finish(self) -> None:
+        for name in self._values.keys() - self._read:
+            self._refuse(name.encode(errors="backslashreplace").decode(), "There is no parameter of this name here.")
+
+    def _take(self, name: str) -> str | None:
+        self._read.add(name)
+        return self._values.get(name)
+
+    def _refuse(self, name: str, message: str) -> None:
+        self._faults.append(Fault(f"/query/{name}", message))
+
+
+def cursor_text(position: str) -> str:
+    return base64.urlsafe_b64encode(position.encode()).rstrip(b"=").decode()
+
+
+def read_cursor(cursor: str) -> str:
+    """Only the exact text that ``cursor_text`` makes is taken back."""
+    try:
+        position = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
+    except (binascii.Error, UnicodeError) as fault:
+        raise ValueError from fault
+    if not position or "\x00" in position or cursor_text(position) != cursor:
+        raise ValueError
+    return position

@@ -1,0 +1,172 @@
+"""The bodies of PUT and PATCH: the contract's table of fields, as pydantic checks it.
+
+Numbers arrive as ``Decimal`` (see ``strict_json``), so that strict mode tells a number from text.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Any, Required
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, ConfigDict, Field, PlainValidator, StringConstraints, WithJsonSchema, with_config
+from pydantic_core import PydanticCustomError
+from typing_extensions import TypedDict
+
+LONGEST_URL = 2048
+LONGEST_MEDIA_NAME = 500
+MEDIA_AT_MOST = 100
+
+_NO_NUL = r"^[^\x00]*$"
+
+
+def _canonical(number: Decimal) -> Decimal:
+    """One form for one value (1.50 and 1.5, 1e2 and 100, -0 and 0), so that equal units look equal."""
+    return number.normalize() + 0
+
+
+def _whole(number: Decimal) -> int:
+    if number != number.to_integral_value():
+        raise PydanticCustomError("whole_number", "This must be a whole number.")
+    return int(number)
+
+
+def _number_schema(minimum: str, maximum: str, decimals: int, *, exclusive: bool = False) -> WithJsonSchema:
+    lower = "exclusiveMinimum" if exclusive else "minimum"
+    return WithJsonSchema(
+        {
+            "type": "number",
+            lower: float(minimum),
+            "maximum": float(maximum),
+            "description": f"An exact decimal with at most {decimals} decimals.",
+        }
+    )
+
+
+def _whole_schema(minimum: int, maximum: int) -> WithJsonSchema:
+    return WithJsonSchema({"type": "integer", "minimum": minimum, "maximum": maximum})
+
+
+def _check_media(element: Any) -> Any:
+    if isinstance(element, dict):
+        _check_media_object(element)
+        return element
+    _check_url(element)
+    return element
+
+
+def _check_media_object(element: dict[str, Any]) -> None:
+    unknown = element.keys() - {"url", "name"}
+    if unknown or "url" not in element:
+        raise PydanticCustomError("media", "This object has a `url` and may have a `name`, and nothing else.")
+    _check_url(element["url"])
+    name = element.get("name")
+    if name is not None and not (isinstance(name, str) and len(name) <= LONGEST_MEDIA_NAME and _storable(name)):
+        raise PydanticCustomError("media", f"The `name` must be text of at most {LONGEST_MEDIA_NAME} characters.")
+
+
+def _check_url(url: Any) -> None:
+    if not isinstance(url, str) or len(url) > LONGEST_URL or not _is_web_address(url):
+        raise PydanticCustomError("media", f"This must be an http or https URL of at most {LONGEST_URL} characters.")
+
+
+def _is_web_address(url: str) -> bool:
+    if not url.isprintable() or " " in url:
+        return False
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        return False
+
+
+def _storable(text: str) -> bool:
+    return "\x00" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+Area = Annotated[
+    Decimal,
+    Field(gt=0, le=Decimal("9999999.9999"), decimal_places=4),
+    AfterValidator(_canonical),
+    _number_schema("0", "9999999.9999", 4, exclusive=True),
+]
+Price = Annotated[
+    Decimal,
+    Field(ge=0, le=Decimal("999999999999.99"), decimal_places=2),
+    AfterValidator(_canonical),
+    _number_schema("0", "999999999999.99", 2),
+]
+Percentage = Annotated[
+    Decimal,
+    Field(ge=0, le=100, decimal_places=4),
+    AfterValidator(_canonical),
+    _number_schema("0", "100", 4),
+]
+RoomCount = Annotated[Decimal, Field(ge=0, le=999), AfterValidator(_whole), _whole_schema(0, 999)]
+Year = Annotated[Decimal, Field(ge=1900, le=2200), AfterValidator(_whole), _whole_schema(1900, 2200)]
+TypeName = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=_NO_NUL)]
+Description = Annotated[str, StringConstraints(max_length=10_000, pattern=_NO_NUL)]
+MediaElement = Annotated[
+    Any,
+    PlainValidator(_check_media),
+    WithJsonSchema({"$ref": "#/components/schemas/Media"}),
+]
+MediaList = Annotated[list[MediaElement], Field(max_length=MEDIA_AT_MOST)]
+
+
+def _check_status(value: Any) -> Any:
+    """The names that only the service gives are told apart later, when the unit is known."""
+    if value not in ("available", "unavailable", "held", "reserved", "sold"):
+        raise PydanticCustomError("status", "The status can be set to `available` or `unavailable` only.")
+    return value
+
+
+StatusName = Annotated[
+    Any,
+    PlainValidator(_check_status),
+    WithJsonSchema({"type": "string", "enum": ["available", "unavailable"]}),
+]
+
+SentBack = Annotated[Any, WithJsonSchema({"description": "May be sent back; ignored."})]
+Identity = Annotated[
+    Any, WithJsonSchema({"type": "string", "description": "May be sent back; must be the addressed unit's."})
+]
+
+
+class _Optional(TypedDict, total=False):
+    vatIncluded: bool | None
+    vatRate: Percentage | None
+    depositPercent: Percentage | None
+    bedrooms: RoomCount | None
+    bathrooms: RoomCount | None
+    deliveryYear: Year | None
+    description: Description | None
+    images: MediaList | None
+    files: MediaList | None
+    status: StatusName
+    id: Identity
+    code: Identity
+    projectId: Identity
+    projectSlug: Identity
+    holdExpiresAt: SentBack
+    createdAt: SentBack
+    updatedAt: SentBack
+    projectName: SentBack
+    ref: SentBack
+
+
+_STRICT = ConfigDict(strict=True, extra="forbid")
+
+
+@with_config(_STRICT)
+class ReplaceBody(_Optional):
+    type: Required[TypeName]
+    areaSqm: Required[Area]
+    priceSar: Required[Price]
+
+
+@with_config(_STRICT)
+class PatchBody(_Optional, total=False):
+    type: TypeName
+    areaSqm: Area
+    priceSar: Price

@@ -1,0 +1,105 @@
+"""PUT, PATCH and GET of one unit, and the list of a project's units."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID, uuid4
+
+from pydantic import TypeAdapter
+from starlette.responses import Response
+
+from holdfast.domain.project import Project
+from holdfast.domain.refusals import Fault, InvalidInput
+from holdfast.domain.unit import Unit, revision
+from holdfast.operations.inventory import Inventory, PatchUnit, ReplaceUnit
+from holdfast.operations.write_path import Written
+from holdfast.web import strict_json
+from holdfast.web.call import JSON, Call
+from holdfast.web.integration.addresses import project_of, refuse_other_projects, unit_of
+from holdfast.web.integration.bodies import PATCH, REPLACE, CheckedBody, check
+from holdfast.web.integration.queries import Query, cursor_text
+from holdfast.web.wire import encode, unit_document
+
+
+class UnitRoutes:
+    def __init__(self, inventory: Inventory) -> None:
+        self._inventory = inventory
+
+    async def put(self, call: Call) -> Response:
+        slug, code, body = await self._read(call, REPLACE)
+        project_id = await self._project_id(call, slug, body)
+        command = ReplaceUnit(
+            uuid4(), project_id, code, body.fields(), body.status, call.precondition(), body.claimed_id
+        )
+        return _written_response(await self._inventory.write(command))
+
+    async def patch(self, call: Call) -> Response:
+        slug, code, body = await self._read(call, PATCH)
+        project_id = await self._project_id(call, slug, body)
+        command = PatchUnit(project_id, code, body.values, body.status, call.precondition(), body.claimed_id)
+        return _written_response(await self._inventory.write(command))
+
+    async def get(self, call: Call) -> Response:
+        faults: list[Fault] = []
+        slug, code = unit_of(call, faults)
+        Query(call, faults).finish()
+        _refuse_faults(faults)
+        refuse_other_projects(call, slug)
+        unit, project = await self._inventory.find(slug, code)
+        known = call.precondition().none_match
+        if known is not None and (revision(unit, project) in known or "*" in known):
+            return Response(status_code=304, headers={"etag": _etag(unit, project)})
+        return _unit_response(unit, project, 200)
+
+    async def list(self, call: Call) -> Response:
+        faults: list[Fault] = []
+        slug = project_of(call, faults)
+        query = Query(call, faults)
+        status, since, after, limit = query.status(), query.time("updatedSince"), query.text_cursor(), query.limit()
+        query.finish()
+        _refuse_faults(faults)
+        refuse_other_projects(call, slug)
+        page, project = await self._inventory.page(slug, after, limit, status, since)
+        document = {
+            "units": [unit_document(unit, project) for unit in page[:limit]],
+            "nextCursor": cursor_text(page[limit - 1].code) if len(page) > limit else None,
+        }
+        return Response(encode(document), media_type=JSON)
+
+    async def _read(self, call: Call, adapter: TypeAdapter[Any]) -> tuple[str, str, CheckedBody]:
+        call.require_media_type()
+        parsed = strict_json.parse(await call.body())
+        faults: list[Fault] = []
+        slug, code = unit_of(call, faults)
+        Query(call, faults).finish()
+        body = check(adapter, parsed, slug, code)
+        if isinstance(body, list):
+            raise InvalidInput(faults + body)
+        _refuse_faults(faults)
+        return slug, code, body
+
+    async def _project_id(self, call: Call, slug: str, body: CheckedBody) -> UUID:
+        refuse_other_projects(call, slug)
+        project_id = await self._inventory.project_id(slug)
+        if body.claimed_project_id not in (None, project_id):
+            raise InvalidInput.at("/projectId", "This is not the id of the addressed project.")
+        return project_id
+
+
+def _written_response(written: Written) -> Response:
+    return _unit_response(written.decision.unit, written.project, 201 if written.decision.created else 200)
+
+
+def _unit_response(unit: Unit, project: Project, status: int) -> Response:
+    return Response(
+        encode(unit_document(unit, project)), status, {"etag": _etag(unit, project)}, media_type=JSON
+    )
+
+
+def _etag(unit: Unit, project: Project) -> str:
+    return f'"{revision(unit, project)}"'
+
+
+def _refuse_faults(faults: list[Fault]) -> None:
+    if faults:
+        raise InvalidInput(faults)

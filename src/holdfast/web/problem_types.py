@@ -1,0 +1,139 @@
+"""Every problem that Holdfast answers with, as its page explains it."""
+
+from typing import NamedTuple
+
+
+class ProblemType(NamedTuple):
+    name: str
+    status: int
+    title: str
+    explanation: str
+    remedy: str
+
+    @property
+    def path(self) -> str:
+        return f"/problems/{self.name}"
+
+
+NO_CREDENTIALS = ProblemType(
+    "no-credentials", 401, "No API key was sent",
+    "This part of Holdfast is open to API keys only, and the request carried none.",
+    "Send the key in the header `Authorization: Bearer <key>`. Keys are made with `holdfast key add`.",
+)  # fmt: skip
+INVALID_KEY = ProblemType(
+    "invalid-key", 401, "The API key is not valid",
+    "The key is unknown, revoked or expired, or it was sent in the query string, where logs would keep it. "
+    "The answer is the same in all these cases on purpose.",
+    "Check the key for a missing character, or make a new one. Send it in the Authorization header only.",
+)  # fmt: skip
+INSUFFICIENT_SCOPE = ProblemType(
+    "insufficient-scope", 403, "The API key lacks the scope",
+    "The key is valid, but it was not made for this part of Holdfast.",
+    "Use a key with the scope that the answer names.",
+)  # fmt: skip
+MALFORMED_REQUEST = ProblemType(
+    "malformed-request", 400, "The request is malformed",
+    "The request as such cannot be read: it breaks the rules of HTTP, or carries two Authorization headers.",
+    "Send one well-formed HTTP/1.1 request, with either a Content-Length or a chunked body.",
+)  # fmt: skip
+MALFORMED_BODY = ProblemType(
+    "malformed-body", 400, "The body is not JSON",
+    "The body is not JSON in UTF-8 that every parser would read alike. A byte order mark, a name that stands "
+    "twice in one object, NaN or Infinity, text after the value, extreme nesting and numbers of more than a "
+    "thousand characters are refused as well.",
+    "Send one JSON value as RFC 8259 describes it. The detail says where the fault is.",
+)  # fmt: skip
+INVALID_INPUT = ProblemType(
+    "invalid-input", 422, "The request is not valid",
+    "The request could be read, but what it asks for is not possible in this form. Nothing was changed.",
+    "`errors` lists every fault at once, each with a pointer to the place: `/priceSar` is a field of the body, "
+    "`/path/slug` a part of the path, `/query/limit` a query parameter.",
+)  # fmt: skip
+UNSUPPORTED_MEDIA_TYPE = ProblemType(
+    "unsupported-media-type", 415, "The content type is not supported",
+    "Bodies are `application/json` in UTF-8; the bulk route takes `application/x-ndjson` too. "
+    "Compressed bodies are not accepted.",
+    "Set the header `Content-Type: application/json` and send no Content-Encoding.",
+)  # fmt: skip
+BODY_TOO_LARGE = ProblemType(
+    "body-too-large", 413, "The body is too large",
+    "A body may have 1 MiB, on the bulk route 32 MiB.",
+    "Send fewer units in one request.",
+)  # fmt: skip
+METHOD_NOT_ALLOWED = ProblemType(
+    "method-not-allowed", 405, "The method is not possible here",
+    "The path exists, but it does not take this method.",
+    "The header `Allow` lists the methods that it takes.",
+)  # fmt: skip
+NOT_FOUND = ProblemType(
+    "not-found", 404, "There is nothing at this path",
+    "No route of Holdfast has this path.",
+    "`/docs` lists every route. A slash inside a unit code is written as `%2F`.",
+)  # fmt: skip
+UNKNOWN_PROJECT = ProblemType(
+    "unknown-project", 404, "There is no such project",
+    "No project has this slug, or the key is limited to other projects; the answer is the same on purpose.",
+    "`GET /v1/integration/projects` lists the projects that the key may use.",
+)  # fmt: skip
+UNKNOWN_UNIT = ProblemType(
+    "unknown-unit", 404, "There is no such unit",
+    "The project has no unit with this code. Codes are case-sensitive.",
+    "Create the unit with PUT, or look its code up in the list of units.",
+)  # fmt: skip
+UNKNOWN_KEY = ProblemType(
+    "unknown-key", 404, "There is no such key",
+    "No key has this id.",
+    "`holdfast key list` lists the keys with their ids.",
+)  # fmt: skip
+PROJECT_EXISTS = ProblemType(
+    "project-exists", 409, "The project exists already",
+    "Another project has this slug.",
+    "Choose another slug.",
+)  # fmt: skip
+PRECONDITION_FAILED = ProblemType(
+    "precondition-failed", 412, "The unit has changed",
+    "The request was made for another state of the unit (If-Match, If-None-Match). Nothing was changed.",
+    "Read the unit again, decide anew, and send the new ETag.",
+)  # fmt: skip
+STATUS_LOCKED = ProblemType(
+    "status-locked", 409, "The status is locked",
+    "While a unit is held, reserved or sold its status belongs to the buyer's booking, and a request that "
+    "carries `status` is refused whole. Nothing was changed.",
+    "Send the request without `status`, or wait: where a hold is what blocks, `Retry-After` says how long.",
+)  # fmt: skip
+TERMS_LOCKED = ProblemType(
+    "terms-locked", 409, "The terms are locked",
+    "While a buyer is mid-booking (the unit is held or reserved), price, deposit and VAT stand as the buyer "
+    "saw them. A PUT that leaves one of them out would clear it, so that is refused too. Nothing was changed.",
+    "Leave these fields as they are, or wait for the end of the booking. `fields` names the fields in question.",
+)  # fmt: skip
+TRANSITION_NOT_ALLOWED = ProblemType(
+    "transition-not-allowed", 409, "The status does not allow it",
+    "The action is not possible from the unit's present status. An archived unit is put on sale again by staff "
+    "only, so that a nightly sync cannot undo their decision.",
+    "`currentStatus` is the status of the unit.",
+)  # fmt: skip
+CURSOR_EXPIRED = ProblemType(
+    "cursor-expired", 410, "The cursor is too old",
+    "The events that would follow this cursor are no longer kept.",
+    "Read all units of your projects once (`GET …/units`), then start the feed again without a cursor.",
+)  # fmt: skip
+TOO_MANY_REQUESTS = ProblemType(
+    "too-many-requests", 429, "Too many requests",
+    "The key has sent more requests than its limit allows.",
+    "Wait for the seconds in `Retry-After`. Many units go in one request through the bulk route.",
+)  # fmt: skip
+DATABASE_AWAY = ProblemType(
+    "database-away", 503, "The database is away",
+    "The database cannot be reached at this moment. No change is ever half done.",
+    "Repeat the request after the seconds in `Retry-After`; repeating a PUT or PATCH is safe.",
+)  # fmt: skip
+INTERNAL_ERROR = ProblemType(
+    "internal-error", 500, "Something went wrong in Holdfast",
+    "This is a fault of Holdfast, not of the request. It has been written to the log.",
+    "Report it with the `requestId` of the answer.",
+)  # fmt: skip
+
+PROBLEM_TYPES: dict[str, ProblemType] = {
+    value.name: value for value in list(globals().values()) if isinstance(value, ProblemType)
+}

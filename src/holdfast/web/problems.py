@@ -1,0 +1,105 @@
+"""From a refusal to its answer (RFC 9457). The table is total: a test walks the tree of refusals."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from starlette.responses import Response
+
+from holdfast.domain import refusals
+from holdfast.domain.refusals import Refusal
+from holdfast.web import problem_types as types
+from holdfast.web import refusals as http
+from holdfast.web.problem_types import ProblemType
+from holdfast.web.wire import camel_case, encode, time_text
+
+MEDIA_TYPE = "application/problem+json"
+
+PROBLEM_OF: dict[type[Exception], ProblemType] = {
+    refusals.NoCredentials: types.NO_CREDENTIALS,
+    refusals.KeyRefused: types.INVALID_KEY,
+    refusals.ScopeMissing: types.INSUFFICIENT_SCOPE,
+    refusals.InvalidInput: types.INVALID_INPUT,
+    refusals.UnknownProject: types.UNKNOWN_PROJECT,
+    refusals.UnknownUnit: types.UNKNOWN_UNIT,
+    refusals.UnknownKey: types.UNKNOWN_KEY,
+    refusals.PreconditionFailed: types.PRECONDITION_FAILED,
+    refusals.StatusLocked: types.STATUS_LOCKED,
+    refusals.TermsLocked: types.TERMS_LOCKED,
+    refusals.TransitionNotAllowed: types.TRANSITION_NOT_ALLOWED,
+    refusals.ProjectExists: types.PROJECT_EXISTS,
+    refusals.CursorExpired: types.CURSOR_EXPIRED,
+    refusals.TooManyRequests: types.TOO_MANY_REQUESTS,
+    refusals.DatabaseAway: types.DATABASE_AWAY,
+    http.MalformedBody: types.MALFORMED_BODY,
+    http.MalformedRequest: types.MALFORMED_REQUEST,
+    http.TwoCredentials: types.MALFORMED_REQUEST,
+    http.BodyTooLarge: types.BODY_TOO_LARGE,
+    http.UnsupportedMediaType: types.UNSUPPORTED_MEDIA_TYPE,
+    http.MethodNotAllowed: types.METHOD_NOT_ALLOWED,
+    http.UnknownRoute: types.NOT_FOUND,
+}
+
+
+def problem_type(failure: Exception) -> ProblemType:
+    for kind in type(failure).__mro__:
+        if kind in PROBLEM_OF:
+            return PROBLEM_OF[kind]
+    return types.INTERNAL_ERROR
+
+
+def problem_document(failure: Exception, request_id: str) -> dict[str, Any]:
+    kind = problem_type(failure)
+    document: dict[str, Any] = {
+        "type": kind.path,
+        "title": kind.title,
+        "status": kind.status,
+        "detail": str(failure) if isinstance(failure, Refusal) else kind.explanation,
+        "requestId": request_id,
+    }
+    if isinstance(failure, refusals.InvalidInput):
+        document["errors"] = [
+            {"pointer": fault.pointer, "message": fault.message} for fault in failure.faults
+        ]
+    if isinstance(failure, refusals.Conflict):
+        document |= _conflict_members(failure)
+    return document
+
+
+def problem_response(failure: Exception, request_id: str) -> Response:
+    document = problem_document(failure, request_id)
+    return Response(encode(document), document["status"], _headers(failure), MEDIA_TYPE)
+
+
+def _conflict_members(conflict: refusals.Conflict) -> dict[str, Any]:
+    members: dict[str, Any] = {"reason": conflict.reason, "currentStatus": conflict.status}
+    if conflict.hold_expires_at is not None:
+        members["holdExpiresAt"] = time_text(conflict.hold_expires_at)
+    if conflict.fields:
+        members["fields"] = [camel_case(name) for name in conflict.fields]
+    return members
+
+
+def _headers(failure: Exception) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    retry_after = getattr(failure, "retry_after_seconds", None)
+    if retry_after is not None:
+        headers["Retry-After"] = str(max(1, math.ceil(retry_after)))
+    if isinstance(failure, http.MethodNotAllowed):
+        headers["Allow"] = ", ".join(failure.allowed)
+    if isinstance(failure, refusals.PreconditionFailed) and failure.current:
+        headers["ETag"] = f'"{failure.current}"'
+    if challenge := _challenge(failure):
+        headers["WWW-Authenticate"] = challenge
+    return headers
+
+
+def _challenge(failure: Exception) -> str | None:
+    if isinstance(failure, refusals.NoCredentials):
+        return "Bearer"
+    if isinstance(failure, refusals.KeyRefused):
+        return 'Bearer error="invalid_token"'
+    if isinstance(failure, refusals.ScopeMissing):
+        return f'Bearer error="insufficient_scope", scope="{failure.scope}"'
+    return None

@@ -1,0 +1,49 @@
+"""uvicorn's HTTP protocol, with our answer to what is not HTTP."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from holdfast.web.problems import MEDIA_TYPE, problem_document
+from holdfast.web.refusals import MalformedRequest
+from holdfast.web.wire import encode
+
+LARGEST_HEAD = 64 * 1024
+
+_ANSWER = (
+    "HTTP/1.1 400 Bad Request\r\n"
+    "content-type: {media_type}\r\n"
+    "content-length: {length}\r\n"
+    "x-request-id: {request_id}\r\n"
+    "connection: close\r\n\r\n"
+)
+
+
+class HttpProtocol(HttpToolsProtocol):
+    _head_size: int | None = None
+    """Bytes received of a head that is not complete; None outside of a head."""
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._head_size is not None:
+            self._head_size += len(data)
+            if self._head_size > LARGEST_HEAD and not self.transport.is_closing():
+                self.send_400_response("")
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._head_size = 0
+
+    def on_headers_complete(self) -> None:
+        self._head_size = None
+        super().on_headers_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """What is no request never reaches the application; its sender gets a problem all the same."""
+        request_id = uuid4().hex
+        body = encode(problem_document(MalformedRequest(), request_id))
+        head = _ANSWER.format(media_type=MEDIA_TYPE, length=len(body), request_id=request_id)
+        self.transport.write(head.encode() + body)
+        self.transport.close()

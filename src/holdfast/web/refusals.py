@@ -1,0 +1,49 @@
+"""Reasons to say no that only HTTP has."""
+
+from collections.abc import Iterable
+
+from holdfast.domain.refusals import Refusal
+
+
+class RequestRefused(Refusal):
+    """The request is refused for its form, before it means anything."""
+
+
+class MalformedBody(RequestRefused):
+    pass
+
+
+class TwoCredentials(RequestRefused):
+    def __init__(self) -> None:
+        super().__init__("The request has more than one Authorization header; send one.")
+
+
+class MalformedRequest(RequestRefused):
+    def __init__(self) -> None:
+        super().__init__("This is not a well-formed HTTP/1.1 request.")
+
+
+class BodyTooLarge(RequestRefused):
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"The body is larger than {limit // 1024**2} MiB.")
+
+
+class UnsupportedMediaType(RequestRefused):
+    def __init__(self, accepted: Iterable[str]) -> None:
+        names = " or ".join(f"`{name}`" for name in accepted)
+        super().__init__(f"Send the body as {names} in UTF-8, without a Content-Encoding.")
+
+
+class MethodNotAllowed(RequestRefused):
+    def __init__(self, method: str, allowed: Iterable[str]) -> None:
+        self.allowed = tuple(allowed)
+        super().__init__(f"{method} is not possible here; possible: {', '.join(self.allowed)}.")
+
+
+class UnknownRoute(RequestRefused):
+    def __init__(self) -> None:
+        super().__init__("There is nothing at this path.")
+
+
+class ClientGone(Exception):
+    """The client hung up before its request was complete; there is nobody to answer."""

@@ -1,0 +1,32 @@
+"""For those who run Holdfast: alive, ready, metrics. No key needed."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+from starlette.routing import Route
+
+from holdfast.domain.refusals import DatabaseAway
+from holdfast.observability.metrics import CONTENT_TYPE, metrics_text
+from holdfast.operations.health import Health
+from holdfast.web.call import JSON, Call
+from holdfast.web.routing import resource
+from holdfast.web.wire import encode
+
+
+def status_routes(health: Health) -> list[Route]:
+    async def alive(_: Call) -> Response:
+        return Response(encode({"status": "alive"}), media_type=JSON)
+
+    async def ready(_: Call) -> Response:
+        if not await health.is_ready():
+            raise DatabaseAway
+        return Response(encode({"status": "ready"}), media_type=JSON)
+
+    async def metrics(_: Call) -> Response:
+        return Response(metrics_text(), headers={"content-type": CONTENT_TYPE})
+
+    return [
+        resource("/healthz", GET=alive),
+        resource("/readyz", GET=ready),
+        resource("/metrics", GET=metrics),
+    ]

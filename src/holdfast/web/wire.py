@@ -1,0 +1,94 @@
+"""How our things are written in JSON."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from holdfast.domain.project import Project
+from holdfast.domain.status import Status
+from holdfast.domain.unit import Media, Unit
+
+_ENCODER = msgspec.json.Encoder(decimal_format="number")
+
+encode = _ENCODER.encode
+
+
+def time_text(moment: datetime) -> str:
+    """``2026-11-14T09:30:00.000Z``; the database gives every time in UTC."""
+    return moment.isoformat(timespec="milliseconds")[:23] + "Z"
+
+
+def optional_time_text(moment: datetime | None) -> str | None:
+    return None if moment is None else time_text(moment)
+
+
+def camel_case(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+class UnitDocument(msgspec.Struct, rename="camel", gc=False):
+    id: UUID
+    project_id: UUID
+    code: str
+    type: str
+    area_sqm: Decimal
+    price_sar: Decimal
+    vat_included: bool | None
+    vat_rate: Decimal | None
+    deposit_percent: Decimal | None
+    status: Status
+    bedrooms: int | None
+    bathrooms: int | None
+    delivery_year: int | None
+    description: str | None
+    images: tuple[Media, ...]
+    files: tuple[Media, ...]
+    hold_expires_at: str | None
+    created_at: str
+    updated_at: str
+    project_name: str
+    project_slug: str
+    ref: str
+
+
+def unit_document(unit: Unit, project: Project) -> UnitDocument:
+    fields = unit.fields
+    return UnitDocument(
+        unit.id,
+        unit.project_id,
+        unit.code,
+        fields.type,
+        fields.area_sqm,
+        fields.price_sar,
+        fields.vat_included,
+        fields.vat_rate,
+        fields.deposit_percent,
+        unit.status,
+        fields.bedrooms,
+        fields.bathrooms,
+        fields.delivery_year,
+        fields.description,
+        fields.images,
+        fields.files,
+        optional_time_text(unit.hold_expires_at),
+        time_text(unit.created_at),
+        time_text(unit.updated_at),
+        project.name,
+        project.slug,
+        unit.ref,
+    )
+
+
+def project_document(project: Project) -> dict[str, Any]:
+    return {
+        "id": project.id,
+        "slug": project.slug,
+        "name": project.name,
+        "createdAt": time_text(project.created_at),
+    }
