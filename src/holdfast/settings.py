@@ -134,4 +134,6 @@ def _is_origin(value: str) -> bool:
     except ValueError:
         return False
     bare = parts.username is None and not (parts.path or parts.query or parts.fragment) and port != 0
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and bare and not set(value) & set(" \\?#")
+    return (
+        parts.scheme in ("http", "https") and bool(parts.hostname) and bare and not set(value) & set(" \\?#")
+    )

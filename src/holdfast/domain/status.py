@@ -66,14 +66,21 @@ _TABLE: tuple[tuple[Action, set[Caller], tuple[Status, ...], Status | None, Even
     (Action.PUT_ON_SALE, API, (UNAVAILABLE,), AVAILABLE, EventName.AVAILABLE, False),
     (Action.TAKE_OFF_SALE, STAFF, (AVAILABLE, HELD, RESERVED), UNAVAILABLE, EventName.UNAVAILABLE, False),
     (Action.TAKE_OFF_SALE, API, (AVAILABLE,), UNAVAILABLE, EventName.UNAVAILABLE, False),
-    (Action.ARCHIVE, STAFF, (AVAILABLE, HELD, RESERVED, UNAVAILABLE), UNAVAILABLE, EventName.UNAVAILABLE, False),
+    (
+        Action.ARCHIVE,
+        STAFF,
+        (AVAILABLE, HELD, RESERVED, UNAVAILABLE),
+        UNAVAILABLE,
+        EventName.UNAVAILABLE,
+        False,
+    ),
     (Action.REVOKE_SALE, ADMIN, (SOLD,), UNAVAILABLE, EventName.UNAVAILABLE, False),
 )
 
 TRANSITIONS: tuple[Transition, ...] = tuple(
     Transition(
         action,
-        frozenset(callers | ADMIN if STAFF <= callers else callers),
+        frozenset(callers | ADMIN if callers >= STAFF else callers),
         source,
         target or source,
         event,

@@ -10,7 +10,12 @@ from typing import Any, TextIO
 import msgspec
 
 _ENCODE = msgspec.json.Encoder(enc_hook=str).encode
-_OWN_ATTRIBUTES = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
+_OWN_ATTRIBUTES = frozenset(vars(logging.makeLogRecord({}))) | {
+    "message",
+    "asctime",
+    "taskName",
+    "color_message",
+}
 
 
 class JsonLines(logging.Formatter):

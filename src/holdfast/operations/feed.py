@@ -11,6 +11,9 @@ from holdfast.storage.events import FeedItem
 NUMBERED_AT_ONCE = 10_000
 
 
+__all__ = ["EventFeed", "FeedItem", "FeedPage"]
+
+
 class FeedPage(NamedTuple):
     items: list[FeedItem]
     next_position: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -68,9 +68,7 @@ class PatchUnit(NamedTuple):
         return self.project_id, self.code
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
-        return patch(
-            standing, self.code, self.changes, self.status, self.precondition, self.claimed_id, now
-        )
+        return patch(standing, self.code, self.changes, self.status, self.precondition, self.claimed_id, now)
 
 
 class Inventory:
@@ -128,7 +126,7 @@ class Inventory:
         async with self._database.reading() as connection:
             return await projects.list_page(connection, slugs, after_slug, limit + 1)
 
-    async def missing_codes(self, slug: str, named: Sequence[str]) -> list[str]:
+    async def missing_codes(self, slug: str, named: Collection[str]) -> list[str]:
         project_id = await self.project_id(slug)
         async with self._database.reading() as connection:
             return await listings.missing_codes(connection, project_id, named)

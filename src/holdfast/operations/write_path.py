@@ -74,7 +74,7 @@ class WritePath:
             batch = [self._waiting.popleft() for _ in range(size)]
             try:
                 outcomes = await write(self._database, [command for command, _ in batch])
-            except Exception as failure:
+            except Exception as failure:  # noqa: BLE001 - its callers wait for it
                 for _, future in batch:
                     future.set_exception(failure)
                     future.exception()

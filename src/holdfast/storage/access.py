@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import asyncpg
 
 from holdfast.domain.access import Key, Scope
-from holdfast.storage.database import Connection
+from holdfast.storage.database import Connection, fetch_one
 
 _COLUMNS = """
     id, name, hint, scopes, created_at, expires_at, revoked_at, last_used_at,
@@ -56,7 +56,7 @@ async def insert(
     limited = bool(project_ids)
     await connection.execute(_INSERT, key_id, name, hint, key_hash, list(scopes), limited, expires_in)
     await connection.executemany(_LIMIT_TO_PROJECT, [(key_id, project_id) for project_id in project_ids])
-    return _key(await connection.fetchrow(_FIND, key_id))
+    return _key(await fetch_one(connection, _FIND, key_id))
 
 
 async def find(connection: Connection, key_id: UUID) -> Key | None:

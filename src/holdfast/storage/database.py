@@ -126,6 +126,14 @@ async def connect(
     raise last_failure
 
 
+async def fetch_one(connection: Connection, statement: str, *arguments: object) -> asyncpg.Record:
+    """The row of a statement that always gives one."""
+    row = await connection.fetchrow(statement, *arguments)
+    if row is None:
+        raise LookupError(statement)
+    return row
+
+
 @contextmanager
 def failures_named() -> Iterator[None]:
     """Turn the driver's exceptions into ours; the driver is known in this package alone."""

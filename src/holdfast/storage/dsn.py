@@ -1,7 +1,7 @@
 """Database URLs: one that names several hosts becomes one URL for each of them."""
 
 from itertools import zip_longest
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 
 def split_hosts(database_url: str) -> list[str]:
@@ -52,7 +52,12 @@ def _one_for_each(ports: list[str], count: int) -> list[str]:
 def _with_one_host(scheme: str, userinfo: str, host: str, port: str, path: str, query: dict[str, str]) -> str:
     if host.startswith("/"):
         asked = {**query, "host": host} | ({"port": port} if port else {})
-        return urlunsplit((scheme, userinfo, path or "/", urlencode(asked, quote_via=quote, safe="/"), ""))
+        return _url(scheme, userinfo, path or "/", asked)
     shown = f"[{host}]" if ":" in host else host
-    authority = userinfo + shown + (f":{port}" if port else "")
-    return urlunsplit((scheme, authority, path, urlencode(query, quote_via=quote, safe="/"), ""))
+    return _url(scheme, userinfo + shown + (f":{port}" if port else ""), path, query)
+
+
+def _url(scheme: str, authority: str, path: str, query: dict[str, str]) -> str:
+    """Not ``urlunsplit``: it drops the empty authority of a socket URL."""
+    asked = "?" + urlencode(query, quote_via=quote, safe="/") if query else ""
+    return f"{scheme}://{authority}{path}{asked}"

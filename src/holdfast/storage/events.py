@@ -9,7 +9,7 @@ from uuid import UUID
 
 from holdfast.domain.event import EventName, UnitEvent
 from holdfast.domain.status import Status
-from holdfast.storage.database import Connection
+from holdfast.storage.database import Connection, fetch_one
 
 _INSERT = """
     insert into event (id, project_id, unit_id, unit_version, type, previous_status, status,
@@ -113,7 +113,7 @@ async def number(connection: Connection, limit: int) -> int:
 
 
 async def ends(connection: Connection) -> FeedEnds:
-    return FeedEnds(*await connection.fetchrow(_ENDS))
+    return FeedEnds(*await fetch_one(connection, _ENDS))
 
 
 async def page(
@@ -128,8 +128,8 @@ async def page(
 
 async def trim(connection: Connection, older_than: timedelta, limit: int) -> int:
     """Forget the oldest events of the feed, and remember up to where they are forgotten."""
-    feed = await connection.fetchrow("select last_position, trimmed_position from event_feed for update")
-    count, position = await connection.fetchrow(_TRIM, older_than, limit, feed["last_position"])
+    last_position = await connection.fetchval(_TAKE_TURN)
+    count, position = await fetch_one(connection, _TRIM, older_than, limit, last_position)
     if count:
         await connection.execute(_MOVE_START, position)
     return int(count)

@@ -57,7 +57,9 @@ def _page_statement(status: Status | None, since: bool) -> str:
     return _PAGE.format(columns=READ_COLUMNS, branches=branches)
 
 
-_PAGES = {(status, since): _page_statement(status, since) for status in _WHERE_STATUS for since in (True, False)}
+_PAGES = {
+    (status, since): _page_statement(status, since) for status in _WHERE_STATUS for since in (True, False)
+}
 
 
 async def page(

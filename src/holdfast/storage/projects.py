@@ -6,7 +6,7 @@ import asyncpg
 
 from holdfast.domain.project import Project
 from holdfast.domain.refusals import ProjectExists
-from holdfast.storage.database import Connection
+from holdfast.storage.database import Connection, fetch_one
 
 _INSERT = "insert into project (id, slug, name) values ($1, $2, $3) returning *"
 _FIND_ID = "select id from project where slug = $1"
@@ -20,7 +20,7 @@ _LIST = """
 
 async def insert(connection: Connection, slug: str, name: str) -> Project:
     try:
-        row = await connection.fetchrow(_INSERT, uuid4(), slug, name)
+        row = await fetch_one(connection, _INSERT, uuid4(), slug, name)
     except asyncpg.UniqueViolationError as refused:
         raise ProjectExists(slug) from refused
     return _project(row)
@@ -32,7 +32,7 @@ async def find_id(connection: Connection, slug: str) -> UUID | None:
 
 
 async def get(connection: Connection, project_id: UUID) -> Project:
-    return _project(await connection.fetchrow(_GET, project_id))
+    return _project(await fetch_one(connection, _GET, project_id))
 
 
 async def list_page(

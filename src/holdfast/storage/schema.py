@@ -6,12 +6,14 @@ everything else in it.
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import asyncpg
 
 from holdfast.storage.database import Connection, connect, failures_named
+from holdfast.storage.refused import SchemaRefused
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection as MigratingConnection
@@ -27,13 +29,11 @@ _ADVISORY_LOCK = 0x686F6C64
 _CONNECT_TIMEOUT_SECONDS = 5.0
 _REFUSED_AT_THE_DOOR = ("28", "3D")
 
-
-class SchemaRefused(Exception):
-    """This database cannot be used; the text is one sentence for the operator."""
+_log = logging.getLogger(__name__)
 
 
 async def migrate(database_url: str) -> list[str]:
-    """Bring the schema up to date and give the revisions applied. Any number of processes may do so at once."""
+    """Bring the schema up to date; gives the revisions applied. Any number of processes may do so at once."""
     connection = await _connect(database_url)
     try:
         await _refuse_unsuitable(connection)
@@ -85,6 +85,7 @@ def _refuse_newer(revision: str | None) -> None:
 
 
 async def _upgrade(database_url: str) -> list[str]:
+    logging.getLogger("alembic").setLevel(logging.WARNING)
     from alembic.util import CommandError
     from sqlalchemy.exc import DBAPIError
     from sqlalchemy.ext.asyncio import create_async_engine
@@ -121,4 +122,6 @@ def _upgrade_locked(connection: MigratingConnection) -> list[str]:
     config = Config(attributes={"connection": connection, "applied": applied})
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     command.upgrade(config, HEAD)
+    if applied:
+        _log.info("brought the schema up to date: %s", ", ".join(applied))
     return applied

@@ -47,7 +47,9 @@ _INSERT = f"""
     returning id, ref
 """
 
-_UPDATED = [name for name in WRITE_COLUMNS.split(", ") if name not in ("id", "project_id", "code", "created_at")]
+_UPDATED = [
+    name for name in WRITE_COLUMNS.split(", ") if name not in ("id", "project_id", "code", "created_at")
+]
 _UPDATE = f"""
     update unit set {", ".join(f"{name} = written.{name}" for name in _UPDATED)}
     from unnest($1::unit_write[]) as written
@@ -55,7 +57,8 @@ _UPDATE = f"""
 """
 
 _COUNT_STORED = """
-    select count(*) from unnest($1::uuid[], $2::bigint[], $3::timestamptz[]) as expected (id, version, updated_at)
+    select count(*)
+    from unnest($1::uuid[], $2::bigint[], $3::timestamptz[]) as expected (id, version, updated_at)
     join unit using (id, version, updated_at)
 """
 
@@ -111,5 +114,3 @@ def _standing(key: UnitKey, row: asyncpg.Record) -> Standing:
 
 def _whole_milliseconds(moment: datetime) -> datetime:
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
-
-

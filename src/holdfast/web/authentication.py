@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from holdfast.domain.access import PREFIX, Key, Scope as KeyScope
+from holdfast.domain.access import PREFIX, Key
+from holdfast.domain.access import Scope as KeyScope
 from holdfast.domain.refusals import KeyRefused, NoCredentials, ScopeMissing
 from holdfast.operations.key_ring import KeyRing
 from holdfast.web.call import Call
@@ -52,4 +53,6 @@ def _refuse_key_in_query(call: Call) -> None:
     """A key in an address ends up in logs and histories, so it opens nothing."""
     for name, value in call.query_items():
         if name.lower() in _QUERY_NAMES or value.startswith(PREFIX):
-            raise KeyRefused("A key in the query string is not accepted; send it in the Authorization header.")
+            raise KeyRefused(
+                "A key in the query string is not accepted; send it in the Authorization header."
+            )

@@ -11,8 +11,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.observability.metrics import note_request
 from holdfast.web.call import Call
-from holdfast.web.problems import problem_response, problem_type
 from holdfast.web.problem_types import INTERNAL_ERROR
+from holdfast.web.problems import problem_response, problem_type
 from holdfast.web.refusals import ClientGone
 from holdfast.web.routing import CALL, ROUTE
 

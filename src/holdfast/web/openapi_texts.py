@@ -1,26 +1,28 @@
 """What the API description says in words."""
 
 ABOUT = """\
-Holdfast keeps the sale units of real estate projects. Through this API an external system creates and changes
-units, and learns what became of them. The status of a unit belongs to Holdfast: buyers hold, reserve and buy, and
-staff close sales.
+Holdfast keeps the sale units of real estate projects. Through this API an external system creates and
+changes units, and learns what became of them. The status of a unit belongs to Holdfast: buyers hold,
+reserve and buy, and staff close sales.
 
 **A first unit.** Make a key with `holdfast key add --name "My system"`, then:
 
 ```sh
-curl -X PUT {base}/v1/integration/projects/marina-heights/units/A-1203 \\
+curl -X PUT http://127.0.0.1:8000/v1/integration/projects/marina-heights/units/A-1203 \\
   -H "Authorization: Bearer $HOLDFAST_KEY" \\
   -H "Content-Type: application/json" \\
   -d '{"type": "apartment", "areaSqm": 128.5, "priceSar": 1450000}'
 ```
 
-**Bodies** are JSON in UTF-8. Times are UTC, such as `2026-11-14T09:30:00.000Z`. Numbers are exact decimals from
-end to end. Readers should pass over members that they do not know: later releases may add some.
+**Bodies** are JSON in UTF-8. Times are UTC, such as `2026-11-14T09:30:00.000Z`. Numbers are exact
+decimals from end to end. Readers should pass over members that they do not know: later releases may add
+some.
 
-**Errors** are [problem details](/problems) (RFC 9457). An answer to invalid input lists every fault at once. Checks
-come in this order: 401, 403, 405, 415, 413, 400, 422, 404, 412, 409.
+**Errors** are [problem details](/problems) (RFC 9457). An answer to invalid input lists every fault at
+once. Checks come in this order: 401, 403, 405, 415, 413, 400, 422, 404, 412, 409.
 
-**Every answer** carries `X-Request-Id`: the one of the request, if it sent one of at most 128 plain characters.
+**Every answer** carries `X-Request-Id`: the one of the request, if it sent one of at most 128 plain
+characters.
 
 **Repeating is safe.** The same PUT twice stores the same unit once, and nothing is ever half done.
 """
@@ -30,7 +32,6 @@ TAGS = {
     "Projects": "What units belong to.",
     "Events": "Everything that happened to units, for catching up after an outage.",
     "Operation": "For those who run Holdfast. No key needed.",
-    "Webhooks": "What Holdfast sends to your endpoint.",
 }
 
 BEARER = "An API key with the scope `integration`, made with `holdfast key add` and displayed once."
@@ -45,7 +46,8 @@ FIELDS = {
     "vatIncluded": "Whether the price includes VAT.",
     "vatRate": "The rate of VAT in percent.",
     "depositPercent": "The deposit in percent of the total.",
-    "status": "The status. In a request only `available` and `unavailable`, and only while no buyer has the unit.",
+    "status": "Where the unit stands between free and sold.",
+    "settableStatus": "Whether the unit is on sale. It can be set only while no buyer has the unit.",
     "bedrooms": "The number of bedrooms.",
     "bathrooms": "The number of bathrooms.",
     "deliveryYear": "The year of delivery.",
@@ -60,7 +62,7 @@ FIELDS = {
     "ref": "A short reference for people, issued once and never changed.",
     "reference": "The booking reference that the buyer sees on the agreement and the receipt.",
     "errors": "Every fault of the request.",
-    "pointer": "Where the fault is: `/priceSar` in the body, `/path/slug` in the path, `/query/limit` in the query.",
+    "pointer": "Where: `/priceSar` in the body, `/path/slug` in the path, `/query/limit` in the query.",
 }
 """What each name means, wherever it stands."""
 
@@ -69,45 +71,49 @@ Creates the unit, or replaces it if the project has one of this code.
 
 - Optional fields that are left out are cleared, `images` and `files` too. Only `status` is left alone.
 - `status` for a unit that is held, reserved or sold is refused: 409 `status-locked`.
-- While a buyer is mid-booking (held or reserved), price, deposit and VAT cannot change: 409 `terms-locked`. Sending
-  the stored values again is fine.
+- While a buyer is mid-booking (held or reserved), price, deposit and VAT cannot change: 409
+  `terms-locked`. Sending the stored values again is fine.
 - A new unit without `status` is `available`.
-- A unit as it was read can be sent back whole, without its `status`; what the service itself sets is ignored.
+- A unit as it was read can be sent back whole, without its `status`; what the service itself sets is
+  ignored.
 """
 
 PATCH_UNIT = """\
-Changes the fields that are in the body, and no others. `null` clears an optional field; `{}` changes nothing.
+Changes the fields that are in the body, and no others. `null` clears an optional field; `{}` changes
+nothing.
 
-`status`, price, deposit and VAT are refused in the same cases as with PUT. A refused PATCH changes no field at all.
+`status`, price, deposit and VAT are refused in the same cases as with PUT. A refused PATCH changes no
+field at all.
 """
 
 LIST_UNITS = """\
-The units of a project, ordered by code. Pages stay stable while units are written: follow `nextCursor` until it is
-null. With `updatedSince` it lists what has changed since then.
+The units of a project, ordered by code. Pages stay stable while units are written: follow `nextCursor`
+until it is null. With `updatedSince` it lists what has changed since then.
 """
 
 PUT_UNITS = """\
-Creates or replaces many units in one request: a JSON array, or one JSON object on each line. Each item is the body of
-a PUT, plus its `code`.
+Creates or replaces many units in one request: a JSON array, or one JSON object on each line. Each item
+is the body of a PUT, plus its `code`.
 
-The body is read whole first, and a fault in its JSON stores nothing. After that each unit stands on its own: those
-that are refused are in `results` with their problem, and the others are stored. A code that is named twice is refused
-the second time.
+The body is read whole first, and a fault in its JSON stores nothing. After that each unit stands on its
+own: those that are refused are in `results` with their problem, and the others are stored. A code that
+is named twice is refused the second time.
 """
 
 LIST_EVENTS = """\
-Every committed unit event in one order that has no gaps and never changes. Keep `nextCursor` and send it as `after`
-the next time. Without `after` the feed starts with the oldest event that is kept. A key that is limited to projects
-sees only theirs. A cursor that is older than the events kept is 410.
+Every committed unit event in one order that has no gaps and never changes. Keep `nextCursor` and send it
+as `after` the next time. Without `after` the feed starts with the oldest event that is kept. A key that
+is limited to projects sees only theirs. A cursor that is older than the events kept is 410.
 """
 
 DELIVERY = """\
-Answer with any 2xx status within ten seconds. Anything else is tried again: eight attempts over about an hour, the gap
-doubling from thirty seconds, each with the same `X-Service-Delivery`. Treat an id that you have seen as done.
+Answer with any 2xx status within ten seconds. Anything else is tried again: eight attempts over about an
+hour, the gap doubling from thirty seconds, each with the same `X-Service-Delivery`. Treat an id that you
+have seen as done.
 
-To check the signature, compute the HMAC-SHA256 of the timestamp, a dot and the raw body, with the endpoint's secret as
-the key, and compare it in constant time with the hex digest in `X-Service-Signature`. Refuse a timestamp that is more
-than 300 seconds away from now.
+To check the signature, compute the HMAC-SHA256 of the timestamp, a dot and the raw body, with the
+endpoint's secret as the key, and compare it in constant time with the hex digest in
+`X-Service-Signature`. Refuse a timestamp that is more than 300 seconds away from now.
 """
 
 EVENTS = {

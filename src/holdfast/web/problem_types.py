@@ -46,8 +46,8 @@ MALFORMED_BODY = ProblemType(
 INVALID_INPUT = ProblemType(
     "invalid-input", 422, "The request is not valid",
     "The request could be read, but what it asks for is not possible in this form. Nothing was changed.",
-    "`errors` lists every fault at once, each with a pointer to the place: `/priceSar` is a field of the body, "
-    "`/path/slug` a part of the path, `/query/limit` a query parameter.",
+    "`errors` lists every fault at once, each with a pointer to the place: `/priceSar` is a field of the "
+    "body, `/path/slug` a part of the path, `/query/limit` a query parameter.",
 )  # fmt: skip
 UNSUPPORTED_MEDIA_TYPE = ProblemType(
     "unsupported-media-type", 415, "The content type is not supported",
@@ -104,13 +104,13 @@ STATUS_LOCKED = ProblemType(
 TERMS_LOCKED = ProblemType(
     "terms-locked", 409, "The terms are locked",
     "While a buyer is mid-booking (the unit is held or reserved), price, deposit and VAT stand as the buyer "
-    "saw them. A PUT that leaves one of them out would clear it, so that is refused too. Nothing was changed.",
-    "Leave these fields as they are, or wait for the end of the booking. `fields` names the fields in question.",
+    "saw them. A PUT that leaves one of them out would clear it, so that is refused too. Nothing changed.",
+    "Leave these fields as they are, or wait for the end of the booking. `fields` names them.",
 )  # fmt: skip
 TRANSITION_NOT_ALLOWED = ProblemType(
     "transition-not-allowed", 409, "The status does not allow it",
-    "The action is not possible from the unit's present status. An archived unit is put on sale again by staff "
-    "only, so that a nightly sync cannot undo their decision.",
+    "The action is not possible from the unit's present status. An archived unit is put on sale again by "
+    "staff only, so that a nightly sync cannot undo their decision.",
     "`currentStatus` is the status of the unit.",
 )  # fmt: skip
 CURSOR_EXPIRED = ProblemType(

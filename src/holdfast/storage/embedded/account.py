@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.storage.embedded.refused import EmbeddedRefused
+from holdfast.storage.refused import EmbeddedRefused
 
 SYSTEM_USER = "holdfast"
 
@@ -29,7 +29,7 @@ class Account:
         return path.stat().st_uid == self.uid
 
     def missing_bits(self, path: Path, needed: int) -> int:
-        """Which mode bits this account lacks for ``needed`` (of rwx, as 0-7), in the class that counts for it."""
+        """The mode bits to add for ``needed`` (of rwx, as 0-7), in the class that counts for this account."""
         status = path.stat()
         if status.st_uid == self.uid:
             shift = 6
@@ -55,7 +55,9 @@ def account_for(cluster: Path) -> Account | None:
 
 def open_the_way(account: Account, targets: Iterable[Path]) -> None:
     """Let the account pass through the folders above the targets: traversal only, never listing."""
-    opened = [folder for target in targets for folder in _folders_above(target) if _open(account, folder, 0o1)]
+    opened = [
+        folder for target in targets for folder in _folders_above(target) if _open(account, folder, 0o1)
+    ]
     if opened:
         _log.warning(
             "made folders passable (x, not readable) for the database's own user: %s",
@@ -65,7 +67,9 @@ def open_the_way(account: Account, targets: Iterable[Path]) -> None:
 
 def open_programs(account: Account, programs: Path) -> None:
     """A strict umask at installation leaves the programs unreadable for any user but root."""
-    if not account.missing_bits(programs, 0o5) and not account.missing_bits(programs / "bin" / "postgres", 0o5):
+    if not account.missing_bits(programs, 0o5) and not account.missing_bits(
+        programs / "bin" / "postgres", 0o5
+    ):
         return
     for path in (programs, *programs.rglob("*")):
         if not path.is_symlink():

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from holdfast.storage.embedded.refused import EmbeddedRefused
+from holdfast.storage.refused import EmbeddedRefused
 
 DATABASE = "holdfast"
 SUPERUSER = "holdfast"
@@ -54,11 +54,13 @@ def refuse_other_version(cluster: Path, version: int) -> None:
     try:
         found = (cluster / "PG_VERSION").read_text().strip()
     except FileNotFoundError:
-        raise EmbeddedRefused(f"{cluster} is no PostgreSQL cluster; move it away, or name another --data.") from None
+        raise EmbeddedRefused(
+            f"{cluster} is no PostgreSQL cluster; move it away, or name another --data."
+        ) from None
     if found != str(version):
         raise EmbeddedRefused(
-            f"{cluster} was made by PostgreSQL {found}, but this release of Holdfast runs PostgreSQL {version};"
-            " back it up with the release that made it and restore it with this one."
+            f"{cluster} was made by PostgreSQL {found}, but this release of Holdfast runs PostgreSQL"
+            f" {version}; back it up with the release that made it and restore it with this one."
         )
 
 

@@ -19,8 +19,8 @@ from holdfast.storage.embedded.postmaster import (
     wait_until_gone,
     wait_until_settled,
 )
-from holdfast.storage.embedded.refused import EmbeddedRefused
 from holdfast.storage.embedded.socket_folder import make_socket_folder, remove_stale_socket, socket_folder
+from holdfast.storage.refused import EmbeddedRefused
 
 START_LIMIT_SECONDS = 120
 STOP_LIMIT_SECONDS = 60
@@ -41,6 +41,7 @@ class EmbeddedPostgres:
         self.data_dir = data_dir.absolute()
         self.cluster = self.data_dir / _CLUSTER
         self.log = self.data_dir / _LOG
+        self._start_lock = self.data_dir / ".start.lock"
         self.url = ""
         self.adopted = False
         """Whether the server was running already when it was asked for."""
@@ -75,8 +76,9 @@ class EmbeddedPostgres:
 
     def leave(self) -> None:
         """Stop the server if it was started here and nobody else uses it by now."""
-        with self._starting():
-            if not self.adopted and self._users is not None and self._users.try_exclusive():
+        with FileLock(self._start_lock) as starting:
+            # Whoever has this lock is about to use the server, or waits for us to be gone to stop it.
+            if not self.adopted and starting.try_exclusive() and self._is_last():
                 self._shut_down()
             self._be_gone()
 
@@ -89,7 +91,10 @@ class EmbeddedPostgres:
             self._be_gone()
 
     def _starting(self) -> AbstractContextManager[None]:
-        return exclusively(self.data_dir / ".start.lock")
+        return exclusively(self._start_lock)
+
+    def _is_last(self) -> bool:
+        return self._users is not None and self._users.try_exclusive()
 
     def _be_counted(self) -> None:
         if self._users is None:
@@ -158,7 +163,12 @@ class EmbeddedPostgres:
             "--data-checksums", "--auth-local=trust", "--auth-host=reject", "--no-instructions",
         )  # fmt: skip
         self._run_to_success(
-            "postgres", "--single", "-D", _UNFINISHED, "postgres", typed=f"create database {cluster.DATABASE}\n"
+            "postgres",
+            "--single",
+            "-D",
+            _UNFINISHED,
+            "postgres",
+            typed=f"create database {cluster.DATABASE}\n",
         )
 
     def _shut_down(self) -> None:
@@ -186,7 +196,8 @@ class EmbeddedPostgres:
         return subprocess.run(
             [str(self._programs / "bin" / program), *arguments],
             cwd=self.data_dir,
-            env={name: value for name, value in os.environ.items() if not name.startswith("PG")} | {"LC_ALL": "C"},
+            env={name: value for name, value in os.environ.items() if not name.startswith("PG")}
+            | {"LC_ALL": "C"},
             input=typed,
             capture_output=True,
             text=True,
@@ -201,7 +212,7 @@ class EmbeddedPostgres:
     def _refuse_unsettled(self, postmaster: Postmaster) -> None:
         if postmaster.status != "ready":
             raise EmbeddedRefused(
-                f"The embedded PostgreSQL (process {postmaster.pid}) is still {postmaster.status or 'starting'}"
+                f"The embedded PostgreSQL (process {postmaster.pid}) is not ready"
                 f" after {START_LIMIT_SECONDS} seconds; {self.log} tells why."
             )
 

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from holdfast.storage.embedded.locks import FileLock
-from holdfast.storage.embedded.refused import EmbeddedRefused
 from holdfast.storage.embedded.server import EmbeddedPostgres, make_data_dir
+from holdfast.storage.refused import EmbeddedRefused
 
 _PATIENCE_WITH_COMMANDS_SECONDS = 5.0
 
@@ -23,15 +23,21 @@ def using_embedded(data_dir: Path) -> Iterator[str]:
 
 
 @contextmanager
-def serving_embedded(data_dir: Path) -> Iterator[tuple[str, EmbeddedPostgres]]:
+def serving_alone(data_dir: Path) -> Iterator[None]:
+    """One `serve` at a time on a data directory."""
+    make_data_dir(data_dir)
+    with FileLock(data_dir / ".serve.lock") as lock:
+        if not lock.try_exclusive():
+            raise EmbeddedRefused(f"`holdfast serve` is already running on {data_dir}.")
+        yield
+
+
+@contextmanager
+def serving_embedded(data_dir: Path) -> Iterator[EmbeddedPostgres]:
     """For `serve`: the server is this process's own, and stops with it even if it was running before."""
     server = EmbeddedPostgres(data_dir)
-    make_data_dir(server.data_dir)
-    with FileLock(server.data_dir / ".serve.lock") as lock:
-        if not lock.try_exclusive():
-            raise EmbeddedRefused(f"`holdfast serve` is already running on {server.data_dir}.")
-        url = server.start()
-        try:
-            yield url, server
-        finally:
-            server.stop(_PATIENCE_WITH_COMMANDS_SECONDS)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop(_PATIENCE_WITH_COMMANDS_SECONDS)

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from holdfast.storage.embedded.account import Account
-from holdfast.storage.embedded.refused import EmbeddedRefused
+from holdfast.storage.refused import EmbeddedRefused
 
 # A socket's whole path has room for 103 bytes, and ".s.PGSQL.5432" is part of it.
 _LONGEST_SOCKET_PATH = 100
@@ -34,7 +34,9 @@ def make_socket_folder(folder: Path, account: Account | None) -> None:
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError as failure:
-        raise EmbeddedRefused(f"{folder} cannot be used for the database's socket: {failure.strerror}.") from None
+        raise EmbeddedRefused(
+            f"{folder} cannot be used for the database's socket: {failure.strerror}."
+        ) from None
     try:
         _refuse_foreign(folder, os.fstat(descriptor), account)
         os.fchmod(descriptor, 0o700)
@@ -58,4 +60,6 @@ def _fits(folder: Path) -> bool:
 def _refuse_foreign(folder: Path, status: os.stat_result, account: Account | None) -> None:
     ours = {os.geteuid()} if account is None else {os.geteuid(), account.uid}
     if status.st_uid not in ours or not stat.S_ISDIR(status.st_mode):
-        raise EmbeddedRefused(f"{folder} belongs to somebody else, so the database's socket cannot be put there.")
+        raise EmbeddedRefused(
+            f"{folder} belongs to somebody else, so the database's socket cannot be put there."
+        )

@@ -3,11 +3,12 @@
 from typing import Any
 
 from alembic import context
+from alembic.runtime.migration import MigrationContext, MigrationInfo
 
 _attributes = context.config.attributes
 
 
-def _note(*, step: Any, **_: Any) -> None:
+def _note(ctx: MigrationContext, step: MigrationInfo, heads: Any, run_args: Any) -> None:
     _attributes["applied"].append(step.up_revision_id)
 
 

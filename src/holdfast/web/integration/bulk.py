@@ -119,7 +119,9 @@ class _BulkRun:
         if faults:
             raise InvalidInput(faults)
         if code in self.codes:
-            raise InvalidInput.at("/code", "This code stands earlier in the same request; this one is refused.")
+            raise InvalidInput.at(
+                "/code", "This code stands earlier in the same request; this one is refused."
+            )
         self.codes.add(code)
         return ReplaceUnit(
             uuid4(), self._project_id, code, body.fields(), body.status, claimed_id=body.claimed_id

@@ -1,4 +1,4 @@
-"""Query parameters: each is checked, and one that does not exist is a fault, not a filter that is silently off."""
+"""Query parameters: each is checked, and a misspelt one is a fault, not a filter that is silently off."""
 
 from __future__ import annotations
 
@@ -32,7 +32,12 @@ class Query:
         text = self._take("limit")
         if text is None:
             return DEFAULT_LIMIT
-        if text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER and 1 <= int(text) <= LARGEST_LIMIT:
+        if (
+            text.isascii()
+            and text.isdigit()
+            and len(text) <= _LONGEST_NUMBER
+            and 1 <= int(text) <= LARGEST_LIMIT
+        ):
             return int(text)
         self._refuse("limit", f"This must be a whole number from 1 to {LARGEST_LIMIT}.")
         return DEFAULT_LIMIT
@@ -87,7 +92,9 @@ class Query:
 
     def finish(self) -> None:
         for name in self._values.keys() - self._read:
-            self._refuse(name.encode(errors="backslashreplace").decode(), "There is no parameter of this name here.")
+            self._refuse(
+                name.encode(errors="backslashreplace").decode(), "There is no parameter of this name here."
+            )
 
     def _take(self, name: str) -> str | None:
         self._read.add(name)

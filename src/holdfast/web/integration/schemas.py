@@ -9,7 +9,15 @@ from decimal import Decimal
 from typing import Annotated, Any, Required
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, ConfigDict, Field, PlainValidator, StringConstraints, WithJsonSchema, with_config
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    StringConstraints,
+    WithJsonSchema,
+    with_config,
+)
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
@@ -61,13 +69,19 @@ def _check_media_object(element: dict[str, Any]) -> None:
         raise PydanticCustomError("media", "This object has a `url` and may have a `name`, and nothing else.")
     _check_url(element["url"])
     name = element.get("name")
-    if name is not None and not (isinstance(name, str) and len(name) <= LONGEST_MEDIA_NAME and _storable(name)):
-        raise PydanticCustomError("media", f"The `name` must be text of at most {LONGEST_MEDIA_NAME} characters.")
+    if name is not None and not (
+        isinstance(name, str) and len(name) <= LONGEST_MEDIA_NAME and _storable(name)
+    ):
+        raise PydanticCustomError(
+            "media", f"The `name` must be text of at most {LONGEST_MEDIA_NAME} characters."
+        )
 
 
 def _check_url(url: Any) -> None:
     if not isinstance(url, str) or len(url) > LONGEST_URL or not _is_web_address(url):
-        raise PydanticCustomError("media", f"This must be an http or https URL of at most {LONGEST_URL} characters.")
+        raise PydanticCustomError(
+            "media", f"This must be an http or https URL of at most {LONGEST_URL} characters."
+        )
 
 
 def _is_web_address(url: str) -> bool:

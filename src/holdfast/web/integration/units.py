@@ -55,7 +55,12 @@ class UnitRoutes:
         faults: list[Fault] = []
         slug = project_of(call, faults)
         query = Query(call, faults)
-        status, since, after, limit = query.status(), query.time("updatedSince"), query.text_cursor(), query.limit()
+        status, since, after, limit = (
+            query.status(),
+            query.time("updatedSince"),
+            query.text_cursor(),
+            query.limit(),
+        )
         query.finish()
         _refuse_faults(faults)
         refuse_other_projects(call, slug)

@@ -1,0 +1,57 @@
+"""The `holdfast` command. A subcommand's module is imported only when it is run."""
+
+import importlib
+
+import click
+
+from holdfast import __version__
+from holdfast.domain.refusals import Refusal
+from holdfast.processes.refused import StartRefused
+from holdfast.settings import WrongSetting
+from holdfast.storage.refused import EmbeddedRefused, SchemaRefused
+
+_SUBCOMMANDS = {
+    "serve": "Run everything: web, background work, and the embedded database if no other is named.",
+    "work": "Run the background work only; any number, on any machine.",
+    "migrate": "Bring the database's schema up to date.",
+    "project": "Add and list projects.",
+    "key": "Add, list and revoke API keys.",
+}
+_FOR_PEOPLE = (EmbeddedRefused, Refusal, SchemaRefused, StartRefused, WrongSetting)
+
+
+class Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_SUBCOMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _SUBCOMMANDS:
+            return None
+        command: click.Command = getattr(importlib.import_module(f"holdfast.cli.{cmd_name}"), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_SUBCOMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except _FOR_PEOPLE as refusal:
+            click.echo(f"holdfast: {_sentence(refusal)}", err=True)
+            ctx.exit(1)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="holdfast")
+def main() -> None:
+    """Sale units of real estate projects, kept in one place and never sold twice.
+
+    Settings come from the environment (HOLDFAST_DATABASE_URL, HOLDFAST_DATA_DIR, ...).
+    """
+
+
+def _sentence(refusal: Exception) -> str:
+    """A refusal with a cause outside of Holdfast (a connection that failed) names it."""
+    cause = refusal.__cause__
+    return f"{refusal} ({cause})" if isinstance(cause, OSError) and str(cause) else str(refusal)

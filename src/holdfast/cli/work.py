@@ -1,0 +1,30 @@
+"""holdfast work"""
+
+import asyncio
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from holdfast.cli.database import database_url, read_settings
+from holdfast.cli.output import print_json, shared_options
+from holdfast.observability.logging import set_up_logging
+from holdfast.processes import work as work_process
+from holdfast.processes.waiting import migrate_when_reachable
+
+
+@click.command()
+@shared_options
+def work(data: Path | None, as_json: bool) -> None:
+    """Run the background work only: any number of these, on any machine, until stopped."""
+    set_up_logging()
+    settings = read_settings(data)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with database_url(settings) as url:
+        asyncio.run(migrate_when_reachable(url))
+        if as_json:
+            print_json({"working": True})
+        else:
+            click.echo("Holdfast is working; Ctrl-C stops it.")
+        work_process.run(replace(settings, database_url=url))

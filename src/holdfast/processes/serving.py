@@ -1,0 +1,138 @@
+"""Everything that one `serve` is: a socket, a database, and the processes on them."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from holdfast.processes.listening import address_of, listen
+from holdfast.processes.refused import StartRefused
+from holdfast.processes.supervisor import STOP_SIGNALS, Supervisor
+from holdfast.settings import Settings
+from holdfast.storage.embedded import EmbeddedPostgres, EmbeddedRefused, serving_alone, serving_embedded
+
+_log = logging.getLogger(__name__)
+
+
+class Served(NamedTuple):
+    address: str
+    demo_key: str | None
+    demo_example: Mapping[str, Any] | None
+    """The path and the body of a PUT that works, if the demo's project is there."""
+
+
+def serve(settings: Settings, host: str, port: int, demo: bool, announce: Callable[[Served], None]) -> None:
+    """Returns after a signal to stop, with everything stopped that was started."""
+    with (
+        _stopping_cleanly(),
+        _alone(settings),
+        listen(host, port) as listener,
+        _database(settings) as (url, embedded),
+    ):
+        address = address_of(listener, host)
+        environment = _environment(settings, url, address)
+        answer = _prepare(environment, demo)
+        with _metrics_folder() as metrics:
+            supervisor = Supervisor(
+                listener,
+                settings.processes,
+                {**environment, "PROMETHEUS_MULTIPROC_DIR": str(metrics)},
+                on_ready=lambda: announce(Served(address, answer.get("key"), answer.get("example"))),
+                on_tick=lambda: _keep_up(embedded),
+                on_death=lambda pid: _forget_gauges(metrics, pid),
+            )
+            supervisor.run()
+
+
+@contextmanager
+def _stopping_cleanly() -> Iterator[None]:
+    """A signal before the supervisor is there to note it unwinds what was started so far, once."""
+
+    def unwind(*_: object) -> None:
+        for number in STOP_SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    for number in STOP_SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, unwind)
+    try:
+        yield
+    except KeyboardInterrupt:
+        _log.info("stopped before it was ready")
+
+
+def _alone(settings: Settings) -> AbstractContextManager[None]:
+    return nullcontext() if settings.database_url is not None else serving_alone(settings.data_dir)
+
+
+@contextmanager
+def _database(settings: Settings) -> Iterator[tuple[str, EmbeddedPostgres | None]]:
+    if settings.database_url is not None:
+        yield settings.database_url, None
+        return
+    with serving_embedded(settings.data_dir) as server:
+        yield server.url, server
+
+
+def _environment(settings: Settings, database_url: str, address: str) -> dict[str, str]:
+    return {
+        **os.environ,
+        "HOLDFAST_DATABASE_URL": database_url,
+        "HOLDFAST_DATA_DIR": str(settings.data_dir),
+        "HOLDFAST_PUBLIC_URL": settings.public_url or address,
+        "HOLDFAST_PROCESSES": str(settings.processes),
+    }
+
+
+def _prepare(environment: Mapping[str, str], demo: bool) -> dict[str, Any]:
+    command = [sys.executable, "-P", "-m", "holdfast.processes.prepare", *(["--demo"] if demo else [])]
+    result = subprocess.run(
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+        check=False,
+    )
+    if result.returncode != 0:
+        raise StartRefused("Holdfast could not prepare its database; see the log above.")
+    answer: dict[str, Any] = json.loads(result.stdout)
+    if "refusal" in answer:
+        raise StartRefused(answer["refusal"])
+    return answer
+
+
+@contextmanager
+def _metrics_folder() -> Iterator[Path]:
+    """Private to this run: counters of an earlier one must not be added to this one's."""
+    folder = Path(tempfile.mkdtemp(prefix="holdfast-metrics-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _forget_gauges(metrics: Path, pid: int) -> None:
+    for file in metrics.glob(f"gauge_live*_{pid}.db"):
+        file.unlink(missing_ok=True)
+
+
+def _keep_up(embedded: EmbeddedPostgres | None) -> None:
+    if embedded is None:
+        return
+    try:
+        if embedded.keep_up():
+            _log.warning("the embedded PostgreSQL had ended and was started again")
+    except EmbeddedRefused:
+        _log.exception("the embedded PostgreSQL had ended and could not be started again")

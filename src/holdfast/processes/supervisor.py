@@ -1,0 +1,172 @@
+"""Starts the processes of one `serve`, starts a dead one again, and takes them all along when it ends."""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from holdfast.processes.readiness import wait_until_ready
+from holdfast.processes.refused import StartRefused
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+_TICK_SECONDS = 0.25
+_FIRST_GAP_SECONDS = 0.1
+_LONGEST_GAP_SECONDS = 5.0
+_HEALTHY_AFTER_SECONDS = 10.0
+_LEAVE_SECONDS = 20.0
+_DEATHS_BEFORE_READY = 3
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Child:
+    name: str
+    command: Sequence[str]
+    process: subprocess.Popen[bytes] | None = None
+    started_at: float = 0.0
+    due_at: float = 0.0
+    gap_seconds: float = _FIRST_GAP_SECONDS
+
+    def note_death(self, now: float) -> None:
+        """A process that keeps dying is started ever more slowly, one that had worked almost at once."""
+        lived_well = now - self.started_at > _HEALTHY_AFTER_SECONDS
+        gap = _FIRST_GAP_SECONDS if lived_well else self.gap_seconds
+        self.process = None
+        self.due_at = now + gap
+        self.gap_seconds = min(2 * gap, _LONGEST_GAP_SECONDS)
+
+
+class Supervisor:
+    def __init__(
+        self,
+        listener: socket.socket,
+        web_processes: int,
+        environment: Mapping[str, str],
+        on_ready: Callable[[], None],
+        on_tick: Callable[[], None],
+        on_death: Callable[[int], None],
+    ) -> None:
+        self._listener = listener
+        self._environment = dict(environment)
+        self._on_ready = on_ready
+        self._on_tick = on_tick
+        self._on_death = on_death
+        # Closed by the kernel when this process ends, in whatever way; each child waits for that.
+        self._lifeline, self._lifeline_end = os.pipe()
+        self._wake, self._waker = os.pipe()
+        self._stop_requests = 0
+        self._ready = False
+        self._deaths_before_ready = 0
+        self._given_up = threading.Event()
+        self._children = self._plan(web_processes)
+
+    def _plan(self, web_processes: int) -> list[Child]:
+        web = _module("web", self._listener.fileno(), self._lifeline)
+        work = _module("work", self._lifeline)
+        return [*(Child(f"web {n + 1}", web) for n in range(web_processes)), Child("work", work)]
+
+    def run(self) -> None:
+        """Returns when asked to stop by a signal, with all children gone."""
+        with self._noting_signals():
+            threading.Thread(target=self._wait_until_ready, name="readiness", daemon=True).start()
+            try:
+                while self._stop_requests == 0:
+                    self._start_due()
+                    self._rest()
+                    self._note_deaths()
+                    self._on_tick()
+            finally:
+                self._given_up.set()
+                self._take_along()
+
+    @contextmanager
+    def _noting_signals(self) -> Iterator[None]:
+        """The handlers stay: what follows a stop is not to be torn apart by a second Ctrl-C."""
+        os.set_blocking(self._waker, False)
+        signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        for number in STOP_SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._request_stop)
+        yield
+        signal.set_wakeup_fd(-1)
+
+    def _request_stop(self, *_: object) -> None:
+        self._stop_requests += 1
+
+    def _rest(self, seconds: float = _TICK_SECONDS) -> None:
+        """Until a signal comes, a child's end included, or the next tick."""
+        if select.select([self._wake], [], [], seconds)[0]:
+            os.read(self._wake, 512)
+
+    def _wait_until_ready(self) -> None:
+        if wait_until_ready(self._listener, self._given_up):
+            self._ready = True
+            self._on_ready()
+
+    def _start_due(self) -> None:
+        now = time.monotonic()
+        for child in self._children:
+            if child.process is None and child.due_at <= now:
+                child.started_at = now
+                child.process = self._spawn(child.command)
+
+    def _spawn(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
+        """In a session of its own, so that the terminal's Ctrl-C comes to the supervisor alone."""
+        return subprocess.Popen(
+            command,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr.fileno(),
+            pass_fds=(self._listener.fileno(), self._lifeline),
+            start_new_session=True,
+        )
+
+    def _note_deaths(self) -> None:
+        for child in self._children:
+            if child.process is not None and child.process.poll() is not None:
+                _log.warning("%s (process %d) ended: %s", child.name, child.process.pid, _how(child.process))
+                self._on_death(child.process.pid)
+                child.note_death(time.monotonic())
+                self._deaths_before_ready += not self._ready
+        if self._deaths_before_ready >= _DEATHS_BEFORE_READY:
+            raise StartRefused(
+                "Holdfast could not start: its processes end before they are ready; see the log above."
+            )
+
+    def _take_along(self) -> None:
+        running = [child.process for child in self._children if child.process is not None]
+        for process in running:
+            process.terminate()
+        give_up_at = time.monotonic() + _LEAVE_SECONDS
+        while any(process.poll() is None for process in running):
+            if time.monotonic() > give_up_at or self._stop_requests > 1:
+                self._kill(running)
+            self._rest(0.05)
+
+    def _kill(self, processes: Sequence[subprocess.Popen[bytes]]) -> None:
+        for process in processes:
+            with suppress(ProcessLookupError):
+                process.kill()
+
+
+def _module(name: str, *descriptors: int) -> list[str]:
+    """-P: a folder named holdfast where the user happens to be is not ours."""
+    return [sys.executable, "-P", "-m", f"holdfast.processes.{name}", *map(str, descriptors)]
+
+
+def _how(process: subprocess.Popen[bytes]) -> str:
+    code = process.returncode
+    return f"signal {-code}" if code < 0 else f"exit {code}"

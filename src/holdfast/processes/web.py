@@ -1,0 +1,51 @@
+"""One web process: uvicorn on the listening socket that the supervisor has bound."""
+
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from holdfast.bootstrap import web_application
+from holdfast.processes.child import child_settings, leave_with_parent
+from holdfast.processes.listening import BACKLOG
+from holdfast.settings import Settings
+from holdfast.web.protocol import HttpProtocol
+
+_OPEN_REQUESTS_SECONDS = 15
+
+
+class WebServer(uvicorn.Server):
+    def leave(self, *_: object) -> None:
+        self.should_exit = True
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """uvicorn would end by the signal it got; a process that was asked to leave and did ends well."""
+        signal.signal(signal.SIGTERM, self.leave)
+        yield
+
+
+def run(settings: Settings, listener: socket.socket, lifeline: int) -> None:
+    server = WebServer(
+        uvicorn.Config(
+            web_application(settings),
+            loop="uvloop",
+            http=HttpProtocol,
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            backlog=BACKLOG,
+            timeout_graceful_shutdown=_OPEN_REQUESTS_SECONDS,
+        )
+    )
+    leave_with_parent(lifeline, server.leave)
+    server.run(sockets=[listener])
+
+
+if __name__ == "__main__":
+    run(child_settings(), socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]))

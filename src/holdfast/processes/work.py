@@ -1,0 +1,30 @@
+"""The process that does what no request waits for."""
+
+import asyncio
+import signal
+import sys
+
+import uvloop
+
+from holdfast.bootstrap import run_clockwork
+from holdfast.processes.child import child_settings, leave_with_parent
+from holdfast.settings import Settings
+
+
+def run(settings: Settings, lifeline: int | None = None) -> None:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_work(settings, lifeline))
+
+
+async def _work(settings: Settings, lifeline: int | None) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    if lifeline is not None:
+        leave_with_parent(lifeline, lambda: loop.call_soon_threadsafe(stop.set))
+    await run_clockwork(settings, stop)
+
+
+if __name__ == "__main__":
+    run(child_settings(), int(sys.argv[1]))

@@ -1,0 +1,9 @@
+"""Why a database cannot be used. Each text is one sentence for the operator."""
+
+
+class EmbeddedRefused(Exception):
+    """The embedded PostgreSQL cannot be had."""
+
+
+class SchemaRefused(Exception):
+    """This server, database or schema is not one that this release can work on."""

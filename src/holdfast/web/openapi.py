@@ -1,0 +1,52 @@
+"""The API description (OpenAPI 3.1), built once from the code that it describes."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from holdfast import __version__
+from holdfast.web import openapi_answers, openapi_paths, openapi_texts
+from holdfast.web.openapi_schemas import schemas
+from holdfast.web.openapi_webhooks import webhooks
+from holdfast.web.wire import encode
+
+PREFIX = "/v1/integration"
+
+
+@cache
+def openapi_document() -> dict[str, Any]:
+    return {
+        "openapi": "3.1.1",
+        "info": _info(),
+        "tags": [{"name": name, "description": text} for name, text in openapi_texts.TAGS.items()],
+        "paths": openapi_paths.paths(PREFIX),
+        "webhooks": webhooks(),
+        "components": _components(),
+    }
+
+
+def openapi_json() -> bytes:
+    return encode(openapi_document())
+
+
+def _info() -> dict[str, Any]:
+    return {
+        "title": "Holdfast",
+        "version": __version__,
+        "summary": "Sale units of real estate projects, kept in one place.",
+        "description": openapi_texts.ABOUT,
+        "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+    }
+
+
+def _components() -> dict[str, Any]:
+    return {
+        "schemas": schemas(),
+        "responses": openapi_answers.components(),
+        "headers": openapi_answers.HEADERS,
+        "parameters": openapi_paths.PARAMETERS,
+        "securitySchemes": {
+            "apiKey": {"type": "http", "scheme": "bearer", "description": openapi_texts.BEARER},
+        },
+    }

@@ -1,0 +1,182 @@
+"""Examples for the API description, written by the same code that writes the real answers."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from holdfast.domain import refusals
+from holdfast.domain.event import EventName, event_id
+from holdfast.domain.project import Project
+from holdfast.domain.refusals import Fault
+from holdfast.domain.status import Status
+from holdfast.domain.unit import Unit, UnitFields
+from holdfast.web import refusals as http
+from holdfast.web.call import BODY_LIMIT, JSON
+from holdfast.web.integration.queries import cursor_text
+from holdfast.web.problems import problem_document, problem_type
+from holdfast.web.wire import encode, project_document, time_text, unit_document
+
+REQUEST_ID = "5f0f6c3a1e7b4d0c9a52f1f7d8c4b6e3"
+
+_NOW = datetime(2026, 11, 14, 9, 30, tzinfo=UTC)
+_HOLD_ENDS = _NOW + timedelta(minutes=5)
+
+PROJECT = Project(UUID("0d9c1f5e-6f0b-4a53-9a35-4b1b0c5f7a10"), "marina-heights", "Marina Heights", 1, _NOW)
+UNIT = Unit(
+    id=UUID("7b1d3c52-2f4a-4f0e-8f0c-5d2c9e6a1b34"),
+    project_id=PROJECT.id,
+    code="A-1203",
+    ref="U-100042",
+    fields=UnitFields(
+        type="apartment",
+        area_sqm=Decimal("128.5"),
+        price_sar=Decimal(1450000),
+        vat_included=False,
+        vat_rate=Decimal(15),
+        deposit_percent=Decimal(10),
+        bedrooms=3,
+        bathrooms=2,
+        delivery_year=2027,
+        description="Corner apartment with a view of the marina.",
+        images=("https://media.example.com/a-1203/living-room.jpg",),
+        files=({"url": "https://media.example.com/a-1203/plan.pdf", "name": "Floor plan"},),
+    ),
+    status=Status.AVAILABLE,
+    archived=False,
+    hold_expires_at=None,
+    reserved_until=None,
+    version=7,
+    created_at=_NOW - timedelta(days=30),
+    updated_at=_NOW,
+)
+
+ETAG = '"7-1"'
+CURSOR = cursor_text(UNIT.code)
+POSITION = cursor_text("1204")
+SINCE = time_text(_NOW)
+
+_OWNED_BY_THE_SERVICE = (
+    "id", "projectId", "code", "status", "holdExpiresAt", "createdAt", "updatedAt", "projectName",
+    "projectSlug", "ref",
+)  # fmt: skip
+
+_BEFORE = {
+    EventName.HELD: (Status.AVAILABLE, Status.HELD),
+    EventName.RELEASED: (Status.HELD, Status.AVAILABLE),
+    EventName.RESERVED: (Status.HELD, Status.RESERVED),
+    EventName.SOLD: (Status.RESERVED, Status.SOLD),
+    EventName.AVAILABLE: (Status.UNAVAILABLE, Status.AVAILABLE),
+    EventName.UNAVAILABLE: (Status.AVAILABLE, Status.UNAVAILABLE),
+}
+_BOOKED = (EventName.RESERVED, EventName.SOLD)
+
+
+def as_json(value: Any) -> Any:
+    return json.loads(encode(value))
+
+
+def unit() -> Any:
+    return as_json(unit_document(UNIT, PROJECT))
+
+
+def full_body() -> dict[str, Any]:
+    return {name: value for name, value in unit().items() if name not in _OWNED_BY_THE_SERVICE}
+
+
+def least_body() -> dict[str, Any]:
+    return {name: unit()[name] for name in ("type", "areaSqm", "priceSar")}
+
+
+def bulk_bodies() -> list[dict[str, Any]]:
+    return [{"code": code, **least_body()} for code in ("A-1203", "A-1204")]
+
+
+def project() -> Any:
+    return as_json(project_document(PROJECT))
+
+
+def event(name: EventName) -> dict[str, Any]:
+    before, after = _BEFORE[name]
+    changed = {
+        "id": str(UNIT.id),
+        "code": UNIT.code,
+        "projectSlug": PROJECT.slug,
+        "status": after,
+        "previousStatus": before,
+    }
+    booking = {"reference": "HF-7K2M-94QX"} if name in _BOOKED else None
+    return _event_body(name, {"unit": changed, "booking": booking})
+
+
+def ping() -> dict[str, Any]:
+    return _event_body("ping", {"unit": None, "booking": None})
+
+
+def _event_body(name: str, data: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": str(event_id(UNIT.id, UNIT.version)),
+        "type": name,
+        "createdAt": time_text(_NOW),
+        "data": data,
+    }
+
+
+def bulk_result() -> dict[str, Any]:
+    refused = problem("invalid-input")
+    return {
+        "counts": {"created": 1, "replaced": 0, "unchanged": 0, "refused": 1},
+        "results": [
+            {"code": "A-1203", "outcome": "created"},
+            {"code": "A-1204", "outcome": "refused", "problem": refused},
+        ],
+    }
+
+
+_FAILURES: tuple[Exception, ...] = (
+    refusals.NoCredentials(),
+    refusals.KeyRefused(),
+    refusals.ScopeMissing("integration"),
+    refusals.InvalidInput(
+        [
+            Fault("/priceSar", "This must have at most 2 decimals."),
+            Fault("/color", "There is no field of this name."),
+        ]
+    ),
+    refusals.UnknownProject(PROJECT.slug),
+    refusals.UnknownUnit(PROJECT.slug, UNIT.code),
+    refusals.UnknownKey(PROJECT.id),
+    refusals.PreconditionFailed("8-1"),
+    refusals.StatusLocked(
+        "The status cannot be set while the unit is held.", Status.HELD, ["status"], _HOLD_ENDS, 300
+    ),
+    refusals.TermsLocked(
+        "Price, deposit and VAT cannot change while a buyer is mid-booking.",
+        Status.HELD, ["price_sar"], _HOLD_ENDS, 300,
+    ),
+    refusals.TransitionNotAllowed("put-on-sale", Status.UNAVAILABLE, True),
+    refusals.ProjectExists(PROJECT.slug),
+    refusals.CursorExpired(),
+    refusals.TooManyRequests(1),
+    refusals.DatabaseAway(),
+    http.MalformedBody("The body is not JSON: Expecting value (character 12)."),
+    http.TwoCredentials(),
+    http.BodyTooLarge(BODY_LIMIT),
+    http.UnsupportedMediaType((JSON,)),
+    http.MethodNotAllowed("DELETE", ("GET", "PUT", "PATCH", "HEAD")),
+    http.UnknownRoute(),
+    Exception(),
+)  # fmt: skip
+
+_PROBLEMS = {
+    problem_type(failure).name: as_json(problem_document(failure, REQUEST_ID)) for failure in _FAILURES
+}
+
+
+def problem(name: str) -> dict[str, Any]:
+    """The problem of this name, as an answer carries it."""
+    document: dict[str, Any] = _PROBLEMS[name]
+    return document

@@ -1,0 +1,43 @@
+"""The forms that the schemas of the API description are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast.domain.project import SLUG_LENGTH, SLUG_PATTERN
+from holdfast.domain.unit import CODE_LENGTH
+
+Schema = dict[str, Any]
+
+REFERENCE = "#/components/schemas/{model}"
+
+# Control characters, separators other than the space, and invisible signs. No pattern language that all
+# validators share can tell every printable character, so the pattern lets through a little too much.
+UNPRINTABLE = (
+    r"\u0000-\u001f\u007f-\u00a0\u00ad\u1680\u180e\u2000-\u200f"
+    r"\u2028-\u202f\u205f-\u206f\u3000\ufeff\ufff9-\ufffb"
+)
+CODE_PATTERN = f"^[^ {UNPRINTABLE}]([^{UNPRINTABLE}]*[^ {UNPRINTABLE}])?$"
+URL_PATTERN = f"^[Hh][Tt][Tt][Pp][Ss]?://[^ /?#{UNPRINTABLE}][^ {UNPRINTABLE}]*$"
+
+TEXT: Schema = {"type": "string"}
+UUID: Schema = TEXT | {"format": "uuid"}
+TIME: Schema = TEXT | {"format": "date-time"}
+CODE: Schema = TEXT | {"minLength": CODE_LENGTH[0], "maxLength": CODE_LENGTH[1], "pattern": CODE_PATTERN}
+SLUG: Schema = TEXT | {"minLength": SLUG_LENGTH[0], "maxLength": SLUG_LENGTH[1], "pattern": SLUG_PATTERN}
+
+
+def reference(name: str) -> Schema:
+    return {"$ref": REFERENCE.format(model=name)}
+
+
+def either_or_null(schema: Schema) -> Schema:
+    if isinstance(schema.get("type"), str):
+        return schema | {"type": [schema["type"], "null"]}
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def record(properties: dict[str, Schema], optional: tuple[str, ...] = (), **more: Any) -> Schema:
+    """An object of an answer. Later releases may add members; readers pass over what they do not know."""
+    required = [name for name in properties if name not in optional]
+    return {"type": "object", "properties": properties, "required": required, **more}

@@ -1,0 +1,133 @@
+"""The schemas of a unit. Fields and bounds come from the code that checks and writes them."""
+
+from __future__ import annotations
+
+import msgspec
+from pydantic import TypeAdapter
+
+from holdfast.web.integration.bodies import PATCH, REPLACE
+from holdfast.web.integration.schemas import LONGEST_MEDIA_NAME, LONGEST_URL
+from holdfast.web.openapi_forms import (
+    CODE,
+    REFERENCE,
+    SLUG,
+    TEXT,
+    TIME,
+    URL_PATTERN,
+    Schema,
+    either_or_null,
+    record,
+    reference,
+)
+from holdfast.web.openapi_texts import FIELDS
+from holdfast.web.wire import UnitDocument
+
+_WIRE_FORMS: dict[str, Schema] = {
+    "code": CODE,
+    "projectSlug": SLUG,
+    "holdExpiresAt": TIME,
+    "createdAt": TIME,
+    "updatedAt": TIME,
+}
+"""What the wire's own types do not tell: these are all text to the encoder."""
+
+
+def unit_schemas() -> dict[str, Schema]:
+    return {
+        "Unit": _unit(),
+        "UnitReplacement": _body("ReplaceBody"),
+        "UnitPatch": _body("PatchBody"),
+        "BulkUnit": _bulk_unit(),
+        "SettableStatus": _untitled(_bodies()["PatchBody"]["properties"]["status"])
+        | {"description": FIELDS["settableStatus"]},
+        "Media": _media(),
+        "MediaFile": _media_file(),
+    }
+
+
+def _untitled(schema: Schema) -> Schema:
+    """Without the titles that pydantic makes of the names: generators would name classes after them."""
+    return {name: value for name, value in schema.items() if name != "title"}
+
+
+def _bodies() -> dict[str, Schema]:
+    adapters = [("replace", "validation", REPLACE), ("patch", "validation", PATCH)]
+    _, found = TypeAdapter.json_schemas(adapters, ref_template=REFERENCE)  # type: ignore[arg-type]
+    definitions: dict[str, Schema] = found["$defs"]
+    return definitions
+
+
+def _body(name: str) -> Schema:
+    """As pydantic tells it, in the order in which a unit is shown, and with our words."""
+    body = _bodies()[name]
+    properties = {field: _described(field, body["properties"][field]) for field in _wire_names()}
+    properties["status"] = reference("SettableStatus")
+    shape = {"type": "object", "properties": properties, "additionalProperties": False}
+    return shape | ({"required": body["required"]} if "required" in body else {})
+
+
+def _described(field: str, found: Schema) -> Schema:
+    schema = _untitled(found)
+    match schema.get("anyOf"):
+        case [first, {"type": "null"}]:
+            schema = either_or_null(first)
+    own = schema.get("description")
+    return schema | {"description": f"{FIELDS[field]} {own}" if own else FIELDS[field]}
+
+
+def _unit() -> Schema:
+    writable = _bodies()["PatchBody"]["properties"]
+    wire = msgspec.json.schema_components([UnitDocument])[1]["UnitDocument"]
+    properties = {name: _wire_field(name, own, writable[name]) for name, own in wire["properties"].items()}
+    return record(properties, description="A unit, as it stands. Values that are not set are null.")
+
+
+def _wire_field(name: str, own: Schema, sent: Schema) -> Schema:
+    """Nullable where the wire says so; otherwise bounded like the field of a request."""
+    if name == "status":
+        return reference("Status")
+    if _is_sent_back(sent):
+        schema = _WIRE_FORMS.get(name, _not_null(own)) | {"readOnly": True}
+    else:
+        schema = _untitled(_not_null(sent))
+    description = f"{FIELDS[name]} {schema.get('description', '')}".strip()
+    return (either_or_null(schema) if _is_nullable(own) else schema) | {"description": description}
+
+
+def _is_sent_back(sent: Schema) -> bool:
+    return str(sent.get("description", "")).startswith("May be sent back")
+
+
+def _is_nullable(schema: Schema) -> bool:
+    return {"type": "null"} in schema.get("anyOf", ())
+
+
+def _not_null(schema: Schema) -> Schema:
+    inner: Schema = schema["anyOf"][0] if _is_nullable(schema) else schema
+    return inner
+
+
+def _wire_names() -> list[str]:
+    return [field.encode_name for field in msgspec.structs.fields(UnitDocument)]
+
+
+def _bulk_unit() -> Schema:
+    body = _body("ReplaceBody")
+    properties = body["properties"] | {"code": CODE | {"description": FIELDS["code"]}}
+    return body | {"properties": properties, "required": ["code", *body["required"]]}
+
+
+def _url() -> Schema:
+    return TEXT | {"maxLength": LONGEST_URL, "pattern": URL_PATTERN, "description": "An http or https URL."}
+
+
+def _media() -> Schema:
+    return {
+        "description": "A URL, or an object with a URL and a name. It is given back in the form that was sent.",
+        "anyOf": [_url(), reference("MediaFile")],
+    }
+
+
+def _media_file() -> Schema:
+    name = either_or_null(TEXT | {"maxLength": LONGEST_MEDIA_NAME, "description": "What people see."})
+    return record({"url": _url(), "name": name}, optional=("name",), additionalProperties=False)

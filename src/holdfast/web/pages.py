@@ -1,0 +1,205 @@
+"""Pages for people: welcome, the API, the problems. Each is made once, when the routes are."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cache
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from holdfast import __version__
+from holdfast.web import openapi_examples as examples
+from holdfast.web.call import JSON, Call
+from holdfast.web.openapi import openapi_document, openapi_json
+from holdfast.web.problem_types import PROBLEM_TYPES, ProblemType
+from holdfast.web.problems import MEDIA_TYPE
+from holdfast.web.refusals import MethodNotAllowed, UnknownRoute
+from holdfast.web.routing import ROUTE, Handler, resource
+
+HTML = "text/html"
+VIEWER = "vendor/swagger-ui-5.34.1"
+
+_HERE = Path(__file__).parent
+_STATIC = _HERE / "static"
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+class Page(NamedTuple):
+    body: bytes
+    headers: dict[str, str]
+    revision: str
+
+
+class PageFiles(StaticFiles):
+    """The files that pages load. What is not there is refused like everything else."""
+
+    def __init__(self) -> None:
+        super().__init__(directory=_STATIC)
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        scope[ROUTE] = "/static"
+        try:
+            response = await super().get_response(path, scope)
+        except HTTPException as failure:
+            if failure.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+                raise MethodNotAllowed(scope["method"], ("GET", "HEAD")) from None
+            raise UnknownRoute from None
+        versioned = scope["query_string"].startswith(b"v=")
+        response.headers["Cache-Control"] = "public, max-age=31536000, immutable" if versioned else "no-cache"
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        return response
+
+
+class _Operation(NamedTuple):
+    method: str
+    path: str
+    link: str
+
+
+def page_routes() -> list[Route]:
+    templates = _templates()
+    problem_pages = {name: _problem_page(templates, kind) for name, kind in PROBLEM_TYPES.items()}
+    return [
+        resource("/", GET=_serving(_welcome_page(templates))),
+        resource("/docs", GET=_serving(_html(templates, "docs.html", here="/docs", viewer=VIEWER))),
+        resource("/openapi.json", GET=_serving(_page(openapi_json(), JSON))),
+        resource("/problems", GET=_serving(_problems_page(templates))),
+        resource("/problems/{name:segment}", GET=_serving_by_name(problem_pages)),
+    ]
+
+
+def _serving(page: Page) -> Handler:
+    async def serve(call: Call) -> Response:
+        return _response(call, page)
+
+    return serve
+
+
+def _serving_by_name(pages: dict[str, Page]) -> Handler:
+    async def serve(call: Call) -> Response:
+        name = call.path_parameter("name")
+        if not isinstance(name, str) or name not in pages:
+            raise UnknownRoute
+        return _response(call, pages[name])
+
+    return serve
+
+
+def _response(call: Call, page: Page) -> Response:
+    known = call.precondition().none_match
+    if known is not None and (page.revision in known or "*" in known):
+        return Response(status_code=304, headers=page.headers)
+    return Response(page.body, headers=page.headers)
+
+
+def _page(body: bytes, media_type: str, **headers: str) -> Page:
+    """Browsers ask again each time, and a release shows at once; an unchanged page is a short answer."""
+    revision = _digest(body)
+    return Page(
+        body,
+        {
+            "Content-Type": media_type,
+            "Cache-Control": "no-cache",
+            "ETag": f'"{revision}"',
+            "X-Content-Type-Options": "nosniff",
+            **headers,
+        },
+        revision,
+    )
+
+
+def _html(templates: Environment, name: str, **values: Any) -> Page:
+    text = templates.get_template(name).render(version=__version__, **{"here": None, **values})
+    return _page(
+        text.encode(),
+        f"{HTML}; charset=utf-8",
+        **{"Content-Security-Policy": CONTENT_SECURITY_POLICY, "Referrer-Policy": "no-referrer"},
+    )
+
+
+def _welcome_page(templates: Environment) -> Page:
+    body = json.dumps(examples.least_body())
+    return _html(templates, "welcome.html", project=examples.PROJECT.slug, code=examples.UNIT.code, body=body)
+
+
+def _problems_page(templates: Environment) -> Page:
+    problems = sorted(PROBLEM_TYPES.values(), key=lambda kind: kind.status)
+    return _html(templates, "problems.html", here="/problems", problems=problems)
+
+
+def _problem_page(templates: Environment, kind: ProblemType) -> Page:
+    phrase = HTTPStatus(kind.status).phrase
+    document = json.dumps(examples.problem(kind.name), indent=2, ensure_ascii=False)
+    return _html(
+        templates,
+        "problem.html",
+        here="/problems",
+        problem=kind,
+        phrase=phrase,
+        example=f"HTTP/1.1 {kind.status} {phrase}\nContent-Type: {MEDIA_TYPE}\n\n{document}",
+        operations=_operations_with(kind),
+    )
+
+
+def _operations_with(kind: ProblemType) -> list[_Operation]:
+    document = openapi_document()
+    answers = document["components"]["responses"]
+    return [
+        _Operation(method.upper(), path, f"/docs#/{operation['tags'][0]}/{operation['operationId']}")
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
+        if any(_tells_of(kind, answers, answer) for answer in operation["responses"].values())
+    ]
+
+
+def _tells_of(kind: ProblemType, answers: dict[str, Any], answer: dict[str, Any]) -> bool:
+    name = answer.get("$ref", "").rpartition("/")[2]
+    return name in answers and kind.name in answers[name]["content"][MEDIA_TYPE]["examples"]
+
+
+def _templates() -> Environment:
+    templates = Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters |= {"code_spans": code_spans, "side": _side}
+    templates.globals["static"] = cache(_static_address)
+    return templates
+
+
+def _static_address(name: str) -> str:
+    """The address changes with the file, so a browser never shows an old one."""
+    return f"/static/{name}?v={_digest((_STATIC / name).read_bytes())}"
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def _side(status: int) -> str:
+    return "client" if status < HTTPStatus.INTERNAL_SERVER_ERROR else "server"
+
+
+def code_spans(text: str) -> Markup:
+    """What stands between backticks is code."""
+    parts = text.split("`")
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if at % 2 else escape(part) for at, part in enumerate(parts)
+    )

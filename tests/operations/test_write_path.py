@@ -1,0 +1,208 @@
+"""The one write path: batches that nobody notices."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from decimal import Decimal
+
+import pytest
+
+from holdfast.domain.precondition import Precondition
+from holdfast.domain.refusals import DatabaseAway, InvalidInput, PreconditionFailed
+from holdfast.domain.status import Status
+from holdfast.operations.inventory import Inventory, PatchUnit
+from holdfast.operations.write_path import LARGEST_BATCH, WritePath, Written, write
+from holdfast.storage.database import CommitUnknown, Connection, Database
+from tests.support.stock import claim, new_project, replacement, store
+
+
+class CountingDatabase(Database):
+    """Counts transactions, and can be told to lose the connection after a commit."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.transactions = 0
+        self.loses_commits = False
+        self.gate: asyncio.Event | None = None
+        self.begun = asyncio.Semaphore(0)
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[Connection]:
+        async with self._database.reading() as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[Connection]:
+        self.transactions += 1
+        self.begun.release()
+        if self.gate is not None:
+            await self.gate.wait()
+        async with self._database.writing() as connection:
+            yield connection
+        if self.loses_commits:
+            raise CommitUnknown
+
+
+async def test_commands_that_arrive_meanwhile_share_the_next_transaction(database: Database) -> None:
+    project_id = await new_project(database)
+    counting = CountingDatabase(database)
+    counting.gate = asyncio.Event()
+    path = WritePath(counting)
+    waiting = []
+    for running in (1, 2):
+        waiting.append(asyncio.create_task(path.submit(replacement(project_id, f"first-{running}"))))
+        await counting.begun.acquire()
+    waiting += [
+        asyncio.create_task(path.submit(replacement(project_id, f"A-{number}"))) for number in range(98)
+    ]
+    await asyncio.sleep(0)
+    assert counting.transactions == 2
+    counting.gate.set()
+    written = await asyncio.gather(*waiting)
+    assert all(one.decision.created for one in written)
+    assert counting.transactions == 3
+
+
+async def test_two_writes_to_one_unit_in_a_batch_are_decided_one_after_the_other(database: Database) -> None:
+    project_id = await new_project(database)
+    created, changed, repeated, off, patched = await write(
+        database,
+        [
+            replacement(project_id, "A-1", 1),
+            replacement(project_id, "A-1", 2),
+            replacement(project_id, "A-1", 2),
+            replacement(project_id, "A-1", 2, Status.UNAVAILABLE),
+            PatchUnit(project_id, "A-1", {"bedrooms": 3}),
+        ],
+    )
+    outcomes = [created, changed, repeated, off, patched]
+    assert [one.decision.unit.version for one in outcomes if isinstance(one, Written)] == [1, 2, 2, 3, 4]
+    unit, _ = await Inventory(database).find("palm-court", "A-1")
+    assert isinstance(patched, Written)
+    assert unit == patched.decision.unit
+    assert (unit.fields.price_sar, unit.fields.bedrooms, unit.status) == (Decimal(2), 3, Status.UNAVAILABLE)
+
+
+async def test_one_bad_row_never_fails_its_neighbours(database: Database) -> None:
+    project_id = await new_project(database)
+    bad = replacement(project_id, "bad")
+    bad = bad._replace(fields=bad.fields._replace(price_sar=Decimal("0.001")))
+    good, refused, fine = await write(
+        database, [replacement(project_id, "A-1"), bad, replacement(project_id, "A-2")]
+    )
+    assert isinstance(good, Written)
+    assert isinstance(fine, Written)
+    assert isinstance(refused, InvalidInput)
+
+
+async def test_a_refused_command_changes_nothing_for_the_others(database: Database) -> None:
+    project_id = await new_project(database)
+    await store(database, replacement(project_id, "A-1", 1))
+    stale = Precondition(match=frozenset({"99-1"}))
+    conditional = replacement(project_id, "A-1", 5)._replace(precondition=stale)
+    refused, changed = await write(database, [conditional, replacement(project_id, "A-1", 6)])
+    assert isinstance(refused, PreconditionFailed)
+    assert isinstance(changed, Written)
+    assert changed.decision.unit.version == 2
+
+
+async def test_a_caller_that_gives_up_changes_nothing_about_the_outcome(database: Database) -> None:
+    project_id = await new_project(database)
+    inventory = Inventory(database)
+    caller = asyncio.create_task(inventory.write(replacement(project_id, "A-1")))
+    await asyncio.sleep(0)
+    caller.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    await inventory.close()
+    unit, _ = await inventory.find("palm-court", "A-1")
+    assert unit.version == 1
+
+
+async def test_many_processes_creating_the_same_units_at_once_create_each_once(database: Database) -> None:
+    project_id = await new_project(database)
+    batches = [
+        [replacement(project_id, f"A-{number}", writer) for number in range(40)] for writer in range(1, 7)
+    ]
+    outcomes = await asyncio.gather(*(write(database, batch) for batch in batches))
+    written = [one for batch in outcomes for one in batch if isinstance(one, Written)]
+    assert len(written) == 240
+    assert sum(one.decision.created for one in written) == 40
+    for number in range(40):
+        versions = [one.decision.unit.version for one in written if one.decision.unit.code == f"A-{number}"]
+        assert sorted(versions) == [1, 2, 3, 4, 5, 6]
+
+
+async def test_a_writer_that_meets_a_lapsed_hold_writes_its_release_first(database: Database) -> None:
+    project_id = await new_project(database)
+    await store(database, replacement(project_id, "A-1"))
+    await claim(database, "A-1", Status.HELD, -5)
+    seen, _ = await Inventory(database).find("palm-court", "A-1")
+    (written,) = await store(database, replacement(project_id, "A-1", status=Status.UNAVAILABLE))
+    async with database.reading() as connection:
+        rows = await connection.fetch(
+            "select type, unit_version, created_at from event order by unit_version"
+        )
+    assert [row["type"] for row in rows] == ["unit.released", "unit.unavailable"]
+    assert (rows[0]["unit_version"], rows[0]["created_at"]) == (seen.version, seen.updated_at)
+    assert rows[1]["unit_version"] == written.decision.unit.version == seen.version + 1
+    assert rows[1]["created_at"] > rows[0]["created_at"]
+
+
+async def test_a_refused_write_still_leaves_the_release_of_a_lapsed_hold(database: Database) -> None:
+    project_id = await new_project(database)
+    await store(database, replacement(project_id, "A-1"))
+    await claim(database, "A-1", Status.HELD, -5)
+    seen, _ = await Inventory(database).find("palm-court", "A-1")
+    stale = Precondition(match=frozenset({"99-1"}))
+    await write(database, [replacement(project_id, "A-1")._replace(precondition=stale)])
+    async with database.reading() as connection:
+        row = await connection.fetchrow("select status, version, updated_at from unit")
+    assert row is not None
+    assert tuple(row) == ("available", seen.version, seen.updated_at)
+
+
+async def test_a_commit_whose_answer_was_lost_is_looked_up_before_anyone_is_told(database: Database) -> None:
+    project_id = await new_project(database)
+    losing = CountingDatabase(database)
+    losing.loses_commits = True
+    (written,) = await write(losing, [replacement(project_id, "A-1")])
+    assert isinstance(written, Written)
+    assert written.decision.created
+
+
+async def test_a_commit_that_is_not_there_is_not_acknowledged(database: Database) -> None:
+    project_id = await new_project(database)
+
+    class Vanishing(CountingDatabase):
+        @asynccontextmanager
+        async def writing(self) -> AsyncIterator[Connection]:
+            async with self._database.reading() as connection:
+                transaction = connection.transaction()
+                await transaction.start()
+                yield connection
+                await transaction.rollback()
+            raise CommitUnknown
+
+    (outcome,) = await write(Vanishing(database), [replacement(project_id, "A-1")])
+    assert isinstance(outcome, DatabaseAway)
+
+
+async def test_a_dry_run_decides_everything_and_stores_nothing(database: Database) -> None:
+    project_id = await new_project(database)
+    await store(database, replacement(project_id, "A-1", 1))
+    outcomes = await write(
+        database, [replacement(project_id, "A-1", 2), replacement(project_id, "A-2")], store=False
+    )
+    assert [one.decision.created for one in outcomes if isinstance(one, Written)] == [False, True]
+    async with database.reading() as connection:
+        assert await connection.fetchval("select array_agg(version) from unit") == [1]
+
+
+async def test_a_flood_is_cut_into_batches_of_bounded_size(database: Database) -> None:
+    project_id = await new_project(database)
+    counting = CountingDatabase(database)
+    path = WritePath(counting)
+    commands = [replacement(project_id, f"A-{number}") for number in range(2 * LARGEST_BATCH)]
+    await asyncio.gather(*(path.submit(command) for command in commands))
+    assert counting.transactions >= 2 + 1
