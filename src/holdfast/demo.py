@@ -8,7 +8,7 @@ from uuid import uuid4
 from holdfast.domain.access import Scope
 from holdfast.domain.refusals import Refusal
 from holdfast.domain.status import Status
-from holdfast.domain.unit import UnitFields
+from holdfast.domain.unit import NewUnit, UnitFields
 from holdfast.operations.administering import add_project, issue_key, list_projects, revoke_keys_named
 from holdfast.operations.inventory import Inventory, ReplaceUnit
 from holdfast.storage.database import Database
@@ -89,7 +89,8 @@ async def _add_everything(database: Database) -> None:
     project = await add_project(database, SLUG, NAME)
     inventory = Inventory(database)
     commands = [
-        ReplaceUnit(uuid4(), project.id, unit.code, unit.fields, unit.status) for unit in demo_units()
+        ReplaceUnit(NewUnit(uuid4(), project.id, unit.code), unit.fields, unit.status)
+        for unit in demo_units()
     ]
     for outcome in await inventory.write_many(commands, store=True):
         if isinstance(outcome, Refusal):

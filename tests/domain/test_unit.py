@@ -24,6 +24,7 @@ from holdfast.domain.status import LOCKED, MID_BOOKING, Status
 from holdfast.domain.unit import (
     TERMS,
     Decision,
+    NewUnit,
     Unit,
     UnitFields,
     code_fault,
@@ -45,8 +46,8 @@ def put(
     precondition: Precondition = UNCONDITIONAL,
     claimed_id: UUID | None = None,
 ) -> Decision:
-    new_unit = unit(fields=wanted, id=UUID(int=99), version=1)
-    return replace(standing(found), new_unit, status, precondition, claimed_id, NOW)
+    new = NewUnit(UUID(int=99), PROJECT.id, "A-101")
+    return replace(standing(found), new, wanted, status, precondition, claimed_id, NOW)
 
 
 def change(found: Unit | None, status: Status | None = None, **changes: Any) -> Decision:

@@ -2,7 +2,9 @@
 
 import asyncio
 import signal
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import click
@@ -20,11 +22,15 @@ def work(data: Path | None, as_json: bool) -> None:
     """Run the background work only: any number of these, on any machine, until stopped."""
     set_up_logging()
     settings = read_settings(data)
+    # Until the worker itself listens for signals, one of them unwinds what was started so far.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with database_url(settings) as url:
+    with suppress(KeyboardInterrupt), database_url(settings) as url:
         asyncio.run(migrate_when_reachable(url))
-        if as_json:
-            print_json({"working": True})
-        else:
-            click.echo("Holdfast is working; Ctrl-C stops it.")
-        work_process.run(replace(settings, database_url=url))
+        work_process.run(replace(settings, database_url=url), announce=partial(_announce, as_json))
+
+
+def _announce(as_json: bool) -> None:
+    if as_json:
+        print_json({"working": True})
+    else:
+        click.echo("Holdfast is working; Ctrl-C stops it.")

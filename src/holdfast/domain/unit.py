@@ -48,6 +48,7 @@ class Unit(NamedTuple):
     project_id: UUID
     code: str
     ref: str
+    """Issued by the database when the unit is stored; empty before."""
     fields: UnitFields
     status: Status
     archived: bool
@@ -97,25 +98,32 @@ def lapse(unit: Unit, now: datetime) -> Decision:
     return _move(unit, unit.fields, step, _moment_after(unit, ends_at))
 
 
+class NewUnit(NamedTuple):
+    """What a unit would be created with; its id is made before the transaction that stores it."""
+
+    id: UUID
+    project_id: UUID
+    code: str
+
+
 def replace(
     standing: Standing,
-    new_unit: Unit,
+    new: NewUnit,
+    fields: UnitFields,
     status: Status | None,
     precondition: Precondition,
     claimed_id: UUID | None,
     now: datetime,
 ) -> Decision:
-    """PUT: ``new_unit`` carries the fields, and all the rest in case it is created."""
+    """PUT: the unit as a whole, created if there is none."""
     unit = standing.unit
     _refuse_status_names_of_the_service(unit, status)
     if claimed_id is not None and (unit is None or unit.id != claimed_id):
         raise InvalidInput.at("/id", "This is not the id of the addressed unit.")
     precondition.check(revision(unit, standing.project) if unit else None)
     if unit is None:
-        return Decision(
-            new_unit._replace(status=status or Status.AVAILABLE, created_at=now, updated_at=now), created=True
-        )
-    return _change(unit, new_unit.fields, status, now)
+        return Decision(_create(new, fields, status or Status.AVAILABLE, now), created=True)
+    return _change(unit, fields, status, now)
 
 
 def patch(
@@ -136,6 +144,24 @@ def patch(
         raise InvalidInput.at("/id", "This is not the id of the addressed unit.")
     precondition.check(revision(unit, standing.project))
     return _change(unit, unit.fields._replace(**changes), status, now)
+
+
+def _create(new: NewUnit, fields: UnitFields, status: Status, now: datetime) -> Unit:
+    """No event: creation is no change of status."""
+    return Unit(
+        id=new.id,
+        project_id=new.project_id,
+        code=new.code,
+        ref="",
+        fields=fields,
+        status=status,
+        archived=False,
+        hold_expires_at=None,
+        reserved_until=None,
+        version=1,
+        created_at=now,
+        updated_at=now,
+    )
 
 
 def _change(unit: Unit, fields: UnitFields, status: Status | None, now: datetime) -> Decision:

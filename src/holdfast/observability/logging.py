@@ -1,7 +1,11 @@
-"""Structured logs: one JSON object a line on stderr; on a terminal, a short line for people."""
+"""Structured logs: one JSON object a line on stderr; on a terminal, a short line for people.
+
+What a line says beyond its message comes as ``extra={"fields": {...}}``.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
 from datetime import UTC, datetime
@@ -10,12 +14,6 @@ from typing import Any, TextIO
 import msgspec
 
 _ENCODE = msgspec.json.Encoder(enc_hook=str).encode
-_OWN_ATTRIBUTES = frozenset(vars(logging.makeLogRecord({}))) | {
-    "message",
-    "asctime",
-    "taskName",
-    "color_message",
-}
 
 
 class JsonLines(logging.Formatter):
@@ -25,8 +23,8 @@ class JsonLines(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
+            **getattr(record, "fields", {}),
         }
-        line |= _extra(record)
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         return _ENCODE(line).decode()
@@ -35,7 +33,7 @@ class JsonLines(logging.Formatter):
 class TerminalLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created, UTC).astimezone().strftime("%H:%M:%S")
-        duration = getattr(record, "durationMs", None)
+        duration = getattr(record, "fields", {}).get("durationMs")
         suffix = "" if duration is None else f"  {duration:.1f} ms"
         line = f"{time}  {record.getMessage()}{suffix}"
         if record.exc_info:
@@ -43,20 +41,38 @@ class TerminalLines(logging.Formatter):
         return line
 
 
+class LinesTogether(logging.StreamHandler[TextIO]):
+    """Writes what one turn of the event loop has logged with one system call."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self._lines.append(self.format(record))
+            if len(self._lines) == 1:
+                asyncio.get_running_loop().call_soon(self.flush)
+        except RuntimeError:
+            self.flush()
+
+    def flush(self) -> None:
+        lines, self._lines = self._lines, []
+        if lines:
+            self.stream.write("\n".join(lines) + "\n")
+        super().flush()
+
+
 def set_up_logging(stream: TextIO | None = None) -> None:
     stream = stream or sys.stderr
-    handler = logging.StreamHandler(stream)
+    handler = LinesTogether(stream)
     handler.setFormatter(TerminalLines() if stream.isatty() else JsonLines())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.INFO)
+    # Where in the code a line was written, and by which thread, is shown nowhere; finding out costs
+    # more than writing the line.
+    logging._srcfile = None
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     # uvicorn tells of its own life, which the supervisor tells already.
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
-
-
-def _extra(record: logging.LogRecord) -> dict[str, Any]:
-    return {
-        name: value
-        for name, value in vars(record).items()
-        if name not in _OWN_ATTRIBUTES and value is not None
-    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -11,7 +11,7 @@ from holdfast.domain.precondition import UNCONDITIONAL, Precondition
 from holdfast.domain.project import Project
 from holdfast.domain.refusals import UnknownProject, UnknownUnit
 from holdfast.domain.status import Status
-from holdfast.domain.unit import Decision, Standing, Unit, UnitFields, lapse, patch, replace
+from holdfast.domain.unit import Decision, NewUnit, Standing, Unit, UnitFields, lapse, patch, replace
 from holdfast.operations.write_path import Outcome, WritePath, Written, write
 from holdfast.storage import listings, projects, units
 from holdfast.storage.database import Database
@@ -19,15 +19,11 @@ from holdfast.storage.units import UnitKey
 
 BULK_TRANSACTION_SIZE = 1000
 
-_NOT_YET = datetime(1970, 1, 1, tzinfo=UTC)
-
 
 class ReplaceUnit(NamedTuple):
-    """PUT. The new unit's id is made beforehand, so a repeated transaction makes no second unit."""
+    """PUT."""
 
-    new_id: UUID
-    project_id: UUID
-    code: str
+    new: NewUnit
     fields: UnitFields
     status: Status | None = None
     precondition: Precondition = UNCONDITIONAL
@@ -35,27 +31,15 @@ class ReplaceUnit(NamedTuple):
 
     @property
     def key(self) -> UnitKey:
-        return self.project_id, self.code
+        return self.new.project_id, self.new.code
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
-        new_unit = Unit(
-            id=self.new_id,
-            project_id=self.project_id,
-            code=self.code,
-            ref="",
-            fields=self.fields,
-            status=Status.AVAILABLE,
-            archived=False,
-            hold_expires_at=None,
-            reserved_until=None,
-            version=1,
-            created_at=_NOT_YET,
-            updated_at=_NOT_YET,
-        )
-        return replace(standing, new_unit, self.status, self.precondition, self.claimed_id, now)
+        return replace(standing, self.new, self.fields, self.status, self.precondition, self.claimed_id, now)
 
 
 class PatchUnit(NamedTuple):
+    """PATCH."""
+
     project_id: UUID
     code: str
     changes: Mapping[str, Any]

@@ -20,7 +20,7 @@ def listen(host: str, port: int) -> socket.socket:
             return _bind(host, port)
         except OSError as failure:
             if failure.errno != errno.EADDRINUSE or time.monotonic() > give_up_at:
-                raise StartRefused(_explain(host, port, failure)) from failure
+                raise StartRefused(_explain(host, port, failure)) from None
             time.sleep(_POLL_SECONDS)
 
 

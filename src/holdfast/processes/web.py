@@ -39,6 +39,7 @@ def run(settings: Settings, listener: socket.socket, lifeline: int) -> None:
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=False,
             backlog=BACKLOG,
             timeout_graceful_shutdown=_OPEN_REQUESTS_SECONDS,
         )

@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import sys
+from collections.abc import Callable
 
 import uvloop
 
@@ -11,18 +12,19 @@ from holdfast.processes.child import child_settings, leave_with_parent
 from holdfast.settings import Settings
 
 
-def run(settings: Settings, lifeline: int | None = None) -> None:
+def run(settings: Settings, lifeline: int | None = None, announce: Callable[[], None] = lambda: None) -> None:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_work(settings, lifeline))
+        runner.run(_work(settings, lifeline, announce))
 
 
-async def _work(settings: Settings, lifeline: int | None) -> None:
+async def _work(settings: Settings, lifeline: int | None, announce: Callable[[], None]) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     if lifeline is not None:
         leave_with_parent(lifeline, lambda: loop.call_soon_threadsafe(stop.set))
+    announce()
     await run_clockwork(settings, stop)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from holdfast.domain.access import PREFIX, Key
+from holdfast.domain.access import PREFIX
 from holdfast.domain.access import Scope as KeyScope
 from holdfast.domain.refusals import KeyRefused, NoCredentials, ScopeMissing
 from holdfast.operations.key_ring import KeyRing
@@ -27,16 +27,12 @@ class Authenticated:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         call: Call = scope[CALL]
-        call.key = await self._key_of(call)
-        self._rate_limit.take(call.key.id)
-        await self._app(scope, receive, send)
-
-    async def _key_of(self, call: Call) -> Key:
         _refuse_key_in_query(call)
-        key = await self._key_ring.find(_bearer_token(call))
+        call.known_key = key = await self._key_ring.find(_bearer_token(call))
         if self._scope not in key.scopes:
             raise ScopeMissing(self._scope)
-        return key
+        self._rate_limit.take(key.id)
+        await self._app(scope, receive, send)
 
 
 def _bearer_token(call: Call) -> str:

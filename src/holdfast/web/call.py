@@ -19,16 +19,20 @@ _UTF_8 = ("utf-8", "utf8")
 
 
 class Call:
-    __slots__ = ("_receive", "_scope", "headers", "key", "request_id")
-
-    key: Key
-    """Set by the authentication, which comes before every route that asks for it."""
+    __slots__ = ("_receive", "_scope", "headers", "known_key", "request_id")
 
     def __init__(self, scope: Scope, receive: Receive, request_id: str) -> None:
         self._scope = scope
         self._receive = receive
         self.request_id = request_id
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        self.known_key: Key | None = None
+
+    @property
+    def key(self) -> Key:
+        """The caller's key, for routes behind the authentication."""
+        assert self.known_key is not None
+        return self.known_key
 
     @property
     def method(self) -> str:

@@ -47,7 +47,7 @@ class Front:
             status = 499
         except Exception as failure:
             if problem_type(failure) is INTERNAL_ERROR:
-                logger.exception("request failed", extra={"requestId": request_id})
+                logger.exception("request failed", extra={"fields": {"requestId": request_id}})
             if status:
                 raise
             await problem_response(failure, request_id)(scope, receive, send_with_id)
@@ -67,15 +67,11 @@ def _note(scope: Scope, status: int, seconds: float) -> None:
     call: Call = scope[CALL]
     route = scope.get(ROUTE, _NO_ROUTE)
     note_request(call.method, route, status, seconds)
-    logger.info(
-        "%s %s %d",
-        call.method,
-        scope["path"],
-        status,
-        extra={
-            "requestId": call.request_id,
-            "route": route,
-            "durationMs": round(seconds * 1000, 3),
-            "key": call.key.hint if hasattr(call, "key") else None,
-        },
-    )
+    fields: dict[str, object] = {
+        "requestId": call.request_id,
+        "route": route,
+        "durationMs": round(seconds * 1000, 3),
+    }
+    if call.known_key is not None:
+        fields["key"] = call.known_key.hint
+    logger.info("%s %s %d", call.method, scope["path"], status, extra={"fields": fields})

@@ -7,11 +7,10 @@ from typing import Any
 
 from holdfast import __version__
 from holdfast.web import openapi_answers, openapi_paths, openapi_texts
+from holdfast.web.openapi_examples import INTEGRATION, first_put
 from holdfast.web.openapi_schemas import schemas
 from holdfast.web.openapi_webhooks import webhooks
 from holdfast.web.wire import encode
-
-PREFIX = "/v1/integration"
 
 
 @cache
@@ -20,7 +19,7 @@ def openapi_document() -> dict[str, Any]:
         "openapi": "3.1.1",
         "info": _info(),
         "tags": [{"name": name, "description": text} for name, text in openapi_texts.TAGS.items()],
-        "paths": openapi_paths.paths(PREFIX),
+        "paths": openapi_paths.paths(INTEGRATION),
         "webhooks": webhooks(),
         "components": _components(),
     }
@@ -35,7 +34,7 @@ def _info() -> dict[str, Any]:
         "title": "Holdfast",
         "version": __version__,
         "summary": "Sale units of real estate projects, kept in one place.",
-        "description": openapi_texts.ABOUT,
+        "description": openapi_texts.ABOUT.format(first_put=first_put()),
         "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
     }
 

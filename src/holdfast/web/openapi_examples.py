@@ -1,4 +1,7 @@
-"""Examples for the API description, written by the same code that writes the real answers."""
+"""Examples for the API description, written by the same code that writes the real answers.
+
+They name a unit of the demo project, so that they work as they stand.
+"""
 
 from __future__ import annotations
 
@@ -18,32 +21,33 @@ from holdfast.web import refusals as http
 from holdfast.web.call import BODY_LIMIT, JSON
 from holdfast.web.integration.queries import cursor_text
 from holdfast.web.problems import problem_document, problem_type
-from holdfast.web.wire import encode, project_document, time_text, unit_document
+from holdfast.web.wire import camel_case, encode, project_document, time_text, unit_document
 
+INTEGRATION = "/v1/integration"
 REQUEST_ID = "5f0f6c3a1e7b4d0c9a52f1f7d8c4b6e3"
 
 _NOW = datetime(2026, 11, 14, 9, 30, tzinfo=UTC)
 _HOLD_ENDS = _NOW + timedelta(minutes=5)
 
-PROJECT = Project(UUID("0d9c1f5e-6f0b-4a53-9a35-4b1b0c5f7a10"), "marina-heights", "Marina Heights", 1, _NOW)
+PROJECT = Project(UUID("0d9c1f5e-6f0b-4a53-9a35-4b1b0c5f7a10"), "narjis-heights", "Narjis Heights", 1, _NOW)
 UNIT = Unit(
     id=UUID("7b1d3c52-2f4a-4f0e-8f0c-5d2c9e6a1b34"),
     project_id=PROJECT.id,
-    code="A-1203",
+    code="A-0304",
     ref="U-100042",
     fields=UnitFields(
-        type="apartment",
-        area_sqm=Decimal("128.5"),
-        price_sar=Decimal(1450000),
+        type="3-bedroom apartment",
+        area_sqm=Decimal("148.6"),
+        price_sar=Decimal(1299000),
         vat_included=False,
         vat_rate=Decimal(15),
         deposit_percent=Decimal(10),
         bedrooms=3,
-        bathrooms=2,
+        bathrooms=3,
         delivery_year=2027,
-        description="Corner apartment with a view of the marina.",
-        images=("https://media.example.com/a-1203/living-room.jpg",),
-        files=({"url": "https://media.example.com/a-1203/plan.pdf", "name": "Floor plan"},),
+        description="Corner apartment with a view of the garden.",
+        images=("https://media.example.com/a-0304/living-room.jpg",),
+        files=({"url": "https://media.example.com/a-0304/plan.pdf", "name": "Floor plan"},),
     ),
     status=Status.AVAILABLE,
     archived=False,
@@ -57,12 +61,7 @@ UNIT = Unit(
 ETAG = '"7-1"'
 CURSOR = cursor_text(UNIT.code)
 POSITION = cursor_text("1204")
-SINCE = time_text(_NOW)
-
-_OWNED_BY_THE_SERVICE = (
-    "id", "projectId", "code", "status", "holdExpiresAt", "createdAt", "updatedAt", "projectName",
-    "projectSlug", "ref",
-)  # fmt: skip
+UNIX_TIME = str(int(_NOW.timestamp()))
 
 _BEFORE = {
     EventName.HELD: (Status.AVAILABLE, Status.HELD),
@@ -84,7 +83,7 @@ def unit() -> Any:
 
 
 def full_body() -> dict[str, Any]:
-    return {name: value for name, value in unit().items() if name not in _OWNED_BY_THE_SERVICE}
+    return {name: unit()[name] for name in map(camel_case, UnitFields._fields)}
 
 
 def least_body() -> dict[str, Any]:
@@ -92,7 +91,18 @@ def least_body() -> dict[str, Any]:
 
 
 def bulk_bodies() -> list[dict[str, Any]]:
-    return [{"code": code, **least_body()} for code in ("A-1203", "A-1204")]
+    return [{"code": code, **least_body()} for code in (UNIT.code, "A-0305")]
+
+
+def first_put() -> str:
+    """A command that works when it is pasted, on a server with the demo project."""
+    body = json.dumps(least_body() | {"bedrooms": UNIT.fields.bedrooms})
+    return (
+        f"curl -X PUT http://127.0.0.1:8000{INTEGRATION}/projects/{PROJECT.slug}/units/{UNIT.code} \\\n"
+        f'  -H "Authorization: Bearer $HOLDFAST_KEY" \\\n'
+        f'  -H "Content-Type: application/json" \\\n'
+        f"  -d '{body}'"
+    )
 
 
 def project() -> Any:
@@ -130,8 +140,8 @@ def bulk_result() -> dict[str, Any]:
     return {
         "counts": {"created": 1, "replaced": 0, "unchanged": 0, "refused": 1},
         "results": [
-            {"code": "A-1203", "outcome": "created"},
-            {"code": "A-1204", "outcome": "refused", "problem": refused},
+            {"code": UNIT.code, "outcome": "created"},
+            {"code": "A-0305", "outcome": "refused", "problem": refused},
         ],
     }
 

@@ -18,12 +18,14 @@ UNPRINTABLE = (
     r"\u2028-\u202f\u205f-\u206f\u3000\ufeff\ufff9-\ufffb"
 )
 CODE_PATTERN = f"^[^ {UNPRINTABLE}]([^{UNPRINTABLE}]*[^ {UNPRINTABLE}])?$"
+NO_NUL = r"^[^\x00]*$"
 URL_PATTERN = f"^[Hh][Tt][Tt][Pp][Ss]?://[^ /?#{UNPRINTABLE}][^ {UNPRINTABLE}]*$"
 
 TEXT: Schema = {"type": "string"}
 UUID: Schema = TEXT | {"format": "uuid"}
 TIME: Schema = TEXT | {"format": "date-time"}
-CODE: Schema = TEXT | {"minLength": CODE_LENGTH[0], "maxLength": CODE_LENGTH[1], "pattern": CODE_PATTERN}
+READ_CODE: Schema = TEXT | {"minLength": CODE_LENGTH[0], "maxLength": CODE_LENGTH[1]}
+CODE: Schema = READ_CODE | {"pattern": CODE_PATTERN}
 SLUG: Schema = TEXT | {"minLength": SLUG_LENGTH[0], "maxLength": SLUG_LENGTH[1], "pattern": SLUG_PATTERN}
 
 

@@ -7,7 +7,17 @@ from holdfast.domain.project import NAME_LENGTH
 from holdfast.domain.refusals import Conflict
 from holdfast.domain.status import Status
 from holdfast.web.integration.bulk import OUTCOMES
-from holdfast.web.openapi_forms import CODE, SLUG, TEXT, TIME, UUID, Schema, either_or_null, record, reference
+from holdfast.web.openapi_forms import (
+    READ_CODE,
+    SLUG,
+    TEXT,
+    TIME,
+    UUID,
+    Schema,
+    either_or_null,
+    record,
+    reference,
+)
 from holdfast.web.openapi_texts import FIELDS
 from holdfast.web.openapi_units import unit_schemas
 
@@ -102,7 +112,9 @@ def _unit_event_data() -> Schema:
 def _unit_change() -> Schema:
     before = reference("Status") | {"description": "The status before the change."}
     after = reference("Status") | {"description": "The status after the change."}
-    return record({"id": UUID, "code": CODE, "projectSlug": SLUG, "status": after, "previousStatus": before})
+    return record(
+        {"id": UUID, "code": READ_CODE, "projectSlug": SLUG, "status": after, "previousStatus": before}
+    )
 
 
 def _ping() -> Schema:

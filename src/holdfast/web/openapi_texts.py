@@ -8,10 +8,7 @@ reserve and buy, and staff close sales.
 **A first unit.** Make a key with `holdfast key add --name "My system"`, then:
 
 ```sh
-curl -X PUT http://127.0.0.1:8000/v1/integration/projects/marina-heights/units/A-1203 \\
-  -H "Authorization: Bearer $HOLDFAST_KEY" \\
-  -H "Content-Type: application/json" \\
-  -d '{"type": "apartment", "areaSqm": 128.5, "priceSar": 1450000}'
+{first_put}
 ```
 
 **Bodies** are JSON in UTF-8. Times are UTC, such as `2026-11-14T09:30:00.000Z`. Numbers are exact

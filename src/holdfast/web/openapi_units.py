@@ -5,10 +5,13 @@ from __future__ import annotations
 import msgspec
 from pydantic import TypeAdapter
 
+from holdfast.domain.unit import UnitFields
 from holdfast.web.integration.bodies import PATCH, REPLACE
 from holdfast.web.integration.schemas import LONGEST_MEDIA_NAME, LONGEST_URL
 from holdfast.web.openapi_forms import (
     CODE,
+    NO_NUL,
+    READ_CODE,
     REFERENCE,
     SLUG,
     TEXT,
@@ -20,10 +23,12 @@ from holdfast.web.openapi_forms import (
     reference,
 )
 from holdfast.web.openapi_texts import FIELDS
-from holdfast.web.wire import UnitDocument
+from holdfast.web.wire import UnitDocument, camel_case
+
+WRITABLE = frozenset(camel_case(name) for name in UnitFields._fields)
 
 _WIRE_FORMS: dict[str, Schema] = {
-    "code": CODE,
+    "code": READ_CODE,
     "projectSlug": SLUG,
     "holdExpiresAt": TIME,
     "createdAt": TIME,
@@ -86,16 +91,12 @@ def _wire_field(name: str, own: Schema, sent: Schema) -> Schema:
     """Nullable where the wire says so; otherwise bounded like the field of a request."""
     if name == "status":
         return reference("Status")
-    if _is_sent_back(sent):
-        schema = _WIRE_FORMS.get(name, _not_null(own)) | {"readOnly": True}
-    else:
+    if name in WRITABLE:
         schema = _untitled(_not_null(sent))
+    else:
+        schema = _WIRE_FORMS.get(name, _not_null(own)) | {"readOnly": True}
     description = f"{FIELDS[name]} {schema.get('description', '')}".strip()
     return (either_or_null(schema) if _is_nullable(own) else schema) | {"description": description}
-
-
-def _is_sent_back(sent: Schema) -> bool:
-    return str(sent.get("description", "")).startswith("May be sent back")
 
 
 def _is_nullable(schema: Schema) -> bool:
@@ -123,11 +124,12 @@ def _url() -> Schema:
 
 def _media() -> Schema:
     return {
-        "description": "A URL, or an object with a URL and a name. It is given back in the form that was sent.",
+        "description": "A URL, or an object with a URL and a name. It is given back as it was sent.",
         "anyOf": [_url(), reference("MediaFile")],
     }
 
 
 def _media_file() -> Schema:
-    name = either_or_null(TEXT | {"maxLength": LONGEST_MEDIA_NAME, "description": "What people see."})
+    text = TEXT | {"maxLength": LONGEST_MEDIA_NAME, "pattern": NO_NUL}
+    name = either_or_null(text) | {"description": "What people see."}
     return record({"url": _url(), "name": name}, optional=("name",), additionalProperties=False)

@@ -11,6 +11,7 @@ from holdfast.web.call import JSON
 from holdfast.web.openapi_forms import TEXT, UUID, reference
 
 PING = "ping"
+AGENT = "Service-Webhooks/1"
 
 _HEADERS: dict[str, tuple[dict[str, Any], str, Any]] = {
     "X-Service-Delivery": (
@@ -61,12 +62,18 @@ def _title(name: str) -> str:
 
 def _headers(name: str) -> list[dict[str, Any]]:
     fixed = {
-        "User-Agent": (TEXT | {"const": "Service-Webhooks/1"}, "Names the version of the webhooks.", None),
-        "X-Service-Event": (TEXT | {"const": name}, "The event.", None),
+        "User-Agent": (TEXT | {"const": AGENT}, "Names the version of the webhooks.", AGENT),
+        "X-Service-Event": (TEXT | {"const": name}, "The event.", name),
     }
     return [_header(title, *values) for title, values in {**fixed, **_HEADERS}.items()]
 
 
 def _header(name: str, schema: dict[str, Any], description: str, example: Any) -> dict[str, Any]:
-    header = {"name": name, "in": "header", "required": True, "description": description, "schema": schema}
-    return header if example is None else header | {"example": example}
+    return {
+        "name": name,
+        "in": "header",
+        "required": True,
+        "description": description,
+        "schema": schema,
+        "example": example,
+    }

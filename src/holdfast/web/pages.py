@@ -74,7 +74,7 @@ def page_routes() -> list[Route]:
     templates = _templates()
     problem_pages = {name: _problem_page(templates, kind) for name, kind in PROBLEM_TYPES.items()}
     return [
-        resource("/", GET=_serving(_welcome_page(templates))),
+        resource("/", GET=_serving(_html(templates, "welcome.html", first_put=examples.first_put()))),
         resource("/docs", GET=_serving(_html(templates, "docs.html", here="/docs", viewer=VIEWER))),
         resource("/openapi.json", GET=_serving(_page(openapi_json(), JSON))),
         resource("/problems", GET=_serving(_problems_page(templates))),
@@ -129,11 +129,6 @@ def _html(templates: Environment, name: str, **values: Any) -> Page:
         f"{HTML}; charset=utf-8",
         **{"Content-Security-Policy": CONTENT_SECURITY_POLICY, "Referrer-Policy": "no-referrer"},
     )
-
-
-def _welcome_page(templates: Environment) -> Page:
-    body = json.dumps(examples.least_body())
-    return _html(templates, "welcome.html", project=examples.PROJECT.slug, code=examples.UNIT.code, body=body)
 
 
 def _problems_page(templates: Environment) -> Page:

@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 from holdfast.domain.refusals import Fault
 from holdfast.domain.status import Status
 from holdfast.domain.unit import UnitFields
-from holdfast.web.integration.schemas import PatchBody, ReplaceBody
+from holdfast.web.integration.schemas import AS_OBJECT, AS_URL, WEB_ADDRESS, PatchBody, ReplaceBody
 from holdfast.web.wire import camel_case
 
 REPLACE: TypeAdapter[Any] = TypeAdapter(ReplaceBody)
@@ -95,6 +95,8 @@ def _claimed(body: dict[str, Any], name: str) -> UUID | None:
 
 def _fault(error: ErrorDetails) -> Fault:
     pointer = _pointer(error["loc"])
+    if error["type"] == "string_pattern_mismatch" and error["ctx"]["pattern"] == WEB_ADDRESS:
+        return Fault(pointer, "This must be an http or https URL.")
     if error["input"] is None and error["type"] != "status":
         return Fault(pointer, "This field cannot be null.")
     template = _MESSAGES.get(error["type"])
@@ -105,5 +107,6 @@ def _fault(error: ErrorDetails) -> Fault:
 
 def _pointer(location: Sequence[int | str]) -> str:
     """RFC 6901; a name that is not text as JSON knows it is shown with escapes."""
-    parts = (str(part).replace("~", "~0").replace("/", "~1") for part in location)
+    shown = (part for part in location if part not in (AS_URL, AS_OBJECT))
+    parts = (str(part).replace("~", "~0").replace("/", "~1") for part in shown)
     return "".join(f"/{part.encode(errors='backslashreplace').decode()}" for part in parts)

@@ -16,7 +16,7 @@ from uuid import UUID, uuid4
 from starlette.responses import Response
 
 from holdfast.domain.refusals import Fault, InvalidInput, Refusal
-from holdfast.domain.unit import code_fault
+from holdfast.domain.unit import NewUnit, code_fault
 from holdfast.operations.inventory import BULK_TRANSACTION_SIZE, Inventory, ReplaceUnit
 from holdfast.operations.write_path import Outcome, Written
 from holdfast.web import strict_json
@@ -36,8 +36,8 @@ OUTCOMES = ("created", "replaced", "unchanged", "refused")
 
 
 class _Item(NamedTuple):
-    code: Any
-    """As sent: text, or whatever stood in its place."""
+    code: str | None
+    """None where no text stood in its place."""
     command: ReplaceUnit | Refusal
 
 
@@ -60,7 +60,7 @@ class BulkRoute:
         project_id = await self._inventory.project_id(slug)
         run = _BulkRun(self._inventory, call.request_id, slug, project_id, store=not dry_run)
         await run.through(text, places)
-        missing = await self._inventory.missing_codes(slug, run.codes) if reconcile else None
+        missing = await self._inventory.missing_codes(slug, run.named) if reconcile else None
         return Response(run.document(missing), media_type=JSON)
 
 
@@ -75,7 +75,8 @@ class _BulkRun:
         self._store = store
         self._counts: Counter[str] = Counter()
         self._results = bytearray()
-        self.codes: set[str] = set()
+        self.named: set[str] = set()
+        """Every valid code of the body, whatever became of its unit."""
 
     async def through(self, text: str, places: array[int]) -> None:
         """While the database works on one transaction, the next is being read."""
@@ -105,12 +106,13 @@ class _BulkRun:
     def _item(self, value: Any) -> _Item:
         code = value.get("code") if type(value) is dict else None
         try:
-            return _Item(code, self._command(value, code))
+            command: ReplaceUnit | Refusal = self._command(value, code)
         except Refusal as refusal:
-            return _Item(code, refusal)
+            command = refusal
+        return _Item(_printable(code) if isinstance(code, str) else None, command)
 
     def _command(self, value: Any, code: Any) -> ReplaceUnit:
-        faults = _code_faults(value, code)
+        faults = _code_faults(value, code) or self._named_before(code)
         body = check(REPLACE, value, self._slug, code)
         if isinstance(body, list):
             raise InvalidInput(faults + body)
@@ -118,14 +120,15 @@ class _BulkRun:
             faults.append(Fault("/projectId", "This is not the id of the addressed project."))
         if faults:
             raise InvalidInput(faults)
-        if code in self.codes:
-            raise InvalidInput.at(
-                "/code", "This code stands earlier in the same request; this one is refused."
-            )
-        self.codes.add(code)
-        return ReplaceUnit(
-            uuid4(), self._project_id, code, body.fields(), body.status, claimed_id=body.claimed_id
-        )
+        new = NewUnit(uuid4(), self._project_id, code)
+        return ReplaceUnit(new, body.fields(), body.status, claimed_id=body.claimed_id)
+
+    def _named_before(self, code: str | None) -> list[Fault]:
+        if code in self.named:
+            return [Fault("/code", "This code stands earlier in the same request; this one is refused.")]
+        if code is not None:
+            self.named.add(code)
+        return []
 
     async def _write(self, items: list[_Item]) -> list[Outcome]:
         commands = [item.command for item in items if not isinstance(item.command, Refusal)]
@@ -164,6 +167,10 @@ def _code_faults(value: Any, code: Any) -> list[Fault]:
         return [Fault("/code", message)]
     fault = code_fault(code, "/code")
     return [] if fault is None else [fault]
+
+
+def _printable(code: str) -> str:
+    return code.encode(errors="backslashreplace").decode()
 
 
 def _outcome_name(outcome: Outcome) -> str:

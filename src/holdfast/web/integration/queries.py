@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import zlib
 from datetime import UTC, datetime
 
 from holdfast.domain.refusals import Fault
@@ -105,15 +106,17 @@ class Query:
 
 
 def cursor_text(position: str) -> str:
-    return base64.urlsafe_b64encode(position.encode()).rstrip(b"=").decode()
+    """Where a page ended, with a checksum, so that a cursor cut short is not taken for another place."""
+    raw = position.encode()
+    return base64.urlsafe_b64encode(zlib.crc32(raw).to_bytes(4) + raw).rstrip(b"=").decode()
 
 
 def read_cursor(cursor: str) -> str:
     """Only the exact text that ``cursor_text`` makes is taken back."""
     try:
-        position = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
+        position = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))[4:].decode()
     except (binascii.Error, UnicodeError) as fault:
         raise ValueError from fault
-    if not position or "\x00" in position or cursor_text(position) != cursor:
+    if not position or cursor_text(position) != cursor:
         raise ValueError
     return position

@@ -6,15 +6,16 @@ Numbers arrive as ``Decimal`` (see ``strict_json``), so that strict mode tells a
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated, Any, Required
-from urllib.parse import urlsplit
+from typing import Annotated, Any, NotRequired, Required
 
 from pydantic import (
     AfterValidator,
     ConfigDict,
+    Discriminator,
     Field,
     PlainValidator,
     StringConstraints,
+    Tag,
     WithJsonSchema,
     with_config,
 )
@@ -25,7 +26,12 @@ LONGEST_URL = 2048
 LONGEST_MEDIA_NAME = 500
 MEDIA_AT_MOST = 100
 
+AS_URL, AS_OBJECT = "<url>", "<object>"
+"""The two forms of an element of images and files; pydantic names them in the place of a fault."""
+
 _NO_NUL = r"^[^\x00]*$"
+WEB_ADDRESS = r"^(?i:https?)://([^\s\p{C}/?#@]+@)?(\[[0-9A-Fa-f:.]+\]|[^\s\p{C}/?#@:\[\]]+)(:[0-9]{1,5})?([/?#][^\s\p{C}]*)?$"
+_STRICT = ConfigDict(strict=True, extra="forbid")
 
 
 def _canonical(number: Decimal) -> Decimal:
@@ -55,49 +61,6 @@ def _whole_schema(minimum: int, maximum: int) -> WithJsonSchema:
     return WithJsonSchema({"type": "integer", "minimum": minimum, "maximum": maximum})
 
 
-def _check_media(element: Any) -> Any:
-    if isinstance(element, dict):
-        _check_media_object(element)
-        return element
-    _check_url(element)
-    return element
-
-
-def _check_media_object(element: dict[str, Any]) -> None:
-    unknown = element.keys() - {"url", "name"}
-    if unknown or "url" not in element:
-        raise PydanticCustomError("media", "This object has a `url` and may have a `name`, and nothing else.")
-    _check_url(element["url"])
-    name = element.get("name")
-    if name is not None and not (
-        isinstance(name, str) and len(name) <= LONGEST_MEDIA_NAME and _storable(name)
-    ):
-        raise PydanticCustomError(
-            "media", f"The `name` must be text of at most {LONGEST_MEDIA_NAME} characters."
-        )
-
-
-def _check_url(url: Any) -> None:
-    if not isinstance(url, str) or len(url) > LONGEST_URL or not _is_web_address(url):
-        raise PydanticCustomError(
-            "media", f"This must be an http or https URL of at most {LONGEST_URL} characters."
-        )
-
-
-def _is_web_address(url: str) -> bool:
-    if not url.isprintable() or " " in url:
-        return False
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-    except ValueError:
-        return False
-
-
-def _storable(text: str) -> bool:
-    return "\x00" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
-
-
 Area = Annotated[
     Decimal,
     Field(gt=0, le=Decimal("9999999.9999"), decimal_places=4),
@@ -120,9 +83,19 @@ RoomCount = Annotated[Decimal, Field(ge=0, le=999), AfterValidator(_whole), _who
 Year = Annotated[Decimal, Field(ge=1900, le=2200), AfterValidator(_whole), _whole_schema(1900, 2200)]
 TypeName = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=_NO_NUL)]
 Description = Annotated[str, StringConstraints(max_length=10_000, pattern=_NO_NUL)]
+Url = Annotated[str, StringConstraints(max_length=LONGEST_URL, pattern=WEB_ADDRESS)]
+MediaName = Annotated[str, StringConstraints(max_length=LONGEST_MEDIA_NAME, pattern=_NO_NUL)]
+
+
+@with_config(_STRICT)
+class MediaObject(TypedDict):
+    url: Url
+    name: NotRequired[MediaName | None]
+
+
 MediaElement = Annotated[
-    Any,
-    PlainValidator(_check_media),
+    Annotated[Url, Tag(AS_URL)] | Annotated[MediaObject, Tag(AS_OBJECT)],
+    Discriminator(lambda element: AS_OBJECT if isinstance(element, dict) else AS_URL),
     WithJsonSchema({"$ref": "#/components/schemas/Media"}),
 ]
 MediaList = Annotated[list[MediaElement], Field(max_length=MEDIA_AT_MOST)]
@@ -167,9 +140,6 @@ class _Optional(TypedDict, total=False):
     updatedAt: SentBack
     projectName: SentBack
     ref: SentBack
-
-
-_STRICT = ConfigDict(strict=True, extra="forbid")
 
 
 @with_config(_STRICT)

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from holdfast.domain.project import Project
 from holdfast.domain.refusals import Fault, InvalidInput
-from holdfast.domain.unit import Unit, revision
+from holdfast.domain.unit import NewUnit, Unit, revision
 from holdfast.operations.inventory import Inventory, PatchUnit, ReplaceUnit
 from holdfast.operations.write_path import Written
 from holdfast.web import strict_json
@@ -28,9 +28,8 @@ class UnitRoutes:
     async def put(self, call: Call) -> Response:
         slug, code, body = await self._read(call, REPLACE)
         project_id = await self._project_id(call, slug, body)
-        command = ReplaceUnit(
-            uuid4(), project_id, code, body.fields(), body.status, call.precondition(), body.claimed_id
-        )
+        new = NewUnit(uuid4(), project_id, code)
+        command = ReplaceUnit(new, body.fields(), body.status, call.precondition(), body.claimed_id)
         return _written_response(await self._inventory.write(command))
 
     async def patch(self, call: Call) -> Response:

@@ -36,9 +36,10 @@ STATEMENTS = (
     """,
     "create domain room_count as smallint check (value between 0 and 999)",
     "create domain delivery_year as smallint check (value between 1900 and 2200)",
+    # json and not jsonb, which would turn the members of an object round: media are given back as sent.
     """
-    create domain linked_media as jsonb
-        check (jsonb_typeof(value) = 'array' and jsonb_array_length(value) <= 100)
+    create domain linked_media as json
+        check (json_typeof(value) = 'array' and json_array_length(value) <= 100)
     """,
     """
     create domain unit_status as text
@@ -96,7 +97,7 @@ STATEMENTS = (
     create type unit_write as (
         id uuid, project_id uuid, code text, type text, area_sqm numeric, price_sar numeric,
         vat_included boolean, vat_rate numeric, deposit_percent numeric, bedrooms smallint,
-        bathrooms smallint, delivery_year smallint, description text, images jsonb, files jsonb,
+        bathrooms smallint, delivery_year smallint, description text, images json, files json,
         status text, archived boolean, hold_expires_at timestamptz, reserved_until timestamptz,
         version bigint, created_at timestamptz, updated_at timestamptz
     )

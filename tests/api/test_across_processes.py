@@ -1,0 +1,46 @@
+"""What was acknowledged by one process is seen at once by every other."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import httpx
+import pytest
+
+from tests.support.bodies import minimal
+from tests.support.client import Project, Unit, integration_client
+from tests.support.feed import read_on
+from tests.support.server import RunningServer
+
+
+@pytest.fixture
+def connections(two_processes: RunningServer, api_key: str) -> Iterator[list[httpx.Client]]:
+    """Enough connections of their own that each process has some."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(integration_client(two_processes.address, api_key)) for _ in range(12)]
+
+
+def test_a_write_is_read_back_through_every_connection(
+    connections: list[httpx.Client], project: Project
+) -> None:
+    for price, writer in enumerate(connections):
+        answer = Unit(writer, project, "A-101").put(minimal(priceSar=price))
+        seen = [Unit(reader, project, "A-101").get() for reader in connections]
+        assert {reading.text for reading in seen} == {answer.text}
+        assert {reading.headers["etag"] for reading in seen} == {answer.headers["etag"]}
+
+
+def test_an_event_is_in_the_feed_of_every_connection(
+    connections: list[httpx.Client], project: Project
+) -> None:
+    _, cursor = read_on(connections[0], None)
+    unit = Unit(connections[0], project, "A-101")
+    unit.create(minimal())
+    unit.patch({"status": "unavailable"})
+    feeds = [[event["id"] for event in read_on(reader, cursor)[0]] for reader in connections]
+    assert all(feed == feeds[0] and len(feed) == 1 for feed in feeds)
+
+
+def test_a_new_project_is_known_to_every_process(
+    connections: list[httpx.Client], http: httpx.Client, project: Project
+) -> None:
+    assert {reader.get(project.units_url).status_code for reader in connections} == {200}

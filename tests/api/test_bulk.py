@@ -1,0 +1,249 @@
+"""PUT …/units: many units at once, each standing on its own."""
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support import states
+from tests.support.bodies import full, minimal, without
+from tests.support.client import Project, Unit, put_array, put_lines
+from tests.support.feed import Feed, chain_is_unbroken
+from tests.support.problems import check_shape, problem
+from tests.support.sql import Sql
+
+Send = Callable[..., httpx.Response]
+
+
+@pytest.fixture(params=[put_array, put_lines], ids=["array", "ndjson"])
+def send(request: pytest.FixtureRequest) -> Send:
+    sender: Send = request.param
+    return sender
+
+
+def outcomes(response: httpx.Response) -> list[tuple[str, str]]:
+    assert response.status_code == 200, response.text
+    return [(result["code"], result["outcome"]) for result in response.json()["results"]]
+
+
+def counts(response: httpx.Response) -> dict[str, int]:
+    assert response.status_code == 200, response.text
+    found: dict[str, int] = response.json()["counts"]
+    return found
+
+
+def listed(http: httpx.Client, project: Project) -> list[str]:
+    units = http.get(project.units_url, params={"limit": 1000}).json()["units"]
+    return sorted(unit["code"] for unit in units)
+
+
+def test_units_are_created_replaced_and_left_alone(http: httpx.Client, project: Project, send: Send) -> None:
+    send(http, project, [full(code="A-1"), full(code="A-2")])
+    response = send(http, project, [full(code="A-2", priceSar=1), full(code="A-3"), full(code="A-1")])
+    assert outcomes(response) == [("A-2", "replaced"), ("A-3", "created"), ("A-1", "unchanged")]
+    assert counts(response) == {"created": 1, "replaced": 1, "unchanged": 1, "refused": 0}
+    assert listed(http, project) == ["A-1", "A-2", "A-3"]
+
+
+def test_each_unit_is_what_a_single_put_would_make(http: httpx.Client, project: Project, send: Send) -> None:
+    send(http, project, [full(code="A-1", status="unavailable")])
+    single = Unit(http, project, "A-2")
+    single.create(full(status="unavailable"))
+    own = ("id", "code", "ref", "createdAt", "updatedAt")
+    assert without(Unit(http, project, "A-1").read(), *own) == without(single.read(), *own)
+
+
+def test_a_repeated_call_changes_nothing(
+    http: httpx.Client, project: Project, send: Send, feed: Feed
+) -> None:
+    items = [full(code=f"A-{number}") for number in range(5)]
+    send(http, project, items)
+    etag = Unit(http, project, "A-0").etag
+    assert counts(send(http, project, items))["unchanged"] == 5
+    assert (Unit(http, project, "A-0").etag, feed.of(project)) == (etag, [])
+
+
+def test_omitted_fields_are_cleared(http: httpx.Client, project: Project) -> None:
+    put_array(http, project, [full(code="A-1")])
+    put_array(http, project, [minimal(code="A-1")])
+    assert Unit(http, project, "A-1").read()["description"] is None
+
+
+def test_no_units_are_fine(http: httpx.Client, project: Project) -> None:
+    answer = put_array(http, project, []).json()
+    assert answer["counts"] == {"created": 0, "replaced": 0, "unchanged": 0, "refused": 0}
+    assert answer["results"] == []
+
+
+def test_one_bad_unit_does_not_fail_its_neighbours(http: httpx.Client, project: Project, send: Send) -> None:
+    items = [minimal(code="A-1"), minimal(code="A-2", priceSar=-1), minimal(code="A-3")]
+    response = send(http, project, items)
+    assert outcomes(response) == [("A-1", "created"), ("A-2", "refused"), ("A-3", "created")]
+    assert [("problem" in result) for result in response.json()["results"]] == [False, True, False]
+    assert listed(http, project) == ["A-1", "A-3"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        minimal(priceSar=-1, areaSqm="x", colour=1),
+        without(full(), "type", "areaSqm"),
+        minimal(status="sold"),
+        minimal(status=None),
+        minimal(images=["nowhere"], files=[{}]),
+        minimal(projectSlug="another"),
+    ],
+)
+def test_the_problem_of_an_invalid_unit_is_that_of_a_single_put(unit: Unit, body: dict[str, Any]) -> None:
+    single = problem(unit.put(body), 422)
+    assert_same_problem(put_array(unit.http, unit.project, [body | {"code": unit.code}]), single)
+
+
+@pytest.mark.parametrize("status", ["held", "reserved", "sold"])
+def test_the_problem_of_a_locked_status_is_that_of_a_single_put(stored: Unit, sql: Sql, status: str) -> None:
+    states.bring_to(sql, stored, status)
+    body = full(status="available")
+    single = problem(stored.put(body), 409)
+    assert_same_problem(put_array(stored.http, stored.project, [body | {"code": stored.code}]), single)
+
+
+def test_the_problem_of_locked_terms_is_that_of_a_single_put(stored: Unit, sql: Sql) -> None:
+    states.hold(sql, stored)
+    single = problem(stored.put(minimal()), 409)
+    assert_same_problem(put_array(stored.http, stored.project, [minimal(code=stored.code)]), single)
+
+
+def test_the_problem_of_an_archived_unit_is_that_of_a_single_put(stored: Unit, sql: Sql) -> None:
+    states.archive(sql, stored)
+    single = problem(stored.put(full(status="available")), 409)
+    items = [full(code=stored.code, status="available")]
+    assert_same_problem(put_array(stored.http, stored.project, items), single)
+
+
+def assert_same_problem(response: httpx.Response, single: dict[str, Any]) -> None:
+    (result,) = response.json()["results"]
+    assert result["outcome"] == "refused"
+    check_shape(result["problem"], single["status"])
+    assert without(result["problem"], "requestId") == without(single, "requestId")
+
+
+@pytest.mark.parametrize("code", ["", "x" * 51, " A", "A\n", "A\u200b", "e\u0301", None, 5, ["A"]])
+def test_a_bad_code_refuses_its_unit_only(
+    http: httpx.Client, project: Project, send: Send, code: object
+) -> None:
+    response = send(http, project, [minimal(code=code), minimal(code="A-1")])
+    refused, created = response.json()["results"]
+    assert (refused["outcome"], refused["problem"]["status"]) == ("refused", 422)
+    assert [error["pointer"] for error in refused["problem"]["errors"]] == ["/code"]
+    assert (created["outcome"], listed(http, project)) == ("created", ["A-1"])
+
+
+def test_a_missing_code_refuses_its_unit_only(http: httpx.Client, project: Project, send: Send) -> None:
+    response = send(http, project, [minimal(), minimal(code="A-1")])
+    refused, created = response.json()["results"]
+    assert [error["pointer"] for error in refused["problem"]["errors"]] == ["/code"]
+    assert created["outcome"] == "created"
+
+
+@pytest.mark.parametrize("item", [None, 5, "A-1", [], True])
+def test_an_item_that_is_no_object_is_refused(
+    http: httpx.Client, project: Project, send: Send, item: object
+) -> None:
+    response = send(http, project, [item, minimal(code="A-1")])
+    refused, created = response.json()["results"]
+    assert (refused["outcome"], refused["problem"]["status"]) == ("refused", 422)
+    assert created["outcome"] == "created"
+
+
+def test_a_code_named_twice_is_refused_the_second_time(
+    http: httpx.Client, project: Project, send: Send
+) -> None:
+    items = [minimal(code="A-1", priceSar=1), minimal(code="A-2"), minimal(code="A-1", priceSar=2)]
+    response = send(http, project, items)
+    assert outcomes(response) == [("A-1", "created"), ("A-2", "created"), ("A-1", "refused")]
+    check_shape(response.json()["results"][2]["problem"], response.json()["results"][2]["problem"]["status"])
+    assert Unit(http, project, "A-1").read()["priceSar"] == 1
+
+
+def test_thousands_of_units_keep_the_order_in_which_they_were_sent(
+    http: httpx.Client, project: Project
+) -> None:
+    codes = [f"U-{number:05}" for number in range(2500, 0, -1)]
+    items = [minimal(code=code) for code in codes]
+    items[1200] = minimal(code=codes[1200], priceSar=-1)
+    response = put_array(http, project, items)
+    assert [code for code, _ in outcomes(response)] == codes
+    assert counts(response) == {"created": 2499, "replaced": 0, "unchanged": 0, "refused": 1}
+
+
+def test_status_changes_are_echoed_as_events(
+    http: httpx.Client, project: Project, feed: Feed, send: Send
+) -> None:
+    items = [minimal(code=f"A-{number}") for number in range(3)]
+    send(http, project, items)
+    send(http, project, [item | {"status": "unavailable"} for item in items])
+    send(http, project, [item | {"status": "available"} for item in items])
+    for item in items:
+        events = feed.of(Unit(http, project, item["code"]))
+        assert [event["type"] for event in events] == ["unit.unavailable", "unit.available"]
+        assert chain_is_unbroken(events)
+
+
+def test_a_dry_run_decides_everything_and_stores_nothing(
+    http: httpx.Client, stored: Unit, sql: Sql, feed: Feed, send: Send
+) -> None:
+    held = Unit(http, stored.project, "H-1")
+    held.create(full())
+    states.hold(sql, held)
+    same = Unit(http, stored.project, "S-1")
+    same.create(full())
+    before = http.get(stored.project.units_url).text
+    items = [full(code=stored.code, status="unavailable"), full(code="H-1", priceSar=1), full(code="S-1")]
+    items += [full(code="N-1"), minimal(code="N-2", priceSar=-1), full(code="N-1")]
+    dry = send(http, stored.project, items, dryRun="true")
+    assert [outcome for _, outcome in outcomes(dry)] == [
+        "replaced",
+        "refused",
+        "unchanged",
+        "created",
+        "refused",
+        "refused",
+    ]
+    assert (http.get(stored.project.units_url).text, feed.of(stored.project)) == (before, [])
+    assert outcomes(send(http, stored.project, items, dryRun="false")) == outcomes(dry)
+
+
+def test_a_dry_run_answers_as_the_run_itself(http: httpx.Client, project: Project) -> None:
+    items = [minimal(code="A-1"), minimal(code="A-2", priceSar=-1)]
+    dry = put_array(http, project, items, dryRun="true").json()
+    wet = put_array(http, project, items).json()
+    for answer in (dry, wet):
+        answer["results"][1]["problem"].pop("requestId")
+    assert dry["counts"] == wet["counts"]
+    assert dry["results"] == wet["results"]
+
+
+def test_reconciling_names_the_codes_that_the_body_did_not(
+    http: httpx.Client, project: Project, send: Send
+) -> None:
+    send(http, project, [minimal(code=code) for code in ("A-1", "A-2", "A-3", "A/4")])
+    items = [minimal(code="A-1"), minimal(code="A-2", priceSar=-1), minimal(code="B-1")]
+    response = send(http, project, items, reconcile="true")
+    assert sorted(response.json()["missing"]) == ["A-3", "A/4"]
+
+
+def test_reconciling_changes_nothing_about_the_missing(http: httpx.Client, stored: Unit, feed: Feed) -> None:
+    before = stored.get()
+    put_array(http, stored.project, [], reconcile="true")
+    assert (stored.get().text, feed.of(stored)) == (before.text, [])
+
+
+def test_a_dry_run_reconciles_too(http: httpx.Client, stored: Unit) -> None:
+    answer = put_array(http, stored.project, [minimal(code="N-1")], reconcile="true", dryRun="true")
+    assert answer.json()["missing"] == [stored.code]
+
+
+def test_missing_is_there_only_when_asked_for(http: httpx.Client, stored: Unit) -> None:
+    assert set(put_array(http, stored.project, []).json()) == {"counts", "results"}
+    assert put_array(http, stored.project, [full(code=stored.code)], reconcile="true").json()["missing"] == []

@@ -1,0 +1,102 @@
+"""Ground for all the tests: PostgreSQL from the wheel, and a real server on it."""
+
+from collections.abc import Callable, Generator, Iterator
+
+import pytest
+
+from tests.support import commands
+from tests.support.clusters import NEWEST, Cluster
+from tests.support.keys import Keys
+from tests.support.server import RunningServer, serving
+from tests.support.sql import Sql
+
+
+@pytest.fixture(scope="session")
+def cluster_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[int], Cluster]]:
+    """The cluster of a PostgreSQL version, started when it is first asked for."""
+    running: dict[int, Cluster] = {}
+
+    def find(version: int) -> Cluster:
+        if version not in running:
+            cluster = Cluster(tmp_path_factory.mktemp(f"postgres-{version}"), version)
+            cluster.start()
+            running[version] = cluster
+        return running[version]
+
+    yield find
+    for cluster in running.values():
+        cluster.stop()
+
+
+@pytest.fixture(scope="session")
+def postgres_version() -> int:
+    """Override with ``params=[16, 18]`` where a test is to run on each supported version."""
+    return NEWEST
+
+
+@pytest.fixture
+def postgres_url(cluster_of: Callable[[int], Cluster], postgres_version: int) -> Iterator[str]:
+    """A fresh, migrated database for one test."""
+    cluster = cluster_of(postgres_version)
+    url = cluster.new_database()
+    yield url
+    cluster.drop_database(url)
+
+
+@pytest.fixture(scope="module")
+def module_postgres_url(cluster_of: Callable[[int], Cluster], postgres_version: int) -> Iterator[str]:
+    """A fresh, migrated database for all the tests of a module."""
+    cluster = cluster_of(postgres_version)
+    url = cluster.new_database()
+    yield url
+    cluster.drop_database(url)
+
+
+@pytest.fixture(scope="session")
+def database_url(cluster_of: Callable[[int], Cluster]) -> str:
+    """The database of the servers that all API tests share."""
+    return cluster_of(NEWEST).new_database()
+
+
+@pytest.fixture(scope="session")
+def sql(database_url: str) -> Iterator[Sql]:
+    with Sql(database_url) as connection:
+        yield connection
+
+
+@pytest.fixture(scope="session")
+def keys(sql: Sql, database_url: str) -> Keys:
+    return Keys(sql, database_url)
+
+
+@pytest.fixture(scope="session")
+def api_key(database_url: str) -> str:
+    """A key for every project, made as an operator makes it."""
+    settings = {"HOLDFAST_DATABASE_URL": database_url}
+    return str(commands.run_for_json(settings, "key", "add", "--name", "tests")["key"])
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory, database_url: str) -> Iterator[RunningServer]:
+    settings = {"HOLDFAST_DATABASE_URL": database_url}
+    with serving(tmp_path_factory.mktemp("server"), settings) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def two_processes(tmp_path_factory: pytest.TempPathFactory, database_url: str) -> Iterator[RunningServer]:
+    settings = {"HOLDFAST_DATABASE_URL": database_url}
+    with serving(tmp_path_factory.mktemp("two-processes"), settings, "--processes", "2") as running:
+        yield running
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failed test shows what the server had to say."""
+    report = yield
+    running = getattr(item, "funcargs", {}).get("server")
+    if report.failed and running is not None:
+        report.sections.append(("the end of the server's log", running.log.read_text()[-4000:]))
+    return report

@@ -1,0 +1,124 @@
+"""The schema is brought up to date safely, or the database is refused with one sentence."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from holdfast.domain.refusals import DatabaseAway
+from holdfast.storage import schema
+from holdfast.storage.refused import SchemaRefused
+from tests.support.clusters import Cluster
+from tests.support.server import HOLDFAST, environment
+from tests.support.sql import Sql, with_database
+
+MIGRATING_AT_ONCE = 6
+
+
+@pytest.fixture(scope="module", params=[16, 18], ids=["PostgreSQL 16", "PostgreSQL 18"])
+def cluster(cluster_of: Callable[[int], Cluster], request: pytest.FixtureRequest) -> Cluster:
+    return cluster_of(request.param)
+
+
+@pytest.fixture
+def empty_url(cluster: Cluster) -> Iterator[str]:
+    yield from new_database(cluster)
+
+
+def new_database(cluster: Cluster, options: str = "") -> Iterator[str]:
+    name = f"schema_{uuid4().hex}"
+    with Sql(with_database(cluster.url, "postgres")) as sql:
+        sql.execute(f"create database {name} {options}")
+        yield with_database(cluster.url, name)
+        sql.execute(f"drop database {name} with (force)")
+
+
+async def test_an_empty_database_gets_every_revision_and_then_no_more(empty_url: str) -> None:
+    assert await schema.migrate(empty_url) == ["0001"]
+    assert await schema.migrate(empty_url) == []
+    connection = await asyncpg.connect(empty_url)
+    assert await schema.is_current(connection)
+    assert await schema.current_revision(connection) == schema.HEAD
+    await connection.close()
+
+
+async def test_an_empty_database_is_not_current(empty_url: str) -> None:
+    connection = await asyncpg.connect(empty_url)
+    assert await schema.current_revision(connection) is None
+    assert not await schema.is_current(connection)
+    await connection.close()
+
+
+def test_of_many_processes_at_once_one_migrates_and_none_fails(empty_url: str) -> None:
+    migrating = [
+        subprocess.Popen(
+            [HOLDFAST, "migrate", "--json"],
+            env=environment({"HOLDFAST_DATABASE_URL": empty_url}),
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(MIGRATING_AT_ONCE)
+    ]
+    answers = [json.loads(process.communicate(timeout=60)[0]) for process in migrating]
+    assert sorted(answer["applied"] for answer in answers) == [[]] * (MIGRATING_AT_ONCE - 1) + [["0001"]]
+    assert {answer["revision"] for answer in answers} == {schema.HEAD}
+
+
+def test_a_migration_that_fails_leaves_the_database_as_it_was(empty_url: str) -> None:
+    with Sql(empty_url) as sql:
+        sql.execute("create table api_key_project (in_the_way integer)")
+        with pytest.raises(SchemaRefused, match='relation "api_key_project" already exists'):
+            sql.run(schema.migrate(empty_url))
+        assert sql.value("select count(*) from pg_tables where schemaname = 'public'") == 1
+
+
+async def test_a_schema_newer_than_the_code_is_refused(empty_url: str) -> None:
+    await schema.migrate(empty_url)
+    connection = await asyncpg.connect(empty_url)
+    await connection.execute("update alembic_version set version_num = '9999'")
+    await connection.close()
+    with pytest.raises(SchemaRefused, match=f"has the schema 9999, .* knows it up to {schema.HEAD}"):
+        await schema.migrate(empty_url)
+
+
+async def test_a_server_that_is_too_old_is_refused(empty_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schema, "OLDEST_SERVER", 99)
+    with pytest.raises(SchemaRefused, match=r"needs PostgreSQL 99 or newer; this server is 1[68]"):
+        await schema.migrate(empty_url)
+
+
+def test_a_database_that_is_not_utf8_is_refused(cluster: Cluster) -> None:
+    for url in new_database(cluster, "encoding 'LATIN1' template template0"):
+        with Sql(url) as sql, pytest.raises(SchemaRefused, match="encoding UTF8; this one has LATIN1"):
+            sql.run(schema.migrate(url))
+
+
+async def test_the_first_host_that_answers_is_migrated(empty_url: str) -> None:
+    database, _, socket_dir = empty_url.partition("?host=")
+    assert await schema.migrate(f"{database}?host=/nowhere,{socket_dir}") == ["0001"]
+    assert await schema.migrate(empty_url) == []
+
+
+async def test_a_database_that_is_not_there_is_told_apart_from_one_that_is_away(empty_url: str) -> None:
+    with pytest.raises(SchemaRefused, match='database "no_such" does not exist'):
+        await schema.migrate(with_database(empty_url, "no_such"))
+    with pytest.raises(DatabaseAway):
+        await schema.migrate("postgresql://holdfast@/holdfast?host=/nowhere")
+
+
+def test_a_start_with_a_current_schema_imports_no_migration_tool(empty_url: str) -> None:
+    look = (
+        "import asyncio, sys\n"
+        "from holdfast.storage.schema import migrate\n"
+        f"applied = asyncio.run(migrate({empty_url!r}))\n"
+        "print(applied, 'alembic' in sys.modules, 'sqlalchemy' in sys.modules)"
+    )
+    printed = [
+        subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    ]
+    assert printed == ["['0001'] True True\n", "[] False False\n"]

@@ -1,0 +1,56 @@
+"""A synchronous connection beside the server's own, for what the API does not offer."""
+
+import asyncio
+from collections.abc import Coroutine
+from types import TracebackType
+from typing import Any, Self, TypeVar
+from urllib.parse import urlsplit
+
+import asyncpg
+
+Result = TypeVar("Result")
+
+
+def with_database(url: str, name: str) -> str:
+    """The same cluster, another database."""
+    parts = urlsplit(url)
+    # Not urlunsplit: it drops the empty authority of a socket URL.
+    query = f"?{parts.query}" if parts.query else ""
+    return f"{parts.scheme}://{parts.netloc}/{name}{query}"
+
+
+class Sql:
+    def __init__(self, url: str) -> None:
+        self._runner = asyncio.Runner()
+        self._connection = self._runner.run(asyncpg.connect(url))
+
+    def run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
+        return self._runner.run(coroutine)
+
+    def execute(self, statement: str, *arguments: object) -> None:
+        self.run(self._connection.execute(statement, *arguments))
+
+    def rows(self, statement: str, *arguments: object) -> list[dict[str, Any]]:
+        return [dict(row) for row in self.run(self._connection.fetch(statement, *arguments))]
+
+    def row(self, statement: str, *arguments: object) -> dict[str, Any]:
+        (only,) = self.rows(statement, *arguments)
+        return only
+
+    def value(self, statement: str, *arguments: object) -> Any:
+        return self.run(self._connection.fetchval(statement, *arguments))
+
+    def close(self) -> None:
+        self.run(self._connection.close())
+        self._runner.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
