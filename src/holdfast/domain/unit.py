@@ -12,7 +12,14 @@ from uuid import UUID
 from holdfast.domain.event import EventName, UnitEvent, event_id
 from holdfast.domain.precondition import Precondition
 from holdfast.domain.project import Project
-from holdfast.domain.refusals import Fault, InvalidInput, StatusLocked, TermsLocked, UnknownUnit
+from holdfast.domain.refusals import (
+    Fault,
+    InvalidInput,
+    StatusLocked,
+    TermsLocked,
+    TransitionNotAllowed,
+    UnknownUnit,
+)
 from holdfast.domain.status import LOCKED, MID_BOOKING, Action, Caller, Status, Transition, transition
 
 CODE_LENGTH = (1, 50)
@@ -177,9 +184,16 @@ def _change(unit: Unit, fields: UnitFields, status: Status | None, now: datetime
         _refuse_changed_terms(unit, fields, now)
     if status is None or status is unit.status:
         return Decision(unit) if fields == unit.fields else Decision(_renew(unit, fields, now))
+    return _move(unit, fields, _step_to(status, unit), _moment_after(unit, now))
+
+
+def _step_to(status: Status, unit: Unit) -> Transition:
     action = Action.PUT_ON_SALE if status is Status.AVAILABLE else Action.TAKE_OFF_SALE
-    step = transition(action, Caller.API, unit.status, unit.archived)
-    return _move(unit, fields, step, _moment_after(unit, now))
+    try:
+        return transition(action, Caller.API, unit.status, unit.archived)
+    except TransitionNotAllowed as refusal:
+        refusal.fields = ("status",)
+        raise
 
 
 def _refuse_status_names_of_the_service(unit: Unit | None, status: Status | None) -> None:

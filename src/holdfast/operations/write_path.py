@@ -17,6 +17,7 @@ from holdfast.domain.event import UnitEvent
 from holdfast.domain.project import Project
 from holdfast.domain.refusals import DatabaseAway, InvalidInput, Refusal
 from holdfast.domain.unit import Decision, Standing, Unit, lapse
+from holdfast.observability.metrics import note_batch
 from holdfast.storage import events, units
 from holdfast.storage.database import CommitUnknown, Connection, Database, RefusedByDatabase, TryAgain
 from holdfast.storage.units import CreatedMeanwhile, UnitKey
@@ -107,6 +108,7 @@ async def _write_together(database: Database, commands: Sequence[Command], store
                 await batch.decide(connection, locked=store)
                 if store:
                     await batch.store(connection)
+            note_batch(len(commands))
             return batch.outcomes
         except (CreatedMeanwhile, TryAgain):
             continue

@@ -1,5 +1,6 @@
 """One web process: uvicorn on the listening socket that the supervisor has bound."""
 
+import gc
 import signal
 import socket
 import sys
@@ -45,6 +46,8 @@ def run(settings: Settings, listener: socket.socket, lifeline: int) -> None:
         )
     )
     leave_with_parent(lifeline, server.leave)
+    # What is loaded by now stays for good; the garbage collector need not look at it again.
+    gc.freeze()
     server.run(sockets=[listener])
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import NamedTuple
 
 from starlette.routing import Mount, Router
-from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from holdfast.domain.access import Scope
@@ -17,7 +15,7 @@ from holdfast.operations.key_ring import KeyRing
 from holdfast.web.authentication import Authenticated
 from holdfast.web.front import Front
 from holdfast.web.integration.routes import integration_router
-from holdfast.web.pages import page_routes
+from holdfast.web.pages import PageFiles, page_routes
 from holdfast.web.rate_limit import RateLimit
 from holdfast.web.routing import no_route
 from holdfast.web.status_routes import status_routes
@@ -47,7 +45,7 @@ def web_app(parts: Parts) -> ASGIApp:
             Mount(INTEGRATION, app=integration),
             *status_routes(parts.health),
             *page_routes(),
-            Mount("/static", app=StaticFiles(directory=Path(__file__).parent / "static")),
+            Mount("/static", app=PageFiles()),
         ],
         default=no_route,
         redirect_slashes=False,

@@ -20,7 +20,7 @@ from starlette.types import Scope
 from holdfast import __version__
 from holdfast.web import openapi_examples as examples
 from holdfast.web.call import JSON, Call
-from holdfast.web.openapi import openapi_document, openapi_json
+from holdfast.web.openapi.document import openapi_document, openapi_json
 from holdfast.web.problem_types import PROBLEM_TYPES, ProblemType
 from holdfast.web.problems import MEDIA_TYPE
 from holdfast.web.refusals import MethodNotAllowed, UnknownRoute

@@ -55,7 +55,8 @@ class Query:
         if text is None:
             return None
         try:
-            moment = datetime.fromisoformat(text)
+            # A plus sign that was not percent-encoded arrives as a space.
+            moment = datetime.fromisoformat(text.replace(" ", "+") if "T" in text else text)
             return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
         except (ValueError, OverflowError):
             self._refuse(name, "This must be a time such as 2026-11-14T09:30:00.000Z.")
@@ -117,6 +118,6 @@ def read_cursor(cursor: str) -> str:
         position = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))[4:].decode()
     except (binascii.Error, UnicodeError) as fault:
         raise ValueError from fault
-    if not position or cursor_text(position) != cursor:
+    if not position or "\x00" in position or cursor_text(position) != cursor:
         raise ValueError
     return position

@@ -7,7 +7,7 @@ from holdfast.domain.project import NAME_LENGTH
 from holdfast.domain.refusals import Conflict
 from holdfast.domain.status import Status
 from holdfast.web.integration.bulk import OUTCOMES
-from holdfast.web.openapi_forms import (
+from holdfast.web.openapi.forms import (
     READ_CODE,
     SLUG,
     TEXT,
@@ -18,8 +18,8 @@ from holdfast.web.openapi_forms import (
     record,
     reference,
 )
-from holdfast.web.openapi_texts import FIELDS
-from holdfast.web.openapi_units import unit_schemas
+from holdfast.web.openapi.texts import FIELDS
+from holdfast.web.openapi.units import unit_schemas
 
 
 def schemas() -> dict[str, Schema]:

@@ -7,7 +7,7 @@ from typing import Any
 from holdfast.web import openapi_examples as examples
 from holdfast.web import problem_types as types
 from holdfast.web.call import JSON
-from holdfast.web.openapi_forms import TEXT, reference
+from holdfast.web.openapi.forms import TEXT, reference
 from holdfast.web.problem_types import ProblemType
 from holdfast.web.problems import MEDIA_TYPE
 

@@ -11,7 +11,7 @@ from holdfast.web import openapi_texts as texts
 from holdfast.web.call import JSON
 from holdfast.web.integration.bulk import NDJSON
 from holdfast.web.integration.queries import DEFAULT_LIMIT, LARGEST_LIMIT
-from holdfast.web.openapi_answers import (
+from holdfast.web.openapi.answers import (
     ANYWHERE,
     OF_A_CHANGE,
     OF_A_PROJECT,
@@ -22,7 +22,7 @@ from holdfast.web.openapi_answers import (
     json_answer,
     problems,
 )
-from holdfast.web.openapi_forms import CODE, SLUG, TEXT, TIME, reference
+from holdfast.web.openapi.forms import CODE, SLUG, TEXT, TIME, reference
 
 Operation = dict[str, Any]
 

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 from holdfast.domain.unit import UnitFields
 from holdfast.web.integration.bodies import PATCH, REPLACE
 from holdfast.web.integration.schemas import LONGEST_MEDIA_NAME, LONGEST_URL
-from holdfast.web.openapi_forms import (
+from holdfast.web.openapi.forms import (
     CODE,
     NO_NUL,
     READ_CODE,
@@ -22,7 +22,7 @@ from holdfast.web.openapi_forms import (
     record,
     reference,
 )
-from holdfast.web.openapi_texts import FIELDS
+from holdfast.web.openapi.texts import FIELDS
 from holdfast.web.wire import UnitDocument, camel_case
 
 WRITABLE = frozenset(camel_case(name) for name in UnitFields._fields)

@@ -8,7 +8,7 @@ from holdfast.domain.event import EventName
 from holdfast.web import openapi_examples as examples
 from holdfast.web import openapi_texts as texts
 from holdfast.web.call import JSON
-from holdfast.web.openapi_forms import TEXT, UUID, reference
+from holdfast.web.openapi.forms import TEXT, UUID, reference
 
 PING = "ping"
 AGENT = "Service-Webhooks/1"

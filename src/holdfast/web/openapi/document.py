@@ -7,9 +7,9 @@ from typing import Any
 
 from holdfast import __version__
 from holdfast.web import openapi_answers, openapi_paths, openapi_texts
-from holdfast.web.openapi_examples import INTEGRATION, first_put
-from holdfast.web.openapi_schemas import schemas
-from holdfast.web.openapi_webhooks import webhooks
+from holdfast.web.openapi.examples import INTEGRATION, first_put
+from holdfast.web.openapi.schemas import schemas
+from holdfast.web.openapi.webhooks import webhooks
 from holdfast.web.wire import encode
 
 

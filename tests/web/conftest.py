@@ -1,0 +1,36 @@
+"""The pages in this process, behind the same front as in the real application."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+from starlette.routing import Mount, Router
+
+from holdfast.web.front import Front
+from holdfast.web.openapi.document import openapi_document
+from holdfast.web.pages import PageFiles, page_routes
+from holdfast.web.routing import no_route
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def pages() -> Front:
+    routes = [*page_routes(), Mount("/static", app=PageFiles())]
+    return Front(Router(routes=routes, default=no_route, redirect_slashes=False))
+
+
+@pytest.fixture
+async def browser(pages: Front) -> AsyncIterator[httpx.AsyncClient]:
+    transport = httpx.ASGITransport(app=pages)
+    async with httpx.AsyncClient(transport=transport, base_url="http://holdfast.example") as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def document() -> dict[str, Any]:
+    return openapi_document()

@@ -1,0 +1,67 @@
+"""Ways to walk through the API description."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import jsonschema_rs
+
+Document = dict[str, Any]
+
+
+class Operation(NamedTuple):
+    method: str
+    path: str
+    body: dict[str, Any]
+
+
+def operations(document: Document, section: str = "paths") -> list[Operation]:
+    return [
+        Operation(method, path, body)
+        for path, item in document[section].items()
+        for method, body in item.items()
+    ]
+
+
+def resolved(document: Document, node: dict[str, Any]) -> Any:
+    """The node, or what it refers to."""
+    if "$ref" not in node:
+        return node
+    found: Any = document
+    for part in node["$ref"].removeprefix("#/").split("/"):
+        found = found[part]
+    return found
+
+
+def references(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        if isinstance(node.get("$ref"), str):
+            yield node["$ref"]
+        for value in node.values():
+            yield from references(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from references(value)
+
+
+def validator(document: Document, schema: dict[str, Any]) -> jsonschema_rs.Draft202012Validator:
+    return jsonschema_rs.Draft202012Validator(
+        {"components": document["components"], "allOf": [schema]}, validate_formats=True
+    )
+
+
+def media_types(node: Any) -> Iterator[dict[str, Any]]:
+    """Every media type object with a schema and examples."""
+    if isinstance(node, dict):
+        if "schema" in node and ("example" in node or "examples" in node):
+            yield node
+        for value in node.values():
+            yield from media_types(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from media_types(value)
+
+
+def shown(media_type: dict[str, Any]) -> list[Any]:
+    if "example" in media_type:
+        return [media_type["example"]]
+    return [example["value"] for example in media_type["examples"].values()]

@@ -1,0 +1,131 @@
+"""The API description says what the code does: routes, problems, documents."""
+
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any, cast
+from uuid import UUID
+
+import httpx
+import pytest
+from starlette.routing import BaseRoute, Mount, Route, Router
+
+from holdfast import demo
+from holdfast.domain.event import EventName
+from holdfast.domain.status import Status
+from holdfast.operations.feed import EventFeed
+from holdfast.operations.health import Health
+from holdfast.operations.inventory import Inventory
+from holdfast.storage.events import FeedItem
+from holdfast.web.app import INTEGRATION
+from holdfast.web.front import Front
+from holdfast.web.integration.events import _event_document
+from holdfast.web.integration.routes import integration_router
+from holdfast.web.openapi.examples import PROJECT, UNIT, as_json, first_put
+from holdfast.web.problem_types import PROBLEM_TYPES
+from holdfast.web.problems import MEDIA_TYPE, PROBLEM_OF
+from holdfast.web.routing import no_route
+from holdfast.web.status_routes import status_routes
+from holdfast.web.wire import UnitDocument
+from tests.web.reading import operations, resolved, validator
+
+Document = dict[str, Any]
+
+NOBODY = "FIND"
+"""A method that no route has, so that its answer lists those which the route has."""
+
+
+def integration() -> Router:
+    return integration_router(cast(Inventory, None), cast(EventFeed, None), INTEGRATION)
+
+
+def described_routers() -> Router:
+    return Router(
+        [Mount(INTEGRATION, app=integration()), *status_routes(cast(Health, None))], default=no_route
+    )
+
+
+def paths_of(routes: Iterable[BaseRoute]) -> list[str]:
+    return [route.path_format for route in routes if isinstance(route, Route)]
+
+
+def served_paths() -> set[str]:
+    return {
+        *paths_of(described_routers().routes),
+        *(INTEGRATION + path for path in paths_of(integration().routes)),
+    }
+
+
+async def served_methods(path: str) -> set[str]:
+    transport = httpx.ASGITransport(app=Front(described_routers()))
+    async with httpx.AsyncClient(transport=transport, base_url="http://holdfast.example") as client:
+        answer = await client.request(NOBODY, path.format(slug="marina-heights", code="A-1"))
+    assert answer.status_code == 405
+    return set(answer.headers["allow"].split(", "))
+
+
+def test_every_route_is_described_and_nothing_else(document: Document) -> None:
+    assert set(document["paths"]) == served_paths()
+
+
+@pytest.mark.parametrize("path", sorted(served_paths()))
+async def test_every_method_is_described_and_nothing_else(document: Document, path: str) -> None:
+    described = {method.upper() for method in document["paths"][path]}
+    assert await served_methods(path) - {"HEAD"} == described
+
+
+def test_examples_name_a_unit_of_the_demo() -> None:
+    assert f"{INTEGRATION}/projects/{PROJECT.slug}/units/{UNIT.code}" == demo.EXAMPLE_PATH
+    assert first_put().endswith(f"-d '{json.dumps(demo.EXAMPLE_BODY)}'")
+
+
+def described_problems(document: Document) -> set[tuple[int, str]]:
+    """Status and name of every problem that some operation shows."""
+    return {
+        (int(status), name)
+        for operation in operations(document)
+        for status, answer in operation.body["responses"].items()
+        for name in resolved(document, answer).get("content", {}).get(MEDIA_TYPE, {}).get("examples", ())
+    }
+
+
+def test_every_status_of_a_problem_is_described(document: Document) -> None:
+    described = {status for status, _ in described_problems(document)}
+    assert {kind.status for kind in PROBLEM_OF.values()} == described
+
+
+def test_every_problem_of_the_integration_api_is_described(document: Document) -> None:
+    by_command_only = {"unknown-key", "project-exists"}
+    outside_of_every_operation = {"not-found", "internal-error"}
+    names = {name for _, name in described_problems(document)}
+    assert names == set(PROBLEM_TYPES) - by_command_only - outside_of_every_operation
+
+
+def test_every_problem_stands_under_its_own_status(document: Document) -> None:
+    for status, name in described_problems(document):
+        assert PROBLEM_TYPES[name].status == status
+
+
+def test_a_unit_has_the_fields_of_the_wire(document: Document) -> None:
+    schema = document["components"]["schemas"]["Unit"]
+    assert list(schema["properties"]) == list(UnitDocument.__struct_encode_fields__) == schema["required"]
+
+
+@pytest.mark.parametrize("reference", [None, "HF-7K2M-94QX"])
+def test_events_of_the_feed_obey_their_schema(document: Document, reference: str | None) -> None:
+    item = FeedItem(
+        position=1,
+        id=UUID(int=1),
+        type=EventName.SOLD,
+        created_at=datetime(2026, 11, 14, tzinfo=UTC),
+        status=Status.SOLD,
+        previous_status=Status.RESERVED,
+        booking_reference=reference,
+        unit_id=UUID(int=2),
+        unit_code="A-1203",
+        project_slug="marina-heights",
+    )
+    event = as_json(_event_document(item))
+    validator(document, {"$ref": "#/components/schemas/UnitEvent"}).validate(event)
+    assert list(event) == list(document["components"]["schemas"]["UnitEvent"]["properties"])
+    assert list(event["data"]["unit"]) == list(document["components"]["schemas"]["UnitChange"]["properties"])
