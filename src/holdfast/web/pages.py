@@ -18,8 +18,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from holdfast import __version__
-from holdfast.web import openapi_examples as examples
 from holdfast.web.call import JSON, Call
+from holdfast.web.openapi import examples as examples
 from holdfast.web.openapi.document import openapi_document, openapi_json
 from holdfast.web.problem_types import PROBLEM_TYPES, ProblemType
 from holdfast.web.problems import MEDIA_TYPE

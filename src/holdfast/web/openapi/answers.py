@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.web import openapi_examples as examples
 from holdfast.web import problem_types as types
 from holdfast.web.call import JSON
+from holdfast.web.openapi import examples as examples
 from holdfast.web.openapi.forms import TEXT, reference
 from holdfast.web.problem_types import ProblemType
 from holdfast.web.problems import MEDIA_TYPE

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from holdfast import __version__
-from holdfast.web import openapi_answers, openapi_paths, openapi_texts
+from holdfast.web.openapi import answers, paths, texts
 from holdfast.web.openapi.examples import INTEGRATION, first_put
 from holdfast.web.openapi.schemas import schemas
 from holdfast.web.openapi.webhooks import webhooks
@@ -18,8 +18,8 @@ def openapi_document() -> dict[str, Any]:
     return {
         "openapi": "3.1.1",
         "info": _info(),
-        "tags": [{"name": name, "description": text} for name, text in openapi_texts.TAGS.items()],
-        "paths": openapi_paths.paths(INTEGRATION),
+        "tags": [{"name": name, "description": text} for name, text in texts.TAGS.items()],
+        "paths": paths.paths(INTEGRATION),
         "webhooks": webhooks(),
         "components": _components(),
     }
@@ -34,7 +34,7 @@ def _info() -> dict[str, Any]:
         "title": "Holdfast",
         "version": __version__,
         "summary": "Sale units of real estate projects, kept in one place.",
-        "description": openapi_texts.ABOUT.format(first_put=first_put()),
+        "description": texts.ABOUT.format(first_put=first_put()),
         "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
     }
 
@@ -42,10 +42,10 @@ def _info() -> dict[str, Any]:
 def _components() -> dict[str, Any]:
     return {
         "schemas": schemas(),
-        "responses": openapi_answers.components(),
-        "headers": openapi_answers.HEADERS,
-        "parameters": openapi_paths.PARAMETERS,
+        "responses": answers.components(),
+        "headers": answers.HEADERS,
+        "parameters": paths.PARAMETERS,
         "securitySchemes": {
-            "apiKey": {"type": "http", "scheme": "bearer", "description": openapi_texts.BEARER},
+            "apiKey": {"type": "http", "scheme": "bearer", "description": texts.BEARER},
         },
     }

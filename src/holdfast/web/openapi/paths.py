@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 from holdfast.domain.event import EventName
-from holdfast.web import openapi_examples as examples
-from holdfast.web import openapi_texts as texts
 from holdfast.web.call import JSON
 from holdfast.web.integration.bulk import NDJSON
 from holdfast.web.integration.queries import DEFAULT_LIMIT, LARGEST_LIMIT
+from holdfast.web.openapi import examples as examples
+from holdfast.web.openapi import texts as texts
 from holdfast.web.openapi.answers import (
     ANYWHERE,
     OF_A_CHANGE,

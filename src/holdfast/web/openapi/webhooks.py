@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.domain.event import EventName
-from holdfast.web import openapi_examples as examples
-from holdfast.web import openapi_texts as texts
 from holdfast.web.call import JSON
+from holdfast.web.openapi import examples as examples
+from holdfast.web.openapi import texts as texts
 from holdfast.web.openapi.forms import TEXT, UUID, reference
 
 PING = "ping"
