@@ -1,14 +1,15 @@
 """PUT …/units: many units at once, each standing on its own."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.support import states
+from tests.support import exact_json, states
 from tests.support.bodies import full, minimal, without
-from tests.support.client import Project, Unit, put_array, put_lines
+from tests.support.client import NDJSON, Project, Unit, put_array, put_bulk, put_lines
 from tests.support.feed import Feed, chain_is_unbroken
 from tests.support.problems import check_shape, problem
 from tests.support.sql import Sql
@@ -247,3 +248,49 @@ def test_a_dry_run_reconciles_too(http: httpx.Client, stored: Unit) -> None:
 def test_missing_is_there_only_when_asked_for(http: httpx.Client, stored: Unit) -> None:
     assert set(put_array(http, stored.project, []).json()) == {"counts", "results"}
     assert put_array(http, stored.project, [full(code=stored.code)], reconcile="true").json()["missing"] == []
+
+
+def test_a_code_named_twice_is_noticed_across_transactions(http: httpx.Client, project: Project) -> None:
+    items = [minimal(code=f"U-{number:05}") for number in range(2100)]
+    items[2050] = minimal(code="U-00003", priceSar=7)
+    response = put_array(http, project, items)
+    assert [code for code, outcome in outcomes(response) if outcome == "refused"] == ["U-00003"]
+    assert Unit(http, project, "U-00003").read()["priceSar"] == 950_000
+
+
+def test_what_the_list_gives_can_be_put_back(http: httpx.Client, project: Project, send: Send) -> None:
+    send(http, project, [full(code=f"A/{number}") for number in range(5)])
+    units = http.get(project.units_url).json()["units"]
+    answer = send(http, project, [without(unit, "status") for unit in units])
+    assert counts(answer) == {"created": 0, "replaced": 0, "unchanged": 5, "refused": 0}
+
+
+@pytest.mark.parametrize("gap", ["\r\n", "\n\n", "\n \n"])
+def test_lines_may_end_in_these_ways(http: httpx.Client, project: Project, gap: str) -> None:
+    lines = gap.join(exact_json.write(minimal(code=f"A-{number}")) for number in range(3))
+    assert counts(put_bulk(http, project, lines, NDJSON))["created"] == 3
+
+
+@pytest.mark.parametrize("character", ["\u2028", "\u2029", "\x85"])
+def test_a_line_ends_at_a_line_feed_and_nowhere_else(
+    http: httpx.Client, project: Project, character: str
+) -> None:
+    line = json.dumps(
+        {"code": "A-1", "type": f"a{character}b", "areaSqm": 1, "priceSar": 1}, ensure_ascii=False
+    )
+    assert counts(put_bulk(http, project, line + "\n", NDJSON))["created"] == 1
+    assert Unit(http, project, "A-1").read()["type"] == f"a{character}b"
+
+
+def test_what_the_database_alone_refuses_fails_none_of_its_neighbours(
+    http: httpx.Client, project: Project, sql: Sql
+) -> None:
+    sql.execute("alter table unit add constraint refused_by_test check (type <> 'refused by test') not valid")
+    try:
+        items = [minimal(code=f"A-{number}") for number in range(6)]
+        items[3] = minimal(code="A-3", type="refused by test")
+        response = put_array(http, project, items)
+    finally:
+        sql.execute("alter table unit drop constraint refused_by_test")
+    assert [outcome for _, outcome in outcomes(response)] == ["created"] * 3 + ["refused"] + ["created"] * 2
+    assert listed(http, project) == ["A-0", "A-1", "A-2", "A-4", "A-5"]

@@ -1,14 +1,16 @@
 """A hold is over at its time for everybody, even when nobody has released it yet."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from tests.support import states
 from tests.support.bodies import full, without
-from tests.support.client import Unit, exact, put_array
+from tests.support.client import Unit, exact, integration_client, put_array
 from tests.support.feed import Feed
 from tests.support.problems import conflict, problem
+from tests.support.server import RunningServer
 from tests.support.sql import Sql
 
 
@@ -150,3 +152,32 @@ def test_the_bulk_route_sees_it_too(stored: Unit, ended_at: datetime, feed: Feed
 def test_a_unit_read_after_the_lapse_can_be_put_back_changed(stored: Unit, ended_at: datetime) -> None:
     sent = without(exact(stored.get()), "status") | {"priceSar": 5}
     assert exact(stored.put(sent))["priceSar"] == 5
+
+
+def test_many_writers_write_one_release(
+    server: RunningServer, api_key: str, stored: Unit, ended_at: datetime, feed: Feed
+) -> None:
+    def write(number: int) -> int:
+        with integration_client(server.address, api_key) as own:
+            return Unit(own, stored.project, stored.code).patch({"bedrooms": number}).status_code
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(write, range(8))) == {200}
+    assert feed.types_of(stored) == ["unit.released"]
+
+
+def test_a_bulk_call_that_changes_nothing_moves_neither_etag_nor_time(
+    stored: Unit, ended_at: datetime
+) -> None:
+    before = stored.get()
+    answer = put_array(stored.http, stored.project, [full(code=stored.code)])
+    assert answer.json()["results"] == [{"code": stored.code, "outcome": "unchanged"}]
+    assert (stored.get().text, stored.etag) == (before.text, before.headers["etag"])
+
+
+def test_a_dry_run_releases_nothing(stored: Unit, ended_at: datetime, sql: Sql, feed: Feed) -> None:
+    version = states.version(sql, stored)
+    items = [full(code=stored.code, status="unavailable")]
+    answer = put_array(stored.http, stored.project, items, dryRun="true")
+    assert answer.json()["counts"]["replaced"] == 1
+    assert (states.version(sql, stored), feed.of(stored)) == (version, [])

@@ -13,6 +13,8 @@ from tests.support.client import Project, Unit, put_array
 from tests.support.problems import invalid, problem
 from tests.support.sql import Sql
 
+ODD_TIMES = ["2026-11-14", "2026-11-14T09:30:00", "2026-11-14 09:30:00Z", "2026-11-14T09:30:60Z", ""]
+ODD_TIMES += ["2026-W46-6", "2026-11-14T24:00:00Z", "2026-11-14T09:30:00.123456789Z", "20261114T093000Z"]
 CODES = [f"{letter}-{number}" for letter in "ABC" for number in (101, 102, 1001, 9)]
 
 
@@ -189,3 +191,31 @@ def test_a_thousand_units_fit_on_one_page(http: httpx.Client, project: Project) 
     put_array(http, project, [full(code=f"U-{number:04}") for number in range(1001)])
     found = [len(page) for page in pages(http, project, limit=1000)]
     assert found == [1000, 1]
+
+
+def test_pages_hold_codes_of_every_script(http: httpx.Client, project: Project) -> None:
+    odd = ["é", "z", "Z", "a b", "شقة", "😀", "ß", "10", "9", "%", "/", "'", '"', "\\", "中", "~", "-", "_"]
+    put_array(http, project, [minimal(code=code) for code in odd])
+    for limit in (1, 5):
+        found = codes(http, project, limit=limit)
+        assert sorted(found) == sorted(odd)
+
+
+def test_lapsed_holds_take_their_place_among_the_available(
+    http: httpx.Client, filled: Project, sql: Sql
+) -> None:
+    for code in CODES[::3]:
+        states.hold(sql, Unit(http, filled, code), expires_in=3600)
+    for code in CODES[1::3]:
+        states.hold_and_let_lapse(sql, Unit(http, filled, code))
+    since = "2020-01-01T00:00:00Z"
+    for limit in (1, 3, 100):
+        free = codes(http, filled, status="available", limit=limit)
+        assert sorted(free) == sorted({*CODES} - {*CODES[::3]})
+        assert sorted(codes(http, filled, status="held", limit=limit)) == sorted(CODES[::3])
+        assert sorted(codes(http, filled, updatedSince=since, limit=limit)) == sorted(CODES)
+
+
+@pytest.mark.parametrize("moment", ODD_TIMES)
+def test_an_odd_time_is_no_server_fault(http: httpx.Client, project: Project, moment: str) -> None:
+    assert http.get(project.units_url, params={"updatedSince": moment}).status_code in (200, 422)

@@ -1,5 +1,6 @@
 """Every answer carries a request id, which is in the logs too."""
 
+import json
 import time
 from uuid import uuid4
 
@@ -51,3 +52,10 @@ def log_with(server: RunningServer, text: str) -> str:
     while text not in (log := server.log.read_text()) and time.monotonic() < over:
         time.sleep(0.02)
     return log
+
+
+def test_every_line_of_the_log_is_an_object_of_its_own(server: RunningServer, stored: Unit) -> None:
+    stored.put("nonsense")
+    stored.http.get(f"/nowhere/{uuid4()}")
+    for line in server.log.read_text().splitlines():
+        assert {"time", "level", "message"} <= set(json.loads(line))

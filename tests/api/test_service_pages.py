@@ -2,12 +2,13 @@
 
 import re
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
 
 from tests.support import states
-from tests.support.bodies import full
+from tests.support.bodies import UNIT_FIELDS, full
 from tests.support.client import Unit
 from tests.support.feed import EVENTS
 from tests.support.keys import Keys
@@ -153,3 +154,14 @@ def test_one_kind_of_problem_has_one_title_and_one_status(
 
 def test_a_problem_that_does_not_exist_has_no_page(anonymous: httpx.Client) -> None:
     problem(anonymous.get("/problems/no-such-problem"), 404)
+
+
+def test_metrics_do_not_grow_with_what_callers_make_up(http: httpx.Client) -> None:
+    made_up = uuid4().hex
+    http.get(f"/{made_up}")
+    http.get(f"/v1/integration/projects/{made_up}/units/{made_up}")
+    assert made_up not in http.get("/metrics").text
+
+
+def test_a_unit_in_the_description_has_exactly_its_fields(description: dict[str, Any]) -> None:
+    assert set(description["components"]["schemas"]["Unit"]["properties"]) == UNIT_FIELDS

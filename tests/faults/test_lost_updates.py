@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from decimal import Decimal
@@ -70,13 +70,13 @@ def writers(two_processes: RunningServer, api_key: str, sql: Sql) -> Writers:
 
 
 @pytest.fixture
-def units(writers: Writers) -> list[Unit]:
+def units(writers: Writers) -> Iterator[list[Unit]]:
     """The eight units, to be looked at when the writers are done."""
-    http = integration_client(writers.address, writers.key)
-    found = [Unit(http, writers.project, code) for code in UNITS]
-    for unit in found:
-        unit.create(start_body())
-    return found
+    with integration_client(writers.address, writers.key) as http:
+        found = [Unit(http, writers.project, code) for code in UNITS]
+        for unit in found:
+            unit.create(start_body())
+        yield found
 
 
 def test_writers_of_different_fields_undo_nothing_of_each_other(

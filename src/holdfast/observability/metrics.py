@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -33,8 +34,15 @@ _KNOWN_METHODS = frozenset({"GET", "HEAD", "PUT", "PATCH", "POST", "DELETE", "OP
 def note_request(method: str, route: str, status: int, seconds: float) -> None:
     if method not in _KNOWN_METHODS:
         method = "other"
-    _REQUESTS.labels(method, route, status).inc()
-    _SECONDS.labels(method, route).observe(seconds)
+    count, times = _series(method, route, status)
+    count.inc()
+    times.observe(seconds)
+
+
+@cache
+def _series(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+    """Finding a series by its labels costs more than counting; there are few, so each is found once."""
+    return _REQUESTS.labels(method, route, status), _SECONDS.labels(method, route)
 
 
 def note_batch(commands: int) -> None:

@@ -8,7 +8,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 
 from holdfast.processes.listening import address_of, listen
 from holdfast.processes.refused import StartRefused
-from holdfast.processes.supervisor import STOP_SIGNALS, Supervisor
+from holdfast.processes.supervisor import STOP_SIGNALS, Supervisor, python_module
 from holdfast.settings import Settings
 from holdfast.storage.embedded import EmbeddedPostgres, EmbeddedRefused, serving_alone, serving_embedded
 
@@ -96,9 +95,8 @@ def _environment(settings: Settings, database_url: str, address: str) -> dict[st
 
 
 def _prepare(environment: Mapping[str, str], demo: bool) -> dict[str, Any]:
-    command = [sys.executable, "-P", "-m", "holdfast.processes.prepare", *(["--demo"] if demo else [])]
     result = subprocess.run(
-        command,
+        python_module("prepare", *(["--demo"] if demo else [])),
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

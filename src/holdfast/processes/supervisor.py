@@ -33,7 +33,8 @@ _log = logging.getLogger(__name__)
 @dataclass(slots=True)
 class Child:
     name: str
-    command: Sequence[str]
+    module: str
+    descriptors: tuple[int, ...]
     process: subprocess.Popen[bytes] | None = None
     started_at: float = 0.0
     due_at: float = 0.0
@@ -73,9 +74,9 @@ class Supervisor:
         self._children = self._plan(web_processes)
 
     def _plan(self, web_processes: int) -> list[Child]:
-        web = _module("web", self._listener.fileno(), self._lifeline)
-        work = _module("work", self._lifeline)
-        return [*(Child(f"web {n + 1}", web) for n in range(web_processes)), Child("work", work)]
+        web = (self._listener.fileno(), self._lifeline)
+        children = [Child(f"web {number}", "web", web) for number in range(1, web_processes + 1)]
+        return [*children, Child("work", "work", (self._lifeline,))]
 
     def run(self) -> None:
         """Returns when asked to stop by a signal, with all children gone."""
@@ -121,16 +122,16 @@ class Supervisor:
         for child in self._children:
             if child.process is None and child.due_at <= now:
                 child.started_at = now
-                child.process = self._spawn(child.command)
+                child.process = self._spawn(child)
 
-    def _spawn(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
+    def _spawn(self, child: Child) -> subprocess.Popen[bytes]:
         """In a session of its own, so that the terminal's Ctrl-C comes to the supervisor alone."""
         return subprocess.Popen(
-            command,
+            python_module(child.module, *map(str, child.descriptors)),
             env=self._environment,
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr.fileno(),
-            pass_fds=(self._listener.fileno(), self._lifeline),
+            pass_fds=child.descriptors,
             start_new_session=True,
         )
 
@@ -162,9 +163,9 @@ class Supervisor:
                 process.kill()
 
 
-def _module(name: str, *descriptors: int) -> list[str]:
+def python_module(name: str, *arguments: str) -> list[str]:
     """-P: a folder named holdfast where the user happens to be is not ours."""
-    return [sys.executable, "-P", "-m", f"holdfast.processes.{name}", *map(str, descriptors)]
+    return [sys.executable, "-P", "-m", f"holdfast.processes.{name}", *arguments]
 
 
 def _how(process: subprocess.Popen[bytes]) -> str:

@@ -65,17 +65,13 @@ def open_the_way(account: Account, targets: Iterable[Path]) -> None:
         )
 
 
-def open_programs(account: Account, programs: Path) -> None:
+def open_programs(account: Account, folders: Iterable[Path]) -> None:
     """A strict umask at installation leaves the programs unreadable for any user but root."""
-    if not account.missing_bits(programs, 0o5) and not account.missing_bits(
-        programs / "bin" / "postgres", 0o5
-    ):
-        return
-    for path in (programs, *programs.rglob("*")):
-        if not path.is_symlink():
-            runnable = path.is_dir() or bool(path.stat().st_mode & stat.S_IXUSR)
-            _open(account, path, 0o5 if runnable else 0o4)
-    _log.warning("made the programs in %s readable for the database's own user", programs)
+    for folder in folders:
+        if account.missing_bits(folder, 0o5):
+            for path in (folder, *folder.rglob("*")):
+                _open_program(account, path)
+            _log.warning("made %s readable for the database's own user", folder)
 
 
 def give(account: Account, path: Path, mode: int) -> None:
@@ -112,6 +108,12 @@ def _open(account: Account, path: Path, needed: int) -> bool:
     if missing:
         path.chmod(stat.S_IMODE(path.stat().st_mode) | missing)
     return bool(missing)
+
+
+def _open_program(account: Account, path: Path) -> None:
+    if not path.is_symlink():
+        runnable = path.is_dir() or bool(path.stat().st_mode & stat.S_IXUSR)
+        _open(account, path, 0o5 if runnable else 0o4)
 
 
 def _system_user() -> pwd.struct_passwd:

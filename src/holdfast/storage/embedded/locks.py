@@ -8,6 +8,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
+from holdfast.storage.refused import EmbeddedRefused
+
 _POLL_SECONDS = 0.02
 
 
@@ -15,7 +17,12 @@ class FileLock:
     """One open file. Python opens it close-on-exec, so no child ever holds it along."""
 
     def __init__(self, path: Path) -> None:
-        self._descriptor = _open(path)
+        try:
+            self._descriptor = _open(path)
+        except OSError as failure:
+            raise EmbeddedRefused(
+                f"{path} cannot be locked ({failure.strerror}); run Holdfast as the user who owns it."
+            ) from None
 
     def take(self, *, exclusive: bool) -> None:
         fcntl.flock(self._descriptor, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)

@@ -1,0 +1,79 @@
+"""Every example of the documents, typed as it stands against a real server."""
+
+import os
+import shutil
+from collections.abc import Iterator
+
+import pytest
+
+from tests.docs.documents import GUIDE, README
+from tests.docs.reader import ADDRESS, COMMAND, Example, Given, Reader, examples
+from tests.support import commands, states
+from tests.support.client import Project, Unit, integration_client
+from tests.support.server import HOLDFAST, RunningServer, environment, serving
+from tests.support.sql import Sql
+
+EXAMPLES = {document: list(examples(document)) for document in (README, GUIDE)}
+ALL = [example for found in EXAMPLES.values() for example in found]
+PROJECT_OF_THE_GUIDE = "palm-court"
+
+pytestmark = pytest.mark.skipif(
+    not (shutil.which("curl") and shutil.which("bash")), reason="the examples need curl and bash"
+)
+
+
+@pytest.fixture(scope="module")
+def settings(module_postgres_url: str) -> dict[str, str]:
+    return {"HOLDFAST_DATABASE_URL": module_postgres_url}
+
+
+@pytest.fixture(scope="module")
+def docs_server(
+    tmp_path_factory: pytest.TempPathFactory, settings: dict[str, str]
+) -> Iterator[RunningServer]:
+    """On a database of its own, so that lists and the feed hold what the document says, and no more."""
+    with serving(tmp_path_factory.mktemp("docs-server"), settings) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def demo_key(settings: dict[str, str]) -> str:
+    """What `make serve` has ready for a reader of the README: the demo's project, and a key."""
+    commands.run(settings, "project", "add", "narjis-heights", "--name", "Narjis Heights")
+    return str(commands.run_for_json(settings, "key", "add", "--name", "Demo")["key"])
+
+
+@pytest.fixture(scope="module")
+def differences(
+    tmp_path_factory: pytest.TempPathFactory,
+    settings: dict[str, str],
+    docs_server: RunningServer,
+    demo_key: str,
+) -> dict[str, list[str]]:
+    """What each example got wrong; they are followed in order, for each builds on those before it."""
+    found: dict[str, list[str]] = {}
+    variables = {**settings, "KEY": demo_key, "PATH": os.environ["PATH"]}
+    replacements = {ADDRESS: docs_server.address, COMMAND: str(HOLDFAST)}
+    with Sql(settings["HOLDFAST_DATABASE_URL"]) as sql, integration_client(docs_server.address, None) as http:
+
+        def bring_about(given: Given) -> None:
+            """Buyers and staff cannot do it yet, so the unit's row is written as they would leave it."""
+            code, status = given
+            unit = Unit(http, Project("", PROJECT_OF_THE_GUIDE, ""), code)
+            {"held": states.hold, "archived": states.archive}[status](sql, unit)
+
+        for listed in EXAMPLES.values():
+            folder = tmp_path_factory.mktemp("reader")
+            reader = Reader(folder, replacements, environment(variables), bring_about)
+            found |= {example.name: reader.follow(example) for example in listed}
+    return found
+
+
+@pytest.mark.parametrize("example", ALL, ids=lambda example: example.name)
+def test_example_gives_the_answer_that_is_shown(example: Example, differences: dict[str, list[str]]) -> None:
+    assert not differences[example.name], example.command.text
+
+
+def test_documents_have_examples() -> None:
+    assert all(EXAMPLES.values())
+    assert sum(example.answer is not None for example in ALL) > 20

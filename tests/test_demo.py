@@ -1,0 +1,38 @@
+"""The demo project is one that a client could have sent."""
+
+import re
+
+from holdfast.demo import EXAMPLE_BODY, EXAMPLE_PATH, SLUG, demo_units
+from holdfast.domain.status import Status
+from holdfast.web.integration.bodies import REPLACE, CheckedBody, check
+from holdfast.web.strict_json import value_at
+from holdfast.web.wire import camel_case, encode
+
+UNITS = list(demo_units())
+
+
+def test_it_has_about_120_units_over_a_dozen_floors() -> None:
+    codes = [unit.code for unit in UNITS]
+    assert len(set(codes)) == len(codes)
+    assert 110 <= len(codes) <= 130
+    assert all(re.fullmatch(r"[AB]-\d{4}", code) for code in codes)
+    assert {int(code[2:4]) for code in codes} == set(range(1, 13))
+
+
+def test_every_unit_is_one_that_a_put_would_accept_and_keep_as_it_is() -> None:
+    for unit in UNITS:
+        body = {camel_case(name): value for name, value in unit.fields._asdict().items()}
+        sent, _ = value_at(encode(body).decode(), 0)
+        checked = check(REPLACE, sent, SLUG, unit.code)
+        assert isinstance(checked, CheckedBody), checked
+        assert checked.fields() == unit.fields
+
+
+def test_a_few_penthouses_are_not_on_sale() -> None:
+    off_sale = [unit.fields.type for unit in UNITS if unit.status is Status.UNAVAILABLE]
+    assert off_sale == ["Penthouse"] * 4
+
+
+def test_the_example_is_for_a_unit_of_the_demo() -> None:
+    unit = next(unit for unit in UNITS if EXAMPLE_PATH.endswith(f"/{SLUG}/units/{unit.code}"))
+    assert (unit.fields.type, float(unit.fields.area_sqm)) == (EXAMPLE_BODY["type"], EXAMPLE_BODY["areaSqm"])
