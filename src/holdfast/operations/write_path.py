@@ -18,7 +18,7 @@ from holdfast.domain.project import Project
 from holdfast.domain.refusals import DatabaseAway, InvalidInput, Refusal
 from holdfast.domain.unit import Decision, Standing, Unit, lapse
 from holdfast.observability.metrics import note_batch
-from holdfast.storage import events, units
+from holdfast.storage import units
 from holdfast.storage.database import CommitUnknown, Connection, Database, RefusedByDatabase, TryAgain
 from holdfast.storage.units import CreatedMeanwhile, UnitKey
 
@@ -143,10 +143,8 @@ class _Batch:
     async def store(self, connection: Connection) -> None:
         if self._created:
             self._give_refs(await units.insert(connection, list(self._created.values())))
-        if self._changed:
-            await units.update(connection, list(self._changed.values()))
-        if self._events:
-            await events.insert(connection, self._events)
+        if self._changed or self._events:
+            await units.update(connection, list(self._changed.values()), self._events)
 
     async def is_stored(self, database: Database) -> bool:
         """A batch that wrote nothing is as good as stored."""

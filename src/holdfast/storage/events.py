@@ -11,12 +11,17 @@ from holdfast.domain.event import EventName, UnitEvent
 from holdfast.domain.status import Status
 from holdfast.storage.database import Connection, fetch_one
 
-_INSERT = """
-    insert into event (id, project_id, unit_id, unit_version, type, previous_status, status,
-                       booking_reference, created_at)
-    select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::bigint[], $5::text[], $6::text[],
-                         $7::text[], $8::text[], $9::timestamptz[])
-"""
+_COLUMN_TYPES = {
+    "id": "uuid",
+    "project_id": "uuid",
+    "unit_id": "uuid",
+    "unit_version": "bigint",
+    "type": "text",
+    "previous_status": "text",
+    "status": "text",
+    "booking_reference": "text",
+    "created_at": "timestamptz",
+}
 
 _ANY_UNNUMBERED = "select exists (select from event where position is null)"
 
@@ -94,8 +99,16 @@ class FeedItem(NamedTuple):
     project_slug: str
 
 
-async def insert(connection: Connection, events: Sequence[UnitEvent]) -> None:
-    await connection.execute(_INSERT, *(list(column) for column in zip(*events, strict=True)))
+def insert_statement(first_argument: int) -> str:
+    """An array a column (see ``columns``); made to be part of the statement that changes the units."""
+    arrays = ", ".join(
+        f"${number}::{kind}[]" for number, kind in enumerate(_COLUMN_TYPES.values(), first_argument)
+    )
+    return f"insert into event ({', '.join(_COLUMN_TYPES)}) select * from unnest({arrays})"
+
+
+def columns(events: Sequence[UnitEvent]) -> list[list[object]]:
+    return [list(column) for column in zip(*events, strict=True)]
 
 
 async def any_unnumbered(connection: Connection) -> bool:

@@ -9,8 +9,10 @@ from uuid import UUID
 
 import asyncpg
 
+from holdfast.domain.event import UnitEvent
 from holdfast.domain.project import Project
 from holdfast.domain.unit import Standing, Unit
+from holdfast.storage import events
 from holdfast.storage.database import Connection
 from holdfast.storage.unit_rows import READ_COLUMNS, WRITE_COLUMNS, row_for, unit_from
 
@@ -55,6 +57,7 @@ _UPDATE = f"""
     from unnest($1::unit_write[]) as written
     where unit.id = written.id
 """
+_UPDATE_AND_TELL = f"with updated as ({_UPDATE}) {events.insert_statement(first_argument=2)}"
 
 _COUNT_STORED = """
     select count(*)
@@ -89,8 +92,13 @@ async def insert(connection: Connection, units: Sequence[Unit]) -> dict[UUID, st
     return {row[0]: row[1] for row in rows}
 
 
-async def update(connection: Connection, units: Sequence[Unit]) -> None:
-    await connection.execute(_UPDATE, [row_for(unit) for unit in units])
+async def update(connection: Connection, units: Sequence[Unit], told: Sequence[UnitEvent]) -> None:
+    """Store the units as they now are, and the events that tell of it, in one round trip."""
+    rows = [row_for(unit) for unit in units]
+    if told:
+        await connection.execute(_UPDATE_AND_TELL, rows, *events.columns(told))
+    else:
+        await connection.execute(_UPDATE, rows)
 
 
 async def are_stored(connection: Connection, units: Sequence[Unit]) -> bool:

@@ -28,7 +28,12 @@ from holdfast.storage.embedded.postmaster import (
 )
 from holdfast.storage.embedded.programs import Programs
 from holdfast.storage.embedded.server_log import keep_log_small, last_lines, open_log
-from holdfast.storage.embedded.socket_folder import make_socket_folder, remove_stale_socket, socket_folder
+from holdfast.storage.embedded.socket_folder import (
+    make_socket_folder,
+    remove_socket_folder,
+    remove_stale_socket,
+    socket_folder,
+)
 from holdfast.storage.refused import EmbeddedRefused
 
 START_LIMIT_SECONDS = 120
@@ -155,6 +160,7 @@ class EmbeddedPostgres:
         self._pg_ctl("stop", "-m", "fast", "-t", str(STOP_LIMIT_SECONDS))
         if not wait_until_gone(self.cluster, 1.0):
             self._pg_ctl("stop", "-m", "immediate", "-t", str(STOP_LIMIT_SECONDS))
+        remove_socket_folder(socket_folder(self.data_dir), self.data_dir)
 
     def _pg_ctl(self, action: str, *options: str) -> None:
         self._programs.run("pg_ctl", action, "-D", _CLUSTER, "-w", "-s", *options)

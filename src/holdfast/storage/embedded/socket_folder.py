@@ -7,6 +7,7 @@ import os
 import re
 import stat
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from holdfast.storage.embedded.account import Account
@@ -50,6 +51,13 @@ def remove_stale_socket(folder: Path) -> None:
     """A lock file with a pid that now belongs to somebody else would keep the server from starting."""
     for name in (_SOCKET_NAME, _SOCKET_NAME + ".lock"):
         (folder / name).unlink(missing_ok=True)
+
+
+def remove_socket_folder(folder: Path, data_dir: Path) -> None:
+    """Nothing of ours stays in a directory that is not ours."""
+    if folder.parent != data_dir:
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def _fits(folder: Path) -> bool:

@@ -20,6 +20,7 @@ PATCH: TypeAdapter[Any] = TypeAdapter(PatchBody)
 
 _FIELD_OF = {camel_case(name): name for name in UnitFields._fields}
 _MEDIA = ("images", "files")
+_CLAIMS = frozenset({"id", "code", "projectId", "projectSlug"})
 _STATUS = {str(status): status for status in Status}
 
 _MESSAGES = {
@@ -61,7 +62,8 @@ def check(adapter: TypeAdapter[Any], body: Any, slug: str, code: str) -> Checked
         valid = adapter.validate_python(body)
     except ValidationError as failure:
         faults = [_fault(error) for error in failure.errors(include_url=False)]
-    faults += _address_faults(body, slug, code)
+    if not _CLAIMS.isdisjoint(body):
+        faults += _address_faults(body, slug, code)
     if faults:
         return faults
     values = {_FIELD_OF[name]: value for name, value in valid.items() if name in _FIELD_OF}

@@ -40,7 +40,7 @@ def _canonical(number: Decimal) -> Decimal:
 
 
 def _whole(number: Decimal) -> int:
-    if number != number.to_integral_value():
+    if number % 1:
         raise PydanticCustomError("whole_number", "This must be a whole number.")
     return int(number)
 
