@@ -27,6 +27,7 @@ class Answers:
     def __init__(self) -> None:
         self.came: dict[str, str] = {}
         """What came for each varying value that was shown."""
+        self._shown: dict[str, str] = {}
 
     def differences(self, shown: Block, output: str) -> list[str]:
         if shown.language == "http":
@@ -64,7 +65,9 @@ class Answers:
             for at, (one, other) in enumerate(zip(shown, came, strict=True)):
                 yield from self._json(f"{pointer}/{at}", one, other)
         elif isinstance(shown, str) and isinstance(came, str):
-            yield from self._cursor(shown, came) if pointer == CURSOR else self._text(pointer, shown, came)
+            # A cursor is opaque: all that can be said of it is that it is taken back.
+            compare = self._same if pointer == CURSOR else self._text
+            yield from compare(pointer, shown, came)
         elif (type(shown), shown) != (type(came), came):
             yield f"{pointer}: {shown!r} is shown, {came!r} came"
 
@@ -78,18 +81,19 @@ class Answers:
             elif ELIDED in shown:
                 yield f"{pointer}/{name}: it is shown, but did not come"
 
-    def _cursor(self, shown: str, came: str) -> Iterator[str]:
-        """Opaque text: all that can be said of it is that it is taken back."""
-        if self.came.setdefault(shown, came) != came:
-            yield f"{CURSOR}: {shown} was shown before for another cursor"
-
     def _text(self, where: str, shown: str, came: str) -> Iterator[str]:
         if _masked(shown) != _masked(came):
             yield f"{where}: {shown!r} is shown, {came!r} came"
             return
         for one, other in zip(_VARYING.finditer(shown), _VARYING.finditer(came), strict=True):
-            if self.came.setdefault(one[0], other[0]) != other[0]:
-                yield f"{where}: {one[0]} was shown before for {self.came[one[0]]}, now {other[0]} came"
+            yield from self._same(where, one[0], other[0])
+
+    def _same(self, where: str, shown: str, came: str) -> Iterator[str]:
+        """One value shown is one value that came, and two are two."""
+        if self.came.setdefault(shown, came) != came:
+            yield f"{where}: {shown} was shown before for {self.came[shown]}, now {came} came"
+        elif self._shown.setdefault(came, shown) != shown:
+            yield f"{where}: {shown} is shown for what was shown before as {self._shown[came]}"
 
 
 def _masked(text: str) -> str:
