@@ -84,6 +84,12 @@ def server(tmp_path_factory: pytest.TempPathFactory, database_url: str) -> Itera
 
 
 @pytest.fixture(scope="session")
+def addresses(server: RunningServer, two_processes: RunningServer) -> list[str]:
+    """Two servers on one database: whoever uses both has reached two processes for certain."""
+    return [server.address, two_processes.address]
+
+
+@pytest.fixture(scope="session")
 def two_processes(tmp_path_factory: pytest.TempPathFactory, database_url: str) -> Iterator[RunningServer]:
     settings = {"HOLDFAST_DATABASE_URL": database_url}
     with serving(tmp_path_factory.mktemp("two-processes"), settings, "--processes", "2") as running:

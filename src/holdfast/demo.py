@@ -15,10 +15,10 @@ from holdfast.storage.database import Database
 
 SLUG = "narjis-heights"
 NAME = "Narjis Heights"
-KEY_NAME = "Demo"
+KEY_NAME = "holdfast serve --demo"
 
-# What a visitor may paste first; the rest of the unit's fields would only make the line long.
-EXAMPLE_PATH = f"/v1/integration/projects/{SLUG}/units/A-0304"
+# What a visitor may paste first: a unit that is not there yet, so that nothing is overwritten.
+EXAMPLE_PATH = f"/v1/integration/projects/{SLUG}/units/C-0101"
 EXAMPLE_BODY = {"type": "3-bedroom apartment", "areaSqm": 148.6, "priceSar": 1_299_000, "bedrooms": 3}
 
 FLOORS = 12

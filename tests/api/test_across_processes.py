@@ -9,14 +9,13 @@ import pytest
 from tests.support.bodies import minimal
 from tests.support.client import Project, Unit, integration_client
 from tests.support.feed import read_on
-from tests.support.server import RunningServer
 
 
 @pytest.fixture
-def connections(two_processes: RunningServer, api_key: str) -> Iterator[list[httpx.Client]]:
-    """Enough connections of their own that each process has some."""
+def connections(addresses: list[str], api_key: str) -> Iterator[list[httpx.Client]]:
+    """Connections of their own, to all the processes that there are."""
     with ExitStack() as stack:
-        yield [stack.enter_context(integration_client(two_processes.address, api_key)) for _ in range(12)]
+        yield [stack.enter_context(integration_client(address, api_key)) for address in addresses * 6]
 
 
 def test_a_write_is_read_back_through_every_connection(

@@ -1,8 +1,8 @@
 """A database that its operators have set up in their own way."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
-import httpx
 import pytest
 
 from tests.support import commands, states
@@ -59,5 +59,10 @@ def test_a_unit_is_the_same_there(foreign: Unit, unit: Unit, foreign_url: str) -
 
 
 def test_writers_do_not_trip_over_each_other_there(foreign: Unit) -> None:
-    answers: list[httpx.Response] = [foreign.patch({"bedrooms": number % 9}) for number in range(20)]
-    assert {answer.status_code for answer in answers} == {200}
+    foreign.put(full())
+
+    def write(number: int) -> set[int]:
+        return {foreign.patch({"priceSar": 100 * number + turn}).status_code for turn in range(20)}
+
+    with ThreadPoolExecutor(16) as pool:
+        assert set().union(*pool.map(write, range(16))) == {200}

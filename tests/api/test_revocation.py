@@ -9,7 +9,6 @@ import pytest
 
 from tests.support.client import integration_client
 from tests.support.keys import Keys
-from tests.support.server import RunningServer
 from tests.support.sql import Sql
 
 PROJECTS = "/v1/integration/projects"
@@ -17,10 +16,10 @@ PROMISE_SECONDS = 1.0
 
 
 @pytest.fixture
-def many_connections(two_processes: RunningServer) -> Iterator[list[httpx.Client]]:
-    """Enough connections of their own that each process has some."""
+def many_connections(addresses: list[str]) -> Iterator[list[httpx.Client]]:
+    """Connections of their own, to all the processes that there are."""
     with ExitStack() as stack:
-        yield [stack.enter_context(integration_client(two_processes.address, None)) for _ in range(24)]
+        yield [stack.enter_context(integration_client(address, None)) for address in addresses * 12]
 
 
 def statuses(connections: list[httpx.Client], text: str) -> list[int]:

@@ -1,4 +1,4 @@
-"""64 writers on 8 units lose no update: over two server processes, and the control that can."""
+"""64 writers on 8 units lose no update: over two servers on one database, and a control that does."""
 
 import asyncio
 import threading
@@ -15,7 +15,7 @@ from holdfast.storage import units as units_storage
 from holdfast.storage.database import open_database
 from tests.support import exact_json, states
 from tests.support.bodies import minimal
-from tests.support.client import Project, Unit, integration_client
+from tests.support.client import Project, Unit, integration_client, put_array
 from tests.support.projects import add_project
 from tests.support.server import RunningServer
 from tests.support.sql import Sql
@@ -42,15 +42,15 @@ def start_body() -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Writers:
-    """64 threads, each with a connection of its own, that begin together."""
+    """Threads, 64 of them unless told otherwise, each with a connection of its own, that begin together."""
 
-    address: str
+    addresses: list[str]
     key: str
     project: Project
 
-    def run(self, work: Callable[[Unit, int], None]) -> None:
-        together = threading.Barrier(len(UNITS) * 8)
-        places = [(code, number) for code in UNITS for number in range(8)]
+    def run(self, work: Callable[[Unit, int], None], per_unit: int = 8) -> None:
+        together = threading.Barrier(len(UNITS) * per_unit)
+        places = [(code, number) for code in UNITS for number in range(per_unit)]
         with ThreadPoolExecutor(len(places)) as pool:
             for done in [pool.submit(self._write, work, code, number, together) for code, number in places]:
                 done.result()
@@ -58,21 +58,21 @@ class Writers:
     def _write(
         self, work: Callable[[Unit, int], None], code: str, number: int, together: threading.Barrier
     ) -> None:
-        with integration_client(self.address, self.key) as http:
+        with integration_client(self.addresses[number % 2], self.key) as http:
             http.get("/healthz")
             together.wait()
             work(Unit(http, self.project, code), number)
 
 
 @pytest.fixture
-def writers(two_processes: RunningServer, api_key: str, sql: Sql) -> Writers:
-    return Writers(two_processes.address, api_key, add_project(sql))
+def writers(addresses: list[str], api_key: str, sql: Sql) -> Writers:
+    return Writers(addresses, api_key, add_project(sql))
 
 
 @pytest.fixture
 def units(writers: Writers) -> Iterator[list[Unit]]:
     """The eight units, to be looked at when the writers are done."""
-    with integration_client(writers.address, writers.key) as http:
+    with integration_client(writers.addresses[0], writers.key) as http:
         found = [Unit(http, writers.project, code) for code in UNITS]
         for unit in found:
             unit.create(start_body())
@@ -124,6 +124,21 @@ def test_one_code_created_by_many_at_once_is_created_once(writers: Writers) -> N
     assert sorted(created) == [200] * 56 + [201] * 8
 
 
+def test_bulk_calls_in_opposite_order_create_every_unit_once(writers: Writers) -> None:
+    codes = [f"B-{number:03}" for number in range(300)]
+    created: list[int] = []
+
+    def put_all(unit: Unit, number: int) -> None:
+        ordered = codes if UNITS.index(unit.code) % 2 else codes[::-1]
+        answer = put_array(unit.http, unit.project, [minimal(code=code) for code in ordered])
+        counts = answer.json()["counts"]
+        assert (answer.status_code, counts["refused"]) == (200, 0)
+        created.append(counts["created"])
+
+    writers.run(put_all, per_unit=2)
+    assert sum(created) == len(codes)
+
+
 async def versions_lost(database_url: str, project: Project, codes: list[str]) -> int:
     """Changes that were acknowledged to two writing processes and are not there, in this process.
 
@@ -146,9 +161,9 @@ async def versions_lost(database_url: str, project: Project, codes: list[str]) -
 
 
 @pytest.fixture
-def project_of_eight(sql: Sql, two_processes: RunningServer, api_key: str) -> Project:
+def project_of_eight(sql: Sql, server: RunningServer, api_key: str) -> Project:
     project = add_project(sql)
-    with integration_client(two_processes.address, api_key) as http:
+    with integration_client(server.address, api_key) as http:
         for code in UNITS:
             Unit(http, project, code).create(minimal())
     return project

@@ -239,6 +239,15 @@ def test_any_name_will_do_for_the_data_directory(
     assert len(os.fsencode(socket_folder(tmp_path / name))) <= 90
 
 
+def test_nothing_stays_in_the_temporary_directory(tmp_path: Path, servers: list[EmbeddedPostgres]) -> None:
+    server = EmbeddedPostgres(tmp_path / ("d" * 90), extra_settings=QUICK)
+    servers.append(server)
+    server.start()
+    assert socket_folder(server.data_dir).exists()
+    server.stop()
+    assert not socket_folder(server.data_dir).exists()
+
+
 def test_a_socket_folder_that_is_a_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "socket").symlink_to(tmp_path / "elsewhere")

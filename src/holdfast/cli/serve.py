@@ -24,7 +24,7 @@ _DEMO = """
   Ctrl-C stops everything, the database included.
 """
 _EXAMPLE = """
-  Give a unit of the demo project a new price by pasting this line:
+  Put a new unit into the demo project by pasting this line:
 
 {curl}
 """

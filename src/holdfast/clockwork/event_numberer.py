@@ -1,6 +1,5 @@
 """Keeps the feed numbered, so that the first reader after a long time does not have to."""
 
-from holdfast.observability.metrics import note_numbered
 from holdfast.operations.feed import EventFeed
 
 PAUSE_SECONDS = 1.0
@@ -13,5 +12,5 @@ class EventNumberer:
         self._feed = feed
 
     async def run_once(self) -> float:
-        note_numbered(await self._feed.number())
+        await self._feed.number()
         return PAUSE_SECONDS

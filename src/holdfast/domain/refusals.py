@@ -12,6 +12,7 @@ Refusal
 ├── ProjectExists
 ├── CursorExpired
 ├── TooManyRequests
+├── SchemaNotCurrent
 └── DatabaseAway
 """
 
@@ -47,14 +48,26 @@ class ScopeMissing(Refusal):
         self.scope = scope
 
 
+_FAULTS_TOLD = 3
+"""How many faults the sentence tells; ``faults`` has them all."""
+
+
 class Fault(NamedTuple):
     pointer: str
     message: str
 
+    def sentence(self) -> str:
+        place = self.pointer.strip("/")
+        return f"{place}: {self.message}" if place else self.message
+
 
 class InvalidInput(Refusal):
     def __init__(self, faults: Sequence[Fault]) -> None:
-        super().__init__(" ".join(fault.message for fault in faults[:3]))
+        shown = [
+            f"{fault.pointer.strip('/')}: {fault.message}".lstrip(": ") for fault in faults[:_FAULTS_TOLD]
+        ]
+        more = [f"And {len(faults) - _FAULTS_TOLD} more."] if len(faults) > _FAULTS_TOLD else []
+        super().__init__(" ".join(shown + more))
         self.faults = tuple(faults)
 
     @classmethod
@@ -64,7 +77,7 @@ class InvalidInput(Refusal):
 
 class UnknownProject(Refusal):
     def __init__(self, slug: str) -> None:
-        super().__init__(f"There is no project `{slug}` that this key may use.")
+        super().__init__(f"There is no project `{slug}`.")
 
 
 class UnknownUnit(Refusal):
@@ -79,7 +92,7 @@ class UnknownKey(Refusal):
 
 class PreconditionFailed(Refusal):
     def __init__(self, current: str | None) -> None:
-        state = f"its revision is {current}" if current else "it does not exist"
+        state = f'its ETag is "{current}", quotes included' if current else "it does not exist"
         super().__init__(f"The unit is not in the state that the request asks for: {state}.")
         self.current = current
 
@@ -135,6 +148,13 @@ class TooManyRequests(Refusal):
     def __init__(self, retry_after_seconds: float) -> None:
         super().__init__("This key has sent more requests than its limit allows.")
         self.retry_after_seconds = retry_after_seconds
+
+
+class SchemaNotCurrent(Refusal):
+    retry_after_seconds = 1.0
+
+    def __init__(self) -> None:
+        super().__init__("The database is there, but its schema is not the one of this release.")
 
 
 class DatabaseAway(Refusal):

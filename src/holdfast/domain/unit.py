@@ -23,6 +23,7 @@ from holdfast.domain.refusals import (
 from holdfast.domain.status import LOCKED, MID_BOOKING, Action, Caller, Status, Transition, transition
 
 CODE_LENGTH = (1, 50)
+STATUS_MESSAGE = "The status can be set to `available` or `unavailable` only."
 ONE_MILLISECOND = timedelta(milliseconds=1)
 
 Media = str | Mapping[str, str | None]
@@ -199,7 +200,7 @@ def _step_to(status: Status, unit: Unit) -> Transition:
 def _refuse_status_names_of_the_service(unit: Unit | None, status: Status | None) -> None:
     locked = unit is not None and unit.status in LOCKED
     if status in LOCKED and not locked:
-        raise InvalidInput.at("/status", "The status can be set to `available` or `unavailable` only.")
+        raise InvalidInput.at("/status", STATUS_MESSAGE)
 
 
 def _refuse_changed_terms(unit: Unit, fields: UnitFields, now: datetime) -> None:

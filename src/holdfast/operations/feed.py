@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from holdfast.domain.refusals import CursorExpired, InvalidInput
+from holdfast.observability.metrics import note_numbered
 from holdfast.storage import events
 from holdfast.storage.database import Database
 from holdfast.storage.events import FeedItem
@@ -33,6 +34,7 @@ class EventFeed:
             async with self._database.writing() as connection:
                 count = await events.number(connection, NUMBERED_AT_ONCE)
             total += count
+            note_numbered(count)
             if count < NUMBERED_AT_ONCE:
                 return total
 

@@ -1,6 +1,6 @@
 """Whether this process can do its work."""
 
-from holdfast.domain.refusals import DatabaseAway
+from holdfast.domain.refusals import SchemaNotCurrent
 from holdfast.storage.database import Database
 from holdfast.storage.schema import HEAD, current_revision
 
@@ -9,10 +9,8 @@ class Health:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def is_ready(self) -> bool:
-        """The database is reached, and its schema is the one this code knows."""
-        try:
-            async with self._database.reading() as connection:
-                return await current_revision(connection) == HEAD
-        except DatabaseAway:
-            return False
+    async def refuse_unless_ready(self) -> None:
+        """Ready: the database is reached, and its schema is the one this code knows."""
+        async with self._database.reading() as connection:
+            if await current_revision(connection) != HEAD:
+                raise SchemaNotCurrent

@@ -20,6 +20,7 @@ logger = logging.getLogger("holdfast.request")
 
 _SANE_REQUEST_ID = re.compile(rb"[A-Za-z0-9._~:+/=-]{1,128}\Z")
 _NO_ROUTE = "none"
+_ASKED_ALL_DAY = frozenset({"/healthz", "/readyz", "/metrics"})
 
 
 class Front:
@@ -74,4 +75,5 @@ def _note(scope: Scope, status: int, seconds: float) -> None:
     }
     if call.known_key is not None:
         fields["key"] = call.known_key.hint
-    logger.info("%s %s %d", call.method, scope["path"], status, extra={"fields": fields})
+    level = logging.DEBUG if route in _ASKED_ALL_DAY else logging.INFO
+    logger.log(level, "%s %s %d", call.method, scope["path"], status, extra={"fields": fields})

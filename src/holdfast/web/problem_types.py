@@ -91,7 +91,7 @@ PROJECT_EXISTS = ProblemType(
     "Choose another slug.",
 )  # fmt: skip
 PRECONDITION_FAILED = ProblemType(
-    "precondition-failed", 412, "The unit has changed",
+    "precondition-failed", 412, "The unit is not in the state asked for",
     "The request was made for another state of the unit (If-Match, If-None-Match). Nothing was changed.",
     "Read the unit again, decide anew, and send the new ETag.",
 )  # fmt: skip
@@ -127,6 +127,11 @@ DATABASE_AWAY = ProblemType(
     "database-away", 503, "The database is away",
     "The database cannot be reached at this moment. No change is ever half done.",
     "Repeat the request after the seconds in `Retry-After`; repeating a PUT or PATCH is safe.",
+)  # fmt: skip
+SCHEMA_NOT_CURRENT = ProblemType(
+    "schema-not-current", 503, "The schema is not current",
+    "The database is reached, but its schema is older or newer than this release of Holdfast.",
+    "Run `holdfast migrate` with the newest release, and restart the processes of an older one.",
 )  # fmt: skip
 INTERNAL_ERROR = ProblemType(
     "internal-error", 500, "Something went wrong in Holdfast",

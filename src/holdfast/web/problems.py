@@ -31,6 +31,7 @@ PROBLEM_OF: dict[type[Exception], ProblemType] = {
     refusals.ProjectExists: types.PROJECT_EXISTS,
     refusals.CursorExpired: types.CURSOR_EXPIRED,
     refusals.TooManyRequests: types.TOO_MANY_REQUESTS,
+    refusals.SchemaNotCurrent: types.SCHEMA_NOT_CURRENT,
     refusals.DatabaseAway: types.DATABASE_AWAY,
     http.MalformedBody: types.MALFORMED_BODY,
     http.MalformedRequest: types.MALFORMED_REQUEST,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from starlette.responses import Response
 from starlette.routing import Route
 
-from holdfast.domain.refusals import DatabaseAway
 from holdfast.observability.metrics import CONTENT_TYPE, metrics_text
 from holdfast.operations.health import Health
 from holdfast.web.call import JSON, Call
@@ -18,8 +17,7 @@ def status_routes(health: Health) -> list[Route]:
         return Response(encode({"status": "alive"}), media_type=JSON)
 
     async def ready(_: Call) -> Response:
-        if not await health.is_ready():
-            raise DatabaseAway
+        await health.refuse_unless_ready()
         return Response(encode({"status": "ready"}), media_type=JSON)
 
     async def metrics(_: Call) -> Response:

@@ -10,8 +10,8 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from holdfast.domain.refusals import Fault
-from holdfast.domain.status import Status
-from holdfast.domain.unit import UnitFields
+from holdfast.domain.status import LOCKED, Status
+from holdfast.domain.unit import STATUS_MESSAGE, UnitFields
 from holdfast.web.integration.schemas import AS_OBJECT, AS_URL, WEB_ADDRESS, PatchBody, ReplaceBody
 from holdfast.web.wire import camel_case
 
@@ -72,6 +72,13 @@ def check(adapter: TypeAdapter[Any], body: Any, slug: str, code: str) -> Checked
             values[name] = tuple(values[name] or ())
     status = _STATUS[valid["status"]] if "status" in valid else None
     return CheckedBody(values, status, _claimed(body, "id"), _claimed(body, "projectId"))
+
+
+def with_status_fault(faults: list[Fault], body: Any) -> list[Fault]:
+    """A status that only the service gives may be a conflict; beside other faults it is a fault as well."""
+    if faults and type(body) is dict and body.get("status") in tuple(LOCKED):
+        return [*faults, Fault("/status", STATUS_MESSAGE)]
+    return faults
 
 
 def _address_faults(body: dict[str, Any], slug: str, code: str) -> list[Fault]:

@@ -22,7 +22,7 @@ from holdfast.operations.write_path import Outcome, Written
 from holdfast.web import strict_json
 from holdfast.web.call import JSON, Call
 from holdfast.web.integration.addresses import project_of, refuse_other_projects
-from holdfast.web.integration.bodies import REPLACE, check
+from holdfast.web.integration.bodies import REPLACE, check, with_status_fault
 from holdfast.web.integration.queries import Query
 from holdfast.web.problems import problem_document
 from holdfast.web.wire import encode
@@ -115,11 +115,11 @@ class _BulkRun:
         faults = _code_faults(value, code) or self._named_before(code)
         body = check(REPLACE, value, self._slug, code)
         if isinstance(body, list):
-            raise InvalidInput(faults + body)
+            raise InvalidInput(with_status_fault(faults + body, value))
         if body.claimed_project_id not in (None, self._project_id):
             faults.append(Fault("/projectId", "This is not the id of the addressed project."))
         if faults:
-            raise InvalidInput(faults)
+            raise InvalidInput(with_status_fault(faults, value))
         new = NewUnit(uuid4(), self._project_id, code)
         return ReplaceUnit(new, body.fields(), body.status, claimed_id=body.claimed_id)
 

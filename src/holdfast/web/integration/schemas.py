@@ -22,6 +22,8 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
+from holdfast.domain.unit import STATUS_MESSAGE
+
 LONGEST_URL = 2048
 LONGEST_MEDIA_NAME = 500
 MEDIA_AT_MOST = 100
@@ -104,7 +106,7 @@ MediaList = Annotated[list[MediaElement], Field(max_length=MEDIA_AT_MOST)]
 def _check_status(value: Any) -> Any:
     """The names that only the service gives are told apart later, when the unit is known."""
     if value not in ("available", "unavailable", "held", "reserved", "sold"):
-        raise PydanticCustomError("status", "The status can be set to `available` or `unavailable` only.")
+        raise PydanticCustomError("status", STATUS_MESSAGE)
     return value
 
 

@@ -16,7 +16,7 @@ from holdfast.operations.write_path import Written
 from holdfast.web import strict_json
 from holdfast.web.call import JSON, Call
 from holdfast.web.integration.addresses import project_of, refuse_other_projects, unit_of
-from holdfast.web.integration.bodies import PATCH, REPLACE, CheckedBody, check
+from holdfast.web.integration.bodies import PATCH, REPLACE, CheckedBody, check, with_status_fault
 from holdfast.web.integration.queries import Query, cursor_text
 from holdfast.web.wire import encode, unit_document
 
@@ -77,9 +77,8 @@ class UnitRoutes:
         slug, code = unit_of(call, faults)
         Query(call, faults).finish()
         body = check(adapter, parsed, slug, code)
-        if isinstance(body, list):
-            raise InvalidInput(faults + body)
-        _refuse_faults(faults)
+        _refuse_faults(with_status_fault(faults + body if isinstance(body, list) else faults, parsed))
+        assert not isinstance(body, list)
         return slug, code, body
 
     async def _project_id(self, call: Call, slug: str, body: CheckedBody) -> UUID:

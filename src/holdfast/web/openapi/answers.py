@@ -63,6 +63,7 @@ _PROBLEMS: dict[str, tuple[tuple[ProblemType, ...], tuple[str, ...]]] = {
     "InvalidRequest": ((types.INVALID_INPUT,), ()),
     "TooManyRequests": ((types.TOO_MANY_REQUESTS,), ("Retry-After",)),
     "DatabaseAway": ((types.DATABASE_AWAY,), ("Retry-After",)),
+    "NotReady": ((types.DATABASE_AWAY, types.SCHEMA_NOT_CURRENT), ("Retry-After",)),
 }
 """By name: the problems that share a status, and the headers that come with them."""
 

@@ -98,8 +98,8 @@ def first_put() -> str:
     """A command that works when it is pasted, on a server with the demo project."""
     body = json.dumps(least_body() | {"bedrooms": UNIT.fields.bedrooms})
     return (
-        f"curl -X PUT http://127.0.0.1:8000{INTEGRATION}/projects/{PROJECT.slug}/units/{UNIT.code} \\\n"
-        f'  -H "Authorization: Bearer $HOLDFAST_KEY" \\\n'
+        f"curl -X PUT http://127.0.0.1:8000{INTEGRATION}/projects/{PROJECT.slug}/units/C-0101 \\\n"
+        f'  -H "Authorization: Bearer $KEY" \\\n'
         f'  -H "Content-Type: application/json" \\\n'
         f"  -d '{body}'"
     )
@@ -172,6 +172,7 @@ _FAILURES: tuple[Exception, ...] = (
     refusals.CursorExpired(),
     refusals.TooManyRequests(1),
     refusals.DatabaseAway(),
+    refusals.SchemaNotCurrent(),
     http.MalformedBody("The body is not JSON: Expecting value (character 12)."),
     http.TwoCredentials(),
     http.BodyTooLarge(BODY_LIMIT),

@@ -218,7 +218,7 @@ def _probe(name: str, summary: str, status: str) -> Operation:
 
 def _readiness() -> Operation:
     probe = _probe("getReadiness", "Is the database reached, and its schema current?", "ready")
-    return probe | {"responses": probe["responses"] | problems("DatabaseAway")}
+    return probe | {"responses": probe["responses"] | problems("NotReady")}
 
 
 def _metrics() -> Operation:
