@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import NamedTuple
-from uuid import uuid4
 
 from holdfast.domain.access import Scope
 from holdfast.domain.refusals import Refusal
 from holdfast.domain.status import Status
-from holdfast.domain.unit import NewUnit, UnitFields
+from holdfast.domain.unit import UnitFields
 from holdfast.operations.administering import add_project, issue_key, list_projects, revoke_keys_named
 from holdfast.operations.inventory import Inventory, ReplaceUnit
 from holdfast.storage.database import Database
@@ -88,10 +87,7 @@ async def fill(database: Database) -> DemoAccess:
 async def _add_everything(database: Database) -> None:
     project = await add_project(database, SLUG, NAME)
     inventory = Inventory(database)
-    commands = [
-        ReplaceUnit(NewUnit(uuid4(), project.id, unit.code), unit.fields, unit.status)
-        for unit in demo_units()
-    ]
+    commands = [ReplaceUnit(project.id, unit.code, unit.fields, unit.status) for unit in demo_units()]
     for outcome in await inventory.write_many(commands, store=True):
         if isinstance(outcome, Refusal):
             raise outcome

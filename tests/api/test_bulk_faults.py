@@ -143,3 +143,12 @@ def test_one_byte_more_is_too_much_without_a_length(
 def test_more_than_1_mib_is_fine_in_bulk(http: httpx.Client, project: Project) -> None:
     items = [minimal(code=f"U-{number}", description="x" * 10_000) for number in range(150)]
     assert put_array(http, project, items).json()["counts"]["created"] == 150
+
+
+@pytest.mark.parametrize("gap", ["\n", " ", "\r\n", " \n"])
+def test_a_long_run_of_white_space_is_read_in_good_time(
+    http: httpx.Client, project: Project, gap: str
+) -> None:
+    """A reader that goes over the rest again for each empty line would not come to an end."""
+    lines = f"{GOOD}\n" + gap * 200_000 + "\n" + exact_json.write(minimal(code="A-2"))
+    assert put_bulk(http, project, lines, NDJSON).json()["counts"]["created"] == 2

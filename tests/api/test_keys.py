@@ -90,7 +90,9 @@ def test_unknown_revoked_and_expired_keys_get_one_same_answer(
 
 
 def test_a_key_works_until_its_time_and_not_after(call: Call, keys: Keys, sql: Sql) -> None:
-    key = keys.issue(expires_in_days=2 / 86_400)
+    key = keys.issue(expires_in_days=1 / 86_400)
+    until_just_before = "extract(epoch from expires_at - clock_timestamp()) - 0.2"
+    sql.value(f"select pg_sleep({until_just_before}) from api_key where id = $1", key.id)
     assert call(f"Bearer {key.text}").status_code == 200
     wait_until_expired(sql, key)
     problem(call(f"Bearer {key.text}"), 401)

@@ -188,3 +188,15 @@ def test_the_answer_to_a_lone_surrogate_is_valid_json(unit: Unit) -> None:
     response: httpx.Response = unit.put(with_part(r'"\ud800\u0000": "\udfff"'))
     problem(response, 422)
     json.loads(response.content.decode("utf-8", errors="strict"))
+
+
+def test_a_name_twice_among_very_many_is_found_in_good_time(unit: Unit) -> None:
+    """A reader that counts each name anew would not come to an end."""
+    names = [f"n{number}" for number in range(80_000)]
+    content = "{" + ",".join(f'"{name}":0' for name in [*names, names[-1]]) + "}"
+    problem(unit.put(content), 400)
+
+
+def test_very_many_unknown_names_are_refused(unit: Unit) -> None:
+    content = "{" + ",".join(f'"n{number}":0' for number in range(60_000)) + "}"
+    assert len(problem(unit.put(content), 422)["errors"]) == 60_003

@@ -24,7 +24,6 @@ from holdfast.domain.status import LOCKED, MID_BOOKING, Status
 from holdfast.domain.unit import (
     TERMS,
     Decision,
-    NewUnit,
     Unit,
     UnitFields,
     code_fault,
@@ -32,6 +31,7 @@ from holdfast.domain.unit import (
     patch,
     replace,
     revision,
+    unit_id,
 )
 from tests.domain.units import FIELDS, MINUTE, NOW, PROJECT, fields, standing, unit, units
 
@@ -46,8 +46,7 @@ def put(
     precondition: Precondition = UNCONDITIONAL,
     claimed_id: UUID | None = None,
 ) -> Decision:
-    new = NewUnit(UUID(int=99), PROJECT.id, "A-101")
-    return replace(standing(found), new, wanted, status, precondition, claimed_id, NOW)
+    return replace(standing(found), "A-101", wanted, status, precondition, claimed_id, NOW)
 
 
 def change(found: Unit | None, status: Status | None = None, **changes: Any) -> Decision:
@@ -57,6 +56,7 @@ def change(found: Unit | None, status: Status | None = None, **changes: Any) -> 
 def test_a_new_unit_is_available_and_has_no_event() -> None:
     decision = put(None)
     assert decision.created
+    assert decision.unit.id == unit_id(PROJECT.id, "A-101")
     assert decision.unit.status is Status.AVAILABLE
     assert decision.unit.created_at == decision.unit.updated_at == NOW
     assert decision.event is None

@@ -1,10 +1,10 @@
 """A project with units, made through our own operations, inside the test's process."""
 
 from decimal import Decimal
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from holdfast.domain.status import Status
-from holdfast.domain.unit import NewUnit, UnitFields
+from holdfast.domain.unit import UnitFields
 from holdfast.operations.administering import add_project
 from holdfast.operations.inventory import ReplaceUnit
 from holdfast.operations.write_path import Written, write
@@ -20,7 +20,7 @@ def fields(price: int = 1_000_000) -> UnitFields:
 def replacement(
     project_id: UUID, code: str, price: int = 1_000_000, status: Status | None = None
 ) -> ReplaceUnit:
-    return ReplaceUnit(NewUnit(uuid4(), project_id, code), fields(price), status)
+    return ReplaceUnit(project_id, code, fields(price), status)
 
 
 async def new_project(database: Database, slug: str = SLUG) -> UUID:

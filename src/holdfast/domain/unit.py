@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
-from uuid import UUID
+from uuid import UUID, uuid5
 
 from holdfast.domain.event import EventName, UnitEvent, event_id
 from holdfast.domain.precondition import Precondition
@@ -106,17 +106,14 @@ def lapse(unit: Unit, now: datetime) -> Decision:
     return _move(unit, unit.fields, step, _moment_after(unit, ends_at))
 
 
-class NewUnit(NamedTuple):
-    """What a unit would be created with; its id is made before the transaction that stores it."""
-
-    id: UUID
-    project_id: UUID
-    code: str
+def unit_id(project_id: UUID, code: str) -> UUID:
+    """A project never has two units of one code, so a repeated write makes the same unit."""
+    return uuid5(project_id, code)
 
 
 def replace(
     standing: Standing,
-    new: NewUnit,
+    code: str,
     fields: UnitFields,
     status: Status | None,
     precondition: Precondition,
@@ -130,7 +127,8 @@ def replace(
         raise InvalidInput.at("/id", "This is not the id of the addressed unit.")
     precondition.check(revision(unit, standing.project) if unit else None)
     if unit is None:
-        return Decision(_create(new, fields, status or Status.AVAILABLE, now), created=True)
+        created = _create(standing.project, code, fields, status or Status.AVAILABLE, now)
+        return Decision(created, created=True)
     return _change(unit, fields, status, now)
 
 
@@ -154,12 +152,12 @@ def patch(
     return _change(unit, unit.fields._replace(**changes), status, now)
 
 
-def _create(new: NewUnit, fields: UnitFields, status: Status, now: datetime) -> Unit:
+def _create(project: Project, code: str, fields: UnitFields, status: Status, now: datetime) -> Unit:
     """No event: creation is no change of status."""
     return Unit(
-        id=new.id,
-        project_id=new.project_id,
-        code=new.code,
+        id=unit_id(project.id, code),
+        project_id=project.id,
+        code=code,
         ref="",
         fields=fields,
         status=status,

@@ -11,7 +11,7 @@ from holdfast.domain.precondition import UNCONDITIONAL, Precondition
 from holdfast.domain.project import Project
 from holdfast.domain.refusals import UnknownProject, UnknownUnit
 from holdfast.domain.status import Status
-from holdfast.domain.unit import Decision, NewUnit, Standing, Unit, UnitFields, lapse, patch, replace
+from holdfast.domain.unit import Decision, Standing, Unit, UnitFields, lapse, patch, replace
 from holdfast.operations.write_path import Outcome, WritePath, Written, write
 from holdfast.storage import listings, projects, units
 from holdfast.storage.database import Database
@@ -23,7 +23,8 @@ BULK_TRANSACTION_SIZE = 1000
 class ReplaceUnit(NamedTuple):
     """PUT."""
 
-    new: NewUnit
+    project_id: UUID
+    code: str
     fields: UnitFields
     status: Status | None = None
     precondition: Precondition = UNCONDITIONAL
@@ -31,10 +32,10 @@ class ReplaceUnit(NamedTuple):
 
     @property
     def key(self) -> UnitKey:
-        return self.new.project_id, self.new.code
+        return self.project_id, self.code
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
-        return replace(standing, self.new, self.fields, self.status, self.precondition, self.claimed_id, now)
+        return replace(standing, self.code, self.fields, self.status, self.precondition, self.claimed_id, now)
 
 
 class PatchUnit(NamedTuple):

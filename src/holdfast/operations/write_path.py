@@ -63,7 +63,7 @@ class WritePath:
             task = asyncio.create_task(self._run_batches())
             self._running.add(task)
             task.add_done_callback(self._running.discard)
-        return _written_or_raise(await asyncio.shield(outcome))
+        return _written_or_raise(await outcome)
 
     async def close(self) -> None:
         while self._running:
@@ -77,11 +77,13 @@ class WritePath:
                 outcomes = await write(self._database, [command for command, _ in batch])
             except Exception as failure:  # noqa: BLE001 - its callers wait for it
                 for _, future in batch:
-                    future.set_exception(failure)
-                    future.exception()
+                    if not future.done():
+                        future.set_exception(failure)
                 continue
             for (_, future), outcome in zip(batch, outcomes, strict=True):
-                future.set_result(outcome)
+                # Done already means that its caller has given up waiting.
+                if not future.done():
+                    future.set_result(outcome)
 
 
 async def write(database: Database, commands: Sequence[Command], *, store: bool = True) -> list[Outcome]:

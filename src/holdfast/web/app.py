@@ -12,15 +12,13 @@ from holdfast.operations.feed import EventFeed
 from holdfast.operations.health import Health
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.key_ring import KeyRing
-from holdfast.web.authentication import Authenticated
+from holdfast.web.authentication import KeyGuard
 from holdfast.web.front import Front
-from holdfast.web.integration.routes import integration_router
+from holdfast.web.integration.routes import integration_routes
 from holdfast.web.pages import PageFiles, page_routes
 from holdfast.web.rate_limit import RateLimit
 from holdfast.web.routing import no_route
 from holdfast.web.status_routes import status_routes
-
-INTEGRATION = "/v1/integration"
 
 
 class Parts(NamedTuple):
@@ -34,20 +32,11 @@ class Parts(NamedTuple):
 
 
 def web_app(parts: Parts) -> ASGIApp:
-    integration = Authenticated(
-        integration_router(parts.inventory, parts.feed, INTEGRATION),
-        parts.key_ring,
-        Scope.INTEGRATION,
-        parts.rate_limit,
-    )
-    router = Router(
-        routes=[
-            Mount(INTEGRATION, app=integration),
-            *status_routes(parts.health),
-            *page_routes(),
-            Mount("/static", app=PageFiles()),
-        ],
-        default=no_route,
-        redirect_slashes=False,
-    )
-    return Front(router)
+    guard = KeyGuard(parts.key_ring, Scope.INTEGRATION, parts.rate_limit)
+    routes = [
+        *integration_routes(parts.inventory, parts.feed, guard),
+        *status_routes(parts.health),
+        *page_routes(),
+        Mount("/static", app=PageFiles()),
+    ]
+    return Front(Router(routes, default=no_route, redirect_slashes=False))

@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-from starlette.types import ASGIApp, Receive, Scope, Send
-
-from holdfast.domain.access import PREFIX
-from holdfast.domain.access import Scope as KeyScope
+from holdfast.domain.access import PREFIX, Scope
 from holdfast.domain.refusals import KeyRefused, NoCredentials, ScopeMissing
 from holdfast.operations.key_ring import KeyRing
 from holdfast.web.call import Call
 from holdfast.web.rate_limit import RateLimit
 from holdfast.web.refusals import TwoCredentials
-from holdfast.web.routing import CALL
 
 _QUERY_NAMES = frozenset({"key", "api_key", "apikey", "api-key", "access_token", "token", "authorization"})
 
 
-class Authenticated:
-    """Everything behind it is for keys with the scope; what lies there is not told to others."""
+class KeyGuard:
+    """Lets calls with a key of the scope pass; what lies behind is not told to others."""
 
-    def __init__(self, app: ASGIApp, key_ring: KeyRing, scope: KeyScope, rate_limit: RateLimit) -> None:
-        self._app = app
+    def __init__(self, key_ring: KeyRing, scope: Scope, rate_limit: RateLimit) -> None:
         self._key_ring = key_ring
         self._scope = scope
         self._rate_limit = rate_limit
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        call: Call = scope[CALL]
+    async def __call__(self, call: Call) -> None:
         _refuse_key_in_query(call)
         call.known_key = key = await self._key_ring.find(_bearer_token(call))
         if self._scope not in key.scopes:
             raise ScopeMissing(self._scope)
         self._rate_limit.take(key.id)
-        await self._app(scope, receive, send)
 
 
 def _bearer_token(call: Call) -> str:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import logging
-import re
 from time import perf_counter
-from uuid import uuid4
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from holdfast.observability.logging import log_request
 from holdfast.observability.metrics import note_request
 from holdfast.web.call import Call
 from holdfast.web.problem_types import INTERNAL_ERROR
 from holdfast.web.problems import problem_response, problem_type
 from holdfast.web.refusals import ClientGone
+from holdfast.web.request_ids import request_id_from
 from holdfast.web.routing import CALL, ROUTE
 
-logger = logging.getLogger("holdfast.request")
+logger = logging.getLogger("holdfast.web")
 
-_SANE_REQUEST_ID = re.compile(rb"[A-Za-z0-9._~:+/=-]{1,128}\Z")
 _NO_ROUTE = "none"
 _ASKED_ALL_DAY = frozenset({"/healthz", "/readyz", "/metrics"})
 
@@ -31,7 +30,7 @@ class Front:
         started_at = perf_counter()
         # Routes match the path as it was sent; only its parts are decoded, each by itself.
         scope["path"] = scope["raw_path"].decode("latin-1")
-        request_id = _request_id(scope)
+        request_id = request_id_from(scope["headers"])
         scope[CALL] = Call(scope, receive, request_id)
         status = 0
 
@@ -56,24 +55,10 @@ class Front:
             _note(scope, status, perf_counter() - started_at)
 
 
-def _request_id(scope: Scope) -> str:
-    for name, value in scope["headers"]:
-        if name == b"x-request-id" and _SANE_REQUEST_ID.match(value):
-            request_id: str = value.decode()
-            return request_id
-    return uuid4().hex
-
-
 def _note(scope: Scope, status: int, seconds: float) -> None:
     call: Call = scope[CALL]
     route = scope.get(ROUTE, _NO_ROUTE)
     note_request(call.method, route, status, seconds)
-    fields: dict[str, object] = {
-        "requestId": call.request_id,
-        "route": route,
-        "durationMs": round(seconds * 1000, 3),
-    }
-    if call.known_key is not None:
-        fields["key"] = call.known_key.hint
-    level = logging.DEBUG if route in _ASKED_ALL_DAY else logging.INFO
-    logger.log(level, "%s %s %d", call.method, scope["path"], status, extra={"fields": fields})
+    if route not in _ASKED_ALL_DAY:
+        key = call.known_key.hint if call.known_key is not None else None
+        log_request(call.method, scope["path"], status, call.request_id, route, seconds, key)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from uuid import uuid4
+import asyncio
+from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from holdfast.web.problems import MEDIA_TYPE, problem_document
 from holdfast.web.refusals import MalformedRequest
+from holdfast.web.request_ids import new_request_id
 from holdfast.web.wire import encode
 
 LARGEST_HEAD = 64 * 1024
@@ -21,9 +23,44 @@ _ANSWER = (
 )
 
 
+class JoinedWrites:
+    """A transport that sends what one turn of the event loop has written with one system call.
+
+    uvicorn writes the head and the body of an answer one after the other, and a system call is the
+    dearest part of a small answer.
+    """
+
+    __slots__ = ("_loop", "_parts", "_transport")
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._parts: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        if not self._parts:
+            self._loop.call_soon(self._flush)
+        self._parts.append(data)
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        parts, self._parts = self._parts, []
+        if parts and not self._transport.is_closing():
+            self._transport.write(b"".join(parts))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
 class HttpProtocol(HttpToolsProtocol):
     _head_size: int | None = None
     """Bytes received of a head that is not complete; None outside of a head."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(cast(asyncio.Transport, JoinedWrites(transport, self.loop)))
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -42,7 +79,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """What is no request never reaches the application; its sender gets a problem all the same."""
-        request_id = uuid4().hex
+        request_id = new_request_id()
         body = encode(problem_document(MalformedRequest(), request_id))
         head = _ANSWER.format(media_type=MEDIA_TYPE, length=len(body), request_id=request_id)
         self.transport.write(head.encode() + body)

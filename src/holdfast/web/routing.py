@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 
 from starlette.convertors import Convertor, register_url_convertor
-from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.web.call import Call
 from holdfast.web.refusals import MethodNotAllowed, UnknownRoute
 
-Handler = Callable[[Call], Awaitable[Response]]
+Handler = Callable[[Call], Awaitable[ASGIApp]]
+Guard = Callable[[Call], Awaitable[None]]
 
 CALL = "holdfast.call"
 ROUTE = "holdfast.route"
@@ -34,8 +34,9 @@ register_url_convertor("segment", _Segment())
 
 
 class Resource:
-    def __init__(self, path: str, methods: Mapping[str, Handler]) -> None:
+    def __init__(self, path: str, methods: Mapping[str, Handler], guard: Guard | None) -> None:
         self._path = path.replace(":segment", "")
+        self._guard = guard
         self._methods = dict(methods)
         if "GET" in methods:
             self._methods["HEAD"] = methods["GET"]
@@ -43,16 +44,28 @@ class Resource:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope[ROUTE] = self._path
         call: Call = scope[CALL]
+        if self._guard is not None:
+            await self._guard(call)
         handler = self._methods.get(call.method)
         if handler is None:
             raise MethodNotAllowed(call.method, self._methods)
-        response = await handler(call)
-        await response(scope, receive, send)
+        answer = await handler(call)
+        await answer(scope, receive, send)
 
 
-def resource(path: str, prefix: str = "", **methods: Handler) -> Route:
-    """``prefix`` is where the route is mounted; it only completes the path's name."""
-    return Route(path, Resource(prefix + path, methods))
+def resource(path: str, guard: Guard | None = None, **methods: Handler) -> Route:
+    return Route(path, Resource(path, methods, guard))
+
+
+class Nowhere:
+    """What is left below a guarded prefix: whether a path exists is told to those who may know."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._guard(scope[CALL])
+        raise UnknownRoute
 
 
 async def no_route(scope: Scope, receive: Receive, send: Send) -> None:

@@ -7,18 +7,18 @@ from starlette.routing import Route
 
 from holdfast.observability.metrics import CONTENT_TYPE, metrics_text
 from holdfast.operations.health import Health
-from holdfast.web.call import JSON, Call
+from holdfast.web.answer import JsonAnswer
+from holdfast.web.call import Call
 from holdfast.web.routing import resource
-from holdfast.web.wire import encode
 
 
 def status_routes(health: Health) -> list[Route]:
-    async def alive(_: Call) -> Response:
-        return Response(encode({"status": "alive"}), media_type=JSON)
+    async def alive(_: Call) -> JsonAnswer:
+        return JsonAnswer({"status": "alive"})
 
-    async def ready(_: Call) -> Response:
+    async def ready(_: Call) -> JsonAnswer:
         await health.refuse_unless_ready()
-        return Response(encode({"status": "ready"}), media_type=JSON)
+        return JsonAnswer({"status": "ready"})
 
     async def metrics(_: Call) -> Response:
         return Response(metrics_text(), headers={"content-type": CONTENT_TYPE})

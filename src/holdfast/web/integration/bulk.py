@@ -11,15 +11,14 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
-from uuid import UUID, uuid4
-
-from starlette.responses import Response
+from uuid import UUID
 
 from holdfast.domain.refusals import Fault, InvalidInput, Refusal
-from holdfast.domain.unit import NewUnit, code_fault
+from holdfast.domain.unit import code_fault
 from holdfast.operations.inventory import BULK_TRANSACTION_SIZE, Inventory, ReplaceUnit
 from holdfast.operations.write_path import Outcome, Written
 from holdfast.web import strict_json
+from holdfast.web.answer import JsonAnswer
 from holdfast.web.call import JSON, Call
 from holdfast.web.integration.addresses import project_of, refuse_other_projects
 from holdfast.web.integration.bodies import REPLACE, check, with_status_fault
@@ -45,7 +44,7 @@ class BulkRoute:
     def __init__(self, inventory: Inventory) -> None:
         self._inventory = inventory
 
-    async def put(self, call: Call) -> Response:
+    async def put(self, call: Call) -> JsonAnswer:
         media_type = call.require_media_type((JSON, NDJSON))
         text = strict_json.text_of(await call.body(BULK_BODY_LIMIT))
         places = await _places(text, media_type)
@@ -61,7 +60,7 @@ class BulkRoute:
         run = _BulkRun(self._inventory, call.request_id, slug, project_id, store=not dry_run)
         await run.through(text, places)
         missing = await self._inventory.missing_codes(slug, run.named) if reconcile else None
-        return Response(run.document(missing), media_type=JSON)
+        return JsonAnswer(run.document(missing))
 
 
 class _BulkRun:
@@ -120,8 +119,7 @@ class _BulkRun:
             faults.append(Fault("/projectId", "This is not the id of the addressed project."))
         if faults:
             raise InvalidInput(with_status_fault(faults, value))
-        new = NewUnit(uuid4(), self._project_id, code)
-        return ReplaceUnit(new, body.fields(), body.status, claimed_id=body.claimed_id)
+        return ReplaceUnit(self._project_id, code, body.fields(), body.status, claimed_id=body.claimed_id)
 
     def _named_before(self, code: str | None) -> list[Fault]:
         if code in self.named:

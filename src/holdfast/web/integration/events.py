@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from starlette.responses import Response
-
 from holdfast.domain.refusals import Fault, InvalidInput
 from holdfast.operations.feed import EventFeed, FeedItem
-from holdfast.web.call import JSON, Call
+from holdfast.web.answer import JsonAnswer
+from holdfast.web.call import Call
 from holdfast.web.integration.queries import Query, cursor_text
-from holdfast.web.wire import encode, time_text
+from holdfast.web.wire import time_text
 
 
 class EventRoutes:
     def __init__(self, feed: EventFeed) -> None:
         self._feed = feed
 
-    async def list(self, call: Call) -> Response:
+    async def list(self, call: Call) -> JsonAnswer:
         faults: list[Fault] = []
         query = Query(call, faults)
         after, limit = query.position("after"), query.limit()
@@ -29,7 +28,7 @@ class EventRoutes:
             "events": [_event_document(item) for item in page.items],
             "nextCursor": cursor_text(str(page.next_position)),
         }
-        return Response(encode(document), media_type=JSON)
+        return JsonAnswer(document)
 
 
 def _event_document(item: FeedItem) -> dict[str, Any]:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from starlette.responses import Response
-
 from holdfast.domain.refusals import Fault, InvalidInput
 from holdfast.operations.inventory import Inventory
-from holdfast.web.call import JSON, Call
+from holdfast.web.answer import JsonAnswer
+from holdfast.web.call import Call
 from holdfast.web.integration.queries import Query, cursor_text
-from holdfast.web.wire import encode, project_document
+from holdfast.web.wire import project_document
 
 
 class ProjectRoutes:
     def __init__(self, inventory: Inventory) -> None:
         self._inventory = inventory
 
-    async def list(self, call: Call) -> Response:
+    async def list(self, call: Call) -> JsonAnswer:
         faults: list[Fault] = []
         query = Query(call, faults)
         after, limit = query.text_cursor(), query.limit()
@@ -27,4 +26,4 @@ class ProjectRoutes:
             "projects": [project_document(project) for project in page[:limit]],
             "nextCursor": cursor_text(page[limit - 1].slug) if len(page) > limit else None,
         }
-        return Response(encode(document), media_type=JSON)
+        return JsonAnswer(document)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from starlette.routing import Router
+from starlette.routing import Route
 
 from holdfast.operations.feed import EventFeed
 from holdfast.operations.inventory import Inventory
@@ -10,24 +10,19 @@ from holdfast.web.integration.bulk import BulkRoute
 from holdfast.web.integration.events import EventRoutes
 from holdfast.web.integration.projects import ProjectRoutes
 from holdfast.web.integration.units import UnitRoutes
-from holdfast.web.routing import no_route, resource
+from holdfast.web.routing import Guard, Nowhere, resource
+
+PREFIX = "/v1/integration"
 
 
-def integration_router(inventory: Inventory, feed: EventFeed, prefix: str) -> Router:
+def integration_routes(inventory: Inventory, feed: EventFeed, guard: Guard) -> list[Route]:
+    """The busiest first: they are tried in this order."""
     units = UnitRoutes(inventory)
-    return Router(
-        routes=[
-            resource(
-                "/projects/{slug:segment}/units/{code:segment}",
-                prefix,
-                GET=units.get,
-                PUT=units.put,
-                PATCH=units.patch,
-            ),
-            resource("/projects/{slug:segment}/units", prefix, GET=units.list, PUT=BulkRoute(inventory).put),
-            resource("/projects", prefix, GET=ProjectRoutes(inventory).list),
-            resource("/events", prefix, GET=EventRoutes(feed).list),
-        ],
-        default=no_route,
-        redirect_slashes=False,
-    )
+    project = PREFIX + "/projects/{slug:segment}"
+    return [
+        resource(project + "/units/{code:segment}", guard, GET=units.get, PUT=units.put, PATCH=units.patch),
+        resource(project + "/units", guard, GET=units.list, PUT=BulkRoute(inventory).put),
+        resource(PREFIX + "/projects", guard, GET=ProjectRoutes(inventory).list),
+        resource(PREFIX + "/events", guard, GET=EventRoutes(feed).list),
+        Route(PREFIX + "{rest:path}", Nowhere(guard)),
+    ]

@@ -3,42 +3,44 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from pydantic import TypeAdapter
 from starlette.responses import Response
 
 from holdfast.domain.project import Project
 from holdfast.domain.refusals import Fault, InvalidInput
-from holdfast.domain.unit import NewUnit, Unit, revision
+from holdfast.domain.unit import Unit, revision
 from holdfast.operations.inventory import Inventory, PatchUnit, ReplaceUnit
 from holdfast.operations.write_path import Written
 from holdfast.web import strict_json
-from holdfast.web.call import JSON, Call
+from holdfast.web.answer import JsonAnswer
+from holdfast.web.call import Call
 from holdfast.web.integration.addresses import project_of, refuse_other_projects, unit_of
 from holdfast.web.integration.bodies import PATCH, REPLACE, CheckedBody, check, with_status_fault
 from holdfast.web.integration.queries import Query, cursor_text
-from holdfast.web.wire import encode, unit_document
+from holdfast.web.wire import unit_document
 
 
 class UnitRoutes:
     def __init__(self, inventory: Inventory) -> None:
         self._inventory = inventory
 
-    async def put(self, call: Call) -> Response:
+    async def put(self, call: Call) -> JsonAnswer:
         slug, code, body = await self._read(call, REPLACE)
         project_id = await self._project_id(call, slug, body)
-        new = NewUnit(uuid4(), project_id, code)
-        command = ReplaceUnit(new, body.fields(), body.status, call.precondition(), body.claimed_id)
+        command = ReplaceUnit(
+            project_id, code, body.fields(), body.status, call.precondition(), body.claimed_id
+        )
         return _written_response(await self._inventory.write(command))
 
-    async def patch(self, call: Call) -> Response:
+    async def patch(self, call: Call) -> JsonAnswer:
         slug, code, body = await self._read(call, PATCH)
         project_id = await self._project_id(call, slug, body)
         command = PatchUnit(project_id, code, body.values, body.status, call.precondition(), body.claimed_id)
         return _written_response(await self._inventory.write(command))
 
-    async def get(self, call: Call) -> Response:
+    async def get(self, call: Call) -> JsonAnswer | Response:
         faults: list[Fault] = []
         slug, code = unit_of(call, faults)
         Query(call, faults).finish()
@@ -50,7 +52,7 @@ class UnitRoutes:
             return Response(status_code=304, headers={"etag": _etag(unit, project)})
         return _unit_response(unit, project, 200)
 
-    async def list(self, call: Call) -> Response:
+    async def list(self, call: Call) -> JsonAnswer:
         faults: list[Fault] = []
         slug = project_of(call, faults)
         query = Query(call, faults)
@@ -68,7 +70,7 @@ class UnitRoutes:
             "units": [unit_document(unit, project) for unit in page[:limit]],
             "nextCursor": cursor_text(page[limit - 1].code) if len(page) > limit else None,
         }
-        return Response(encode(document), media_type=JSON)
+        return JsonAnswer(document)
 
     async def _read(self, call: Call, adapter: TypeAdapter[Any]) -> tuple[str, str, CheckedBody]:
         call.require_media_type()
@@ -89,14 +91,12 @@ class UnitRoutes:
         return project_id
 
 
-def _written_response(written: Written) -> Response:
+def _written_response(written: Written) -> JsonAnswer:
     return _unit_response(written.decision.unit, written.project, 201 if written.decision.created else 200)
 
 
-def _unit_response(unit: Unit, project: Project, status: int) -> Response:
-    return Response(
-        encode(unit_document(unit, project)), status, {"etag": _etag(unit, project)}, media_type=JSON
-    )
+def _unit_response(unit: Unit, project: Project, status: int) -> JsonAnswer:
+    return JsonAnswer(unit_document(unit, project), status, (b"etag", _etag(unit, project).encode()))
 
 
 def _etag(unit: Unit, project: Project) -> str:

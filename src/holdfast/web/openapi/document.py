@@ -6,8 +6,9 @@ from functools import cache
 from typing import Any
 
 from holdfast import __version__
+from holdfast.web.integration.routes import PREFIX
 from holdfast.web.openapi import answers, paths, texts
-from holdfast.web.openapi.examples import INTEGRATION, first_put
+from holdfast.web.openapi.examples import first_put
 from holdfast.web.openapi.schemas import schemas
 from holdfast.web.openapi.webhooks import webhooks
 from holdfast.web.wire import encode
@@ -19,7 +20,7 @@ def openapi_document() -> dict[str, Any]:
         "openapi": "3.1.1",
         "info": _info(),
         "tags": [{"name": name, "description": text} for name, text in texts.TAGS.items()],
-        "paths": paths.paths(INTEGRATION),
+        "paths": paths.paths(PREFIX),
         "webhooks": webhooks(),
         "components": _components(),
     }

@@ -20,10 +20,10 @@ from holdfast.domain.unit import Unit, UnitFields
 from holdfast.web import refusals as http
 from holdfast.web.call import BODY_LIMIT, JSON
 from holdfast.web.integration.queries import cursor_text
+from holdfast.web.integration.routes import PREFIX as INTEGRATION
 from holdfast.web.problems import problem_document, problem_type
 from holdfast.web.wire import camel_case, encode, project_document, time_text, unit_document
 
-INTEGRATION = "/v1/integration"
 REQUEST_ID = "5f0f6c3a1e7b4d0c9a52f1f7d8c4b6e3"
 
 _NOW = datetime(2026, 11, 14, 9, 30, tzinfo=UTC)
