@@ -12,6 +12,7 @@ from tests.support.feed import Feed, read_on
 from tests.support.keys import Keys
 from tests.support.problems import problem
 from tests.support.server import RunningServer
+from tests.support.sql import Sql
 
 
 @pytest.fixture
@@ -96,3 +97,21 @@ def test_the_filtered_feed_goes_on_past_the_others(
     mine.patch({"status": "unavailable"})
     (event,) = feed_pages.page(limited, after=answer["nextCursor"], limit=1)["events"]
     assert event["data"]["unit"]["projectSlug"] == project.slug
+
+
+def test_a_reader_of_a_quiet_project_is_not_left_behind(
+    limited: httpx.Client, http: httpx.Client, other: Project, feed: Feed, sql: Sql
+) -> None:
+    """Its cursor moves with the feed, so that it is not among the forgotten ones one day."""
+    unit = Unit(http, other, "A-1")
+    unit.create(minimal())
+    unit.patch({"status": "unavailable"})
+    cursor = feed_pages.page(limited, after=feed.end())["nextCursor"]
+    unit.patch({"status": "available"})
+    cursor = feed_pages.page(limited, after=cursor)["nextCursor"]
+    trimmed = sql.value("select trimmed_position from event_feed")
+    sql.execute("update event_feed set trimmed_position = last_position")
+    try:
+        assert feed_pages.page(limited, after=cursor)["events"] == []
+    finally:
+        sql.execute("update event_feed set trimmed_position = $1", trimmed)

@@ -27,6 +27,7 @@ def pages(http: httpx.Client, project: Project, **query: str | int) -> Iterator[
         body = response.json()
         assert set(body) == {"units", "nextCursor"}
         yield body["units"]
+        assert cursor is None or cursor != body["nextCursor"], "the pages do not go on"
         cursor = body["nextCursor"]
         if cursor is None:
             return

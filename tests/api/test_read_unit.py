@@ -18,6 +18,7 @@ def all_projects(http: httpx.Client, **query: str) -> list[dict[str, str]]:
         response = http.get(PROJECTS, params={**query, **more})
         assert response.status_code == 200, response.text
         found += response.json()["projects"]
+        assert cursor is None or cursor != response.json()["nextCursor"], "the pages do not go on"
         cursor = response.json()["nextCursor"]
         if cursor is None:
             return found

@@ -45,8 +45,8 @@ def test_in_a_project_that_exists_every_answer_is_as_described(
 ) -> None:
     config = f'{CONFIGURATION}\n[parameters]\n"path.slug" = "{project.slug}"\n'
     phases = "examples,coverage,fuzzing,stateful"
-    explore(tmp_path, server, api_key, config, "--phases", phases, "--max-examples", "25")
+    explore(tmp_path, server, api_key, config, "--phases", phases, "--max-examples", "20")
 
 
 def test_anywhere_every_answer_is_as_described(server: RunningServer, api_key: str, tmp_path: Path) -> None:
-    explore(tmp_path, server, api_key, CONFIGURATION, "--phases", "fuzzing", "--max-examples", "25")
+    explore(tmp_path, server, api_key, CONFIGURATION, "--phases", "fuzzing", "--max-examples", "15")

@@ -27,9 +27,11 @@ def read_on(http: httpx.Client, cursor: str | None, limit: int = 1000) -> tuple[
             {"limit": limit} if cursor is None else {"limit": limit, "after": cursor}
         )
         answer = page(http, **query)
+        moved = cursor != answer["nextCursor"]
         cursor = str(answer["nextCursor"])
         if not answer["events"]:
             return events, cursor
+        assert moved, "the feed does not go on"
         events += answer["events"]
 
 

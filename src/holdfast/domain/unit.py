@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
 from holdfast.domain.event import EventName, UnitEvent, event_id
-from holdfast.domain.precondition import Precondition
+from holdfast.domain.precondition import UNCONDITIONAL, Precondition
 from holdfast.domain.project import Project
 from holdfast.domain.refusals import (
     Fault,
@@ -125,7 +125,8 @@ def replace(
     _refuse_status_names_of_the_service(unit, status)
     if claimed_id is not None and (unit is None or unit.id != claimed_id):
         raise InvalidInput.at("/id", "This is not the id of the addressed unit.")
-    precondition.check(revision(unit, standing.project) if unit else None)
+    if precondition is not UNCONDITIONAL:
+        precondition.check(revision(unit, standing.project) if unit else None)
     if unit is None:
         created = _create(standing.project, code, fields, status or Status.AVAILABLE, now)
         return Decision(created, created=True)
@@ -148,7 +149,8 @@ def patch(
         raise UnknownUnit(standing.project.slug, code)
     if claimed_id is not None and unit.id != claimed_id:
         raise InvalidInput.at("/id", "This is not the id of the addressed unit.")
-    precondition.check(revision(unit, standing.project))
+    if precondition is not UNCONDITIONAL:
+        precondition.check(revision(unit, standing.project))
     return _change(unit, unit.fields._replace(**changes), status, now)
 
 
@@ -214,7 +216,7 @@ def _refuse_changed_terms(unit: Unit, fields: UnitFields, now: datetime) -> None
 
 
 def _renew(unit: Unit, fields: UnitFields, now: datetime) -> Unit:
-    return unit._replace(fields=fields, version=unit.version + 1, updated_at=_moment_after(unit, now))
+    return Unit(*unit[:4], fields, *unit[5:9], unit.version + 1, unit.created_at, _moment_after(unit, now))
 
 
 def _move(unit: Unit, fields: UnitFields, step: Transition, at: datetime) -> Decision:

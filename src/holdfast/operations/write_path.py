@@ -20,6 +20,7 @@ from holdfast.domain.unit import Decision, Standing, Unit, lapse
 from holdfast.observability.metrics import note_batch
 from holdfast.storage import units
 from holdfast.storage.database import CommitUnknown, Connection, Database, RefusedByDatabase, TryAgain
+from holdfast.storage.unit_rows import is_state_alone
 from holdfast.storage.units import CreatedMeanwhile, UnitKey
 
 BATCHES_IN_FLIGHT = 2
@@ -129,7 +130,8 @@ class _Batch:
         self.outcomes: list[Outcome] = []
         self._standings: dict[UnitKey, Standing] = {}
         self._created: dict[UUID, Unit] = {}
-        self._changed: dict[UUID, Unit] = {}
+        self._changed: dict[UUID, tuple[Unit, Unit]] = {}
+        """Each as it was found and as it is to be stored."""
         self._events: list[UnitEvent] = []
 
     async def decide(self, connection: Connection, *, locked: bool) -> None:
@@ -145,12 +147,16 @@ class _Batch:
     async def store(self, connection: Connection) -> None:
         if self._created:
             self._give_refs(await units.insert(connection, list(self._created.values())))
-        if self._changed or self._events:
-            await units.update(connection, list(self._changed.values()), self._events)
+        whole = [after for before, after in self._changed.values() if not is_state_alone(before, after)]
+        state = [after for before, after in self._changed.values() if is_state_alone(before, after)]
+        if whole:
+            await units.update(connection, whole)
+        if state or self._events:
+            await units.update_state(connection, state, self._events)
 
     async def is_stored(self, database: Database) -> bool:
         """A batch that wrote nothing is as good as stored."""
-        written = [*self._created.values(), *self._changed.values()]
+        written = [*self._created.values(), *(after for _, after in self._changed.values())]
         async with database.reading() as connection:
             return await units.are_stored(connection, written)
 
@@ -168,8 +174,11 @@ class _Batch:
         if unit is standing.unit:
             return False
         self._standings[key] = standing._replace(unit=unit)
-        is_new = decision.created or unit.id in self._created
-        (self._created if is_new else self._changed)[unit.id] = unit
+        if standing.unit is None or unit.id in self._created:
+            self._created[unit.id] = unit
+        else:
+            found, _ = self._changed.get(unit.id, (standing.unit, None))
+            self._changed[unit.id] = (found, unit)
         if decision.event is not None:
             self._events.append(decision.event)
         return True

@@ -21,6 +21,9 @@ READ_COLUMNS = f"id, project_id, code, ref, {STATE_COLUMNS}, {FIELD_COLUMNS}"
 WRITE_COLUMNS = f"id, project_id, code, {FIELD_COLUMNS}, {STATE_COLUMNS}"
 """In the order of the database's type ``unit_write``."""
 
+STATE_WRITE_COLUMNS = "id, price_sar, status, archived, hold_expires_at, reserved_until, version, updated_at"
+"""In the order of the database's type ``unit_state_write``."""
+
 READ_COLUMN_COUNT = READ_COLUMNS.count(",") + 1
 
 _NO_MEDIA = "[]"
@@ -58,6 +61,26 @@ def row_for(unit: Unit) -> tuple[Any, ...]:
         _media_for(fields.files),
         *unit[5:],
     )
+
+
+def state_row_for(unit: Unit) -> tuple[Any, ...]:
+    """The value of the database's type ``unit_state_write``."""
+    return (
+        unit.id,
+        unit.fields.price_sar,
+        unit.status,
+        unit.archived,
+        unit.hold_expires_at,
+        unit.reserved_until,
+        unit.version,
+        unit.updated_at,
+    )
+
+
+def is_state_alone(before: Unit, after: Unit) -> bool:
+    """Whether a change is within ``unit_state_write``."""
+    old, new = before.fields, after.fields
+    return old is new or (old[:2] == new[:2] and old[3:] == new[3:])
 
 
 def _plain(number: Decimal) -> Decimal:

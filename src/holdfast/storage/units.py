@@ -14,7 +14,14 @@ from holdfast.domain.project import Project
 from holdfast.domain.unit import Standing, Unit
 from holdfast.storage import events
 from holdfast.storage.database import Connection
-from holdfast.storage.unit_rows import READ_COLUMNS, WRITE_COLUMNS, row_for, unit_from
+from holdfast.storage.unit_rows import (
+    READ_COLUMNS,
+    STATE_WRITE_COLUMNS,
+    WRITE_COLUMNS,
+    row_for,
+    state_row_for,
+    unit_from,
+)
 
 UnitKey = tuple[UUID, str]
 """(project id, code)"""
@@ -49,15 +56,21 @@ _INSERT = f"""
     returning id, ref
 """
 
-_UPDATED = [
-    name for name in WRITE_COLUMNS.split(", ") if name not in ("id", "project_id", "code", "created_at")
-]
-_UPDATE = f"""
-    update unit set {", ".join(f"{name} = written.{name}" for name in _UPDATED)}
-    from unnest($1::unit_write[]) as written
-    where unit.id = written.id
-"""
-_UPDATE_AND_TELL = f"with updated as ({_UPDATE}) {events.insert_statement(first_argument=2)}"
+_FIXED = ("id", "project_id", "code", "created_at")
+
+
+def _update_statement(kind: str, columns: str) -> str:
+    changed = [name for name in columns.split(", ") if name not in _FIXED]
+    return f"""
+        update unit set {", ".join(f"{name} = written.{name}" for name in changed)}
+        from unnest($1::{kind}[]) as written
+        where unit.id = written.id
+    """
+
+
+_UPDATE = _update_statement("unit_write", WRITE_COLUMNS)
+_UPDATE_STATE = _update_statement("unit_state_write", STATE_WRITE_COLUMNS)
+_UPDATE_STATE_AND_TELL = f"with updated as ({_UPDATE_STATE}) {events.insert_statement(first_argument=2)}"
 
 _COUNT_STORED = """
     select count(*)
@@ -92,13 +105,17 @@ async def insert(connection: Connection, units: Sequence[Unit]) -> dict[UUID, st
     return {row[0]: row[1] for row in rows}
 
 
-async def update(connection: Connection, units: Sequence[Unit], told: Sequence[UnitEvent]) -> None:
-    """Store the units as they now are, and the events that tell of it, in one round trip."""
-    rows = [row_for(unit) for unit in units]
+async def update(connection: Connection, units: Sequence[Unit]) -> None:
+    await connection.execute(_UPDATE, [row_for(unit) for unit in units])
+
+
+async def update_state(connection: Connection, units: Sequence[Unit], told: Sequence[UnitEvent]) -> None:
+    """Store price, status and version of the units, and the events, in one round trip."""
+    rows = [state_row_for(unit) for unit in units]
     if told:
-        await connection.execute(_UPDATE_AND_TELL, rows, *events.columns(told))
+        await connection.execute(_UPDATE_STATE_AND_TELL, rows, *events.columns(told))
     else:
-        await connection.execute(_UPDATE, rows)
+        await connection.execute(_UPDATE_STATE, rows)
 
 
 async def are_stored(connection: Connection, units: Sequence[Unit]) -> bool:
@@ -114,7 +131,7 @@ async def are_stored(connection: Connection, units: Sequence[Unit]) -> bool:
 
 def _standing(key: UnitKey, row: asyncpg.Record) -> Standing:
     project = Project(*row[1:_UNIT_AT])
-    unit = unit_from(row, _UNIT_AT) if row[_UNIT_AT] is not None else None
+    unit = None if row[_UNIT_AT] is None else unit_from(row, _UNIT_AT)
     if project.id != key[0] or (unit is not None and unit.code != key[1]):
         raise AssertionError("PostgreSQL gave the rows in another order than that of the keys.")
     return Standing(project, unit)

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, unquote_to_bytes
 from starlette.types import Receive, Scope
 
 from holdfast.domain.access import Key
-from holdfast.domain.precondition import Precondition
+from holdfast.domain.precondition import UNCONDITIONAL, Precondition
 from holdfast.domain.refusals import Fault
 from holdfast.web.refusals import BodyTooLarge, ClientGone, UnsupportedMediaType
 
@@ -55,6 +55,8 @@ class Call:
         return parse_qsl(text, keep_blank_values=True, errors="replace") if text else []
 
     def precondition(self) -> Precondition:
+        if b"if-match" not in self.headers and b"if-none-match" not in self.headers:
+            return UNCONDITIONAL
         return Precondition(
             match=self._revisions(b"if-match", weak_counts=False),
             none_match=self._revisions(b"if-none-match", weak_counts=True),

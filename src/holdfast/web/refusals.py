@@ -28,6 +28,16 @@ class BodyTooLarge(RequestRefused):
         super().__init__(f"The body is larger than {limit // 1024**2} MiB.")
 
 
+class ItemTooLarge(BodyTooLarge):
+    def __init__(self, limit: int) -> None:
+        super(BodyTooLarge, self).__init__(f"One unit of the body is larger than {limit // 1024**2} MiB.")
+
+
+class TooManyItems(BodyTooLarge):
+    def __init__(self, limit: int) -> None:
+        super(BodyTooLarge, self).__init__(f"The body has more than {limit} units; send them in several.")
+
+
 class UnsupportedMediaType(RequestRefused):
     def __init__(self, accepted: Iterable[str]) -> None:
         names = " or ".join(f"`{name}`" for name in accepted)

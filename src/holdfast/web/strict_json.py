@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from holdfast.domain.refusals import InvalidInput
-from holdfast.web.refusals import MalformedBody
+from holdfast.web.refusals import ItemTooLarge, MalformedBody
 
 LONGEST_NUMBER = 1000
+LONGEST_ITEM = 1024**2
 
 _BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _WHITESPACE = " \t\n\r"
+_SPACES = re.compile(f"[{_WHITESPACE}]*").match
+_LONGEST_TOKEN = len("-Infinity") + len("\\u0000")
+_WINDOWS = (4 * 1024, 64 * 1024, LONGEST_ITEM + 1)
 
 
 class _Refused(ValueError):
@@ -37,10 +42,13 @@ def _constant(name: str) -> Any:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise _Refused(f"the name {json.dumps(twice)} stands twice in one object")
+        raise _Refused(f"the name {json.dumps(_first_repeated(pairs))} stands twice in one object")
     return members
+
+
+def _first_repeated(pairs: list[tuple[str, Any]]) -> str:
+    seen: set[str] = set()
+    return next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
 
 
 _DECODER = json.JSONDecoder(
@@ -71,29 +79,61 @@ def value_at(text: str, start: int) -> tuple[Any, int]:
     """The JSON value that starts at ``start``, and where it ends."""
     try:
         return _DECODER.raw_decode(text, start)
-    except _Refused as fault:
-        raise MalformedBody(f"The body is not acceptable JSON: {fault}.") from fault
+    except ValueError as fault:
+        raise _malformed(fault, 0) from fault
     except RecursionError:
         raise MalformedBody("The body is nested too deeply.") from None
-    except ValueError as fault:
-        at = getattr(fault, "pos", start)
-        message = getattr(fault, "msg", str(fault))
-        raise MalformedBody(f"The body is not JSON: {message} (character {at}).") from fault
 
 
-def array_items(text: str) -> Iterator[tuple[int, int]]:
-    """Where each item of the JSON array starts and ends. Reads on only as it is asked to."""
+def item_at(text: str, start: int) -> tuple[Any, int]:
+    """Like ``value_at``, for one of many values in a long text.
+
+    It looks at ever larger windows of the text, so that no more than ``LONGEST_ITEM`` characters
+    become objects at a time: a number of two characters is an object of a hundred bytes.
+    """
+    for window in _WINDOWS:
+        part = text[start : start + window]
+        is_all = start + len(part) == len(text)
+        try:
+            value, length = _DECODER.raw_decode(part)
+        except RecursionError:
+            raise MalformedBody("The body is nested too deeply.") from None
+        except ValueError as fault:
+            if is_all or not _may_be_cut_off(fault, part):
+                raise _malformed(fault, start) from fault
+        else:
+            # A number that ends where the window ends may go on behind it.
+            if length < len(part) or is_all:
+                return value, start + length
+    raise ItemTooLarge(LONGEST_ITEM)
+
+
+def _may_be_cut_off(fault: ValueError, part: str) -> bool:
+    """Whether the fault may be no more than the end of the window."""
+    if not isinstance(fault, json.JSONDecodeError):
+        return False
+    return fault.msg.startswith("Unterminated") or fault.pos >= len(part) - _LONGEST_TOKEN
+
+
+def _malformed(fault: ValueError, offset: int) -> MalformedBody:
+    if isinstance(fault, json.JSONDecodeError):
+        return MalformedBody(f"The body is not JSON: {fault.msg} (character {offset + fault.pos}).")
+    return MalformedBody(f"The body is not acceptable JSON: {fault}.")
+
+
+def array_items(text: str) -> Iterator[int]:
+    """Where each item of the JSON array starts. Reads on only as it is asked to."""
     at = _skip_whitespace(text, 0)
     if text[at : at + 1] != "[":
-        parse(text.encode())
+        _refuse_rest(text, item_at(text, at)[1])
         raise InvalidInput.at("", "The body must be a JSON array of units.")
     at = _skip_whitespace(text, at + 1)
     if text[at : at + 1] == "]":
         _refuse_rest(text, at + 1)
         return
     while True:
-        _, end = value_at(text, at)
-        yield at, end
+        _, end = item_at(text, at)
+        yield at
         at = _skip_whitespace(text, end)
         if text[at : at + 1] == "]":
             _refuse_rest(text, at + 1)
@@ -103,25 +143,21 @@ def array_items(text: str) -> Iterator[tuple[int, int]]:
         at = _skip_whitespace(text, at + 1)
 
 
-def line_items(text: str) -> Iterator[tuple[int, int]]:
-    """Where the JSON value of each line starts and ends; empty lines are passed over."""
-    at = 0
+def line_items(text: str) -> Iterator[int]:
+    """Where the JSON value of each line starts; empty lines are passed over."""
+    at = _skip_whitespace(text, 0)
     while at < len(text):
+        _, end = item_at(text, at)
         line_end = text.find("\n", at)
         line_end = len(text) if line_end < 0 else line_end
-        start = _skip_whitespace(text, at)
-        if start < line_end:
-            _, end = value_at(text, start)
-            if end > line_end or text[end:line_end].strip(_WHITESPACE):
-                raise MalformedBody(f"Each line is one JSON value; this one is not (character {at}).")
-            yield start, end
-        at = line_end + 1
+        if end > line_end or text[end:line_end].strip(_WHITESPACE):
+            raise MalformedBody(f"Each line is one JSON value; this one is not (character {at}).")
+        yield at
+        at = _skip_whitespace(text, line_end)
 
 
 def _skip_whitespace(text: str, at: int) -> int:
-    while at < len(text) and text[at] in _WHITESPACE:
-        at += 1
-    return at
+    return _SPACES(text, at).end()  # type: ignore[union-attr]
 
 
 def _refuse_rest(text: str, at: int) -> None:

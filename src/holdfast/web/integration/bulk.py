@@ -1,7 +1,7 @@
 """Bulk PUT: many units in one request, each standing on its own.
 
 The body is read and checked for syntax whole, but its units are never in memory all at once: only
-where each one starts and ends is kept, and they are parsed again, a transaction's worth at a time.
+where each one starts is kept, and they are parsed again, a transaction's worth at a time.
 """
 
 from __future__ import annotations
@@ -24,12 +24,15 @@ from holdfast.web.integration.addresses import project_of, refuse_other_projects
 from holdfast.web.integration.bodies import REPLACE, check, with_status_fault
 from holdfast.web.integration.queries import Query
 from holdfast.web.problems import problem_document
+from holdfast.web.refusals import TooManyItems
 from holdfast.web.wire import encode
 
 NDJSON = "application/x-ndjson"
 BULK_BODY_LIMIT = 32 * 1024**2
 TRANSACTIONS_IN_FLIGHT = 2
 ITEMS_BETWEEN_PAUSES = 100
+# The answer to a unit may be a hundred times as long as the unit.
+ITEMS_AT_MOST = 200_000
 
 OUTCOMES = ("created", "replaced", "unchanged", "refused")
 
@@ -80,8 +83,8 @@ class _BulkRun:
     async def through(self, text: str, places: array[int]) -> None:
         """While the database works on one transaction, the next is being read."""
         running: list[tuple[list[_Item], asyncio.Task[list[Outcome]]]] = []
-        for start in range(0, len(places), 2 * BULK_TRANSACTION_SIZE):
-            items = await self._read(text, places[start : start + 2 * BULK_TRANSACTION_SIZE])
+        for start in range(0, len(places), BULK_TRANSACTION_SIZE):
+            items = await self._read(text, places[start : start + BULK_TRANSACTION_SIZE])
             if len(running) == TRANSACTIONS_IN_FLIGHT:
                 await self._note(*running.pop(0))
             running.append((items, asyncio.create_task(self._write(items))))
@@ -95,10 +98,10 @@ class _BulkRun:
 
     async def _read(self, text: str, places: array[int]) -> list[_Item]:
         items = []
-        for at in range(0, len(places), 2):
-            if at % (2 * ITEMS_BETWEEN_PAUSES) == 0:
+        for count, place in enumerate(places):
+            if count % ITEMS_BETWEEN_PAUSES == 0:
                 await asyncio.sleep(0)
-            value, _ = strict_json.value_at(text, places[at])
+            value, _ = strict_json.item_at(text, place)
             items.append(self._item(value))
         return items
 
@@ -147,13 +150,15 @@ class _BulkRun:
 
 
 async def _places(text: str, media_type: str) -> array[int]:
-    """Start and end of every item, in turn. Other requests have their turn in between."""
+    """Where every item starts. Other requests have their turn in between."""
     places = array("q")
     items = strict_json.line_items(text) if media_type == NDJSON else strict_json.array_items(text)
-    for count, place in enumerate(items):
-        places.extend(place)
-        if count % ITEMS_BETWEEN_PAUSES == 0:
+    for place in items:
+        if len(places) % ITEMS_BETWEEN_PAUSES == 0:
             await asyncio.sleep(0)
+        if len(places) == ITEMS_AT_MOST:
+            raise TooManyItems(ITEMS_AT_MOST)
+        places.append(place)
     return places
 
 

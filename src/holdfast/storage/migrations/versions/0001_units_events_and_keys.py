@@ -102,6 +102,13 @@ STATEMENTS = (
         version bigint, created_at timestamptz, updated_at timestamptz
     )
     """,
+    # Most writes are a new price or a new status; this much of a unit is enough for them.
+    """
+    create type unit_state_write as (
+        id uuid, price_sar numeric, status text, archived boolean, hold_expires_at timestamptz,
+        reserved_until timestamptz, version bigint, updated_at timestamptz
+    )
+    """,
     # Neither starts with project_id: on an empty table PostgreSQL takes any index that does for the
     # look-up of a code, and a plan that is made once would then read the whole project for each code.
     "create index unit_by_status on unit (status, project_id, code)",
