@@ -13,14 +13,13 @@ from holdfast.domain.refusals import Fault
 from holdfast.domain.status import LOCKED, Status
 from holdfast.domain.unit import STATUS_MESSAGE, UnitFields
 from holdfast.web.integration.schemas import AS_OBJECT, AS_URL, WEB_ADDRESS, PatchBody, ReplaceBody
-from holdfast.web.wire import camel_case
 
 REPLACE: TypeAdapter[Any] = TypeAdapter(ReplaceBody)
 PATCH: TypeAdapter[Any] = TypeAdapter(PatchBody)
 
-_FIELD_OF = {camel_case(name): name for name in UnitFields._fields}
 _MEDIA = ("images", "files")
 _CLAIMS = frozenset({"id", "code", "projectId", "projectSlug"})
+_NOT_WRITTEN = frozenset(ReplaceBody.__annotations__) - frozenset(UnitFields._fields)
 _STATUS = {str(status): status for status in Status}
 
 _MESSAGES = {
@@ -66,12 +65,13 @@ def check(adapter: TypeAdapter[Any], body: Any, slug: str, code: str) -> Checked
         faults += _address_faults(body, slug, code)
     if faults:
         return faults
-    values = {_FIELD_OF[name]: value for name, value in valid.items() if name in _FIELD_OF}
     for name in _MEDIA:
-        if name in values:
-            values[name] = tuple(values[name] or ())
-    status = _STATUS[valid["status"]] if "status" in valid else None
-    return CheckedBody(values, status, _claimed(body, "id"), _claimed(body, "projectId"))
+        if name in valid and valid[name] is None:
+            valid[name] = ()
+    status = _STATUS[valid.pop("status")] if "status" in valid else None
+    for name in _NOT_WRITTEN.intersection(valid):
+        del valid[name]
+    return CheckedBody(valid, status, _claimed(body, "id"), _claimed(body, "projectId"))
 
 
 def with_status_fault(faults: list[Fault], body: Any) -> list[Fault]:

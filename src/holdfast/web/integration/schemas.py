@@ -1,6 +1,7 @@
 """The bodies of PUT and PATCH: the contract's table of fields, as pydantic checks it.
 
 Numbers arrive as ``Decimal`` (see ``strict_json``), so that strict mode tells a number from text.
+Names are the domain's here, and camelCase on the wire.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
 from holdfast.domain.unit import STATUS_MESSAGE
+from holdfast.web.wire import camel_case
 
 LONGEST_URL = 2048
 LONGEST_MEDIA_NAME = 500
@@ -33,7 +35,7 @@ AS_URL, AS_OBJECT = "<url>", "<object>"
 
 _NO_NUL = r"^[^\x00]*$"
 WEB_ADDRESS = r"^(?i:https?)://([^\s\p{C}/?#@]+@)?(\[[0-9A-Fa-f:.]+\]|[^\s\p{C}/?#@:\[\]]+)(:[0-9]{1,5})?([/?#][^\s\p{C}]*)?$"
-_STRICT = ConfigDict(strict=True, extra="forbid")
+_STRICT = ConfigDict(strict=True, extra="forbid", alias_generator=camel_case)
 
 
 def _canonical(number: Decimal) -> Decimal:
@@ -100,7 +102,7 @@ MediaElement = Annotated[
     Discriminator(lambda element: AS_OBJECT if isinstance(element, dict) else AS_URL),
     WithJsonSchema({"$ref": "#/components/schemas/Media"}),
 ]
-MediaList = Annotated[list[MediaElement], Field(max_length=MEDIA_AT_MOST)]
+MediaList = Annotated[list[MediaElement], Field(max_length=MEDIA_AT_MOST), AfterValidator(tuple)]
 
 
 def _check_status(value: Any) -> Any:
@@ -123,36 +125,36 @@ Identity = Annotated[
 
 
 class _Optional(TypedDict, total=False):
-    vatIncluded: bool | None
-    vatRate: Percentage | None
-    depositPercent: Percentage | None
+    vat_included: bool | None
+    vat_rate: Percentage | None
+    deposit_percent: Percentage | None
     bedrooms: RoomCount | None
     bathrooms: RoomCount | None
-    deliveryYear: Year | None
+    delivery_year: Year | None
     description: Description | None
     images: MediaList | None
     files: MediaList | None
     status: StatusName
     id: Identity
     code: Identity
-    projectId: Identity
-    projectSlug: Identity
-    holdExpiresAt: SentBack
-    createdAt: SentBack
-    updatedAt: SentBack
-    projectName: SentBack
+    project_id: Identity
+    project_slug: Identity
+    hold_expires_at: SentBack
+    created_at: SentBack
+    updated_at: SentBack
+    project_name: SentBack
     ref: SentBack
 
 
 @with_config(_STRICT)
 class ReplaceBody(_Optional):
     type: Required[TypeName]
-    areaSqm: Required[Area]
-    priceSar: Required[Price]
+    area_sqm: Required[Area]
+    price_sar: Required[Price]
 
 
 @with_config(_STRICT)
 class PatchBody(_Optional, total=False):
     type: TypeName
-    areaSqm: Area
-    priceSar: Price
+    area_sqm: Area
+    price_sar: Price
