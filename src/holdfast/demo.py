@@ -5,7 +5,8 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from holdfast.domain.access import Scope
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.precondition import Precondition
+from holdfast.domain.refusals import PreconditionFailed, Refusal
 from holdfast.domain.status import Status
 from holdfast.domain.unit import UnitFields
 from holdfast.operations.administering import add_project, issue_key, list_projects, revoke_keys_named
@@ -78,18 +79,22 @@ async def fill(database: Database) -> DemoAccess:
     """Fill a database that has no project yet, and issue this start's key in place of the last one's."""
     slugs = [project.slug for project in await list_projects(database)]
     if not slugs:
-        await _add_everything(database)
+        await add_project(database, SLUG, NAME)
+    if slugs in ([], [SLUG]):
+        await _add_missing_units(database)
     await revoke_keys_named(database, KEY_NAME)
     issued = await issue_key(database, KEY_NAME, [Scope.INTEGRATION])
     return DemoAccess(issued.text, not slugs or SLUG in slugs)
 
 
-async def _add_everything(database: Database) -> None:
-    project = await add_project(database, SLUG, NAME)
+async def _add_missing_units(database: Database) -> None:
+    """All of them, or what an earlier start was interrupted in; never those that a visitor has changed."""
     inventory = Inventory(database)
-    commands = [ReplaceUnit(project.id, unit.code, unit.fields, unit.status) for unit in demo_units()]
+    project_id = await inventory.project_id(SLUG)
+    absent = Precondition(none_match=frozenset("*"))
+    commands = [ReplaceUnit(project_id, unit.code, unit.fields, unit.status, absent) for unit in demo_units()]
     for outcome in await inventory.write_many(commands, store=True):
-        if isinstance(outcome, Refusal):
+        if isinstance(outcome, Refusal) and not isinstance(outcome, PreconditionFailed):
             raise outcome
 
 

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from tests.support.bodies import full, minimal
-from tests.support.client import Project, Unit, integration_client
+from tests.support.client import Project, Send, Unit, integration_client, put_array, put_lines
 from tests.support.feed import Feed
 from tests.support.projects import add_project
 from tests.support.server import RunningServer
@@ -64,3 +64,9 @@ def feed(session_feed: Feed) -> Feed:
     """The feed, read to its end: what a test finds in it for its own project is its own doing."""
     session_feed.end()
     return session_feed
+
+
+@pytest.fixture(params=[put_array, put_lines], ids=["array", "ndjson"])
+def send(request: pytest.FixtureRequest) -> Send:
+    sender: Send = request.param
+    return sender

@@ -1,7 +1,6 @@
 """PUT …/units: many units at once, each standing on its own."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -9,23 +8,10 @@ import pytest
 
 from tests.support import exact_json, states
 from tests.support.bodies import full, minimal, without
-from tests.support.client import NDJSON, Project, Unit, put_array, put_bulk, put_lines
+from tests.support.client import NDJSON, Project, Send, Unit, outcomes, put_array, put_bulk
 from tests.support.feed import Feed, chain_is_unbroken
 from tests.support.problems import check_shape, problem
 from tests.support.sql import Sql
-
-Send = Callable[..., httpx.Response]
-
-
-@pytest.fixture(params=[put_array, put_lines], ids=["array", "ndjson"])
-def send(request: pytest.FixtureRequest) -> Send:
-    sender: Send = request.param
-    return sender
-
-
-def outcomes(response: httpx.Response) -> list[tuple[str, str]]:
-    assert response.status_code == 200, response.text
-    return [(result["code"], result["outcome"]) for result in response.json()["results"]]
 
 
 def counts(response: httpx.Response) -> dict[str, int]:
@@ -189,65 +175,6 @@ def test_status_changes_are_echoed_as_events(
         events = feed.of(Unit(http, project, item["code"]))
         assert [event["type"] for event in events] == ["unit.unavailable", "unit.available"]
         assert chain_is_unbroken(events)
-
-
-def test_a_dry_run_decides_everything_and_stores_nothing(
-    http: httpx.Client, stored: Unit, sql: Sql, feed: Feed, send: Send
-) -> None:
-    held = Unit(http, stored.project, "H-1")
-    held.create(full())
-    states.hold(sql, held)
-    same = Unit(http, stored.project, "S-1")
-    same.create(full())
-    before = http.get(stored.project.units_url).text
-    items = [full(code=stored.code, status="unavailable"), full(code="H-1", priceSar=1), full(code="S-1")]
-    items += [full(code="N-1"), minimal(code="N-2", priceSar=-1), full(code="N-1")]
-    dry = send(http, stored.project, items, dryRun="true")
-    assert [outcome for _, outcome in outcomes(dry)] == [
-        "replaced",
-        "refused",
-        "unchanged",
-        "created",
-        "refused",
-        "refused",
-    ]
-    assert (http.get(stored.project.units_url).text, feed.of(stored.project)) == (before, [])
-    assert outcomes(send(http, stored.project, items, dryRun="false")) == outcomes(dry)
-
-
-def test_a_dry_run_answers_as_the_run_itself(http: httpx.Client, project: Project) -> None:
-    items = [minimal(code="A-1"), minimal(code="A-2", priceSar=-1)]
-    dry = put_array(http, project, items, dryRun="true").json()
-    wet = put_array(http, project, items).json()
-    for answer in (dry, wet):
-        answer["results"][1]["problem"].pop("requestId")
-    assert dry["counts"] == wet["counts"]
-    assert dry["results"] == wet["results"]
-
-
-def test_reconciling_names_the_codes_that_the_body_did_not(
-    http: httpx.Client, project: Project, send: Send
-) -> None:
-    send(http, project, [minimal(code=code) for code in ("A-1", "A-2", "A-3", "A/4")])
-    items = [minimal(code="A-1"), minimal(code="A-2", priceSar=-1), minimal(code="B-1")]
-    response = send(http, project, items, reconcile="true")
-    assert sorted(response.json()["missing"]) == ["A-3", "A/4"]
-
-
-def test_reconciling_changes_nothing_about_the_missing(http: httpx.Client, stored: Unit, feed: Feed) -> None:
-    before = stored.get()
-    put_array(http, stored.project, [], reconcile="true")
-    assert (stored.get().text, feed.of(stored)) == (before.text, [])
-
-
-def test_a_dry_run_reconciles_too(http: httpx.Client, stored: Unit) -> None:
-    answer = put_array(http, stored.project, [minimal(code="N-1")], reconcile="true", dryRun="true")
-    assert answer.json()["missing"] == [stored.code]
-
-
-def test_missing_is_there_only_when_asked_for(http: httpx.Client, stored: Unit) -> None:
-    assert set(put_array(http, stored.project, []).json()) == {"counts", "results"}
-    assert put_array(http, stored.project, [full(code=stored.code)], reconcile="true").json()["missing"] == []
 
 
 def test_a_code_named_twice_is_noticed_across_transactions(http: httpx.Client, project: Project) -> None:

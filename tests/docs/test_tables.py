@@ -36,7 +36,7 @@ def test_every_problem_is_in_the_table() -> None:
 
 def test_every_field_of_a_body_is_in_the_table() -> None:
     shown = {name.strip() for row in table(GUIDE, "Field") for name in row[0].split(",")}
-    assert shown == ReplaceBody.__required_keys__ | ReplaceBody.__optional_keys__
+    assert shown == set(map(camel_case, ReplaceBody.__annotations__))
 
 
 def test_every_scope_is_in_the_table() -> None:

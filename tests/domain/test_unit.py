@@ -3,7 +3,6 @@
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
-from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -44,13 +43,12 @@ def put(
     wanted: UnitFields = FIELDS,
     status: Status | None = None,
     precondition: Precondition = UNCONDITIONAL,
-    claimed_id: UUID | None = None,
 ) -> Decision:
-    return replace(standing(found), "A-101", wanted, status, precondition, claimed_id, NOW)
+    return replace(standing(found), "A-101", wanted, status, precondition, NOW)
 
 
 def change(found: Unit | None, status: Status | None = None, **changes: Any) -> Decision:
-    return patch(standing(found), "A-101", changes, status, UNCONDITIONAL, None, NOW)
+    return patch(standing(found), "A-101", changes, status, UNCONDITIONAL, NOW)
 
 
 def test_a_new_unit_is_available_and_has_no_event() -> None:
@@ -189,13 +187,6 @@ def test_the_api_does_not_undo_what_staff_archived() -> None:
 def test_a_patch_of_an_unknown_unit_says_so() -> None:
     with pytest.raises(UnknownUnit):
         change(None)
-
-
-def test_a_replacement_that_claims_another_id_is_refused() -> None:
-    for found in (None, unit()):
-        with pytest.raises(InvalidInput):
-            put(found, claimed_id=UUID(int=3))
-    assert put(unit(), claimed_id=unit().id).unit.id == unit().id
 
 
 def test_a_precondition_names_the_revision_that_must_stand() -> None:

@@ -178,6 +178,13 @@ def test_the_write_path_loses_nothing_with_its_lock(
 def test_the_write_path_loses_updates_without_its_lock(
     sql: Sql, database_url: str, project_of_eight: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The control: what the tests above look for does happen as soon as the lock is taken out."""
+    """The control: what the tests above look for does happen as soon as the lock is taken out.
+
+    Two things hold a unit: the comparison with the version that was found, and the row lock behind it.
+    """
     monkeypatch.setattr(units_storage, "LOCKING", "")
+    for name in ("_UPDATE", "_UPDATE_STATE"):
+        guarded = getattr(units_storage, name)
+        assert units_storage.AS_FOUND in guarded
+        monkeypatch.setattr(units_storage, name, guarded.replace(units_storage.AS_FOUND, "true"))
     assert sql.run(versions_lost(database_url, project_of_eight, UNITS)) > 0

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from decimal import Decimal
+from typing import cast
 
+import asyncpg
 import pytest
 
 from holdfast.domain.precondition import Precondition
@@ -12,17 +14,16 @@ from holdfast.domain.refusals import DatabaseAway, InvalidInput, PreconditionFai
 from holdfast.domain.status import Status
 from holdfast.operations.inventory import Inventory, PatchUnit
 from holdfast.operations.write_path import LARGEST_BATCH, WritePath, Written, write
-from holdfast.storage.database import CommitUnknown, Connection, Database
+from holdfast.storage.database import Connection, Database, failures_named
 from tests.support.stock import claim, new_project, replacement, store
 
 
 class CountingDatabase(Database):
-    """Counts transactions, and can be told to lose the connection after a commit."""
+    """Counts the batches, and can hold them up."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self.transactions = 0
-        self.loses_commits = False
         self.gate: asyncio.Event | None = None
         self.begun = asyncio.Semaphore(0)
 
@@ -32,15 +33,23 @@ class CountingDatabase(Database):
             yield connection
 
     @asynccontextmanager
+    async def writing_at_once(self) -> AsyncIterator[Connection]:
+        async with self._counted(self._database.writing_at_once()) as connection:
+            yield connection
+
+    @asynccontextmanager
     async def writing(self) -> AsyncIterator[Connection]:
+        async with self._counted(self._database.writing()) as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def _counted(self, opened: AbstractAsyncContextManager[Connection]) -> AsyncIterator[Connection]:
         self.transactions += 1
         self.begun.release()
         if self.gate is not None:
             await self.gate.wait()
-        async with self._database.writing() as connection:
+        async with opened as connection:
             yield connection
-        if self.loses_commits:
-            raise CommitUnknown
 
 
 async def test_commands_that_arrive_meanwhile_share_the_next_transaction(database: Database) -> None:
@@ -162,30 +171,93 @@ async def test_a_refused_write_still_leaves_the_release_of_a_lapsed_hold(databas
     assert tuple(row) == ("available", seen.version, seen.updated_at)
 
 
-async def test_a_commit_whose_answer_was_lost_is_looked_up_before_anyone_is_told(database: Database) -> None:
+class LosingDatabase(CountingDatabase):
+    """Loses the connection at the statement that stores, before or after the database has run it."""
+
+    def __init__(self, database: Database, *, after_running: bool) -> None:
+        super().__init__(database)
+        self._after_running = after_running
+
+    @asynccontextmanager
+    async def writing_at_once(self) -> AsyncIterator[Connection]:
+        with failures_named():
+            async with self._database.writing_at_once() as connection:
+                yield cast(Connection, LosingConnection(connection, self._after_running))
+
+
+class LosingConnection:
+    def __init__(self, connection: Connection, after_running: bool) -> None:
+        self._connection = connection
+        self._after_running = after_running
+
+    async def fetch(self, statement: str, *arguments: object) -> list[asyncpg.Record]:
+        if "insert into unit" not in statement:
+            return await self._connection.fetch(statement, *arguments)
+        if self._after_running:
+            await self._connection.fetch(statement, *arguments)
+        raise ConnectionResetError
+
+
+async def test_a_write_whose_answer_was_lost_is_looked_up_before_anyone_is_told(database: Database) -> None:
     project_id = await new_project(database)
-    losing = CountingDatabase(database)
-    losing.loses_commits = True
+    losing = LosingDatabase(database, after_running=True)
     (written,) = await write(losing, [replacement(project_id, "A-1")])
     assert isinstance(written, Written)
     assert written.decision.created
+    assert written.decision.unit.ref
 
 
-async def test_a_commit_that_is_not_there_is_not_acknowledged(database: Database) -> None:
+async def test_a_write_that_is_not_there_is_not_acknowledged(database: Database) -> None:
     project_id = await new_project(database)
-
-    class Vanishing(CountingDatabase):
-        @asynccontextmanager
-        async def writing(self) -> AsyncIterator[Connection]:
-            async with self._database.reading() as connection:
-                transaction = connection.transaction()
-                await transaction.start()
-                yield connection
-                await transaction.rollback()
-            raise CommitUnknown
-
-    (outcome,) = await write(Vanishing(database), [replacement(project_id, "A-1")])
+    losing = LosingDatabase(database, after_running=False)
+    (outcome,) = await write(losing, [replacement(project_id, "A-1")])
     assert isinstance(outcome, DatabaseAway)
+
+
+async def test_what_one_statement_stored_is_known_when_the_next_one_fails(database: Database) -> None:
+    project_id = await new_project(database)
+    await store(database, replacement(project_id, "A-1", 1))
+    absent = Precondition(none_match=frozenset("*"))
+    bad = replacement(project_id, "A-1")
+    bad = bad._replace(fields=bad.fields._replace(bedrooms=1000))
+    created, refused = await write(
+        database, [replacement(project_id, "A-2")._replace(precondition=absent), bad]
+    )
+    assert isinstance(created, Written)
+    assert created.decision.created
+    assert isinstance(refused, InvalidInput)
+
+
+async def test_a_unit_changed_by_another_writer_meanwhile_is_decided_again(database: Database) -> None:
+    project_id = await new_project(database)
+    await store(database, replacement(project_id, "A-1", 1), replacement(project_id, "A-2", 1))
+
+    class Overtaken(CountingDatabase):
+        """Another writer changes a unit after every look at it without a lock."""
+
+        @asynccontextmanager
+        async def writing_at_once(self) -> AsyncIterator[Connection]:
+            async with self._database.writing_at_once() as connection:
+                yield cast(Connection, OvertakenConnection(connection))
+
+    class OvertakenConnection:
+        def __init__(self, connection: Connection) -> None:
+            self._connection = connection
+
+        async def fetch(self, statement: str, *arguments: object) -> list[asyncpg.Record]:
+            rows = await self._connection.fetch(statement, *arguments)
+            if "clock_timestamp()" in statement:
+                await store(database, replacement(project_id, "A-1", 50))
+            return rows
+
+    patched, other = await write(
+        Overtaken(database),
+        [PatchUnit(project_id, "A-1", {"bedrooms": 3}), replacement(project_id, "A-2", 9)],
+    )
+    assert isinstance(patched, Written)
+    assert isinstance(other, Written)
+    assert (patched.decision.unit.fields.price_sar, patched.decision.unit.fields.bedrooms) == (Decimal(50), 3)
+    assert (patched.decision.unit.version, other.decision.unit.version) == (3, 2)
 
 
 async def test_a_dry_run_decides_everything_and_stores_nothing(database: Database) -> None:

@@ -201,7 +201,7 @@ def test_serve_stops_the_server_even_if_it_was_running_before(server: EmbeddedPo
     second_user.start()
     server.leave()
     second_user.leave()
-    with serving_embedded(server.data_dir) as served:
+    with serving_embedded(server.data_dir, connections=100) as served:
         assert served.adopted
     assert running_postmaster(server.cluster) is None
 

@@ -1,7 +1,7 @@
 """A small client of the integration API: one unit is one object."""
 
 import ssl
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -10,6 +10,9 @@ from urllib.parse import quote
 import httpx
 
 from tests.support import exact_json
+
+Send = Callable[..., httpx.Response]
+"""How a bulk call is sent: ``put_array`` or ``put_lines``."""
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
@@ -96,6 +99,11 @@ class Unit:
 
 def _wire_names(headers: dict[str, str]) -> dict[str, str]:
     return {name.replace("_", "-"): value for name, value in headers.items()}
+
+
+def outcomes(response: httpx.Response) -> list[tuple[str, str]]:
+    assert response.status_code == 200, response.text
+    return [(result["code"], result["outcome"]) for result in response.json()["results"]]
 
 
 def put_array(http: httpx.Client, project: Project, items: list[Any], **query: str) -> httpx.Response:

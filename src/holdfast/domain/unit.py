@@ -117,14 +117,11 @@ def replace(
     fields: UnitFields,
     status: Status | None,
     precondition: Precondition,
-    claimed_id: UUID | None,
     now: datetime,
 ) -> Decision:
     """PUT: the unit as a whole, created if there is none."""
     unit = standing.unit
     _refuse_status_names_of_the_service(unit, status)
-    if claimed_id is not None and (unit is None or unit.id != claimed_id):
-        raise InvalidInput.at("/id", "This is not the id of the addressed unit.")
     if precondition is not UNCONDITIONAL:
         precondition.check(revision(unit, standing.project) if unit else None)
     if unit is None:
@@ -139,7 +136,6 @@ def patch(
     changes: Mapping[str, Any],
     status: Status | None,
     precondition: Precondition,
-    claimed_id: UUID | None,
     now: datetime,
 ) -> Decision:
     """PATCH: only what is named in ``changes`` changes."""
@@ -147,8 +143,6 @@ def patch(
     _refuse_status_names_of_the_service(unit, status)
     if unit is None:
         raise UnknownUnit(standing.project.slug, code)
-    if claimed_id is not None and unit.id != claimed_id:
-        raise InvalidInput.at("/id", "This is not the id of the addressed unit.")
     if precondition is not UNCONDITIONAL:
         precondition.check(revision(unit, standing.project))
     return _change(unit, unit.fields._replace(**changes), status, now)

@@ -49,6 +49,8 @@ class EventFeed:
                 raise InvalidInput.at("/query/after", "This is not a cursor that the feed has given.")
             start = ends.trimmed if after is None else after
             items = await events.page(connection, start, ends.last, limit, slugs)
+            if start < (await events.ends(connection)).trimmed:
+                raise CursorExpired
         return FeedPage(items, items[-1].position if len(items) == limit else ends.last)
 
     async def trim(self, keep: timedelta, at_most: int) -> int:

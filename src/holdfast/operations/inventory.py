@@ -28,14 +28,13 @@ class ReplaceUnit(NamedTuple):
     fields: UnitFields
     status: Status | None = None
     precondition: Precondition = UNCONDITIONAL
-    claimed_id: UUID | None = None
 
     @property
     def key(self) -> UnitKey:
         return self.project_id, self.code
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
-        return replace(standing, self.code, self.fields, self.status, self.precondition, self.claimed_id, now)
+        return replace(standing, self.code, self.fields, self.status, self.precondition, now)
 
 
 class PatchUnit(NamedTuple):
@@ -46,14 +45,13 @@ class PatchUnit(NamedTuple):
     changes: Mapping[str, Any]
     status: Status | None = None
     precondition: Precondition = UNCONDITIONAL
-    claimed_id: UUID | None = None
 
     @property
     def key(self) -> UnitKey:
         return self.project_id, self.code
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
-        return patch(standing, self.code, self.changes, self.status, self.precondition, self.claimed_id, now)
+        return patch(standing, self.code, self.changes, self.status, self.precondition, now)
 
 
 class Inventory:
@@ -79,7 +77,7 @@ class Inventory:
         return await self._write_path.submit(command)
 
     async def write_many(self, commands: Sequence[ReplaceUnit], *, store: bool) -> list[Outcome]:
-        """At most ``BULK_TRANSACTION_SIZE`` commands, in one transaction of their own."""
+        """At most ``BULK_TRANSACTION_SIZE`` commands, stored together."""
         return await write(self._database, commands, store=store)
 
     async def find(self, slug: str, code: str) -> tuple[Unit, Project]:

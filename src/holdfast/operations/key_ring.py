@@ -60,13 +60,16 @@ class KeyRing:
         # The time before the look-up: what was read may be as old as that.
         asked_at = self._monotonic()
         async with self._database.reading() as connection:
-            key = await access.find_live(connection, key_hash(text))
+            live = await access.find_live(connection, key_hash(text))
         if len(self._remembered) >= REMEMBERED_KEYS:
             self._remembered.clear()
-        self._remembered[text] = _Remembered(key, asked_at + REMEMBERED_SECONDS)
-        if key is not None:
-            self._note_use(text, key)
-        return key
+        if live is None:
+            self._remembered[text] = _Remembered(None, asked_at + REMEMBERED_SECONDS)
+            return None
+        left = REMEMBERED_SECONDS if live.seconds_left is None else live.seconds_left
+        self._remembered[text] = _Remembered(live.key, asked_at + min(REMEMBERED_SECONDS, left))
+        self._note_use(text, live.key)
+        return live.key
 
     def _note_use(self, text: str, key: Key) -> None:
         now = self._monotonic()

@@ -1,4 +1,4 @@
-"""The one write path: every unit write is a command, and concurrent commands share a transaction.
+"""The one write path: every unit write is a command, and concurrent commands are stored together.
 
 The first command runs at once; what arrives meanwhile becomes the next batch. There is no timer:
 an idle system answers one command as fast as it can, a busy one packs its batches by itself.
@@ -11,17 +11,15 @@ from collections import deque
 from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
-from uuid import UUID
 
 from holdfast.domain.event import UnitEvent
 from holdfast.domain.project import Project
 from holdfast.domain.refusals import DatabaseAway, InvalidInput, Refusal
-from holdfast.domain.unit import Decision, Standing, Unit, lapse
+from holdfast.domain.unit import Decision, Standing, lapse
 from holdfast.observability.metrics import note_batch
 from holdfast.storage import units
 from holdfast.storage.database import CommitUnknown, Connection, Database, RefusedByDatabase, TryAgain
-from holdfast.storage.unit_rows import is_state_alone
-from holdfast.storage.units import CreatedMeanwhile, UnitKey
+from holdfast.storage.units import Change, Refs, UnitKey
 
 BATCHES_IN_FLIGHT = 2
 LARGEST_BATCH = 256
@@ -88,37 +86,70 @@ class WritePath:
 
 
 async def write(database: Database, commands: Sequence[Command], *, store: bool = True) -> list[Outcome]:
-    """Run the commands in one transaction; each gets its own outcome.
+    """Run the commands together; each gets its own outcome.
 
-    With ``store`` off everything is decided and nothing is written.
+    First without a lock: find the units, decide, and store each one that still is as it was found.
+    What somebody else has changed in between is decided again under a lock. With ``store`` off
+    everything is decided and nothing is written.
     """
     try:
-        return await _write_together(database, commands, store)
+        outcomes = await _write_as_found(database, commands, store)
+    except DatabaseAway as away:
+        return [away] * len(commands)
+    overtaken = [at for at, outcome in enumerate(outcomes) if outcome is None]
+    locked = await _write_locked(database, [commands[at] for at in overtaken]) if overtaken else []
+    for at, outcome in zip(overtaken, locked, strict=True):
+        outcomes[at] = outcome
+    note_batch(len(commands))
+    return [outcome for outcome in outcomes if outcome is not None]
+
+
+async def _write_as_found(
+    database: Database, commands: Sequence[Command], store: bool
+) -> list[Outcome | None]:
+    """None for a command whose unit was overtaken by another writer."""
+    batch = _Batch(commands)
+    try:
+        async with database.writing_at_once() as connection:
+            await batch.decide(connection, locked=False)
+            if store:
+                await batch.store(connection)
+    except (TryAgain, RefusedByDatabase):
+        if not store:
+            raise DatabaseAway from None
+    except DatabaseAway as away:
+        await batch.look_for_stored(database)
+        return batch.outcomes_or(away)
+    return batch.outcomes_or(None) if store else list(batch.outcomes)
+
+
+async def _write_locked(database: Database, commands: Sequence[Command]) -> list[Outcome]:
+    try:
+        return await _write_in_transaction(database, commands)
     except DatabaseAway as away:
         return [away] * len(commands)
     except RefusedByDatabase as refused:
         if len(commands) == 1:
             return [InvalidInput.at("", str(refused))]
     # One bad row never fails its neighbours.
-    return [outcome for command in commands for outcome in await write(database, [command], store=store)]
+    return [outcome for command in commands for outcome in await _write_locked(database, [command])]
 
 
-async def _write_together(database: Database, commands: Sequence[Command], store: bool) -> list[Outcome]:
+async def _write_in_transaction(database: Database, commands: Sequence[Command]) -> list[Outcome]:
     for _ in range(ROUNDS_AT_MOST):
         batch = _Batch(commands)
         try:
             async with database.writing() as connection:
-                await batch.decide(connection, locked=store)
-                if store:
-                    await batch.store(connection)
-            note_batch(len(commands))
+                await batch.decide(connection, locked=True)
+                await batch.store(connection)
+                if not batch.is_stored():
+                    raise TryAgain("another transaction created a unit first")
             return batch.outcomes
-        except (CreatedMeanwhile, TryAgain):
+        except TryAgain:
             continue
-        except CommitUnknown:
-            if await batch.is_stored(database):
-                return batch.outcomes
-            raise
+        except CommitUnknown as unknown:
+            await batch.look_for_stored(database)
+            return [outcome or unknown for outcome in batch.outcomes_or(unknown)]
     raise DatabaseAway
 
 
@@ -127,12 +158,11 @@ class _Batch:
 
     def __init__(self, commands: Sequence[Command]) -> None:
         self._commands = commands
-        self.outcomes: list[Outcome] = []
         self._standings: dict[UnitKey, Standing] = {}
-        self._created: dict[UUID, Unit] = {}
-        self._changed: dict[UUID, tuple[Unit, Unit]] = {}
-        """Each as it was found and as it is to be stored."""
+        self._changes: dict[UnitKey, Change] = {}
         self._events: list[UnitEvent] = []
+        self._refs: Refs = {}
+        self.outcomes: list[Outcome] = []
 
     async def decide(self, connection: Connection, *, locked: bool) -> None:
         keys = sorted({command.key for command in self._commands})
@@ -145,20 +175,35 @@ class _Batch:
             self.outcomes.append(self._outcome(command, now))
 
     async def store(self, connection: Connection) -> None:
-        if self._created:
-            self._give_refs(await units.insert(connection, list(self._created.values())))
-        whole = [after for before, after in self._changed.values() if not is_state_alone(before, after)]
-        state = [after for before, after in self._changed.values() if is_state_alone(before, after)]
-        if whole:
-            await units.update(connection, whole)
-        if state or self._events:
-            await units.update_state(connection, state, self._events)
+        if self._changes:
+            try:
+                await units.store(connection, list(self._changes.values()), self._events, self._refs)
+            finally:
+                self._give_refs()
 
-    async def is_stored(self, database: Database) -> bool:
-        """A batch that wrote nothing is as good as stored."""
-        written = [*self._created.values(), *(after for _, after in self._changed.values())]
-        async with database.reading() as connection:
-            return await units.are_stored(connection, written)
+    def is_stored(self) -> bool:
+        return all(change.unit.id in self._refs for change in self._changes.values())
+
+    async def look_for_stored(self, database: Database) -> None:
+        """After a lost connection: what was on its way is stored, or it is not."""
+        if self._changes:
+            async with database.reading() as connection:
+                expected = [change.unit for change in self._changes.values()]
+                self._refs |= await units.find_stored(connection, expected)
+            self._give_refs()
+
+    def outcomes_or(self, otherwise: Outcome | None) -> list[Outcome | None]:
+        """The outcomes, but for units whose change was not stored: whatever was decided on it is void."""
+        if not self.outcomes:
+            return [otherwise] * len(self._commands)
+        return [
+            otherwise if self._is_void(command.key) else outcome
+            for command, outcome in zip(self._commands, self.outcomes, strict=True)
+        ]
+
+    def _is_void(self, key: UnitKey) -> bool:
+        change = self._changes.get(key)
+        return change is not None and change.unit.id not in self._refs
 
     def _outcome(self, command: Command, now: datetime) -> Outcome:
         standing = self._standings[command.key]
@@ -170,24 +215,21 @@ class _Batch:
         return Written(decision, standing.project, changed)
 
     def _take(self, key: UnitKey, standing: Standing, decision: Decision) -> bool:
-        unit = decision.unit
-        if unit is standing.unit:
+        if decision.unit is standing.unit:
             return False
-        self._standings[key] = standing._replace(unit=unit)
-        if standing.unit is None or unit.id in self._created:
-            self._created[unit.id] = unit
-        else:
-            found, _ = self._changed.get(unit.id, (standing.unit, None))
-            self._changed[unit.id] = (found, unit)
+        before = self._changes.get(key)
+        self._changes[key] = Change(decision.unit, before.found if before else standing.unit)
+        self._standings[key] = standing._replace(unit=decision.unit)
         if decision.event is not None:
             self._events.append(decision.event)
         return True
 
-    def _give_refs(self, refs: dict[UUID, str]) -> None:
-        """A created unit learns its ``ref`` when it is inserted."""
+    def _give_refs(self) -> None:
+        """A created unit learns its ``ref`` when it is stored."""
         for at, outcome in enumerate(self.outcomes):
-            if isinstance(outcome, Written) and (ref := refs.get(outcome.decision.unit.id)):
-                unit = outcome.decision.unit._replace(ref=ref)
+            if isinstance(outcome, Written) and not outcome.decision.unit.ref:
+                unit = outcome.decision.unit
+                unit = unit._replace(ref=self._refs.get(unit.id, ""))
                 self.outcomes[at] = outcome._replace(decision=outcome.decision._replace(unit=unit))
 
 

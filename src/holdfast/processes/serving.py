@@ -20,6 +20,11 @@ from holdfast.processes.supervisor import STOP_SIGNALS, Supervisor, python_modul
 from holdfast.settings import Settings
 from holdfast.storage.embedded import EmbeddedPostgres, EmbeddedRefused, serving_alone, serving_embedded
 
+# What the pools of the processes may open (see bootstrap), with room for commands.
+_CONNECTIONS = 100
+_OF_A_WEB_PROCESS = 8
+_OF_ALL_OTHERS = 20
+
 _log = logging.getLogger(__name__)
 
 
@@ -80,7 +85,8 @@ def _database(settings: Settings) -> Iterator[tuple[str, EmbeddedPostgres | None
     if settings.database_url is not None:
         yield settings.database_url, None
         return
-    with serving_embedded(settings.data_dir) as server:
+    connections = max(_CONNECTIONS, settings.processes * _OF_A_WEB_PROCESS + _OF_ALL_OTHERS)
+    with serving_embedded(settings.data_dir, connections) as server:
         yield server.url, server
 
 
@@ -132,5 +138,5 @@ def _keep_up(embedded: EmbeddedPostgres | None) -> None:
     try:
         if embedded.keep_up():
             _log.warning("the embedded PostgreSQL had ended and was started again")
-    except EmbeddedRefused:
+    except (EmbeddedRefused, OSError):
         _log.exception("the embedded PostgreSQL had ended and could not be started again")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import NamedTuple
 from uuid import UUID, uuid4
 
 import asyncpg
@@ -25,7 +26,8 @@ _LIMIT_TO_PROJECT = "insert into api_key_project (api_key_id, project_id) values
 
 _FIND = f"select {_COLUMNS} from api_key where id = $1"
 _FIND_LIVE = f"""
-    select {_COLUMNS} from api_key
+    select {_COLUMNS}, extract(epoch from expires_at - clock_timestamp())::float8 as seconds_left
+    from api_key
     where key_hash = $1 and revoked_at is null
         and (expires_at is null or expires_at > clock_timestamp())
 """
@@ -41,6 +43,12 @@ _NOTE_USE = """
     update api_key set last_used_at = clock_timestamp()
     where id = $1 and (last_used_at is null or last_used_at < clock_timestamp() - interval '1 minute')
 """
+
+
+class LiveKey(NamedTuple):
+    key: Key
+    seconds_left: float | None
+    """Until it expires, if it does."""
 
 
 async def insert(
@@ -64,10 +72,10 @@ async def find(connection: Connection, key_id: UUID) -> Key | None:
     return _key(row) if row else None
 
 
-async def find_live(connection: Connection, key_hash: bytes) -> Key | None:
+async def find_live(connection: Connection, key_hash: bytes) -> LiveKey | None:
     """Neither revoked nor expired, by the database's clock."""
     row = await connection.fetchrow(_FIND_LIVE, key_hash)
-    return _key(row) if row else None
+    return LiveKey(_key(row), row["seconds_left"]) if row else None
 
 
 async def list_all(connection: Connection) -> list[Key]:

@@ -16,12 +16,24 @@ Connection = asyncpg.Connection | asyncpg.pool.PoolConnectionProxy
 
 CONNECT_TIMEOUT_SECONDS = 3.0
 COMMAND_TIMEOUT_SECONDS = 20.0
+ACQUIRE_TIMEOUT_SECONDS = 5.0
 
-# SQLSTATE classes in which the database, not the statement, is at fault: connection, resources,
-# operator intervention, system. 25006 is a server that has become a standby.
-_AWAY_CLASSES = ("08", "53", "57", "58")
-_AWAY_STATES = ("25006",)
+# SQLSTATE classes in which the database, not the statement, is at fault: connection, authorisation,
+# catalogue, resources, state, operator intervention, system, internal. 25006 is a server that has
+# become a standby, 25P03 one that lost its patience.
+_AWAY_CLASSES = ("08", "28", "3D", "53", "55", "57", "58", "XX")
+_AWAY_STATES = ("25006", "25P03")
+# What the driver raises when there is no answer. A standby where a primary was wanted is among it.
+_LOST = (OSError, TimeoutError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 _TRY_AGAIN_STATES = ("40001", "40P01")
+
+# Whatever the operator has set for the database: our statements count on seeing what was committed
+# before each of them.
+_SESSION = {
+    "application_name": "holdfast",
+    "default_transaction_isolation": "read committed",
+    "jit": "off",
+}
 
 # Writers look rows up by key and nothing else. Planning anew for each batch would cost more than
 # the batch, and a plan made while the tables were empty must not read them whole for ever after.
@@ -54,14 +66,21 @@ class Database:
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[Connection]:
         with failures_named():
-            async with self._readers.acquire() as connection:
+            async with self._readers.acquire(timeout=ACQUIRE_TIMEOUT_SECONDS) as connection:
+                yield connection
+
+    @asynccontextmanager
+    async def writing_at_once(self) -> AsyncIterator[Connection]:
+        """No transaction around it: each statement is one, and is stored when it is answered."""
+        with failures_named():
+            async with self._writers.acquire(timeout=ACQUIRE_TIMEOUT_SECONDS) as connection:
                 yield connection
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[Connection]:
         """One transaction, committed at the end of the block."""
         with failures_named():
-            async with self._writers.acquire() as connection:
+            async with self._writers.acquire(timeout=ACQUIRE_TIMEOUT_SECONDS) as connection:
                 transaction = connection.transaction()
                 await transaction.start()
                 try:
@@ -95,7 +114,7 @@ async def open_database(database_url: str, *, writers: int = 3, readers: int = 5
             connect=connect_pooled,
             reset=_keep_as_it_is,
             command_timeout=COMMAND_TIMEOUT_SECONDS,
-            server_settings={"application_name": "holdfast", "jit": "off", **planning},
+            server_settings={**_SESSION, **planning},
         )
 
     async with (
@@ -121,7 +140,7 @@ async def connect(
     for host_url in split_hosts(database_url):
         try:
             return await asyncpg.connect(host_url, timeout=timeout, **options)
-        except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as failure:
+        except (asyncpg.PostgresError, *_LOST) as failure:
             last_failure = failure
     raise last_failure
 
@@ -141,7 +160,7 @@ def failures_named() -> Iterator[None]:
         yield
     except asyncpg.PostgresError as failure:
         raise _named(failure) from failure
-    except (OSError, TimeoutError, asyncpg.InterfaceError, asyncpg.InternalClientError) as failure:
+    except _LOST as failure:
         raise DatabaseAway from failure
 
 
@@ -161,7 +180,7 @@ async def _commit(transaction: Any) -> None:
         await transaction.commit()
     except asyncpg.PostgresError:
         raise
-    except (OSError, TimeoutError, asyncpg.InterfaceError, asyncpg.InternalClientError) as failure:
+    except _LOST as failure:
         raise CommitUnknown from failure
 
 
@@ -171,7 +190,7 @@ async def _roll_back(connection: Connection, transaction: Any) -> None:
         return
     try:
         await transaction.rollback()
-    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+    except (asyncpg.PostgresError, *_LOST):
         connection.terminate()
 
 

@@ -66,14 +66,16 @@ _PAGE_OF_PROJECTS = f"""
     order by event.position limit $3
 """
 
+# Only from the old end, up to the first event that is still kept: places are not in the order of
+# times, and no kept event may end up behind a forgotten one.
 _TRIM = """
-    with old as (
-        select id, position from event
-        where position is not null and position <= $3
-        order by position limit $2
+    with oldest as (
+        select id, position, created_at < clock_timestamp() - $1::interval as is_old
+        from event where position is not null order by position limit $2
     ), gone as (
-        delete from event using old
-        where event.id = old.id and event.created_at < clock_timestamp() - $1::interval
+        delete from event using oldest
+        where event.id = oldest.id
+            and oldest.position < coalesce((select min(position) from oldest where not is_old), $3 + 1)
         returning event.position
     )
     select count(*), max(position) from gone
@@ -99,12 +101,19 @@ class FeedItem(NamedTuple):
     project_slug: str
 
 
-def insert_statement(first_argument: int) -> str:
-    """An array a column (see ``columns``); made to be part of the statement that changes the units."""
+def insert_statement(first_argument: int, stored: str) -> str:
+    """For the statement that stores the units: the events of those units that it did store.
+
+    Takes an array a column (see ``columns``); ``stored`` is a subquery of unit ids.
+    """
+    names = ", ".join(_COLUMN_TYPES)
     arrays = ", ".join(
         f"${number}::{kind}[]" for number, kind in enumerate(_COLUMN_TYPES.values(), first_argument)
     )
-    return f"insert into event ({', '.join(_COLUMN_TYPES)}) select * from unnest({arrays})"
+    return f"""
+        insert into event ({names})
+        select * from unnest({arrays}) as told ({names}) where told.unit_id in ({stored})
+    """
 
 
 def columns(events: Sequence[UnitEvent]) -> list[list[object]]:

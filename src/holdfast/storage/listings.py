@@ -44,8 +44,8 @@ _BRANCH = """(
 _PAGE = "select statement_timestamp(), {columns} from ({branches}) as unit order by code limit $3"
 
 _MISSING_CODES = """
-    select code from unit
-    where project_id = $1 and code not in (select unnest($2::text[]))
+    select code from unit where project_id = $1
+    except select unnest($2::text[])
     order by code
 """
 

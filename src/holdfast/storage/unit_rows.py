@@ -19,10 +19,10 @@ READ_COLUMNS = f"id, project_id, code, ref, {STATE_COLUMNS}, {FIELD_COLUMNS}"
 """In the order in which ``unit_from`` takes them."""
 
 WRITE_COLUMNS = f"id, project_id, code, {FIELD_COLUMNS}, {STATE_COLUMNS}"
-"""In the order of the database's type ``unit_write``."""
+"""In the order of the database's type ``unit_write``, which has ``found_version`` behind them."""
 
 STATE_WRITE_COLUMNS = "id, price_sar, status, archived, hold_expires_at, reserved_until, version, updated_at"
-"""In the order of the database's type ``unit_state_write``."""
+"""In the order of the database's type ``unit_state_write``, likewise."""
 
 READ_COLUMN_COUNT = READ_COLUMNS.count(",") + 1
 
@@ -49,7 +49,7 @@ def unit_from(row: asyncpg.Record, start: int = 0) -> Unit:
     )  # fmt: skip
 
 
-def row_for(unit: Unit) -> tuple[Any, ...]:
+def row_for(unit: Unit, found_version: int) -> tuple[Any, ...]:
     """The value of the database's type ``unit_write``."""
     fields = unit.fields
     return (
@@ -60,10 +60,11 @@ def row_for(unit: Unit) -> tuple[Any, ...]:
         _media_for(fields.images),
         _media_for(fields.files),
         *unit[5:],
+        found_version,
     )
 
 
-def state_row_for(unit: Unit) -> tuple[Any, ...]:
+def state_row_for(unit: Unit, found_version: int) -> tuple[Any, ...]:
     """The value of the database's type ``unit_state_write``."""
     return (
         unit.id,
@@ -74,6 +75,7 @@ def state_row_for(unit: Unit) -> tuple[Any, ...]:
         unit.reserved_until,
         unit.version,
         unit.updated_at,
+        found_version,
     )
 
 

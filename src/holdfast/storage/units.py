@@ -1,10 +1,10 @@
-"""Units: locked, created and changed, many at a time."""
+"""Units: found, locked, created and changed, many at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import asyncpg
@@ -18,6 +18,7 @@ from holdfast.storage.unit_rows import (
     READ_COLUMNS,
     STATE_WRITE_COLUMNS,
     WRITE_COLUMNS,
+    is_state_alone,
     row_for,
     state_row_for,
     unit_from,
@@ -27,6 +28,7 @@ UnitKey = tuple[UUID, str]
 """(project id, code)"""
 
 LOCKING = "for update"
+AS_FOUND = "unit.version = written.found_version"
 
 # One row a wanted key, found or not. Both joins are lateral and so can only be nested loops over
 # the keys: PostgreSQL locks in the order of the keys, and gives the rows back in it. A plain join
@@ -49,34 +51,51 @@ _STAND = """
 """
 _UNIT_AT = 6
 
-_INSERT = f"""
-    insert into unit ({WRITE_COLUMNS})
-    select {WRITE_COLUMNS} from unnest($1::unit_write[])
-    on conflict on constraint unit_of_project do nothing
-    returning id, ref
-"""
-
 _FIXED = ("id", "project_id", "code", "created_at")
 
 
 def _update_statement(kind: str, columns: str) -> str:
+    """Stores each unit only if it still is as it was found: nobody's change is ever overwritten."""
     changed = [name for name in columns.split(", ") if name not in _FIXED]
     return f"""
         update unit set {", ".join(f"{name} = written.{name}" for name in changed)}
         from unnest($1::{kind}[]) as written
-        where unit.id = written.id
+        where unit.id = written.id and {AS_FOUND}
+        returning unit.id, unit.ref
     """
 
 
+def _telling(statement: str) -> str:
+    """The same, with the events that tell of it: stored together, or not at all."""
+    return f"""
+        with stored as ({statement}),
+        told as ({events.insert_statement(2, "select id from stored")})
+        select id, ref from stored
+    """
+
+
+_INSERT = f"""
+    insert into unit ({WRITE_COLUMNS})
+    select {WRITE_COLUMNS} from unnest($1::unit_write[])
+    on conflict do nothing
+    returning id, ref
+"""
 _UPDATE = _update_statement("unit_write", WRITE_COLUMNS)
 _UPDATE_STATE = _update_statement("unit_state_write", STATE_WRITE_COLUMNS)
-_UPDATE_STATE_AND_TELL = f"with updated as ({_UPDATE_STATE}) {events.insert_statement(first_argument=2)}"
 
-_COUNT_STORED = """
-    select count(*)
-    from unnest($1::uuid[], $2::bigint[], $3::timestamptz[]) as expected (id, version, updated_at)
-    join unit using (id, version, updated_at)
-"""
+_FIND = f"select {READ_COLUMNS} from unit where id = any($1::uuid[])"
+
+
+class Change(NamedTuple):
+    unit: Unit
+    """As it is to be stored."""
+    found: Unit | None
+    """As it was found; None if it is to be created."""
+
+
+Row = tuple[Any, ...]
+Refs = dict[UUID, str]
+"""The ``ref`` of each unit that was stored, by its id."""
 
 
 class Stood(NamedTuple):
@@ -85,48 +104,58 @@ class Stood(NamedTuple):
     """One for each wanted key, in the same order."""
 
 
-class CreatedMeanwhile(Exception):
-    """Another transaction created one of the units first; everything must be decided anew."""
-
-
 async def stand(connection: Connection, keys: Sequence[UnitKey], *, locked: bool) -> Stood:
-    """The units as they are now, locked for the rest of the transaction. ``keys`` are sorted."""
+    """The units as they are now; ``locked`` keeps them so for the transaction. ``keys`` are sorted."""
     statement = _STAND.format(columns=READ_COLUMNS, locking=LOCKING if locked else "")
     rows = await connection.fetch(statement, [key[0] for key in keys], [key[1] for key in keys])
     standings = [_standing(key, row) for key, row in zip(keys, rows, strict=True)]
     return Stood(_whole_milliseconds(rows[-1][0]), standings)
 
 
-async def insert(connection: Connection, units: Sequence[Unit]) -> dict[UUID, str]:
-    """Create the units and give the ``ref`` that each was issued. ``units`` are sorted by key."""
-    rows = await connection.fetch(_INSERT, [row_for(unit) for unit in units])
-    if len(rows) < len(units):
-        raise CreatedMeanwhile
-    return {row[0]: row[1] for row in rows}
+async def store(
+    connection: Connection, changes: Sequence[Change], told: Sequence[UnitEvent], stored: Refs
+) -> None:
+    """Store the changes and their events, and note in ``stored`` what was, statement by statement.
+
+    Not stored is what another transaction has created or changed since it was found. Units go in the
+    order of their keys, so that writers that meet wait for each other in one order.
+    """
+    ordered = sorted(changes, key=lambda change: (change.unit.project_id, change.unit.code))
+    rows: dict[str, list[Row]] = {_INSERT: [], _UPDATE: [], _UPDATE_STATE: []}
+    for unit, found in ordered:
+        if found is None:
+            rows[_INSERT].append(row_for(unit, 0))
+        elif is_state_alone(found, unit):
+            rows[_UPDATE_STATE].append(state_row_for(unit, found.version))
+        else:
+            rows[_UPDATE].append(row_for(unit, found.version))
+    for statement, own in rows.items():
+        if own:
+            stored |= await _store(connection, statement, own, told)
 
 
-async def update(connection: Connection, units: Sequence[Unit]) -> None:
-    await connection.execute(_UPDATE, [row_for(unit) for unit in units])
+async def find_stored(connection: Connection, units: Sequence[Unit]) -> Refs:
+    """Which of these units stand in the database exactly so; for the outcome of a lost commit.
+
+    All of the unit is compared: another writer may have had the same version in the same millisecond.
+    """
+    rows = await connection.fetch(_FIND, [unit.id for unit in units])
+    found = {unit.id: unit for unit in map(unit_from, rows)}
+    return {
+        unit.id: found[unit.id].ref
+        for unit in units
+        if unit.id in found and found[unit.id]._replace(ref=unit.ref) == unit
+    }
 
 
-async def update_state(connection: Connection, units: Sequence[Unit], told: Sequence[UnitEvent]) -> None:
-    """Store price, status and version of the units, and the events, in one round trip."""
-    rows = [state_row_for(unit) for unit in units]
-    if told:
-        await connection.execute(_UPDATE_STATE_AND_TELL, rows, *events.columns(told))
+async def _store(connection: Connection, statement: str, rows: list[Row], told: Sequence[UnitEvent]) -> Refs:
+    ids = {row[0] for row in rows}
+    own = [event for event in told if event.unit_id in ids]
+    if own:
+        stored = await connection.fetch(_telling(statement), rows, *events.columns(own))
     else:
-        await connection.execute(_UPDATE_STATE, rows)
-
-
-async def are_stored(connection: Connection, units: Sequence[Unit]) -> bool:
-    """Whether exactly these versions stand in the database; for the outcome of a lost commit."""
-    found = await connection.fetchval(
-        _COUNT_STORED,
-        [unit.id for unit in units],
-        [unit.version for unit in units],
-        [unit.updated_at for unit in units],
-    )
-    return bool(found == len(units))
+        stored = await connection.fetch(statement, rows)
+    return {row[0]: row[1] for row in stored}
 
 
 def _standing(key: UnitKey, row: asyncpg.Record) -> Standing:

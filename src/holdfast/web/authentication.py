@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.domain.access import PREFIX, Scope
+from holdfast.domain.access import Scope, is_well_formed
 from holdfast.domain.refusals import KeyRefused, NoCredentials, ScopeMissing
 from holdfast.operations.key_ring import KeyRing
 from holdfast.web.call import Call
@@ -41,7 +41,7 @@ def _bearer_token(call: Call) -> str:
 def _refuse_key_in_query(call: Call) -> None:
     """A key in an address ends up in logs and histories, so it opens nothing."""
     for name, value in call.query_items():
-        if name.lower() in _QUERY_NAMES or value.startswith(PREFIX):
+        if name.lower() in _QUERY_NAMES or is_well_formed(value):
             raise KeyRefused(
                 "A key in the query string is not accepted; send it in the Authorization header."
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -13,6 +14,9 @@ from holdfast.web.request_ids import new_request_id
 from holdfast.web.wire import encode
 
 LARGEST_HEAD = 64 * 1024
+LARGEST_FRAMING = 1024**2
+
+_UPGRADE = re.compile(rb"\r\nupgrade:[^\r\n]*", re.IGNORECASE)
 
 _ANSWER = (
     "HTTP/1.1 400 Bad Request\r\n"
@@ -58,24 +62,52 @@ class JoinedWrites:
 class HttpProtocol(HttpToolsProtocol):
     _head_size: int | None = None
     """Bytes received of a head that is not complete; None outside of a head."""
+    _framing_size = 0
+    """Bytes of a message that were neither head nor body: chunk sizes and trailers."""
+    _at_start = True
+    """Whether the next byte is the first one of a message."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(cast(asyncio.Transport, JoinedWrites(transport, self.loop)))
 
     def data_received(self, data: bytes) -> None:
+        if self._at_start and b"pgrade:" in data:
+            data = _without_upgrade(data)
+        in_head = self._head_size is not None
+        in_body = not in_head and not self._at_start
+        self._framing_size += len(data) if in_body else 0
         super().data_received(data)
-        if self._head_size is not None:
+        if in_head and self._head_size is not None:
             self._head_size += len(data)
-            if self._head_size > LARGEST_HEAD and not self.transport.is_closing():
-                self.send_400_response("")
+        if (self._head_size or 0) > LARGEST_HEAD or self._framing_size > LARGEST_FRAMING:
+            self._refuse()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._head_size = 0
+        self._at_start = False
+        self._head_size = self._framing_size = 0
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Trailers come here too; nobody asks for them, so they are not kept."""
+        if self._head_size is not None:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         self._head_size = None
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._framing_size -= len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._at_start = True
+        self._framing_size = 0
+        super().on_message_complete()
+
+    def _refuse(self) -> None:
+        if not self.transport.is_closing():
+            self.send_400_response("")
 
     def send_400_response(self, msg: str) -> None:
         """What is no request never reaches the application; its sender gets a problem all the same."""
@@ -84,3 +116,13 @@ class HttpProtocol(HttpToolsProtocol):
         head = _ANSWER.format(media_type=MEDIA_TYPE, length=len(body), request_id=request_id)
         self.transport.write(head.encode() + body)
         self.transport.close()
+
+
+def _without_upgrade(data: bytes) -> bytes:
+    """The head without its offer to speak another protocol, which a server is free to pass over.
+
+    Java's own client makes that offer with every request. The parser would take what follows for the
+    other protocol, and the body would be lost.
+    """
+    head, end, rest = data.partition(b"\r\n\r\n")
+    return _UPGRADE.sub(b"", head) + end + rest

@@ -33,9 +33,9 @@ def serving_alone(data_dir: Path) -> Iterator[None]:
 
 
 @contextmanager
-def serving_embedded(data_dir: Path) -> Iterator[EmbeddedPostgres]:
+def serving_embedded(data_dir: Path, connections: int) -> Iterator[EmbeddedPostgres]:
     """For `serve`: the server is this process's own, and stops with it even if it was running before."""
-    server = EmbeddedPostgres(data_dir)
+    server = EmbeddedPostgres(data_dir, extra_settings={"max_connections": str(connections)})
     server.start()
     try:
         yield server

@@ -21,7 +21,7 @@ from holdfast.web import strict_json
 from holdfast.web.answer import JsonAnswer
 from holdfast.web.call import JSON, Call
 from holdfast.web.integration.addresses import project_of, refuse_other_projects
-from holdfast.web.integration.bodies import REPLACE, check, with_status_fault
+from holdfast.web.integration.bodies import REPLACE, check, sent_status, with_status_fault
 from holdfast.web.integration.queries import Query
 from holdfast.web.problems import problem_document
 from holdfast.web.refusals import TooManyItems
@@ -30,7 +30,7 @@ from holdfast.web.wire import encode
 NDJSON = "application/x-ndjson"
 BULK_BODY_LIMIT = 32 * 1024**2
 TRANSACTIONS_IN_FLIGHT = 2
-ITEMS_BETWEEN_PAUSES = 100
+CHARACTERS_A_TURN = 64 * 1024
 # The answer to a unit may be a hundred times as long as the unit.
 ITEMS_AT_MOST = 200_000
 
@@ -63,7 +63,7 @@ class BulkRoute:
         run = _BulkRun(self._inventory, call.request_id, slug, project_id, store=not dry_run)
         await run.through(text, places)
         missing = await self._inventory.missing_codes(slug, run.named) if reconcile else None
-        return JsonAnswer(run.document(missing))
+        return JsonAnswer.of_parts(run.document(missing))
 
 
 class _BulkRun:
@@ -82,27 +82,29 @@ class _BulkRun:
 
     async def through(self, text: str, places: array[int]) -> None:
         """While the database works on one transaction, the next is being read."""
-        running: list[tuple[list[_Item], asyncio.Task[list[Outcome]]]] = []
-        for start in range(0, len(places), BULK_TRANSACTION_SIZE):
-            items = await self._read(text, places[start : start + BULK_TRANSACTION_SIZE])
-            if len(running) == TRANSACTIONS_IN_FLIGHT:
-                await self._note(*running.pop(0))
-            running.append((items, asyncio.create_task(self._write(items))))
-        for items, task in running:
-            await self._note(items, task)
+        async with asyncio.TaskGroup() as group:
+            running: list[tuple[list[_Item], asyncio.Task[list[Outcome]]]] = []
+            for start in range(0, len(places), BULK_TRANSACTION_SIZE):
+                items = await self._read(text, places[start : start + BULK_TRANSACTION_SIZE])
+                if len(running) == TRANSACTIONS_IN_FLIGHT:
+                    await self._note(*running.pop(0))
+                running.append((items, group.create_task(self._write(items))))
+            for items, task in running:
+                await self._note(items, task)
 
-    def document(self, missing: list[str] | None) -> bytes:
+    def document(self, missing: list[str] | None) -> list[bytes | bytearray]:
+        """In parts: the results may be many megabytes, and are not copied once more."""
         counts = {outcome: self._counts[outcome] for outcome in OUTCOMES}
         tail = b"" if missing is None else b',"missing":' + encode(missing)
-        return b'{"counts":%b,"results":[%b]%b}' % (encode(counts), bytes(self._results), tail)
+        return [b'{"counts":' + encode(counts) + b',"results":[', self._results, b"]" + tail + b"}"]
 
     async def _read(self, text: str, places: array[int]) -> list[_Item]:
         items = []
-        for count, place in enumerate(places):
-            if count % ITEMS_BETWEEN_PAUSES == 0:
-                await asyncio.sleep(0)
-            value, _ = strict_json.item_at(text, place)
+        turn = _Turn()
+        for place in places:
+            value, end = strict_json.item_at(text, place)
             items.append(self._item(value))
+            await turn.after(end - place)
         return items
 
     def _item(self, value: Any) -> _Item:
@@ -117,12 +119,11 @@ class _BulkRun:
         faults = _code_faults(value, code) or self._named_before(code)
         body = check(REPLACE, value, self._slug, code)
         if isinstance(body, list):
-            raise InvalidInput(with_status_fault(faults + body, value))
-        if body.claimed_project_id not in (None, self._project_id):
-            faults.append(Fault("/projectId", "This is not the id of the addressed project."))
+            raise InvalidInput(with_status_fault(faults + body, sent_status(value)))
+        faults += body.claim_faults(self._project_id, code)
         if faults:
-            raise InvalidInput(with_status_fault(faults, value))
-        return ReplaceUnit(self._project_id, code, body.fields(), body.status, claimed_id=body.claimed_id)
+            raise InvalidInput(with_status_fault(faults, body.status))
+        return ReplaceUnit(self._project_id, code, body.fields(), body.status)
 
     def _named_before(self, code: str | None) -> list[Fault]:
         if code in self.named:
@@ -149,15 +150,28 @@ class _BulkRun:
             self._results += encode(result)
 
 
+class _Turn:
+    """Lets other requests have their turn after every so many characters."""
+
+    def __init__(self) -> None:
+        self._read = 0
+
+    async def after(self, characters: int) -> None:
+        self._read += characters
+        if self._read >= CHARACTERS_A_TURN:
+            self._read = 0
+            await asyncio.sleep(0)
+
+
 async def _places(text: str, media_type: str) -> array[int]:
-    """Where every item starts. Other requests have their turn in between."""
+    """Where every item starts."""
     places = array("q")
+    turn = _Turn()
     items = strict_json.line_items(text) if media_type == NDJSON else strict_json.array_items(text)
     for place in items:
-        if len(places) % ITEMS_BETWEEN_PAUSES == 0:
-            await asyncio.sleep(0)
         if len(places) == ITEMS_AT_MOST:
             raise TooManyItems(ITEMS_AT_MOST)
+        await turn.after(place - places[-1] if places else 0)
         places.append(place)
     return places
 

@@ -44,9 +44,10 @@ def _canonical(number: Decimal) -> Decimal:
 
 
 def _whole(number: Decimal) -> int:
-    if number % 1:
+    whole = int(number)
+    if whole != number:
         raise PydanticCustomError("whole_number", "This must be a whole number.")
-    return int(number)
+    return whole
 
 
 def _number_schema(minimum: str, maximum: str, decimals: int, *, exclusive: bool = False) -> WithJsonSchema:
@@ -118,7 +119,20 @@ StatusName = Annotated[
     WithJsonSchema({"type": "string", "enum": ["available", "unavailable"]}),
 ]
 
-SentBack = Annotated[Any, WithJsonSchema({"description": "May be sent back; ignored."})]
+
+def _check_text(value: Any) -> Any:
+    if isinstance(value, str) and ("\x00" in value or (not value.isascii() and _has_surrogate(value))):
+        raise PydanticCustomError("text", "This text holds a character that cannot be stored.")
+    return value
+
+
+def _has_surrogate(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)
+
+
+SentBack = Annotated[
+    Any, PlainValidator(_check_text), WithJsonSchema({"description": "May be sent back; ignored."})
+]
 Identity = Annotated[
     Any, WithJsonSchema({"type": "string", "description": "May be sent back; must be the addressed unit's."})
 ]

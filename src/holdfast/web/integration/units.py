@@ -17,7 +17,7 @@ from holdfast.web import strict_json
 from holdfast.web.answer import JsonAnswer
 from holdfast.web.call import Call
 from holdfast.web.integration.addresses import project_of, refuse_other_projects, unit_of
-from holdfast.web.integration.bodies import PATCH, REPLACE, CheckedBody, check, with_status_fault
+from holdfast.web.integration.bodies import PATCH, REPLACE, CheckedBody, check, sent_status, with_status_fault
 from holdfast.web.integration.queries import Query, cursor_text
 from holdfast.web.wire import unit_document
 
@@ -28,16 +28,14 @@ class UnitRoutes:
 
     async def put(self, call: Call) -> JsonAnswer:
         slug, code, body = await self._read(call, REPLACE)
-        project_id = await self._project_id(call, slug, body)
-        command = ReplaceUnit(
-            project_id, code, body.fields(), body.status, call.precondition(), body.claimed_id
-        )
+        project_id = await self._project_id(call, slug, code, body)
+        command = ReplaceUnit(project_id, code, body.fields(), body.status, call.precondition())
         return _written_response(await self._inventory.write(command))
 
     async def patch(self, call: Call) -> JsonAnswer:
         slug, code, body = await self._read(call, PATCH)
-        project_id = await self._project_id(call, slug, body)
-        command = PatchUnit(project_id, code, body.values, body.status, call.precondition(), body.claimed_id)
+        project_id = await self._project_id(call, slug, code, body)
+        command = PatchUnit(project_id, code, body.values, body.status, call.precondition())
         return _written_response(await self._inventory.write(command))
 
     async def get(self, call: Call) -> JsonAnswer | Response:
@@ -79,15 +77,15 @@ class UnitRoutes:
         slug, code = unit_of(call, faults)
         Query(call, faults).finish()
         body = check(adapter, parsed, slug, code)
-        _refuse_faults(with_status_fault(faults + body if isinstance(body, list) else faults, parsed))
-        assert not isinstance(body, list)
+        if isinstance(body, list):
+            raise InvalidInput(with_status_fault(faults + body, sent_status(parsed)))
+        _refuse_faults(with_status_fault(faults, body.status))
         return slug, code, body
 
-    async def _project_id(self, call: Call, slug: str, body: CheckedBody) -> UUID:
+    async def _project_id(self, call: Call, slug: str, code: str, body: CheckedBody) -> UUID:
         refuse_other_projects(call, slug)
         project_id = await self._inventory.project_id(slug)
-        if body.claimed_project_id not in (None, project_id):
-            raise InvalidInput.at("/projectId", "This is not the id of the addressed project.")
+        _refuse_faults(with_status_fault(body.claim_faults(project_id, code), body.status))
         return project_id
 
 

@@ -99,14 +99,14 @@ STATEMENTS = (
         vat_included boolean, vat_rate numeric, deposit_percent numeric, bedrooms smallint,
         bathrooms smallint, delivery_year smallint, description text, images json, files json,
         status text, archived boolean, hold_expires_at timestamptz, reserved_until timestamptz,
-        version bigint, created_at timestamptz, updated_at timestamptz
+        version bigint, created_at timestamptz, updated_at timestamptz, found_version bigint
     )
     """,
     # Most writes are a new price or a new status; this much of a unit is enough for them.
     """
     create type unit_state_write as (
         id uuid, price_sar numeric, status text, archived boolean, hold_expires_at timestamptz,
-        reserved_until timestamptz, version bigint, updated_at timestamptz
+        reserved_until timestamptz, version bigint, updated_at timestamptz, found_version bigint
     )
     """,
     # Neither starts with project_id: on an empty table PostgreSQL takes any index that does for the
