@@ -16,6 +16,7 @@ from holdfast.web.integration.schemas import LONGEST_MEDIA_NAME, LONGEST_URL, ME
 from holdfast.web.problem_types import PROBLEM_TYPES
 from holdfast.web.protocol import LARGEST_HEAD
 from holdfast.web.strict_json import LONGEST_NUMBER
+from holdfast.web.wire import camel_case
 from tests.docs.documents import ARCHITECTURE, GUIDE, OPERATIONS, README, ROOT, map_paths, name_of, table
 
 PACKAGE = ROOT / "src" / "holdfast"
