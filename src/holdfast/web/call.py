@@ -11,8 +11,10 @@ from holdfast.domain.access import Key
 from holdfast.domain.precondition import UNCONDITIONAL, Precondition
 from holdfast.domain.refusals import Fault
 from holdfast.web.refusals import BodyTooLarge, ClientGone, UnsupportedMediaType
+from holdfast.web.request_ids import request_id_from
 
 JSON = "application/json"
+_JSON_BYTES = JSON.encode()
 BODY_LIMIT = 1024**2
 
 _UTF_8 = ("utf-8", "utf8")
@@ -21,11 +23,11 @@ _UTF_8 = ("utf-8", "utf8")
 class Call:
     __slots__ = ("_receive", "_scope", "headers", "known_key", "request_id")
 
-    def __init__(self, scope: Scope, receive: Receive, request_id: str) -> None:
+    def __init__(self, scope: Scope, receive: Receive) -> None:
         self._scope = scope
         self._receive = receive
-        self.request_id = request_id
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        self.request_id = request_id_from(self.headers)
         self.known_key: Key | None = None
 
     @property
@@ -39,12 +41,18 @@ class Call:
         method: str = self._scope["method"]
         return method
 
+    @property
+    def has_query(self) -> bool:
+        return bool(self._scope["query_string"])
+
     def header_values(self, name: bytes) -> list[str]:
         return [value.decode("latin-1") for key, value in self._scope["headers"] if key == name]
 
     def path_parameter(self, name: str) -> str | Fault:
         """Percent-decoded here and not before, so that ``%2F`` is a character and not a separator."""
         raw: str = self._scope["path_params"][name]
+        if "%" not in raw and raw.isascii():
+            return raw
         try:
             return unquote_to_bytes(raw.encode("latin-1")).decode("utf-8")
         except UnicodeDecodeError:
@@ -64,7 +72,10 @@ class Call:
 
     def require_media_type(self, accepted: Collection[str] = (JSON,)) -> str:
         """The body's media type, if it is one of those accepted."""
-        media_type, *parameters = self.headers.get(b"content-type", b"").decode("latin-1").split(";")
+        sent = self.headers.get(b"content-type", b"")
+        if sent == _JSON_BYTES and b"content-encoding" not in self.headers:
+            return JSON
+        media_type, *parameters = sent.decode("latin-1").split(";")
         media_type = media_type.strip().lower()
         encoded = self.headers.get(b"content-encoding", b"identity").strip().lower() != b"identity"
         if media_type not in accepted or encoded or not all(map(_is_utf_8, parameters)):

@@ -13,7 +13,6 @@ from holdfast.web.call import Call
 from holdfast.web.problem_types import INTERNAL_ERROR
 from holdfast.web.problems import problem_response, problem_type
 from holdfast.web.refusals import ClientGone
-from holdfast.web.request_ids import request_id_from
 from holdfast.web.routing import CALL, ROUTE
 
 logger = logging.getLogger("holdfast.web")
@@ -30,15 +29,15 @@ class Front:
         started_at = perf_counter()
         # Routes match the path as it was sent; only its parts are decoded, each by itself.
         scope["path"] = scope["raw_path"].decode("latin-1")
-        request_id = request_id_from(scope["headers"])
-        scope[CALL] = Call(scope, receive, request_id)
+        scope[CALL] = call = Call(scope, receive)
+        id_header = (b"x-request-id", call.request_id.encode())
         status = 0
 
         async def send_with_id(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], (b"x-request-id", request_id.encode())]
+                message["headers"] = [*message["headers"], id_header]
             await send(message)
 
         try:
@@ -47,10 +46,10 @@ class Front:
             status = 499
         except Exception as failure:
             if problem_type(failure) is INTERNAL_ERROR:
-                logger.exception("request failed", extra={"fields": {"requestId": request_id}})
+                logger.exception("request failed", extra={"fields": {"requestId": call.request_id}})
             if status:
                 raise
-            await problem_response(failure, request_id)(scope, receive, send_with_id)
+            await problem_response(failure, call.request_id)(scope, receive, send_with_id)
         finally:
             _note(scope, status, perf_counter() - started_at)
 

@@ -10,9 +10,7 @@ def new_request_id() -> str:
     return os.urandom(16).hex()
 
 
-def request_id_from(headers: list[tuple[bytes, bytes]]) -> str:
+def request_id_from(headers: dict[bytes, bytes]) -> str:
     """The caller's own, if it is sane."""
-    for name, value in headers:
-        if name == b"x-request-id" and _SANE.match(value):
-            return value.decode()
-    return new_request_id()
+    sent = headers.get(b"x-request-id")
+    return sent.decode() if sent is not None and _SANE.match(sent) else new_request_id()

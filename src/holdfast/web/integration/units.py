@@ -75,7 +75,8 @@ class UnitRoutes:
         parsed = strict_json.parse(await call.body())
         faults: list[Fault] = []
         slug, code = unit_of(call, faults)
-        Query(call, faults).finish()
+        if call.has_query:
+            Query(call, faults).finish()
         body = check(adapter, parsed, slug, code)
         if isinstance(body, list):
             raise InvalidInput(with_status_fault(faults + body, sent_status(parsed)))
