@@ -198,7 +198,7 @@ def test_the_demo_prints_a_key_and_a_line_that_works_when_pasted(
     first = run_demo(tmp_path, settings)
     second = run_demo(tmp_path, settings)
     assert first["key"] != second["key"]
-    assert (first["status"], second["status"]) == ("200", "200")
+    assert (first["status"], second["status"]) == ("201", "200")
     keys = commands.run_for_json(settings, "key", "list")["keys"]
     assert [key["revokedAt"] is None for key in sorted(keys, key=lambda key: str(key["createdAt"]))] == [
         False,

@@ -1,8 +1,15 @@
-"""The socket that all web processes share. It is bound before anything else is started."""
+"""The sockets of the web processes. They are bound before anything else is started.
+
+Each process has one of its own on the same port, and the kernel shares the connections out: on one
+socket for all, whoever wakes first takes every connection that waits. The supervisor keeps them open,
+so that connections for a process that died wait for its successor.
+"""
 
 import errno
 import socket
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 from holdfast.processes.refused import StartRefused
 
@@ -11,6 +18,19 @@ BACKLOG = 2048
 # The web processes of a killed supervisor need a moment to notice and to leave the port.
 _PATIENCE_SECONDS = 1.0
 _POLL_SECONDS = 0.05
+
+
+@contextmanager
+def listening(host: str, port: int, count: int) -> Iterator[list[socket.socket]]:
+    with ExitStack() as stack:
+        # Alone on the port first: sockets that share it would share it with a stranger's as well.
+        first = stack.enter_context(listen(host, port))
+        if count == 1:
+            yield [first]
+            return
+        port = first.getsockname()[1]
+        first.close()
+        yield [stack.enter_context(_bind(host, port, shared=True)) for _ in range(count)]
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -29,13 +49,15 @@ def address_of(listener: socket.socket, host: str) -> str:
     return f"http://{shown}:{listener.getsockname()[1]}"
 
 
-def _bind(host: str, port: int) -> socket.socket:
+def _bind(host: str, port: int, *, shared: bool = False) -> socket.socket:
     family, kind, protocol, _, address = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
     listener = socket.socket(family, kind, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.bind(address)
         listener.listen(BACKLOG)
     except OSError:

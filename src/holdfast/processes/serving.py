@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from holdfast.processes.listening import address_of, listen
+from holdfast.processes.listening import address_of, listening
 from holdfast.processes.refused import StartRefused
 from holdfast.processes.supervisor import STOP_SIGNALS, Supervisor, python_module
 from holdfast.settings import Settings
@@ -40,16 +40,15 @@ def serve(settings: Settings, host: str, port: int, demo: bool, announce: Callab
     with (
         _stopping_cleanly(),
         _alone(settings),
-        listen(host, port) as listener,
+        listening(host, port, settings.processes) as listeners,
         _database(settings) as (url, embedded),
     ):
-        address = address_of(listener, host)
+        address = address_of(listeners[0], host)
         environment = _environment(settings, url, address)
         answer = _prepare(environment, demo)
         with _metrics_folder() as metrics:
             supervisor = Supervisor(
-                listener,
-                settings.processes,
+                listeners,
                 {**environment, "PROMETHEUS_MULTIPROC_DIR": str(metrics)},
                 on_ready=lambda: announce(Served(address, answer.get("key"), answer.get("example"))),
                 on_tick=lambda: _keep_up(embedded),

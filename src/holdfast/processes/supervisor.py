@@ -52,14 +52,13 @@ class Child:
 class Supervisor:
     def __init__(
         self,
-        listener: socket.socket,
-        web_processes: int,
+        listeners: Sequence[socket.socket],
         environment: Mapping[str, str],
         on_ready: Callable[[], None],
         on_tick: Callable[[], None],
         on_death: Callable[[int], None],
     ) -> None:
-        self._listener = listener
+        self._listeners = listeners
         self._environment = dict(environment)
         self._on_ready = on_ready
         self._on_tick = on_tick
@@ -71,11 +70,14 @@ class Supervisor:
         self._ready = False
         self._deaths_before_ready = 0
         self._given_up = threading.Event()
-        self._children = self._plan(web_processes)
+        self._children = self._plan()
 
-    def _plan(self, web_processes: int) -> list[Child]:
-        web = (self._listener.fileno(), self._lifeline)
-        children = [Child(f"web {number}", "web", web) for number in range(1, web_processes + 1)]
+    def _plan(self) -> list[Child]:
+        """A web process for each socket."""
+        children = [
+            Child(f"web {number}", "web", (listener.fileno(), self._lifeline))
+            for number, listener in enumerate(self._listeners, start=1)
+        ]
         return [*children, Child("work", "work", (self._lifeline,))]
 
     def run(self) -> None:
@@ -113,7 +115,7 @@ class Supervisor:
             os.read(self._wake, 512)
 
     def _wait_until_ready(self) -> None:
-        if wait_until_ready(self._listener, self._given_up):
+        if wait_until_ready(self._listeners[0], self._given_up):
             self._ready = True
             self._on_ready()
 

@@ -1,4 +1,4 @@
-"""One web process: uvicorn on the listening socket that the supervisor has bound."""
+"""One web process: uvicorn on a listening socket that the supervisor has bound."""
 
 import gc
 import signal

@@ -1,0 +1,1 @@
+"""How fast Holdfast is, as ratios to its peers and to the bare database. Run with ``make bench``."""

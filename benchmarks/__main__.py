@@ -1,0 +1,75 @@
+"""``python -m benchmarks [part …] [--quick]``: all parts, or the ones named."""
+
+import argparse
+import signal
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks import machine
+from benchmarks.arena import Arena, NotDurable, own_cluster
+from benchmarks.parts import bulk, growth, idle, latency, listing, put
+from benchmarks.processes import DidNotStart
+from benchmarks.progress import Progress
+from benchmarks.report import archive, text
+from benchmarks.report.findings import Finding
+from benchmarks.wrk import InvalidRun, WrkMissing, find_wrk
+
+PARTS: dict[str, Callable[[Arena], Finding]] = {
+    "put": put.measure,
+    "latency": latency.measure,
+    "bulk": bulk.measure,
+    "growth": growth.measure,
+    "list": listing.measure,
+    "idle": idle.measure,
+}
+RESULTS = Path(__file__).parent / "results"
+
+
+def main() -> int:
+    asked = _arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        find_wrk()
+        findings = _measure(asked)
+    except (WrkMissing, InvalidRun, DidNotStart, NotDurable) as refusal:
+        print(f"\n{refusal}", file=sys.stderr)
+        return 2
+    return 0 if all(target.met for finding in findings for target in finding.targets) else 1
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument(
+        "parts", nargs="*", type=_part, metavar="part", help=f"of {', '.join(PARTS)}; all if none"
+    )
+    parser.add_argument("--quick", action="store_true", help="short runs to try things; writes no results")
+    parser.add_argument("--results", type=Path, help="folder to write to (benchmarks/results)")
+    return parser.parse_args()
+
+
+def _part(name: str) -> str:
+    if name not in PARTS:
+        raise argparse.ArgumentTypeError(f"there is no part {name!r}; the parts are {', '.join(PARTS)}")
+    return name
+
+
+def _measure(asked: argparse.Namespace) -> list[Finding]:
+    progress, findings = Progress(), []
+    with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as folder, own_cluster(Path(folder)) as url:
+        arena = Arena(url, Path(folder), progress, asked.quick)
+        about = machine.describe(url, Path(folder))
+        for name in asked.parts or PARTS:
+            findings.append(PARTS[name](arena))
+            progress.done()
+            print(text.show(findings[-1]), flush=True)
+    target = asked.results or (None if asked.quick else RESULTS)
+    if target is not None:
+        command = " ".join(["python -m benchmarks", *asked.parts, *(["--quick"] if asked.quick else [])])
+        archive.keep(target, about, command, findings)
+    return findings
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,46 @@
+-- PUT over existing units: every request changes the price, one in five the status too.
+-- Arguments: path prefix, key, number of units, first sequence number, body with <PRICE> <CODE> <STATUS>.
+
+local prefix, key, count, sequence, head
+local before_price, before_code, before_status, after_status
+local unavailable = {}
+
+local function split(text, mark)
+  local from, to = string.find(text, mark, 1, true)
+  return string.sub(text, 1, from - 1), string.sub(text, to + 1)
+end
+
+function init(args)
+  prefix, key, count, sequence = args[1], args[2], tonumber(args[3]), tonumber(args[4])
+  local rest
+  before_price, rest = split(args[5], "<PRICE>")
+  before_code, rest = split(rest, "<CODE>")
+  before_status, after_status = split(rest, "<STATUS>")
+  math.randomseed(sequence)
+  head = " HTTP/1.1\r\nHost: " .. wrk.host .. "\r\nAuthorization: Bearer " .. key
+    .. "\r\nContent-Type: application/json\r\nContent-Length: "
+end
+
+local function status_change(number)
+  if sequence % 5 ~= 0 then return "" end
+  unavailable[number] = not unavailable[number]
+  return unavailable[number] and ',"status":"unavailable"' or ',"status":"available"'
+end
+
+function request()
+  sequence = sequence + 1
+  local number = math.random(count)
+  local code = "A-" .. number
+  local body = before_price .. (400000 + sequence % 900000) .. ".50" .. before_code .. code
+    .. before_status .. status_change(number) .. after_status
+  return "PUT " .. prefix .. code .. head .. #body .. "\r\n\r\n" .. body
+end
+
+function done(summary, latency, requests)
+  local errors = summary.errors
+  io.write(string.format(
+    '{"requests":%d,"seconds":%.6f,"refused":%d,"broken":%d,"p50_ms":%.3f,"p99_ms":%.3f}\n',
+    summary.requests, summary.duration / 1e6, errors.status,
+    errors.connect + errors.read + errors.write + errors.timeout,
+    latency:percentile(50) / 1000, latency:percentile(99) / 1000))
+end

@@ -1,0 +1,1 @@
+"""The parts of the benchmark. Each is one question, answered with a table and judged by its targets."""

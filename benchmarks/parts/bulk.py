@@ -1,0 +1,139 @@
+"""Bulk PUT of 100 000 units: created, all changed, and sent once more unchanged."""
+
+import http.client
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+from benchmarks import memory, workload
+from benchmarks.arena import Arena
+from benchmarks.contestants import Contestant, add_project, holdfast, web_process
+from benchmarks.processes import cpu_seconds
+from benchmarks.report.findings import Finding, Table, Target
+from benchmarks.wrk import InvalidRun
+
+LARGEST_BODY = 32 * 1024 * 1024
+NDJSON, ARRAY = "application/x-ndjson", "application/json"
+# What is sent, and what the answer has to say about every unit of it.
+PASSES = (("created", "100.00"), ("replaced", "200.00"), ("unchanged", "200.00"))
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    media_type: str
+    outcome: str
+    requests: int
+    largest_body: int
+    seconds: float
+    per_second: float
+    peak: int
+    server_cpu_per_1000: float
+    postgres_cpu_per_1000: float
+
+
+def measure(arena: Arena) -> Finding:
+    units = 20_000 if arena.quick else 100_000
+    ground = arena.ground("holdfast", 0)
+    passes = []
+    with holdfast(ground, arena.logs) as contestant:
+        idle = memory.resident_bytes(web_process(contestant))
+        for media_type, slug in ((NDJSON, "bulk-ndjson"), (ARRAY, "bulk-array")):
+            add_project(ground.database_url, slug)
+            for outcome, price in PASSES:
+                arena.progress(f"bulk: {units:,} units as {media_type}, to be {outcome}")
+                passes.append(_send(arena, contestant, slug, media_type, price, outcome, units))
+                arena.progress(f"bulk: {outcome}: {passes[-1].per_second:,.0f} units/s")
+    return _finding(units, idle, passes)
+
+
+def _bodies(media_type: str, units: int, price: str) -> Iterator[bytes]:
+    """As few bodies as the limit allows."""
+    start, between, end = (b"", b"\n", b"\n") if media_type == NDJSON else (b"[", b",", b"]")
+    items: list[bytes] = []
+    size = len(start) + len(end)
+    for number in range(1, units + 1):
+        item = _item(number, price)
+        if size + len(item) + len(between) > LARGEST_BODY:
+            yield start + between.join(items) + end
+            items, size = [], len(start) + len(end)
+        items.append(item)
+        size += len(item) + len(between)
+    yield start + between.join(items) + end
+
+
+def _item(number: int, price: str) -> bytes:
+    return (f'{{"code":"{workload.code(number)}",' + workload.body(number, price)[1:]).encode()
+
+
+def _send(
+    arena: Arena, contestant: Contestant, slug: str, media_type: str, price: str, outcome: str, units: int
+) -> Pass:
+    bodies = list(_bodies(media_type, units, price))
+    web = web_process(contestant)
+    memory.forget_peak(web)
+    cpu, postgres = cpu_seconds(contestant.pid), arena.postgres_cpu_seconds()
+    started = time.perf_counter()
+    answers = [_put(contestant, slug, media_type, body) for body in bodies]
+    seconds = time.perf_counter() - started
+    cpu, postgres = cpu_seconds(contestant.pid) - cpu, arena.postgres_cpu_seconds() - postgres
+    _check(answers, outcome, units)
+    return Pass(
+        media_type,
+        outcome,
+        requests=len(bodies),
+        largest_body=max(len(body) for body in bodies),
+        seconds=seconds,
+        per_second=units / seconds,
+        peak=memory.peak_bytes(web),
+        server_cpu_per_1000=cpu / units * 1000,
+        postgres_cpu_per_1000=postgres / units * 1000,
+    )
+
+
+def _put(contestant: Contestant, slug: str, media_type: str, body: bytes) -> bytes:
+    connection = http.client.HTTPConnection("127.0.0.1", contestant.port, timeout=600)
+    headers = {"Authorization": f"Bearer {contestant.ground.key}", "Content-Type": media_type}
+    connection.request("PUT", f"/v1/integration/projects/{slug}/units", body, headers)
+    response = connection.getresponse()
+    answer = response.read()
+    connection.close()
+    if response.status != 200:
+        raise InvalidRun(f"The bulk PUT was answered {response.status}: {answer[:300]!r}")
+    return answer
+
+
+def _check(answers: list[bytes], outcome: str, units: int) -> None:
+    read = [json.loads(answer) for answer in answers]
+    right = sum(answer["counts"][outcome] for answer in read)
+    results = sum(len(answer["results"]) for answer in read)
+    if right != units or results != units:
+        raise InvalidRun(f"{units} units sent, {right} {outcome}, {results} results.")
+
+
+def _finding(units: int, idle: int, passes: list[Pass]) -> Finding:
+    rows = [
+        [
+            one.media_type,
+            one.outcome,
+            f"{one.requests} of up to {one.largest_body / MIB:.1f} MiB",
+            f"{one.seconds:.2f}",
+            f"{one.per_second:,.0f}",
+            f"{one.server_cpu_per_1000:.3f}",
+            f"{one.postgres_cpu_per_1000:.3f}",
+            f"{(one.peak - idle) / MIB:.0f} MiB",
+            f"{(one.peak - idle) / one.largest_body:.1f}×",
+        ]
+        for one in passes
+    ]
+    columns = [
+        "", "outcome", "requests", "seconds", "units/s", "server CPU s per 1000", "PostgreSQL CPU s per 1000",
+        "peak memory over idle", "to the body",
+    ]  # fmt: skip
+    slowest = min(one.per_second for one in passes if one.outcome != "unchanged")
+    target = Target("bulk PUT, the slowest of the writing passes", slowest, 15_000, True, " units/s")
+    figures = {"units": units, "idle_bytes": idle, "passes": [asdict(one) for one in passes]}
+    caption = f"Idle, before its first request, the web process held {idle / MIB:.0f} MiB."
+    title = f"Bulk PUT of {units:,} units"
+    return Finding("bulk", title, [Table(columns, rows, caption)], [target], figures)

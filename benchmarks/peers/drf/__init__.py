@@ -1,0 +1,1 @@
+"""The unit API as a Django REST framework user would write it."""

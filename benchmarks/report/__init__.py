@@ -1,0 +1,1 @@
+"""What was found: as JSON, as Markdown and as a picture."""
