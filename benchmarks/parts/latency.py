@@ -11,7 +11,7 @@ from benchmarks.one_connection import OneConnection
 from benchmarks.parts.put import UNITS
 from benchmarks.report.findings import Finding, Table, Target
 
-HOLDFAST, PLAIN = "Holdfast", "plain asyncpg handler"
+HOLDFAST, PLAIN = "Holdfast, 1 process", "plain asyncpg handler"
 ENTRANTS: list[tuple[str, Start]] = [
     ("holdfast", holdfast),
     ("plain_asyncpg", plain_asyncpg()),

@@ -10,12 +10,12 @@ from holdfast.domain.access import Scope
 from holdfast.observability import metrics
 from holdfast.settings import Settings
 from holdfast.web.call import BODY_LIMIT
-from holdfast.web.integration.bulk import BULK_BODY_LIMIT
+from holdfast.web.integration.bulk import BULK_BODY_LIMIT, ITEMS_AT_MOST
 from holdfast.web.integration.queries import DEFAULT_LIMIT, LARGEST_LIMIT
 from holdfast.web.integration.schemas import LONGEST_MEDIA_NAME, LONGEST_URL, MEDIA_AT_MOST, ReplaceBody
 from holdfast.web.problem_types import PROBLEM_TYPES
 from holdfast.web.protocol import LARGEST_HEAD
-from holdfast.web.strict_json import LONGEST_NUMBER
+from holdfast.web.strict_json import LONGEST_ITEM, LONGEST_NUMBER
 from holdfast.web.wire import camel_case
 from tests.docs.documents import ARCHITECTURE, GUIDE, OPERATIONS, README, ROOT, map_paths, name_of, table
 
@@ -57,6 +57,8 @@ def test_limits_are_those_of_the_code() -> None:
     assert shown == {
         "Body": f"{BODY_LIMIT // 1024**2} MiB",
         "Body of the bulk route": f"{BULK_BODY_LIMIT // 1024**2} MiB",
+        "Units of one bulk request": f"{ITEMS_AT_MOST:,}".replace(",", " "),
+        "One unit of a bulk body": f"{LONGEST_ITEM // 1024**2} MiB",
         "Request line and headers": f"{LARGEST_HEAD // 1024} KiB",
         "limit of a list": f"1 to {LARGEST_LIMIT}, {DEFAULT_LIMIT} if left out",
         "Elements of images, of files": f"{MEDIA_AT_MOST} each",
