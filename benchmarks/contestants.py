@@ -91,7 +91,7 @@ def _peer(name: str, command: Callable[[int], Sequence[str]]) -> Start:
 
 @contextmanager
 def holdfast(ground: Ground, logs: Path, processes: int = 1) -> Iterator[Contestant]:
-    """The product as its users start it, with nothing set but the database."""
+    """The product as its users start it: only the database and the number of processes are set."""
     log = logs / "Holdfast.log"
     command = [HOLDFAST_COMMAND, "serve", "--port", "0", "--processes", str(processes)]
     environment = {"HOLDFAST_DATABASE_URL": ground.database_url}

@@ -1,6 +1,7 @@
 """List pages at the start, in the middle and at the end of very many units."""
 
 import json
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from statistics import median
@@ -23,10 +24,10 @@ SAME_COST = 1.25
 def measure(arena: Arena) -> Finding:
     ground = arena.ground("holdfast", many(arena))
     repeats = 20 if arena.quick else 100
-    _take_a_tenth_off_sale(ground)
+    since = _take_a_tenth_off_sale(ground)
     figures = {}
     with holdfast(ground, arena.logs) as contestant, OneConnection(contestant) as client:
-        for name, query in _filters().items():
+        for name, query in _filters(since).items():
             cursors, units = _walk(arena, client, name, query)
             figures[name] = _page_times(client, query, cursors, repeats) | {"units": units}
     if figures["all"]["units"] != ground.units:
@@ -34,26 +35,33 @@ def measure(arena: Arena) -> Finding:
     return _finding(ground.units, figures)
 
 
-def _filters() -> dict[str, dict[str, str]]:
-    def since(days: int) -> str:
-        return (datetime.now(UTC) - timedelta(days=days)).strftime("%Y-%m-%dT%H:%M:%SZ")
-
+def _filters(a_moment_ago: datetime) -> dict[str, dict[str, str]]:
     return {
         "all": {},
         "status=available": {"status": "available"},
         "status=unavailable": {"status": "unavailable"},
-        "updatedSince= a year ago": {"updatedSince": since(365)},
-        "updatedSince= yesterday": {"updatedSince": since(1)},
+        "updatedSince= a year ago": {"updatedSince": _text(a_moment_ago - timedelta(days=365))},
+        "updatedSince= a moment ago": {"updatedSince": _text(a_moment_ago)},
     }
 
 
-def _take_a_tenth_off_sale(ground: Ground) -> None:
-    database.make_ready(ground.database_url)
-    database.execute(
-        ground.database_url,
-        "update unit set status = 'unavailable' where ref like '%7'",
-        "vacuum (analyze) unit",
-    )
+def _text(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _take_a_tenth_off_sale(ground: Ground) -> datetime:
+    """Then change one unit in a hundred; the time in between tells those from all the others.
+
+    A filter that finds few of very many is the hard one, and what earlier parts changed must not soften it.
+    """
+    url = ground.database_url
+    database.make_ready(url)
+    database.execute(url, "update unit set status = 'unavailable' where ref like '%7'")
+    a_moment_ago: datetime = database.value(url, "select clock_timestamp() + interval '1 ms'")
+    time.sleep(0.01)
+    changed = "update unit set version = version + 1, updated_at = clock_timestamp() where ref like '%31'"
+    database.execute(url, changed, "vacuum (analyze) unit")
+    return a_moment_ago
 
 
 def _walk(

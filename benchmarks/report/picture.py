@@ -46,7 +46,8 @@ def draw(path: Path, machine: dict[str, str], findings: list[Finding]) -> None:
 def _bars(axis: Axes, title: str, label: str, bars: list[Bar]) -> None:
     names, lengths, texts, colours = zip(*bars, strict=True)
     drawn = axis.barh(range(len(bars)), lengths, color=colours, height=0.68)
-    axis.bar_label(drawn, labels=texts, padding=6, fontsize=9.5)
+    plain = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
+    axis.bar_label(drawn, labels=texts, padding=6, fontsize=9.5, bbox=plain, zorder=3)
     axis.set_yticks(range(len(bars)), names)
     axis.invert_yaxis()
     axis.set_xlim(0, max(lengths) * 1.42)

@@ -15,7 +15,7 @@ from holdfast.domain.unit import Decision, Standing, Unit, UnitFields, lapse, pa
 from holdfast.operations.write_path import Outcome, WritePath, Written, write
 from holdfast.storage import listings, projects, units
 from holdfast.storage.database import Database
-from holdfast.storage.units import UnitKey
+from holdfast.storage.units import ProjectGone, UnitKey
 
 BULK_TRANSACTION_SIZE = 1000
 
@@ -74,11 +74,18 @@ class Inventory:
         return project_id
 
     async def write(self, command: ReplaceUnit | PatchUnit) -> Written:
-        return await self._write_path.submit(command)
+        try:
+            return await self._write_path.submit(command)
+        except ProjectGone:
+            self._project_ids.clear()
+            raise
 
     async def write_many(self, commands: Sequence[ReplaceUnit], *, store: bool) -> list[Outcome]:
         """At most ``BULK_TRANSACTION_SIZE`` commands, stored together."""
-        return await write(self._database, commands, store=store)
+        outcomes = await write(self._database, commands, store=store)
+        if any(isinstance(outcome, ProjectGone) for outcome in outcomes):
+            self._project_ids.clear()
+        return outcomes
 
     async def find(self, slug: str, code: str) -> tuple[Unit, Project]:
         project_id = await self.project_id(slug)

@@ -11,6 +11,7 @@ import asyncpg
 
 from holdfast.domain.event import UnitEvent
 from holdfast.domain.project import Project
+from holdfast.domain.refusals import DatabaseAway
 from holdfast.domain.unit import Standing, Unit
 from holdfast.storage import events
 from holdfast.storage.database import Connection
@@ -93,6 +94,10 @@ class Change(NamedTuple):
     """As it was found; None if it is to be created."""
 
 
+class ProjectGone(DatabaseAway):
+    """A project that was there is not: the database under this process was replaced by another."""
+
+
 Row = tuple[Any, ...]
 Refs = dict[UUID, str]
 """The ``ref`` of each unit that was stored, by its id."""
@@ -108,6 +113,8 @@ async def stand(connection: Connection, keys: Sequence[UnitKey], *, locked: bool
     """The units as they are now; ``locked`` keeps them so for the transaction. ``keys`` are sorted."""
     statement = _STAND.format(columns=READ_COLUMNS, locking=LOCKING if locked else "")
     rows = await connection.fetch(statement, [key[0] for key in keys], [key[1] for key in keys])
+    if len(rows) < len(keys):
+        raise ProjectGone
     standings = [_standing(key, row) for key, row in zip(keys, rows, strict=True)]
     return Stood(_whole_milliseconds(rows[-1][0]), standings)
 
