@@ -89,8 +89,12 @@ class Inventory:
 
     async def find(self, slug: str, code: str) -> tuple[Unit, Project]:
         project_id = await self.project_id(slug)
-        async with self._database.reading() as connection:
-            now, (standing,) = await units.stand(connection, [(project_id, code)], locked=False)
+        try:
+            async with self._database.reading() as connection:
+                now, (standing,) = await units.stand(connection, [(project_id, code)], locked=False)
+        except ProjectGone:
+            self._project_ids.clear()
+            raise
         if standing.unit is None:
             raise UnknownUnit(slug, code)
         return lapse(standing.unit, now).unit, standing.project
