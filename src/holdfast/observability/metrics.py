@@ -22,8 +22,8 @@ _SECONDS = Histogram(
     ["method", "route"],
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
 )
-_WRITES = Counter("holdfast_write_batches_total", "Transactions of the write path.")
-_COMMANDS = Counter("holdfast_write_commands_total", "Commands that these transactions carried.")
+_WRITES = Counter("holdfast_write_batches_total", "Batches of the write path.")
+_COMMANDS = Counter("holdfast_write_commands_total", "Commands that these batches carried.")
 _NUMBERED = Counter("holdfast_events_numbered_total", "Events that were given their place in the feed.")
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST

@@ -78,7 +78,7 @@ def _bulk_result() -> Schema:
 
 def _bulk_unit_result() -> Schema:
     properties: dict[str, Schema] = {
-        "code": {"description": "As sent: text, or whatever stood in its place; null if there was none."},
+        "code": {"type": ["string", "null"], "description": "As sent; null where no text was sent."},
         "outcome": TEXT | {"enum": [*OUTCOMES]},
         "problem": reference("Problem"),
     }
