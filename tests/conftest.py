@@ -1,9 +1,10 @@
 """Ground for all the tests: PostgreSQL from the wheel, and a real server on it."""
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 
 import pytest
 
+from holdfast.storage.database import Database, open_database
 from tests.support import commands
 from tests.support.clusters import NEWEST, Cluster
 from tests.support.keys import Keys
@@ -41,6 +42,17 @@ def postgres_url(cluster_of: Callable[[int], Cluster], postgres_version: int) ->
     url = cluster.new_database()
     yield url
     cluster.drop_database(url)
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+async def database(postgres_url: str) -> AsyncIterator[Database]:
+    async with open_database(postgres_url) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")

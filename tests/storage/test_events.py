@@ -73,3 +73,19 @@ async def test_forgotten_events_leave_the_feed_from_its_old_end(database: Databa
     async with database.reading() as connection:
         assert await events.ends(connection) == (3, 2)
     assert (await feed.read(None, 100, None)).items == before.items[2:]
+
+
+async def test_no_kept_event_is_left_behind_a_forgotten_one(database: Database) -> None:
+    project_id = await new_project(database)
+    await store(database, replacement(project_id, "A-1"))
+    for status in (OFF, ON, OFF):
+        await store(database, replacement(project_id, "A-1", status=status))
+    feed = EventFeed(database)
+    before = await feed.read(None, 100, None)
+    async with database.writing() as connection:
+        await connection.execute(
+            "update event set created_at = created_at - interval '401 days' where position in (1, 3)"
+        )
+    assert await feed.trim(timedelta(days=400), 100) == 1
+    assert [item.position for item in (await feed.read(None, 100, None)).items] == [2, 3]
+    assert before.next_position == 3

@@ -10,8 +10,8 @@ from tests.support.server import HOLDFAST, environment
 COMMAND_SECONDS = 60
 
 
-def run(settings: Mapping[str, str], *arguments: str) -> str:
-    done = subprocess.run(
+def finish(settings: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
         [HOLDFAST, *arguments],
         env=environment(settings),
         capture_output=True,
@@ -19,6 +19,10 @@ def run(settings: Mapping[str, str], *arguments: str) -> str:
         timeout=COMMAND_SECONDS,
         check=False,
     )
+
+
+def run(settings: Mapping[str, str], *arguments: str) -> str:
+    done = finish(settings, *arguments)
     assert done.returncode == 0, f"holdfast {' '.join(arguments)}: {done.stdout}{done.stderr}"
     return done.stdout
 

@@ -14,11 +14,6 @@ from holdfast.web.routing import no_route
 
 
 @pytest.fixture(scope="session")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(scope="session")
 def pages() -> Front:
     routes = [*page_routes(), Mount("/static", app=PageFiles())]
     return Front(Router(routes=routes, default=no_route, redirect_slashes=False))

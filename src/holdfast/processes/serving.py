@@ -52,7 +52,6 @@ def serve(settings: Settings, host: str, port: int, demo: bool, announce: Callab
                 {**environment, "PROMETHEUS_MULTIPROC_DIR": str(metrics)},
                 on_ready=lambda: announce(Served(address, answer.get("key"), answer.get("example"))),
                 on_tick=lambda: _keep_up(embedded),
-                on_death=lambda pid: _forget_gauges(metrics, pid),
             )
             supervisor.run()
 
@@ -124,11 +123,6 @@ def _metrics_folder() -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _forget_gauges(metrics: Path, pid: int) -> None:
-    for file in metrics.glob(f"gauge_live*_{pid}.db"):
-        file.unlink(missing_ok=True)
 
 
 def _keep_up(embedded: EmbeddedPostgres | None) -> None:

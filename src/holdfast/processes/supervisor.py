@@ -56,13 +56,11 @@ class Supervisor:
         environment: Mapping[str, str],
         on_ready: Callable[[], None],
         on_tick: Callable[[], None],
-        on_death: Callable[[int], None],
     ) -> None:
         self._listeners = listeners
         self._environment = dict(environment)
         self._on_ready = on_ready
         self._on_tick = on_tick
-        self._on_death = on_death
         # Closed by the kernel when this process ends, in whatever way; each child waits for that.
         self._lifeline, self._lifeline_end = os.pipe()
         self._wake, self._waker = os.pipe()
@@ -141,7 +139,6 @@ class Supervisor:
         for child in self._children:
             if child.process is not None and child.process.poll() is not None:
                 _log.warning("%s (process %d) ended: %s", child.name, child.process.pid, _how(child.process))
-                self._on_death(child.process.pid)
                 child.note_death(time.monotonic())
                 self._deaths_before_ready += not self._ready
         if self._deaths_before_ready >= _DEATHS_BEFORE_READY:
