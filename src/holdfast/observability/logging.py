@@ -9,11 +9,13 @@ import asyncio
 import logging
 import sys
 from datetime import UTC, datetime
+from functools import lru_cache
+from time import time
 from typing import Any, TextIO
 
 import msgspec
 
-_ENCODE = msgspec.json.Encoder(enc_hook=str).encode
+_ENCODER = msgspec.json.Encoder(enc_hook=str)
 
 
 class RequestLine(msgspec.Struct, rename="camel", gc=False):
@@ -29,35 +31,41 @@ class RequestLine(msgspec.Struct, rename="camel", gc=False):
     key: str | msgspec.UnsetType
 
 
-class JsonLines(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
+Line = RequestLine | dict[str, Any]
+
+
+class JsonLines:
+    def of_record(self, record: logging.LogRecord) -> Line:
         line: dict[str, Any] = {
-            "time": _time_text(datetime.fromtimestamp(record.created, UTC)),
+            "time": _time_text(record.created),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
             **getattr(record, "fields", {}),
         }
         if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
-        return _ENCODE(line).decode()
-
-    def format_request(self, line: RequestLine) -> str:
-        return _ENCODE(line).decode()
-
-
-class TerminalLines(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        line = f"{self._clock()}  {record.getMessage()}"
-        if record.exc_info:
-            line += "\n" + self.formatException(record.exc_info)
+            line["exception"] = logging.Formatter().formatException(record.exc_info)
         return line
 
-    def format_request(self, line: RequestLine) -> str:
-        return f"{self._clock()}  {line.message}  {line.duration_ms:.1f} ms"
+    def text(self, lines: list[Line]) -> str:
+        return _ENCODER.encode_lines(lines).decode()
 
-    def _clock(self) -> str:
-        return datetime.now().astimezone().strftime("%H:%M:%S")
+
+class TerminalLines:
+    def of_record(self, record: logging.LogRecord) -> Line:
+        line = record.getMessage()
+        if record.exc_info:
+            line += "\n" + logging.Formatter().formatException(record.exc_info)
+        return {"message": line}
+
+    def text(self, lines: list[Line]) -> str:
+        clock = datetime.now().astimezone().strftime("%H:%M:%S")
+        return "".join(f"{clock}  {self._message(line)}\n" for line in lines)
+
+    def _message(self, line: Line) -> str:
+        if isinstance(line, RequestLine):
+            return f"{line.message}  {line.duration_ms:.1f} ms"
+        return str(line["message"])
 
 
 class LinesTogether(logging.StreamHandler[TextIO]):
@@ -65,14 +73,13 @@ class LinesTogether(logging.StreamHandler[TextIO]):
 
     def __init__(self, stream: TextIO, lines: JsonLines | TerminalLines) -> None:
         super().__init__(stream)
-        self.setFormatter(lines)
-        self.lines = lines
-        self._waiting: list[str] = []
+        self._lines = lines
+        self._waiting: list[Line] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.add(self.format(record))
+        self.add(self._lines.of_record(record))
 
-    def add(self, line: str) -> None:
+    def add(self, line: Line) -> None:
         self._waiting.append(line)
         if len(self._waiting) > 1:
             return
@@ -84,7 +91,7 @@ class LinesTogether(logging.StreamHandler[TextIO]):
     def flush(self) -> None:
         waiting, self._waiting = self._waiting, []
         if waiting:
-            self.stream.write("\n".join(waiting) + "\n")
+            self.stream.write(self._lines.text(waiting))
         super().flush()
 
 
@@ -103,18 +110,25 @@ def log_request(
     """Goes past the logging module, whose record of one request takes as long as its parsing."""
     for handler in logging.getLogger().handlers:
         if isinstance(handler, LinesTogether):
-            line = RequestLine(
-                _time_text(datetime.now(UTC)),
-                "info",
-                "holdfast.request",
-                f"{method} {path} {status}",
-                request_id,
-                route,
-                round(seconds * 1000, 3),
-                key or msgspec.UNSET,
+            handler.add(
+                RequestLine(
+                    _time_text(time()),
+                    "info",
+                    "holdfast.request",
+                    f"{method} {path} {status}",
+                    request_id,
+                    route,
+                    round(seconds * 1000, 3),
+                    key or msgspec.UNSET,
+                )
             )
-            handler.add(handler.lines.format_request(line))
 
 
-def _time_text(moment: datetime) -> str:
-    return moment.isoformat(timespec="milliseconds")[:23] + "Z"
+def _time_text(moment: float) -> str:
+    milliseconds = int(moment * 1000)
+    return f"{_second_text(milliseconds // 1000)}.{milliseconds % 1000:03}Z"
+
+
+@lru_cache(maxsize=2)
+def _second_text(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
