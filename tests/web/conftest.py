@@ -5,18 +5,15 @@ from typing import Any
 
 import httpx
 import pytest
-from starlette.routing import Mount, Router
 
 from holdfast.web.front import Front
 from holdfast.web.openapi.document import openapi_document
-from holdfast.web.pages import PageFiles, page_routes
-from holdfast.web.routing import no_route
+from holdfast.web.pages import page_places
 
 
 @pytest.fixture(scope="session")
 def pages() -> Front:
-    routes = [*page_routes(), Mount("/static", app=PageFiles())]
-    return Front(Router(routes=routes, default=no_route, redirect_slashes=False))
+    return Front(page_places())
 
 
 @pytest.fixture

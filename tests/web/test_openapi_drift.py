@@ -7,7 +7,6 @@ from uuid import UUID
 
 import httpx
 import pytest
-from starlette.routing import Route, Router
 
 from holdfast import demo
 from holdfast.domain.event import EventName
@@ -19,12 +18,12 @@ from holdfast.storage.events import FeedItem
 from holdfast.web.call import Call
 from holdfast.web.front import Front
 from holdfast.web.integration.events import _event_document
-from holdfast.web.integration.routes import integration_routes
+from holdfast.web.integration.routes import integration_places
 from holdfast.web.openapi.examples import PROJECT, UNIT, as_json, first_put
 from holdfast.web.problem_types import PROBLEM_TYPES
 from holdfast.web.problems import MEDIA_TYPE, PROBLEM_OF
-from holdfast.web.routing import Nowhere, no_route
-from holdfast.web.status_routes import status_routes
+from holdfast.web.routing import Place, Resource
+from holdfast.web.status_routes import status_places
 from holdfast.web.wire import UnitDocument
 from tests.web.reading import operations, resolved, validator
 
@@ -38,17 +37,17 @@ async def let_pass(_: Call) -> None:
     """In place of the guard: this is not about keys."""
 
 
-def described_routes() -> list[Route]:
-    integration = integration_routes(cast(Inventory, None), cast(EventFeed, None), let_pass)
-    return [*integration, *status_routes(cast(Health, None))]
+def described_places() -> list[Place]:
+    integration = integration_places(cast(Inventory, None), cast(EventFeed, None), let_pass)
+    return [*integration, *status_places(cast(Health, None))]
 
 
 def served_paths() -> set[str]:
-    return {route.path_format for route in described_routes() if not isinstance(route.app, Nowhere)}
+    return {place.path for place in described_places() if isinstance(place, Resource)}
 
 
 async def served_methods(path: str) -> set[str]:
-    transport = httpx.ASGITransport(app=Front(Router(described_routes(), default=no_route)))
+    transport = httpx.ASGITransport(app=Front(described_places()))
     async with httpx.AsyncClient(transport=transport, base_url="http://holdfast.example") as client:
         answer = await client.request(NOBODY, path.format(slug="marina-heights", code="A-1"))
     assert answer.status_code == 405

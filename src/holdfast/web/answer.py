@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
-from starlette.types import Receive, Scope, Send
+from starlette.types import Send
 
+from holdfast.web.call import JSON, Call
 from holdfast.web.wire import encode
 
 Header = tuple[bytes, bytes]
 
-_CONTENT_TYPE: Header = (b"content-type", b"application/json")
+ONE_PIECE = "holdfast.one_piece"
+"""Where our HTTP protocol puts a ``OnePiece`` into the scope of a request."""
+
+OnePiece = Callable[[int, bytes, bytes], bool]
+"""Sends status, header lines and body at once; False if it cannot, and has sent nothing."""
+
+_JSON = JSON.encode()
 
 
 class JsonAnswer:
-    __slots__ = ("_headers", "_parts", "_status")
+    __slots__ = ("_headers", "_media_type", "_parts", "status_code")
 
-    def __init__(self, document: Any, status: int = 200, *headers: Header) -> None:
+    def __init__(self, document: Any, status: int = 200, *headers: Header, media_type: bytes = _JSON) -> None:
         self._parts: Sequence[bytes | bytearray] = (encode(document),)
-        self._status = status
         self._headers = headers
+        self._media_type = media_type
+        self.status_code = status
 
     @classmethod
     def of_parts(cls, parts: Sequence[bytes | bytearray]) -> Self:
@@ -29,11 +37,20 @@ class JsonAnswer:
         answer._parts = parts
         return answer
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        length = (b"content-length", b"%d" % sum(map(len, self._parts)))
-        headers = [_CONTENT_TYPE, length, *self._headers]
-        await send({"type": "http.response.start", "status": self._status, "headers": headers})
+    async def send(self, call: Call, send: Send) -> None:
+        headers = [
+            (b"content-type", self._media_type),
+            (b"content-length", b"%d" % sum(map(len, self._parts))),
+            (b"x-request-id", call.request_id.encode()),
+            *self._headers,
+        ]
         *first, last = self._parts
+        send_at_once: OnePiece | None = call.scope.get(ONE_PIECE)
+        if send_at_once is not None and not first:
+            lines = b"".join([b"%b: %b\r\n" % header for header in headers])
+            if send_at_once(self.status_code, lines, bytes(last)):
+                return
+        await send({"type": "http.response.start", "status": self.status_code, "headers": headers})
         for part in first:
             await send({"type": "http.response.body", "body": part, "more_body": True})
         await send({"type": "http.response.body", "body": last})

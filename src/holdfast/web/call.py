@@ -14,6 +14,7 @@ from holdfast.web.refusals import BodyTooLarge, ClientGone, UnsupportedMediaType
 from holdfast.web.request_ids import request_id_from
 
 JSON = "application/json"
+NO_ROUTE = "none"
 _JSON_BYTES = JSON.encode()
 BODY_LIMIT = 1024**2
 
@@ -21,11 +22,26 @@ _UTF_8 = ("utf-8", "utf8")
 
 
 class Call:
-    __slots__ = ("_receive", "_scope", "headers", "known_key", "request_id")
+    __slots__ = (
+        "headers",
+        "known_key",
+        "method",
+        "parameters",
+        "path",
+        "receive",
+        "request_id",
+        "route",
+        "scope",
+    )
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
-        self._scope = scope
-        self._receive = receive
+        self.scope = scope
+        self.receive = receive
+        self.method: str = scope["method"]
+        # As it was sent: only the parts of a path are decoded, each by itself.
+        self.path: str = scope["raw_path"].decode("latin-1")
+        self.route = NO_ROUTE
+        self.parameters: dict[str, str] = {}
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.request_id = request_id_from(self.headers)
         self.known_key: Key | None = None
@@ -37,20 +53,19 @@ class Call:
         return self.known_key
 
     @property
-    def method(self) -> str:
-        method: str = self._scope["method"]
-        return method
-
-    @property
     def has_query(self) -> bool:
-        return bool(self._scope["query_string"])
+        return bool(self.scope["query_string"])
 
     def header_values(self, name: bytes) -> list[str]:
-        return [value.decode("latin-1") for key, value in self._scope["headers"] if key == name]
+        if name not in self.headers:
+            return []
+        if len(self.headers) == len(self.scope["headers"]):
+            return [self.headers[name].decode("latin-1")]
+        return [value.decode("latin-1") for key, value in self.scope["headers"] if key == name]
 
     def path_parameter(self, name: str) -> str | Fault:
         """Percent-decoded here and not before, so that ``%2F`` is a character and not a separator."""
-        raw: str = self._scope["path_params"][name]
+        raw = self.parameters[name]
         if "%" not in raw and raw.isascii():
             return raw
         try:
@@ -59,7 +74,7 @@ class Call:
             return Fault(f"/path/{name}", "This part of the path is not UTF-8.")
 
     def query_items(self) -> list[tuple[str, str]]:
-        text = self._scope["query_string"].decode("latin-1")
+        text = self.scope["query_string"].decode("latin-1")
         return parse_qsl(text, keep_blank_values=True, errors="replace") if text else []
 
     def precondition(self) -> Precondition:
@@ -86,7 +101,7 @@ class Call:
         length = self.headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > limit:
             raise BodyTooLarge(limit)
-        message = await self._receive()
+        message = await self.receive()
         if message["type"] == "http.request" and not message.get("more_body", False):
             return _within(message.get("body", b""), limit)
         parts = bytearray()
@@ -96,7 +111,7 @@ class Call:
                 raise BodyTooLarge(limit)
             if not message.get("more_body", False):
                 return bytes(parts)
-            message = await self._receive()
+            message = await self.receive()
         raise ClientGone
 
     def _revisions(self, name: bytes, *, weak_counts: bool) -> frozenset[str] | None:

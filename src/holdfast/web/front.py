@@ -3,61 +3,74 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from time import perf_counter
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.observability.logging import log_request
 from holdfast.observability.metrics import note_request
+from holdfast.web.answer import JsonAnswer
 from holdfast.web.call import Call
 from holdfast.web.problem_types import INTERNAL_ERROR
-from holdfast.web.problems import problem_response, problem_type
+from holdfast.web.problems import problem_answer, problem_type
 from holdfast.web.refusals import ClientGone
-from holdfast.web.routing import CALL, ROUTE
+from holdfast.web.routing import Answer, Place, place_of
 
 logger = logging.getLogger("holdfast.web")
 
-_NO_ROUTE = "none"
+_CLIENT_GONE = 499
 _ASKED_ALL_DAY = frozenset({"/healthz", "/readyz", "/metrics"})
 
 
 class Front:
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    def __init__(self, places: Sequence[Place]) -> None:
+        self._places = places
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started_at = perf_counter()
-        # Routes match the path as it was sent; only its parts are decoded, each by itself.
-        scope["path"] = scope["raw_path"].decode("latin-1")
-        scope[CALL] = call = Call(scope, receive)
-        id_header = (b"x-request-id", call.request_id.encode())
-        status = 0
-
-        async def send_with_id(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                message["headers"] = [*message["headers"], id_header]
-            await send(message)
-
+        call = Call(scope, receive)
+        status = _CLIENT_GONE
         try:
-            await self._app(scope, receive, send_with_id)
+            answer = await self._answer(call)
+            if isinstance(answer, JsonAnswer):
+                status = answer.status_code
+                await answer.send(call, send)
+            else:
+                status = await _send_page(answer, call, send)
         except ClientGone:
-            status = 499
+            pass
+        finally:
+            _note(call, status, perf_counter() - started_at)
+
+    async def _answer(self, call: Call) -> Answer:
+        try:
+            return await place_of(call, self._places).answer(call)
+        except ClientGone:
+            raise
         except Exception as failure:
             if problem_type(failure) is INTERNAL_ERROR:
                 logger.exception("request failed", extra={"fields": {"requestId": call.request_id}})
-            if status:
-                raise
-            await problem_response(failure, call.request_id)(scope, receive, send_with_id)
-        finally:
-            _note(scope, status, perf_counter() - started_at)
+            return problem_answer(failure, call.request_id)
 
 
-def _note(scope: Scope, status: int, seconds: float) -> None:
-    call: Call = scope[CALL]
-    route = scope.get(ROUTE, _NO_ROUTE)
-    note_request(call.method, route, status, seconds)
-    if route not in _ASKED_ALL_DAY:
+async def _send_page(page: ASGIApp, call: Call, send: Send) -> int:
+    id_header = (b"x-request-id", call.request_id.encode())
+    status = 0
+
+    async def send_with_id(message: Message) -> None:
+        nonlocal status
+        if message["type"] == "http.response.start":
+            status = message["status"]
+            message["headers"] = [*message["headers"], id_header]
+        await send(message)
+
+    await page(call.scope, call.receive, send_with_id)
+    return status
+
+
+def _note(call: Call, status: int, seconds: float) -> None:
+    note_request(call.method, call.route, status, seconds)
+    if call.route not in _ASKED_ALL_DAY:
         key = call.known_key.hint if call.known_key is not None else None
-        log_request(call.method, scope["path"], status, call.request_id, route, seconds, key)
+        log_request(call.method, call.path, status, call.request_id, call.route, seconds, key)

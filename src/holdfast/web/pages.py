@@ -13,9 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
 
 from holdfast import __version__
 from holdfast.web.call import JSON, Call
@@ -24,7 +22,7 @@ from holdfast.web.openapi.document import openapi_document, openapi_json
 from holdfast.web.problem_types import PROBLEM_TYPES, ProblemType
 from holdfast.web.problems import MEDIA_TYPE
 from holdfast.web.refusals import MethodNotAllowed, UnknownRoute
-from holdfast.web.routing import ROUTE, Handler, resource
+from holdfast.web.routing import Handler, Place, resource
 
 HTML = "text/html"
 VIEWER = "vendor/swagger-ui-5.34.1"
@@ -47,18 +45,24 @@ class Page(NamedTuple):
 class PageFiles(StaticFiles):
     """The files that pages load. What is not there is refused like everything else."""
 
+    _PATH = "/static"
+
     def __init__(self) -> None:
         super().__init__(directory=_STATIC)
 
-    async def get_response(self, path: str, scope: Scope) -> Response:
-        scope[ROUTE] = "/static"
+    def takes(self, call: Call) -> bool:
+        return call.path.startswith(f"{self._PATH}/")
+
+    async def answer(self, call: Call) -> Response:
+        call.route = self._PATH
+        path = self.get_path({"path": call.path, "root_path": self._PATH})
         try:
-            response = await super().get_response(path, scope)
+            response = await self.get_response(path, call.scope)
         except HTTPException as failure:
             if failure.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-                raise MethodNotAllowed(scope["method"], ("GET", "HEAD")) from None
+                raise MethodNotAllowed(call.method, ("GET", "HEAD")) from None
             raise UnknownRoute from None
-        versioned = scope["query_string"].startswith(b"v=")
+        versioned = call.scope["query_string"].startswith(b"v=")
         response.headers["Cache-Control"] = "public, max-age=31536000, immutable" if versioned else "no-cache"
         response.headers["X-Content-Type-Options"] = "nosniff"
         return response
@@ -70,7 +74,7 @@ class _Operation(NamedTuple):
     link: str
 
 
-def page_routes() -> list[Route]:
+def page_places() -> list[Place]:
     templates = _templates()
     problem_pages = {name: _problem_page(templates, kind) for name, kind in PROBLEM_TYPES.items()}
     return [
@@ -78,7 +82,8 @@ def page_routes() -> list[Route]:
         resource("/docs", GET=_serving(_html(templates, "docs.html", here="/docs", viewer=VIEWER))),
         resource("/openapi.json", GET=_serving(_page(openapi_json(), JSON))),
         resource("/problems", GET=_serving(_problems_page(templates))),
-        resource("/problems/{name:segment}", GET=_serving_by_name(problem_pages)),
+        resource("/problems/{name}", GET=_serving_by_name(problem_pages)),
+        PageFiles(),
     ]
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
-
-from starlette.responses import Response
 
 from holdfast.domain import refusals
 from holdfast.domain.refusals import Refusal
 from holdfast.web import problem_types as types
 from holdfast.web import refusals as http
+from holdfast.web.answer import Header, JsonAnswer
 from holdfast.web.problem_types import ProblemType
-from holdfast.web.wire import camel_case, encode, time_text
+from holdfast.web.wire import camel_case, time_text
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -68,9 +68,9 @@ def problem_document(failure: Exception, request_id: str) -> dict[str, Any]:
     return document
 
 
-def problem_response(failure: Exception, request_id: str) -> Response:
+def problem_answer(failure: Exception, request_id: str) -> JsonAnswer:
     document = problem_document(failure, request_id)
-    return Response(encode(document), document["status"], _headers(failure), MEDIA_TYPE)
+    return JsonAnswer(document, document["status"], *_headers(failure), media_type=MEDIA_TYPE.encode())
 
 
 def _conflict_members(conflict: refusals.Conflict) -> dict[str, Any]:
@@ -82,18 +82,16 @@ def _conflict_members(conflict: refusals.Conflict) -> dict[str, Any]:
     return members
 
 
-def _headers(failure: Exception) -> dict[str, str]:
-    headers: dict[str, str] = {}
+def _headers(failure: Exception) -> Iterator[Header]:
     retry_after = getattr(failure, "retry_after_seconds", None)
     if retry_after is not None:
-        headers["Retry-After"] = str(max(1, math.ceil(retry_after)))
+        yield b"retry-after", b"%d" % max(1, math.ceil(retry_after))
     if isinstance(failure, http.MethodNotAllowed):
-        headers["Allow"] = ", ".join(failure.allowed)
+        yield b"allow", ", ".join(failure.allowed).encode()
     if isinstance(failure, refusals.PreconditionFailed) and failure.current:
-        headers["ETag"] = f'"{failure.current}"'
+        yield b"etag", f'"{failure.current}"'.encode()
     if challenge := _challenge(failure):
-        headers["WWW-Authenticate"] = challenge
-    return headers
+        yield b"www-authenticate", challenge.encode()
 
 
 def _challenge(failure: Exception) -> str | None:

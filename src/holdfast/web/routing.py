@@ -1,72 +1,84 @@
-"""Resources: a path, and what each method does there."""
+"""Places: a path, and what is answered there."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Protocol
 
-from starlette.convertors import Convertor, register_url_convertor
-from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
+from holdfast.web.answer import JsonAnswer
 from holdfast.web.call import Call
 from holdfast.web.refusals import MethodNotAllowed, UnknownRoute
 
-Handler = Callable[[Call], Awaitable[ASGIApp]]
+Answer = JsonAnswer | ASGIApp
+Handler = Callable[[Call], Awaitable[Answer]]
 Guard = Callable[[Call], Awaitable[None]]
 
-CALL = "holdfast.call"
-ROUTE = "holdfast.route"
+_PARAMETER = re.compile(r"\{([a-z]+)\}")
 
 
-class _Segment(Convertor[str]):
-    """One part of the path, still percent-encoded; an empty one too, which its route refuses."""
+class Place(Protocol):
+    def takes(self, call: Call) -> bool: ...
 
-    regex = "[^/]*"
-
-    def convert(self, value: str) -> str:
-        return value
-
-    def to_string(self, value: str) -> str:
-        return value
-
-
-register_url_convertor("segment", _Segment())
+    async def answer(self, call: Call) -> Answer: ...
 
 
 class Resource:
+    """A path with parameters, and what each method does there.
+
+    A parameter is one part of the path, still percent-encoded; an empty one too, which its handler
+    refuses.
+    """
+
     def __init__(self, path: str, methods: Mapping[str, Handler], guard: Guard | None) -> None:
-        self._path = path.replace(":segment", "")
+        self.path = path
+        self._match = re.compile(_PARAMETER.sub(r"(?P<\1>[^/]*)", path)).fullmatch
         self._guard = guard
         self._methods = dict(methods)
         if "GET" in methods:
             self._methods["HEAD"] = methods["GET"]
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope[ROUTE] = self._path
-        call: Call = scope[CALL]
+    def takes(self, call: Call) -> bool:
+        match = self._match(call.path)
+        if match is None:
+            return False
+        call.route = self.path
+        call.parameters = match.groupdict()
+        return True
+
+    async def answer(self, call: Call) -> Answer:
         if self._guard is not None:
             await self._guard(call)
         handler = self._methods.get(call.method)
         if handler is None:
             raise MethodNotAllowed(call.method, self._methods)
-        answer = await handler(call)
-        await answer(scope, receive, send)
+        return await handler(call)
 
 
-def resource(path: str, guard: Guard | None = None, **methods: Handler) -> Route:
-    return Route(path, Resource(path, methods, guard))
+def resource(path: str, guard: Guard | None = None, **methods: Handler) -> Resource:
+    return Resource(path, methods, guard)
 
 
 class Nowhere:
     """What is left below a guarded prefix: whether a path exists is told to those who may know."""
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, prefix: str, guard: Guard) -> None:
+        self._prefix = prefix
         self._guard = guard
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._guard(scope[CALL])
+    def takes(self, call: Call) -> bool:
+        return call.path.startswith(self._prefix)
+
+    async def answer(self, call: Call) -> Answer:
+        await self._guard(call)
         raise UnknownRoute
 
 
-async def no_route(scope: Scope, receive: Receive, send: Send) -> None:
+def place_of(call: Call, places: Sequence[Place]) -> Place:
+    """The first that takes it."""
+    for place in places:
+        if place.takes(call):
+            return place
     raise UnknownRoute

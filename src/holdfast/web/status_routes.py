@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from starlette.responses import Response
-from starlette.routing import Route
 
 from holdfast.observability.metrics import CONTENT_TYPE, metrics_text
 from holdfast.operations.health import Health
 from holdfast.web.answer import JsonAnswer
 from holdfast.web.call import Call
-from holdfast.web.routing import resource
+from holdfast.web.routing import Place, resource
 
 
-def status_routes(health: Health) -> list[Route]:
+def status_places(health: Health) -> list[Place]:
     async def alive(_: Call) -> JsonAnswer:
         return JsonAnswer({"status": "alive"})
 

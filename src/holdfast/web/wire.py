@@ -19,8 +19,10 @@ encode = _ENCODER.encode
 
 
 def time_text(moment: datetime) -> str:
-    """``2026-11-14T09:30:00.000Z``; the database gives every time in UTC."""
-    return moment.isoformat(timespec="milliseconds")[:23] + "Z"
+    """``2026-11-14T09:30:00.000Z``; the database gives every time in UTC, in whole milliseconds."""
+    text = encode(moment).decode()
+    # The encoder writes microseconds if there are any: "2026-11-14T09:30:00.123000Z", quotes included.
+    return f"{text[1:24]}Z" if moment.microsecond else f"{text[1:20]}.000Z"
 
 
 def optional_time_text(moment: datetime | None) -> str | None:
