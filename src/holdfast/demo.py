@@ -92,7 +92,9 @@ async def _add_missing_units(database: Database) -> None:
     inventory = Inventory(database)
     project_id = await inventory.project_id(SLUG)
     absent = Precondition(none_match=frozenset("*"))
-    commands = [ReplaceUnit(project_id, unit.code, unit.fields, unit.status, absent) for unit in demo_units()]
+    commands = [
+        ReplaceUnit((project_id, unit.code), unit.fields, unit.status, absent) for unit in demo_units()
+    ]
     for outcome in await inventory.write_many(commands, store=True):
         if isinstance(outcome, Refusal) and not isinstance(outcome, PreconditionFailed):
             raise outcome

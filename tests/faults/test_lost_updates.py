@@ -149,7 +149,9 @@ async def versions_lost(database_url: str, project: Project, codes: list[str]) -
         acknowledged = 0
         for turn in TURNS:
             writes = [
-                inventory.write(PatchUnit(UUID(project.id), code, {"price_sar": Decimal(10 * turn + number)}))
+                inventory.write(
+                    PatchUnit((UUID(project.id), code), {"price_sar": Decimal(10 * turn + number)})
+                )
                 for code in codes
                 for number, inventory in enumerate(inventories)
             ]

@@ -23,6 +23,7 @@ class CountingDatabase(Database):
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.known_projects = database.known_projects
         self.transactions = 0
         self.gate: asyncio.Event | None = None
         self.begun = asyncio.Semaphore(0)
@@ -81,7 +82,7 @@ async def test_two_writes_to_one_unit_in_a_batch_are_decided_one_after_the_other
             replacement(project_id, "A-1", 2),
             replacement(project_id, "A-1", 2),
             replacement(project_id, "A-1", 2, Status.UNAVAILABLE),
-            PatchUnit(project_id, "A-1", {"bedrooms": 3}),
+            PatchUnit((project_id, "A-1"), {"bedrooms": 3}),
         ],
     )
     outcomes = [created, changed, repeated, off, patched]
@@ -252,12 +253,24 @@ async def test_a_unit_changed_by_another_writer_meanwhile_is_decided_again(datab
 
     patched, other = await write(
         Overtaken(database),
-        [PatchUnit(project_id, "A-1", {"bedrooms": 3}), replacement(project_id, "A-2", 9)],
+        [PatchUnit((project_id, "A-1"), {"bedrooms": 3}), replacement(project_id, "A-2", 9)],
     )
     assert isinstance(patched, Written)
     assert isinstance(other, Written)
     assert (patched.decision.unit.fields.price_sar, patched.decision.unit.fields.bedrooms) == (Decimal(50), 3)
     assert (patched.decision.unit.version, other.decision.unit.version) == (3, 2)
+
+
+async def test_a_project_that_was_renamed_is_known_by_its_new_name_at_once(database: Database) -> None:
+    project_id = await new_project(database)
+    await store(database, replacement(project_id, "A-1", 1))
+    async with database.writing() as connection:
+        await connection.execute(
+            "update project set name = 'Renamed', version = version + 1 where id = $1", project_id
+        )
+    (written,) = await write(database, [replacement(project_id, "A-1", 2)])
+    assert isinstance(written, Written)
+    assert (written.project.name, written.project.version) == ("Renamed", 2)
 
 
 async def test_a_dry_run_decides_everything_and_stores_nothing(database: Database) -> None:

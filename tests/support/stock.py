@@ -20,7 +20,7 @@ def fields(price: int = 1_000_000) -> UnitFields:
 def replacement(
     project_id: UUID, code: str, price: int = 1_000_000, status: Status | None = None
 ) -> ReplaceUnit:
-    return ReplaceUnit(project_id, code, fields(price), status)
+    return ReplaceUnit((project_id, code), fields(price), status)
 
 
 async def new_project(database: Database, slug: str = SLUG) -> UUID:

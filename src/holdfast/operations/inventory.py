@@ -23,35 +23,25 @@ BULK_TRANSACTION_SIZE = 1000
 class ReplaceUnit(NamedTuple):
     """PUT."""
 
-    project_id: UUID
-    code: str
+    key: UnitKey
     fields: UnitFields
     status: Status | None = None
     precondition: Precondition = UNCONDITIONAL
 
-    @property
-    def key(self) -> UnitKey:
-        return self.project_id, self.code
-
     def decide(self, standing: Standing, now: datetime) -> Decision:
-        return replace(standing, self.code, self.fields, self.status, self.precondition, now)
+        return replace(standing, self.key[1], self.fields, self.status, self.precondition, now)
 
 
 class PatchUnit(NamedTuple):
     """PATCH."""
 
-    project_id: UUID
-    code: str
+    key: UnitKey
     changes: Mapping[str, Any]
     status: Status | None = None
     precondition: Precondition = UNCONDITIONAL
 
-    @property
-    def key(self) -> UnitKey:
-        return self.project_id, self.code
-
     def decide(self, standing: Standing, now: datetime) -> Decision:
-        return patch(standing, self.code, self.changes, self.status, self.precondition, now)
+        return patch(standing, self.key[1], self.changes, self.status, self.precondition, now)
 
 
 class Inventory:
@@ -91,7 +81,9 @@ class Inventory:
         project_id = await self.project_id(slug)
         try:
             async with self._database.reading() as connection:
-                now, (standing,) = await units.stand(connection, [(project_id, code)], locked=False)
+                now, (standing,) = await units.stand(
+                    connection, self._database.known_projects, [(project_id, code)], locked=False
+                )
         except ProjectGone:
             self._project_ids.clear()
             raise

@@ -15,10 +15,18 @@ from typing import NamedTuple, Protocol
 from holdfast.domain.event import UnitEvent
 from holdfast.domain.project import Project
 from holdfast.domain.refusals import DatabaseAway, InvalidInput, Refusal
+from holdfast.domain.status import MID_BOOKING
 from holdfast.domain.unit import Decision, Standing, lapse
 from holdfast.observability.metrics import note_batch
 from holdfast.storage import units
-from holdfast.storage.database import CommitUnknown, Connection, Database, RefusedByDatabase, TryAgain
+from holdfast.storage.database import (
+    CommitUnknown,
+    Connection,
+    Database,
+    KnownProjects,
+    RefusedByDatabase,
+    TryAgain,
+)
 from holdfast.storage.units import Change, Refs, UnitKey
 
 BATCHES_IN_FLIGHT = 2
@@ -111,7 +119,7 @@ async def _write_as_found(
     batch = _Batch(commands)
     try:
         async with database.writing_at_once() as connection:
-            await batch.decide(connection, locked=False)
+            await batch.decide(connection, database.known_projects, locked=False)
             if store:
                 await batch.store(connection)
     except (TryAgain, RefusedByDatabase):
@@ -140,7 +148,7 @@ async def _write_in_transaction(database: Database, commands: Sequence[Command])
         batch = _Batch(commands)
         try:
             async with database.writing() as connection:
-                await batch.decide(connection, locked=True)
+                await batch.decide(connection, database.known_projects, locked=True)
                 await batch.store(connection)
                 if not batch.is_stored():
                     raise TryAgain("another transaction created a unit first")
@@ -164,20 +172,21 @@ class _Batch:
         self._refs: Refs = {}
         self.outcomes: list[Outcome] = []
 
-    async def decide(self, connection: Connection, *, locked: bool) -> None:
+    async def decide(self, connection: Connection, known: KnownProjects, *, locked: bool) -> None:
         keys = sorted({command.key for command in self._commands})
-        now, standings = await units.stand(connection, keys, locked=locked)
+        now, standings = await units.stand(connection, known, keys, locked=locked)
         self._standings = dict(zip(keys, standings, strict=True))
-        for key, standing in zip(keys, standings, strict=True):
-            if standing.unit is not None:
+        for key, standing in self._standings.items():
+            if standing.unit is not None and standing.unit.status in MID_BOOKING:
                 self._take(key, standing, lapse(standing.unit, now))
-        for command in self._commands:
-            self.outcomes.append(self._outcome(command, now))
+        self.outcomes = [self._outcome(command, now) for command in self._commands]
 
     async def store(self, connection: Connection) -> None:
         if self._changes:
+            # The standings are in the order of their keys; the changes are to go in that order too.
+            ordered = [self._changes[key] for key in self._standings if key in self._changes]
             try:
-                await units.store(connection, list(self._changes.values()), self._events, self._refs)
+                await units.store(connection, ordered, self._events, self._refs)
             finally:
                 self._give_refs()
 
@@ -219,13 +228,15 @@ class _Batch:
             return False
         before = self._changes.get(key)
         self._changes[key] = Change(decision.unit, before.found if before else standing.unit)
-        self._standings[key] = standing._replace(unit=decision.unit)
+        self._standings[key] = Standing(standing.project, decision.unit)
         if decision.event is not None:
             self._events.append(decision.event)
         return True
 
     def _give_refs(self) -> None:
         """A created unit learns its ``ref`` when it is stored."""
+        if all(change.found is not None for change in self._changes.values()):
+            return
         for at, outcome in enumerate(self.outcomes):
             if isinstance(outcome, Written) and not outcome.decision.unit.ref:
                 unit = outcome.decision.unit

@@ -6,13 +6,18 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 
+from holdfast.domain.project import Project
 from holdfast.domain.refusals import DatabaseAway
 from holdfast.storage.dsn import split_hosts
 
 Connection = asyncpg.Connection | asyncpg.pool.PoolConnectionProxy
+
+KnownProjects = dict[UUID, Project]
+"""Projects as this process last saw them, so that not every unit brings its project along."""
 
 CONNECT_TIMEOUT_SECONDS = 3.0
 COMMAND_TIMEOUT_SECONDS = 20.0
@@ -62,6 +67,7 @@ class Database:
     def __init__(self, writers: asyncpg.Pool, readers: asyncpg.Pool) -> None:
         self._writers = writers
         self._readers = readers
+        self.known_projects: KnownProjects = {}
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[Connection]:

@@ -75,7 +75,7 @@ async def page(
     if updated_since is not None:
         arguments.append(updated_since)
     rows = await connection.fetch(statement, *arguments)
-    return [lapse(unit_from(row, 1), row[0]).unit for row in rows]
+    return [lapse(unit_from(project_id, row[1:]), row[0]).unit for row in rows]
 
 
 async def missing_codes(connection: Connection, project_id: UUID, named: Collection[str]) -> list[str]:

@@ -1,21 +1,35 @@
 """Projects."""
 
+from collections.abc import Mapping
 from uuid import UUID, uuid4
 
 import asyncpg
 
 from holdfast.domain.project import Project
 from holdfast.domain.refusals import ProjectExists
-from holdfast.storage.database import Connection, fetch_one
+from holdfast.storage.database import Connection, KnownProjects, fetch_one
 
 _INSERT = "insert into project (id, slug, name) values ($1, $2, $3) returning *"
 _FIND_ID = "select id from project where slug = $1"
 _GET = "select * from project where id = $1"
+_GET_MANY = "select * from project where id = any($1::uuid[])"
 _LIST = """
     select * from project
     where ($1::text[] is null or slug = any($1)) and slug > $2
     order by slug limit $3
 """
+
+
+async def make_known(connection: Connection, known: KnownProjects, versions: Mapping[UUID, int]) -> None:
+    """Read those projects that are not known in these versions; a later one is as good."""
+    unknown = [
+        project_id
+        for project_id, version in versions.items()
+        if project_id not in known or known[project_id].version != version
+    ]
+    if unknown:
+        rows = await connection.fetch(_GET_MANY, unknown)
+        known.update((row["id"], _project(row)) for row in rows)
 
 
 async def insert(connection: Connection, slug: str, name: str) -> Project:

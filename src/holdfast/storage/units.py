@@ -13,8 +13,8 @@ from holdfast.domain.event import UnitEvent
 from holdfast.domain.project import Project
 from holdfast.domain.refusals import DatabaseAway
 from holdfast.domain.unit import Standing, Unit
-from holdfast.storage import events
-from holdfast.storage.database import Connection
+from holdfast.storage import events, projects
+from holdfast.storage.database import Connection, KnownProjects
 from holdfast.storage.unit_rows import (
     READ_COLUMNS,
     STATE_WRITE_COLUMNS,
@@ -23,6 +23,7 @@ from holdfast.storage.unit_rows import (
     row_for,
     state_row_for,
     unit_from,
+    written,
 )
 
 UnitKey = tuple[UUID, str]
@@ -38,11 +39,11 @@ AS_FOUND = "unit.version = written.found_version"
 _STAND = """
     select
         clock_timestamp(),
-        project.*,
+        project.version,
         unit.*
     from unnest($1::uuid[], $2::text[]) as wanted (project_id, code)
     cross join lateral (
-        select id, slug, name, version, created_at from project where project.id = wanted.project_id offset 0
+        select version from project where project.id = wanted.project_id offset 0
     ) as project
     left join lateral (
         select {columns} from unit
@@ -50,7 +51,7 @@ _STAND = """
         {locking}
     ) as unit on true
 """
-_UNIT_AT = 6
+_UNIT_AT = 2
 
 _FIXED = ("id", "project_id", "code", "created_at")
 
@@ -59,7 +60,7 @@ def _update_statement(kind: str, columns: str) -> str:
     """Stores each unit only if it still is as it was found: nobody's change is ever overwritten."""
     changed = [name for name in columns.split(", ") if name not in _FIXED]
     return f"""
-        update unit set {", ".join(f"{name} = written.{name}" for name in changed)}
+        update unit set {", ".join(f"{name} = {written(name)}" for name in changed)}
         from unnest($1::{kind}[]) as written
         where unit.id = written.id and {AS_FOUND}
         returning unit.id, unit.ref
@@ -77,7 +78,7 @@ def _telling(statement: str) -> str:
 
 _INSERT = f"""
     insert into unit ({WRITE_COLUMNS})
-    select {WRITE_COLUMNS} from unnest($1::unit_write[])
+    select {", ".join(map(written, WRITE_COLUMNS.split(", ")))} from unnest($1::unit_write[]) as written
     on conflict do nothing
     returning id, ref
 """
@@ -109,13 +110,17 @@ class Stood(NamedTuple):
     """One for each wanted key, in the same order."""
 
 
-async def stand(connection: Connection, keys: Sequence[UnitKey], *, locked: bool) -> Stood:
+async def stand(
+    connection: Connection, known: KnownProjects, keys: Sequence[UnitKey], *, locked: bool
+) -> Stood:
     """The units as they are now; ``locked`` keeps them so for the transaction. ``keys`` are sorted."""
     statement = _STAND.format(columns=READ_COLUMNS, locking=LOCKING if locked else "")
     rows = await connection.fetch(statement, [key[0] for key in keys], [key[1] for key in keys])
     if len(rows) < len(keys):
         raise ProjectGone
-    standings = [_standing(key, row) for key, row in zip(keys, rows, strict=True)]
+    versions = {key[0]: row[1] for key, row in zip(keys, rows, strict=True)}
+    await projects.make_known(connection, known, versions)
+    standings = [_standing(key, row, known[key[0]]) for key, row in zip(keys, rows, strict=True)]
     return Stood(_whole_milliseconds(rows[-1][0]), standings)
 
 
@@ -124,12 +129,11 @@ async def store(
 ) -> None:
     """Store the changes and their events, and note in ``stored`` what was, statement by statement.
 
-    Not stored is what another transaction has created or changed since it was found. Units go in the
-    order of their keys, so that writers that meet wait for each other in one order.
+    Not stored is what another transaction has created or changed since it was found. ``changes`` are
+    in the order of their keys, so that writers that meet wait for each other in one order.
     """
-    ordered = sorted(changes, key=lambda change: (change.unit.project_id, change.unit.code))
     rows: dict[str, list[Row]] = {_INSERT: [], _UPDATE: [], _UPDATE_STATE: []}
-    for unit, found in ordered:
+    for unit, found in changes:
         if found is None:
             rows[_INSERT].append(row_for(unit, 0))
         elif is_state_alone(found, unit):
@@ -146,13 +150,9 @@ async def find_stored(connection: Connection, units: Sequence[Unit]) -> Refs:
 
     All of the unit is compared: another writer may have had the same version in the same millisecond.
     """
-    rows = await connection.fetch(_FIND, [unit.id for unit in units])
-    found = {unit.id: unit for unit in map(unit_from, rows)}
-    return {
-        unit.id: found[unit.id].ref
-        for unit in units
-        if unit.id in found and found[unit.id]._replace(ref=unit.ref) == unit
-    }
+    rows = {row[0]: row for row in await connection.fetch(_FIND, [unit.id for unit in units])}
+    found = [(unit, unit_from(unit.project_id, tuple(rows[unit.id]))) for unit in units if unit.id in rows]
+    return {stored.id: stored.ref for unit, stored in found if stored._replace(ref=unit.ref) == unit}
 
 
 async def _store(connection: Connection, statement: str, rows: list[Row], told: Sequence[UnitEvent]) -> Refs:
@@ -165,10 +165,11 @@ async def _store(connection: Connection, statement: str, rows: list[Row], told: 
     return {row[0]: row[1] for row in stored}
 
 
-def _standing(key: UnitKey, row: asyncpg.Record) -> Standing:
-    project = Project(*row[1:_UNIT_AT])
-    unit = None if row[_UNIT_AT] is None else unit_from(row, _UNIT_AT)
-    if project.id != key[0] or (unit is not None and unit.code != key[1]):
+def _standing(key: UnitKey, row: asyncpg.Record, project: Project) -> Standing:
+    if row[_UNIT_AT] is None:
+        return Standing(project, None)
+    unit = unit_from(project.id, row[_UNIT_AT:])
+    if unit.code != key[1]:
         raise AssertionError("PostgreSQL gave the rows in another order than that of the keys.")
     return Standing(project, unit)
 

@@ -123,7 +123,7 @@ class _BulkRun:
         faults += body.claim_faults(self._project_id, code)
         if faults:
             raise InvalidInput(with_status_fault(faults, body.status))
-        return ReplaceUnit(self._project_id, code, body.fields(), body.status)
+        return ReplaceUnit((self._project_id, code), body.fields(), body.status)
 
     def _named_before(self, code: str | None) -> list[Fault]:
         if code in self.named:

@@ -29,13 +29,13 @@ class UnitRoutes:
     async def put(self, call: Call) -> JsonAnswer:
         slug, code, body = await self._read(call, REPLACE)
         project_id = await self._project_id(call, slug, code, body)
-        command = ReplaceUnit(project_id, code, body.fields(), body.status, call.precondition())
+        command = ReplaceUnit((project_id, code), body.fields(), body.status, call.precondition())
         return _written_response(await self._inventory.write(command))
 
     async def patch(self, call: Call) -> JsonAnswer:
         slug, code, body = await self._read(call, PATCH)
         project_id = await self._project_id(call, slug, code, body)
-        command = PatchUnit(project_id, code, body.values, body.status, call.precondition())
+        command = PatchUnit((project_id, code), body.values, body.status, call.precondition())
         return _written_response(await self._inventory.write(command))
 
     async def get(self, call: Call) -> JsonAnswer | Response:
