@@ -55,7 +55,7 @@ FIELDS: list[tuple[str, Any]] = [
 
 
 def accepts(schema: str, body: Any) -> bool:
-    parsed = strict_json.parse(json.dumps(body).encode())
+    parsed = strict_json.parse(json.dumps(body))
     return isinstance(check(SCHEMAS[schema], parsed, "narjis-heights", "A-0304"), CheckedBody)
 
 

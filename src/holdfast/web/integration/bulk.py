@@ -1,7 +1,7 @@
 """Bulk PUT: many units in one request, each standing on its own.
 
 The body is read and checked for syntax whole, but its units are never in memory all at once: only
-where each one starts is kept, and they are parsed again, a transaction's worth at a time.
+where each one starts and ends is kept, and they are parsed again, a transaction's worth at a time.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from holdfast.operations.write_path import Outcome, Written
 from holdfast.web import strict_json
 from holdfast.web.answer import JsonAnswer
 from holdfast.web.call import JSON, Call
+from holdfast.web.integration import plain_bodies
 from holdfast.web.integration.addresses import project_of, refuse_other_projects
 from holdfast.web.integration.bodies import REPLACE, check, sent_status, with_status_fault
 from holdfast.web.integration.queries import Query
@@ -84,8 +85,8 @@ class _BulkRun:
         """While the database works on one transaction, the next is being read."""
         async with asyncio.TaskGroup() as group:
             running: list[tuple[list[_Item], asyncio.Task[list[Outcome]]]] = []
-            for start in range(0, len(places), BULK_TRANSACTION_SIZE):
-                items = await self._read(text, places[start : start + BULK_TRANSACTION_SIZE])
+            for first in range(0, len(places), 2 * BULK_TRANSACTION_SIZE):
+                items = await self._read(text, places[first : first + 2 * BULK_TRANSACTION_SIZE])
                 if len(running) == TRANSACTIONS_IN_FLIGHT:
                     await self._note(*running.pop(0))
                 running.append((items, group.create_task(self._write(items))))
@@ -101,13 +102,19 @@ class _BulkRun:
     async def _read(self, text: str, places: array[int]) -> list[_Item]:
         items = []
         turn = _Turn()
-        for place in places:
-            value, end = strict_json.item_at(text, place)
-            items.append(self._item(value))
-            await turn.after(end - place)
+        for start, end in zip(places[::2], places[1::2], strict=True):
+            items.append(self._item(text[start:end]))
+            await turn.after(end - start)
         return items
 
-    def _item(self, value: Any) -> _Item:
+    def _item(self, text: str) -> _Item:
+        unit = plain_bodies.read(text)
+        if unit is None or unit.code is None or code_fault(unit.code) or unit.code in self.named:
+            return self._doubtful_item(strict_json.parse(text))
+        self.named.add(unit.code)
+        return _Item(unit.code, ReplaceUnit((self._project_id, unit.code), unit.fields, unit.status))
+
+    def _doubtful_item(self, value: Any) -> _Item:
         code = value.get("code") if type(value) is dict else None
         try:
             command: ReplaceUnit | Refusal = self._command(value, code)
@@ -164,15 +171,15 @@ class _Turn:
 
 
 async def _places(text: str, media_type: str) -> array[int]:
-    """Where every item starts."""
+    """Where every item starts, and where it ends, in turns."""
     places = array("q")
     turn = _Turn()
     items = strict_json.line_items(text) if media_type == NDJSON else strict_json.array_items(text)
-    for place in items:
-        if len(places) == ITEMS_AT_MOST:
+    for start, end in items:
+        if len(places) == 2 * ITEMS_AT_MOST:
             raise TooManyItems(ITEMS_AT_MOST)
-        await turn.after(place - places[-1] if places else 0)
-        places.append(place)
+        places.extend((start, end))
+        await turn.after(end - start)
     return places
 
 

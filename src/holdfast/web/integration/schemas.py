@@ -24,11 +24,21 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
 from holdfast.domain.unit import STATUS_MESSAGE
+from holdfast.web.integration.bounds import (
+    AREA,
+    DESCRIPTION_LENGTH,
+    LONGEST_MEDIA_NAME,
+    LONGEST_URL,
+    MEDIA_AT_MOST,
+    PERCENTAGE,
+    PRICE,
+    ROOMS,
+    TYPE_LENGTH,
+    YEAR,
+    Bounds,
+    canonical,
+)
 from holdfast.web.wire import camel_case
-
-LONGEST_URL = 2048
-LONGEST_MEDIA_NAME = 500
-MEDIA_AT_MOST = 100
 
 AS_URL, AS_OBJECT = "<url>", "<object>"
 """The two forms of an element of images and files; pydantic names them in the place of a fault."""
@@ -38,11 +48,6 @@ WEB_ADDRESS = r"^(?i:https?)://([^\s\p{C}/?#@]+@)?(\[[0-9A-Fa-f:.]+\]|[^\s\p{C}/
 _STRICT = ConfigDict(strict=True, extra="forbid", alias_generator=camel_case)
 
 
-def _canonical(number: Decimal) -> Decimal:
-    """One form for one value (1.50 and 1.5, 1e2 and 100, -0 and 0), so that equal units look equal."""
-    return number.normalize() + 0
-
-
 def _whole(number: Decimal) -> int:
     whole = int(number)
     if whole != number:
@@ -50,44 +55,36 @@ def _whole(number: Decimal) -> int:
     return whole
 
 
-def _number_schema(minimum: str, maximum: str, decimals: int, *, exclusive: bool = False) -> WithJsonSchema:
-    lower = "exclusiveMinimum" if exclusive else "minimum"
+def _within(bounds: Bounds) -> Any:
+    return Field(
+        gt=bounds.least if bounds.least_is_out else None,
+        ge=None if bounds.least_is_out else bounds.least,
+        le=bounds.most,
+        decimal_places=bounds.decimals or None,
+    )
+
+
+def _schema(bounds: Bounds) -> WithJsonSchema:
+    lower = "exclusiveMinimum" if bounds.least_is_out else "minimum"
+    if not bounds.decimals:
+        return WithJsonSchema({"type": "integer", lower: int(bounds.least), "maximum": int(bounds.most)})
     return WithJsonSchema(
         {
             "type": "number",
-            lower: float(minimum),
-            "maximum": float(maximum),
-            "description": f"An exact decimal with at most {decimals} decimals.",
+            lower: float(bounds.least),
+            "maximum": float(bounds.most),
+            "description": f"An exact decimal with at most {bounds.decimals} decimals.",
         }
     )
 
 
-def _whole_schema(minimum: int, maximum: int) -> WithJsonSchema:
-    return WithJsonSchema({"type": "integer", "minimum": minimum, "maximum": maximum})
-
-
-Area = Annotated[
-    Decimal,
-    Field(gt=0, le=Decimal("9999999.9999"), decimal_places=4),
-    AfterValidator(_canonical),
-    _number_schema("0", "9999999.9999", 4, exclusive=True),
-]
-Price = Annotated[
-    Decimal,
-    Field(ge=0, le=Decimal("999999999999.99"), decimal_places=2),
-    AfterValidator(_canonical),
-    _number_schema("0", "999999999999.99", 2),
-]
-Percentage = Annotated[
-    Decimal,
-    Field(ge=0, le=100, decimal_places=4),
-    AfterValidator(_canonical),
-    _number_schema("0", "100", 4),
-]
-RoomCount = Annotated[Decimal, Field(ge=0, le=999), AfterValidator(_whole), _whole_schema(0, 999)]
-Year = Annotated[Decimal, Field(ge=1900, le=2200), AfterValidator(_whole), _whole_schema(1900, 2200)]
-TypeName = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=_NO_NUL)]
-Description = Annotated[str, StringConstraints(max_length=10_000, pattern=_NO_NUL)]
+Area = Annotated[Decimal, _within(AREA), AfterValidator(canonical), _schema(AREA)]
+Price = Annotated[Decimal, _within(PRICE), AfterValidator(canonical), _schema(PRICE)]
+Percentage = Annotated[Decimal, _within(PERCENTAGE), AfterValidator(canonical), _schema(PERCENTAGE)]
+RoomCount = Annotated[Decimal, _within(ROOMS), AfterValidator(_whole), _schema(ROOMS)]
+Year = Annotated[Decimal, _within(YEAR), AfterValidator(_whole), _schema(YEAR)]
+TypeName = Annotated[str, StringConstraints(min_length=1, max_length=TYPE_LENGTH, pattern=_NO_NUL)]
+Description = Annotated[str, StringConstraints(max_length=DESCRIPTION_LENGTH, pattern=_NO_NUL)]
 Url = Annotated[str, StringConstraints(max_length=LONGEST_URL, pattern=WEB_ADDRESS)]
 MediaName = Annotated[str, StringConstraints(max_length=LONGEST_MEDIA_NAME, pattern=_NO_NUL)]
 

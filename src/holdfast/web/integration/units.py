@@ -16,6 +16,7 @@ from holdfast.operations.write_path import Written
 from holdfast.web import strict_json
 from holdfast.web.answer import JsonAnswer
 from holdfast.web.call import Call
+from holdfast.web.integration import plain_bodies
 from holdfast.web.integration.addresses import project_of, refuse_other_projects, unit_of
 from holdfast.web.integration.bodies import PATCH, REPLACE, CheckedBody, check, sent_status, with_status_fault
 from holdfast.web.integration.queries import Query, cursor_text
@@ -27,13 +28,26 @@ class UnitRoutes:
         self._inventory = inventory
 
     async def put(self, call: Call) -> JsonAnswer:
-        slug, code, body = await self._read(call, REPLACE)
-        project_id = await self._project_id(call, slug, code, body)
-        command = ReplaceUnit((project_id, code), body.fields(), body.status, call.precondition())
+        text = await _body(call)
+        faults: list[Fault] = []
+        slug, code = unit_of(call, faults)
+        unit = plain_bodies.read(text)
+        if unit is not None and unit.code in (None, code) and not faults and not call.has_query:
+            refuse_other_projects(call, slug)
+            project_id = await self._inventory.project_id(slug)
+            fields, status = unit.fields, unit.status
+        else:
+            body = _checked(call, text, REPLACE, slug, code, faults)
+            project_id = await self._project_id(call, slug, code, body)
+            fields, status = body.fields(), body.status
+        command = ReplaceUnit((project_id, code), fields, status, call.precondition())
         return _written_response(await self._inventory.write(command))
 
     async def patch(self, call: Call) -> JsonAnswer:
-        slug, code, body = await self._read(call, PATCH)
+        text = await _body(call)
+        faults: list[Fault] = []
+        slug, code = unit_of(call, faults)
+        body = _checked(call, text, PATCH, slug, code, faults)
         project_id = await self._project_id(call, slug, code, body)
         command = PatchUnit((project_id, code), body.values, body.status, call.precondition())
         return _written_response(await self._inventory.write(command))
@@ -70,24 +84,30 @@ class UnitRoutes:
         }
         return JsonAnswer(document)
 
-    async def _read(self, call: Call, adapter: TypeAdapter[Any]) -> tuple[str, str, CheckedBody]:
-        call.require_media_type()
-        parsed = strict_json.parse(await call.body())
-        faults: list[Fault] = []
-        slug, code = unit_of(call, faults)
-        if call.has_query:
-            Query(call, faults).finish()
-        body = check(adapter, parsed, slug, code)
-        if isinstance(body, list):
-            raise InvalidInput(with_status_fault(faults + body, sent_status(parsed)))
-        _refuse_faults(with_status_fault(faults, body.status))
-        return slug, code, body
-
     async def _project_id(self, call: Call, slug: str, code: str, body: CheckedBody) -> UUID:
         refuse_other_projects(call, slug)
         project_id = await self._inventory.project_id(slug)
         _refuse_faults(with_status_fault(body.claim_faults(project_id, code), body.status))
         return project_id
+
+
+async def _body(call: Call) -> str:
+    call.require_media_type()
+    return strict_json.text_of(await call.body())
+
+
+def _checked(
+    call: Call, text: str, adapter: TypeAdapter[Any], slug: str, code: str, faults: list[Fault]
+) -> CheckedBody:
+    """The body without faults; ``faults`` are those of the address."""
+    parsed = strict_json.parse(text)
+    if call.has_query:
+        Query(call, faults).finish()
+    body = check(adapter, parsed, slug, code)
+    if isinstance(body, list):
+        raise InvalidInput(with_status_fault(faults + body, sent_status(parsed)))
+    _refuse_faults(with_status_fault(faults, body.status))
+    return body
 
 
 def _written_response(written: Written) -> JsonAnswer:

@@ -7,7 +7,7 @@ from pydantic import TypeAdapter
 
 from holdfast.domain.unit import UnitFields
 from holdfast.web.integration.bodies import PATCH, REPLACE
-from holdfast.web.integration.schemas import LONGEST_MEDIA_NAME, LONGEST_URL
+from holdfast.web.integration.bounds import LONGEST_MEDIA_NAME, LONGEST_URL
 from holdfast.web.openapi.forms import (
     CODE,
     NO_NUL,
