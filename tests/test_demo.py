@@ -5,7 +5,7 @@ import re
 from holdfast.demo import EXAMPLE_PATH, SLUG, demo_units
 from holdfast.domain.status import Status
 from holdfast.web.integration.bodies import REPLACE, CheckedBody, check
-from holdfast.web.strict_json import value_at
+from holdfast.web.json_items import value_at
 from holdfast.web.wire import camel_case, encode
 
 UNITS = list(demo_units())

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.domain.refusals import InvalidInput
 from holdfast.web import strict_json
+from holdfast.web.json_items import array_items, line_items
 from holdfast.web.refusals import ItemTooLarge, MalformedBody
 
 values = st.recursive(
@@ -20,7 +21,7 @@ values = st.recursive(
 
 
 def items(text: str) -> list[Any]:
-    return [strict_json.parse(text[start:end]) for start, end in strict_json.array_items(text)]
+    return [strict_json.parse(text[start:end]) for start, end, _ in array_items(text)]
 
 
 @given(st.lists(values, max_size=5), st.integers(0, 5000))
@@ -62,14 +63,14 @@ def test_a_body_that_is_no_array_is_told_from_one_that_is_no_json() -> None:
 
 def test_lines_are_values_and_empty_ones_are_passed_over() -> None:
     text = '\n\r\n{"a":1}\n  \n {"a":2} \r\n3'
-    places = strict_json.line_items(text)
-    assert [strict_json.parse(text[start:end]) for start, end in places] == [{"a": 1}, {"a": 2}, 3]
+    found = [strict_json.parse(text[start:end]) for start, end, _ in line_items(text)]
+    assert found == [{"a": 1}, {"a": 2}, 3]
 
 
 @pytest.mark.parametrize("text", ['{"a":1} {"a":2}', '{"a":\n1}', "[1]]"])
 def test_a_line_that_is_not_one_value_is_refused(text: str) -> None:
     with pytest.raises(MalformedBody):
-        list(strict_json.line_items(text))
+        list(line_items(text))
 
 
 def test_an_exponent_beyond_all_measure_is_read_as_beyond_all_bounds() -> None:

@@ -24,6 +24,7 @@ from holdfast.web.integration import plain_bodies
 from holdfast.web.integration.addresses import project_of, refuse_other_projects
 from holdfast.web.integration.bodies import REPLACE, check, sent_status, with_status_fault
 from holdfast.web.integration.queries import Query
+from holdfast.web.json_items import array_items, line_items
 from holdfast.web.problems import problem_document
 from holdfast.web.refusals import TooManyItems
 from holdfast.web.wire import encode
@@ -31,6 +32,7 @@ from holdfast.web.wire import encode
 NDJSON = "application/x-ndjson"
 BULK_BODY_LIMIT = 32 * 1024**2
 TRANSACTIONS_IN_FLIGHT = 2
+# Other requests have their turn after so many characters.
 CHARACTERS_A_TURN = 64 * 1024
 # The answer to a unit may be a hundred times as long as the unit.
 ITEMS_AT_MOST = 200_000
@@ -85,8 +87,8 @@ class _BulkRun:
         """While the database works on one transaction, the next is being read."""
         async with asyncio.TaskGroup() as group:
             running: list[tuple[list[_Item], asyncio.Task[list[Outcome]]]] = []
-            for first in range(0, len(places), 2 * BULK_TRANSACTION_SIZE):
-                items = await self._read(text, places[first : first + 2 * BULK_TRANSACTION_SIZE])
+            for first in range(0, len(places), 3 * BULK_TRANSACTION_SIZE):
+                items = await self._read(text, places[first : first + 3 * BULK_TRANSACTION_SIZE])
                 if len(running) == TRANSACTIONS_IN_FLIGHT:
                     await self._note(*running.pop(0))
                 running.append((items, group.create_task(self._write(items))))
@@ -101,14 +103,17 @@ class _BulkRun:
 
     async def _read(self, text: str, places: array[int]) -> list[_Item]:
         items = []
-        turn = _Turn()
-        for start, end in zip(places[::2], places[1::2], strict=True):
-            items.append(self._item(text[start:end]))
-            await turn.after(end - start)
+        read = 0
+        for start, end, names in zip(places[::3], places[1::3], places[2::3], strict=True):
+            items.append(self._item(text[start:end], names))
+            read += end - start
+            if read >= CHARACTERS_A_TURN:
+                read = 0
+                await asyncio.sleep(0)
         return items
 
-    def _item(self, text: str) -> _Item:
-        unit = plain_bodies.read(text)
+    def _item(self, text: str, names: int) -> _Item:
+        unit = plain_bodies.read(text, names)
         if unit is None or unit.code is None or code_fault(unit.code) or unit.code in self.named:
             return self._doubtful_item(strict_json.parse(text))
         self.named.add(unit.code)
@@ -157,29 +162,17 @@ class _BulkRun:
             self._results += encode(result)
 
 
-class _Turn:
-    """Lets other requests have their turn after every so many characters."""
-
-    def __init__(self) -> None:
-        self._read = 0
-
-    async def after(self, characters: int) -> None:
-        self._read += characters
-        if self._read >= CHARACTERS_A_TURN:
-            self._read = 0
-            await asyncio.sleep(0)
-
-
 async def _places(text: str, media_type: str) -> array[int]:
-    """Where every item starts, and where it ends, in turns."""
+    """Start, end and names of every item, three numbers each."""
     places = array("q")
-    turn = _Turn()
-    items = strict_json.line_items(text) if media_type == NDJSON else strict_json.array_items(text)
-    for start, end in items:
-        if len(places) == 2 * ITEMS_AT_MOST:
+    read_from = 0
+    for item in line_items(text) if media_type == NDJSON else array_items(text):
+        if len(places) == 3 * ITEMS_AT_MOST:
             raise TooManyItems(ITEMS_AT_MOST)
-        places.extend((start, end))
-        await turn.after(end - start)
+        places.extend(item)
+        if item.end - read_from >= CHARACTERS_A_TURN:
+            read_from = item.end
+            await asyncio.sleep(0)
     return places
 
 

@@ -17,7 +17,6 @@ from typing_extensions import TypedDict
 
 from holdfast.domain.status import Status
 from holdfast.domain.unit import UnitFields
-from holdfast.web import strict_json
 from holdfast.web.integration.bounds import (
     AREA,
     DESCRIPTION_LENGTH,
@@ -77,11 +76,11 @@ class _Doubt(Exception):
     """Perhaps a fault, perhaps not: the long way knows."""
 
 
-def read(text: str) -> PlainUnit | None:
-    """The unit, if it leaves no doubt."""
+def read(text: str, names: int) -> PlainUnit | None:
+    """The unit, if it leaves no doubt; ``names`` are ``names_in`` this text."""
     try:
         sent: dict[str, Any] = _DECODE(text)  # type: ignore[assignment]
-        if not strict_json.is_plain(text, len(sent)):
+        if len(sent) != names:
             return None
         find = sent.get
         fields = UnitFields(

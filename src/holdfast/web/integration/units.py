@@ -31,7 +31,7 @@ class UnitRoutes:
         text = await _body(call)
         faults: list[Fault] = []
         slug, code = unit_of(call, faults)
-        unit = plain_bodies.read(text)
+        unit = plain_bodies.read(text, strict_json.names_in(text))
         if unit is not None and unit.code in (None, code) and not faults and not call.has_query:
             refuse_other_projects(call, slug)
             project_id = await self._inventory.project_id(slug)
