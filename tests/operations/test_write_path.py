@@ -69,7 +69,7 @@ async def test_commands_that_arrive_meanwhile_share_the_next_transaction(databas
     assert counting.transactions == 2
     counting.gate.set()
     written = await asyncio.gather(*waiting)
-    assert all(one.decision.created for one in written)
+    assert all(one.created for one in written)
     assert counting.transactions == 3
 
 
@@ -86,10 +86,10 @@ async def test_two_writes_to_one_unit_in_a_batch_are_decided_one_after_the_other
         ],
     )
     outcomes = [created, changed, repeated, off, patched]
-    assert [one.decision.unit.version for one in outcomes if isinstance(one, Written)] == [1, 2, 2, 3, 4]
+    assert [one.unit.version for one in outcomes if isinstance(one, Written)] == [1, 2, 2, 3, 4]
     unit, _ = await Inventory(database).find("palm-court", "A-1")
     assert isinstance(patched, Written)
-    assert unit == patched.decision.unit
+    assert unit == patched.unit
     assert (unit.fields.price_sar, unit.fields.bedrooms, unit.status) == (Decimal(2), 3, Status.UNAVAILABLE)
 
 
@@ -113,7 +113,7 @@ async def test_a_refused_command_changes_nothing_for_the_others(database: Databa
     refused, changed = await write(database, [conditional, replacement(project_id, "A-1", 6)])
     assert isinstance(refused, PreconditionFailed)
     assert isinstance(changed, Written)
-    assert changed.decision.unit.version == 2
+    assert changed.unit.version == 2
 
 
 async def test_a_caller_that_gives_up_changes_nothing_about_the_outcome(database: Database) -> None:
@@ -137,9 +137,9 @@ async def test_many_processes_creating_the_same_units_at_once_create_each_once(d
     outcomes = await asyncio.gather(*(write(database, batch) for batch in batches))
     written = [one for batch in outcomes for one in batch if isinstance(one, Written)]
     assert len(written) == 240
-    assert sum(one.decision.created for one in written) == 40
+    assert sum(one.created for one in written) == 40
     for number in range(40):
-        versions = [one.decision.unit.version for one in written if one.decision.unit.code == f"A-{number}"]
+        versions = [one.unit.version for one in written if one.unit.code == f"A-{number}"]
         assert sorted(versions) == [1, 2, 3, 4, 5, 6]
 
 
@@ -155,7 +155,7 @@ async def test_a_writer_that_meets_a_lapsed_hold_writes_its_release_first(databa
         )
     assert [row["type"] for row in rows] == ["unit.released", "unit.unavailable"]
     assert (rows[0]["unit_version"], rows[0]["created_at"]) == (seen.version, seen.updated_at)
-    assert rows[1]["unit_version"] == written.decision.unit.version == seen.version + 1
+    assert rows[1]["unit_version"] == written.unit.version == seen.version + 1
     assert rows[1]["created_at"] > rows[0]["created_at"]
 
 
@@ -204,8 +204,8 @@ async def test_a_write_whose_answer_was_lost_is_looked_up_before_anyone_is_told(
     losing = LosingDatabase(database, after_running=True)
     (written,) = await write(losing, [replacement(project_id, "A-1")])
     assert isinstance(written, Written)
-    assert written.decision.created
-    assert written.decision.unit.ref
+    assert written.created
+    assert written.unit.ref
 
 
 async def test_a_write_that_is_not_there_is_not_acknowledged(database: Database) -> None:
@@ -225,7 +225,7 @@ async def test_what_one_statement_stored_is_known_when_the_next_one_fails(databa
         database, [replacement(project_id, "A-2")._replace(precondition=absent), bad]
     )
     assert isinstance(created, Written)
-    assert created.decision.created
+    assert created.created
     assert isinstance(refused, InvalidInput)
 
 
@@ -257,8 +257,8 @@ async def test_a_unit_changed_by_another_writer_meanwhile_is_decided_again(datab
     )
     assert isinstance(patched, Written)
     assert isinstance(other, Written)
-    assert (patched.decision.unit.fields.price_sar, patched.decision.unit.fields.bedrooms) == (Decimal(50), 3)
-    assert (patched.decision.unit.version, other.decision.unit.version) == (3, 2)
+    assert (patched.unit.fields.price_sar, patched.unit.fields.bedrooms) == (Decimal(50), 3)
+    assert (patched.unit.version, other.unit.version) == (3, 2)
 
 
 async def test_a_project_that_was_renamed_is_known_by_its_new_name_at_once(database: Database) -> None:
@@ -279,7 +279,7 @@ async def test_a_dry_run_decides_everything_and_stores_nothing(database: Databas
     outcomes = await write(
         database, [replacement(project_id, "A-1", 2), replacement(project_id, "A-2")], store=False
     )
-    assert [one.decision.created for one in outcomes if isinstance(one, Written)] == [False, True]
+    assert [one.created for one in outcomes if isinstance(one, Written)] == [False, True]
     async with database.reading() as connection:
         assert await connection.fetchval("select array_agg(version) from unit") == [1]
 

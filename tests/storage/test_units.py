@@ -45,7 +45,7 @@ async def test_what_is_stored_is_read_back_exactly(database: Database) -> None:
     (written,) = await store(database, replacement(project_id, "A/1")._replace(fields=wanted))
     async with database.reading() as connection:
         _, (standing,) = await units.stand(connection, {}, [(project_id, "A/1")], locked=False)
-    assert standing.unit == written.decision.unit
+    assert standing.unit == written.unit
     assert standing.unit is not None
     assert repr(standing.unit.fields) == repr(wanted)
 
@@ -53,7 +53,7 @@ async def test_what_is_stored_is_read_back_exactly(database: Database) -> None:
 async def test_each_unit_is_issued_a_ref_of_its_own(database: Database) -> None:
     project_id = await new_project(database)
     written = await store(database, *(replacement(project_id, f"A-{number}") for number in range(20)))
-    assert len({one.decision.unit.ref for one in written}) == 20
+    assert len({one.unit.ref for one in written}) == 20
 
 
 BEYOND_BOUNDS: list[tuple[str, Any]] = [

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
-from uuid import UUID, uuid5
+from uuid import UUID
+
+from holdfast.domain.names import id_within
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -35,4 +37,4 @@ class UnitEvent(NamedTuple):
 
 def event_id(unit_id: UUID, unit_version: int) -> UUID:
     """The same change always has the same event id, so a repeated write recognises its own effect."""
-    return uuid5(unit_id, str(unit_version))
+    return id_within(unit_id, str(unit_version))

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
-from uuid import UUID, uuid5
+from uuid import UUID
 
 from holdfast.domain.event import EventName, UnitEvent, event_id
+from holdfast.domain.names import id_within
 from holdfast.domain.precondition import UNCONDITIONAL, Precondition
 from holdfast.domain.project import Project
 from holdfast.domain.refusals import (
@@ -108,7 +109,7 @@ def lapse(unit: Unit, now: datetime) -> Decision:
 
 def unit_id(project_id: UUID, code: str) -> UUID:
     """A project never has two units of one code, so a repeated write makes the same unit."""
-    return uuid5(project_id, code)
+    return id_within(project_id, code)
 
 
 def replace(

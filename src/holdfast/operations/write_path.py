@@ -16,7 +16,7 @@ from holdfast.domain.event import UnitEvent
 from holdfast.domain.project import Project
 from holdfast.domain.refusals import DatabaseAway, InvalidInput, Refusal
 from holdfast.domain.status import MID_BOOKING
-from holdfast.domain.unit import Decision, Standing, lapse
+from holdfast.domain.unit import Decision, Standing, Unit, lapse
 from holdfast.observability.metrics import note_batch
 from holdfast.storage import units
 from holdfast.storage.database import (
@@ -49,6 +49,18 @@ class Written(NamedTuple):
     decision: Decision
     project: Project
     changed: bool
+    refs: Refs
+    """Of all units that were stored together."""
+
+    @property
+    def unit(self) -> Unit:
+        """A created unit learns its ``ref`` when it is stored."""
+        unit = self.decision.unit
+        return unit if unit.ref else unit._replace(ref=self.refs.get(unit.id, ""))
+
+    @property
+    def created(self) -> bool:
+        return self.decision.created
 
 
 Outcome = Written | Refusal
@@ -185,10 +197,7 @@ class _Batch:
         if self._changes:
             # The standings are in the order of their keys; the changes are to go in that order too.
             ordered = [self._changes[key] for key in self._standings if key in self._changes]
-            try:
-                await units.store(connection, ordered, self._events, self._refs)
-            finally:
-                self._give_refs()
+            await units.store(connection, ordered, self._events, self._refs)
 
     def is_stored(self) -> bool:
         return all(change.unit.id in self._refs for change in self._changes.values())
@@ -198,8 +207,7 @@ class _Batch:
         if self._changes:
             async with database.reading() as connection:
                 expected = [change.unit for change in self._changes.values()]
-                self._refs |= await units.find_stored(connection, expected)
-            self._give_refs()
+                self._refs.update(await units.find_stored(connection, expected))
 
     def outcomes_or(self, otherwise: Outcome | None) -> list[Outcome | None]:
         """The outcomes, but for units whose change was not stored: whatever was decided on it is void."""
@@ -221,7 +229,7 @@ class _Batch:
         except Refusal as refusal:
             return refusal
         changed = self._take(command.key, standing, decision)
-        return Written(decision, standing.project, changed)
+        return Written(decision, standing.project, changed, self._refs)
 
     def _take(self, key: UnitKey, standing: Standing, decision: Decision) -> bool:
         if decision.unit is standing.unit:
@@ -232,16 +240,6 @@ class _Batch:
         if decision.event is not None:
             self._events.append(decision.event)
         return True
-
-    def _give_refs(self) -> None:
-        """A created unit learns its ``ref`` when it is stored."""
-        if all(change.found is not None for change in self._changes.values()):
-            return
-        for at, outcome in enumerate(self.outcomes):
-            if isinstance(outcome, Written) and not outcome.decision.unit.ref:
-                unit = outcome.decision.unit
-                unit = unit._replace(ref=self._refs.get(unit.id, ""))
-                self.outcomes[at] = outcome._replace(decision=outcome.decision._replace(unit=unit))
 
 
 def _written_or_raise(outcome: Outcome) -> Written:

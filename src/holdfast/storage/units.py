@@ -142,7 +142,7 @@ async def store(
             rows[_UPDATE].append(row_for(unit, found.version))
     for statement, own in rows.items():
         if own:
-            stored |= await _store(connection, statement, own, told)
+            stored.update(await _store(connection, statement, own, told))
 
 
 async def find_stored(connection: Connection, units: Sequence[Unit]) -> Refs:

@@ -193,6 +193,6 @@ def _printable(code: str) -> str:
 def _outcome_name(outcome: Outcome) -> str:
     if not isinstance(outcome, Written):
         return "refused"
-    if outcome.decision.created:
+    if outcome.created:
         return "created"
     return "replaced" if outcome.changed else "unchanged"

@@ -111,7 +111,7 @@ def _checked(
 
 
 def _written_response(written: Written) -> JsonAnswer:
-    return _unit_response(written.decision.unit, written.project, 201 if written.decision.created else 200)
+    return _unit_response(written.unit, written.project, 201 if written.created else 200)
 
 
 def _unit_response(unit: Unit, project: Project, status: int) -> JsonAnswer:
