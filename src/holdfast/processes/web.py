@@ -17,7 +17,7 @@ from holdfast.web.protocol import HttpProtocol
 
 _OPEN_REQUESTS_SECONDS = 15
 # A batch of requests makes thousands of short-lived objects, none of them in a cycle.
-_COLLECT_SELDOM = (20_000, 20, 20)
+_COLLECT_SELDOM = (100_000, 20, 20)
 
 
 class WebServer(uvicorn.Server):

@@ -19,6 +19,7 @@ OnePiece = Callable[[int, bytes, bytes], bool]
 """Sends status, header lines and body at once; False if it cannot, and has sent nothing."""
 
 _JSON = JSON.encode()
+_LINES = b"content-type: %b\r\ncontent-length: %d\r\nx-request-id: %b\r\n"
 
 
 class JsonAnswer:
@@ -38,18 +39,20 @@ class JsonAnswer:
         return answer
 
     async def send(self, call: Call, send: Send) -> None:
+        *first, last = self._parts
+        send_at_once: OnePiece | None = call.scope.get(ONE_PIECE)
+        if not first and send_at_once is not None:
+            lines = _LINES % (self._media_type, len(last), call.request_id.encode())
+            for header in self._headers:
+                lines += b"%b: %b\r\n" % header
+            if send_at_once(self.status_code, lines, bytes(last)):
+                return
         headers = [
             (b"content-type", self._media_type),
             (b"content-length", b"%d" % sum(map(len, self._parts))),
             (b"x-request-id", call.request_id.encode()),
             *self._headers,
         ]
-        *first, last = self._parts
-        send_at_once: OnePiece | None = call.scope.get(ONE_PIECE)
-        if send_at_once is not None and not first:
-            lines = b"".join([b"%b: %b\r\n" % header for header in headers])
-            if send_at_once(self.status_code, lines, bytes(last)):
-                return
         await send({"type": "http.response.start", "status": self.status_code, "headers": headers})
         for part in first:
             await send({"type": "http.response.body", "body": part, "more_body": True})

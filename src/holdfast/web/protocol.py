@@ -53,14 +53,11 @@ class HttpProtocol(HttpToolsProtocol):
         self._at_start = False
         self._head_size = self._framing_size = 0
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Trailers come here too; nobody asks for them, so they are not kept."""
-        if self._head_size is not None:
-            super().on_header(name, value)
-
     def on_headers_complete(self) -> None:
         self._head_size = None
         super().on_headers_complete()
+        # Trailers would be added to the headers; nobody asks for them, so they are dropped.
+        self.headers = []
 
     def on_body(self, body: bytes) -> None:
         self._framing_size -= len(body)
@@ -97,10 +94,9 @@ def _send_in_one_piece(cycle: RequestResponseCycle, status: int, lines: bytes, b
         return False
     cycle.response_started = cycle.response_complete = True
     cycle.waiting_for_100_continue = False
-    head = [STATUS_LINE[status], *(b"%b: %b\r\n" % header for header in cycle.default_headers), lines]
-    head.append(b"\r\n" if cycle.keep_alive else b"connection: close\r\n\r\n")
-    head.append(body)
-    cycle.transport.write(b"".join(head))
+    own_lines = b"".join([b"%b: %b\r\n" % header for header in cycle.default_headers])
+    end = b"\r\n" if cycle.keep_alive else b"connection: close\r\n\r\n"
+    cycle.transport.write(b"".join((STATUS_LINE[status], own_lines, lines, end, body)))
     cycle.message_event.set()
     if not cycle.keep_alive:
         cycle.transport.close()
