@@ -57,6 +57,25 @@ def test_metrics_are_in_the_format_of_prometheus(http: httpx.Client, stored: Uni
         assert line.startswith("#") or re.fullmatch(r"[a-zA-Z_:][\w:]*(\{.*\})? \S+( \d+)?", line), line
 
 
+def test_metrics_count_every_answer_and_its_time(http: httpx.Client, stored: Unit) -> None:
+    def figures() -> tuple[float, float, float]:
+        text = http.get("/metrics").text
+        labels = r'method="GET",route="/v1/integration/projects/\{slug\}/units/\{code\}"'
+        patterns = (
+            rf'holdfast_http_requests_total\{{{labels},status="200"\}} (\S+)',
+            rf"holdfast_http_request_seconds_count\{{{labels}\}} (\S+)",
+            rf'holdfast_http_request_seconds_bucket\{{le="\+Inf",{labels}\}} (\S+)',
+        )
+        found = [re.search(pattern, text) for pattern in patterns]
+        requests, times, slowest = (float(one[1]) if one else 0.0 for one in found)
+        return requests, times, slowest
+
+    before = figures()
+    for _ in range(5):
+        assert stored.get().status_code == 200
+    assert [now - then for now, then in zip(figures(), before, strict=True)] == [5, 5, 5]
+
+
 def test_metrics_do_not_name_units_or_slugs(http: httpx.Client, stored: Unit) -> None:
     assert stored.project.slug not in http.get("/metrics").text
 

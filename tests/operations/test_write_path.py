@@ -73,6 +73,31 @@ async def test_commands_that_arrive_meanwhile_share_the_next_transaction(databas
     assert counting.transactions == 3
 
 
+async def test_a_second_batch_sets_out_when_it_is_as_large_as_the_first(database: Database) -> None:
+    project_id = await new_project(database)
+    counting = CountingDatabase(database)
+    counting.gate = asyncio.Event()
+    path = WritePath(counting)
+
+    def submit(*codes: str) -> list[asyncio.Task[Written]]:
+        return [asyncio.create_task(path.submit(replacement(project_id, code))) for code in codes]
+
+    waiting = submit("A-1", "A-2", "A-3")
+    await counting.begun.acquire()
+    waiting += submit("B-1", "B-2")
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert counting.transactions == 1
+    waiting += submit("B-3")
+    await counting.begun.acquire()
+    assert counting.transactions == 2
+    waiting += submit("C-1")
+    counting.gate.set()
+    written = await asyncio.gather(*waiting)
+    assert [one.unit.code for one in written] == ["A-1", "A-2", "A-3", "B-1", "B-2", "B-3", "C-1"]
+    assert counting.transactions == 3
+
+
 async def test_two_writes_to_one_unit_in_a_batch_are_decided_one_after_the_other(database: Database) -> None:
     project_id = await new_project(database)
     created, changed, repeated, off, patched = await write(

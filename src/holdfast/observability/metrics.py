@@ -6,7 +6,6 @@ import asyncio
 import os
 from bisect import bisect_left
 from collections import Counter as Counting
-from functools import cache
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -31,49 +30,43 @@ _WRITES = Counter("holdfast_write_batches_total", "Batches of the write path.")
 _COMMANDS = Counter("holdfast_write_commands_total", "Commands that these batches carried.")
 _NUMBERED = Counter("holdfast_events_numbered_total", "Events that were given their place in the feed.")
 
+COUNTED_WITHIN_SECONDS = 0.1
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 _KNOWN_METHODS = frozenset({"GET", "HEAD", "PUT", "PATCH", "POST", "DELETE", "OPTIONS"})
 
 
-class _Answers:
-    """The answers of one kind in one turn of the event loop, which are counted together at its end.
+class _Tally:
+    """Answered requests that are yet to be counted.
 
     To count one alone takes as long as to parse its request: every figure is a write into a file that
-    the processes share.
+    the processes share. So they are counted together, a little later.
     """
 
-    def __init__(self, method: str, route: str, status: int) -> None:
-        self._count = _REQUESTS.labels(method, route, status)
-        self._times = _SECONDS.labels(method, route)
-        self._waiting: list[float] = []
+    def __init__(self) -> None:
+        self._waiting: dict[tuple[str, str, int], list[float]] = {}
 
-    def note(self, seconds: float) -> None:
-        self._waiting.append(seconds)
-        if len(self._waiting) > 1:
-            return
-        try:
-            asyncio.get_running_loop().call_soon(self._write)
-        except RuntimeError:
-            self._write()
+    def add(self, method: str, route: str, status: int, seconds: float) -> None:
+        if not self._waiting:
+            asyncio.get_running_loop().call_later(COUNTED_WITHIN_SECONDS, self.count)
+        self._waiting.setdefault((method, route, status), []).append(seconds)
 
-    def _write(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        self._count.inc(len(waiting))
-        # The library observes one at a time only.
-        self._times._sum.inc(sum(waiting))
-        for bucket, number in Counting(bisect_left(_BOUNDS, seconds) for seconds in waiting).items():
-            self._times._buckets[bucket].inc(number)
+    def count(self) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for (method, route, status), times in waiting.items():
+            _REQUESTS.labels(method, route, status).inc(len(times))
+            # The library observes one at a time only.
+            histogram = _SECONDS.labels(method, route)
+            histogram._sum.inc(sum(times))
+            for bucket, number in Counting(bisect_left(_BOUNDS, seconds) for seconds in times).items():
+                histogram._buckets[bucket].inc(number)
+
+
+_tally = _Tally()
 
 
 def note_request(method: str, route: str, status: int, seconds: float) -> None:
-    _answers(method if method in _KNOWN_METHODS else "other", route, status).note(seconds)
-
-
-@cache
-def _answers(method: str, route: str, status: int) -> _Answers:
-    """Finding a series by its labels costs more than counting; there are few, so each is found once."""
-    return _Answers(method, route, status)
+    _tally.add(method if method in _KNOWN_METHODS else "other", route, status, seconds)
 
 
 def note_batch(commands: int) -> None:
@@ -86,6 +79,7 @@ def note_numbered(events: int) -> None:
 
 
 def metrics_text() -> bytes:
+    _tally.count()
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
         return generate_latest(REGISTRY)
     registry = CollectorRegistry()

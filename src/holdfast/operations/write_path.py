@@ -1,7 +1,8 @@
 """The one write path: every unit write is a command, and concurrent commands are stored together.
 
-The first command runs at once; what arrives meanwhile becomes the next batch. There is no timer:
-an idle system answers one command as fast as it can, a busy one packs its batches by itself.
+The first command runs at once; what arrives meanwhile becomes the next batch, which starts when it is
+as large as what is on its way, or when that is done. There is no timer: an idle system answers one
+command as fast as it can, a busy one packs its batches by itself.
 """
 
 from __future__ import annotations
@@ -73,36 +74,49 @@ class WritePath:
         self._database = database
         self._waiting: deque[tuple[Command, asyncio.Future[Outcome]]] = deque()
         self._running: set[asyncio.Task[None]] = set()
+        self._on_their_way = 0
 
     async def submit(self, command: Command) -> Written:
         """Once submitted, a command runs to its end, whether its caller waits for it or not."""
         outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._waiting.append((command, outcome))
-        if len(self._running) < BATCHES_IN_FLIGHT:
-            task = asyncio.create_task(self._run_batches())
-            self._running.add(task)
-            task.add_done_callback(self._running.discard)
+        if len(self._running) < BATCHES_IN_FLIGHT and self._fill_a_batch():
+            self._running.add(asyncio.create_task(self._run_batches()))
         return _written_or_raise(await outcome)
 
     async def close(self) -> None:
         while self._running:
             await asyncio.wait(self._running)
 
+    def _fill_a_batch(self) -> bool:
+        """As many wait as are on their way; one large batch costs less than two small ones.
+
+        Those that are left wait no longer than the batch that is on its way.
+        """
+        return bool(self._waiting) and len(self._waiting) >= self._on_their_way
+
     async def _run_batches(self) -> None:
-        while self._waiting:
+        while self._fill_a_batch():
             size = min(len(self._waiting), LARGEST_BATCH)
-            batch = [self._waiting.popleft() for _ in range(size)]
-            try:
-                outcomes = await write(self._database, [command for command, _ in batch])
-            except Exception as failure:  # noqa: BLE001 - its callers wait for it
-                for _, future in batch:
-                    if not future.done():
-                        future.set_exception(failure)
-                continue
+            await self._run_batch([self._waiting.popleft() for _ in range(size)])
+        # Here and not when the task is found to be done, so that no command falls in between.
+        self._running.remove(asyncio.current_task())  # type: ignore[arg-type]
+
+    async def _run_batch(self, batch: Sequence[tuple[Command, asyncio.Future[Outcome]]]) -> None:
+        self._on_their_way += len(batch)
+        try:
+            outcomes = await write(self._database, [command for command, _ in batch])
+        except Exception as failure:  # noqa: BLE001 - its callers wait for it
+            for _, future in batch:
+                if not future.done():
+                    future.set_exception(failure)
+        else:
             for (_, future), outcome in zip(batch, outcomes, strict=True):
                 # Done already means that its caller has given up waiting.
                 if not future.done():
                     future.set_result(outcome)
+        finally:
+            self._on_their_way -= len(batch)
 
 
 async def write(database: Database, commands: Sequence[Command], *, store: bool = True) -> list[Outcome]:
