@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 from starlette.types import Send
@@ -11,12 +11,6 @@ from holdfast.web.call import JSON, Call
 from holdfast.web.wire import encode
 
 Header = tuple[bytes, bytes]
-
-ONE_PIECE = "holdfast.one_piece"
-"""Where our HTTP protocol puts a ``OnePiece`` into the scope of a request."""
-
-OnePiece = Callable[[int, bytes, bytes], bool]
-"""Sends status, header lines and body at once; False if it cannot, and has sent nothing."""
 
 _JSON = JSON.encode()
 _LINES = b"content-type: %b\r\ncontent-length: %d\r\nx-request-id: %b\r\n"
@@ -40,12 +34,11 @@ class JsonAnswer:
 
     async def send(self, call: Call, send: Send) -> None:
         *first, last = self._parts
-        send_at_once: OnePiece | None = call.scope.get(ONE_PIECE)
-        if not first and send_at_once is not None:
+        if not first and call.shortcut is not None:
             lines = _LINES % (self._media_type, len(last), call.request_id.encode())
             for header in self._headers:
                 lines += b"%b: %b\r\n" % header
-            if send_at_once(self.status_code, lines, bytes(last)):
+            if call.shortcut.send(self.status_code, lines, bytes(last)):
                 return
         headers = [
             (b"content-type", self._media_type),

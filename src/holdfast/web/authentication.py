@@ -33,9 +33,9 @@ def _bearer_token(call: Call) -> str:
     if len(values) > 1:
         raise TwoCredentials
     scheme, _, token = values[0].partition(" ") if values else ("", "", "")
-    if scheme.lower() != "bearer" or not token.strip():
+    if scheme.lower() != "bearer" or not (token := token.strip()):
         raise NoCredentials
-    return token.strip()
+    return token
 
 
 def _refuse_key_in_query(call: Call) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Mapping
+from typing import Protocol
 from urllib.parse import parse_qsl, unquote_to_bytes
 
 from starlette.types import Receive, Scope
@@ -15,10 +17,25 @@ from holdfast.web.request_ids import request_id_from
 
 JSON = "application/json"
 NO_ROUTE = "none"
+SHORTCUT = "holdfast.shortcut"
+"""The place of the ``Shortcut`` in the scope of a request."""
+
 _JSON_BYTES = JSON.encode()
 BODY_LIMIT = 1024**2
 
 _UTF_8 = ("utf-8", "utf8")
+
+
+class Shortcut(Protocol):
+    """Past ASGI, where our own HTTP protocol serves the request."""
+
+    def received(self) -> bytes | None:
+        """The body, if all of it has come."""
+        ...
+
+    def send(self, status: int, lines: bytes, body: bytes) -> bool:
+        """Sends all of an answer at once; False if that is not possible, and nothing was sent."""
+        ...
 
 
 class Call:
@@ -32,6 +49,7 @@ class Call:
         "request_id",
         "route",
         "scope",
+        "shortcut",
     )
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
@@ -41,10 +59,11 @@ class Call:
         # As it was sent: only the parts of a path are decoded, each by itself.
         self.path: str = scope["raw_path"].decode("latin-1")
         self.route = NO_ROUTE
-        self.parameters: dict[str, str] = {}
+        self.parameters: Mapping[str, str] | re.Match[str] = {}
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.request_id = request_id_from(self.headers)
         self.known_key: Key | None = None
+        self.shortcut: Shortcut | None = scope.get(SHORTCUT)
 
     @property
     def key(self) -> Key:
@@ -101,9 +120,9 @@ class Call:
         length = self.headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > limit:
             raise BodyTooLarge(limit)
+        if self.shortcut is not None and (received := self.shortcut.received()) is not None:
+            return _within(received, limit)
         message = await self.receive()
-        if message["type"] == "http.request" and not message.get("more_body", False):
-            return _within(message.get("body", b""), limit)
         parts = bytearray()
         while message["type"] == "http.request":
             parts += message.get("body", b"")

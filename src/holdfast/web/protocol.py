@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from functools import partial
 
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
-from holdfast.web.answer import ONE_PIECE
+from holdfast.web.call import SHORTCUT
 from holdfast.web.problems import MEDIA_TYPE, problem_document
 from holdfast.web.refusals import MalformedRequest
 from holdfast.web.request_ids import new_request_id
@@ -35,6 +35,8 @@ class HttpProtocol(HttpToolsProtocol):
     """Bytes of a message that were neither head nor body: chunk sizes and trailers."""
     _at_start = True
     """Whether the next byte is the first one of a message."""
+    _answered_at = 0.0
+    _idle_timer: asyncio.TimerHandle | None = None
 
     def data_received(self, data: bytes) -> None:
         if self._at_start and b"pgrade:" in data:
@@ -68,8 +70,35 @@ class HttpProtocol(HttpToolsProtocol):
         self._framing_size = 0
         super().on_message_complete()
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+        super().connection_lost(exc)
+
+    def on_response_complete(self) -> None:
+        """As uvicorn's own, but a connection has one timer, which is not set anew for every request."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        self._answered_at = self.loop.time()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        elif self._idle_timer is None:
+            self._idle_timer = self.loop.call_later(self.timeout_keep_alive, self._close_if_idle)
+
+    def _close_if_idle(self) -> None:
+        self._idle_timer = None
+        if not self._at_start or not self.cycle.response_complete:
+            return
+        left = self._answered_at + self.timeout_keep_alive - self.loop.time()
+        if left > 0:
+            self._idle_timer = self.loop.call_later(left, self._close_if_idle)
+        else:
+            self.timeout_keep_alive_handler()
+
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
-        cycle.scope[ONE_PIECE] = partial(_send_in_one_piece, cycle)  # type: ignore[literal-required]
+        cycle.scope[SHORTCUT] = _CycleShortcut(cycle)  # type: ignore[literal-required]
         super()._start_asgi_task(cycle, app)
 
     def _refuse(self) -> None:
@@ -85,23 +114,34 @@ class HttpProtocol(HttpToolsProtocol):
         self.transport.close()
 
 
-def _send_in_one_piece(cycle: RequestResponseCycle, status: int, lines: bytes, body: bytes) -> bool:
-    """What the cycle's ``send`` does with a head and then a body, with one write and none of its checks.
+class _CycleShortcut:
+    """What uvicorn's ``receive`` and ``send`` do for small requests, without messages and checks."""
 
-    Every small answer goes this way: a system call and a look at each header are its dearest parts.
-    """
-    if cycle.disconnected or cycle.flow.write_paused or cycle.scope["method"] == "HEAD":
-        return False
-    cycle.response_started = cycle.response_complete = True
-    cycle.waiting_for_100_continue = False
-    own_lines = b"".join([b"%b: %b\r\n" % header for header in cycle.default_headers])
-    end = b"\r\n" if cycle.keep_alive else b"connection: close\r\n\r\n"
-    cycle.transport.write(b"".join((STATUS_LINE[status], own_lines, lines, end, body)))
-    cycle.message_event.set()
-    if not cycle.keep_alive:
-        cycle.transport.close()
-    cycle.on_response()
-    return True
+    __slots__ = ("_cycle",)
+
+    def __init__(self, cycle: RequestResponseCycle) -> None:
+        self._cycle = cycle
+
+    def received(self) -> bytes | None:
+        cycle = self._cycle
+        if cycle.more_body or cycle.waiting_for_100_continue or cycle.disconnected:
+            return None
+        return bytes(cycle.body)
+
+    def send(self, status: int, lines: bytes, body: bytes) -> bool:
+        cycle = self._cycle
+        if cycle.disconnected or cycle.flow.write_paused or cycle.scope["method"] == "HEAD":
+            return False
+        cycle.response_started = cycle.response_complete = True
+        cycle.waiting_for_100_continue = False
+        own_lines = b"".join([b"%b: %b\r\n" % header for header in cycle.default_headers])
+        end = b"\r\n" if cycle.keep_alive else b"connection: close\r\n\r\n"
+        cycle.transport.write(b"".join((STATUS_LINE[status], own_lines, lines, end, body)))
+        cycle.message_event.set()
+        if not cycle.keep_alive:
+            cycle.transport.close()
+        cycle.on_response()
+        return True
 
 
 def _without_upgrade(data: bytes) -> bytes:

@@ -45,7 +45,7 @@ class Resource:
         if match is None:
             return False
         call.route = self.path
-        call.parameters = match.groupdict()
+        call.parameters = match
         return True
 
     async def answer(self, call: Call) -> Answer:
