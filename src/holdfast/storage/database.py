@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
@@ -12,16 +11,16 @@ import asyncpg
 
 from holdfast.domain.project import Project
 from holdfast.domain.refusals import DatabaseAway
+from holdfast.storage.connections import Connections
 from holdfast.storage.dsn import split_hosts
 
-Connection = asyncpg.Connection | asyncpg.pool.PoolConnectionProxy
+Connection = asyncpg.Connection
 
 KnownProjects = dict[UUID, Project]
 """Projects as this process last saw them, so that not every unit brings its project along."""
 
 CONNECT_TIMEOUT_SECONDS = 3.0
 COMMAND_TIMEOUT_SECONDS = 20.0
-ACQUIRE_TIMEOUT_SECONDS = 5.0
 
 # SQLSTATE classes in which the database, not the statement, is at fault: connection, authorisation,
 # catalogue, resources, state, operator intervention, system, internal. 25006 is a server that has
@@ -62,9 +61,9 @@ class RefusedByDatabase(Exception):
 
 
 class Database:
-    """Two small pools: writers plan once and for all, readers plan for what they are asked."""
+    """Two sets of connections: writers plan once and for all, readers plan for what they are asked."""
 
-    def __init__(self, writers: asyncpg.Pool, readers: asyncpg.Pool) -> None:
+    def __init__(self, writers: Connections, readers: Connections) -> None:
         self._writers = writers
         self._readers = readers
         self.known_projects: KnownProjects = {}
@@ -72,21 +71,21 @@ class Database:
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[Connection]:
         with failures_named():
-            async with self._readers.acquire(timeout=ACQUIRE_TIMEOUT_SECONDS) as connection:
+            async with self._readers.one() as connection:
                 yield connection
 
     @asynccontextmanager
     async def writing_at_once(self) -> AsyncIterator[Connection]:
         """No transaction around it: each statement is one, and is stored when it is answered."""
         with failures_named():
-            async with self._writers.acquire(timeout=ACQUIRE_TIMEOUT_SECONDS) as connection:
+            async with self._writers.one() as connection:
                 yield connection
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[Connection]:
         """One transaction, committed at the end of the block."""
         with failures_named():
-            async with self._writers.acquire(timeout=ACQUIRE_TIMEOUT_SECONDS) as connection:
+            async with self._writers.one() as connection:
                 transaction = connection.transaction()
                 await transaction.start()
                 try:
@@ -94,44 +93,29 @@ class Database:
                 except BaseException:
                     await _roll_back(connection, transaction)
                     raise
-                await _commit(transaction)
+                await _commit(connection, transaction)
 
     async def close(self) -> None:
-        for pool in (self._writers, self._readers):
-            try:
-                await asyncio.wait_for(pool.close(), timeout=5)
-            except TimeoutError:
-                pool.terminate()
+        await self._writers.close()
+        await self._readers.close()
 
 
 @asynccontextmanager
 async def open_database(database_url: str, *, writers: int = 3, readers: int = 5) -> AsyncIterator[Database]:
     """Opens without a connection, so that a process starts, and says so, while the database is away."""
 
-    async def connect_pooled(*_: object, **options: Any) -> asyncpg.Connection:
-        options.pop("loop", None)
-        return await connect(database_url, **options)
-
-    def pool(size: int, planning: dict[str, str]) -> asyncpg.Pool:
-        return asyncpg.create_pool(
-            min_size=0,
-            max_size=size,
-            max_inactive_connection_lifetime=0,
-            connect=connect_pooled,
-            reset=_keep_as_it_is,
-            command_timeout=COMMAND_TIMEOUT_SECONDS,
-            server_settings={**_SESSION, **planning},
+    def connections(size: int, planning: dict[str, str]) -> Connections:
+        settings = {**_SESSION, **planning}
+        return Connections(
+            lambda: connect(database_url, command_timeout=COMMAND_TIMEOUT_SECONDS, server_settings=settings),
+            size,
         )
 
-    async with (
-        pool(writers, _PLAN_ONCE) as writer_pool,
-        pool(readers, {}) as reader_pool,
-    ):
-        database = Database(writer_pool, reader_pool)
-        try:
-            yield database
-        finally:
-            await database.close()
+    database = Database(connections(writers, _PLAN_ONCE), connections(readers, {}))
+    try:
+        yield database
+    finally:
+        await database.close()
 
 
 async def connect(
@@ -181,12 +165,13 @@ def _named(failure: asyncpg.PostgresError) -> Exception:
     return failure
 
 
-async def _commit(transaction: Any) -> None:
+async def _commit(connection: Connection, transaction: Any) -> None:
     try:
         await transaction.commit()
     except asyncpg.PostgresError:
         raise
     except _LOST as failure:
+        connection.terminate()
         raise CommitUnknown from failure
 
 
@@ -198,7 +183,3 @@ async def _roll_back(connection: Connection, transaction: Any) -> None:
         await transaction.rollback()
     except (asyncpg.PostgresError, *_LOST):
         connection.terminate()
-
-
-async def _keep_as_it_is(_: asyncpg.Connection) -> None:
-    """Our statements leave nothing behind, so a returned connection needs no reset round trip."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -53,6 +54,12 @@ _STAND = """
 """
 _UNIT_AT = 2
 
+
+@cache
+def _stand_statement(locking: str) -> str:
+    return _STAND.format(columns=READ_COLUMNS, locking=locking)
+
+
 _FIXED = ("id", "project_id", "code", "created_at")
 
 
@@ -67,6 +74,7 @@ def _update_statement(kind: str, columns: str) -> str:
     """
 
 
+@cache
 def _telling(statement: str) -> str:
     """The same, with the events that tell of it: stored together, or not at all."""
     return f"""
@@ -114,8 +122,9 @@ async def stand(
     connection: Connection, known: KnownProjects, keys: Sequence[UnitKey], *, locked: bool
 ) -> Stood:
     """The units as they are now; ``locked`` keeps them so for the transaction. ``keys`` are sorted."""
-    statement = _STAND.format(columns=READ_COLUMNS, locking=LOCKING if locked else "")
-    rows = await connection.fetch(statement, [key[0] for key in keys], [key[1] for key in keys])
+    rows = await connection.fetch(
+        _stand_statement(LOCKING if locked else ""), [key[0] for key in keys], [key[1] for key in keys]
+    )
     if len(rows) < len(keys):
         raise ProjectGone
     versions = {key[0]: row[1] for key, row in zip(keys, rows, strict=True)}

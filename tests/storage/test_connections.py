@@ -1,0 +1,100 @@
+"""Connections are shared, kept while they are good, and replaced when they are not."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+
+from holdfast.storage import connections as module
+from holdfast.storage.connections import Connections
+
+
+@pytest.fixture
+async def two(postgres_url: str) -> AsyncIterator[Connections]:
+    connections = Connections(lambda: asyncpg.connect(postgres_url), 2)
+    yield connections
+    await connections.close()
+
+
+async def server_pid(connections: Connections) -> int:
+    async with connections.one() as connection:
+        return int(connection.get_server_pid())
+
+
+async def test_a_connection_is_used_again(two: Connections) -> None:
+    assert await server_pid(two) == await server_pid(two)
+
+
+async def test_a_refused_statement_leaves_the_connection_as_good_as_before(two: Connections) -> None:
+    before = await server_pid(two)
+    with pytest.raises(asyncpg.DivisionByZeroError):
+        async with two.one() as connection:
+            await connection.execute("select 1 / 0")
+    assert await server_pid(two) == before
+
+
+async def test_a_connection_that_was_lost_is_replaced(two: Connections) -> None:
+    before = await server_pid(two)
+    async with two.one() as connection, two.one() as other:
+        lost = asyncio.Event()
+        connection.add_termination_listener(lambda _: lost.set())
+        await other.execute("select pg_terminate_backend($1)", connection.get_server_pid())
+        await lost.wait()
+    assert await server_pid(two) != before
+
+
+async def test_a_connection_is_not_used_again_in_the_middle_of_a_statement(two: Connections) -> None:
+    started = asyncio.Event()
+    pid = 0
+
+    async def sleep_long() -> None:
+        nonlocal pid
+        async with two.one() as connection:
+            pid = connection.get_server_pid()
+            started.set()
+            await connection.execute("select pg_sleep(60)")
+
+    sleeper = asyncio.create_task(sleep_long())
+    await started.wait()
+    sleeper.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await sleeper
+    assert await server_pid(two) != pid
+
+
+async def test_no_more_are_opened_than_agreed_and_the_next_one_waits(two: Connections) -> None:
+    async with two.one():
+        async with two.one():
+            third = asyncio.create_task(server_pid(two))
+            await asyncio.sleep(0)
+            assert not third.done()
+        assert await third
+
+
+async def test_nobody_waits_for_ever(two: Connections, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WAIT_SECONDS", 0.05)
+    async with two.one(), two.one():
+        with pytest.raises(TimeoutError):
+            await server_pid(two)
+    assert await server_pid(two)
+
+
+async def test_a_failure_to_connect_gives_the_turn_back() -> None:
+    async def fail() -> asyncpg.Connection:
+        raise OSError("away")
+
+    connections = Connections(fail, 1)
+    for _ in range(3):
+        with pytest.raises(OSError, match="away"):
+            await server_pid(connections)
+
+
+async def test_closing_takes_a_connection_from_one_who_does_not_give_it_back(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "CLOSE_SECONDS", 0.05)
+    connections = Connections(lambda: asyncpg.connect(postgres_url), 2)
+    async with connections.one() as connection:
+        await connections.close()
+        assert connection.is_closed()
