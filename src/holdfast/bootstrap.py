@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from holdfast.clockwork.event_numberer import EventNumberer
 from holdfast.clockwork.event_trimmer import EventTrimmer
 from holdfast.clockwork.runner import run_loops
+from holdfast.observability.metrics import count_now
 from holdfast.operations.feed import EventFeed
 from holdfast.operations.health import Health
 from holdfast.operations.inventory import Inventory
@@ -44,6 +45,7 @@ class WebApplication:
             self._app = web_app(parts)
             await send({"type": "lifespan.startup.complete"})
             await receive()
+            count_now()
         await send({"type": "lifespan.shutdown.complete"})
 
 

@@ -98,6 +98,25 @@ async def test_a_second_batch_sets_out_when_it_is_as_large_as_the_first(database
     assert counting.transactions == 3
 
 
+async def test_a_runner_that_is_cancelled_takes_its_commands_along_and_leaves_the_path_open(
+    database: Database,
+) -> None:
+    project_id = await new_project(database)
+    counting = CountingDatabase(database)
+    counting.gate = asyncio.Event()
+    path = WritePath(counting)
+    for _ in range(3):
+        waiting = asyncio.create_task(path.submit(replacement(project_id, "A-1")))
+        await counting.begun.acquire()
+        (runner,) = path._running
+        runner.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+    counting.gate.set()
+    assert (await path.submit(replacement(project_id, "A-1"))).created
+    await path.close()
+
+
 async def test_two_writes_to_one_unit_in_a_batch_are_decided_one_after_the_other(database: Database) -> None:
     project_id = await new_project(database)
     created, changed, repeated, off, patched = await write(

@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 
 from holdfast.domain.refusals import DatabaseAway
-from holdfast.storage.database import connect, open_database
+from holdfast.storage.database import _SESSION, COMMAND_TIMEOUT_SECONDS, connect, open_database
 from tests.support.clusters import Cluster
 from tests.support.sql import with_database
 
@@ -45,3 +45,24 @@ async def test_a_database_that_is_not_there_is_away(postgres_url: str) -> None:
         with pytest.raises(DatabaseAway):
             async with database.reading():
                 pass
+
+
+async def test_a_statement_that_was_given_up_is_not_stored_afterwards(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(_SESSION, "statement_timeout", "200ms")
+    await run(postgres_url, "drop table if exists waited", "create table waited as select 1 as number")
+    holder = await asyncpg.connect(postgres_url)
+    async with open_database(postgres_url) as database:
+        async with holder.transaction():
+            await holder.execute("select * from waited for update")
+            with pytest.raises(DatabaseAway):
+                async with database.writing_at_once() as connection:
+                    await connection.execute("update waited set number = 2")
+        async with database.reading() as connection:
+            assert await connection.fetchval("select number from waited") == 1
+    await holder.close()
+
+
+def test_the_server_gives_up_before_we_do() -> None:
+    assert float(_SESSION["statement_timeout"].removesuffix("s")) < COMMAND_TIMEOUT_SECONDS

@@ -78,6 +78,11 @@ async def test_a_page_is_only_for_reading(browser: httpx.AsyncClient, path: str)
     assert refused.headers["allow"] == "GET, HEAD"
 
 
+@pytest.mark.parametrize("path", ["/openapiXjson", "/openapi/json", "/docs/", "//docs", "/problems/x/y"])
+async def test_a_path_that_is_nearly_a_page_is_none(browser: httpx.AsyncClient, path: str) -> None:
+    assert (await browser.get(f"http://holdfast.example{path}")).status_code == 404
+
+
 async def test_the_welcome_leads_on(browser: httpx.AsyncClient) -> None:
     text = (await browser.get("/")).text
     for path in ("/docs", "/problems", "/openapi.json", "/readyz"):

@@ -42,6 +42,12 @@ async def answer_of(reader: asyncio.StreamReader) -> bytes:
     return await reader.readexactly(int(length.partition(b":")[2]))
 
 
+async def rest_of(reader: asyncio.StreamReader) -> bytes:
+    """What comes until the other side closes the connection."""
+    async with asyncio.timeout(100 * KEPT_SECONDS):
+        return await reader.read()
+
+
 async def in_one_piece(_: Call) -> JsonAnswer:
     return JsonAnswer({"answer": "in one piece"})
 
@@ -56,7 +62,52 @@ async def test_a_connection_that_was_idle_for_too_long_is_closed(app: ASGIApp) -
         for _ in range(3):
             writer.write(REQUEST)
             await answer_of(reader)
-        assert await reader.read() == b""
+        assert await rest_of(reader) == b""
+
+
+async def test_a_connection_in_use_stays_open_however_old_it_is() -> None:
+    async with connected(Front([resource("/slow", GET=in_one_piece)])) as (reader, writer):
+        for _ in range(6):
+            writer.write(REQUEST)
+            await answer_of(reader)
+            await asyncio.sleep(KEPT_SECONDS / 2)
+
+
+async def test_a_connection_whose_body_never_comes_is_closed_after_its_answer() -> None:
+    async with connected(Front([])) as (reader, writer):
+        writer.write(b"PUT /nowhere HTTP/1.1\r\nHost: holdfast.example\r\nContent-Length: 5\r\n\r\n")
+        assert b'"status":404' in await answer_of(reader)
+        assert await rest_of(reader) == b""
+
+
+async def test_a_page_that_fails_before_its_start_is_answered_as_a_problem() -> None:
+    async def broken(scope: Scope, receive: Receive, send: Send) -> None:
+        raise RuntimeError
+
+    async def page(_: Call) -> ASGIApp:
+        return broken
+
+    async with connected(Front([resource("/slow", GET=page)])) as (reader, writer):
+        writer.write(REQUEST)
+        assert b'"status":500' in await answer_of(reader)
+
+
+async def test_a_client_that_left_in_between_fails_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    first, gone = asyncio.Event(), asyncio.Event()
+
+    async def wait(_: Call) -> JsonAnswer:
+        first.set()
+        await gone.wait()
+        return await in_one_piece(_)
+
+    async with connected(Front([resource("/slow", GET=wait)])) as (_, writer):
+        writer.write(REQUEST * 3)
+        await first.wait()
+        writer.transport.abort()
+        await asyncio.sleep(KEPT_SECONDS)
+        gone.set()
+        await asyncio.sleep(0)
+    assert not caplog.records
 
 
 async def test_a_connection_that_waits_for_its_answer_is_not_idle() -> None:

@@ -6,6 +6,7 @@ What a line says beyond its message comes as ``extra={"fields": {...}}``.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import sys
 from datetime import UTC, datetime
@@ -48,7 +49,11 @@ class JsonLines:
         return line
 
     def text(self, lines: list[Line]) -> str:
-        return _ENCODER.encode_lines(lines).decode()
+        try:
+            return _ENCODER.encode_lines(lines).decode()
+        except UnicodeEncodeError:
+            # A lone surrogate in one of them; the others are written all the same.
+            return "".join(f"{json.dumps(msgspec.to_builtins(line, enc_hook=str))}\n" for line in lines)
 
 
 class TerminalLines:

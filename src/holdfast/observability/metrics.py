@@ -45,10 +45,13 @@ class _Tally:
 
     def __init__(self) -> None:
         self._waiting: dict[tuple[str, str, int], list[float]] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def add(self, method: str, route: str, status: int, seconds: float) -> None:
-        if not self._waiting:
-            asyncio.get_running_loop().call_later(COUNTED_WITHIN_SECONDS, self.count)
+        loop = asyncio.get_running_loop()
+        if not self._waiting or loop is not self._loop:
+            self._loop = loop
+            loop.call_later(COUNTED_WITHIN_SECONDS, self.count)
         self._waiting.setdefault((method, route, status), []).append(seconds)
 
     def count(self) -> None:
@@ -78,8 +81,13 @@ def note_numbered(events: int) -> None:
     _NUMBERED.inc(events)
 
 
-def metrics_text() -> bytes:
+def count_now() -> None:
+    """Before this process ends."""
     _tally.count()
+
+
+def metrics_text() -> bytes:
+    count_now()
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
         return generate_latest(REGISTRY)
     registry = CollectorRegistry()

@@ -67,14 +67,14 @@ class Inventory:
         try:
             return await self._write_path.submit(command)
         except ProjectGone:
-            self._project_ids.clear()
+            self._forget_projects()
             raise
 
     async def write_many(self, commands: Sequence[ReplaceUnit], *, store: bool) -> list[Outcome]:
         """At most ``BULK_TRANSACTION_SIZE`` commands, stored together."""
         outcomes = await write(self._database, commands, store=store)
         if any(isinstance(outcome, ProjectGone) for outcome in outcomes):
-            self._project_ids.clear()
+            self._forget_projects()
         return outcomes
 
     async def find(self, slug: str, code: str) -> tuple[Unit, Project]:
@@ -85,7 +85,7 @@ class Inventory:
                     connection, self._database.known_projects, [(project_id, code)], locked=False
                 )
         except ProjectGone:
-            self._project_ids.clear()
+            self._forget_projects()
             raise
         if standing.unit is None:
             raise UnknownUnit(slug, code)
@@ -116,6 +116,10 @@ class Inventory:
         project_id = await self.project_id(slug)
         async with self._database.reading() as connection:
             return await listings.missing_codes(connection, project_id, named)
+
+    def _forget_projects(self) -> None:
+        self._project_ids.clear()
+        self._database.known_projects.clear()
 
     async def close(self) -> None:
         await self._write_path.close()

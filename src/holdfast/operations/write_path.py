@@ -91,16 +91,18 @@ class WritePath:
     def _fill_a_batch(self) -> bool:
         """As many wait as are on their way; one large batch costs less than two small ones.
 
-        Those that are left wait no longer than the batch that is on its way.
+        Those that are left set out when what is on its way is done.
         """
         return bool(self._waiting) and len(self._waiting) >= self._on_their_way
 
     async def _run_batches(self) -> None:
-        while self._fill_a_batch():
-            size = min(len(self._waiting), LARGEST_BATCH)
-            await self._run_batch([self._waiting.popleft() for _ in range(size)])
-        # Here and not when the task is found to be done, so that no command falls in between.
-        self._running.remove(asyncio.current_task())  # type: ignore[arg-type]
+        try:
+            while self._fill_a_batch():
+                size = min(len(self._waiting), LARGEST_BATCH)
+                await self._run_batch([self._waiting.popleft() for _ in range(size)])
+        finally:
+            # Here and not when the task is found to be done, so that no command falls in between.
+            self._running.remove(asyncio.current_task())  # type: ignore[arg-type]
 
     async def _run_batch(self, batch: Sequence[tuple[Command, asyncio.Future[Outcome]]]) -> None:
         self._on_their_way += len(batch)
@@ -110,6 +112,10 @@ class WritePath:
             for _, future in batch:
                 if not future.done():
                     future.set_exception(failure)
+        except BaseException:
+            for _, future in batch:
+                future.cancel()
+            raise
         else:
             for (_, future), outcome in zip(batch, outcomes, strict=True):
                 # Done already means that its caller has given up waiting.

@@ -56,7 +56,7 @@ class Connections:
                     await self._turns.acquire()
                 for connection in self._idle:
                     await connection.close()
-        except TimeoutError:
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
             for connection in (*self._idle, *self._busy):
                 connection.terminate()
 

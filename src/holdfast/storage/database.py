@@ -37,6 +37,9 @@ _SESSION = {
     "application_name": "holdfast",
     "default_transaction_isolation": "read committed",
     "jit": "off",
+    # The server gives up before we do. A statement that we alone had given up could be stored after
+    # its caller was told that it was not.
+    "statement_timeout": "18s",
 }
 
 # Writers look rows up by key and nothing else. Planning anew for each batch would cost more than

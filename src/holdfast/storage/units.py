@@ -40,9 +40,10 @@ AS_FOUND = "unit.version = written.found_version"
 _STAND = """
     select
         clock_timestamp(),
+        wanted.place,
         project.version,
         unit.*
-    from unnest($1::uuid[], $2::text[]) as wanted (project_id, code)
+    from unnest($1::uuid[], $2::text[]) with ordinality as wanted (project_id, code, place)
     cross join lateral (
         select version from project where project.id = wanted.project_id offset 0
     ) as project
@@ -52,7 +53,7 @@ _STAND = """
         {locking}
     ) as unit on true
 """
-_UNIT_AT = 2
+_UNIT_AT = 3
 
 
 @cache
@@ -127,9 +128,11 @@ async def stand(
     )
     if len(rows) < len(keys):
         raise ProjectGone
-    versions = {key[0]: row[1] for key, row in zip(keys, rows, strict=True)}
+    versions = {key[0]: row[2] for key, row in zip(keys, rows, strict=True)}
     await projects.make_known(connection, known, versions)
-    standings = [_standing(key, row, known[key[0]]) for key, row in zip(keys, rows, strict=True)]
+    if any(row[1] != place for place, row in enumerate(rows, 1)):
+        raise AssertionError("PostgreSQL gave the rows in another order than that of the keys.")
+    standings = [_standing(known[key[0]], row) for key, row in zip(keys, rows, strict=True)]
     return Stood(_whole_milliseconds(rows[-1][0]), standings)
 
 
@@ -174,12 +177,8 @@ async def _store(connection: Connection, statement: str, rows: list[Row], told: 
     return {row[0]: row[1] for row in stored}
 
 
-def _standing(key: UnitKey, row: asyncpg.Record, project: Project) -> Standing:
-    if row[_UNIT_AT] is None:
-        return Standing(project, None)
-    unit = unit_from(project.id, row[_UNIT_AT:])
-    if unit.code != key[1]:
-        raise AssertionError("PostgreSQL gave the rows in another order than that of the keys.")
+def _standing(project: Project, row: asyncpg.Record) -> Standing:
+    unit = None if row[_UNIT_AT] is None else unit_from(project.id, row[_UNIT_AT:])
     return Standing(project, unit)
 
 

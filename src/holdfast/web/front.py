@@ -48,10 +48,14 @@ class Front:
             return await place_of(call, self._places).answer(call)
         except ClientGone:
             raise
-        except Exception as failure:
-            if problem_type(failure) is INTERNAL_ERROR:
-                logger.exception("request failed", extra={"fields": {"requestId": call.request_id}})
-            return problem_answer(failure, call.request_id)
+        except Exception as failure:  # noqa: BLE001 - every failure becomes an answer
+            return _told(failure, call)
+
+
+def _told(failure: Exception, call: Call) -> JsonAnswer:
+    if problem_type(failure) is INTERNAL_ERROR:
+        logger.error("request failed", exc_info=failure, extra={"fields": {"requestId": call.request_id}})
+    return problem_answer(failure, call.request_id)
 
 
 async def _send_page(page: ASGIApp, call: Call, send: Send) -> int:
@@ -65,7 +69,14 @@ async def _send_page(page: ASGIApp, call: Call, send: Send) -> int:
             message["headers"] = [*message["headers"], id_header]
         await send(message)
 
-    await page(call.scope, call.receive, send_with_id)
+    try:
+        await page(call.scope, call.receive, send_with_id)
+    except Exception as failure:
+        if status:
+            raise
+        answer = _told(failure, call)
+        await answer.send(call, send)
+        return answer.status_code
     return status
 
 

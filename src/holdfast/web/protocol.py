@@ -89,7 +89,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _close_if_idle(self) -> None:
         self._idle_timer = None
-        if not self._at_start or not self.cycle.response_complete:
+        if self._head_size is not None or not self.cycle.response_complete:
             return
         left = self._answered_at + self.timeout_keep_alive - self.loop.time()
         if left > 0:
@@ -126,7 +126,8 @@ class _CycleShortcut:
         cycle = self._cycle
         if cycle.more_body or cycle.waiting_for_100_continue or cycle.disconnected:
             return None
-        return bytes(cycle.body)
+        body, cycle.body = bytes(cycle.body), bytearray()
+        return body
 
     def send(self, status: int, lines: bytes, body: bytes) -> bool:
         cycle = self._cycle
@@ -134,6 +135,8 @@ class _CycleShortcut:
             return False
         cycle.response_started = cycle.response_complete = True
         cycle.waiting_for_100_continue = False
+        if cycle.transport.is_closing():
+            return True
         own_lines = b"".join([b"%b: %b\r\n" % header for header in cycle.default_headers])
         end = b"\r\n" if cycle.keep_alive else b"connection: close\r\n\r\n"
         cycle.transport.write(b"".join((STATUS_LINE[status], own_lines, lines, end, body)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Protocol
 
 from starlette.types import ASGIApp
@@ -34,7 +35,10 @@ class Resource:
 
     def __init__(self, path: str, methods: Mapping[str, Handler], guard: Guard | None) -> None:
         self.path = path
-        self._match = re.compile(_PARAMETER.sub(r"(?P<\1>[^/]*)", path)).fullmatch
+        literals_and_names = _PARAMETER.split(path)
+        literals, names = map(re.escape, literals_and_names[::2]), literals_and_names[1::2]
+        parts = zip_longest(literals, (f"(?P<{name}>[^/]*)" for name in names), fillvalue="")
+        self._match = re.compile("".join(map("".join, parts))).fullmatch
         self._guard = guard
         self._methods = dict(methods)
         if "GET" in methods:

@@ -115,13 +115,15 @@ class _BulkRun:
     def _item(self, text: str, names: int) -> _Item:
         unit = plain_bodies.read(text, names)
         if unit is None or unit.code is None or code_fault(unit.code) or unit.code in self.named:
-            return self._doubtful_item(strict_json.parse(text))
+            return self._doubtful_item(text)
         self.named.add(unit.code)
         return _Item(unit.code, ReplaceUnit((self._project_id, unit.code), unit.fields, unit.status))
 
-    def _doubtful_item(self, value: Any) -> _Item:
-        code = value.get("code") if type(value) is dict else None
+    def _doubtful_item(self, text: str) -> _Item:
+        code = None
         try:
+            value = strict_json.parse(text)
+            code = value.get("code") if type(value) is dict else None
             command: ReplaceUnit | Refusal = self._command(value, code)
         except Refusal as refusal:
             command = refusal

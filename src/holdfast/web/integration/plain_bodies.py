@@ -30,6 +30,7 @@ from holdfast.web.integration.bounds import (
     Bounds,
     canonical,
 )
+from holdfast.web.strict_json import LONGEST_NUMBER
 
 _PLAIN_ADDRESS = r"^https?://[a-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9/._~%&=?+-]*)?\Z"
 
@@ -62,7 +63,13 @@ class _Unit(TypedDict, total=False):
     status: Literal["available", "unavailable"]
 
 
-_DECODE = msgspec.json.Decoder(_Unit, float_hook=Decimal).decode
+def _exact(text: str) -> Decimal:
+    if len(text) > LONGEST_NUMBER:
+        raise ValueError
+    return Decimal(text)
+
+
+_DECODE = msgspec.json.Decoder(_Unit, float_hook=_exact).decode
 _STATUS = {None: None, "available": Status.AVAILABLE, "unavailable": Status.UNAVAILABLE}
 
 
@@ -78,6 +85,8 @@ class _Doubt(Exception):
 
 def read(text: str, names: int) -> PlainUnit | None:
     """The unit, if it leaves no doubt; ``names`` are ``names_in`` this text."""
+    if names < 0:
+        return None
     try:
         sent: dict[str, Any] = _DECODE(text)  # type: ignore[assignment]
         if len(sent) != names:
