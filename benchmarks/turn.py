@@ -16,6 +16,7 @@ from benchmarks.wrk import CONNECTIONS, Answered, InvalidRun, put_load
 
 STATUS_CHANGES = 0.2
 WARM_UP_SECONDS = 3
+ATTEMPTS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,10 @@ def put_turn(arena: Arena, contestant: Contestant, seconds: int) -> Turn:
         return put_load(contestant, contestant.ground.units, seconds)
 
     put_load(contestant, contestant.ground.units, min(seconds, WARM_UP_SECONDS))
-    return _measured(arena, contestant.ground, load, lambda: cpu_seconds(contestant.pid), events=True)
+    return quietest(
+        arena,
+        lambda: _measured(arena, contestant.ground, load, lambda: cpu_seconds(contestant.pid), events=True),
+    )
 
 
 def pgbench_turn(arena: Arena, ground: Ground, seconds: int) -> Turn:
@@ -43,7 +47,18 @@ def pgbench_turn(arena: Arena, ground: Ground, seconds: int) -> Turn:
         return upsert_load(ground.database_url, ground.units, seconds)
 
     upsert_load(ground.database_url, ground.units, min(seconds, WARM_UP_SECONDS))
-    return _measured(arena, ground, load, lambda: 0.0, events=False)
+    return quietest(arena, lambda: _measured(arena, ground, load, lambda: 0.0, events=False))
+
+
+def quietest(arena: Arena, take: Callable[[], Turn]) -> Turn:
+    """The first turn in which the machine was left alone, or else the one with the least disturbance."""
+    turns: list[Turn] = []
+    while len(turns) < ATTEMPTS:
+        turns.append(take())
+        if turns[-1].foreign_percent < NOTICEABLE_PERCENT:
+            break
+        arena.progress(f"others had {turns[-1].foreign_percent:.0f} % of the machine, so this does not count")
+    return min(turns, key=lambda turn: turn.foreign_percent)
 
 
 def _measured(

@@ -10,7 +10,9 @@ from benchmarks import memory, workload
 from benchmarks.arena import Arena
 from benchmarks.contestants import Contestant, add_project, holdfast, web_process
 from benchmarks.processes import cpu_seconds
+from benchmarks.quietness import NOTICEABLE_PERCENT, busy_seconds, foreign_percent, own_seconds
 from benchmarks.report.findings import Finding, Table, Target
+from benchmarks.turn import ATTEMPTS
 from benchmarks.wrk import InvalidRun
 
 LARGEST_BODY = 32 * 1024 * 1024
@@ -31,6 +33,7 @@ class Pass:
     peak: int
     server_cpu_per_1000: float
     postgres_cpu_per_1000: float
+    foreign_percent: float
 
 
 def measure(arena: Arena) -> Finding:
@@ -39,13 +42,31 @@ def measure(arena: Arena) -> Finding:
     passes = []
     with holdfast(ground, arena.logs) as contestant:
         idle = memory.resident_bytes(web_process(contestant))
-        for media_type, slug in ((NDJSON, "bulk-ndjson"), (ARRAY, "bulk-array")):
-            add_project(ground.database_url, slug)
-            for outcome, price in PASSES:
-                arena.progress(f"bulk: {units:,} units as {media_type}, to be {outcome}")
-                passes.append(_send(arena, contestant, slug, media_type, price, outcome, units))
-                arena.progress(f"bulk: {outcome}: {passes[-1].per_second:,.0f} units/s")
+        for media_type in (NDJSON, ARRAY):
+            passes += _quietest_passes(arena, contestant, media_type, units)
     return _finding(units, idle, passes)
+
+
+def _quietest_passes(arena: Arena, contestant: Contestant, media_type: str, units: int) -> list[Pass]:
+    """All passes over again, with a new project, while others disturb one of them."""
+    taken: list[list[Pass]] = []
+    while len(taken) < ATTEMPTS:
+        slug = f"bulk-{'ndjson' if media_type == NDJSON else 'array'}-{len(taken) + 1}"
+        add_project(contestant.ground.database_url, slug)
+        taken.append([])
+        for outcome, price in PASSES:
+            arena.progress(f"bulk: {units:,} units as {media_type}, to be {outcome}")
+            taken[-1].append(_send(arena, contestant, slug, media_type, price, outcome, units))
+            arena.progress(f"bulk: {outcome}: {taken[-1][-1].per_second:,.0f} units/s")
+        worst = _disturbance(taken[-1])
+        if worst < NOTICEABLE_PERCENT:
+            break
+        arena.progress(f"others had {worst:.0f} % of the machine, so this does not count")
+    return min(taken, key=_disturbance)
+
+
+def _disturbance(passes: list[Pass]) -> float:
+    return max(one.foreign_percent for one in passes)
 
 
 def _bodies(media_type: str, units: int, price: str) -> Iterator[bytes]:
@@ -74,10 +95,13 @@ def _send(
     web = web_process(contestant)
     memory.forget_peak(web)
     cpu, postgres = cpu_seconds(contestant.pid), arena.postgres_cpu_seconds()
+    busy, own = busy_seconds(), own_seconds()
     started = time.perf_counter()
     answers = [_put(contestant, slug, media_type, body) for body in bodies]
     seconds = time.perf_counter() - started
     cpu, postgres = cpu_seconds(contestant.pid) - cpu, arena.postgres_cpu_seconds() - postgres
+    ours = own_seconds() - own + cpu + postgres
+    foreign = foreign_percent(busy_seconds() - busy, ours, seconds)
     _check(answers, outcome, units)
     return Pass(
         media_type,
@@ -89,6 +113,7 @@ def _send(
         peak=memory.peak_bytes(web),
         server_cpu_per_1000=cpu / units * 1000,
         postgres_cpu_per_1000=postgres / units * 1000,
+        foreign_percent=foreign,
     )
 
 
@@ -135,5 +160,10 @@ def _finding(units: int, idle: int, passes: list[Pass]) -> Finding:
     target = Target("bulk PUT, the slowest of the writing passes", slowest, 15_000, True, " units/s")
     figures = {"units": units, "idle_bytes": idle, "passes": [asdict(one) for one in passes]}
     caption = f"Idle, before its first request, the web process held {idle / MIB:.0f} MiB."
+    worst = _disturbance(passes)
+    if worst >= NOTICEABLE_PERCENT:
+        caption += (
+            f" The machine was not quiet: in the worst pass others had {worst:.0f} % of its processors."
+        )
     title = f"Bulk PUT of {units:,} units"
     return Finding("bulk", title, [Table(columns, rows, caption)], [target], figures)
