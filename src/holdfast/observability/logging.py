@@ -130,10 +130,11 @@ def log_request(
 
 
 def _time_text(moment: float) -> str:
-    milliseconds = int(moment * 1000)
-    return f"{_second_text(milliseconds // 1000)}.{milliseconds % 1000:03}Z"
+    return _millisecond_text(int(moment * 1000))
 
 
 @lru_cache(maxsize=2)
-def _second_text(second: int) -> str:
-    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+def _millisecond_text(milliseconds: int) -> str:
+    """Under load several lines have the same."""
+    second = datetime.fromtimestamp(milliseconds // 1000, UTC)
+    return f"{second:%Y-%m-%dT%H:%M:%S}.{milliseconds % 1000:03}Z"

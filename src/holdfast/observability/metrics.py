@@ -46,6 +46,12 @@ class _Tally:
     def __init__(self) -> None:
         self._waiting: dict[tuple[str, str, int], list[float]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._batches = self._commands = 0
+
+    def add_batch(self, commands: int) -> None:
+        """Its request is counted too, and with it this."""
+        self._batches += 1
+        self._commands += commands
 
     def add(self, method: str, route: str, status: int, seconds: float) -> None:
         loop = asyncio.get_running_loop()
@@ -56,6 +62,9 @@ class _Tally:
 
     def count(self) -> None:
         waiting, self._waiting = self._waiting, {}
+        _WRITES.inc(self._batches)
+        _COMMANDS.inc(self._commands)
+        self._batches = self._commands = 0
         for (method, route, status), times in waiting.items():
             _REQUESTS.labels(method, route, status).inc(len(times))
             # The library observes one at a time only.
@@ -73,8 +82,7 @@ def note_request(method: str, route: str, status: int, seconds: float) -> None:
 
 
 def note_batch(commands: int) -> None:
-    _WRITES.inc()
-    _COMMANDS.inc(commands)
+    _tally.add_batch(commands)
 
 
 def note_numbered(events: int) -> None:

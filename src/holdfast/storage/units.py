@@ -130,7 +130,7 @@ async def stand(
         raise ProjectGone
     versions = {key[0]: row[2] for key, row in zip(keys, rows, strict=True)}
     await projects.make_known(connection, known, versions)
-    if any(row[1] != place for place, row in enumerate(rows, 1)):
+    if [row[1] for row in rows] != list(range(1, len(rows) + 1)):
         raise AssertionError("PostgreSQL gave the rows in another order than that of the keys.")
     standings = [_standing(known[key[0]], row) for key, row in zip(keys, rows, strict=True)]
     return Stood(_whole_milliseconds(rows[-1][0]), standings)

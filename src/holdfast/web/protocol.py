@@ -137,14 +137,18 @@ class _CycleShortcut:
         cycle.waiting_for_100_continue = False
         if cycle.transport.is_closing():
             return True
-        own_lines = b"".join([b"%b: %b\r\n" % header for header in cycle.default_headers])
         end = b"\r\n" if cycle.keep_alive else b"connection: close\r\n\r\n"
+        own_lines = _lines_of(cycle.default_headers)
         cycle.transport.write(b"".join((STATUS_LINE[status], own_lines, lines, end, body)))
         cycle.message_event.set()
         if not cycle.keep_alive:
             cycle.transport.close()
         cycle.on_response()
         return True
+
+
+def _lines_of(headers: list[tuple[bytes, bytes]]) -> bytes:
+    return b"".join([b"%b: %b\r\n" % header for header in headers])
 
 
 def _without_upgrade(data: bytes) -> bytes:

@@ -60,31 +60,17 @@ class UnitDocument(msgspec.Struct, rename="camel", gc=False):
 
 
 def unit_document(unit: Unit, project: Project) -> UnitDocument:
-    fields = unit.fields
+    (
+        type_name, area, price, vat_included, vat_rate, deposit, bedrooms, bathrooms, year, description,
+        images, files,
+    ) = unit.fields  # fmt: skip
     return UnitDocument(
-        unit.id,
-        unit.project_id,
-        unit.code,
-        fields.type,
-        fields.area_sqm,
-        fields.price_sar,
-        fields.vat_included,
-        fields.vat_rate,
-        fields.deposit_percent,
-        unit.status,
-        fields.bedrooms,
-        fields.bathrooms,
-        fields.delivery_year,
-        fields.description,
-        fields.images,
-        fields.files,
-        optional_time_text(unit.hold_expires_at),
-        time_text(unit.created_at),
-        time_text(unit.updated_at),
-        project.name,
-        project.slug,
-        unit.ref,
-    )
+        unit.id, unit.project_id, unit.code,
+        type_name, area, price, vat_included, vat_rate, deposit, unit.status,
+        bedrooms, bathrooms, year, description, images, files,
+        optional_time_text(unit.hold_expires_at), time_text(unit.created_at), time_text(unit.updated_at),
+        project.name, project.slug, unit.ref,
+    )  # fmt: skip
 
 
 def project_document(project: Project) -> dict[str, Any]:

@@ -97,8 +97,8 @@ def read(text: str, names: int) -> PlainUnit | None:
             _number(sent["areaSqm"], AREA),
             _number(sent["priceSar"], PRICE),
             find("vatIncluded"),
-            _number_or_none(find("vatRate"), PERCENTAGE),
-            _number_or_none(find("depositPercent"), PERCENTAGE),
+            None if (rate := find("vatRate")) is None else _number(rate, PERCENTAGE),
+            None if (deposit := find("depositPercent")) is None else _number(deposit, PERCENTAGE),
             find("bedrooms"),
             find("bathrooms"),
             find("deliveryYear"),
@@ -121,7 +121,3 @@ def _number(value: Any, bounds: Bounds) -> Decimal:
     if not bounds.least <= number <= bounds.most or (bounds.least_is_out and number == bounds.least):
         raise _Doubt
     return number
-
-
-def _number_or_none(value: Any, bounds: Bounds) -> Decimal | None:
-    return None if value is None else _number(value, bounds)
