@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from time import monotonic
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from holdfast.clockwork.event_numberer import EventNumberer
 from holdfast.clockwork.event_trimmer import EventTrimmer
@@ -21,6 +21,8 @@ from holdfast.operations.key_ring import KeyRing
 from holdfast.settings import Settings
 from holdfast.storage.database import Database, open_database
 from holdfast.web.app import Parts, web_app
+from holdfast.web.http.connection import Application
+from holdfast.web.http.exchange import Exchange
 from holdfast.web.rate_limit import RateLimit
 
 CLOCKWORK_CONNECTIONS = 2
@@ -31,15 +33,14 @@ class WebApplication:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._app: ASGIApp | None = None
+        self._app: Application | None = None
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self._live(receive, send)
-        elif self._app is not None:
-            await self._app(scope, receive, send)
+    async def answer(self, exchange: Exchange) -> None:
+        assert self._app is not None
+        await self._app(exchange)
 
-    async def _live(self, receive: Receive, send: Send) -> None:
+    async def live(self, _: Scope, receive: Receive, send: Send) -> None:
+        """From the start of the server to its end."""
         await receive()
         async with web_parts(self._settings) as parts:
             self._app = web_app(parts)
@@ -60,10 +61,6 @@ async def web_parts(settings: Settings) -> AsyncIterator[Parts]:
         finally:
             await inventory.close()
             await key_ring.close()
-
-
-def web_application(settings: Settings) -> ASGIApp:
-    return WebApplication(settings)
 
 
 async def run_clockwork(settings: Settings, stop: asyncio.Event) -> None:

@@ -10,13 +10,13 @@ from holdfast.domain.access import Scope
 from holdfast.observability import metrics
 from holdfast.settings import Settings
 from holdfast.web.call import BODY_LIMIT
+from holdfast.web.http.connection import LARGEST_HEAD
 from holdfast.web.integration.bounds import LONGEST_MEDIA_NAME, LONGEST_URL, MEDIA_AT_MOST
 from holdfast.web.integration.bulk import BULK_BODY_LIMIT, ITEMS_AT_MOST
 from holdfast.web.integration.queries import DEFAULT_LIMIT, LARGEST_LIMIT
 from holdfast.web.integration.schemas import ReplaceBody
 from holdfast.web.json_items import LONGEST_ITEM
 from holdfast.web.problem_types import PROBLEM_TYPES
-from holdfast.web.protocol import LARGEST_HEAD
 from holdfast.web.strict_json import LONGEST_NUMBER
 from holdfast.web.wire import camel_case
 from tests.docs.documents import ARCHITECTURE, GUIDE, OPERATIONS, README, ROOT, map_paths, name_of, table

@@ -9,6 +9,7 @@ import pytest
 from holdfast.web.front import Front
 from holdfast.web.openapi.document import openapi_document
 from holdfast.web.pages import page_places
+from tests.support.http_serving import listening
 
 
 @pytest.fixture(scope="session")
@@ -18,8 +19,10 @@ def pages() -> Front:
 
 @pytest.fixture
 async def browser(pages: Front) -> AsyncIterator[httpx.AsyncClient]:
-    transport = httpx.ASGITransport(app=pages)
-    async with httpx.AsyncClient(transport=transport, base_url="http://holdfast.example") as client:
+    async with (
+        listening(pages) as (host, port),
+        httpx.AsyncClient(base_url=f"http://{host}:{port}", trust_env=False) as client,
+    ):
         yield client
 
 

@@ -25,11 +25,12 @@ from holdfast.web.problems import MEDIA_TYPE, PROBLEM_OF
 from holdfast.web.routing import Place, Resource
 from holdfast.web.status_routes import status_places
 from holdfast.web.wire import UnitDocument
+from tests.support.http_serving import listening
 from tests.web.reading import operations, resolved, validator
 
 Document = dict[str, Any]
 
-NOBODY = "FIND"
+NOBODY = "OPTIONS"
 """A method that no route has, so that its answer lists those which the route has."""
 
 
@@ -47,8 +48,10 @@ def served_paths() -> set[str]:
 
 
 async def served_methods(path: str) -> set[str]:
-    transport = httpx.ASGITransport(app=Front(described_places()))
-    async with httpx.AsyncClient(transport=transport, base_url="http://holdfast.example") as client:
+    async with (
+        listening(Front(described_places())) as (host, port),
+        httpx.AsyncClient(base_url=f"http://{host}:{port}", trust_env=False) as client,
+    ):
         answer = await client.request(NOBODY, path.format(slug="marina-heights", code="A-1"))
     assert answer.status_code == 405
     return set(answer.headers["allow"].split(", "))

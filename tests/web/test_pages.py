@@ -80,7 +80,7 @@ async def test_a_page_is_only_for_reading(browser: httpx.AsyncClient, path: str)
 
 @pytest.mark.parametrize("path", ["/openapiXjson", "/openapi/json", "/docs/", "//docs", "/problems/x/y"])
 async def test_a_path_that_is_nearly_a_page_is_none(browser: httpx.AsyncClient, path: str) -> None:
-    assert (await browser.get(f"http://holdfast.example{path}")).status_code == 404
+    assert (await browser.get(f"{browser.base_url}".rstrip("/") + path)).status_code == 404
 
 
 async def test_the_welcome_leads_on(browser: httpx.AsyncClient) -> None:

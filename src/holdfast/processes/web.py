@@ -6,14 +6,16 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import uvicorn
 
-from holdfast.bootstrap import web_application
+from holdfast.bootstrap import WebApplication
 from holdfast.processes.child import child_settings, leave_with_parent
 from holdfast.processes.listening import BACKLOG
 from holdfast.settings import Settings
-from holdfast.web.protocol import HttpProtocol
+from holdfast.web.http.connection import HttpConnection
+from holdfast.web.http.heads import KnownHeads
 
 _OPEN_REQUESTS_SECONDS = 15
 # A batch of requests makes thousands of short-lived objects, none of them in a cycle.
@@ -32,11 +34,14 @@ class WebServer(uvicorn.Server):
 
 
 def run(settings: Settings, listener: socket.socket, lifeline: int) -> None:
+    application = WebApplication(settings)
+    connection = partial(HttpConnection, application.answer, KnownHeads())
     server = WebServer(
         uvicorn.Config(
-            web_application(settings),
+            application.live,
+            interface="asgi3",
             loop="uvloop",
-            http=HttpProtocol,
+            http=connection,  # type: ignore[arg-type]
             ws="none",
             lifespan="on",
             log_config=None,

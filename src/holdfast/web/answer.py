@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-from starlette.types import Send
-
 from holdfast.web.call import JSON, Call
 from holdfast.web.wire import encode
 
@@ -32,21 +30,15 @@ class JsonAnswer:
         answer._parts = parts
         return answer
 
-    async def send(self, call: Call, send: Send) -> None:
-        *first, last = self._parts
-        if not first and call.shortcut is not None:
-            lines = _LINES % (self._media_type, len(last), call.request_id.encode())
-            for header in self._headers:
-                lines += b"%b: %b\r\n" % header
-            if call.shortcut.send(self.status_code, lines, bytes(last)):
-                return
-        headers = [
-            (b"content-type", self._media_type),
-            (b"content-length", b"%d" % sum(map(len, self._parts))),
-            (b"x-request-id", call.request_id.encode()),
-            *self._headers,
-        ]
-        await send({"type": "http.response.start", "status": self.status_code, "headers": headers})
-        for part in first:
-            await send({"type": "http.response.body", "body": part, "more_body": True})
-        await send({"type": "http.response.body", "body": last})
+    async def send(self, call: Call) -> None:
+        length = sum(map(len, self._parts))
+        lines = _LINES % (self._media_type, length, call.request_id.encode())
+        for header in self._headers:
+            lines += b"%b: %b\r\n" % header
+        if len(self._parts) == 1:
+            call.exchange.answer(self.status_code, lines, bytes(self._parts[0]))
+            return
+        call.exchange.begin(self.status_code, lines)
+        for part in self._parts:
+            await call.exchange.send(part)
+        call.exchange.end()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from starlette.types import ASGIApp
-
 from holdfast.domain.access import Scope
 from holdfast.operations.feed import EventFeed
 from holdfast.operations.health import Health
@@ -13,6 +11,7 @@ from holdfast.operations.inventory import Inventory
 from holdfast.operations.key_ring import KeyRing
 from holdfast.web.authentication import KeyGuard
 from holdfast.web.front import Front
+from holdfast.web.http.connection import Application
 from holdfast.web.integration.routes import integration_places
 from holdfast.web.pages import page_places
 from holdfast.web.rate_limit import RateLimit
@@ -29,7 +28,7 @@ class Parts(NamedTuple):
     rate_limit: RateLimit
 
 
-def web_app(parts: Parts) -> ASGIApp:
+def web_app(parts: Parts) -> Application:
     guard = KeyGuard(parts.key_ring, Scope.INTEGRATION, parts.rate_limit)
     return Front(
         [

@@ -4,66 +4,38 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from typing import Protocol
+from typing import Any
 from urllib.parse import parse_qsl, unquote_to_bytes
-
-from starlette.types import Receive, Scope
 
 from holdfast.domain.access import Key
 from holdfast.domain.precondition import UNCONDITIONAL, Precondition
 from holdfast.domain.refusals import Fault
-from holdfast.web.refusals import BodyTooLarge, ClientGone, UnsupportedMediaType
+from holdfast.web.http.exchange import Exchange
+from holdfast.web.refusals import BodyTooLarge, UnsupportedMediaType
 from holdfast.web.request_ids import request_id_from
 
 JSON = "application/json"
 NO_ROUTE = "none"
-SHORTCUT = "holdfast.shortcut"
-"""The place of the ``Shortcut`` in the scope of a request."""
+BODY_LIMIT = 1024**2
 
 _JSON_BYTES = JSON.encode()
-BODY_LIMIT = 1024**2
 
 _UTF_8 = ("utf-8", "utf8")
 
 
-class Shortcut(Protocol):
-    """Past ASGI, where our own HTTP protocol serves the request."""
-
-    def received(self) -> bytes | None:
-        """The body, if all of it has come."""
-        ...
-
-    def send(self, status: int, lines: bytes, body: bytes) -> bool:
-        """Sends all of an answer at once; False if that is not possible, and nothing was sent."""
-        ...
-
-
 class Call:
-    __slots__ = (
-        "headers",
-        "known_key",
-        "method",
-        "parameters",
-        "path",
-        "receive",
-        "request_id",
-        "route",
-        "scope",
-        "shortcut",
-    )
+    __slots__ = ("exchange", "headers", "known_key", "method", "parameters", "path", "request_id", "route")
 
-    def __init__(self, scope: Scope, receive: Receive) -> None:
-        self.scope = scope
-        self.receive = receive
-        self.method: str = scope["method"]
+    def __init__(self, exchange: Exchange) -> None:
+        self.exchange = exchange
+        self.method = exchange.method
         # As it was sent: only the parts of a path are decoded, each by itself.
-        self.path: str = scope["raw_path"].decode("latin-1")
+        self.path = exchange.path.decode("latin-1")
         self.route = NO_ROUTE
         self.parameters: Mapping[str, str] | re.Match[str] = {}
-        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        self.headers = exchange.head.values
         self.request_id = request_id_from(self.headers)
         self.known_key: Key | None = None
-        self.shortcut: Shortcut | None = scope.get(SHORTCUT)
 
     @property
     def key(self) -> Key:
@@ -73,14 +45,15 @@ class Call:
 
     @property
     def has_query(self) -> bool:
-        return bool(self.scope["query_string"])
+        return bool(self.exchange.query)
 
     def header_values(self, name: bytes) -> list[str]:
         if name not in self.headers:
             return []
-        if len(self.headers) == len(self.scope["headers"]):
+        lines = self.exchange.head.lines
+        if len(self.headers) == len(lines):
             return [self.headers[name].decode("latin-1")]
-        return [value.decode("latin-1") for key, value in self.scope["headers"] if key == name]
+        return [value.decode("latin-1") for key, value in lines if key == name]
 
     def path_parameter(self, name: str) -> str | Fault:
         """Percent-decoded here and not before, so that ``%2F`` is a character and not a separator."""
@@ -93,7 +66,7 @@ class Call:
             return Fault(f"/path/{name}", "This part of the path is not UTF-8.")
 
     def query_items(self) -> list[tuple[str, str]]:
-        text = self.scope["query_string"].decode("latin-1")
+        text = self.exchange.query.decode("latin-1")
         return parse_qsl(text, keep_blank_values=True, errors="replace") if text else []
 
     def precondition(self) -> Precondition:
@@ -120,18 +93,15 @@ class Call:
         length = self.headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > limit:
             raise BodyTooLarge(limit)
-        if self.shortcut is not None and (received := self.shortcut.received()) is not None:
-            return _within(received, limit)
-        message = await self.receive()
-        parts = bytearray()
-        while message["type"] == "http.request":
-            parts += message.get("body", b"")
-            if len(parts) > limit:
-                raise BodyTooLarge(limit)
-            if not message.get("more_body", False):
+        first = await self.exchange.read()
+        if self.exchange.body_is_whole and len(first) <= limit:
+            return first
+        parts = bytearray(first)
+        while len(parts) <= limit:
+            if not (part := await self.exchange.read()):
                 return bytes(parts)
-            message = await self.receive()
-        raise ClientGone
+            parts += part
+        raise BodyTooLarge(limit)
 
     def _revisions(self, name: bytes, *, weak_counts: bool) -> frozenset[str] | None:
         if name not in self.headers:
@@ -142,6 +112,20 @@ class Call:
         return frozenset(tag if tag == "*" else tag[1:-1] for tag in tags if tag == "*" or _is_quoted(tag))
 
 
+def asgi_scope(call: Call) -> dict[str, Any]:
+    """The request, for what speaks ASGI."""
+    return {
+        "type": "http",
+        # As of this version, whoever sends to a client that has left is told so.
+        "asgi": {"version": "3.0", "spec_version": "2.4"},
+        "http_version": "1.1",
+        "method": call.method,
+        "path": call.path,
+        "query_string": call.exchange.query,
+        "headers": call.exchange.head.lines,
+    }
+
+
 def _is_quoted(tag: str) -> bool:
     return len(tag) >= 2 and tag[0] == tag[-1] == '"'
 
@@ -149,9 +133,3 @@ def _is_quoted(tag: str) -> bool:
 def _is_utf_8(parameter: str) -> bool:
     name, _, value = parameter.strip().partition("=")
     return name.strip().lower() != "charset" or value.strip().strip('"').lower() in _UTF_8
-
-
-def _within(body: bytes, limit: int) -> bytes:
-    if len(body) > limit:
-        raise BodyTooLarge(limit)
-    return body

@@ -6,12 +6,13 @@ import logging
 from collections.abc import Sequence
 from time import perf_counter
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message
 
 from holdfast.observability.logging import log_request
 from holdfast.observability.metrics import note_request
 from holdfast.web.answer import JsonAnswer
-from holdfast.web.call import Call
+from holdfast.web.call import Call, asgi_scope
+from holdfast.web.http.exchange import Exchange
 from holdfast.web.problem_types import INTERNAL_ERROR
 from holdfast.web.problems import problem_answer, problem_type
 from holdfast.web.refusals import ClientGone
@@ -27,17 +28,17 @@ class Front:
     def __init__(self, places: Sequence[Place]) -> None:
         self._places = places
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, exchange: Exchange) -> None:
         started_at = perf_counter()
-        call = Call(scope, receive)
+        call = Call(exchange)
         status = _CLIENT_GONE
         try:
             answer = await self._answer(call)
             if isinstance(answer, JsonAnswer):
                 status = answer.status_code
-                await answer.send(call, send)
+                await answer.send(call)
             else:
-                status = await _send_page(answer, call, send)
+                status = await _send_page(answer, call)
         except ClientGone:
             pass
         finally:
@@ -58,26 +59,35 @@ def _told(failure: Exception, call: Call) -> JsonAnswer:
     return problem_answer(failure, call.request_id)
 
 
-async def _send_page(page: ASGIApp, call: Call, send: Send) -> int:
-    id_header = (b"x-request-id", call.request_id.encode())
+async def _send_page(page: ASGIApp, call: Call) -> int:
+    """Starlette's own responses speak ASGI, as this does for them."""
+    exchange = call.exchange
     status = 0
 
-    async def send_with_id(message: Message) -> None:
+    async def send(message: Message) -> None:
         nonlocal status
         if message["type"] == "http.response.start":
             status = message["status"]
-            message["headers"] = [*message["headers"], id_header]
-        await send(message)
+            headers = [*message["headers"], (b"x-request-id", call.request_id.encode())]
+            exchange.begin(status, b"".join(b"%b: %b\r\n" % header for header in headers))
+        else:
+            await exchange.send(message.get("body", b""))
+            if not message.get("more_body", False):
+                exchange.end()
 
     try:
-        await page(call.scope, call.receive, send_with_id)
+        await page(asgi_scope(call), _nothing_more, send)
     except Exception as failure:
         if status:
             raise
         answer = _told(failure, call)
-        await answer.send(call, send)
+        await answer.send(call)
         return answer.status_code
     return status
+
+
+async def _nothing_more() -> Message:
+    return {"type": "http.disconnect"}
 
 
 def _note(call: Call, status: int, seconds: float) -> None:

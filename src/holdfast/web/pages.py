@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
 from holdfast import __version__
-from holdfast.web.call import JSON, Call
+from holdfast.web.call import JSON, Call, asgi_scope
 from holdfast.web.openapi import examples as examples
 from holdfast.web.openapi.document import openapi_document, openapi_json
 from holdfast.web.problem_types import PROBLEM_TYPES, ProblemType
@@ -57,12 +57,12 @@ class PageFiles(StaticFiles):
         call.route = self._PATH
         path = self.get_path({"path": call.path, "root_path": self._PATH})
         try:
-            response = await self.get_response(path, call.scope)
+            response = await self.get_response(path, asgi_scope(call))
         except HTTPException as failure:
             if failure.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
                 raise MethodNotAllowed(call.method, ("GET", "HEAD")) from None
             raise UnknownRoute from None
-        versioned = call.scope["query_string"].startswith(b"v=")
+        versioned = call.exchange.query.startswith(b"v=")
         response.headers["Cache-Control"] = "public, max-age=31536000, immutable" if versioned else "no-cache"
         response.headers["X-Content-Type-Options"] = "nosniff"
         return response

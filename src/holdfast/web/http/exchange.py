@@ -1,0 +1,128 @@
+"""One request and its answer."""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from typing import Protocol
+
+from holdfast.web.http.heads import Head
+from holdfast.web.refusals import ClientGone
+
+_STATUS_LINES = {status.value: f"HTTP/1.1 {status} {status.phrase}\r\n".encode() for status in HTTPStatus}
+_WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
+
+
+class Carrier(Protocol):
+    """The connection, as an exchange sees it."""
+
+    transport: asyncio.Transport
+
+    def own_lines(self) -> bytes:
+        """The header lines that every answer has."""
+        ...
+
+    def read_on(self, exchange: Exchange) -> None: ...
+
+    async def drained(self) -> None:
+        """Waits until what was sent has left, but for a little."""
+        ...
+
+    def answered(self, exchange: Exchange) -> None: ...
+
+
+class Exchange:
+    __slots__ = (
+        "_awaited",
+        "_carrier",
+        "_pieces",
+        "_shows_body",
+        "body_is_whole",
+        "buffered",
+        "client_gone",
+        "ended",
+        "head",
+        "keep_alive",
+        "method",
+        "path",
+        "query",
+        "wants_continue",
+    )
+
+    def __init__(self, carrier: Carrier, method: str, path: bytes, query: bytes, head: Head) -> None:
+        self._carrier = carrier
+        self.method = method
+        self.path = path
+        self.query = query
+        self.head = head
+        self.keep_alive = True
+        self.wants_continue = False
+        self._pieces: list[bytes] = []
+        self.buffered = 0
+        self.body_is_whole = False
+        self._awaited: asyncio.Future[None] | None = None
+        self._shows_body = True
+        self.client_gone = False
+        self.ended = False
+
+    # The request, as it comes
+
+    def feed(self, piece: bytes) -> None:
+        self._pieces.append(piece)
+        self.buffered += len(piece)
+        self._wake()
+
+    def finish(self) -> None:
+        self.body_is_whole = True
+        self._wake()
+
+    def lose(self) -> None:
+        self.client_gone = True
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._awaited is not None and not self._awaited.done():
+            self._awaited.set_result(None)
+
+    # For the routes
+
+    async def read(self) -> bytes:
+        """More of the body; empty at its end."""
+        while not self._pieces and not self.body_is_whole:
+            if self.client_gone:
+                raise ClientGone
+            self._carrier.read_on(self)
+            self._awaited = asyncio.get_running_loop().create_future()
+            await self._awaited
+        pieces, self._pieces, self.buffered = self._pieces, [], 0
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def answer(self, status: int, lines: bytes, body: bytes) -> None:
+        """All of it at once; ``lines`` are the header lines, each with its end."""
+        start = self._start(status, lines)
+        self._write(start + body if self._shows_body else start)
+        self.end()
+
+    def begin(self, status: int, lines: bytes) -> None:
+        self._write(self._start(status, lines))
+
+    async def send(self, part: bytes | bytearray) -> None:
+        if self._shows_body:
+            await self._carrier.drained()
+            if self.client_gone:
+                raise ClientGone
+            self._write(part)
+
+    def end(self) -> None:
+        self.ended = True
+        self._carrier.answered(self)
+
+    def _start(self, status: int, lines: bytes) -> bytes:
+        self._shows_body = self.method != "HEAD" and status not in _WITHOUT_BODY
+        last_lines = b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n"
+        return b"".join((_STATUS_LINES[status], self._carrier.own_lines(), lines, last_lines))
+
+    def _write(self, data: bytes | bytearray) -> None:
+        # The loop minds a write to a connection that it knows to be lost.
+        if not self._carrier.transport.is_closing():
+            self._carrier.transport.write(data)
