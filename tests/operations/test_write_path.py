@@ -1,10 +1,11 @@
 """The one write path: batches that nobody notices."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from decimal import Decimal
 from typing import cast
+from uuid import UUID
 
 import asyncpg
 import pytest
@@ -53,48 +54,63 @@ class CountingDatabase(Database):
             yield connection
 
 
+def submitted(path: WritePath, project_id: UUID, codes: Iterable[str]) -> list[asyncio.Task[Written]]:
+    return [asyncio.create_task(path.submit(replacement(project_id, code))) for code in codes]
+
+
 async def test_commands_that_arrive_meanwhile_share_the_next_transaction(database: Database) -> None:
     project_id = await new_project(database)
     counting = CountingDatabase(database)
     counting.gate = asyncio.Event()
     path = WritePath(counting)
-    waiting = []
-    for running in (1, 2):
-        waiting.append(asyncio.create_task(path.submit(replacement(project_id, f"first-{running}"))))
-        await counting.begun.acquire()
-    waiting += [
-        asyncio.create_task(path.submit(replacement(project_id, f"A-{number}"))) for number in range(98)
-    ]
+    waiting = submitted(path, project_id, ["first"])
+    await counting.begun.acquire()
+    waiting += submitted(path, project_id, (f"A-{number}" for number in range(99)))
     await asyncio.sleep(0)
-    assert counting.transactions == 2
+    assert counting.transactions == 1
     counting.gate.set()
     written = await asyncio.gather(*waiting)
     assert all(one.created for one in written)
+    assert counting.transactions == 2
+
+
+async def test_those_who_were_just_answered_are_in_the_next_transaction_too(database: Database) -> None:
+    project_id = await new_project(database)
+    counting = CountingDatabase(database)
+    path = WritePath(counting)
+
+    async def write_two_in_a_row(code: str) -> None:
+        for number in (1, 2):
+            await path.submit(replacement(project_id, f"{code}-{number}"))
+
+    counting.gate = asyncio.Event()
+    first = asyncio.create_task(write_two_in_a_row("A"))
+    await counting.begun.acquire()
+    second = asyncio.create_task(write_two_in_a_row("B"))
+    await asyncio.sleep(0)
+    counting.gate.set()
+    await asyncio.gather(first, second)
+    # A-1, then A-2 with B-1, then B-2.
     assert counting.transactions == 3
 
 
-async def test_a_second_batch_sets_out_when_it_is_as_large_as_the_first(database: Database) -> None:
+async def test_a_second_batch_sets_out_when_it_is_full(database: Database) -> None:
     project_id = await new_project(database)
     counting = CountingDatabase(database)
     counting.gate = asyncio.Event()
     path = WritePath(counting)
-
-    def submit(*codes: str) -> list[asyncio.Task[Written]]:
-        return [asyncio.create_task(path.submit(replacement(project_id, code))) for code in codes]
-
-    waiting = submit("A-1", "A-2", "A-3")
+    waiting = submitted(path, project_id, ["first"])
     await counting.begun.acquire()
-    waiting += submit("B-1", "B-2")
+    waiting += submitted(path, project_id, (f"A-{number}" for number in range(LARGEST_BATCH - 1)))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert counting.transactions == 1
-    waiting += submit("B-3")
+    waiting += submitted(path, project_id, ["last"])
     await counting.begun.acquire()
     assert counting.transactions == 2
-    waiting += submit("C-1")
+    waiting += submitted(path, project_id, ["late"])
     counting.gate.set()
-    written = await asyncio.gather(*waiting)
-    assert [one.unit.code for one in written] == ["A-1", "A-2", "A-3", "B-1", "B-2", "B-3", "C-1"]
+    assert [one.created for one in await asyncio.gather(*waiting)] == [True] * (LARGEST_BATCH + 2)
     assert counting.transactions == 3
 
 

@@ -2,6 +2,7 @@
 
 import re
 from datetime import datetime
+from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID
 
@@ -22,6 +23,7 @@ class Project(NamedTuple):
     created_at: datetime
 
 
+@lru_cache(maxsize=1000)
 def slug_fault(slug: str, pointer: str = "/path/slug") -> Fault | None:
     shortest, longest = SLUG_LENGTH
     if not shortest <= len(slug) <= longest:

@@ -87,7 +87,7 @@ def code_fault(code: str, pointer: str = "/path/code") -> Fault | None:
         return Fault(pointer, f"A code has {shortest} to {longest} characters.")
     if not code.isprintable() or code != code.strip():
         return Fault(pointer, "A code is printable text with no space at either end.")
-    if not unicodedata.is_normalized("NFC", code):
+    if not (code.isascii() or unicodedata.is_normalized("NFC", code)):
         return Fault(pointer, "A code is Unicode text in the form NFC.")
     return None
 

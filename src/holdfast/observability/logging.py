@@ -100,10 +100,15 @@ class LinesTogether(logging.StreamHandler[TextIO]):
         super().flush()
 
 
+_request_lines: LinesTogether | None = None
+
+
 def set_up_logging(stream: TextIO | None = None) -> None:
+    global _request_lines
     stream = stream or sys.stderr
+    _request_lines = LinesTogether(stream, TerminalLines() if stream.isatty() else JsonLines())
     root = logging.getLogger()
-    root.handlers[:] = [LinesTogether(stream, TerminalLines() if stream.isatty() else JsonLines())]
+    root.handlers[:] = [_request_lines]
     root.setLevel(logging.INFO)
     # uvicorn tells of its own life, which the supervisor tells already.
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
@@ -113,20 +118,19 @@ def log_request(
     method: str, path: str, status: int, request_id: str, route: str, seconds: float, key: str | None
 ) -> None:
     """Goes past the logging module, whose record of one request takes as long as its parsing."""
-    for handler in logging.getLogger().handlers:
-        if isinstance(handler, LinesTogether):
-            handler.add(
-                RequestLine(
-                    _time_text(time()),
-                    "info",
-                    "holdfast.request",
-                    f"{method} {path} {status}",
-                    request_id,
-                    route,
-                    round(seconds * 1000, 3),
-                    key or msgspec.UNSET,
-                )
+    if _request_lines is not None:
+        _request_lines.add(
+            RequestLine(
+                _time_text(time()),
+                "info",
+                "holdfast.request",
+                f"{method} {path} {status}",
+                request_id,
+                route,
+                round(seconds * 1000, 3),
+                key or msgspec.UNSET,
             )
+        )
 
 
 def _time_text(moment: float) -> str:

@@ -54,10 +54,9 @@ class _Tally:
         self._commands += commands
 
     def add(self, method: str, route: str, status: int, seconds: float) -> None:
-        loop = asyncio.get_running_loop()
-        if not self._waiting or loop is not self._loop:
-            self._loop = loop
-            loop.call_later(COUNTED_WITHIN_SECONDS, self.count)
+        if not self._waiting or self._loop is None or self._loop.is_closed():
+            self._loop = asyncio.get_running_loop()
+            self._loop.call_later(COUNTED_WITHIN_SECONDS, self.count)
         self._waiting.setdefault((method, route, status), []).append(seconds)
 
     def count(self) -> None:

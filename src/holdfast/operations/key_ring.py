@@ -32,6 +32,11 @@ class KeyRing:
         self._use_noted_at: dict[str, float] = {}
         self._notes: set[asyncio.Task[None]] = set()
 
+    def remembered(self, text: str) -> Key | None:
+        """The key, if it was found a moment ago; ``find`` knows the rest."""
+        remembered = self._remembered.get(text)
+        return None if remembered is None or remembered.until <= self._monotonic() else remembered.key
+
     async def find(self, text: str) -> Key:
         remembered = self._remembered.get(text)
         if remembered is None or remembered.until <= self._monotonic():

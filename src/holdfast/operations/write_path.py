@@ -1,8 +1,7 @@
 """The one write path: every unit write is a command, and concurrent commands are stored together.
 
-The first command runs at once; what arrives meanwhile becomes the next batch, which starts when it is
-as large as what is on its way, or when that is done. There is no timer: an idle system answers one
-command as fast as it can, a busy one packs its batches by itself.
+The first command runs at once; what arrives meanwhile becomes the next batch. There is no timer: an
+idle system answers one command as fast as it can, a busy one packs its batches by itself.
 """
 
 from __future__ import annotations
@@ -32,6 +31,9 @@ from holdfast.storage.units import Change, Refs, UnitKey
 
 BATCHES_IN_FLIGHT = 2
 LARGEST_BATCH = 256
+TURNS_UNTIL_ASKED_AGAIN = 3
+"""Of the event loop: one in which callers are answered, one in which what they send next is read, and
+one in which that is submitted."""
 ROUNDS_AT_MOST = 5
 
 
@@ -72,40 +74,42 @@ class WritePath:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._loop = asyncio.get_running_loop()
         self._waiting: deque[tuple[Command, asyncio.Future[Outcome]]] = deque()
         self._running: set[asyncio.Task[None]] = set()
-        self._on_their_way = 0
 
     async def submit(self, command: Command) -> Written:
         """Once submitted, a command runs to its end, whether its caller waits for it or not."""
-        outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        outcome: asyncio.Future[Outcome] = self._loop.create_future()
         self._waiting.append((command, outcome))
-        if len(self._running) < BATCHES_IN_FLIGHT and self._fill_a_batch():
-            self._running.add(asyncio.create_task(self._run_batches()))
+        if not self._running or (len(self._running) < BATCHES_IN_FLIGHT and self._is_a_full_batch_waiting()):
+            self._running.add(self._loop.create_task(self._run_batches()))
         return _written_or_raise(await outcome)
 
     async def close(self) -> None:
         while self._running:
             await asyncio.wait(self._running)
 
-    def _fill_a_batch(self) -> bool:
-        """As many wait as are on their way; one large batch costs less than two small ones.
-
-        Those that are left set out when what is on its way is done.
-        """
-        return bool(self._waiting) and len(self._waiting) >= self._on_their_way
+    def _is_a_full_batch_waiting(self) -> bool:
+        return len(self._waiting) >= LARGEST_BATCH
 
     async def _run_batches(self) -> None:
+        """One batch at a time: every batch has a price of its own, so one large one beats two small ones.
+
+        For the same reason those who were just answered may ask again before the next one sets out. A
+        second runner helps as long as full batches wait.
+        """
         try:
-            while self._fill_a_batch():
+            while self._waiting and (len(self._running) == 1 or self._is_a_full_batch_waiting()):
                 size = min(len(self._waiting), LARGEST_BATCH)
                 await self._run_batch([self._waiting.popleft() for _ in range(size)])
+                for _ in range(TURNS_UNTIL_ASKED_AGAIN):
+                    await asyncio.sleep(0)
         finally:
             # Here and not when the task is found to be done, so that no command falls in between.
             self._running.remove(asyncio.current_task())  # type: ignore[arg-type]
 
     async def _run_batch(self, batch: Sequence[tuple[Command, asyncio.Future[Outcome]]]) -> None:
-        self._on_their_way += len(batch)
         try:
             outcomes = await write(self._database, [command for command, _ in batch])
         except Exception as failure:  # noqa: BLE001 - its callers wait for it
@@ -121,8 +125,6 @@ class WritePath:
                 # Done already means that its caller has given up waiting.
                 if not future.done():
                     future.set_result(outcome)
-        finally:
-            self._on_their_way -= len(batch)
 
 
 async def write(database: Database, commands: Sequence[Command], *, store: bool = True) -> list[Outcome]:

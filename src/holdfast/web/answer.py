@@ -30,15 +30,22 @@ class JsonAnswer:
         answer._parts = parts
         return answer
 
-    async def send(self, call: Call) -> None:
-        length = sum(map(len, self._parts))
-        lines = _LINES % (self._media_type, length, call.request_id.encode())
-        for header in self._headers:
-            lines += b"%b: %b\r\n" % header
-        if len(self._parts) == 1:
-            call.exchange.answer(self.status_code, lines, bytes(self._parts[0]))
-            return
-        call.exchange.begin(self.status_code, lines)
+    @property
+    def is_in_one_part(self) -> bool:
+        return len(self._parts) == 1
+
+    def send_whole(self, call: Call) -> None:
+        body = bytes(self._parts[0])
+        call.exchange.answer(self.status_code, self._lines(call, len(body)), body)
+
+    async def send_parts(self, call: Call) -> None:
+        call.exchange.begin(self.status_code, self._lines(call, sum(map(len, self._parts))))
         for part in self._parts:
             await call.exchange.send(part)
         call.exchange.end()
+
+    def _lines(self, call: Call, length: int) -> bytes:
+        lines = _LINES % (self._media_type, length, call.request_id.encode())
+        for header in self._headers:
+            lines += b"%b: %b\r\n" % header
+        return lines

@@ -22,18 +22,18 @@ class KeyGuard:
 
     async def __call__(self, call: Call) -> None:
         _refuse_key_in_query(call)
-        call.known_key = key = await self._key_ring.find(_bearer_token(call))
+        token = _bearer_token(call)
+        call.known_key = key = self._key_ring.remembered(token) or await self._key_ring.find(token)
         if self._scope not in key.scopes:
             raise ScopeMissing(self._scope)
         self._rate_limit.take(key.id)
 
 
 def _bearer_token(call: Call) -> str:
-    values = call.header_values(b"authorization")
-    if len(values) > 1:
+    if len(call.tokens) > 1:
         raise TwoCredentials
-    scheme, _, token = values[0].partition(" ") if values else ("", "", "")
-    if scheme.lower() != "bearer" or not (token := token.strip()):
+    token = call.tokens[0] if call.tokens else None
+    if token is None:
         raise NoCredentials
     return token
 

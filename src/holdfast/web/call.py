@@ -4,27 +4,38 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote_to_bytes
 
 from holdfast.domain.access import Key
 from holdfast.domain.precondition import UNCONDITIONAL, Precondition
 from holdfast.domain.refusals import Fault
 from holdfast.web.http.exchange import Exchange
+from holdfast.web.http.heads import Head
 from holdfast.web.refusals import BodyTooLarge, UnsupportedMediaType
-from holdfast.web.request_ids import request_id_from
+from holdfast.web.request_ids import is_sane, new_request_id
 
 JSON = "application/json"
 NO_ROUTE = "none"
 BODY_LIMIT = 1024**2
 
-_JSON_BYTES = JSON.encode()
-
 _UTF_8 = ("utf-8", "utf8")
 
 
+class _Preamble(NamedTuple):
+    """What the header lines say, whatever the request is about."""
+
+    request_id: str | None
+    tokens: tuple[str | None, ...]
+    """One for each Authorization line; None if it is no bearer token."""
+    precondition: Precondition
+    is_plain_json: bool
+    length: int
+    """That is announced."""
+
+
 class Call:
-    __slots__ = ("exchange", "headers", "known_key", "method", "parameters", "path", "request_id", "route")
+    __slots__ = ("_preamble", "exchange", "known_key", "method", "parameters", "path", "request_id", "route")
 
     def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange
@@ -33,8 +44,11 @@ class Call:
         self.path = exchange.path.decode("latin-1")
         self.route = NO_ROUTE
         self.parameters: Mapping[str, str] | re.Match[str] = {}
-        self.headers = exchange.head.values
-        self.request_id = request_id_from(self.headers)
+        preamble: _Preamble | None = exchange.head.notes
+        if preamble is None:
+            preamble = exchange.head.notes = _preamble(exchange.head)
+        self._preamble = preamble
+        self.request_id = preamble.request_id or new_request_id()
         self.known_key: Key | None = None
 
     @property
@@ -47,13 +61,13 @@ class Call:
     def has_query(self) -> bool:
         return bool(self.exchange.query)
 
-    def header_values(self, name: bytes) -> list[str]:
-        if name not in self.headers:
-            return []
-        lines = self.exchange.head.lines
-        if len(self.headers) == len(lines):
-            return [self.headers[name].decode("latin-1")]
-        return [value.decode("latin-1") for key, value in lines if key == name]
+    @property
+    def tokens(self) -> tuple[str | None, ...]:
+        return self._preamble.tokens
+
+    @property
+    def precondition(self) -> Precondition:
+        return self._preamble.precondition
 
     def path_parameter(self, name: str) -> str | Fault:
         """Percent-decoded here and not before, so that ``%2F`` is a character and not a separator."""
@@ -69,29 +83,20 @@ class Call:
         text = self.exchange.query.decode("latin-1")
         return parse_qsl(text, keep_blank_values=True, errors="replace") if text else []
 
-    def precondition(self) -> Precondition:
-        if b"if-match" not in self.headers and b"if-none-match" not in self.headers:
-            return UNCONDITIONAL
-        return Precondition(
-            match=self._revisions(b"if-match", weak_counts=False),
-            none_match=self._revisions(b"if-none-match", weak_counts=True),
-        )
-
     def require_media_type(self, accepted: Collection[str] = (JSON,)) -> str:
         """The body's media type, if it is one of those accepted."""
-        sent = self.headers.get(b"content-type", b"")
-        if sent == _JSON_BYTES and b"content-encoding" not in self.headers:
+        if self._preamble.is_plain_json:
             return JSON
-        media_type, *parameters = sent.decode("latin-1").split(";")
+        headers = self.exchange.head.values
+        media_type, *parameters = headers.get(b"content-type", b"").decode("latin-1").split(";")
         media_type = media_type.strip().lower()
-        encoded = self.headers.get(b"content-encoding", b"identity").strip().lower() != b"identity"
+        encoded = headers.get(b"content-encoding", b"identity").strip().lower() != b"identity"
         if media_type not in accepted or encoded or not all(map(_is_utf_8, parameters)):
             raise UnsupportedMediaType(accepted)
         return media_type
 
     async def body(self, limit: int = BODY_LIMIT) -> bytes:
-        length = self.headers.get(b"content-length", b"0")
-        if length.isdigit() and int(length) > limit:
+        if self._preamble.length > limit:
             raise BodyTooLarge(limit)
         first = await self.exchange.read()
         if self.exchange.body_is_whole and len(first) <= limit:
@@ -103,13 +108,38 @@ class Call:
             parts += part
         raise BodyTooLarge(limit)
 
-    def _revisions(self, name: bytes, *, weak_counts: bool) -> frozenset[str] | None:
-        if name not in self.headers:
-            return None
-        tags = [tag.strip() for value in self.header_values(name) for tag in value.split(",")]
-        if weak_counts:
-            tags = [tag.removeprefix("W/") for tag in tags]
-        return frozenset(tag if tag == "*" else tag[1:-1] for tag in tags if tag == "*" or _is_quoted(tag))
+
+def _preamble(head: Head) -> _Preamble:
+    sent_id = head.values.get(b"x-request-id")
+    return _Preamble(
+        request_id=sent_id.decode() if sent_id is not None and is_sane(sent_id) else None,
+        tokens=tuple(_bearer_token(value) for name, value in head.lines if name == b"authorization"),
+        precondition=_precondition(head),
+        is_plain_json=head.values.get(b"content-type") == JSON.encode()
+        and b"content-encoding" not in head.values,
+        length=int(head.values.get(b"content-length", b"0")),
+    )
+
+
+def _bearer_token(value: bytes) -> str | None:
+    scheme, _, token = value.decode("latin-1").partition(" ")
+    return (token.strip() or None) if scheme.lower() == "bearer" else None
+
+
+def _precondition(head: Head) -> Precondition:
+    match = _revisions(head, b"if-match", weak_counts=False)
+    none_match = _revisions(head, b"if-none-match", weak_counts=True)
+    return UNCONDITIONAL if match is none_match is None else Precondition(match, none_match)
+
+
+def _revisions(head: Head, name: bytes, *, weak_counts: bool) -> frozenset[str] | None:
+    values = [value.decode("latin-1") for key, value in head.lines if key == name]
+    if not values:
+        return None
+    tags = [tag.strip() for value in values for tag in value.split(",")]
+    if weak_counts:
+        tags = [tag.removeprefix("W/") for tag in tags]
+    return frozenset(tag if tag == "*" else tag[1:-1] for tag in tags if tag == "*" or _is_quoted(tag))
 
 
 def asgi_scope(call: Call) -> dict[str, Any]:

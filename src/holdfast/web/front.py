@@ -16,7 +16,7 @@ from holdfast.web.http.exchange import Exchange
 from holdfast.web.problem_types import INTERNAL_ERROR
 from holdfast.web.problems import problem_answer, problem_type
 from holdfast.web.refusals import ClientGone
-from holdfast.web.routing import Answer, Place, place_of
+from holdfast.web.routing import Place, place_of
 
 logger = logging.getLogger("holdfast.web")
 
@@ -33,24 +33,24 @@ class Front:
         call = Call(exchange)
         status = _CLIENT_GONE
         try:
-            answer = await self._answer(call)
+            try:
+                answer = await place_of(call, self._places).answer(call)
+            except ClientGone:
+                raise
+            except Exception as failure:  # noqa: BLE001 - every failure becomes an answer
+                answer = _told(failure, call)
             if isinstance(answer, JsonAnswer):
                 status = answer.status_code
-                await answer.send(call)
+                if answer.is_in_one_part:
+                    answer.send_whole(call)
+                else:
+                    await answer.send_parts(call)
             else:
                 status = await _send_page(answer, call)
         except ClientGone:
             pass
         finally:
             _note(call, status, perf_counter() - started_at)
-
-    async def _answer(self, call: Call) -> Answer:
-        try:
-            return await place_of(call, self._places).answer(call)
-        except ClientGone:
-            raise
-        except Exception as failure:  # noqa: BLE001 - every failure becomes an answer
-            return _told(failure, call)
 
 
 def _told(failure: Exception, call: Call) -> JsonAnswer:
@@ -81,7 +81,7 @@ async def _send_page(page: ASGIApp, call: Call) -> int:
         if status:
             raise
         answer = _told(failure, call)
-        await answer.send(call)
+        answer.send_whole(call)
         return answer.status_code
     return status
 

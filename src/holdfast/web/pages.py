@@ -105,7 +105,7 @@ def _serving_by_name(pages: dict[str, Page]) -> Handler:
 
 
 def _response(call: Call, page: Page) -> Response:
-    known = call.precondition().none_match
+    known = call.precondition.none_match
     if known is not None and (page.revision in known or "*" in known):
         return Response(status_code=304, headers=page.headers)
     return Response(page.body, headers=page.headers)

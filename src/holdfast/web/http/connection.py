@@ -185,7 +185,7 @@ class HttpConnection(asyncio.Protocol):
         lines, self._header_lines = self._header_lines, []
         if self._last_request_came:
             return
-        head = Head(lines, dict(lines))
+        head = Head(lines)
         target = httptools.parse_url(self._target)
         if target.path is None:
             raise ValueError("a target that is no path")
@@ -286,7 +286,7 @@ class HttpConnection(asyncio.Protocol):
         finally:
             if not exchange.ended:
                 self.transport.close()
-            self._server.tasks.discard(asyncio.current_task())
+            self._server.tasks.discard(asyncio.current_task(self._loop))
 
     def _pause_reading(self) -> None:
         if not self._reading_paused and not self.transport.is_closing():

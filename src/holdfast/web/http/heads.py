@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _KNOWN_AT_MOST = 1000
 _LONGEST_KNOWN = 4096
@@ -13,11 +13,18 @@ _PLAIN_LINE = re.compile(rb"(GET|HEAD|PUT|PATCH|POST|DELETE) (/[\w.~%/-]*)(?:\?(
 _METHODS = {name.encode(): name for name in ("GET", "HEAD", "PUT", "PATCH", "POST", "DELETE")}
 
 
-class Head(NamedTuple):
-    lines: list[tuple[bytes, bytes]]
-    """Names in lower case."""
-    values: dict[bytes, bytes]
-    """By name; the last one where a name stands twice."""
+class Head:
+    """The header lines of a request; one object for all requests that have the same."""
+
+    __slots__ = ("lines", "notes", "values")
+
+    def __init__(self, lines: list[tuple[bytes, bytes]]) -> None:
+        self.lines = lines
+        """Names in lower case."""
+        self.values = dict(lines)
+        """By name; the last one where a name stands twice."""
+        self.notes: Any = None
+        """For what follows from the head alone, so that it is worked out once."""
 
 
 class Request(NamedTuple):

@@ -40,7 +40,7 @@ class UnitRoutes:
             body = _checked(call, text, REPLACE, slug, code, faults)
             project_id = await self._project_id(call, slug, code, body)
             fields, status = body.fields(), body.status
-        command = ReplaceUnit((project_id, code), fields, status, call.precondition())
+        command = ReplaceUnit((project_id, code), fields, status, call.precondition)
         return _written_response(await self._inventory.write(command))
 
     async def patch(self, call: Call) -> JsonAnswer:
@@ -49,7 +49,7 @@ class UnitRoutes:
         slug, code = unit_of(call, faults)
         body = _checked(call, text, PATCH, slug, code, faults)
         project_id = await self._project_id(call, slug, code, body)
-        command = PatchUnit((project_id, code), body.values, body.status, call.precondition())
+        command = PatchUnit((project_id, code), body.values, body.status, call.precondition)
         return _written_response(await self._inventory.write(command))
 
     async def get(self, call: Call) -> JsonAnswer | Response:
@@ -59,7 +59,7 @@ class UnitRoutes:
         _refuse_faults(faults)
         refuse_other_projects(call, slug)
         unit, project = await self._inventory.find(slug, code)
-        known = call.precondition().none_match
+        known = call.precondition.none_match
         if known is not None and (revision(unit, project) in known or "*" in known):
             return Response(status_code=304, headers={"etag": _etag(unit, project)})
         return _unit_response(unit, project, 200)
