@@ -42,6 +42,8 @@ def written(name: str) -> str:
 
 
 _NO_MEDIA = "[]"
+# A third of the time that the class's own constructor takes, which matters where thousands are read.
+_new = tuple.__new__
 _STATUS = {str(status): status for status in Status}
 
 
@@ -53,15 +55,15 @@ def unit_from(project_id: UUID, columns: tuple[Any, ...]) -> Unit:
         type_name, area, price, vat_included, vat_rate, deposit, bedrooms, bathrooms, year, description,
         images, files,
     ) = columns  # fmt: skip
-    return Unit(
-        unit_id, project_id, code, ref,
-        UnitFields(
-            type_name, Decimal(area), Decimal(price), vat_included, vat_rate and Decimal(vat_rate),
-            deposit and Decimal(deposit), bedrooms, bathrooms, year, description,
-            _media_from(images), _media_from(files),
-        ),
+    fields = _new(UnitFields, (
+        type_name, Decimal(area), Decimal(price), vat_included, vat_rate and Decimal(vat_rate),
+        deposit and Decimal(deposit), bedrooms, bathrooms, year, description,
+        _media_from(images), _media_from(files),
+    ))  # fmt: skip
+    return _new(Unit, (
+        unit_id, project_id, code, ref, fields,
         _STATUS[status], archived, hold_expires_at, reserved_until, version, created_at, updated_at,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def row_for(unit: Unit, found_version: int) -> tuple[Any, ...]:

@@ -154,14 +154,17 @@ class _BulkRun:
         return [item.command if isinstance(item.command, Refusal) else next(written) for item in items]
 
     async def _note(self, items: list[_Item], task: asyncio.Task[list[Outcome]]) -> None:
+        results = []
         for item, outcome in zip(items, await task, strict=True):
             result: dict[str, Any] = {"code": item.code, "outcome": _outcome_name(outcome)}
             if isinstance(outcome, Refusal):
                 result["problem"] = problem_document(outcome, self._request_id)
-            self._counts[result["outcome"]] += 1
-            if self._results:
-                self._results += b","
-            self._results += encode(result)
+            results.append(result)
+        self._counts.update(result["outcome"] for result in results)
+        if self._results:
+            self._results += b","
+        # Without the brackets: it is one array with those before and after it.
+        self._results += encode(results)[1:-1]
 
 
 async def _places(text: str, media_type: str) -> array[int]:
