@@ -10,7 +10,7 @@ from holdfast.domain.access import Scope
 from holdfast.observability import metrics
 from holdfast.settings import Settings
 from holdfast.web.call import BODY_LIMIT
-from holdfast.web.http.connection import LARGEST_HEAD
+from holdfast.web.http.reading import LARGEST_HEAD
 from holdfast.web.integration.bounds import LONGEST_MEDIA_NAME, LONGEST_URL, MEDIA_AT_MOST
 from holdfast.web.integration.bulk import BULK_BODY_LIMIT, ITEMS_AT_MOST
 from holdfast.web.integration.queries import DEFAULT_LIMIT, LARGEST_LIMIT

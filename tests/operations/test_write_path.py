@@ -1,6 +1,8 @@
 """The one write path: batches that nobody notices."""
 
 import asyncio
+import gc
+import weakref
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from decimal import Decimal
@@ -11,7 +13,7 @@ import asyncpg
 import pytest
 
 from holdfast.domain.precondition import Precondition
-from holdfast.domain.refusals import DatabaseAway, InvalidInput, PreconditionFailed
+from holdfast.domain.refusals import DatabaseAway, InvalidInput, PreconditionFailed, UnknownUnit
 from holdfast.domain.status import Status
 from holdfast.operations.inventory import Inventory, PatchUnit
 from holdfast.operations.write_path import LARGEST_BATCH, WritePath, Written, write
@@ -174,6 +176,21 @@ async def test_a_refused_command_changes_nothing_for_the_others(database: Databa
     assert isinstance(refused, PreconditionFailed)
     assert isinstance(changed, Written)
     assert changed.unit.version == 2
+
+
+async def test_a_refusal_leaves_nothing_for_the_garbage_collector(database: Database) -> None:
+    project_id = await new_project(database)
+    path = WritePath(database)
+    gc.disable()
+    try:
+        try:
+            await path.submit(PatchUnit((project_id, "A-1"), {"bedrooms": 3}))
+        except UnknownUnit as refusal:
+            refused = weakref.ref(refusal)
+        await path.close()
+        assert refused() is None
+    finally:
+        gc.enable()
 
 
 async def test_a_caller_that_gives_up_changes_nothing_about_the_outcome(database: Database) -> None:

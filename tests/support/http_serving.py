@@ -12,11 +12,13 @@ from holdfast.web.http.heads import KnownHeads
 
 
 @asynccontextmanager
-async def listening(application: Application, kept_seconds: float = 5) -> AsyncIterator[tuple[str, int]]:
+async def listening(
+    application: Application, kept_seconds: float = 5, state: ServerState | None = None
+) -> AsyncIterator[tuple[str, int]]:
     """Host and port."""
     config = uvicorn.Config(application)
     config.timeout_keep_alive = kept_seconds  # type: ignore[assignment]
-    state, known_heads = ServerState(), KnownHeads()
+    state, known_heads = state or ServerState(), KnownHeads()
     server = await asyncio.get_running_loop().create_server(
         lambda: HttpConnection(application, known_heads, config=config, server_state=state), "127.0.0.1", 0
     )

@@ -80,11 +80,18 @@ class WritePath:
 
     async def submit(self, command: Command) -> Written:
         """Once submitted, a command runs to its end, whether its caller waits for it or not."""
-        outcome: asyncio.Future[Outcome] = self._loop.create_future()
-        self._waiting.append((command, outcome))
+        future: asyncio.Future[Outcome] = self._loop.create_future()
+        self._waiting.append((command, future))
         if not self._running or (len(self._running) < BATCHES_IN_FLIGHT and self._is_a_full_batch_waiting()):
             self._running.add(self._loop.create_task(self._run_batches()))
-        return _written_or_raise(await outcome)
+        outcome = await future
+        if isinstance(outcome, Refusal):
+            try:
+                raise outcome
+            finally:
+                # It holds this frame, which must not hold it: nothing is left for the garbage collector.
+                del outcome, future
+        return outcome
 
     async def close(self) -> None:
         while self._running:
@@ -249,7 +256,8 @@ class _Batch:
         try:
             decision = command.decide(standing, now)
         except Refusal as refusal:
-            return refusal
+            # An answer, not a failure; where it was raised would hold this batch, which holds it.
+            return refusal.with_traceback(None)
         changed = self._take(command.key, standing, decision)
         return Written(decision, standing.project, changed, self._refs)
 
@@ -262,9 +270,3 @@ class _Batch:
         if decision.event is not None:
             self._events.append(decision.event)
         return True
-
-
-def _written_or_raise(outcome: Outcome) -> Written:
-    if isinstance(outcome, Refusal):
-        raise outcome
-    return outcome

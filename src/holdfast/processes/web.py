@@ -18,7 +18,7 @@ from holdfast.web.http.connection import HttpConnection
 from holdfast.web.http.heads import KnownHeads
 
 _OPEN_REQUESTS_SECONDS = 15
-# A batch of requests makes thousands of short-lived objects, none of them in a cycle.
+# A batch of requests makes thousands of short-lived objects, hardly one of them in a cycle.
 _COLLECT_SELDOM = (100_000, 20, 20)
 
 

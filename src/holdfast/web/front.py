@@ -31,7 +31,7 @@ class Front:
     async def __call__(self, exchange: Exchange) -> None:
         started_at = perf_counter()
         call = Call(exchange)
-        status = _CLIENT_GONE
+        status = INTERNAL_ERROR.status
         try:
             try:
                 answer = await place_of(call, self._places).answer(call)
@@ -48,7 +48,7 @@ class Front:
             else:
                 status = await _send_page(answer, call)
         except ClientGone:
-            pass
+            status = _CLIENT_GONE
         finally:
             _note(call, status, perf_counter() - started_at)
 

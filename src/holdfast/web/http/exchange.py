@@ -10,6 +10,7 @@ from holdfast.web.http.heads import Head
 from holdfast.web.refusals import ClientGone
 
 _STATUS_LINES = {status.value: f"HTTP/1.1 {status} {status.phrase}\r\n".encode() for status in HTTPStatus}
+_SLICE = 256 * 1024
 _WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 
 
@@ -37,6 +38,7 @@ class Exchange:
         "_carrier",
         "_pieces",
         "_shows_body",
+        "begun",
         "body_is_whole",
         "buffered",
         "client_gone",
@@ -63,6 +65,7 @@ class Exchange:
         self._awaited: asyncio.Future[None] | None = None
         self._shows_body = True
         self.client_gone = False
+        self.begun = False
         self.ended = False
 
     # The request, as it comes
@@ -107,17 +110,22 @@ class Exchange:
         self._write(self._start(status, lines))
 
     async def send(self, part: bytes | bytearray) -> None:
-        if self._shows_body:
+        """In slices, so that it shows whether a slow client still takes them."""
+        for at in range(0, len(part) if self._shows_body else 0, _SLICE):
             await self._carrier.drained()
             if self.client_gone:
                 raise ClientGone
-            self._write(part)
+            self._write(bytes(part[at : at + _SLICE]))
 
     def end(self) -> None:
         self.ended = True
         self._carrier.answered(self)
 
     def _start(self, status: int, lines: bytes) -> bytes:
+        self.begun = True
+        if self.wants_continue and not self.body_is_whole and not self.buffered:
+            # Whether the body comes now is for the client to choose, and for nobody to know.
+            self.keep_alive = False
         self._shows_body = self.method != "HEAD" and status not in _WITHOUT_BODY
         last_lines = b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n"
         return b"".join((_STATUS_LINES[status], self._carrier.own_lines(), lines, last_lines))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-_KNOWN_AT_MOST = 1000
-_LONGEST_KNOWN = 4096
+_KNOWN_AT_MOST = 500
+_LONGEST_KNOWN = 2048
+_LINES_AT_MOST = 40
 
 # Narrower than what the parser takes: whatever else stands in a first line is the parser's to judge.
 _PLAIN_LINE = re.compile(rb"(GET|HEAD|PUT|PATCH|POST|DELETE) (/[\w.~%/-]*)(?:\?([\w.~%&=+:-]*))? HTTP/1\.1")
@@ -51,6 +52,8 @@ class KnownHeads:
         """The request, if these bytes are one and no more, with a head that is known."""
         line_end = data.find(b"\r\n")
         end = data.find(b"\r\n\r\n", line_end)
+        if end <= line_end:
+            return None
         known = self._known.get(data[line_end:end])
         if known is None:
             return None
@@ -62,10 +65,13 @@ class KnownHeads:
         return Request(_METHODS[method], path, query, head, data[end + 4 :])
 
     def learn(self, data: bytes, head: Head) -> None:
-        """``head`` is what the parser made of the bytes with which this data starts."""
+        """``head`` is what the parser made of the first head in this data."""
         line_end = data.find(b"\r\n")
         end = data.find(b"\r\n\r\n", line_end)
-        if end < 0 or end - line_end > _LONGEST_KNOWN or not _tells_its_length(head):
+        # The parser passes over empty lines before a request; what it read then stands elsewhere.
+        starts_with_it = _PLAIN_LINE.fullmatch(data, 0, max(line_end, 0)) is not None and end > line_end
+        is_small = end - line_end <= _LONGEST_KNOWN and len(head.lines) <= _LINES_AT_MOST
+        if not starts_with_it or not is_small or not _tells_its_length(head):
             return
         if len(self._known) >= _KNOWN_AT_MOST:
             self._known.clear()
