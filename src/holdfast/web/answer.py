@@ -11,6 +11,7 @@ from holdfast.web.wire import encode
 Header = tuple[bytes, bytes]
 
 _JSON = JSON.encode()
+_SHORT = 256 * 1024
 _LINES = b"content-type: %b\r\ncontent-length: %d\r\nx-request-id: %b\r\n"
 
 
@@ -31,8 +32,9 @@ class JsonAnswer:
         return answer
 
     @property
-    def is_in_one_part(self) -> bool:
-        return len(self._parts) == 1
+    def is_short(self) -> bool:
+        """Whether it can be sent at once: one that is taken slowly is sent piece by piece."""
+        return len(self._parts) == 1 and len(self._parts[0]) <= _SHORT
 
     def send_whole(self, call: Call) -> None:
         body = bytes(self._parts[0])

@@ -41,7 +41,7 @@ class Front:
                 answer = _told(failure, call)
             if isinstance(answer, JsonAnswer):
                 status = answer.status_code
-                if answer.is_in_one_part:
+                if answer.is_short:
                     answer.send_whole(call)
                 else:
                     await answer.send_parts(call)

@@ -110,6 +110,7 @@ class HttpConnection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._writing_paused = False
+        self._quiet_since = self._loop.time()
         if self._drained is not None and not self._drained.done():
             self._drained.set_result(None)
         self._serve_next()
@@ -192,6 +193,9 @@ class HttpConnection(asyncio.Protocol):
         self._server.total_requests += 1
         self._serving = None
         self._quiet_since = self._loop.time()
+        if self._reader.head_since is not None:
+            # Its time did not run while nobody read it.
+            self._reader.head_since = self._quiet_since
         if not exchange.keep_alive:
             self.transport.close()
         elif self._queue:
@@ -202,7 +206,8 @@ class HttpConnection(asyncio.Protocol):
     # Taking turns
 
     def _serve_next(self) -> None:
-        if self._queue and self._serving is None and not self._writing_paused:
+        is_free = self._serving is None and not self._writing_paused and not self.transport.is_closing()
+        if self._queue and is_free:
             self._serve(self._queue.popleft())
 
     def _serve(self, exchange: Exchange) -> None:
@@ -249,8 +254,8 @@ class HttpConnection(asyncio.Protocol):
         if self._serving is not None and (self._reader.incoming is None or self._reading_paused):
             # It waits for us.
             return self._loop.time() + self._keep_alive_seconds
-        if self._reader.head_since is not None:
-            return self._reader.head_since + STALLED_SECONDS
         if self._serving is not None or self.transport.is_closing():
             return self._quiet_since + STALLED_SECONDS
+        if self._reader.head_since is not None:
+            return self._reader.head_since + STALLED_SECONDS
         return self._quiet_since + self._keep_alive_seconds

@@ -14,6 +14,7 @@ from holdfast.web.http.heads import Head, KnownHeads
 LARGEST_HEAD = 64 * 1024
 LARGEST_FRAMING = 2 * 1024**2
 
+_LONGEST_LENGTH = 20
 _UPGRADE = re.compile(rb"\r\nupgrade:[^\r\n]*", re.IGNORECASE)
 
 
@@ -60,6 +61,7 @@ class RequestReader:
         self._parser.set_dangerous_leniencies(lenient_data_after_close=True)
         self._fresh_data: bytes | None = None
         """What the parser reads, as long as no head in it is complete."""
+        self._is_over = False
         self._messages = 0
         self._target = b""
         self._header_lines: list[tuple[bytes, bytes]] = []
@@ -69,6 +71,23 @@ class RequestReader:
         """Bytes of a message that were neither head nor body: chunk sizes and trailers."""
 
     def read(self, data: bytes) -> None:
+        """What comes after the last request, or after what is none, is not kept."""
+        if self._is_over:
+            return
+        try:
+            self._read(data)
+        except (NoRequest, LastRequest):
+            self._is_over = True
+            self._header_lines = []
+            raise
+
+    def close(self) -> None:
+        """Parser, reader and connection hold each other; nothing is left for the garbage collector."""
+        self._is_over = True
+        self._parser = self.incoming = None
+        self._begin = _nobody
+
+    def _read(self, data: bytes) -> None:
         if not self.in_message:
             self._fresh_data = data
             if b"pgrade:" in data:
@@ -88,10 +107,6 @@ class RequestReader:
             self._head_size += len(data)
         if (self.head_since and self._head_size > LARGEST_HEAD) or self._framing_size > LARGEST_FRAMING:
             raise NoRequest
-
-    def close(self) -> None:
-        """The parser holds the reader, which must not hold it."""
-        self._parser = None
 
     # Called by the parser
 
@@ -116,6 +131,8 @@ class RequestReader:
         head = Head(self._header_lines)
         if self._parser.should_upgrade() and _announces_a_body(head):
             raise ValueError("a body that the parser would take for another protocol")
+        if len(head.values.get(b"content-length", b"")) > _LONGEST_LENGTH:
+            raise ValueError("a length of many zeros")
         path, query = _parts_of(self._target)
         is_current = self._parser.get_http_version() == "1.1"
         keep_alive = is_current and self._parser.should_keep_alive()
@@ -137,6 +154,10 @@ class RequestReader:
         if self.incoming is not None:
             self.incoming.finish()
             self.incoming = None
+
+
+def _nobody(_: Beginning) -> None:
+    """Nobody is there to take a request."""
 
 
 def _parts_of(target: bytes) -> tuple[bytes, bytes]:
