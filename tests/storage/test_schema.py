@@ -19,6 +19,21 @@ from tests.support.sql import Sql, with_database
 REVISIONS = ["0001", "0002"]
 MIGRATING_AT_ONCE = 6
 
+FILLED = """
+    insert into project (id, slug, name) values (gen_random_uuid(), 'palm-court', 'Palm Court');
+    insert into unit (id, project_id, code, type, area_sqm, price_sar, vat_rate, images, files, status,
+        version, created_at, updated_at)
+    select gen_random_uuid(), id, code, 'Apartment', 142.75, 400000.25, 15, '["https://x.example/1"]', '[]',
+        'available', 2, now(), now()
+    from project, unnest(array['A-1', 'A-2']) as code;
+    insert into event (id, project_id, unit_id, unit_version, type, previous_status, status, created_at)
+    select gen_random_uuid(), project_id, id, 2, 'unit.available', 'unavailable', 'available', now() from unit
+"""
+CONTENTS = """
+    select to_jsonb(project) as project, to_jsonb(unit) as unit, to_jsonb(event) as event
+    from project join unit on unit.project_id = project.id join event on event.unit_id = unit.id order by code
+"""
+
 
 @pytest.fixture(scope="module", params=[16, 18], ids=["PostgreSQL 16", "PostgreSQL 18"])
 def cluster(cluster_of: Callable[[int], Cluster], request: pytest.FixtureRequest) -> Cluster:
@@ -51,6 +66,19 @@ async def test_an_empty_database_is_not_current(empty_url: str) -> None:
     connection = await asyncpg.connect(empty_url)
     assert await schema.current_revision(connection) is None
     assert not await schema.is_current(connection)
+    await connection.close()
+
+
+async def test_a_database_in_use_keeps_what_it_holds(empty_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as earlier_release:
+        earlier_release.setattr(schema, "HEAD", REVISIONS[0])
+        assert await schema.migrate(empty_url) == REVISIONS[:1]
+    connection = await asyncpg.connect(empty_url)
+    await connection.execute(FILLED)
+    before = await connection.fetch(CONTENTS)
+    assert await schema.migrate(empty_url) == REVISIONS[1:]
+    assert await connection.fetch(CONTENTS) == before
+    assert len(before) == 2
     await connection.close()
 
 
