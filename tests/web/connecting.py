@@ -41,6 +41,18 @@ async def in_one_piece(_: Call) -> JsonAnswer:
     return JsonAnswer({"answer": "in one piece"})
 
 
+class SlowAnswer:
+    """One that waits until it is told to go on."""
+
+    def __init__(self) -> None:
+        self.begun, self.go_on = asyncio.Event(), asyncio.Event()
+
+    async def answer(self, call: Call) -> JsonAnswer:
+        self.begun.set()
+        await self.go_on.wait()
+        return await in_one_piece(call)
+
+
 async def echo(call: Call) -> JsonAnswer:
     body = await call.body()
     return JsonAnswer([call.method, call.path, call.exchange.query.decode(), body.decode()])

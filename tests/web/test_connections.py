@@ -20,6 +20,7 @@ from tests.web.connecting import (
     ECHO,
     KEPT_SECONDS,
     REQUEST,
+    SlowAnswer,
     answer_of,
     connected,
     echo,
@@ -93,22 +94,15 @@ async def test_an_answer_without_a_body_is_followed_by_the_next_one(method: str)
 
 
 async def test_a_server_that_leaves_answers_what_it_has_and_closes() -> None:
-    begun, go_on = asyncio.Event(), asyncio.Event()
-
-    async def slow(call: Call) -> JsonAnswer:
-        begun.set()
-        await go_on.wait()
-        return await in_one_piece(call)
-
-    state = ServerState()
-    async with listening(Front([resource("/slow", GET=slow)]), state=state) as address:
+    slow, state = SlowAnswer(), ServerState()
+    async with listening(Front([resource("/slow", GET=slow.answer)]), state=state) as address:
         idle = await asyncio.open_connection(*address)
         busy = await asyncio.open_connection(*address)
         busy[1].write(REQUEST * 2)
-        await begun.wait()
+        await slow.begun.wait()
         for each in list(state.connections):
             each.shutdown()
-        go_on.set()
+        slow.go_on.set()
         assert await rest_of(idle[0]) == b""
         answers = await rest_of(busy[0])
         assert answers.count(b'{"answer":"in one piece"}') == 2

@@ -17,10 +17,10 @@ from tests.support.http_serving import listening
 from tests.web.connecting import (
     ECHO,
     REQUEST,
+    SlowAnswer,
     answer_of,
     connected,
     echo,
-    in_one_piece,
     in_two_turns,
     put,
     rest_of,
@@ -128,25 +128,18 @@ async def test_a_length_of_many_zeros_is_refused() -> None:
 
 
 async def test_a_head_without_end_is_not_kept_while_another_request_is_served() -> None:
-    begun, go_on = asyncio.Event(), asyncio.Event()
-
-    async def slow(call: Call) -> JsonAnswer:
-        begun.set()
-        await go_on.wait()
-        return await in_one_piece(call)
-
-    state = ServerState()
-    async with listening(Front([resource("/slow", GET=slow)]), state=state) as address:
+    slow, state = SlowAnswer(), ServerState()
+    async with listening(Front([resource("/slow", GET=slow.answer)]), state=state) as address:
         reader, writer = await asyncio.open_connection(*address)
         writer.write(REQUEST + b"GET /slow HTTP/1.1\r\nA: ")
-        await begun.wait()
+        await slow.begun.wait()
         for _ in range(200):
             writer.write(b"a" * 10_000 + b"\r\nA: ")
             await writer.drain()
             await in_two_turns()
         (served,) = state.connections
         assert cast(HttpConnection, served)._reader._header_lines == []
-        go_on.set()
+        slow.go_on.set()
         with suppress(ConnectionResetError):
             assert (await rest_of(reader)).count(b"HTTP/1.1") == 1
         writer.close()
