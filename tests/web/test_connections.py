@@ -112,30 +112,63 @@ async def test_a_server_that_leaves_answers_what_it_has_and_closes() -> None:
             writer.close()
 
 
-async def test_a_request_behind_an_answer_that_was_cut_short_is_not_served(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    async def breaking(scope: Scope, receive: Receive, send: Send) -> None:
-        length = (b"content-length", b"20000000")
+async def test_a_request_behind_an_answer_that_was_cut_short_is_not_served() -> None:
+    served = False
+
+    async def without_end(scope: Scope, receive: Receive, send: Send) -> None:
+        length = (b"content-length", b"1000000000")
         await send({"type": "http.response.start", "status": 200, "headers": [length]})
-        await send({"type": "http.response.body", "body": b"a" * 10_000_000, "more_body": True})
-        raise RuntimeError
+        while True:
+            await send({"type": "http.response.body", "body": b"a" * 100_000, "more_body": True})
 
     async def page(_: Call) -> ASGIApp:
-        return breaking
-
-    served = False
+        return without_end
 
     async def note(call: Call) -> JsonAnswer:
         nonlocal served
         served = True
         return await in_one_piece(call)
 
-    async with connected(Front([resource("/slow", GET=page, PUT=note)])) as (reader, writer):
+    state = ServerState()
+    async with listening(Front([resource("/slow", GET=page, PUT=note)]), state=state) as address:
+        reader, writer = await asyncio.open_connection(*address)
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
         writer.write(REQUEST + put(b"a body"))
-        assert len(await rest_of(reader)) < 20_000_000
+        await asyncio.sleep(3 * KEPT_SECONDS)
+        (cut_short,) = state.tasks
+        cut_short.cancel()
+        await asyncio.wait([cut_short])
+        writer.transport.resume_reading()  # type: ignore[attr-defined]
+        assert (await rest_of(reader)).startswith(b"HTTP/1.1 200")
+        writer.close()
     assert not served
+
+
+async def test_an_answer_that_fails_halfway_is_cut_short_and_told_of(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def breaking(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"9")]})
+        await send({"type": "http.response.body", "body": b"half", "more_body": True})
+        raise RuntimeError
+
+    async def page(_: Call) -> ASGIApp:
+        return breaking
+
+    async with connected(Front([resource("/slow", GET=page)])) as (reader, writer):
+        writer.write(REQUEST)
+        assert (await rest_of(reader)).endswith(b"\r\n\r\nhalf")
     assert [record.message for record in caplog.records] == ["answer cut short"]
+
+
+async def test_many_small_requests_sent_ahead_are_no_large_head() -> None:
+    requests = REQUEST * 3000
+    async with connected(Front([resource("/slow", GET=in_one_piece)])) as (reader, writer):
+        for piece in (requests[:20], requests[20:-20], requests[-20:]):
+            writer.write(piece)
+            await in_two_turns()
+        for _ in range(3000):
+            await answer_of(reader)
 
 
 async def test_a_connection_that_is_over_leaves_nothing_for_the_garbage_collector() -> None:

@@ -39,14 +39,14 @@ def pieces_of(request: bytes) -> list[list[bytes]]:
 
 async def test_a_known_head_is_waited_for_wherever_it_is_cut() -> None:
     """Also where the announced length is just that of the part that came, taken for a body."""
-    lengths = range(30, 60)
+    until_length = len(put(b"a" * 60).partition(b"\r\n\r\n")[0])
     async with connected(ECHO) as (reader, writer):
-        for length in lengths:
+        for length in range(until_length - 4, until_length + 1):
             request = put(b"a" * length)
             writer.write(request)
             first = await answer_of(reader)
             assert json.loads(first)[3] == "a" * length
-            for pieces in pieces_of(request)[:: 1 if length == 42 else 13]:
+            for pieces in pieces_of(request):
                 for piece in pieces:
                     writer.write(piece)
                     await in_two_turns()

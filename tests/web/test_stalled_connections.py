@@ -122,3 +122,21 @@ async def test_a_client_that_takes_a_long_answer_slowly_gets_all_of_it(
         while received < sum(map(len, parts)):
             received += len(await reader.readexactly(min(1_500_000, sum(map(len, parts)) - received)))
             await asyncio.sleep(KEPT_SECONDS)
+
+
+async def test_the_time_of_a_head_does_not_run_while_earlier_requests_are_served(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connection, "STALLED_SECONDS", 10 * KEPT_SECONDS)
+
+    async def slow(call: Call) -> JsonAnswer:
+        await asyncio.sleep(6 * KEPT_SECONDS)
+        return await in_one_piece(call)
+
+    async with connected(Front([resource("/slow", GET=slow)])) as (reader, writer):
+        writer.write(REQUEST * 2 + REQUEST[:20])
+        for _ in range(2):
+            await answer_of(reader)
+        await asyncio.sleep(3 * KEPT_SECONDS)
+        writer.write(REQUEST[20:])
+        await answer_of(reader)
