@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: help setup serve test check format bench lock clean
+.PHONY: help setup serve test check format docs bench lock clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -36,6 +36,9 @@ check: $(VENV)/.dev ## All that CI runs: lint, format, types, import rules, test
 format: $(VENV)/.dev ## Put the code into shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: $(VENV)/.dev ## Write the generated pages of docs/ anew
+	$(BIN)/python -m tests.docs.state_machine
 
 bench: $(VENV)/.bench ## Measure against the peers; writes benchmarks/results (needs wrk)
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -1,0 +1,97 @@
+"""Where units stand: guessed from their codes, unless staff said otherwise.
+
+A guess is made only where a code has one likely reading. A unit without a place is seen and placed by
+staff; one in the wrong place is seen by a buyer.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+FLOORS = (-9, 200)
+POSITIONS = (1, 999)
+
+
+class Place(NamedTuple):
+    building: str | None
+    floor: int | None
+    position: int | None
+
+
+class Placed(NamedTuple):
+    code: str
+    place: Place
+    is_guessed: bool
+    """Whether the place comes from the code alone; false where staff set it, be it to nowhere."""
+
+
+NOWHERE = Place(None, None, None)
+
+# Digits and letters of any script: أ-١٢٠٣ is A-1203. A longer word (VILLA-101) names a kind, not a building.
+_LETTER = r"[^\W\d_]"
+_LETTERS = rf"(?!GF(?!{_LETTER})){_LETTER}{{1,3}}"
+_BUILDING = rf"(?P<building>{_LETTERS}\d{{0,2}}|\d{{1,2}})"
+_FLOOR = r"(?P<floor>\d{1,3}|GF?)"
+_SEPARATOR = r"[-/._ ]"
+
+_FORMS = tuple(
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        # A-1203, T2-1503, 2-305, 1203
+        rf"(?:{_BUILDING}{_SEPARATOR})?(?P<floor>\d{{1,3}})(?P<position>\d\d)",
+        # A1203, but not T11503, which may be T1-1503 as well
+        rf"(?P<building>{_LETTERS})(?P<floor>\d{{1,2}})(?P<position>\d\d)",
+        # A-12-03, A/G/5
+        rf"{_BUILDING}{_SEPARATOR}{_FLOOR}{_SEPARATOR}(?P<position>\d{{1,2}})",
+        # A-12-1203
+        rf"{_BUILDING}{_SEPARATOR}(?P<floor>\d{{1,3}}){_SEPARATOR}(?P=floor)(?P<position>\d\d)",
+        # A-G01; G01 alone is rather the first villa of a row G
+        rf"{_BUILDING}{_SEPARATOR}(?P<floor>GF?)(?P<position>\d{{1,2}})",
+        # 12-03; 12-3 may be the third villa of a street 12
+        rf"(?P<floor>\d{{1,3}}|GF){_SEPARATOR}(?P<position>\d\d)",
+        # GF05
+        r"(?P<floor>GF)(?P<position>\d\d)",
+    )
+)
+
+
+def guess(code: str) -> Place:
+    for form in _FORMS:
+        if found := form.fullmatch(code):
+            parts = found.groupdict()
+            return _within_bounds(parts.get("building"), _floor(parts["floor"]), int(parts["position"]))
+    return NOWHERE
+
+
+def arrange(codes: Iterable[str], edited: Mapping[str, Place]) -> list[Placed]:
+    """Building by building, from the lowest floor up; what is not known of a place comes last."""
+    return sorted((_placed(code, edited.get(code)) for code in codes), key=_order)
+
+
+def _placed(code: str, edited: Place | None) -> Placed:
+    return Placed(code, guess(code), True) if edited is None else Placed(code, edited, False)
+
+
+def _floor(text: str) -> int:
+    return int(text) if text.isdecimal() else 0
+
+
+def _within_bounds(building: str | None, floor: int, position: int) -> Place:
+    fits = FLOORS[0] <= floor <= FLOORS[1] and POSITIONS[0] <= position <= POSITIONS[1]
+    return Place(building, floor, position) if fits else NOWHERE
+
+
+def _order(placed: Placed) -> tuple[object, ...]:
+    building, floor, position = placed.place
+    return (
+        (building is None, _natural(building or "")),
+        (floor is None, floor or 0),
+        (position is None, position or 0),
+        (_natural(placed.code), placed.code),
+    )
+
+
+def _natural(text: str) -> list[str | int]:
+    """T2 before T10: text and numbers take turns, so that like is compared with like."""
+    parts = re.split(r"(\d+)", text)
+    return [int(part) if at % 2 else part for at, part in enumerate(parts)]
