@@ -1,5 +1,7 @@
 """Settings come from the environment, and nonsense stops the start with one sentence."""
 
+import dataclasses
+from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,14 @@ def test_nothing_set_means_the_embedded_database_in_the_data_folder() -> None:
         database_url=None,
         data_dir=Path.cwd() / "data",
         public_url=None,
+        trusted_proxies=(),
+        hold_seconds=300.0,
+        reservation_days=14.0,
+        holds_per_visitor=3,
+        holds_per_address=20,
+        rehold_seconds=60.0,
         rate_limit=0.0,
+        public_rate_limit=50.0,
         event_retention_days=400.0,
         processes=1,
     )
@@ -25,7 +34,14 @@ def test_everything_set_is_read() -> None:
             "HOLDFAST_DATABASE_URL": "postgresql://u:p@h1:5432,h2:5433/db?sslmode=require",
             "HOLDFAST_DATA_DIR": "/var/lib/holdfast",
             "HOLDFAST_PUBLIC_URL": "https://units.example.com:8443",
+            "HOLDFAST_TRUSTED_PROXIES": "10.0.0.0/8, 2001:db8::7",
+            "HOLDFAST_HOLD_SECONDS": "0.5",
+            "HOLDFAST_RESERVATION_DAYS": "7",
+            "HOLDFAST_HOLDS_PER_VISITOR": "1",
+            "HOLDFAST_HOLDS_PER_ADDRESS": "100",
+            "HOLDFAST_REHOLD_SECONDS": "1.5",
             "HOLDFAST_RATE_LIMIT": "2.5",
+            "HOLDFAST_PUBLIC_RATE_LIMIT": "20",
             "HOLDFAST_EVENT_RETENTION_DAYS": "0.5",
             "HOLDFAST_PROCESSES": "4",
         }
@@ -34,14 +50,21 @@ def test_everything_set_is_read() -> None:
         database_url="postgresql://u:p@h1:5432,h2:5433/db?sslmode=require",
         data_dir=Path("/var/lib/holdfast"),
         public_url="https://units.example.com:8443",
+        trusted_proxies=(ip_network("10.0.0.0/8"), ip_network("2001:db8::7/128")),
+        hold_seconds=0.5,
+        reservation_days=7.0,
+        holds_per_visitor=1,
+        holds_per_address=100,
+        rehold_seconds=1.5,
         rate_limit=2.5,
+        public_rate_limit=20.0,
         event_retention_days=0.5,
         processes=4,
     )
 
 
 def test_an_empty_value_counts_as_not_set() -> None:
-    names = ("DATABASE_URL", "DATA_DIR", "PUBLIC_URL", "RATE_LIMIT", "EVENT_RETENTION_DAYS", "PROCESSES")
+    names = (field.name.upper() for field in dataclasses.fields(Settings))
     assert Settings.from_environment(
         {f"HOLDFAST_{name}": " " for name in names}
     ) == Settings.from_environment({})
@@ -49,6 +72,32 @@ def test_an_empty_value_counts_as_not_set() -> None:
 
 def test_names_of_no_setting_are_left_alone() -> None:
     assert Settings.from_environment({"HOLDFAST_SOMETHING": "x", "RATE_LIMIT": "x"}).rate_limit == 0
+
+
+def test_a_limit_of_zero_is_off() -> None:
+    names = ("HOLDS_PER_VISITOR", "HOLDS_PER_ADDRESS", "REHOLD_SECONDS", "RATE_LIMIT", "PUBLIC_RATE_LIMIT")
+    settings = Settings.from_environment({f"HOLDFAST_{name}": "0" for name in names})
+    assert [getattr(settings, name.lower()) for name in names] == [0] * len(names)
+
+
+@pytest.mark.parametrize(("name", "value"), [("HOLD_SECONDS", "604800"), ("RESERVATION_DAYS", "3650")])
+def test_the_longest_durations_are_accepted(name: str, value: str) -> None:
+    settings = Settings.from_environment({f"HOLDFAST_{name}": value})
+    assert getattr(settings, name.lower()) == float(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "networks"),
+    [
+        (",", []),
+        ("192.0.2.1", ["192.0.2.1/32"]),
+        ("192.0.2.0/24,,::1 ,", ["192.0.2.0/24", "::1/128"]),
+        ("::ffff:192.0.2.0/120", ["192.0.2.0/24"]),
+    ],
+)
+def test_proxies_are_addresses_and_networks(value: str, networks: list[str]) -> None:
+    settings = Settings.from_environment({"HOLDFAST_TRUSTED_PROXIES": value})
+    assert list(settings.trusted_proxies) == list(map(ip_network, networks))
 
 
 @pytest.mark.parametrize(
@@ -85,6 +134,24 @@ def test_database_urls_of_every_form_are_accepted(url: str) -> None:
         ("PUBLIC_URL", "https://user@units.example.com"),
         ("PUBLIC_URL", "https://"),
         ("PUBLIC_URL", "https://units.example.com:port"),
+        ("TRUSTED_PROXIES", "proxy.example.com"),
+        ("TRUSTED_PROXIES", "10.0.0.1/8"),
+        ("TRUSTED_PROXIES", "10.0.0.0/33"),
+        ("TRUSTED_PROXIES", "10.0.0.0/8 192.0.2.1"),
+        ("HOLD_SECONDS", "0"),
+        ("HOLD_SECONDS", "-1"),
+        ("HOLD_SECONDS", "604800.1"),
+        ("HOLD_SECONDS", "nan"),
+        ("RESERVATION_DAYS", "0"),
+        ("RESERVATION_DAYS", "3651"),
+        ("HOLDS_PER_VISITOR", "-1"),
+        ("HOLDS_PER_VISITOR", "1.5"),
+        ("HOLDS_PER_ADDRESS", "many"),
+        ("HOLDS_PER_ADDRESS", "9" * 5000),
+        ("REHOLD_SECONDS", "-1"),
+        ("REHOLD_SECONDS", "1e300"),
+        ("PUBLIC_RATE_LIMIT", "-1"),
+        ("PUBLIC_RATE_LIMIT", "inf"),
         ("RATE_LIMIT", "-1"),
         ("RATE_LIMIT", "many"),
         ("RATE_LIMIT", "nan"),

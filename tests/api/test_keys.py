@@ -98,7 +98,7 @@ def test_a_key_works_until_its_time_and_not_after(call: Call, keys: Keys, sql: S
     problem(call(f"Bearer {key.text}"), 401)
 
 
-@pytest.mark.parametrize("scope", ["payments", "backoffice"])
+@pytest.mark.parametrize("scope", ["payments", "backoffice", "admin"])
 def test_a_key_without_the_scope_is_refused(call: Call, keys: Keys, scope: str) -> None:
     response = call(f"Bearer {keys.issue(scopes=[scope]).text}")
     problem(response, 403)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import httpx
 import uvicorn
 from uvicorn.server import ServerState
 
@@ -29,3 +30,12 @@ async def listening(
         for task in list(state.tasks):
             task.cancel()
         await asyncio.gather(*state.tasks, return_exceptions=True)
+
+
+@asynccontextmanager
+async def client_of(application: Application) -> AsyncIterator[httpx.AsyncClient]:
+    async with (
+        listening(application) as (host, port),
+        httpx.AsyncClient(base_url=f"http://{host}:{port}", trust_env=False) as client,
+    ):
+        yield client

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from holdfast.domain.access import Scope, is_well_formed
 from holdfast.domain.refusals import KeyRefused, NoCredentials, ScopeMissing
 from holdfast.operations.key_ring import KeyRing
@@ -12,30 +14,42 @@ from holdfast.web.refusals import TwoCredentials
 _QUERY_NAMES = frozenset({"key", "api_key", "apikey", "api-key", "access_token", "token", "authorization"})
 
 
-class KeyGuard:
-    """Lets calls with a key of the scope pass; what lies behind is not told to others."""
+# What an admin may do includes what these may. It does not include the integration API: an ERP has a key
+# of its own, which opens nothing else.
+_WITHIN_ADMIN = frozenset({Scope.BACKOFFICE, Scope.PAYMENTS})
 
-    def __init__(self, key_ring: KeyRing, scope: Scope, rate_limit: RateLimit) -> None:
+
+class KeyGuard:
+    """Lets calls with a key of one of the scopes pass; what lies behind is not told to others."""
+
+    def __init__(self, key_ring: KeyRing, rate_limit: RateLimit, scope: Scope, *others: Scope) -> None:
         self._key_ring = key_ring
-        self._scope = scope
         self._rate_limit = rate_limit
+        self._scope = scope
+        self._opening = _opening((scope, *others))
 
     async def __call__(self, call: Call) -> None:
         _refuse_key_in_query(call)
-        token = _bearer_token(call)
+        token = bearer_token(call)
+        if token is None:
+            raise NoCredentials
         call.known_key = key = self._key_ring.remembered(token) or await self._key_ring.find(token)
-        if self._scope not in key.scopes:
+        if self._scope not in key.scopes and self._opening.isdisjoint(key.scopes):
             raise ScopeMissing(self._scope)
         self._rate_limit.take(key.id)
 
 
-def _bearer_token(call: Call) -> str:
+def _opening(scopes: Sequence[Scope]) -> frozenset[Scope]:
+    """The scopes, and the one that includes them."""
+    more = () if _WITHIN_ADMIN.isdisjoint(scopes) else (Scope.ADMIN,)
+    return frozenset((*scopes, *more))
+
+
+def bearer_token(call: Call) -> str | None:
+    """The one token of the call, if it has any; what it opens is for others to say."""
     if len(call.tokens) > 1:
         raise TwoCredentials
-    token = call.tokens[0] if call.tokens else None
-    if token is None:
-        raise NoCredentials
-    return token
+    return call.tokens[0] if call.tokens else None
 
 
 def _refuse_key_in_query(call: Call) -> None:

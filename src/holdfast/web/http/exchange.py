@@ -100,6 +100,16 @@ class Exchange:
         pieces, self._pieces, self.buffered = self._pieces, [], 0
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
+    @property
+    def peer(self) -> str:
+        """The address at the other end of the connection, be it the client's or a proxy's."""
+        transport = self._carrier.transport
+        # A connection that is closed does not tell any more who was there.
+        name = None if transport.is_closing() else transport.get_extra_info("peername")
+        if name is None:
+            raise ClientGone
+        return str(name[0])
+
     def answer(self, status: int, lines: bytes, body: bytes) -> None:
         """All of it at once; ``lines`` are the header lines, each with its end."""
         start = self._start(status, lines)

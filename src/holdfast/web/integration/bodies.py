@@ -1,19 +1,18 @@
-"""From a parsed body to the domain's values, or to every fault that it has."""
+"""From the parsed body of a unit to the domain's values, or to every fault that it has."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from pydantic import TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import TypeAdapter
 
 from holdfast.domain.refusals import Fault
+from holdfast.domain.replacing import STATUS_MESSAGE
 from holdfast.domain.status import LOCKED, Status
-from holdfast.domain.unit import STATUS_MESSAGE, UnitFields, unit_id
-from holdfast.web.integration.schemas import AS_OBJECT, AS_URL, WEB_ADDRESS, PatchBody, ReplaceBody
-from holdfast.web.wire import camel_case
+from holdfast.domain.unit import UnitFields, unit_id
+from holdfast.web.checking import checked, names_of
+from holdfast.web.integration.schemas import PatchBody, ReplaceBody
 
 REPLACE: TypeAdapter[Any] = TypeAdapter(ReplaceBody)
 PATCH: TypeAdapter[Any] = TypeAdapter(PatchBody)
@@ -22,29 +21,7 @@ _MEDIA = ("images", "files")
 _CLAIMS = frozenset({"id", "code", "projectId", "projectSlug"})
 _NOT_WRITTEN = frozenset(ReplaceBody.__annotations__) - frozenset(UnitFields._fields)
 _STATUS = {str(status): status for status in Status}
-
-# A body with more members than there are fields is sifted first: pydantic takes ten times as long
-# to say of a name that it is unknown.
-_NAMES = frozenset(map(camel_case, ReplaceBody.__annotations__))
-_NO_SUCH_FIELD = "There is no field of this name."
-
-_MESSAGES = {
-    "missing": "This field is required.",
-    "extra_forbidden": _NO_SUCH_FIELD,
-    "is_instance_of": "This must be a number.",
-    "string_type": "This must be text.",
-    "string_unicode": "This text holds a lone surrogate, which is not a character.",
-    "string_pattern_mismatch": "This text holds the character U+0000, which cannot be stored.",
-    "string_too_short": "This must have at least {min_length} character.",
-    "string_too_long": "This must have at most {max_length} characters.",
-    "bool_type": "This must be true or false.",
-    "greater_than": "This must be greater than {gt}.",
-    "greater_than_equal": "This must be at least {ge}.",
-    "less_than_equal": "This must be at most {le}.",
-    "decimal_max_places": "This must have at most {decimal_places} decimals.",
-    "list_type": "This must be an array.",
-    "too_long": "This must have at most {max_length} elements.",
-}
+_NAMES = names_of(ReplaceBody)
 
 
 class CheckedBody(NamedTuple):
@@ -69,19 +46,11 @@ class CheckedBody(NamedTuple):
 
 
 def check(adapter: TypeAdapter[Any], body: Any, slug: str, code: str) -> CheckedBody | list[Fault]:
-    if type(body) is not dict:
-        return [Fault("", "The body must be a JSON object.")]
-    faults: list[Fault] = []
-    if len(body) > len(_NAMES):
-        faults = [Fault(_pointer([name]), _NO_SUCH_FIELD) for name in body if name not in _NAMES]
-        body = {name: value for name, value in body.items() if name in _NAMES}
-    try:
-        valid = adapter.validate_python(body)
-    except ValidationError as failure:
-        faults += [_fault(error) for error in failure.errors(include_url=False)]
-    if not _CLAIMS.isdisjoint(body):
+    valid = checked(adapter, body, _NAMES)
+    faults = valid if isinstance(valid, list) else []
+    if type(body) is dict and not _CLAIMS.isdisjoint(body):
         faults += _address_faults(body, slug, code)
-    if faults:
+    if isinstance(valid, list) or faults:
         return faults
     for name in _MEDIA:
         if name in valid and valid[name] is None:
@@ -120,22 +89,3 @@ def _claimed(body: dict[str, Any], name: str) -> UUID | None:
         return UUID(value) if isinstance(value, str) else None
     except ValueError:
         return None
-
-
-def _fault(error: ErrorDetails) -> Fault:
-    pointer = _pointer(error["loc"])
-    if error["type"] == "string_pattern_mismatch" and error["ctx"]["pattern"] == WEB_ADDRESS:
-        return Fault(pointer, "This must be an http or https URL.")
-    if error["input"] is None and error["type"] != "status":
-        return Fault(pointer, "This field cannot be null.")
-    template = _MESSAGES.get(error["type"])
-    if template is None:
-        return Fault(pointer, error["msg"])
-    return Fault(pointer, template.format(**error.get("ctx", {})))
-
-
-def _pointer(location: Sequence[int | str]) -> str:
-    """RFC 6901; a name that is not text as JSON knows it is shown with escapes."""
-    shown = (part for part in location if part not in (AS_URL, AS_OBJECT))
-    parts = (str(part).replace("~", "~0").replace("/", "~1") for part in shown)
-    return "".join(f"/{part.encode(errors='backslashreplace').decode()}" for part in parts)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import NamedTuple
+
+from holdfast.web.fields import Bounds
 
 TYPE_LENGTH = 100
 DESCRIPTION_LENGTH = 10_000
@@ -12,20 +13,8 @@ LONGEST_URL = 2048
 LONGEST_MEDIA_NAME = 500
 
 
-class Bounds(NamedTuple):
-    least: Decimal
-    most: Decimal
-    decimals: int
-    least_is_out: bool = False
-
-
 AREA = Bounds(Decimal(0), Decimal("9999999.9999"), 4, least_is_out=True)
 PRICE = Bounds(Decimal(0), Decimal("999999999999.99"), 2)
 PERCENTAGE = Bounds(Decimal(0), Decimal(100), 4)
 ROOMS = Bounds(Decimal(0), Decimal(999), 0)
 YEAR = Bounds(Decimal(1900), Decimal(2200), 0)
-
-
-def canonical(number: Decimal) -> Decimal:
-    """One form for one value (1.50 and 1.5, 1e2 and 100, -0 and 0), so that equal units look equal."""
-    return number.normalize() + 0

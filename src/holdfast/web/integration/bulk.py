@@ -13,19 +13,24 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from holdfast.domain.audit import Author
+from holdfast.domain.precondition import UNCONDITIONAL
 from holdfast.domain.refusals import Fault, InvalidInput, Refusal
-from holdfast.domain.unit import code_fault
+from holdfast.domain.status import Status
+from holdfast.domain.unit import UnitFields, code_fault
 from holdfast.operations.inventory import BULK_TRANSACTION_SIZE, Inventory, ReplaceUnit
 from holdfast.operations.write_path import Outcome, Written
 from holdfast.web import strict_json
+from holdfast.web.addresses import project_of, refuse_other_projects
 from holdfast.web.answer import JsonAnswer
+from holdfast.web.authors import author_of
 from holdfast.web.call import JSON, Call
+from holdfast.web.checking import refuse_faults
 from holdfast.web.integration import plain_bodies
-from holdfast.web.integration.addresses import project_of, refuse_other_projects
 from holdfast.web.integration.bodies import REPLACE, check, sent_status, with_status_fault
-from holdfast.web.integration.queries import Query
 from holdfast.web.json_items import array_items, line_items
 from holdfast.web.problems import problem_document
+from holdfast.web.queries import Query
 from holdfast.web.refusals import TooManyItems
 from holdfast.web.wire import encode
 
@@ -59,11 +64,10 @@ class BulkRoute:
         query = Query(call, faults)
         dry_run, reconcile = query.flag("dryRun"), query.flag("reconcile")
         query.finish()
-        if faults:
-            raise InvalidInput(faults)
+        refuse_faults(faults)
         refuse_other_projects(call, slug)
         project_id = await self._inventory.project_id(slug)
-        run = _BulkRun(self._inventory, call.request_id, slug, project_id, store=not dry_run)
+        run = _BulkRun(self._inventory, author_of(call), slug, project_id, store=not dry_run)
         await run.through(text, places)
         missing = await self._inventory.missing_codes(slug, run.named) if reconcile else None
         return JsonAnswer.of_parts(run.document(missing))
@@ -71,10 +75,11 @@ class BulkRoute:
 
 class _BulkRun:
     def __init__(
-        self, inventory: Inventory, request_id: str, slug: str, project_id: UUID, *, store: bool
+        self, inventory: Inventory, author: Author, slug: str, project_id: UUID, *, store: bool
     ) -> None:
         self._inventory = inventory
-        self._request_id = request_id
+        self._author = author
+        self._request_id = author.request_id or ""
         self._slug = slug
         self._project_id = project_id
         self._store = store
@@ -117,7 +122,7 @@ class _BulkRun:
         if unit is None or unit.code is None or code_fault(unit.code) or unit.code in self.named:
             return self._doubtful_item(text)
         self.named.add(unit.code)
-        return _Item(unit.code, ReplaceUnit((self._project_id, unit.code), unit.fields, unit.status))
+        return _Item(unit.code, self._replacement(unit.code, unit.fields, unit.status))
 
     def _doubtful_item(self, text: str) -> _Item:
         code = None
@@ -137,7 +142,10 @@ class _BulkRun:
         faults += body.claim_faults(self._project_id, code)
         if faults:
             raise InvalidInput(with_status_fault(faults, body.status))
-        return ReplaceUnit((self._project_id, code), body.fields(), body.status)
+        return self._replacement(code, body.fields(), body.status)
+
+    def _replacement(self, code: str, fields: UnitFields, status: Status | None) -> ReplaceUnit:
+        return ReplaceUnit((self._project_id, code), fields, status, UNCONDITIONAL, self._author)
 
     def _named_before(self, code: str | None) -> list[Fault]:
         if code in self.named:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.domain.refusals import Fault, InvalidInput
+from holdfast.domain.refusals import Fault
 from holdfast.operations.feed import EventFeed, FeedItem
 from holdfast.web.answer import JsonAnswer
 from holdfast.web.call import Call
-from holdfast.web.integration.queries import Query, cursor_text
+from holdfast.web.checking import refuse_faults
+from holdfast.web.queries import Query, cursor_text
 from holdfast.web.wire import time_text
 
 
@@ -21,8 +22,7 @@ class EventRoutes:
         query = Query(call, faults)
         after, limit = query.position("after"), query.limit()
         query.finish()
-        if faults:
-            raise InvalidInput(faults)
+        refuse_faults(faults)
         page = await self._feed.read(after, limit, call.key.project_slugs)
         document = {
             "events": [_event_document(item) for item in page.items],

@@ -17,6 +17,7 @@ from typing_extensions import TypedDict
 
 from holdfast.domain.status import Status
 from holdfast.domain.unit import UnitFields
+from holdfast.web.fields import Bounds, canonical
 from holdfast.web.integration.bounds import (
     AREA,
     DESCRIPTION_LENGTH,
@@ -27,8 +28,6 @@ from holdfast.web.integration.bounds import (
     ROOMS,
     TYPE_LENGTH,
     YEAR,
-    Bounds,
-    canonical,
 )
 from holdfast.web.strict_json import LONGEST_NUMBER
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from holdfast.domain.refusals import Fault, InvalidInput
+from holdfast.domain.refusals import Fault
 from holdfast.operations.inventory import Inventory
 from holdfast.web.answer import JsonAnswer
 from holdfast.web.call import Call
-from holdfast.web.integration.queries import Query, cursor_text
+from holdfast.web.checking import refuse_faults
+from holdfast.web.queries import Query, cursor_text
 from holdfast.web.wire import project_document
 
 
@@ -19,8 +20,7 @@ class ProjectRoutes:
         query = Query(call, faults)
         after, limit = query.text_cursor(), query.limit()
         query.finish()
-        if faults:
-            raise InvalidInput(faults)
+        refuse_faults(faults)
         page = await self._inventory.projects_page(call.key.project_slugs, after, limit)
         document = {
             "projects": [project_document(project) for project in page[:limit]],

@@ -14,12 +14,15 @@ from holdfast.domain.unit import Unit, revision
 from holdfast.operations.inventory import Inventory, PatchUnit, ReplaceUnit
 from holdfast.operations.write_path import Written
 from holdfast.web import strict_json
+from holdfast.web.addresses import project_of, refuse_other_projects, unit_of
 from holdfast.web.answer import JsonAnswer
+from holdfast.web.authors import author_of
 from holdfast.web.call import Call
+from holdfast.web.checking import refuse_faults
 from holdfast.web.integration import plain_bodies
-from holdfast.web.integration.addresses import project_of, refuse_other_projects, unit_of
 from holdfast.web.integration.bodies import PATCH, REPLACE, CheckedBody, check, sent_status, with_status_fault
-from holdfast.web.integration.queries import Query, cursor_text
+from holdfast.web.json_bodies import json_text
+from holdfast.web.queries import Query, cursor_text, refuse_query
 from holdfast.web.wire import unit_document
 
 
@@ -28,7 +31,7 @@ class UnitRoutes:
         self._inventory = inventory
 
     async def put(self, call: Call) -> JsonAnswer:
-        text = await _body(call)
+        text = await json_text(call)
         faults: list[Fault] = []
         slug, code = unit_of(call, faults)
         unit = plain_bodies.read(text, strict_json.names_in(text))
@@ -40,23 +43,23 @@ class UnitRoutes:
             body = _checked(call, text, REPLACE, slug, code, faults)
             project_id = await self._project_id(call, slug, code, body)
             fields, status = body.fields(), body.status
-        command = ReplaceUnit((project_id, code), fields, status, call.precondition)
+        command = ReplaceUnit((project_id, code), fields, status, call.precondition, author_of(call))
         return _written_response(await self._inventory.write(command))
 
     async def patch(self, call: Call) -> JsonAnswer:
-        text = await _body(call)
+        text = await json_text(call)
         faults: list[Fault] = []
         slug, code = unit_of(call, faults)
         body = _checked(call, text, PATCH, slug, code, faults)
         project_id = await self._project_id(call, slug, code, body)
-        command = PatchUnit((project_id, code), body.values, body.status, call.precondition)
+        command = PatchUnit((project_id, code), body.values, body.status, call.precondition, author_of(call))
         return _written_response(await self._inventory.write(command))
 
     async def get(self, call: Call) -> JsonAnswer | Response:
         faults: list[Fault] = []
         slug, code = unit_of(call, faults)
-        Query(call, faults).finish()
-        _refuse_faults(faults)
+        refuse_query(call, faults)
+        refuse_faults(faults)
         refuse_other_projects(call, slug)
         unit, project = await self._inventory.find(slug, code)
         known = call.precondition.none_match
@@ -75,7 +78,7 @@ class UnitRoutes:
             query.limit(),
         )
         query.finish()
-        _refuse_faults(faults)
+        refuse_faults(faults)
         refuse_other_projects(call, slug)
         page, project = await self._inventory.page(slug, after, limit, status, since)
         document = {
@@ -87,13 +90,8 @@ class UnitRoutes:
     async def _project_id(self, call: Call, slug: str, code: str, body: CheckedBody) -> UUID:
         refuse_other_projects(call, slug)
         project_id = await self._inventory.project_id(slug)
-        _refuse_faults(with_status_fault(body.claim_faults(project_id, code), body.status))
+        refuse_faults(with_status_fault(body.claim_faults(project_id, code), body.status))
         return project_id
-
-
-async def _body(call: Call) -> str:
-    call.require_media_type()
-    return strict_json.text_of(await call.body())
 
 
 def _checked(
@@ -101,12 +99,11 @@ def _checked(
 ) -> CheckedBody:
     """The body without faults; ``faults`` are those of the address."""
     parsed = strict_json.parse(text)
-    if call.has_query:
-        Query(call, faults).finish()
+    refuse_query(call, faults)
     body = check(adapter, parsed, slug, code)
     if isinstance(body, list):
         raise InvalidInput(with_status_fault(faults + body, sent_status(parsed)))
-    _refuse_faults(with_status_fault(faults, body.status))
+    refuse_faults(with_status_fault(faults, body.status))
     return body
 
 
@@ -120,8 +117,3 @@ def _unit_response(unit: Unit, project: Project, status: int) -> JsonAnswer:
 
 def _etag(unit: Unit, project: Project) -> str:
     return f'"{revision(unit, project)}"'
-
-
-def _refuse_faults(faults: list[Fault]) -> None:
-    if faults:
-        raise InvalidInput(faults)

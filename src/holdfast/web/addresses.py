@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.domain.project import slug_fault
-from holdfast.domain.refusals import Fault, UnknownProject
+from holdfast.domain.refusals import Fault, InvalidInput, UnknownProject
 from holdfast.domain.unit import code_fault
 from holdfast.web.call import Call
 
@@ -29,3 +29,11 @@ def refuse_other_projects(call: Call, slug: str) -> None:
     """A key that is limited to projects learns nothing of the others."""
     if not call.key.may_use(slug):
         raise UnknownProject(slug)
+
+
+def reference_in(call: Call) -> str:
+    """Whatever is no reference names no booking."""
+    reference = call.path_parameter("reference")
+    if isinstance(reference, Fault):
+        raise InvalidInput([reference])
+    return reference

@@ -5,15 +5,21 @@ from __future__ import annotations
 import base64
 import binascii
 import zlib
+from collections.abc import Callable
 from datetime import UTC, datetime
 
+from holdfast.domain.booking import BookingStatus
+from holdfast.domain.project import slug_fault
 from holdfast.domain.refusals import Fault
 from holdfast.domain.status import Status
+from holdfast.domain.unit import code_fault
 from holdfast.web.call import Call
 
 LARGEST_LIMIT = 1000
 DEFAULT_LIMIT = 100
 _LONGEST_POSITION = 18
+LAST_POSITION = 10**_LONGEST_POSITION
+"""Beyond the end of every list that is read from its end."""
 _LONGEST_NUMBER = 12
 
 
@@ -49,6 +55,19 @@ class Query:
             return None if text is None else Status(text)
         self._refuse("status", f"This must be one of {', '.join(Status)}.")
         return None
+
+    def booking_status(self) -> BookingStatus | None:
+        text = self._take("status")
+        if text is None or text in tuple(BookingStatus):
+            return None if text is None else BookingStatus(text)
+        self._refuse("status", f"This must be one of {', '.join(BookingStatus)}.")
+        return None
+
+    def slug(self, name: str) -> str | None:
+        return self._checked_text(name, slug_fault)
+
+    def code(self, name: str) -> str | None:
+        return self._checked_text(name, code_fault)
 
     def time(self, name: str) -> datetime | None:
         text = self._take(name)
@@ -98,12 +117,25 @@ class Query:
                 name.encode(errors="backslashreplace").decode(), "There is no parameter of this name here."
             )
 
+    def _checked_text(self, name: str, fault_of: Callable[[str, str], Fault | None]) -> str | None:
+        text = self._take(name)
+        fault = None if text is None else fault_of(text, f"/query/{name}")
+        if fault is not None:
+            self._faults.append(fault)
+        return text
+
     def _take(self, name: str) -> str | None:
         self._read.add(name)
         return self._values.get(name)
 
     def _refuse(self, name: str, message: str) -> None:
         self._faults.append(Fault(f"/query/{name}", message))
+
+
+def refuse_query(call: Call, faults: list[Fault]) -> None:
+    """For a route that takes no parameters."""
+    if call.has_query:
+        Query(call, faults).finish()
 
 
 def cursor_text(position: str) -> str:

@@ -1,0 +1,144 @@
+"""What a setting may be: each function reads one kind of value, or says what is wrong with it."""
+
+import math
+import re
+from collections.abc import Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
+
+IPNetwork = IPv4Network | IPv6Network
+
+_HOST_AND_PORT = re.compile(r"^(\[[^\]]+\]|[^:\[\]]*)(:(.*))?$")
+_LONGEST_COUNT = 12
+_MAPPED = IPv6Network("::ffff:0:0/96")
+
+
+class WrongSetting(Exception):
+    """A setting that cannot be used; the text is one sentence for the person who set it."""
+
+    def __init__(self, name: str, given: str, accepted: str) -> None:
+        super().__init__(f"{name} is {given!r}, but must be {accepted}.")
+
+
+def directory(given: Mapping[str, str], name: str, default: str) -> Path:
+    value = given.get(name, default)
+    if "\0" in value:
+        raise WrongSetting(name, value, "the path of a directory")
+    path = Path(value).expanduser().absolute()
+    if path.exists() and not path.is_dir():
+        raise WrongSetting(name, value, "the path of a directory")
+    return path
+
+
+def rate(given: Mapping[str, str], name: str, default: float) -> float:
+    return _number(given, name, default, math.inf, "a number of 0 (off) or more")
+
+
+def gap(given: Mapping[str, str], name: str, default: float, most: float) -> float:
+    return _number(given, name, default, most, f"a number of seconds from 0 (off) to {most:g}")
+
+
+def duration(given: Mapping[str, str], name: str, default: float, most: float, unit: str) -> float:
+    accepted = f"a number of {unit} over 0 and up to {most:g}"
+    number = _number(given, name, default, most, accepted)
+    if number == 0:
+        raise WrongSetting(name, given[name], accepted)
+    return number
+
+
+def _number(given: Mapping[str, str], name: str, default: float, most: float, accepted: str) -> float:
+    value = given.get(name)
+    if value is None:
+        return default
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not (math.isfinite(number) and 0 <= number <= most):
+        raise WrongSetting(name, value, accepted)
+    return number
+
+
+def count(given: Mapping[str, str], name: str, default: int, least: int, most: int) -> int:
+    value = given.get(name)
+    if value is None:
+        return default
+    is_whole = value.isascii() and value.isdecimal() and len(value) <= _LONGEST_COUNT
+    if not (is_whole and least <= int(value) <= most):
+        start = "0 (off)" if least == 0 else least
+        raise WrongSetting(name, value, f"a whole number from {start} to {most}")
+    return int(value)
+
+
+def networks(given: Mapping[str, str], name: str) -> tuple[IPNetwork, ...]:
+    value = given.get(name, "")
+    try:
+        return tuple(_network(entry.strip()) for entry in value.split(",") if entry.strip())
+    except ValueError:
+        accepted = "IP addresses or networks such as 10.0.0.0/8, with commas between them"
+        raise WrongSetting(name, value, accepted) from None
+
+
+def _network(text: str) -> IPNetwork:
+    network = ip_network(text)
+    if isinstance(network, IPv6Network) and network.subnet_of(_MAPPED):
+        # Clients of IPv4 are known by that, whatever kind of socket they come in by.
+        return IPv4Network((int(network.network_address) & 0xFFFFFFFF, network.prefixlen - 96))
+    return network
+
+
+def database_url(given: Mapping[str, str], name: str) -> str | None:
+    value = given.get(name)
+    if value is not None and not _is_database_url(value):
+        # The password must not end up in a log, so the value itself is not repeated.
+        accepted = "postgresql://USER:PASSWORD@HOST[:PORT][,HOST[:PORT]]/DATABASE"
+        raise WrongSetting(name, _without_password(value), accepted)
+    return value
+
+
+def _is_database_url(value: str) -> bool:
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        return False
+    hosts = parts.netloc.rpartition("@")[2].split(",")
+    ports = dict(parse_qsl(parts.query)).get("port", "5432").split(",")
+    return (
+        parts.scheme in ("postgresql", "postgres")
+        and "://" in value
+        and all(map(_is_host, hosts))
+        and all(map(_is_port, ports))
+    )
+
+
+def _is_host(spec: str) -> bool:
+    found = _HOST_AND_PORT.match(spec)
+    return found is not None and (found[3] is None or _is_port(found[3]))
+
+
+def _is_port(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 5 and 0 < int(text) < 65536
+
+
+def _without_password(url: str) -> str:
+    return re.sub(r"(//[^:/@]*):.*@", r"\1:…@", url)
+
+
+def public_url(given: Mapping[str, str], name: str) -> str | None:
+    value = given.get(name)
+    if value is not None and not _is_origin(value):
+        raise WrongSetting(name, value, "http:// or https:// with a host, and no path or trailing slash")
+    return value
+
+
+def _is_origin(value: str) -> bool:
+    try:
+        parts = urlsplit(value)
+        port = parts.port
+    except ValueError:
+        return False
+    bare = parts.username is None and not (parts.path or parts.query or parts.fragment) and port != 0
+    return (
+        parts.scheme in ("http", "https") and bool(parts.hostname) and bare and not set(value) & set(" \\?#")
+    )

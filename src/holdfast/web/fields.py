@@ -1,0 +1,87 @@
+"""What fields of a body are made of, for the bodies of every surface.
+
+Numbers arrive as ``Decimal`` (see ``strict_json``), so that strict mode tells a number from text.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from pydantic import ConfigDict, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from holdfast.web.wire import camel_case
+
+STRICT = ConfigDict(strict=True, extra="forbid", alias_generator=camel_case)
+"""Of a body: names are the domain's in the code and camelCase on the wire, and no others are taken."""
+
+NO_NUL = r"^[^\x00]*$"
+WEB_ADDRESS = r"^(?i:https?)://([^\s\p{C}/?#@]+@)?(\[[0-9A-Fa-f:.]+\]|[^\s\p{C}/?#@:\[\]]+)(:[0-9]{1,5})?([/?#][^\s\p{C}]*)?$"
+
+# Generous on purpose: a name or number that is turned away is a sale that is turned away.
+BUYER_NAME = r"^[^\s\p{C}]([^\p{C}]*[^\s\p{C}])?$"
+EMAIL_ADDRESS = r"^[^\s\p{C}@]+@[^\s\p{C}@]+$"
+PHONE_NUMBER = r"^\+?[\p{Nd} ()./-]*\p{Nd}[\p{Nd} ()./-]*$"
+
+PATTERN_MESSAGES = {
+    BUYER_NAME: "This must be printable text with no space at either end.",
+    EMAIL_ADDRESS: "This must be an e-mail address.",
+    PHONE_NUMBER: "This must be a phone number: digits, with a + before them if you like.",
+    NO_NUL: "This text holds the character U+0000, which cannot be stored.",
+    WEB_ADDRESS: "This must be an http or https URL.",
+}
+"""A pattern cannot say what it asks for, so each has its sentence here."""
+
+
+class Bounds(NamedTuple):
+    least: Decimal
+    most: Decimal
+    decimals: int
+    least_is_out: bool = False
+
+
+def canonical(number: Decimal) -> Decimal:
+    """One form for one value (1.50 and 1.5, 1e2 and 100, -0 and 0), so that equal things look equal."""
+    return number.normalize() + 0
+
+
+def whole(number: Decimal) -> int:
+    integer = int(number)
+    if integer != number:
+        raise PydanticCustomError("whole_number", "This must be a whole number.")
+    return integer
+
+
+def within(bounds: Bounds) -> Any:
+    return Field(
+        gt=bounds.least if bounds.least_is_out else None,
+        ge=None if bounds.least_is_out else bounds.least,
+        le=bounds.most,
+        decimal_places=bounds.decimals or None,
+    )
+
+
+def number_schema(bounds: Bounds) -> WithJsonSchema:
+    lower = "exclusiveMinimum" if bounds.least_is_out else "minimum"
+    if not bounds.decimals:
+        return WithJsonSchema({"type": "integer", lower: int(bounds.least), "maximum": int(bounds.most)})
+    return WithJsonSchema(
+        {
+            "type": "number",
+            lower: float(bounds.least),
+            "maximum": float(bounds.most),
+            "description": f"An exact decimal with at most {bounds.decimals} decimals.",
+        }
+    )
+
+
+def check_text(value: Any) -> Any:
+    """For a value of any kind: if it is text, then of characters that can be stored."""
+    if isinstance(value, str) and ("\x00" in value or (not value.isascii() and _has_surrogate(value))):
+        raise PydanticCustomError("text", "This text holds a character that cannot be stored.")
+    return value
+
+
+def _has_surrogate(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)

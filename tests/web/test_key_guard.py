@@ -1,0 +1,87 @@
+"""Which scopes open which routes."""
+
+from collections.abc import AsyncIterator
+from time import monotonic
+
+import httpx
+import pytest
+
+from holdfast.domain.access import Scope
+from holdfast.operations.administering import issue_key
+from holdfast.operations.key_ring import KeyRing
+from holdfast.storage.database import Database, open_database
+from holdfast.web.answer import JsonAnswer
+from holdfast.web.authentication import KeyGuard
+from holdfast.web.call import Call
+from holdfast.web.front import Front
+from holdfast.web.rate_limit import RateLimit
+from holdfast.web.routing import resource
+from tests.support.http_serving import client_of
+from tests.support.problems import problem
+
+GUARDS = {
+    "/integration": (Scope.INTEGRATION,),
+    "/backoffice": (Scope.BACKOFFICE,),
+    "/confirm-deposit": (Scope.PAYMENTS, Scope.BACKOFFICE),
+    "/keys": (Scope.ADMIN,),
+}
+OPENED_BY = {
+    "/integration": {Scope.INTEGRATION},
+    "/backoffice": {Scope.BACKOFFICE, Scope.ADMIN},
+    "/confirm-deposit": {Scope.PAYMENTS, Scope.BACKOFFICE, Scope.ADMIN},
+    "/keys": {Scope.ADMIN},
+}
+
+
+@pytest.fixture
+async def database(module_postgres_url: str) -> AsyncIterator[Database]:
+    async with open_database(module_postgres_url) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def http(database: Database) -> AsyncIterator[httpx.AsyncClient]:
+    async def open_door(_: Call) -> JsonAnswer:
+        return JsonAnswer("open")
+
+    ring, limit = KeyRing(database, monotonic), RateLimit(0, monotonic)
+    doors = [resource(path, KeyGuard(ring, limit, *scopes), GET=open_door) for path, scopes in GUARDS.items()]
+    async with client_of(Front(doors)) as client:
+        yield client
+    await ring.close()
+
+
+async def answer(http: httpx.AsyncClient, database: Database, path: str, *scopes: Scope) -> httpx.Response:
+    issued = await issue_key(database, "a key of the tests", scopes, (), None)
+    return await http.get(path, headers={"Authorization": f"Bearer {issued.text}"})
+
+
+@pytest.mark.parametrize("path", GUARDS)
+async def test_a_route_is_opened_by_its_scopes_and_no_others(
+    http: httpx.AsyncClient, database: Database, path: str
+) -> None:
+    opening = {scope for scope in Scope if (await answer(http, database, path, scope)).status_code == 200}
+    assert opening == OPENED_BY[path]
+
+
+@pytest.mark.parametrize("path", GUARDS)
+async def test_the_refusal_names_the_main_scope(
+    http: httpx.AsyncClient, database: Database, path: str
+) -> None:
+    other = next(scope for scope in Scope if scope not in OPENED_BY[path])
+    response = await answer(http, database, path, other)
+    assert f"`{GUARDS[path][0]}`" in problem(response, 403)["detail"]
+    assert f'scope="{GUARDS[path][0]}"' in response.headers["www-authenticate"]
+
+
+async def test_one_of_several_scopes_of_a_key_is_enough(http: httpx.AsyncClient, database: Database) -> None:
+    for path in ("/integration", "/confirm-deposit"):
+        response = await answer(http, database, path, Scope.INTEGRATION, Scope.ADMIN)
+        assert response.status_code == 200
+
+
+@pytest.mark.parametrize("path", GUARDS)
+async def test_without_a_token_no_scope_is_told(http: httpx.AsyncClient, path: str) -> None:
+    response = await http.get(path)
+    problem(response, 401)
+    assert response.headers["www-authenticate"] == "Bearer"
