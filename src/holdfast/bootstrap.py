@@ -12,20 +12,27 @@ from starlette.types import Receive, Scope, Send
 
 from holdfast.clockwork.event_numberer import EventNumberer
 from holdfast.clockwork.event_trimmer import EventTrimmer
-from holdfast.clockwork.runner import run_loops
+from holdfast.clockwork.expirer import Expirer
+from holdfast.clockwork.runner import Loop, run_loops
+from holdfast.domain.fairness import HoldLimits
+from holdfast.domain.periods import Periods
 from holdfast.observability.metrics import count_now
+from holdfast.operations.expiring import Expiry
 from holdfast.operations.feed import EventFeed
 from holdfast.operations.health import Health
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.key_ring import KeyRing
+from holdfast.operations.projects import Projects
+from holdfast.operations.selling import Rules, Selling
 from holdfast.settings import Settings
 from holdfast.storage.database import Database, open_database
 from holdfast.web.app import Parts, web_app
+from holdfast.web.client_address import ClientAddresses
 from holdfast.web.http.connection import Application
 from holdfast.web.http.exchange import Exchange
 from holdfast.web.rate_limit import RateLimit
 
-CLOCKWORK_CONNECTIONS = 2
+CLOCKWORK_CONNECTIONS = 4
 
 
 class WebApplication:
@@ -55,9 +62,19 @@ async def web_parts(settings: Settings) -> AsyncIterator[Parts]:
     async with open_database(_url(settings)) as database:
         inventory = Inventory(database)
         key_ring = KeyRing(database, monotonic)
-        rate_limit = RateLimit(settings.rate_limit / settings.processes, monotonic)
+        parts = Parts(
+            inventory=inventory,
+            selling=Selling(database, inventory, _rules(settings)),
+            projects=Projects(database, inventory),
+            feed=EventFeed(database),
+            key_ring=key_ring,
+            health=Health(database),
+            addresses=ClientAddresses(settings.trusted_proxies),
+            rate_limit=RateLimit(settings.rate_limit / settings.processes, monotonic),
+            public_rate_limit=RateLimit(settings.public_rate_limit / settings.processes, monotonic),
+        )
         try:
-            yield Parts(inventory, EventFeed(database), key_ring, Health(database), rate_limit)
+            yield parts
         finally:
             await inventory.close()
             await key_ring.close()
@@ -70,9 +87,20 @@ async def run_clockwork(settings: Settings, stop: asyncio.Event) -> None:
         await run_loops(_loops(database, settings), stop)
 
 
-def _loops(database: Database, settings: Settings) -> list[EventNumberer | EventTrimmer]:
+def _loops(database: Database, settings: Settings) -> list[Loop]:
     feed = EventFeed(database)
-    return [EventNumberer(feed), EventTrimmer(feed, timedelta(days=settings.event_retention_days))]
+    return [
+        Expirer(Expiry(database)),
+        EventNumberer(feed),
+        EventTrimmer(feed, timedelta(days=settings.event_retention_days)),
+    ]
+
+
+def _rules(settings: Settings) -> Rules:
+    return Rules(
+        Periods(settings.hold_seconds, settings.reservation_days),
+        HoldLimits(settings.holds_per_visitor, settings.holds_per_address, settings.rehold_seconds),
+    )
 
 
 def _url(settings: Settings) -> str:

@@ -83,7 +83,7 @@ async def fill(database: Database) -> DemoAccess:
     if slugs in ([], [SLUG]):
         await _add_missing_units(database)
     await revoke_keys_named(database, KEY_NAME)
-    issued = await issue_key(database, KEY_NAME, [Scope.INTEGRATION])
+    issued = await issue_key(database, KEY_NAME, [Scope.INTEGRATION, Scope.BACKOFFICE])
     return DemoAccess(issued.text, not slugs or SLUG in slugs)
 
 

@@ -13,10 +13,10 @@ from holdfast.web.call import BODY_LIMIT
 from holdfast.web.http.reading import LARGEST_HEAD
 from holdfast.web.integration.bounds import LONGEST_MEDIA_NAME, LONGEST_URL, MEDIA_AT_MOST
 from holdfast.web.integration.bulk import BULK_BODY_LIMIT, ITEMS_AT_MOST
-from holdfast.web.integration.queries import DEFAULT_LIMIT, LARGEST_LIMIT
 from holdfast.web.integration.schemas import ReplaceBody
 from holdfast.web.json_items import LONGEST_ITEM
 from holdfast.web.problem_types import PROBLEM_TYPES
+from holdfast.web.queries import DEFAULT_LIMIT, LARGEST_LIMIT
 from holdfast.web.strict_json import LONGEST_NUMBER
 from holdfast.web.wire import camel_case
 from tests.docs.documents import ARCHITECTURE, GUIDE, OPERATIONS, README, ROOT, map_paths, name_of, table
@@ -81,7 +81,7 @@ def test_every_package_is_on_the_map_of_the_architecture() -> None:
 
 
 def _default_text(default: object) -> str:
-    if default is None:
+    if default is None or default == ():
         return "none"
     if isinstance(default, Path):
         return f"./{default}"

@@ -7,9 +7,10 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
+from holdfast.domain.decision import Standing
 from holdfast.domain.project import Project
 from holdfast.domain.status import Status
-from holdfast.domain.unit import Standing, Unit, UnitFields
+from holdfast.domain.unit import Unit, UnitFields
 
 NOW = datetime(2026, 11, 14, 9, 30, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

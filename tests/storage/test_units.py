@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.domain.event import EventName
 from holdfast.domain.status import TRANSITIONS, Status
-from holdfast.domain.unit import UnitFields, lapse
+from holdfast.domain.unit import UnitFields, as_seen
 from holdfast.storage import listings, units
 from holdfast.storage.database import Database, RefusedByDatabase
 from tests.support.stock import claim, new_project, replacement, store
@@ -106,8 +106,8 @@ async def test_the_database_knows_the_same_transitions_as_the_status_table(postg
         known = await connection.fetchval(
             "select pg_get_constraintdef(oid) from pg_constraint where conname = 'known_transition'"
         )
-        statuses = ", ".join(f"('{status}')" for status in Status)
-        names = ", ".join(f"('{name}')" for name in EventName)
+        statuses = ", ".join(f"('{status}')" for status in [*Status, "gone"])
+        names = ", ".join(f"('{name}')" for name in [*EventName, "ping"])
         rows = await connection.fetch(
             f"""
             select type, previous_status, status
@@ -135,7 +135,7 @@ async def test_filters_and_the_domain_agree_on_what_has_lapsed(
     async with database.reading() as connection:
         now, (standing,) = await units.stand(connection, {}, [(project_id, "A-1")], locked=False)
         assert standing.unit is not None
-        seen = lapse(standing.unit, now).unit
+        seen = as_seen(standing.unit, now)
         for asked in Status:
             page = await listings.page(connection, project_id, "", 10, asked, None)
             assert page == ([seen] if asked is seen.status else [])

@@ -1,5 +1,6 @@
-"""Keys: their form, and what they open."""
+"""Keys and tokens: their form, and what they open."""
 
+import base64
 import hashlib
 import secrets
 import zlib
@@ -9,6 +10,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 PREFIX = "hfk_"
+_OF_A_BOOKING = "hft_"
+_TOKEN_BYTES = 24
 _RANDOM_LENGTH = 36
 _CHECKSUM_LENGTH = 6
 _LENGTH = len(PREFIX) + _RANDOM_LENGTH + _CHECKSUM_LENGTH
@@ -57,6 +60,19 @@ def is_well_formed(text: str) -> bool:
         return False
     random, checksum = text[len(PREFIX) : -_CHECKSUM_LENGTH], text[-_CHECKSUM_LENGTH:]
     return _checksum(random) == checksum
+
+
+def new_token_text() -> str:
+    """The bearer token of one booking."""
+    return token_from(secrets.token_bytes(_TOKEN_BYTES))
+
+
+def token_from(random: bytes) -> str:
+    return _OF_A_BOOKING + base64.urlsafe_b64encode(random[:_TOKEN_BYTES]).decode().rstrip("=")
+
+
+def token_hash(text: str) -> bytes:
+    return hashlib.sha256(text.encode(errors="surrogateescape")).digest()
 
 
 def key_hash(text: str) -> bytes:

@@ -21,6 +21,9 @@ class Project(NamedTuple):
     name: str
     version: int
     created_at: datetime
+    hold_seconds: float | None = None
+    """None: the server's own."""
+    reservation_days: float | None = None
 
 
 @lru_cache(maxsize=1000)

@@ -3,15 +3,20 @@
 Refusal
 ├── NoCredentials, KeyRefused, ScopeMissing
 ├── InvalidInput
-├── UnknownProject, UnknownUnit, UnknownKey
+├── UnknownProject, UnknownUnit, UnknownBooking, UnknownKey
 ├── PreconditionFailed
 ├── Conflict
 │   ├── StatusLocked
 │   ├── TermsLocked
+│   ├── NotAvailable
+│   ├── NotSigned
+│   ├── HoldLapsed
 │   └── TransitionNotAllowed
 ├── ProjectExists
 ├── CursorExpired
 ├── TooManyRequests
+├── TooManyHolds
+│   └── HeldTooRecently
 ├── SchemaNotCurrent
 └── DatabaseAway
 """
@@ -31,8 +36,8 @@ class Refusal(Exception):
 
 
 class NoCredentials(Refusal):
-    def __init__(self) -> None:
-        super().__init__("Send your API key as `Authorization: Bearer <key>`.")
+    def __init__(self, detail: str = "Send your API key as `Authorization: Bearer <key>`.") -> None:
+        super().__init__(detail)
 
 
 class KeyRefused(Refusal):
@@ -85,6 +90,13 @@ class UnknownUnit(Refusal):
         super().__init__(f"The project `{slug}` has no unit `{code}`.")
 
 
+class UnknownBooking(Refusal):
+    """One answer for a reference that is unknown and a token that is not the booking's."""
+
+    def __init__(self, reference: str) -> None:
+        super().__init__(f"There is no booking `{reference}` for this caller.")
+
+
 class UnknownKey(Refusal):
     def __init__(self, key_id: object) -> None:
         super().__init__(f"There is no key with the id {key_id}.")
@@ -108,13 +120,15 @@ class Conflict(Refusal):
         status: Status,
         fields: Sequence[str] = (),
         hold_expires_at: datetime | None = None,
-        retry_after_seconds: float | None = None,
+        now: datetime | None = None,
     ) -> None:
         super().__init__(detail)
         self.status = status
         self.fields = tuple(fields)
         self.hold_expires_at = hold_expires_at
-        self.retry_after_seconds = retry_after_seconds
+        self.retry_after_seconds: float | None = None
+        if hold_expires_at is not None and now is not None:
+            self.retry_after_seconds = (hold_expires_at - now).total_seconds()
 
 
 class StatusLocked(Conflict):
@@ -125,12 +139,36 @@ class TermsLocked(Conflict):
     reason = "terms-locked"
 
 
+class NotAvailable(Conflict):
+    """Somebody else has the unit, or it is not on sale."""
+
+    reason = "not-available"
+
+
+class NotSigned(Conflict):
+    reason = "not-signed"
+
+
+class HoldLapsed(Conflict):
+    reason = "hold-lapsed"
+
+
 class TransitionNotAllowed(Conflict):
     reason = "transition-not-allowed"
 
-    def __init__(self, action: str, status: Status, archived: bool) -> None:
+    def __init__(
+        self,
+        action: str,
+        status: Status,
+        archived: bool = False,
+        hold_expires_at: datetime | None = None,
+        now: datetime | None = None,
+        *,
+        detail: str | None = None,
+    ) -> None:
         state = "archived" if archived else status
-        super().__init__(f"`{action}` is not possible for this caller while the unit is {state}.", status)
+        told = detail or f"`{action}` is not possible for this caller while the unit is {state}."
+        super().__init__(told, status, (), hold_expires_at, now)
         self.action = action
 
 
@@ -144,10 +182,25 @@ class CursorExpired(Refusal):
         super().__init__("The events after this cursor are no longer kept; start again without a cursor.")
 
 
+KEY_OVER_LIMIT = "This key has sent more requests than its limit allows."
+
+
 class TooManyRequests(Refusal):
-    def __init__(self, retry_after_seconds: float) -> None:
-        super().__init__("This key has sent more requests than its limit allows.")
+    def __init__(self, retry_after_seconds: float, detail: str = KEY_OVER_LIMIT) -> None:
+        super().__init__(detail)
         self.retry_after_seconds = retry_after_seconds
+
+
+class TooManyHolds(Refusal):
+    """Nobody may take a whole building hostage."""
+
+    def __init__(self, detail: str, retry_after_seconds: float) -> None:
+        super().__init__(detail)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class HeldTooRecently(TooManyHolds):
+    pass
 
 
 class SchemaNotCurrent(Refusal):

@@ -29,6 +29,7 @@ _SECONDS = Histogram(
 _WRITES = Counter("holdfast_write_batches_total", "Batches of the write path.")
 _COMMANDS = Counter("holdfast_write_commands_total", "Commands that these batches carried.")
 _NUMBERED = Counter("holdfast_events_numbered_total", "Events that were given their place in the feed.")
+_RELEASED = Counter("holdfast_releases_total", "Holds and reservations that the clock has ended.")
 
 COUNTED_WITHIN_SECONDS = 0.1
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -86,6 +87,10 @@ def note_batch(commands: int) -> None:
 
 def note_numbered(events: int) -> None:
     _NUMBERED.inc(events)
+
+
+def note_released(units: int) -> None:
+    _RELEASED.inc(units)
 
 
 def count_now() -> None:

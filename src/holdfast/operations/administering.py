@@ -5,20 +5,25 @@ from datetime import timedelta
 from uuid import UUID
 
 from holdfast.domain.access import IssuedKey, Key, Scope, key_hash, key_hint, new_key_text
+from holdfast.domain.audit import COMMAND, Author, Change, Entry
 from holdfast.domain.project import NAME_LENGTH, Project, slug_fault
 from holdfast.domain.refusals import Fault, InvalidInput, UnknownKey, UnknownProject
-from holdfast.storage import access, projects
+from holdfast.storage import access, audit, projects
 from holdfast.storage.database import Database
 
 _LONGEST_EXPIRY_DAYS = 36_500
 _PROJECTS_A_PAGE = 1000
 
 
-async def add_project(database: Database, slug: str, name: str) -> Project:
-    faults = [slug_fault(slug, "/slug"), _name_fault(name)]
+async def add_project(database: Database, slug: str, name: str, author: Author = COMMAND) -> Project:
+    faults = [slug_fault(slug, "/slug"), name_fault(name)]
     _refuse_faults(faults)
     async with database.writing() as connection:
-        return await projects.insert(connection, slug, name)
+        project = await projects.insert(connection, slug, name)
+        change = Change(None, {"slug": slug, "name": name})
+        at = project.created_at
+        await audit.insert(connection, Entry(project.id, project.id, at, author, "create", None, change))
+    return project
 
 
 async def list_projects(database: Database) -> list[Project]:
@@ -38,7 +43,7 @@ async def issue_key(
     project_slugs: Sequence[str] = (),
     expires_in_days: float | None = None,
 ) -> IssuedKey:
-    _refuse_faults([_name_fault(name), _expiry_fault(expires_in_days)])
+    _refuse_faults([name_fault(name), _expiry_fault(expires_in_days)])
     text = new_key_text()
     expires_in = None if expires_in_days is None else timedelta(days=expires_in_days)
     async with database.writing() as connection:
@@ -74,7 +79,7 @@ async def revoke_keys_named(database: Database, name: str) -> None:
         await access.revoke_named(connection, name)
 
 
-def _name_fault(name: str) -> Fault | None:
+def name_fault(name: str) -> Fault | None:
     shortest, longest = NAME_LENGTH
     if shortest <= len(name) <= longest and name.isprintable() and name == name.strip():
         return None

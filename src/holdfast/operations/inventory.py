@@ -1,4 +1,4 @@
-"""What an external system does to the units of a project."""
+"""The units of the projects: written by external systems, read by everybody."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from holdfast.domain.audit import COMMAND, Author
+from holdfast.domain.decision import Decision, Standing, Wanted
 from holdfast.domain.precondition import UNCONDITIONAL, Precondition
 from holdfast.domain.project import Project
 from holdfast.domain.refusals import UnknownProject, UnknownUnit
+from holdfast.domain.replacing import patch, replace
 from holdfast.domain.status import Status
-from holdfast.domain.unit import Decision, Standing, Unit, UnitFields, lapse, patch, replace
+from holdfast.domain.unit import Unit, UnitFields, as_seen
+from holdfast.operations.command import NOTHING, Command
 from holdfast.operations.write_path import Outcome, WritePath, Written, write
 from holdfast.storage import listings, projects, units
 from holdfast.storage.database import Database
@@ -27,6 +31,11 @@ class ReplaceUnit(NamedTuple):
     fields: UnitFields
     status: Status | None = None
     precondition: Precondition = UNCONDITIONAL
+    author: Author = COMMAND
+
+    @property
+    def wanted(self) -> Wanted:
+        return NOTHING
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
         return replace(standing, self.key[1], self.fields, self.status, self.precondition, now)
@@ -39,13 +48,18 @@ class PatchUnit(NamedTuple):
     changes: Mapping[str, Any]
     status: Status | None = None
     precondition: Precondition = UNCONDITIONAL
+    author: Author = COMMAND
+
+    @property
+    def wanted(self) -> Wanted:
+        return NOTHING
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
         return patch(standing, self.key[1], self.changes, self.status, self.precondition, now)
 
 
 class Inventory:
-    """The units, as the integration API uses them. One for each process."""
+    """One for each process: every write of the process goes through its one write path."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -63,7 +77,7 @@ class Inventory:
             self._project_ids[slug] = project_id
         return project_id
 
-    async def write(self, command: ReplaceUnit | PatchUnit) -> Written:
+    async def write(self, command: Command) -> Written:
         try:
             return await self._write_path.submit(command)
         except ProjectGone:
@@ -89,7 +103,7 @@ class Inventory:
             raise
         if standing.unit is None:
             raise UnknownUnit(slug, code)
-        return lapse(standing.unit, now).unit, standing.project
+        return as_seen(standing.unit, now), standing.project
 
     async def page(
         self,
@@ -104,6 +118,16 @@ class Inventory:
         async with self._database.reading() as connection:
             project = await projects.get(connection, project_id)
             page = await listings.page(connection, project_id, after_code, limit + 1, status, updated_since)
+        return page, project
+
+    async def offers_page(
+        self, slug: str, after_code: str, limit: int, status: Status | None
+    ) -> tuple[list[Unit], Project]:
+        """As ``page``, without the units that are not on sale."""
+        project_id = await self.project_id(slug)
+        async with self._database.reading() as connection:
+            project = await projects.get(connection, project_id)
+            page = await listings.offers(connection, project_id, after_code, limit + 1, status)
         return page, project
 
     async def projects_page(

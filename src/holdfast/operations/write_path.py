@@ -9,64 +9,21 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
-from datetime import datetime
-from typing import NamedTuple, Protocol
 
-from holdfast.domain.event import UnitEvent
-from holdfast.domain.project import Project
 from holdfast.domain.refusals import DatabaseAway, InvalidInput, Refusal
-from holdfast.domain.status import MID_BOOKING
-from holdfast.domain.unit import Decision, Standing, Unit, lapse
 from holdfast.observability.metrics import note_batch
-from holdfast.storage import units
-from holdfast.storage.database import (
-    CommitUnknown,
-    Connection,
-    Database,
-    KnownProjects,
-    RefusedByDatabase,
-    TryAgain,
-)
-from holdfast.storage.units import Change, Refs, UnitKey
+from holdfast.operations.batch import Batch, Outcome, Written
+from holdfast.operations.command import Command
+from holdfast.storage.database import CommitUnknown, Database, RefusedByDatabase, TryAgain
 
 BATCHES_IN_FLIGHT = 2
 LARGEST_BATCH = 256
 TURNS_UNTIL_ASKED_AGAIN = 3
 """Of the event loop: one in which callers are answered, one in which what they send next is read, and
 one in which that is submitted."""
-ROUNDS_AT_MOST = 5
+ROUNDS_AT_MOST = 10
 
-
-class Command(Protocol):
-    """One write to one unit."""
-
-    @property
-    def key(self) -> UnitKey: ...
-
-    def decide(self, standing: Standing, now: datetime) -> Decision:
-        """Pure; raises a Refusal."""
-        ...
-
-
-class Written(NamedTuple):
-    decision: Decision
-    project: Project
-    changed: bool
-    refs: Refs
-    """Of all units that were stored together."""
-
-    @property
-    def unit(self) -> Unit:
-        """A created unit learns its ``ref`` when it is stored."""
-        unit = self.decision.unit
-        return unit if unit.ref else unit._replace(ref=self.refs.get(unit.id, ""))
-
-    @property
-    def created(self) -> bool:
-        return self.decision.created
-
-
-Outcome = Written | Refusal
+__all__ = ["Command", "Outcome", "WritePath", "Written", "write"]
 
 
 class WritePath:
@@ -157,7 +114,7 @@ async def _write_as_found(
     database: Database, commands: Sequence[Command], store: bool
 ) -> list[Outcome | None]:
     """None for a command whose unit was overtaken by another writer."""
-    batch = _Batch(commands)
+    batch = Batch(commands, is_final=not store)
     try:
         async with database.writing_at_once() as connection:
             await batch.decide(connection, database.known_projects, locked=False)
@@ -186,87 +143,17 @@ async def _write_locked(database: Database, commands: Sequence[Command]) -> list
 
 async def _write_in_transaction(database: Database, commands: Sequence[Command]) -> list[Outcome]:
     for _ in range(ROUNDS_AT_MOST):
-        batch = _Batch(commands)
+        batch = Batch(commands, is_final=True)
         try:
             async with database.writing() as connection:
                 await batch.decide(connection, database.known_projects, locked=True)
                 await batch.store(connection)
                 if not batch.is_stored():
                     raise TryAgain("another transaction created a unit first")
-            return batch.outcomes
+            return batch.settled()
         except TryAgain:
             continue
         except CommitUnknown as unknown:
             await batch.look_for_stored(database)
             return [outcome or unknown for outcome in batch.outcomes_or(unknown)]
     raise DatabaseAway
-
-
-class _Batch:
-    """Decides the commands one after the other, each on what the ones before it left."""
-
-    def __init__(self, commands: Sequence[Command]) -> None:
-        self._commands = commands
-        self._standings: dict[UnitKey, Standing] = {}
-        self._changes: dict[UnitKey, Change] = {}
-        self._events: list[UnitEvent] = []
-        self._refs: Refs = {}
-        self.outcomes: list[Outcome] = []
-
-    async def decide(self, connection: Connection, known: KnownProjects, *, locked: bool) -> None:
-        keys = sorted({command.key for command in self._commands})
-        now, standings = await units.stand(connection, known, keys, locked=locked)
-        self._standings = dict(zip(keys, standings, strict=True))
-        for key, standing in self._standings.items():
-            if standing.unit is not None and standing.unit.status in MID_BOOKING:
-                self._take(key, standing, lapse(standing.unit, now))
-        self.outcomes = [self._outcome(command, now) for command in self._commands]
-
-    async def store(self, connection: Connection) -> None:
-        if self._changes:
-            # The standings are in the order of their keys; the changes are to go in that order too.
-            ordered = [self._changes[key] for key in self._standings if key in self._changes]
-            await units.store(connection, ordered, self._events, self._refs)
-
-    def is_stored(self) -> bool:
-        return all(change.unit.id in self._refs for change in self._changes.values())
-
-    async def look_for_stored(self, database: Database) -> None:
-        """After a lost connection: what was on its way is stored, or it is not."""
-        if self._changes:
-            async with database.reading() as connection:
-                expected = [change.unit for change in self._changes.values()]
-                self._refs.update(await units.find_stored(connection, expected))
-
-    def outcomes_or(self, otherwise: Outcome | None) -> list[Outcome | None]:
-        """The outcomes, but for units whose change was not stored: whatever was decided on it is void."""
-        if not self.outcomes:
-            return [otherwise] * len(self._commands)
-        return [
-            otherwise if self._is_void(command.key) else outcome
-            for command, outcome in zip(self._commands, self.outcomes, strict=True)
-        ]
-
-    def _is_void(self, key: UnitKey) -> bool:
-        change = self._changes.get(key)
-        return change is not None and change.unit.id not in self._refs
-
-    def _outcome(self, command: Command, now: datetime) -> Outcome:
-        standing = self._standings[command.key]
-        try:
-            decision = command.decide(standing, now)
-        except Refusal as refusal:
-            # An answer, not a failure; where it was raised would hold this batch, which holds it.
-            return refusal.with_traceback(None)
-        changed = self._take(command.key, standing, decision)
-        return Written(decision, standing.project, changed, self._refs)
-
-    def _take(self, key: UnitKey, standing: Standing, decision: Decision) -> bool:
-        if decision.unit is standing.unit:
-            return False
-        before = self._changes.get(key)
-        self._changes[key] = Change(decision.unit, before.found if before else standing.unit)
-        self._standings[key] = Standing(standing.project, decision.unit)
-        if decision.event is not None:
-            self._events.append(decision.event)
-        return True

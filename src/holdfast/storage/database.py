@@ -30,6 +30,13 @@ _AWAY_STATES = ("25006", "25P03")
 # What the driver raises when there is no answer. A standby where a primary was wanted is among it.
 _LOST = (OSError, TimeoutError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 _TRY_AGAIN_STATES = ("40001", "40P01")
+# Two that were decided at the same time wanted the same place; on what is stored now the loser decides anew.
+_TRY_AGAIN_CONSTRAINTS = (
+    "one_booking_claims_a_unit",
+    "one_booking_per_idempotency_key",
+    "one_hold_per_address_slot",
+    "one_hold_per_visitor_slot",
+)
 
 # Whatever the operator has set for the database: our statements count on seeing what was committed
 # before each of them.
@@ -159,12 +166,13 @@ def failures_named() -> Iterator[None]:
 
 def _named(failure: asyncpg.PostgresError) -> Exception:
     state = failure.sqlstate or "08000"
-    if state in _TRY_AGAIN_STATES:
+    constraint = getattr(failure, "constraint_name", None)
+    if state in _TRY_AGAIN_STATES or constraint in _TRY_AGAIN_CONSTRAINTS:
         return TryAgain(str(failure))
     if state.startswith(_AWAY_CLASSES) or state in _AWAY_STATES:
         return DatabaseAway()
     if state.startswith(("22", "23")):
-        return RefusedByDatabase(getattr(failure, "constraint_name", None) or state)
+        return RefusedByDatabase(constraint or state)
     return failure
 
 

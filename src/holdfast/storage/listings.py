@@ -7,11 +7,11 @@ from datetime import datetime
 from uuid import UUID
 
 from holdfast.domain.status import Status
-from holdfast.domain.unit import Unit, lapse
+from holdfast.domain.unit import Unit, as_seen
 from holdfast.storage.database import Connection
 from holdfast.storage.unit_rows import READ_COLUMNS, unit_from
 
-# The same rule as domain.unit.lapse, for filters; a test holds the two against each other.
+# The same rule as domain.unit.as_seen, for filters; a test holds the two against each other.
 _ENDS_AT = "coalesce(hold_expires_at, reserved_until)"
 _LAPSED = f"{_ENDS_AT} <= statement_timestamp()"
 _NOT_LAPSED = f"{_ENDS_AT} > statement_timestamp()"
@@ -38,7 +38,7 @@ _SINCE = f"""(
 # A status filter is one index scan for each way to have that status, merged in the order of codes.
 _BRANCH = """(
     select * from unit
-    where project_id = $1 and code > $2 and {status} and {since}
+    where project_id = $1 and code > $2 and {status} and {condition}
     order by code limit $3
 )"""
 _PAGE = "select statement_timestamp(), {columns} from ({branches}) as unit order by code limit $3"
@@ -50,16 +50,22 @@ _MISSING_CODES = """
 """
 
 
-def _page_statement(status: Status | None, since: bool) -> str:
+_OFFERED = "status <> 'unavailable'"
+
+
+def _page_statement(status: Status | None, condition: str) -> str:
     branches = " union all ".join(
-        _BRANCH.format(status=where, since=_SINCE if since else "true") for where in _WHERE_STATUS[status]
+        _BRANCH.format(status=where, condition=condition) for where in _WHERE_STATUS[status]
     )
     return _PAGE.format(columns=READ_COLUMNS, branches=branches)
 
 
 _PAGES = {
-    (status, since): _page_statement(status, since) for status in _WHERE_STATUS for since in (True, False)
+    (status, since): _page_statement(status, _SINCE if since else "true")
+    for status in _WHERE_STATUS
+    for since in (True, False)
 }
+_OFFERS = {status: _page_statement(status, _OFFERED) for status in _WHERE_STATUS}
 
 
 async def page(
@@ -75,7 +81,15 @@ async def page(
     if updated_since is not None:
         arguments.append(updated_since)
     rows = await connection.fetch(statement, *arguments)
-    return [lapse(unit_from(project_id, row[1:]), row[0]).unit for row in rows]
+    return [as_seen(unit_from(project_id, row[1:]), row[0]) for row in rows]
+
+
+async def offers(
+    connection: Connection, project_id: UUID, after_code: str, limit: int, status: Status | None
+) -> list[Unit]:
+    """Units that buyers may see."""
+    rows = await connection.fetch(_OFFERS[status], project_id, after_code, limit)
+    return [as_seen(unit_from(project_id, row[1:]), row[0]) for row in rows]
 
 
 async def missing_codes(connection: Connection, project_id: UUID, named: Collection[str]) -> list[str]:

@@ -10,6 +10,11 @@ from holdfast.domain.refusals import ProjectExists
 from holdfast.storage.database import Connection, KnownProjects, fetch_one
 
 _INSERT = "insert into project (id, slug, name) values ($1, $2, $3) returning *"
+_UPDATE = """
+    update project set name = $2, hold_seconds = $3, reservation_days = $4, version = version + 1
+    where id = $1 returning *
+"""
+_GET_LOCKED = "select * from project where id = $1 for update"
 _FIND_ID = "select id from project where slug = $1"
 _GET = "select * from project where id = $1"
 _GET_MANY = "select * from project where id = any($1::uuid[])"
@@ -49,6 +54,17 @@ async def get(connection: Connection, project_id: UUID) -> Project:
     return _project(await fetch_one(connection, _GET, project_id))
 
 
+async def get_locked(connection: Connection, project_id: UUID) -> Project:
+    return _project(await fetch_one(connection, _GET_LOCKED, project_id))
+
+
+async def update(connection: Connection, project: Project) -> Project:
+    row = await fetch_one(
+        connection, _UPDATE, project.id, project.name, project.hold_seconds, project.reservation_days
+    )
+    return _project(row)
+
+
 async def list_page(
     connection: Connection, slugs: tuple[str, ...] | None, after: str, limit: int
 ) -> list[Project]:
@@ -57,4 +73,4 @@ async def list_page(
 
 
 def _project(row: asyncpg.Record) -> Project:
-    return Project(row["id"], row["slug"], row["name"], row["version"], row["created_at"])
+    return Project(*(row[name] for name in Project._fields))

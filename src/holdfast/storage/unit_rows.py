@@ -26,11 +26,11 @@ def _as_text(columns: str) -> str:
     )
 
 
-READ_COLUMNS = f"id, code, ref, {STATE_COLUMNS}, {_as_text(FIELD_COLUMNS)}"
+READ_COLUMNS = f"id, code, ref, {STATE_COLUMNS}, turn, {_as_text(FIELD_COLUMNS)}"
 """In the order in which ``unit_from`` takes them."""
 
 WRITE_COLUMNS = f"id, project_id, code, {FIELD_COLUMNS}, {STATE_COLUMNS}"
-"""In the order of the database's type ``unit_write``, which has ``found_version`` behind them."""
+"""In the order of the database's type ``unit_write``, which has ``found_turn`` behind them."""
 
 STATE_WRITE_COLUMNS = "id, price_sar, status, archived, hold_expires_at, reserved_until, version, updated_at"
 """In the order of the database's type ``unit_state_write``, likewise."""
@@ -51,7 +51,7 @@ def unit_from(project_id: UUID, columns: tuple[Any, ...]) -> Unit:
     """From the values of ``READ_COLUMNS``."""
     (
         unit_id, code, ref,
-        status, archived, hold_expires_at, reserved_until, version, created_at, updated_at,
+        status, archived, hold_expires_at, reserved_until, version, created_at, updated_at, turn,
         type_name, area, price, vat_included, vat_rate, deposit, bedrooms, bathrooms, year, description,
         images, files,
     ) = columns  # fmt: skip
@@ -62,11 +62,11 @@ def unit_from(project_id: UUID, columns: tuple[Any, ...]) -> Unit:
     ))  # fmt: skip
     return _new(Unit, (
         unit_id, project_id, code, ref, fields,
-        _STATUS[status], archived, hold_expires_at, reserved_until, version, created_at, updated_at,
+        _STATUS[status], archived, hold_expires_at, reserved_until, version, created_at, updated_at, turn,
     ))  # fmt: skip
 
 
-def row_for(unit: Unit, found_version: int) -> tuple[Any, ...]:
+def row_for(unit: Unit, found_turn: int) -> tuple[Any, ...]:
     """The value of the database's type ``unit_write``."""
     (
         type_name, area, price, vat_included, vat_rate, deposit, bedrooms, bathrooms, year, description,
@@ -77,12 +77,12 @@ def row_for(unit: Unit, found_version: int) -> tuple[Any, ...]:
         type_name, str(area), str(price), vat_included, vat_rate if vat_rate is None else str(vat_rate),
         deposit if deposit is None else str(deposit), bedrooms, bathrooms, year, description,
         _media_for(images), _media_for(files),
-        *unit[5:],
-        found_version,
+        *unit[5:12],
+        found_turn,
     )  # fmt: skip
 
 
-def state_row_for(unit: Unit, found_version: int) -> tuple[Any, ...]:
+def state_row_for(unit: Unit, found_turn: int) -> tuple[Any, ...]:
     """The value of the database's type ``unit_state_write``."""
     return (
         unit.id,
@@ -93,7 +93,7 @@ def state_row_for(unit: Unit, found_version: int) -> tuple[Any, ...]:
         unit.reserved_until,
         unit.version,
         unit.updated_at,
-        found_version,
+        found_turn,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any, NamedTuple
@@ -10,11 +10,14 @@ from uuid import UUID
 
 import asyncpg
 
+from holdfast.domain.audit import Entry
+from holdfast.domain.booking import Booking
+from holdfast.domain.decision import Standing
 from holdfast.domain.event import UnitEvent
 from holdfast.domain.project import Project
 from holdfast.domain.refusals import DatabaseAway
-from holdfast.domain.unit import Standing, Unit
-from holdfast.storage import events, projects
+from holdfast.domain.unit import Unit
+from holdfast.storage import audit, booking_rows, bookings, events, projects
 from holdfast.storage.database import Connection, KnownProjects
 from holdfast.storage.unit_rows import (
     READ_COLUMNS,
@@ -31,7 +34,7 @@ UnitKey = tuple[UUID, str]
 """(project id, code)"""
 
 LOCKING = "for update"
-AS_FOUND = "unit.version = written.found_version"
+AS_FOUND = "unit.turn = written.found_turn"
 
 # One row a wanted key, found or not. Both joins are lateral and so can only be nested loops over
 # the keys: PostgreSQL locks in the order of the keys, and gives the rows back in it. A plain join
@@ -68,7 +71,7 @@ def _update_statement(kind: str, columns: str) -> str:
     """Stores each unit only if it still is as it was found: nobody's change is ever overwritten."""
     changed = [name for name in columns.split(", ") if name not in _FIXED]
     return f"""
-        update unit set {", ".join(f"{name} = {written(name)}" for name in changed)}
+        update unit set turn = unit.turn + 1, {", ".join(f"{name} = {written(name)}" for name in changed)}
         from unnest($1::{kind}[]) as written
         where unit.id = written.id and {AS_FOUND}
         returning unit.id, unit.ref
@@ -76,13 +79,17 @@ def _update_statement(kind: str, columns: str) -> str:
 
 
 @cache
-def _telling(statement: str) -> str:
-    """The same, with the events that tell of it: stored together, or not at all."""
-    return f"""
-        with stored as ({statement}),
-        told as ({events.insert_statement(2, "select id from stored")})
-        select id, ref from stored
-    """
+def _with_what_belongs_to_it(statement: str, events_told: bool, bookings_made: bool) -> str:
+    """The same, with its audit entries, events and bookings: stored together, or not at all."""
+    stored = "select id from stored"
+    parts = [f"noted as ({audit.insert_statement(2, stored)})"]
+    first_event = 3
+    if bookings_made:
+        parts.append(f"booked as ({booking_rows.upsert_statement(3, stored)})")
+        first_event = 4
+    if events_told:
+        parts.append(f"told as ({events.insert_statement(first_event, stored)})")
+    return f"with stored as ({statement}), {', '.join(parts)} select id, ref from stored"
 
 
 _INSERT = f"""
@@ -94,6 +101,19 @@ _INSERT = f"""
 _UPDATE = _update_statement("unit_write", WRITE_COLUMNS)
 _UPDATE_STATE = _update_statement("unit_state_write", STATE_WRITE_COLUMNS)
 
+# A lapsed unit that somebody has locked is in good hands: whoever writes to it releases it first.
+_LOCK_LAPSED = """
+    select project_id, code from unit
+    where coalesce(hold_expires_at, reserved_until) <= statement_timestamp()
+    order by coalesce(hold_expires_at, reserved_until) limit $1
+    for no key update skip locked
+"""
+_NEXT_END = """
+    select extract(epoch from coalesce(hold_expires_at, reserved_until) - clock_timestamp())::float8
+    from unit where coalesce(hold_expires_at, reserved_until) is not null
+    order by coalesce(hold_expires_at, reserved_until) limit 1
+"""
+
 _FIND = f"select {READ_COLUMNS} from unit where id = any($1::uuid[])"
 
 
@@ -102,6 +122,15 @@ class Change(NamedTuple):
     """As it is to be stored."""
     found: Unit | None
     """As it was found; None if it is to be created."""
+    bookings: tuple[Booking, ...] = ()
+    """Of this unit, as they are to be stored."""
+
+
+class Told(NamedTuple):
+    """What is stored with the units that it is about."""
+
+    entries: list[Entry]
+    events: list[UnitEvent]
 
 
 class ProjectGone(DatabaseAway):
@@ -136,45 +165,78 @@ async def stand(
     return Stood(_whole_milliseconds(rows[-1][0]), standings)
 
 
-async def store(
-    connection: Connection, changes: Sequence[Change], told: Sequence[UnitEvent], stored: Refs
-) -> None:
-    """Store the changes and their events, and note in ``stored`` what was, statement by statement.
+async def store(connection: Connection, changes: Sequence[Change], told: Told, stored: Refs) -> None:
+    """Store the changes and what belongs to them, and note in ``stored`` what was, statement by statement.
 
     Not stored is what another transaction has created or changed since it was found. ``changes`` are
     in the order of their keys, so that writers that meet wait for each other in one order.
     """
-    rows: dict[str, list[Row]] = {_INSERT: [], _UPDATE: [], _UPDATE_STATE: []}
-    for unit, found in changes:
-        if found is None:
-            rows[_INSERT].append(row_for(unit, 0))
-        elif is_state_alone(found, unit):
-            rows[_UPDATE_STATE].append(state_row_for(unit, found.version))
-        else:
-            rows[_UPDATE].append(row_for(unit, found.version))
-    for statement, own in rows.items():
+    kinds: dict[str, list[Change]] = {_INSERT: [], _UPDATE: [], _UPDATE_STATE: []}
+    for change in changes:
+        kinds[_statement_for(change)].append(change)
+    for statement, own in kinds.items():
         if own:
             stored.update(await _store(connection, statement, own, told))
 
 
-async def find_stored(connection: Connection, units: Sequence[Unit]) -> Refs:
-    """Which of these units stand in the database exactly so; for the outcome of a lost commit.
+async def find_stored(connection: Connection, changes: Sequence[Change]) -> Refs:
+    """Which of these changes stand in the database exactly so; for the outcome of a lost commit.
 
-    All of the unit is compared: another writer may have had the same version in the same millisecond.
+    All of it is compared: another writer may have had the same version in the same millisecond.
     """
-    rows = {row[0]: row for row in await connection.fetch(_FIND, [unit.id for unit in units])}
-    found = [(unit, unit_from(unit.project_id, tuple(rows[unit.id]))) for unit in units if unit.id in rows]
-    return {stored.id: stored.ref for unit, stored in found if stored._replace(ref=unit.ref) == unit}
+    rows = {row[0]: row for row in await connection.fetch(_FIND, [change.unit.id for change in changes])}
+    numbers = [booking.number for change in changes for booking in change.bookings]
+    found = await bookings.concerning(connection, [], numbers) if numbers else []
+    made = {booking.number: booking for _, booking in found}
+    return {
+        change.unit.id: rows[change.unit.id][2]
+        for change in changes
+        if change.unit.id in rows and _stands(change, rows[change.unit.id], made)
+    }
 
 
-async def _store(connection: Connection, statement: str, rows: list[Row], told: Sequence[UnitEvent]) -> Refs:
-    ids = {row[0] for row in rows}
-    own = [event for event in told if event.unit_id in ids]
+def _stands(change: Change, row: asyncpg.Record, made: Mapping[int, Booking]) -> bool:
+    unit = unit_from(change.unit.project_id, tuple(row))
+    same = unit._replace(ref=change.unit.ref, turn=change.unit.turn) == change.unit
+    return same and all(made.get(booking.number) == booking for booking in change.bookings)
+
+
+def _statement_for(change: Change) -> str:
+    if change.found is None:
+        return _INSERT
+    return _UPDATE_STATE if is_state_alone(change.found, change.unit) else _UPDATE
+
+
+def _row(statement: str, change: Change) -> Row:
+    found_turn = change.found.turn if change.found else 0
+    make = state_row_for if statement is _UPDATE_STATE else row_for
+    return make(change.unit, found_turn)
+
+
+async def _store(connection: Connection, statement: str, changes: list[Change], told: Told) -> Refs:
+    ids = {change.unit.id for change in changes}
+    arguments: list[Any] = [
+        [_row(statement, change) for change in changes],
+        [audit.row_for(entry) for entry in told.entries if entry.subject_id in ids],
+    ]
+    booked = [booking_rows.row_for(booking) for change in changes for booking in change.bookings]
+    if booked:
+        arguments.append(booked)
+    own = [event for event in told.events if event.unit_id in ids]
     if own:
-        stored = await connection.fetch(_telling(statement), rows, *events.columns(own))
-    else:
-        stored = await connection.fetch(statement, rows)
-    return {row[0]: row[1] for row in stored}
+        arguments += events.columns(own)
+    whole = _with_what_belongs_to_it(statement, bool(own), bool(booked))
+    return {row[0]: row[1] for row in await connection.fetch(whole, *arguments)}
+
+
+async def lock_lapsed(connection: Connection, limit: int) -> list[UnitKey]:
+    """Units whose hold or reservation is over, the longest first, kept for the transaction."""
+    return [(row[0], row[1]) for row in await connection.fetch(_LOCK_LAPSED, limit)]
+
+
+async def seconds_until_next_end(connection: Connection) -> float | None:
+    seconds: float | None = await connection.fetchval(_NEXT_END)
+    return seconds
 
 
 def _standing(project: Project, row: asyncpg.Record) -> Standing:

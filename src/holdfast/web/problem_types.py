@@ -16,9 +16,11 @@ class ProblemType(NamedTuple):
 
 
 NO_CREDENTIALS = ProblemType(
-    "no-credentials", 401, "No API key was sent",
-    "This part of Holdfast is open to API keys only, and the request carried none.",
-    "Send the key in the header `Authorization: Bearer <key>`. Keys are made with `holdfast key add`.",
+    "no-credentials", 401, "No credentials were sent",
+    "This part of Holdfast is open to API keys only, or to the token of a booking, and the request carried "
+    "neither.",
+    "Send the key or token in the header `Authorization: Bearer <key>`. Keys are made with `holdfast key "
+    "add`; a buyer's token comes with the hold.",
 )  # fmt: skip
 INVALID_KEY = ProblemType(
     "invalid-key", 401, "The API key is not valid",
@@ -80,6 +82,12 @@ UNKNOWN_UNIT = ProblemType(
     "The project has no unit with this code. Codes are case-sensitive.",
     "Create the unit with PUT, or look its code up in the list of units.",
 )  # fmt: skip
+UNKNOWN_BOOKING = ProblemType(
+    "unknown-booking", 404, "There is no such booking",
+    "No booking has this reference, or the token or key is not one that opens it; the answer is the same "
+    "on purpose.",
+    "Check the reference for a misread character. A buyer who has lost the token gets a new one from staff.",
+)  # fmt: skip
 UNKNOWN_KEY = ProblemType(
     "unknown-key", 404, "There is no such key",
     "No key has this id.",
@@ -107,10 +115,25 @@ TERMS_LOCKED = ProblemType(
     "saw them. A PUT that leaves one of them out would clear it, so that is refused too. Nothing changed.",
     "Leave these fields as they are, or wait for the end of the booking. `fields` names them.",
 )  # fmt: skip
+NOT_AVAILABLE = ProblemType(
+    "not-available", 409, "The unit is not available",
+    "Somebody else holds or has bought the unit, or it is not on sale. One unit is never held twice.",
+    "Choose another unit. Where a hold is what blocks, `holdExpiresAt` and `Retry-After` say when it ends.",
+)  # fmt: skip
+NOT_SIGNED = ProblemType(
+    "not-signed", 409, "The buyer has not signed",
+    "A deposit is confirmed after the buyer has signed, and this booking has no signature. Nothing changed.",
+    "Let the buyer sign first. If money has arrived all the same, return it: Holdfast has not recorded it.",
+)  # fmt: skip
+HOLD_LAPSED = ProblemType(
+    "hold-lapsed", 409, "The hold has lapsed",
+    "The time of the hold is over, to the millisecond of the database's clock, and the unit is free again.",
+    "Open the unit again, if nobody else has.",
+)  # fmt: skip
 TRANSITION_NOT_ALLOWED = ProblemType(
     "transition-not-allowed", 409, "The status does not allow it",
-    "The action is not possible from the unit's present status. An archived unit is put on sale again by "
-    "staff only, so that a nightly sync cannot undo their decision.",
+    "The action is not possible from the present status, or not for this caller. An archived unit is put on "
+    "sale again by staff only, so that a nightly sync cannot undo their decision.",
     "`currentStatus` is the status of the unit.",
 )  # fmt: skip
 CURSOR_EXPIRED = ProblemType(
@@ -122,6 +145,17 @@ TOO_MANY_REQUESTS = ProblemType(
     "too-many-requests", 429, "Too many requests",
     "The key has sent more requests than its limit allows.",
     "Wait for the seconds in `Retry-After`. Many units go in one request through the bulk route.",
+)  # fmt: skip
+TOO_MANY_HOLDS = ProblemType(
+    "too-many-holds", 429, "Too many units are held",
+    "One visitor and one network address may hold so many units at a time, so that nobody takes a whole "
+    "building hostage.",
+    "Cancel a hold, or wait for the seconds in `Retry-After`, when the next one ends.",
+)  # fmt: skip
+HELD_TOO_RECENTLY = ProblemType(
+    "held-too-recently", 429, "Your hold of this unit has just lapsed",
+    "After a hold has lapsed, others have a moment to open the unit before the same visitor may again.",
+    "Wait for the seconds in `Retry-After`.",
 )  # fmt: skip
 DATABASE_AWAY = ProblemType(
     "database-away", 503, "The database is away",

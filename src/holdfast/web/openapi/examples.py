@@ -19,9 +19,9 @@ from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit, UnitFields
 from holdfast.web import refusals as http
 from holdfast.web.call import BODY_LIMIT, JSON
-from holdfast.web.integration.queries import cursor_text
 from holdfast.web.integration.routes import PREFIX as INTEGRATION
 from holdfast.web.problems import problem_document, problem_type
+from holdfast.web.queries import cursor_text
 from holdfast.web.wire import camel_case, encode, project_document, time_text, unit_document
 
 REQUEST_ID = "5f0f6c3a1e7b4d0c9a52f1f7d8c4b6e3"
@@ -158,19 +158,25 @@ _FAILURES: tuple[Exception, ...] = (
     ),
     refusals.UnknownProject(PROJECT.slug),
     refusals.UnknownUnit(PROJECT.slug, UNIT.code),
+    refusals.UnknownBooking("Q39-4F6-4K6"),
     refusals.UnknownKey(PROJECT.id),
     refusals.PreconditionFailed("8-1"),
     refusals.StatusLocked(
-        "The status cannot be set while the unit is held.", Status.HELD, ["status"], _HOLD_ENDS, 300
+        "The status cannot be set while the unit is held.", Status.HELD, ["status"], _HOLD_ENDS, _NOW
     ),
     refusals.TermsLocked(
         "Price, deposit and VAT cannot change while a buyer is mid-booking.",
-        Status.HELD, ["price_sar"], _HOLD_ENDS, 300,
+        Status.HELD, ["price_sar"], _HOLD_ENDS, _NOW,
     ),
+    refusals.NotAvailable("The unit is held for another buyer.", Status.HELD, (), _HOLD_ENDS, _NOW),
+    refusals.NotSigned("The buyer has not signed.", Status.HELD, (), _HOLD_ENDS, _NOW),
+    refusals.HoldLapsed("The hold has lapsed; the unit is open to everybody again.", Status.AVAILABLE),
     refusals.TransitionNotAllowed("put-on-sale", Status.UNAVAILABLE, True),
     refusals.ProjectExists(PROJECT.slug),
     refusals.CursorExpired(),
     refusals.TooManyRequests(1),
+    refusals.TooManyHolds("This visitor holds 3 units already, and 3 is the most at a time.", 212),
+    refusals.HeldTooRecently("Your hold of this unit has just lapsed; wait for a moment.", 41),
     refusals.DatabaseAway(),
     refusals.SchemaNotCurrent(),
     http.MalformedBody("The body is not JSON: Expecting value (character 12)."),

@@ -18,7 +18,6 @@ UNPRINTABLE = (
     r"\u2028-\u202f\u205f-\u206f\u3000\ufeff\ufff9-\ufffb"
 )
 CODE_PATTERN = f"^[^ {UNPRINTABLE}]([^{UNPRINTABLE}]*[^ {UNPRINTABLE}])?$"
-NO_NUL = r"^[^\x00]*$"
 URL_PATTERN = f"^[Hh][Tt][Tt][Pp][Ss]?://[^ /?#{UNPRINTABLE}][^ {UNPRINTABLE}]*$"
 
 TEXT: Schema = {"type": "string"}

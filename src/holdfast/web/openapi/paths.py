@@ -8,7 +8,6 @@ from typing import Any
 from holdfast.domain.event import EventName
 from holdfast.web.call import JSON
 from holdfast.web.integration.bulk import NDJSON
-from holdfast.web.integration.queries import DEFAULT_LIMIT, LARGEST_LIMIT
 from holdfast.web.openapi import examples as examples
 from holdfast.web.openapi import texts as texts
 from holdfast.web.openapi.answers import (
@@ -23,6 +22,7 @@ from holdfast.web.openapi.answers import (
     problems,
 )
 from holdfast.web.openapi.forms import CODE, SLUG, TEXT, TIME, reference
+from holdfast.web.queries import DEFAULT_LIMIT, LARGEST_LIMIT
 
 Operation = dict[str, Any]
 

@@ -6,11 +6,11 @@ import msgspec
 from pydantic import TypeAdapter
 
 from holdfast.domain.unit import UnitFields
+from holdfast.web.fields import NO_NUL
 from holdfast.web.integration.bodies import PATCH, REPLACE
 from holdfast.web.integration.bounds import LONGEST_MEDIA_NAME, LONGEST_URL
 from holdfast.web.openapi.forms import (
     CODE,
-    NO_NUL,
     READ_CODE,
     REFERENCE,
     SLUG,

@@ -1,0 +1,47 @@
+"""Who did what: one entry for every change, stored with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, NamedTuple
+from uuid import UUID
+
+
+class ActorKind(StrEnum):
+    KEY = "key"
+    STAFF = "staff"
+    BUYER = "buyer"
+    CLOCK = "clock"
+    COMMAND = "command"
+    """Somebody at the console of the server."""
+
+
+class Author(NamedTuple):
+    kind: ActorKind
+    id: str | None = None
+    """The id of the key, the reference of the buyer's booking, the e-mail address of staff."""
+    request_id: str | None = None
+
+
+CLOCK = Author(ActorKind.CLOCK)
+COMMAND = Author(ActorKind.COMMAND)
+
+
+class Change(NamedTuple):
+    """What was, and what is; only what differs. None before: it was not there."""
+
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any]
+
+
+class Entry(NamedTuple):
+    subject_id: UUID
+    """The unit, or the project."""
+    project_id: UUID
+    at: datetime
+    author: Author
+    action: str
+    booking_reference: str | None
+    change: Change

@@ -1,0 +1,53 @@
+"""Nobody may take a whole building hostage: how many units one visitor or address may hold. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from holdfast.domain.refusals import HeldTooRecently, TooManyHolds
+
+
+class HoldLimits(NamedTuple):
+    """0 is no limit."""
+
+    per_visitor: int = 3
+    per_address: int = 20
+    rehold_seconds: float = 60.0
+
+
+class LiveHold(NamedTuple):
+    """A hold that is not written as ended."""
+
+    slot: int
+    expires_at: datetime
+
+
+def free_slot(holds: Sequence[LiveHold], limit: int, who: str, now: datetime) -> int | None:
+    """The lowest place that is free. Two that ask at once get the same, and the database takes one.
+
+    A hold that has lapsed counts no more, but keeps its place until its end is written.
+    """
+    if not limit:
+        return None
+    live = [hold.expires_at for hold in holds if hold.expires_at > now]
+    if len(live) >= limit:
+        raise TooManyHolds(
+            f"{who} holds {len(live)} units already, and {limit} is the most at a time.",
+            (min(live) - now).total_seconds(),
+        )
+    taken = {hold.slot for hold in holds}
+    return next(slot for slot in range(1, len(taken) + 2) if slot not in taken)
+
+
+def refuse_rehold(lapsed_at: datetime | None, rehold_seconds: float, now: datetime) -> None:
+    """``lapsed_at``: when the same visitor's last hold of the same unit lapsed."""
+    if lapsed_at is None or not rehold_seconds:
+        return
+    wait = (lapsed_at + timedelta(seconds=rehold_seconds) - now).total_seconds()
+    if wait > 0:
+        raise HeldTooRecently(
+            f"Your hold of this unit has just lapsed; others have their chance for {rehold_seconds:g} s.",
+            wait,
+        )

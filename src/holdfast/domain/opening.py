@@ -1,0 +1,112 @@
+"""A unit is opened: held for a buyer. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from holdfast.domain.booking import HOLDING, Booking, BookingStatus, Draft, Slots, new_booking, terms_of
+from holdfast.domain.decision import Decision, Standing
+from holdfast.domain.fairness import HoldLimits, free_slot, refuse_rehold
+from holdfast.domain.periods import Periods
+from holdfast.domain.refusals import NotAvailable, TransitionNotAllowed, UnknownUnit
+from holdfast.domain.status import Action, Caller, Status, Transition, transition
+from holdfast.domain.unit import Unit, move
+
+NO_LIMITS = HoldLimits(0, 0, 0)
+
+
+class Opening(NamedTuple):
+    """Who opens, and under which rules."""
+
+    draft: Draft
+    caller: Caller
+    periods: Periods
+    limits: HoldLimits = NO_LIMITS
+    token_hash: bytes | None = None
+    """Of a booking that the caller has already."""
+
+
+def unit_in(standing: Standing, code: str) -> Unit:
+    if standing.unit is None:
+        raise UnknownUnit(standing.project.slug, code)
+    return standing.unit
+
+
+def open_unit(standing: Standing, code: str, opening: Opening, now: datetime) -> Decision:
+    unit = unit_in(standing, code)
+    own = standing.booking
+    if own is not None and own.status in HOLDING and _is_own(own, opening):
+        return Decision(unit, booking=own, action=Action.OPEN)
+    step = _opening_step(unit, opening.caller, now)
+    slots = _places(standing, opening, now)
+    expires_at = now + opening.periods.hold(standing.project)
+    held, event = move(unit, step, now, hold_expires_at=expires_at)
+    booking = new_booking(
+        opening.draft,
+        (unit.project_id, unit.id),
+        terms_of(unit.fields),
+        BookingStatus.OPEN,
+        now,
+        hold_expires_at=expires_at,
+        slots=slots,
+    )
+    return Decision(held, events=(event,) if event else (), booking=booking, action=Action.OPEN)
+
+
+def _is_own(booking: Booking, opening: Opening) -> bool:
+    """The same command again, the same request again, or a buyer who comes back."""
+    draft = opening.draft
+    return (
+        booking.number == draft.number
+        or (draft.idempotency_id is not None and booking.idempotency_id == draft.idempotency_id)
+        or (opening.token_hash is not None and booking.token_hash == opening.token_hash)
+    )
+
+
+def _opening_step(unit: Unit, caller: Caller, now: datetime) -> Transition:
+    """A buyer is told that the unit is not available, staff what the status table says."""
+    try:
+        return transition(Action.OPEN, caller, unit.status, unit.archived)
+    except TransitionNotAllowed:
+        if caller is Caller.BUYER:
+            raise NotAvailable(_why_not(unit), unit.status, (), unit.hold_expires_at, now) from None
+        raise TransitionNotAllowed(
+            Action.OPEN, unit.status, unit.archived, unit.hold_expires_at, now
+        ) from None
+
+
+def _why_not(unit: Unit) -> str:
+    if unit.status is Status.UNAVAILABLE:
+        return "The unit is not on sale."
+    if unit.status is Status.HELD:
+        return "The unit is held for another buyer."
+    return f"The unit is {unit.status}."
+
+
+def _places(standing: Standing, opening: Opening, now: datetime) -> Slots:
+    holder, limits = opening.draft.holder, opening.limits
+    refuse_rehold(_lapsed_at(standing, opening), limits.rehold_seconds, now)
+    of_visitor = of_address = None
+    if holder.visitor_id is not None:
+        holds = standing.live_holds.get(holder.visitor_id, ())
+        of_visitor = free_slot(holds, limits.per_visitor, "This visitor", now)
+    if holder.address_id is not None:
+        holds = standing.live_holds.get(holder.address_id, ())
+        of_address = free_slot(holds, limits.per_address, "Your network address", now)
+    return Slots(of_address, of_visitor)
+
+
+def _lapsed_at(standing: Standing, opening: Opening) -> datetime | None:
+    visitor_id, token_hash = opening.draft.holder.visitor_id, opening.token_hash
+    ends = [
+        booking.ended_at
+        for booking in standing.others.values()
+        if booking.status is BookingStatus.LAPSED
+        and booking.ended_at is not None
+        and (
+            (visitor_id is not None and booking.holder.visitor_id == visitor_id)
+            or (token_hash is not None and booking.token_hash == token_hash)
+        )
+    ]
+    return max(ends, default=None)

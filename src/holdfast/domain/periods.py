@@ -1,0 +1,43 @@
+"""How long holds and reservations last."""
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from holdfast.domain.project import Project
+from holdfast.domain.refusals import InvalidInput
+
+LONGEST_HOLD_SECONDS = 604_800
+LONGEST_RESERVATION_DAYS = 3_650
+_LONGEST_EXTENSION = timedelta(days=LONGEST_RESERVATION_DAYS)
+_A_DAY = 86_400
+
+
+class Periods(NamedTuple):
+    """The server's own, for projects that have none."""
+
+    hold_seconds: float = 300.0
+    reservation_days: float = 14.0
+
+    def hold(self, project: Project) -> timedelta:
+        return _whole_milliseconds(
+            self.hold_seconds if project.hold_seconds is None else project.hold_seconds
+        )
+
+    def reservation(self, project: Project) -> timedelta:
+        own = project.reservation_days
+        return _whole_milliseconds((self.reservation_days if own is None else own) * _A_DAY)
+
+
+def later_end(ends_at: datetime, asked: datetime | None, period: timedelta, now: datetime) -> datetime:
+    """An extension only ever moves the end away."""
+    if asked is None:
+        return ends_at + period
+    if asked <= ends_at:
+        raise InvalidInput.at("/until", "This must be later than the present end.")
+    if asked > now + _LONGEST_EXTENSION:
+        raise InvalidInput.at("/until", f"This must be within {LONGEST_RESERVATION_DAYS} days from now.")
+    return asked
+
+
+def _whole_milliseconds(seconds: float) -> timedelta:
+    return timedelta(milliseconds=max(1, round(seconds * 1000)))

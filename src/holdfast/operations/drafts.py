@@ -1,0 +1,96 @@
+"""What of a booking is made before its transaction: its reference, its token, and who asks for it."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from collections import deque
+from typing import NamedTuple
+from uuid import UUID
+
+from holdfast.domain.access import new_token_text, token_from, token_hash
+from holdfast.domain.booking import NOBODY, Draft, Holder
+from holdfast.domain.reference import reference_of
+from holdfast.storage import bookings
+from holdfast.storage.database import Database
+
+NUMBERS_AT_ONCE = 200
+
+
+class Requester(NamedTuple):
+    """Who asks for a hold, as HTTP knows them."""
+
+    address: str
+    visitor: str | None = None
+    """The cookie of our pages."""
+    idempotency_key: str | None = None
+
+
+class Drafted(NamedTuple):
+    draft: Draft
+    token: str
+    """The token itself: given to the buyer, never stored."""
+
+
+class DraftBook:
+    """Makes drafts without asking the database for each. One for each process."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._numbers: deque[int] = deque()
+        self._refilling = asyncio.Lock()
+        self._secret: bytes | None = None
+
+    def new_token(self) -> str:
+        return new_token_text()
+
+    async def draft(self) -> Drafted:
+        """For a booking that staff make."""
+        token = new_token_text()
+        return Drafted(await self._draft(token, NOBODY, None), token)
+
+    async def draft_for(self, requester: Requester, unit_id: UUID) -> Drafted:
+        """The same request again (by its Idempotency-Key) gets the same token again.
+
+        Such a token is made of the installation's secret and the key, neither of which is in the
+        other's hands: whoever guesses the key cannot make it, nor can whoever reads the database.
+        """
+        secret = await self._installation_secret()
+        idempotency_id, token = None, new_token_text()
+        if requester.idempotency_key is not None:
+            name = "\n".join((str(unit_id), requester.address, requester.idempotency_key))
+            idempotency_id = _hidden_id(secret, "idempotency key", name)
+            token = token_from(hmac.digest(secret, b"token\n" + name.encode(), "sha256"))
+        return Drafted(await self._draft(token, _holder(secret, requester), idempotency_id), token)
+
+    async def _draft(self, token: str, holder: Holder, idempotency_id: UUID | None) -> Draft:
+        number = await self._next_number()
+        return Draft(number, reference_of(number), token_hash(token), holder, idempotency_id)
+
+    async def _next_number(self) -> int:
+        """Numbers that a process took and never used are gone; references are never made twice."""
+        while not self._numbers:
+            async with self._refilling:
+                if not self._numbers:
+                    async with self._database.reading() as connection:
+                        self._numbers.extend(await bookings.next_numbers(connection, NUMBERS_AT_ONCE))
+        return self._numbers.popleft()
+
+    async def _installation_secret(self) -> bytes:
+        if self._secret is None:
+            async with self._database.reading() as connection:
+                self._secret = await bookings.installation_secret(connection)
+        return self._secret
+
+
+def _holder(secret: bytes, requester: Requester) -> Holder:
+    visitor = requester.visitor
+    return Holder(
+        _hidden_id(secret, "address", requester.address),
+        None if visitor is None else _hidden_id(secret, "visitor", visitor),
+    )
+
+
+def _hidden_id(secret: bytes, kind: str, name: str) -> UUID:
+    digest = hmac.digest(secret, f"{kind}\n{name}".encode(), "sha256")
+    return UUID(bytes=digest[:16])

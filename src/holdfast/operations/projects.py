@@ -1,0 +1,103 @@
+"""What staff settle for a project: its name, its periods, its layout; and what was done to its units."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.domain.audit import Author, Change, Entry
+from holdfast.domain.layout import Place, Placed, arrange
+from holdfast.domain.project import Project
+from holdfast.domain.refusals import Fault, InvalidInput
+from holdfast.operations.administering import add_project, name_fault
+from holdfast.operations.inventory import Inventory
+from holdfast.storage import audit, layouts, projects
+from holdfast.storage.audit import Recorded
+from holdfast.storage.database import Database
+
+__all__ = ["Placed", "Projects", "Recorded"]
+
+
+class Projects:
+    def __init__(self, database: Database, inventory: Inventory) -> None:
+        self._database = database
+        self._inventory = inventory
+
+    async def find(self, slug: str) -> Project:
+        project_id = await self._inventory.project_id(slug)
+        async with self._database.reading() as connection:
+            return await projects.get(connection, project_id)
+
+    async def add(self, slug: str, name: str, author: Author) -> Project:
+        return await add_project(self._database, slug, name, author)
+
+    async def settle(self, slug: str, changes: Mapping[str, Any], author: Author) -> Project:
+        """Change what is named; the same values again change nothing."""
+        if "name" in changes and (fault := name_fault(changes["name"])) is not None:
+            raise InvalidInput([fault])
+        project_id = await self._inventory.project_id(slug)
+        async with self._database.writing() as connection:
+            before = await projects.get_locked(connection, project_id)
+            if before._replace(**changes) == before:
+                return before
+            after = await projects.update(connection, before._replace(**changes))
+            await audit.insert(connection, _entry(before, after, author, await audit.now(connection)))
+        return after
+
+    async def layout(self, slug: str) -> list[Placed]:
+        project_id = await self._inventory.project_id(slug)
+        async with self._database.reading() as connection:
+            codes = await layouts.codes(connection, project_id)
+            return arrange(codes, await layouts.places(connection, project_id))
+
+    async def arrange(self, slug: str, chosen: Mapping[str, Place], author: Author) -> list[Placed]:
+        """The whole layout: units that it does not name stand where their code says."""
+        project_id = await self._inventory.project_id(slug)
+        async with self._database.writing() as connection:
+            await projects.get_locked(connection, project_id)
+            codes = await layouts.codes(connection, project_id)
+            _refuse_unknown(chosen, set(codes))
+            before = await layouts.places(connection, project_id)
+            if before != chosen:
+                await layouts.replace(connection, project_id, chosen)
+                at = await audit.now(connection)
+                change = Change(*_differences(before, chosen))
+                entry = Entry(project_id, project_id, at, author, "arrange", None, change)
+                await audit.insert(connection, entry)
+        return arrange(codes, chosen)
+
+    async def history(self, slug: str, code: str, before_id: int, limit: int) -> list[Recorded]:
+        """One more than ``limit``, if there is one."""
+        unit, _ = await self._inventory.find(slug, code)
+        async with self._database.reading() as connection:
+            return await audit.history(connection, unit.id, before_id, limit + 1)
+
+
+def _refuse_unknown(chosen: Mapping[str, Place], codes: set[str]) -> None:
+    faults = [Fault("/units", f"The project has no unit `{code}`.") for code in chosen if code not in codes]
+    if faults:
+        raise InvalidInput(faults)
+
+
+def _entry(before: Project, after: Project, author: Author, at: Any) -> Entry:
+    names = ("name", "hold_seconds", "reservation_days")
+    differing = [name for name in names if getattr(before, name) != getattr(after, name)]
+    change = Change(
+        {name: getattr(before, name) for name in differing},
+        {name: getattr(after, name) for name in differing},
+    )
+    return Entry(after.id, after.id, at, author, "settle", None, change)
+
+
+def _differences(
+    before: Mapping[str, Place], after: Mapping[str, Place]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    codes = [code for code in {**before, **after} if before.get(code) != after.get(code)]
+    return (
+        {"places": {code: _shown(before.get(code)) for code in codes}},
+        {"places": {code: _shown(after.get(code)) for code in codes}},
+    )
+
+
+def _shown(place: Place | None) -> dict[str, Any] | None:
+    return None if place is None else place._asdict()

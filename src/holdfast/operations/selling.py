@@ -1,0 +1,192 @@
+"""What buyers, payment systems and staff do to units and bookings."""
+
+from __future__ import annotations
+
+import hmac
+from datetime import datetime
+from typing import NamedTuple
+
+from holdfast.domain.access import token_hash
+from holdfast.domain.audit import ActorKind, Author
+from holdfast.domain.booking import HOLDING, Booking, BookingStatus, Buyer
+from holdfast.domain.fairness import HoldLimits
+from holdfast.domain.opening import Opening
+from holdfast.domain.periods import Periods
+from holdfast.domain.project import Project
+from holdfast.domain.reference import number_of
+from holdfast.domain.refusals import HoldLapsed, UnknownBooking
+from holdfast.domain.status import Action, Caller
+from holdfast.domain.unit import Unit, unit_id
+from holdfast.operations.command import Command
+from holdfast.operations.drafts import DraftBook, Drafted, Requester
+from holdfast.operations.inventory import Inventory
+from holdfast.operations.selling_commands import (
+    Act,
+    Cancel,
+    CloseBooking,
+    CloseSale,
+    ConfirmDeposit,
+    Extend,
+    MarkRefunded,
+    Open,
+    ReissueLink,
+    Sign,
+)
+from holdfast.operations.write_path import Written
+from holdfast.storage import bookings
+from holdfast.storage.bookings import Found
+from holdfast.storage.database import Database
+from holdfast.storage.units import UnitKey
+
+__all__ = ["Found", "Held", "Requester", "Selling", "StaffAction"]
+
+
+class Rules(NamedTuple):
+    """What the server settles where a project does not."""
+
+    periods: Periods = Periods()
+    limits: HoldLimits = HoldLimits()
+
+
+class Held(NamedTuple):
+    booking: Booking
+    token: str
+    unit: Unit
+    project: Project
+    is_new: bool
+    """False: the caller had it already, and said so."""
+
+
+class StaffAction(NamedTuple):
+    """An action on a unit, with what its body may carry."""
+
+    action: Action
+    buyer: Buyer | None = None
+    until: datetime | None = None
+
+
+class Selling:
+    def __init__(self, database: Database, inventory: Inventory, rules: Rules) -> None:
+        self._database = database
+        self._inventory = inventory
+        self._rules = rules
+        self._drafts = DraftBook(database)
+
+    # Buyers
+
+    async def hold(
+        self, slug: str, code: str, requester: Requester, token: str | None, request_id: str
+    ) -> Held:
+        """Own hold re-entered: by its token, or by the Idempotency-Key of the request that made it."""
+        project_id = await self._inventory.project_id(slug)
+        drafted = await self._drafts.draft_for(requester, unit_id(project_id, code))
+        if drafted.draft.idempotency_id is not None and (own := await self._replayed(slug, code, drafted)):
+            return own
+        author = Author(ActorKind.BUYER, drafted.draft.reference, request_id)
+        own_hash = None if token is None else token_hash(token)
+        opening = Opening(drafted.draft, Caller.BUYER, self._rules.periods, self._rules.limits, own_hash)
+        written = await self._inventory.write(Open((project_id, code), author, opening))
+        booking = written.booking
+        if token is not None and booking.token_hash == own_hash:
+            return Held(booking, token, written.unit, written.project, is_new=False)
+        return Held(booking, drafted.token, written.unit, written.project, is_new=True)
+
+    async def sign(self, found: Found, buyer: Buyer, request_id: str) -> Written:
+        author = Author(ActorKind.BUYER, found.booking.reference, request_id)
+        return await self._run(Sign(_key(found), author, found.booking.number, buyer))
+
+    async def cancel_as_buyer(self, found: Found, request_id: str) -> Written:
+        author = Author(ActorKind.BUYER, found.booking.reference, request_id)
+        return await self._run(Cancel(_key(found), author, found.booking.number, Caller.BUYER))
+
+    async def find_with_token(self, reference: str, token: str) -> Found:
+        found = await self.find(reference)
+        if not hmac.compare_digest(found.booking.token_hash, token_hash(token)):
+            raise UnknownBooking(reference)
+        return found
+
+    # Staff and payment systems
+
+    async def find(self, reference: str) -> Found:
+        number = number_of(reference)
+        if number is not None:
+            async with self._database.reading() as connection:
+                found = await bookings.find(connection, number)
+            if found is not None:
+                return found
+        raise UnknownBooking(reference)
+
+    async def page(
+        self,
+        before_number: int,
+        slugs: tuple[str, ...] | None,
+        unit_code: str | None,
+        status: BookingStatus | None,
+        limit: int,
+    ) -> list[Found]:
+        """One more than ``limit``, if there is one, so that the caller knows of a next page."""
+        async with self._database.reading() as connection:
+            return await bookings.page(connection, before_number, slugs, unit_code, status, limit + 1)
+
+    async def act(self, slug: str, code: str, asked: StaffAction, caller: Caller, author: Author) -> Written:
+        key = (await self._inventory.project_id(slug), code)
+        return await self._run(await self._command_for(key, asked, caller, author))
+
+    async def confirm_deposit(self, found: Found, caller: Caller, author: Author) -> Written:
+        number, periods = found.booking.number, self._rules.periods
+        return await self._run(ConfirmDeposit(_key(found), author, number, caller, periods))
+
+    async def cancel(self, found: Found, caller: Caller, author: Author) -> Written:
+        return await self._run(Cancel(_key(found), author, found.booking.number, caller))
+
+    async def close_sale(self, found: Found, caller: Caller, author: Author) -> Written:
+        return await self._run(CloseBooking(_key(found), author, found.booking.number, caller))
+
+    async def extend(self, found: Found, until: datetime | None, caller: Caller, author: Author) -> Written:
+        number, periods = found.booking.number, self._rules.periods
+        return await self._run(Extend(_key(found), author, number, caller, until, periods))
+
+    async def mark_refunded(self, found: Found, author: Author) -> Written:
+        return await self._run(MarkRefunded(_key(found), author, found.booking.number))
+
+    async def reissue_link(self, found: Found, author: Author) -> tuple[Written, str]:
+        token = self._drafts.new_token()
+        command = ReissueLink(_key(found), author, found.booking.number, token_hash(token))
+        return await self._run(command), token
+
+    async def _run(self, command: Command) -> Written:
+        return await self._inventory.write(command)
+
+    async def _command_for(self, key: UnitKey, asked: StaffAction, caller: Caller, author: Author) -> Command:
+        periods = self._rules.periods
+        if asked.action is Action.OPEN:
+            drafted = await self._drafts.draft()
+            return Open(key, author, Opening(drafted.draft, caller, periods))
+        if asked.action is Action.CLOSE_SALE:
+            drafted = await self._drafts.draft()
+            return CloseSale(key, author, caller, drafted.draft, asked.buyer)
+        if asked.action is Action.EXTEND:
+            return Extend(key, author, None, caller, asked.until, periods)
+        if asked.action is Action.CONFIRM_DEPOSIT:
+            return ConfirmDeposit(key, author, None, caller, periods)
+        return Act(key, author, asked.action, caller)
+
+    async def _replayed(self, slug: str, code: str, drafted: Drafted) -> Held | None:
+        """The hold that the same request has made before."""
+        project_id = await self._inventory.project_id(slug)
+        assert drafted.draft.idempotency_id is not None
+        async with self._database.reading() as connection:
+            found = await bookings.find_keyed(
+                connection, unit_id(project_id, code), drafted.draft.idempotency_id
+            )
+        if found is None:
+            return None
+        unit, project = await self._inventory.find(slug, code)
+        if found.booking.status not in HOLDING or found.booking.token_hash != drafted.draft.token_hash:
+            detail = f"The hold of this Idempotency-Key is over: its booking is {found.booking.status}."
+            raise HoldLapsed(detail, unit.status)
+        return Held(found.booking, drafted.token, unit, project, is_new=True)
+
+
+def _key(found: Found) -> UnitKey:
+    return found.booking.project_id, found.unit_code

@@ -1,0 +1,86 @@
+"""How a booking stands in a row, and back."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from holdfast.domain.booking import Booking, BookingStatus, Buyer, Holder, Slots, Terms
+
+_NUMBERS = ("price_sar", "vat_rate", "deposit_percent")
+_TIMES = (
+    "hold_expires_at, reserved_until, created_at, signed_at, deposit_confirmed_at, closed_at, ended_at, "
+    "refunded_at"
+)
+WRITE_COLUMNS = (
+    "number, reference, project_id, unit_id, token_hash, status, price_sar, vat_included, vat_rate, "
+    f"deposit_percent, buyer_name, buyer_email, buyer_phone, {_TIMES}, "
+    "address_id, visitor_id, address_slot, visitor_slot, idempotency_id"
+)
+"""In the order of the database's type ``booking_write``."""
+
+_MUTABLE = (
+    "token_hash, status, buyer_name, buyer_email, buyer_phone, hold_expires_at, reserved_until, signed_at, "
+    "deposit_confirmed_at, closed_at, ended_at, refunded_at, address_slot, visitor_slot"
+)
+
+READ_COLUMNS = ", ".join(
+    f"trim_scale(booking.{name})::text" if name in _NUMBERS else f"booking.{name}"
+    for name in WRITE_COLUMNS.split(", ")
+)
+"""In the order in which ``booking_from`` takes them."""
+
+_STATUS = {str(status): status for status in BookingStatus}
+
+
+def _written(name: str) -> str:
+    return f"written.{name}::numeric" if name in _NUMBERS else f"written.{name}"
+
+
+def upsert_statement(argument: int, stored: str) -> str:
+    """For the statement that stores the units: the bookings of those units that it did store.
+
+    Those that end come first, so that the one that begins finds the unit free.
+    """
+    return f"""
+        insert into booking ({WRITE_COLUMNS})
+        select {", ".join(map(_written, WRITE_COLUMNS.split(", ")))}
+        from unnest(${argument}::booking_write[]) as written
+        where written.unit_id in ({stored})
+        order by written.status in ('open', 'signed', 'reserved', 'sold'), written.number
+        on conflict (number) do update
+        set {", ".join(f"{name} = excluded.{name}" for name in _MUTABLE.split(", "))}
+    """
+
+
+def booking_from(columns: tuple[Any, ...]) -> Booking:
+    """From the values of ``READ_COLUMNS``."""
+    (
+        number, reference, project_id, unit_id, token_hash, status, price, vat_included, vat_rate, deposit,
+        name, email, phone,
+        hold_expires_at, reserved_until, created_at, signed_at, deposit_confirmed_at, closed_at, ended_at,
+        refunded_at,
+        address_id, visitor_id, address_slot, visitor_slot, idempotency_id,
+    ) = columns  # fmt: skip
+    terms = Terms(Decimal(price), vat_included, vat_rate and Decimal(vat_rate), deposit and Decimal(deposit))
+    return Booking(
+        number, reference, project_id, unit_id, token_hash, _STATUS[status], terms,
+        None if name is None else Buyer(name, email, phone),
+        hold_expires_at, reserved_until, created_at, signed_at, deposit_confirmed_at, closed_at, ended_at,
+        refunded_at,
+        Holder(address_id, visitor_id), Slots(address_slot, visitor_slot), idempotency_id,
+    )  # fmt: skip
+
+
+def row_for(booking: Booking) -> tuple[Any, ...]:
+    """The value of the database's type ``booking_write``."""
+    terms = booking.terms
+    return (
+        *booking[:6],
+        str(terms.price_sar), terms.vat_included,
+        terms.vat_rate if terms.vat_rate is None else str(terms.vat_rate),
+        terms.deposit_percent if terms.deposit_percent is None else str(terms.deposit_percent),
+        *(booking.buyer or (None, None, None)),
+        *booking[8:16],
+        *booking.holder, *booking.slots, booking.idempotency_id,
+    )  # fmt: skip

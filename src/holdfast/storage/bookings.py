@@ -1,0 +1,175 @@
+"""Bookings: found by number, by unit, by holder; listed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+import asyncpg
+
+from holdfast.domain.booking import Booking, BookingStatus, as_seen
+from holdfast.domain.fairness import LiveHold
+from holdfast.storage.booking_rows import READ_COLUMNS, booking_from
+from holdfast.storage.database import Connection, fetch_one
+
+_CLAIMING = "booking.status in ('open', 'signed', 'reserved', 'sold')"
+
+# With each booking the turn of its unit, so that a reader without locks sees whether the two belong together.
+_CONCERNING = f"""
+    select unit.turn, {READ_COLUMNS} from booking join unit on unit.id = booking.unit_id
+    where booking.unit_id = any($1::uuid[]) and {_CLAIMING}
+    union all
+    select unit.turn, {READ_COLUMNS} from booking join unit on unit.id = booking.unit_id
+    where booking.number = any($2::bigint[]) and not (booking.unit_id = any($1::uuid[]) and {_CLAIMING})
+"""
+
+_LIVE_HOLDS = """
+    select address_id, address_slot, hold_expires_at from booking
+    where address_id = any($1::uuid[]) and address_slot is not null
+    union all
+    select visitor_id, visitor_slot, hold_expires_at from booking
+    where visitor_id = any($1::uuid[]) and visitor_slot is not null
+"""
+
+# The latest few bookings of each unit are enough: a unit is not held twenty times within a minute.
+_LATELY = f"""
+    select {READ_COLUMNS}
+    from unnest($1::uuid[]) as wanted (unit_id)
+    cross join lateral (
+        select * from booking where booking.unit_id = wanted.unit_id order by number desc limit 20
+    ) as booking
+    where status = 'lapsed' and (visitor_id = any($2::uuid[]) or token_hash = any($3::bytea[]))
+"""
+
+_NEXT_NUMBERS = "select nextval('booking_number') from generate_series(1, $1)"
+_INSTALLATION = "select secret from installation"
+
+_FOUND = f"select clock_timestamp(), unit.code, project.slug, {READ_COLUMNS}"
+_WITH_UNIT = """
+    from booking
+    join unit on unit.id = booking.unit_id
+    join project on project.id = booking.project_id
+"""
+_FIND = f"{_FOUND} {_WITH_UNIT} where booking.number = $1"
+_FIND_KEYED = f"{_FOUND} {_WITH_UNIT} where booking.unit_id = $1 and booking.idempotency_id = $2"
+
+# As readers see it: the same rule as domain.booking.as_seen; a test holds the two against each other.
+_HOLD_OVER = "booking.hold_expires_at <= statement_timestamp()"
+_RESERVATION_OVER = "booking.reserved_until <= statement_timestamp()"
+_WHERE_STATUS = {
+    None: ("true",),
+    BookingStatus.OPEN: (f"booking.status = 'open' and not {_HOLD_OVER}",),
+    BookingStatus.SIGNED: (f"booking.status = 'signed' and not {_HOLD_OVER}",),
+    BookingStatus.RESERVED: (f"booking.status = 'reserved' and not {_RESERVATION_OVER}",),
+    BookingStatus.SOLD: ("booking.status = 'sold'",),
+    BookingStatus.LAPSED: (
+        "booking.status = 'lapsed'",
+        f"booking.status = 'open' and {_HOLD_OVER}",
+        f"booking.status = 'signed' and {_HOLD_OVER}",
+    ),
+    BookingStatus.CANCELLED: ("booking.status = 'cancelled'",),
+    BookingStatus.REFUND_DUE: (
+        "booking.status = 'refund-due'",
+        f"booking.status = 'reserved' and {_RESERVATION_OVER}",
+    ),
+    BookingStatus.REFUNDED: ("booking.status = 'refunded'",),
+}
+
+# One index scan for each way to have the status, merged in the order of numbers.
+_BRANCH = """(
+    select * from booking
+    where booking.number < $1
+        and ($2::text[] is null or booking.project_id in (select id from project where slug = any($2)))
+        and ($3::text is null or booking.unit_id in (select id from unit where code = $3))
+        and {status}
+    order by booking.number desc limit $4
+)"""
+
+
+def _page_statement(status: BookingStatus | None) -> str:
+    branches = " union all ".join(_BRANCH.format(status=where) for where in _WHERE_STATUS[status])
+    return f"""
+        select statement_timestamp(), unit.code, project.slug, {READ_COLUMNS}
+        from ({branches}) as booking
+        join unit on unit.id = booking.unit_id
+        join project on project.id = booking.project_id
+        order by booking.number desc limit $4
+    """
+
+
+_PAGES = {status: _page_statement(status) for status in _WHERE_STATUS}
+
+
+class Found(NamedTuple):
+    """A booking as it is seen now, with what names its unit."""
+
+    booking: Booking
+    unit_code: str
+    project_slug: str
+    now: datetime
+
+
+class Concerned(NamedTuple):
+    unit_turn: int
+    booking: Booking
+
+
+async def concerning(
+    connection: Connection, unit_ids: Sequence[UUID], numbers: Sequence[int]
+) -> list[Concerned]:
+    """The bookings that claim these units, and those of these numbers."""
+    rows = await connection.fetch(_CONCERNING, unit_ids, numbers)
+    return [Concerned(row[0], booking_from(row[1:])) for row in rows]
+
+
+async def live_holds(connection: Connection, holders: Sequence[UUID]) -> dict[UUID, list[LiveHold]]:
+    found: dict[UUID, list[LiveHold]] = {holder: [] for holder in holders}
+    for holder, slot, expires_at in await connection.fetch(_LIVE_HOLDS, holders):
+        found[holder].append(LiveHold(slot, expires_at))
+    return found
+
+
+async def lately_lapsed(
+    connection: Connection, unit_ids: Sequence[UUID], visitors: Sequence[UUID], token_hashes: Sequence[bytes]
+) -> list[Booking]:
+    rows = await connection.fetch(_LATELY, unit_ids, visitors, token_hashes)
+    return [booking_from(tuple(row)) for row in rows]
+
+
+async def next_numbers(connection: Connection, count: int) -> list[int]:
+    return [row[0] for row in await connection.fetch(_NEXT_NUMBERS, count)]
+
+
+async def installation_secret(connection: Connection) -> bytes:
+    (secret,) = await fetch_one(connection, _INSTALLATION)
+    return bytes(secret)
+
+
+async def find(connection: Connection, number: int) -> Found | None:
+    return _found(await connection.fetchrow(_FIND, number))
+
+
+async def find_keyed(connection: Connection, unit_id: UUID, idempotency_id: UUID) -> Found | None:
+    return _found(await connection.fetchrow(_FIND_KEYED, unit_id, idempotency_id))
+
+
+async def page(
+    connection: Connection,
+    before_number: int,
+    slugs: Sequence[str] | None,
+    unit_code: str | None,
+    status: BookingStatus | None,
+    limit: int,
+) -> list[Found]:
+    """The latest first."""
+    rows = await connection.fetch(_PAGES[status], before_number, slugs, unit_code, limit)
+    return [found for row in rows if (found := _found(row)) is not None]
+
+
+def _found(row: asyncpg.Record | None) -> Found | None:
+    if row is None:
+        return None
+    now, code, slug, *columns = row
+    return Found(as_seen(booking_from(tuple(columns)), now), code, slug, now)

@@ -1,0 +1,124 @@
+"""The bodies of the back office."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Annotated, Any, NotRequired
+
+from pydantic import (
+    AfterValidator,
+    Field,
+    PlainValidator,
+    StringConstraints,
+    TypeAdapter,
+    WithJsonSchema,
+    with_config,
+)
+from pydantic_core import PydanticCustomError
+from typing_extensions import TypedDict
+
+from holdfast.domain.periods import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DAYS
+from holdfast.domain.project import NAME_LENGTH, SLUG_LENGTH, SLUG_PATTERN
+from holdfast.domain.unit import CODE_LENGTH
+from holdfast.web.checking import names_of
+from holdfast.web.fields import NO_NUL, STRICT
+
+_TIME = "This must be a time such as 2026-11-14T09:30:00.000Z."
+
+
+def _moment(value: Any) -> datetime:
+    """In whole milliseconds, as all times are kept."""
+    try:
+        moment = datetime.fromisoformat(value if isinstance(value, str) and "T" in value else "")
+        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise PydanticCustomError("time", _TIME) from None
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+def _whole(number: Decimal) -> int:
+    if number != int(number):
+        raise PydanticCustomError("whole_number", "This must be a whole number.")
+    return int(number)
+
+
+def _number(most: float) -> WithJsonSchema:
+    return WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": most})
+
+
+def _integer(least: int, most: int) -> WithJsonSchema:
+    return WithJsonSchema({"type": "integer", "minimum": least, "maximum": most})
+
+
+Moment = Annotated[
+    datetime, PlainValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})
+]
+Seconds = Annotated[
+    Decimal,
+    Field(ge=Decimal("0.001"), le=LONGEST_HOLD_SECONDS, decimal_places=3),
+    AfterValidator(float),
+    _number(LONGEST_HOLD_SECONDS),
+]
+Days = Annotated[
+    Decimal,
+    Field(ge=Decimal("0.00001"), le=LONGEST_RESERVATION_DAYS, decimal_places=6),
+    AfterValidator(float),
+    _number(LONGEST_RESERVATION_DAYS),
+]
+Floor = Annotated[Decimal, Field(ge=-9, le=200), AfterValidator(_whole), _integer(-9, 200)]
+Position = Annotated[Decimal, Field(ge=1, le=999), AfterValidator(_whole), _integer(1, 999)]
+Building = Annotated[str, StringConstraints(min_length=1, max_length=50, pattern=NO_NUL)]
+ProjectName = Annotated[
+    str, StringConstraints(min_length=NAME_LENGTH[0], max_length=NAME_LENGTH[1], pattern=NO_NUL)
+]
+Slug = Annotated[
+    str, StringConstraints(min_length=SLUG_LENGTH[0], max_length=SLUG_LENGTH[1], pattern=SLUG_PATTERN)
+]
+Code = Annotated[str, StringConstraints(min_length=CODE_LENGTH[0], max_length=CODE_LENGTH[1])]
+
+
+@with_config(STRICT)
+class ExtensionBody(TypedDict, total=False):
+    until: Moment
+
+
+@with_config(STRICT)
+class NewProjectBody(TypedDict):
+    slug: Slug
+    name: ProjectName
+
+
+@with_config(STRICT)
+class ProjectBody(TypedDict, total=False):
+    name: ProjectName
+    hold_seconds: Seconds | None
+    reservation_days: Days | None
+
+
+@with_config(STRICT)
+class PlaceBody(TypedDict):
+    code: Code
+    building: Building | None
+    floor: Floor | None
+    position: Position | None
+    guessed: NotRequired[bool]
+
+
+@with_config(STRICT)
+class LayoutBody(TypedDict):
+    """A layout as it is read can be sent back: places that are guesses stay guesses."""
+
+    units: list[PlaceBody]
+    project_slug: NotRequired[str]
+
+
+EXTENSION: TypeAdapter[Any] = TypeAdapter(ExtensionBody)
+NEW_PROJECT: TypeAdapter[Any] = TypeAdapter(NewProjectBody)
+PROJECT: TypeAdapter[Any] = TypeAdapter(ProjectBody)
+LAYOUT: TypeAdapter[Any] = TypeAdapter(LayoutBody)
+
+EXTENSION_NAMES = names_of(ExtensionBody)
+NEW_PROJECT_NAMES = names_of(NewProjectBody)
+PROJECT_NAMES = names_of(ProjectBody)
+LAYOUT_NAMES = names_of(LayoutBody)

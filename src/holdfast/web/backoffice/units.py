@@ -1,0 +1,77 @@
+"""What staff do to a unit, and what was done to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast.domain.access import Scope
+from holdfast.domain.refusals import Fault, ScopeMissing
+from holdfast.domain.status import Action
+from holdfast.operations.projects import Projects
+from holdfast.operations.selling import Selling, StaffAction
+from holdfast.web.addresses import refuse_other_projects, unit_of
+from holdfast.web.answer import JsonAnswer
+from holdfast.web.authors import author_of, caller_of
+from holdfast.web.backoffice.bodies import EXTENSION, EXTENSION_NAMES
+from holdfast.web.backoffice.documents import entry_document, staff_unit_document
+from holdfast.web.buyer_bodies import BUYER, BUYER_NAMES, buyer_from
+from holdfast.web.call import Call
+from holdfast.web.checking import no_fields, refuse_faults, valid_body
+from holdfast.web.json_bodies import optional_json_body
+from holdfast.web.queries import LAST_POSITION, Query, cursor_text, refuse_query
+from holdfast.web.refusals import UnknownRoute
+
+_ACTIONS = {str(action): action for action in Action}
+
+
+class StaffUnitRoutes:
+    def __init__(self, selling: Selling, projects: Projects) -> None:
+        self._selling = selling
+        self._projects = projects
+
+    async def act(self, call: Call) -> JsonAnswer:
+        action = _action_in(call)
+        body = await optional_json_body(call)
+        faults: list[Fault] = []
+        slug, code = unit_of(call, faults)
+        refuse_query(call, faults)
+        asked = _asked(action, body, faults)
+        refuse_other_projects(call, slug)
+        written = await self._selling.act(slug, code, asked, caller_of(call), author_of(call))
+        return JsonAnswer(staff_unit_document(written))
+
+    async def history(self, call: Call) -> JsonAnswer:
+        """The latest first."""
+        faults: list[Fault] = []
+        slug, code = unit_of(call, faults)
+        query = Query(call, faults)
+        before, limit = query.position("cursor"), query.limit()
+        query.finish()
+        refuse_faults(faults)
+        refuse_other_projects(call, slug)
+        page = await self._projects.history(slug, code, before or LAST_POSITION, limit)
+        document = {
+            "entries": [entry_document(entry) for entry in page[:limit]],
+            "nextCursor": cursor_text(str(page[limit - 1].id)) if len(page) > limit else None,
+        }
+        return JsonAnswer(document)
+
+
+def _action_in(call: Call) -> Action:
+    name = call.path_parameter("action")
+    action = None if isinstance(name, Fault) else _ACTIONS.get(name)
+    if action is None:
+        raise UnknownRoute
+    if action is Action.REVOKE_SALE and Scope.ADMIN not in call.key.scopes:
+        raise ScopeMissing(Scope.ADMIN)
+    return action
+
+
+def _asked(action: Action, body: Any, faults: list[Fault]) -> StaffAction:
+    if action is Action.EXTEND:
+        values = valid_body(EXTENSION, body, EXTENSION_NAMES, faults)
+        return StaffAction(action, until=values.get("until"))
+    if action is Action.CLOSE_SALE and body:
+        return StaffAction(action, buyer=buyer_from(valid_body(BUYER, body, BUYER_NAMES, faults)))
+    refuse_faults([*faults, *no_fields(body)])
+    return StaffAction(action)
