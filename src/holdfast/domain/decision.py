@@ -28,6 +28,8 @@ class Standing(NamedTuple):
     """Bookings of this unit that a command names, by number, and that do not claim it."""
     live_holds: Mapping[UUID, Sequence[LiveHold]] = _NOTHING
     """Of the holders that commands name."""
+    turn: int = 0
+    """One more each time the unit or its booking is stored: two that have seen the same saw the same."""
 
     def booking_numbered(self, number: int) -> Booking | None:
         if self.booking is not None and self.booking.number == number:

@@ -30,13 +30,12 @@ class Periods(NamedTuple):
 
 def later_end(ends_at: datetime, asked: datetime | None, period: timedelta, now: datetime) -> datetime:
     """An extension only ever moves the end away."""
-    if asked is None:
-        return ends_at + period
-    if asked <= ends_at:
+    if asked is not None and asked <= ends_at:
         raise InvalidInput.at("/until", "This must be later than the present end.")
-    if asked > now + _LONGEST_EXTENSION:
-        raise InvalidInput.at("/until", f"This must be within {LONGEST_RESERVATION_DAYS} days from now.")
-    return asked
+    further = period if asked is None else asked - ends_at
+    if further > now + _LONGEST_EXTENSION - ends_at:
+        raise InvalidInput.at("/until", f"An end lies at most {LONGEST_RESERVATION_DAYS} days ahead.")
+    return ends_at + further
 
 
 def _whole_milliseconds(seconds: float) -> timedelta:

@@ -126,6 +126,4 @@ def _refuse_changed_terms(unit: Unit, fields: UnitFields, now: datetime) -> None
 
 
 def _renew(unit: Unit, fields: UnitFields, now: datetime) -> Unit:
-    return Unit(
-        *unit[:4], fields, *unit[5:9], unit.version + 1, unit.created_at, moment_after(unit, now), unit.turn
-    )
+    return Unit(*unit[:4], fields, *unit[5:9], unit.version + 1, unit.created_at, moment_after(unit, now))

@@ -53,8 +53,6 @@ class Unit(NamedTuple):
     version: int
     created_at: datetime
     updated_at: datetime
-    turn: int = 0
-    """As it was found: one more each time the unit or its booking is stored. Nobody outside sees it."""
 
 
 class Step(NamedTuple):

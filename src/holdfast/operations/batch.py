@@ -59,12 +59,14 @@ class Batch:
         self._changed: dict[UnitKey, dict[int, Booking]] = {}
         self._overtaken: set[UnitKey] = set()
         self._told = Told([], [])
+        self._decided_at: datetime | None = None
         self._refs: Refs = {}
         self.outcomes: list[Outcome | None] = []
 
     async def decide(self, connection: Connection, known: KnownProjects, *, locked: bool) -> None:
         keys = sorted({command.key for command in self._commands})
         now, standings = await units.stand(connection, known, keys, locked=locked)
+        self._decided_at = now
         self._standings = dict(zip(keys, standings, strict=True))
         self._found = {key: standing.unit for key, standing in self._standings.items()}
         lapsed = [key for key in keys if self._is_lapsed(key, now)]
@@ -79,7 +81,8 @@ class Batch:
     async def store(self, connection: Connection) -> None:
         changes = self._changes()
         if changes:
-            await units.store(connection, changes, self._told, self._refs)
+            assert self._decided_at is not None
+            await units.store(connection, changes, self._told, self._decided_at, self._refs)
 
     def is_stored(self) -> bool:
         return all(change.unit.id in self._refs for change in self._changes())
@@ -106,7 +109,7 @@ class Batch:
     def _changes(self) -> list[Change]:
         """In the order of their keys, as the standings are."""
         return [
-            Change(standing.unit, self._found[key], tuple(self._changed[key].values()))
+            Change(standing.unit, self._found[key], standing.turn, tuple(self._changed[key].values()))
             for key, standing in self._standings.items()
             if key in self._changed and standing.unit is not None
         ]

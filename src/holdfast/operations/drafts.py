@@ -41,6 +41,10 @@ class DraftBook:
         self._refilling = asyncio.Lock()
         self._secret: bytes | None = None
 
+    def give_back(self, draft: Draft) -> None:
+        """Of a draft that became no booking: nobody has seen its reference."""
+        self._numbers.append(draft.number)
+
     def new_token(self) -> str:
         return new_token_text()
 

@@ -14,7 +14,7 @@ from holdfast.domain.opening import Opening
 from holdfast.domain.periods import Periods
 from holdfast.domain.project import Project
 from holdfast.domain.reference import number_of
-from holdfast.domain.refusals import HoldLapsed, UnknownBooking
+from holdfast.domain.refusals import DatabaseAway, HoldLapsed, Refusal, UnknownBooking
 from holdfast.domain.status import Action, Caller
 from holdfast.domain.unit import Unit, unit_id
 from holdfast.operations.command import Command
@@ -85,7 +85,7 @@ class Selling:
         author = Author(ActorKind.BUYER, drafted.draft.reference, request_id)
         own_hash = None if token is None else token_hash(token)
         opening = Opening(drafted.draft, Caller.BUYER, self._rules.periods, self._rules.limits, own_hash)
-        written = await self._inventory.write(Open((project_id, code), author, opening))
+        written = await self._run_drafted(drafted, Open((project_id, code), author, opening))
         booking = written.booking
         if token is not None and booking.token_hash == own_hash:
             return Held(booking, token, written.unit, written.project, is_new=False)
@@ -130,7 +130,20 @@ class Selling:
 
     async def act(self, slug: str, code: str, asked: StaffAction, caller: Caller, author: Author) -> Written:
         key = (await self._inventory.project_id(slug), code)
-        return await self._run(await self._command_for(key, asked, caller, author))
+        periods = self._rules.periods
+        if asked.action is Action.OPEN:
+            drafted = await self._drafts.draft()
+            opening = Opening(drafted.draft, caller, periods)
+            return await self._run_drafted(drafted, Open(key, author, opening))
+        if asked.action is Action.CLOSE_SALE:
+            drafted = await self._drafts.draft()
+            command = CloseSale(key, author, caller, drafted.draft, asked.buyer)
+            return await self._run_drafted(drafted, command)
+        if asked.action is Action.EXTEND:
+            return await self._run(Extend(key, author, None, caller, asked.until, periods))
+        if asked.action is Action.CONFIRM_DEPOSIT:
+            return await self._run(ConfirmDeposit(key, author, None, caller, periods))
+        return await self._run(Act(key, author, asked.action, caller))
 
     async def confirm_deposit(self, found: Found, caller: Caller, author: Author) -> Written:
         number, periods = found.booking.number, self._rules.periods
@@ -157,19 +170,18 @@ class Selling:
     async def _run(self, command: Command) -> Written:
         return await self._inventory.write(command)
 
-    async def _command_for(self, key: UnitKey, asked: StaffAction, caller: Caller, author: Author) -> Command:
-        periods = self._rules.periods
-        if asked.action is Action.OPEN:
-            drafted = await self._drafts.draft()
-            return Open(key, author, Opening(drafted.draft, caller, periods))
-        if asked.action is Action.CLOSE_SALE:
-            drafted = await self._drafts.draft()
-            return CloseSale(key, author, caller, drafted.draft, asked.buyer)
-        if asked.action is Action.EXTEND:
-            return Extend(key, author, None, caller, asked.until, periods)
-        if asked.action is Action.CONFIRM_DEPOSIT:
-            return ConfirmDeposit(key, author, None, caller, periods)
-        return Act(key, author, asked.action, caller)
+    async def _run_drafted(self, drafted: Drafted, command: Command) -> Written:
+        """A draft that no booking was made of is used again, unless nobody knows whether one was."""
+        try:
+            written = await self._run(command)
+        except DatabaseAway:
+            raise
+        except Refusal:
+            self._drafts.give_back(drafted.draft)
+            raise
+        if written.booking.number != drafted.draft.number:
+            self._drafts.give_back(drafted.draft)
+        return written
 
     async def _replayed(self, slug: str, code: str, drafted: Drafted) -> Held | None:
         """The hold that the same request has made before."""

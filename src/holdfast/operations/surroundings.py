@@ -58,8 +58,7 @@ async def _find_bookings(
     overtaken = set()
     for turn, booking in await bookings.concerning(connection, list(claimed), list(numbered)):
         key = claimed.get(booking.unit_id) or numbered[booking.number]
-        unit = standings[key].unit
-        if unit is None or unit.turn != turn:
+        if standings[key].turn != turn:
             overtaken.add(key)
         if booking.status in CLAIMING:
             unknown.discard(key)

@@ -84,7 +84,10 @@ async def history(connection: Connection, subject_id: UUID, before_id: int, limi
 
 def _json(values: Mapping[str, Any]) -> str:
     """In the names of the wire, for it is given out as it stands."""
-    named = {_wire_name(name): _wire_value(value) for name, value in values.items()}
+    named = {
+        _wire_name(name): _time_text(value) if type(value) is datetime else value
+        for name, value in values.items()
+    }
     return _ENCODER.encode(named).decode()
 
 
@@ -94,7 +97,6 @@ def _wire_name(name: str) -> str:
     return first + "".join(word.capitalize() for word in rest)
 
 
-def _wire_value(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return value
+def _time_text(moment: datetime) -> str:
+    """All times are in UTC and in whole milliseconds."""
+    return f"{moment.isoformat(timespec='milliseconds')[:23]}Z"

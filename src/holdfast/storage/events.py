@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
@@ -11,17 +10,8 @@ from holdfast.domain.event import EventName, UnitEvent
 from holdfast.domain.status import Status
 from holdfast.storage.database import Connection, fetch_one
 
-_COLUMN_TYPES = {
-    "id": "uuid",
-    "project_id": "uuid",
-    "unit_id": "uuid",
-    "unit_version": "bigint",
-    "type": "text",
-    "previous_status": "text",
-    "status": "text",
-    "booking_reference": "text",
-    "created_at": "timestamptz",
-}
+_COLUMNS = ", ".join(UnitEvent._fields)
+"""In the order of the database's type ``event_write``, too."""
 
 _ANY_UNNUMBERED = "select exists (select from event where position is null)"
 
@@ -101,23 +91,15 @@ class FeedItem(NamedTuple):
     project_slug: str
 
 
-def insert_statement(first_argument: int, stored: str) -> str:
+def insert_statement(argument: int, stored: str) -> str:
     """For the statement that stores the units: the events of those units that it did store.
 
-    Takes an array a column (see ``columns``); ``stored`` is a subquery of unit ids.
+    Takes them as they are; ``stored`` is a subquery of unit ids.
     """
-    names = ", ".join(_COLUMN_TYPES)
-    arrays = ", ".join(
-        f"${number}::{kind}[]" for number, kind in enumerate(_COLUMN_TYPES.values(), first_argument)
-    )
     return f"""
-        insert into event ({names})
-        select * from unnest({arrays}) as told ({names}) where told.unit_id in ({stored})
+        insert into event ({_COLUMNS})
+        select {_COLUMNS} from unnest(${argument}::event_write[]) as told where told.unit_id in ({stored})
     """
-
-
-def columns(events: Sequence[UnitEvent]) -> list[list[object]]:
-    return [list(column) for column in zip(*events, strict=True)]
 
 
 async def any_unnumbered(connection: Connection) -> bool:

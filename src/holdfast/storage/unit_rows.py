@@ -26,7 +26,7 @@ def _as_text(columns: str) -> str:
     )
 
 
-READ_COLUMNS = f"id, code, ref, {STATE_COLUMNS}, turn, {_as_text(FIELD_COLUMNS)}"
+READ_COLUMNS = f"id, code, ref, {STATE_COLUMNS}, {_as_text(FIELD_COLUMNS)}"
 """In the order in which ``unit_from`` takes them."""
 
 WRITE_COLUMNS = f"id, project_id, code, {FIELD_COLUMNS}, {STATE_COLUMNS}"
@@ -51,7 +51,7 @@ def unit_from(project_id: UUID, columns: tuple[Any, ...]) -> Unit:
     """From the values of ``READ_COLUMNS``."""
     (
         unit_id, code, ref,
-        status, archived, hold_expires_at, reserved_until, version, created_at, updated_at, turn,
+        status, archived, hold_expires_at, reserved_until, version, created_at, updated_at,
         type_name, area, price, vat_included, vat_rate, deposit, bedrooms, bathrooms, year, description,
         images, files,
     ) = columns  # fmt: skip
@@ -62,7 +62,7 @@ def unit_from(project_id: UUID, columns: tuple[Any, ...]) -> Unit:
     ))  # fmt: skip
     return _new(Unit, (
         unit_id, project_id, code, ref, fields,
-        _STATUS[status], archived, hold_expires_at, reserved_until, version, created_at, updated_at, turn,
+        _STATUS[status], archived, hold_expires_at, reserved_until, version, created_at, updated_at,
     ))  # fmt: skip
 
 
@@ -77,7 +77,7 @@ def row_for(unit: Unit, found_turn: int) -> tuple[Any, ...]:
         type_name, str(area), str(price), vat_included, vat_rate if vat_rate is None else str(vat_rate),
         deposit if deposit is None else str(deposit), bedrooms, bathrooms, year, description,
         _media_for(images), _media_for(files),
-        *unit[5:12],
+        *unit[5:],
         found_turn,
     )  # fmt: skip
 

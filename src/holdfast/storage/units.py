@@ -35,6 +35,9 @@ UnitKey = tuple[UUID, str]
 
 LOCKING = "for update"
 AS_FOUND = "unit.turn = written.found_turn"
+# What was decided on a hold that was live, or over, is stored only while it still is so.
+_ENDS_AT = "coalesce(unit.hold_expires_at, unit.reserved_until)"
+_AS_LATE_AS_DECIDED = f"({_ENDS_AT} is null or ({_ENDS_AT} <= $2) = ({_ENDS_AT} <= clock_timestamp()))"
 
 # One row a wanted key, found or not. Both joins are lateral and so can only be nested loops over
 # the keys: PostgreSQL locks in the order of the keys, and gives the rows back in it. A plain join
@@ -51,12 +54,12 @@ _STAND = """
         select version from project where project.id = wanted.project_id offset 0
     ) as project
     left join lateral (
-        select {columns} from unit
+        select turn, {columns} from unit
         where unit.project_id = wanted.project_id and unit.code = wanted.code
         {locking}
     ) as unit on true
 """
-_UNIT_AT = 3
+_TURN_AT, _UNIT_AT = 3, 4
 
 
 @cache
@@ -73,7 +76,7 @@ def _update_statement(kind: str, columns: str) -> str:
     return f"""
         update unit set turn = unit.turn + 1, {", ".join(f"{name} = {written(name)}" for name in changed)}
         from unnest($1::{kind}[]) as written
-        where unit.id = written.id and {AS_FOUND}
+        where unit.id = written.id and {AS_FOUND} and {_AS_LATE_AS_DECIDED}
         returning unit.id, unit.ref
     """
 
@@ -82,37 +85,24 @@ def _update_statement(kind: str, columns: str) -> str:
 def _with_what_belongs_to_it(statement: str, events_told: bool, bookings_made: bool) -> str:
     """The same, with its audit entries, events and bookings: stored together, or not at all."""
     stored = "select id from stored"
-    parts = [f"noted as ({audit.insert_statement(2, stored)})"]
-    first_event = 3
-    if bookings_made:
-        parts.append(f"booked as ({booking_rows.upsert_statement(3, stored)})")
-        first_event = 4
+    parts = [f"noted as ({audit.insert_statement(3, stored)})"]
     if events_told:
-        parts.append(f"told as ({events.insert_statement(first_event, stored)})")
+        parts.append(f"told as ({events.insert_statement(4, stored)})")
+    if bookings_made:
+        parts.append(f"booked as ({booking_rows.upsert_statement(4 + events_told, stored)})")
     return f"with stored as ({statement}), {', '.join(parts)} select id, ref from stored"
 
 
+# Takes the time of the decision as the updates do: a new unit has no end that it could miss.
 _INSERT = f"""
     insert into unit ({WRITE_COLUMNS})
     select {", ".join(map(written, WRITE_COLUMNS.split(", ")))} from unnest($1::unit_write[]) as written
+    where $2::timestamptz is not null
     on conflict do nothing
     returning id, ref
 """
 _UPDATE = _update_statement("unit_write", WRITE_COLUMNS)
 _UPDATE_STATE = _update_statement("unit_state_write", STATE_WRITE_COLUMNS)
-
-# A lapsed unit that somebody has locked is in good hands: whoever writes to it releases it first.
-_LOCK_LAPSED = """
-    select project_id, code from unit
-    where coalesce(hold_expires_at, reserved_until) <= statement_timestamp()
-    order by coalesce(hold_expires_at, reserved_until) limit $1
-    for no key update skip locked
-"""
-_NEXT_END = """
-    select extract(epoch from coalesce(hold_expires_at, reserved_until) - clock_timestamp())::float8
-    from unit where coalesce(hold_expires_at, reserved_until) is not null
-    order by coalesce(hold_expires_at, reserved_until) limit 1
-"""
 
 _FIND = f"select {READ_COLUMNS} from unit where id = any($1::uuid[])"
 
@@ -122,6 +112,7 @@ class Change(NamedTuple):
     """As it is to be stored."""
     found: Unit | None
     """As it was found; None if it is to be created."""
+    found_turn: int = 0
     bookings: tuple[Booking, ...] = ()
     """Of this unit, as they are to be stored."""
 
@@ -165,7 +156,9 @@ async def stand(
     return Stood(_whole_milliseconds(rows[-1][0]), standings)
 
 
-async def store(connection: Connection, changes: Sequence[Change], told: Told, stored: Refs) -> None:
+async def store(
+    connection: Connection, changes: Sequence[Change], told: Told, decided_at: datetime, stored: Refs
+) -> None:
     """Store the changes and what belongs to them, and note in ``stored`` what was, statement by statement.
 
     Not stored is what another transaction has created or changed since it was found. ``changes`` are
@@ -176,7 +169,7 @@ async def store(connection: Connection, changes: Sequence[Change], told: Told, s
         kinds[_statement_for(change)].append(change)
     for statement, own in kinds.items():
         if own:
-            stored.update(await _store(connection, statement, own, told))
+            stored.update(await _store(connection, statement, own, told, decided_at))
 
 
 async def find_stored(connection: Connection, changes: Sequence[Change]) -> Refs:
@@ -197,7 +190,7 @@ async def find_stored(connection: Connection, changes: Sequence[Change]) -> Refs
 
 def _stands(change: Change, row: asyncpg.Record, made: Mapping[int, Booking]) -> bool:
     unit = unit_from(change.unit.project_id, tuple(row))
-    same = unit._replace(ref=change.unit.ref, turn=change.unit.turn) == change.unit
+    same = unit._replace(ref=change.unit.ref) == change.unit
     return same and all(made.get(booking.number) == booking for booking in change.bookings)
 
 
@@ -208,40 +201,30 @@ def _statement_for(change: Change) -> str:
 
 
 def _row(statement: str, change: Change) -> Row:
-    found_turn = change.found.turn if change.found else 0
     make = state_row_for if statement is _UPDATE_STATE else row_for
-    return make(change.unit, found_turn)
+    return make(change.unit, change.found_turn)
 
 
-async def _store(connection: Connection, statement: str, changes: list[Change], told: Told) -> Refs:
+async def _store(
+    connection: Connection, statement: str, changes: list[Change], told: Told, decided_at: datetime
+) -> Refs:
     ids = {change.unit.id for change in changes}
     arguments: list[Any] = [
         [_row(statement, change) for change in changes],
+        decided_at,
         [audit.row_for(entry) for entry in told.entries if entry.subject_id in ids],
     ]
-    booked = [booking_rows.row_for(booking) for change in changes for booking in change.bookings]
-    if booked:
-        arguments.append(booked)
     own = [event for event in told.events if event.unit_id in ids]
-    if own:
-        arguments += events.columns(own)
+    booked = [booking_rows.row_for(booking) for change in changes for booking in change.bookings]
+    arguments += [rows for rows in (own, booked) if rows]
     whole = _with_what_belongs_to_it(statement, bool(own), bool(booked))
     return {row[0]: row[1] for row in await connection.fetch(whole, *arguments)}
 
 
-async def lock_lapsed(connection: Connection, limit: int) -> list[UnitKey]:
-    """Units whose hold or reservation is over, the longest first, kept for the transaction."""
-    return [(row[0], row[1]) for row in await connection.fetch(_LOCK_LAPSED, limit)]
-
-
-async def seconds_until_next_end(connection: Connection) -> float | None:
-    seconds: float | None = await connection.fetchval(_NEXT_END)
-    return seconds
-
-
 def _standing(project: Project, row: asyncpg.Record) -> Standing:
-    unit = None if row[_UNIT_AT] is None else unit_from(project.id, row[_UNIT_AT:])
-    return Standing(project, unit)
+    if row[_UNIT_AT] is None:
+        return Standing(project, None)
+    return Standing(project, unit_from(project.id, row[_UNIT_AT:]), turn=row[_TURN_AT])
 
 
 def _whole_milliseconds(moment: datetime) -> datetime:

@@ -164,6 +164,19 @@ STATEMENTS = (
         request_id text, action text, booking_reference text, before json, after json
     )
     """,
+    """
+    create type event_write as (
+        id uuid, project_id uuid, unit_id uuid, unit_version bigint, type text, previous_status text,
+        status text, booking_reference text, created_at timestamptz
+    )
+    """,
+    # What the clock writes: of the unit, and of the booking that ends with it.
+    """
+    create type release_write as (
+        unit_id uuid, version bigint, at timestamptz,
+        booking_number bigint, booking_status text, ended_at timestamptz
+    )
+    """,
     # Known to this installation alone: what is made with it can be neither guessed nor recomputed outside.
     """
     create table installation (

@@ -1,0 +1,77 @@
+"""Lapsed units: locked, and released many at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from holdfast.domain.booking import BookingStatus
+from holdfast.domain.lapsing import ClaimingBooking, LapsedUnit, Release
+from holdfast.domain.status import Status
+from holdfast.storage import audit, events
+from holdfast.storage.database import Connection
+
+_ENDS_AT = "coalesce(hold_expires_at, reserved_until)"
+
+# A lapsed unit that somebody has locked is in good hands: whoever writes to it releases it first.
+_LOCK_LAPSED = f"""
+    select id, project_id, status, {_ENDS_AT}, version, updated_at from unit
+    where {_ENDS_AT} <= statement_timestamp()
+    order by {_ENDS_AT} limit $1
+    for no key update skip locked
+"""
+# A statement of its own: it sees what was committed before the units were locked.
+_CLAIMS = """
+    select unit_id, number, reference, status from booking
+    where unit_id = any($1::uuid[]) and status in ('open', 'signed', 'reserved', 'sold')
+"""
+_RELEASE = f"""
+    with released as (
+        update unit
+        set status = 'available', hold_expires_at = null, reserved_until = null,
+            version = written.version, updated_at = written.at, turn = unit.turn + 1
+        from unnest($1::release_write[]) as written
+        where unit.id = written.unit_id
+        returning unit.id
+    ),
+    ended as (
+        update booking
+        set status = written.booking_status, ended_at = written.ended_at,
+            address_slot = null, visitor_slot = null
+        from unnest($1::release_write[]) as written
+        where booking.number = written.booking_number
+    ),
+    noted as ({audit.insert_statement(2, "select id from released")}),
+    told as ({events.insert_statement(3, "select id from released")})
+    select count(*) from released
+"""
+_NEXT_END = f"""
+    select extract(epoch from {_ENDS_AT} - clock_timestamp())::float8
+    from unit where {_ENDS_AT} is not null
+    order by {_ENDS_AT} limit 1
+"""
+
+
+async def lock_lapsed(connection: Connection, limit: int) -> list[LapsedUnit]:
+    """Units whose hold or reservation is over, the longest first, kept for the transaction."""
+    rows = await connection.fetch(_LOCK_LAPSED, limit)
+    return [LapsedUnit(row[0], row[1], Status(row[2]), *row[3:]) for row in rows]
+
+
+async def claims(connection: Connection, unit_ids: Sequence[UUID]) -> dict[UUID, ClaimingBooking]:
+    rows = await connection.fetch(_CLAIMS, unit_ids)
+    return {row[0]: ClaimingBooking(row[1], row[2], BookingStatus(row[3])) for row in rows}
+
+
+async def store(connection: Connection, releases: Sequence[Release]) -> None:
+    await connection.fetchval(
+        _RELEASE,
+        [release[:6] for release in releases],
+        [audit.row_for(release.entry) for release in releases],
+        [release.event for release in releases],
+    )
+
+
+async def seconds_until_next_end(connection: Connection) -> float | None:
+    seconds: float | None = await connection.fetchval(_NEXT_END)
+    return seconds
