@@ -19,6 +19,7 @@ KEY_NAME = "holdfast serve --demo"
 
 # What a visitor may paste first: a unit that is not there yet, so that nothing is overwritten.
 EXAMPLE_PATH = f"/v1/integration/projects/{SLUG}/units/C-0101"
+EXAMPLE_HOLD_PATH = f"/v1/storefront/projects/{SLUG}/units/C-0101/hold"
 EXAMPLE_BODY = {"type": "3-bedroom apartment", "areaSqm": 148.6, "priceSar": 1_299_000, "bedrooms": 3}
 
 FLOORS = 12

@@ -26,7 +26,11 @@ _DEMO = """
 _EXAMPLE = """
   Put a new unit into the demo project by pasting this line:
 
-{curl}
+{put}
+
+  Then hold it as a buyer does, without a key:
+
+{hold}
 """
 
 
@@ -60,13 +64,16 @@ def _announce(served: Served, as_json: bool) -> None:
 
 
 def _demo_text(served: Served) -> str:
-    example = (
-        "" if served.demo_example is None else _EXAMPLE.format(curl=_curl(served, **served.demo_example))
-    )
+    example = "" if served.demo_example is None else _example_text(served, served.demo_example)
     return _DEMO.format(key=served.demo_key, address=served.address, example=example)
 
 
-def _curl(served: Served, path: str, body: Mapping[str, Any]) -> str:
+def _example_text(served: Served, example: Mapping[str, Any]) -> str:
+    put = _curl_put(served, example["path"], example["body"])
+    return _EXAMPLE.format(put=put, hold=f"curl -X POST {served.address}{example['holdPath']}")
+
+
+def _curl_put(served: Served, path: str, body: Mapping[str, Any]) -> str:
     return (
         f"curl -X PUT {served.address}{path} -H 'Authorization: Bearer {served.demo_key}'"
         f" -H 'Content-Type: application/json' -d '{json.dumps(body)}'"

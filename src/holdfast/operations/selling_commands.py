@@ -25,11 +25,13 @@ class Open(NamedTuple):
 
     @property
     def wanted(self) -> Wanted:
-        holder, limits = self.opening.draft.holder, self.opening.limits
+        draft, limits, token_hash = self.opening.draft, self.opening.limits, self.opening.token_hash
+        holder = draft.holder
         counted = ((holder.address_id, limits.per_address), (holder.visitor_id, limits.per_visitor))
         holders: tuple[UUID, ...] = tuple(who for who, limit in counted if who is not None and limit)
-        recalled = (holder.visitor_id, self.opening.token_hash) if limits.rehold_seconds else (None, None)
-        return Wanted(True, None, holders, *recalled)
+        recalled = (holder.visitor_id, token_hash) if limits.rehold_seconds else (None, None)
+        may_be_back = token_hash is not None or draft.idempotency_id is not None
+        return Wanted(may_be_back, None, holders, *recalled)
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
         return open_unit(standing, self.key[1], self.opening, now)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from uuid import UUID
 
 from holdfast.domain.booking import CLAIMING, HOLDING, Booking
-from holdfast.domain.decision import Standing
+from holdfast.domain.decision import Standing, Wanted
 from holdfast.domain.fairness import LiveHold
 from holdfast.domain.status import LOCKED
 from holdfast.operations.command import NOTHING, Command
@@ -15,18 +14,28 @@ from holdfast.storage.database import Connection
 from holdfast.storage.units import UnitKey
 
 Standings = dict[UnitKey, Standing]
+Asking = list[tuple[UnitKey, Wanted]]
 
 
 async def look_around(
-    connection: Connection, standings: Standings, commands: Sequence[Command], lapsed: Sequence[UnitKey]
+    connection: Connection,
+    standings: Standings,
+    commands: Sequence[Command],
+    lapsed: Sequence[UnitKey],
+    *,
+    again: bool,
 ) -> set[UnitKey]:
-    """Completes the standings; gives the keys of units that have changed since they were read."""
-    asking = [command for command in commands if command.wanted is not NOTHING]
+    """Completes the standings; gives the keys of units that have changed since they were read.
+
+    ``again``: a command may meet what it has stored itself, and must recognise it.
+    """
+    asking = [(command.key, wanted) for command in commands if (wanted := command.wanted) is not NOTHING]
     if not asking and not lapsed:
         return set()
-    overtaken = await _find_bookings(connection, standings, asking, lapsed)
-    await _find_lately_lapsed(connection, standings, asking)
-    await _find_live_holds(connection, standings, asking)
+    overtaken = await _find_bookings(connection, standings, asking, lapsed, again)
+    free = [(key, wanted) for key, wanted in asking if _is_free(standings[key]) or key in lapsed]
+    await _find_lately_lapsed(connection, standings, free)
+    await _find_live_holds(connection, standings, free)
     return overtaken
 
 
@@ -34,24 +43,26 @@ def note_hold(standing: Standing, booking: Booking) -> None:
     """For the commands that follow in the same batch."""
     if booking.status not in HOLDING or booking.hold_expires_at is None:
         return
-    places = zip(booking.holder, booking.slots, strict=True)
-    for holder, slot in places:
+    for holder, slot in zip(booking.holder, booking.slots, strict=True):
         holds = None if holder is None else standing.live_holds.get(holder)
         if holds is not None and slot is not None:
             assert isinstance(holds, list)
             holds.append(LiveHold(slot, booking.hold_expires_at))
 
 
+def _is_free(standing: Standing) -> bool:
+    """Only then is it of interest who asks for it; those who come too late cost no look-up."""
+    return standing.unit is not None and standing.unit.status not in LOCKED
+
+
 async def _find_bookings(
-    connection: Connection, standings: Standings, asking: Sequence[Command], lapsed: Sequence[UnitKey]
+    connection: Connection, standings: Standings, asking: Asking, lapsed: Sequence[UnitKey], again: bool
 ) -> set[UnitKey]:
-    wanting = {command.key for command in asking if command.wanted.claim}.union(lapsed)
+    wanting = {key for key, wanted in asking if wanted.claim or again}.union(lapsed)
     claimed = {
         unit.id: key for key in wanting if (unit := standings[key].unit) is not None and unit.status in LOCKED
     }
-    numbered = {
-        number: command.key for command in asking if (number := command.wanted.booking_number) is not None
-    }
+    numbered = {wanted.booking_number: key for key, wanted in asking if wanted.booking_number is not None}
     if not claimed and not numbered:
         return set()
     unknown = set(claimed.values())
@@ -66,29 +77,27 @@ async def _find_bookings(
     return overtaken | unknown
 
 
-async def _find_lately_lapsed(
-    connection: Connection, standings: Standings, asking: Sequence[Command]
-) -> None:
+async def _find_lately_lapsed(connection: Connection, standings: Standings, asking: Asking) -> None:
     recalling = [
-        command for command in asking if command.wanted.visitor_id is not None or command.wanted.token_hash
+        (key, wanted) for key, wanted in asking if wanted.visitor_id is not None or wanted.token_hash
     ]
-    keys = {unit.id: command.key for command in recalling if (unit := standings[command.key].unit)}
+    keys = {unit.id: key for key, _ in recalling if (unit := standings[key].unit)}
     if not keys:
         return
-    visitors = [visitor for command in recalling if (visitor := command.wanted.visitor_id)]
-    token_hashes = [token_hash for command in recalling if (token_hash := command.wanted.token_hash)]
+    visitors = [wanted.visitor_id for _, wanted in recalling if wanted.visitor_id]
+    token_hashes = [wanted.token_hash for _, wanted in recalling if wanted.token_hash]
     for booking in await bookings.lately_lapsed(connection, list(keys), visitors, token_hashes):
         key = keys[booking.unit_id]
         standings[key] = _with_booking(standings[key], booking)
 
 
-async def _find_live_holds(connection: Connection, standings: Standings, asking: Sequence[Command]) -> None:
-    holders: set[UUID] = {holder for command in asking for holder in command.wanted.holders}
+async def _find_live_holds(connection: Connection, standings: Standings, asking: Asking) -> None:
+    holders = {holder for _, wanted in asking for holder in wanted.holders}
     if not holders:
         return
     holds = await bookings.live_holds(connection, list(holders))
-    for command in asking:
-        standings[command.key] = standings[command.key]._replace(live_holds=holds)
+    for key, _ in asking:
+        standings[key] = standings[key]._replace(live_holds=holds)
 
 
 def _with_booking(standing: Standing, booking: Booking) -> Standing:

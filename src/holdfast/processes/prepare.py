@@ -25,7 +25,11 @@ async def prepare(database_url: str, with_demo: bool) -> dict[str, Any]:
         return {}
     async with open_database(database_url, writers=1, readers=1) as database:
         access = await demo.fill(database)
-    example = {"path": demo.EXAMPLE_PATH, "body": demo.EXAMPLE_BODY} if access.has_project else None
+    example = (
+        {"path": demo.EXAMPLE_PATH, "body": demo.EXAMPLE_BODY, "holdPath": demo.EXAMPLE_HOLD_PATH}
+        if access.has_project
+        else None
+    )
     return {"key": access.key, "example": example}
 
 
