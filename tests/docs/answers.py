@@ -1,7 +1,8 @@
 """Holds the answer that a document shows against the one that came.
 
-What differs at each run (ids, times, keys, references, cursors, request ids) must be of the same kind, and
-one value wherever the document shows one value. ``…`` in an object stands for members that are not shown.
+What differs at each run (ids, times, keys, tokens, references, cursors, request ids) must be of the same
+kind, and one value wherever the document shows one value. ``…`` in an object stands for members that are
+not shown.
 """
 
 import json
@@ -10,15 +11,19 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
+from holdfast.domain.reference import SYMBOLS
 from tests.docs.documents import Block
 
 ELIDED = "…"
 CURSOR = "/nextCursor"
+_GROUP = f"[{SYMBOLS}]{{3}}"
 _VARYING = re.compile(
     r"(?P<id>\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b)"
     r"|(?P<time>\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)"
     r"|(?P<key>\bhfk_[0-9A-Za-z]{4,42}\b)"
-    r"|(?P<reference>\bU-\d{6,}\b)"
+    r"|(?P<ref>\bU-\d{6,}\b)"
+    rf"|(?P<reference>\b{_GROUP}-{_GROUP}-{_GROUP}\b)"
+    r"|(?P<token>\bhft_[\w-]{32}(?![\w-]))"
     r"|(?P<request>\b[0-9a-f]{32}\b)"
 )
 
@@ -38,9 +43,11 @@ class Answers:
 
     def as_it_came(self, command: str) -> str:
         """The command with the values of this run in place of those shown."""
-        for shown, came in self.came.items():
-            command = command.replace(shown, came)
-        return command
+        if not self.came:
+            return command
+        # In one go: references are counted up, so what came for one may be what is shown for another.
+        shown = sorted(map(re.escape, self.came), key=len, reverse=True)
+        return re.sub("|".join(shown), lambda found: self.came[found[0]], command)
 
     def _http(self, shown: str, output: str) -> Iterator[str]:
         shown_status, shown_headers, shown_body = _parts(shown)

@@ -1,9 +1,8 @@
 """A reader who types every example of a document into a shell, one after the other."""
 
-import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,18 +15,13 @@ TYPED = ("bash", "console", "python")
 SHOWN = ("http", "json", "text")
 SECONDS = 30
 
-_GIVEN = re.compile(r"<!-- given: (\S+) is (\w+) -->")
 # The shell of one block hands its variables to that of the next.
 _SCRIPT = "set -a; . ./variables\n{block}\ncode=$?; export -p > variables; exit $code"
-
-Given = tuple[str, str]
-"""A unit's code, and the status that buyers or staff would have brought it to."""
 
 
 @dataclass(frozen=True)
 class Example:
     name: str
-    given: tuple[Given, ...]
     command: Block
     answer: Block | None
 
@@ -36,15 +30,12 @@ def examples(document: Path) -> Iterator[Example]:
     """Each block to be typed, with the answer that follows it directly."""
     text = document.read_text()
     found = blocks(document)
-    read_to = 0
     for block, following in zip(found, [*found[1:], None], strict=True):
         if block.language not in TYPED:
             continue
-        given = tuple((code, status) for code, status in _GIVEN.findall(text[read_to : block.start]))
         answer = following if _answers(text, block, following) else None
         line = text.count("\n", 0, block.start) + 1
-        yield Example(f"{name_of(document)}:{line}", given, block, answer)
-        read_to = block.end
+        yield Example(f"{name_of(document)}:{line}", block, answer)
 
 
 def _answers(text: str, block: Block, following: Block | None) -> bool:
@@ -56,24 +47,15 @@ def _answers(text: str, block: Block, following: Block | None) -> bool:
 
 
 class Reader:
-    def __init__(
-        self,
-        folder: Path,
-        replacements: Mapping[str, str],
-        environment: Mapping[str, str],
-        bring_about: Callable[[Given], None],
-    ) -> None:
+    def __init__(self, folder: Path, replacements: Mapping[str, str], environment: Mapping[str, str]) -> None:
         self._folder = folder
         self._replacements = dict(replacements)
         self._environment = dict(environment)
-        self._bring_about = bring_about
         self.answers = Answers()
         (folder / "variables").write_text("")
 
     def follow(self, example: Example) -> list[str]:
         """What is not as the document says."""
-        for given in example.given:
-            self._bring_about(given)
         done = self.type(example.command)
         if done.returncode != 0:
             return [f"it ended with {done.returncode}: {done.stdout}{done.stderr}"]

@@ -6,16 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.docs.documents import GUIDE, README
-from tests.docs.reader import ADDRESS, COMMAND, Example, Given, Reader, examples
-from tests.support import commands, states
-from tests.support.client import Project, Unit, integration_client
+from tests.docs.documents import GUIDE, README, SELLING_GUIDE
+from tests.docs.reader import ADDRESS, COMMAND, Example, Reader, examples
+from tests.support import commands
 from tests.support.server import HOLDFAST, RunningServer, environment, serving
-from tests.support.sql import Sql
 
-EXAMPLES = {document: list(examples(document)) for document in (README, GUIDE)}
+EXAMPLES = {document: list(examples(document)) for document in (README, GUIDE, SELLING_GUIDE)}
 ALL = [example for found in EXAMPLES.values() for example in found]
-PROJECT_OF_THE_GUIDE = "palm-court"
+SCOPES_OF_THE_DEMO = ("--scope", "integration", "--scope", "backoffice")
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("curl") and shutil.which("bash")), reason="the examples need curl and bash"
@@ -40,7 +38,7 @@ def docs_server(
 def demo_key(settings: dict[str, str]) -> str:
     """What `make serve` has ready for a reader of the README: the demo's project, and a key."""
     commands.run(settings, "project", "add", "narjis-heights", "--name", "Narjis Heights")
-    return str(commands.run_for_json(settings, "key", "add", "--name", "Demo")["key"])
+    return str(commands.run_for_json(settings, "key", "add", "--name", "Demo", *SCOPES_OF_THE_DEMO)["key"])
 
 
 @pytest.fixture(scope="module")
@@ -54,18 +52,9 @@ def differences(
     found: dict[str, list[str]] = {}
     variables = {**settings, "KEY": demo_key, "PATH": os.environ["PATH"]}
     replacements = {ADDRESS: docs_server.address, COMMAND: str(HOLDFAST)}
-    with Sql(settings["HOLDFAST_DATABASE_URL"]) as sql, integration_client(docs_server.address, None) as http:
-
-        def bring_about(given: Given) -> None:
-            """Buyers and staff cannot do it yet, so the unit's row is written as they would leave it."""
-            code, status = given
-            unit = Unit(http, Project("", PROJECT_OF_THE_GUIDE, ""), code)
-            {"held": states.hold, "archived": states.archive}[status](sql, unit)
-
-        for listed in EXAMPLES.values():
-            folder = tmp_path_factory.mktemp("reader")
-            reader = Reader(folder, replacements, environment(variables), bring_about)
-            found |= {example.name: reader.follow(example) for example in listed}
+    for listed in EXAMPLES.values():
+        reader = Reader(tmp_path_factory.mktemp("reader"), replacements, environment(variables))
+        found |= {example.name: reader.follow(example) for example in listed}
     return found
 
 

@@ -7,6 +7,8 @@ import pytest
 from prometheus_client import REGISTRY
 
 from holdfast.domain.access import Scope
+from holdfast.domain.booking import BookingStatus
+from holdfast.domain.status import TRANSITIONS, Action, Caller
 from holdfast.observability import metrics
 from holdfast.settings import Settings
 from holdfast.web.call import BODY_LIMIT
@@ -19,7 +21,17 @@ from holdfast.web.problem_types import PROBLEM_TYPES
 from holdfast.web.queries import DEFAULT_LIMIT, LARGEST_LIMIT
 from holdfast.web.strict_json import LONGEST_NUMBER
 from holdfast.web.wire import camel_case
-from tests.docs.documents import ARCHITECTURE, GUIDE, OPERATIONS, README, ROOT, map_paths, name_of, table
+from tests.docs.documents import (
+    ARCHITECTURE,
+    GUIDE,
+    OPERATIONS,
+    README,
+    ROOT,
+    SELLING_GUIDE,
+    map_paths,
+    name_of,
+    table,
+)
 
 PACKAGE = ROOT / "src" / "holdfast"
 
@@ -35,6 +47,25 @@ def test_every_setting_is_in_the_table_with_its_default() -> None:
 def test_every_problem_is_in_the_table() -> None:
     shown = {row[0]: (row[1], row[2]) for row in table(GUIDE, "Problem")}
     assert shown == {kind.name: (str(kind.status), kind.title) for kind in PROBLEM_TYPES.values()}
+
+
+def test_the_problems_of_selling_are_those_of_the_code() -> None:
+    known = {kind.name: (str(kind.status), kind.title) for kind in PROBLEM_TYPES.values()}
+    shown = {row[0]: (row[1], row[2]) for row in table(SELLING_GUIDE, "Problem")}
+    assert shown == {name: known.get(name) for name in shown}
+
+
+def test_every_status_of_a_booking_is_in_the_table() -> None:
+    assert [row[0] for row in table(SELLING_GUIDE, "Booking")] == list(BookingStatus)
+
+
+def test_every_action_of_staff_is_in_the_table_with_what_it_starts_from() -> None:
+    shown = {row[0]: (row[1], row[2]) for row in table(SELLING_GUIDE, "Action")}
+    assert shown == {
+        row.action: ("backoffice" if Caller.STAFF in row.callers else "admin", _sources(row.action))
+        for row in TRANSITIONS
+        if Caller.ADMIN in row.callers
+    }
 
 
 def test_every_field_of_a_body_is_in_the_table() -> None:
@@ -78,6 +109,12 @@ def test_paths_of_the_map_exist(document: Path) -> None:
 def test_every_package_is_on_the_map_of_the_architecture() -> None:
     packages = {path.parent for path in PACKAGE.rglob("__init__.py")}
     assert packages <= set(map_paths(ARCHITECTURE))
+
+
+def _sources(action: Action) -> str:
+    return ", ".join(
+        row.source for row in TRANSITIONS if row.action is action and Caller.ADMIN in row.callers
+    )
 
 
 def _default_text(default: object) -> str:

@@ -18,7 +18,7 @@ class HoldLimits(NamedTuple):
 
 
 class LiveHold(NamedTuple):
-    """A hold that is not written as ended."""
+    """A hold that has its place among those of its holder."""
 
     slot: int
     expires_at: datetime
@@ -27,18 +27,18 @@ class LiveHold(NamedTuple):
 def free_slot(holds: Sequence[LiveHold], limit: int, who: str, now: datetime) -> int | None:
     """The lowest place that is free. Two that ask at once get the same, and the database takes one.
 
-    A hold that has lapsed counts no more, but keeps its place until its end is written.
+    There are as many places as holds are allowed, so no more holds than that can be stored.
     """
     if not limit:
         return None
-    live = [hold.expires_at for hold in holds if hold.expires_at > now]
-    if len(live) >= limit:
-        raise TooManyHolds(
-            f"{who} holds {len(live)} units already, and {limit} is the most at a time.",
-            (min(live) - now).total_seconds(),
-        )
     taken = {hold.slot for hold in holds}
-    return next(slot for slot in range(1, len(taken) + 2) if slot not in taken)
+    for slot in range(1, limit + 1):
+        if slot not in taken:
+            return slot
+    raise TooManyHolds(
+        f"{who} holds {len(holds)} units already, and {limit} is the most at a time.",
+        (min(hold.expires_at for hold in holds) - now).total_seconds(),
+    )
 
 
 def refuse_rehold(lapsed_at: datetime | None, rehold_seconds: float, now: datetime) -> None:

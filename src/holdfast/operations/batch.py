@@ -70,7 +70,9 @@ class Batch:
         self._standings = dict(zip(keys, standings, strict=True))
         self._found = {key: standing.unit for key, standing in self._standings.items()}
         lapsed = [key for key in keys if self._is_lapsed(key, now)]
-        self._overtaken = await look_around(connection, self._standings, self._commands, lapsed, again=locked)
+        self._overtaken = await look_around(
+            connection, self._standings, self._commands, lapsed, now, again=locked
+        )
         if self._is_final:
             self._overtaken.clear()
         for key in lapsed:

@@ -14,7 +14,7 @@ from holdfast.domain.opening import Opening
 from holdfast.domain.periods import Periods
 from holdfast.domain.project import Project
 from holdfast.domain.reference import number_of
-from holdfast.domain.refusals import DatabaseAway, HoldLapsed, Refusal, UnknownBooking
+from holdfast.domain.refusals import DatabaseAway, HoldLapsed, Refusal, TransitionNotAllowed, UnknownBooking
 from holdfast.domain.status import Action, Caller
 from holdfast.domain.unit import Unit, unit_id
 from holdfast.operations.command import Command
@@ -194,10 +194,20 @@ class Selling:
         if found is None:
             return None
         unit, project = await self._inventory.find(slug, code)
-        if found.booking.status not in HOLDING or found.booking.token_hash != drafted.draft.token_hash:
-            detail = f"The hold of this Idempotency-Key is over: its booking is {found.booking.status}."
-            raise HoldLapsed(detail, unit.status)
+        _refuse_replay(found.booking, drafted, unit)
         return Held(found.booking, drafted.token, unit, project, is_new=True)
+
+
+def _refuse_replay(booking: Booking, drafted: Drafted, unit: Unit) -> None:
+    """What the first answer said must still be so."""
+    if booking.status is BookingStatus.LAPSED:
+        raise HoldLapsed("The hold of this Idempotency-Key has lapsed.", unit.status)
+    if booking.status not in HOLDING:
+        detail = f"The booking of this Idempotency-Key is {booking.status}."
+        raise TransitionNotAllowed(Action.OPEN, unit.status, detail=detail)
+    if booking.token_hash != drafted.draft.token_hash:
+        detail = "The token of this hold has been issued anew; ask with the new one."
+        raise TransitionNotAllowed(Action.OPEN, unit.status, detail=detail)
 
 
 def _key(found: Found) -> UnitKey:

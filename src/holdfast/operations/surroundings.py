@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from holdfast.domain.booking import CLAIMING, HOLDING, Booking
 from holdfast.domain.decision import Standing, Wanted
@@ -22,6 +23,7 @@ async def look_around(
     standings: Standings,
     commands: Sequence[Command],
     lapsed: Sequence[UnitKey],
+    now: datetime,
     *,
     again: bool,
 ) -> set[UnitKey]:
@@ -35,7 +37,7 @@ async def look_around(
     overtaken = await _find_bookings(connection, standings, asking, lapsed, again)
     free = [(key, wanted) for key, wanted in asking if _is_free(standings[key]) or key in lapsed]
     await _find_lately_lapsed(connection, standings, free)
-    await _find_live_holds(connection, standings, free)
+    await _find_live_holds(connection, standings, free, now)
     return overtaken
 
 
@@ -91,11 +93,13 @@ async def _find_lately_lapsed(connection: Connection, standings: Standings, aski
         standings[key] = _with_booking(standings[key], booking)
 
 
-async def _find_live_holds(connection: Connection, standings: Standings, asking: Asking) -> None:
+async def _find_live_holds(
+    connection: Connection, standings: Standings, asking: Asking, now: datetime
+) -> None:
     holders = {holder for _, wanted in asking for holder in wanted.holders}
     if not holders:
         return
-    holds = await bookings.live_holds(connection, list(holders))
+    holds = await bookings.live_holds(connection, list(holders), now)
     for key, _ in asking:
         standings[key] = standings[key]._replace(live_holds=holds)
 

@@ -33,6 +33,19 @@ _LIVE_HOLDS = """
     where visitor_id = any($1::uuid[]) and visitor_slot is not null
 """
 
+# A hold that has lapsed has no place any more, though its end may not be written yet. Places alone are
+# given up here, and none that somebody has locked is waited for: that one is being ended.
+_GIVE_UP_PLACES = """
+    update booking set address_slot = null, visitor_slot = null
+    where number in (
+        select number from booking
+        where (address_id = any($1::uuid[]) and address_slot is not null
+                or visitor_id = any($1::uuid[]) and visitor_slot is not null)
+            and hold_expires_at <= clock_timestamp()
+        for no key update skip locked
+    )
+"""
+
 # The latest few bookings of each unit are enough: a unit is not held twenty times within a minute.
 _LATELY = f"""
     select {READ_COLUMNS}
@@ -124,7 +137,17 @@ async def concerning(
     return [Concerned(row[0], booking_from(row[1:])) for row in rows]
 
 
-async def live_holds(connection: Connection, holders: Sequence[UUID]) -> dict[UUID, list[LiveHold]]:
+async def live_holds(
+    connection: Connection, holders: Sequence[UUID], now: datetime
+) -> dict[UUID, list[LiveHold]]:
+    found = await _places_of(connection, holders)
+    if any(hold.expires_at <= now for holds in found.values() for hold in holds):
+        await connection.execute(_GIVE_UP_PLACES, holders)
+        found = await _places_of(connection, holders)
+    return found
+
+
+async def _places_of(connection: Connection, holders: Sequence[UUID]) -> dict[UUID, list[LiveHold]]:
     found: dict[UUID, list[LiveHold]] = {holder: [] for holder in holders}
     for holder, slot, expires_at in await connection.fetch(_LIVE_HOLDS, holders):
         found[holder].append(LiveHold(slot, expires_at))

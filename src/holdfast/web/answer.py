@@ -10,6 +10,9 @@ from holdfast.web.wire import encode
 
 Header = tuple[bytes, bytes]
 
+NOT_KEPT: Header = (b"cache-control", b"no-store")
+"""For answers that are nobody else's business."""
+
 _JSON = JSON.encode()
 _SHORT = 256 * 1024
 _LINES = b"content-type: %b\r\ncontent-length: %d\r\nx-request-id: %b\r\n"

@@ -143,7 +143,7 @@ CURSOR_EXPIRED = ProblemType(
 )  # fmt: skip
 TOO_MANY_REQUESTS = ProblemType(
     "too-many-requests", 429, "Too many requests",
-    "The key has sent more requests than its limit allows.",
+    "The key, or on public routes the network address, has sent more requests than its limit allows.",
     "Wait for the seconds in `Retry-After`. Many units go in one request through the bulk route.",
 )  # fmt: skip
 TOO_MANY_HOLDS = ProblemType(

@@ -6,7 +6,7 @@ from holdfast.domain.refusals import Fault, UnknownBooking
 from holdfast.operations.selling import Found, Selling
 from holdfast.operations.write_path import Written
 from holdfast.web.addresses import reference_in
-from holdfast.web.answer import JsonAnswer
+from holdfast.web.answer import NOT_KEPT, JsonAnswer
 from holdfast.web.authors import author_of, caller_of
 from holdfast.web.backoffice.bodies import EXTENSION, EXTENSION_NAMES
 from holdfast.web.booking_wire import found_document, written_document
@@ -72,7 +72,7 @@ class StaffBookingRoutes:
     async def reissue_link(self, call: Call) -> JsonAnswer:
         await _no_body(call)
         written, token = await self._selling.reissue_link(await self._found(call), author_of(call))
-        return JsonAnswer({**written_document(written), "token": token})
+        return JsonAnswer({**written_document(written), "token": token}, 200, NOT_KEPT)
 
     async def _found(self, call: Call) -> Found:
         found = await self._selling.find(reference_in(call))

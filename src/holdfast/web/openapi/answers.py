@@ -36,6 +36,11 @@ HEADERS: dict[str, dict[str, Any]] = {
         "schema": TEXT,
         "example": 'Bearer error="invalid_token"',
     },
+    "Cache-Control": {
+        "description": "`no-store`: the answer is for its buyer alone.",
+        "schema": TEXT,
+        "example": "no-store",
+    },
     "Allow": {
         "description": "The methods of the path.",
         "required": True,
@@ -63,22 +68,41 @@ _PROBLEMS: dict[str, tuple[tuple[ProblemType, ...], tuple[str, ...]]] = {
     "InvalidRequest": ((types.INVALID_INPUT,), ()),
     "TooManyRequests": ((types.TOO_MANY_REQUESTS,), ("Retry-After",)),
     "DatabaseAway": ((types.DATABASE_AWAY,), ("Retry-After",)),
+    "NoToken": ((types.NO_CREDENTIALS,), ("WWW-Authenticate",)),
+    "ForbiddenInBackOffice": ((types.INSUFFICIENT_SCOPE,), ("WWW-Authenticate",)),
+    "ForbiddenToPayments": ((types.INSUFFICIENT_SCOPE,), ("WWW-Authenticate",)),
+    "ForbiddenToStaff": ((types.INSUFFICIENT_SCOPE,), ("WWW-Authenticate",)),
+    "UnknownBooking": ((types.UNKNOWN_BOOKING,), ()),
+    "HoldRefused": ((types.NOT_AVAILABLE, types.HOLD_LAPSED), ("Retry-After",)),
+    "BuyerRefused": ((types.HOLD_LAPSED, types.TRANSITION_NOT_ALLOWED), ("Retry-After",)),
+    "ActionRefused": ((types.TRANSITION_NOT_ALLOWED,), ("Retry-After",)),
+    "BookingRefused": ((types.TRANSITION_NOT_ALLOWED,), ("Retry-After",)),
+    "DepositRefused": ((types.NOT_SIGNED, types.TRANSITION_NOT_ALLOWED), ("Retry-After",)),
+    "NotSigned": ((types.NOT_SIGNED,), ()),
+    "ProjectExists": ((types.PROJECT_EXISTS,), ()),
+    "TooManyFromAddress": ((types.TOO_MANY_REQUESTS,), ("Retry-After",)),
+    "TooManyHolds": (
+        (types.TOO_MANY_HOLDS, types.HELD_TOO_RECENTLY, types.TOO_MANY_REQUESTS),
+        ("Retry-After",),
+    ),
     "NotReady": ((types.DATABASE_AWAY, types.SCHEMA_NOT_CURRENT), ("Retry-After",)),
 }
 """By name: the problems that share a status, and the headers that come with them."""
 
-_SCHEMAS = {409: "Conflict", 422: "InvalidInput"}
+_SCHEMAS = {"ProjectExists": "Problem"}
+_SCHEMAS_BY_STATUS = {409: "Conflict", 422: "InvalidInput"}
 
 ANYWHERE = ("MalformedRequest", "MethodNotAllowed")
 WITH_KEY = (*ANYWHERE, "Unauthorized", "Forbidden", "InvalidRequest", "TooManyRequests", "DatabaseAway")
 OF_A_PROJECT = (*WITH_KEY, "UnknownProject")
 OF_A_UNIT = (*WITH_KEY, "UnknownUnit")
+OF_STAFF = (*WITH_KEY, "ForbiddenInBackOffice")
 WITH_BODY = ("MalformedBody", "BodyTooLarge", "UnsupportedMediaType")
 OF_A_CHANGE = (*WITH_BODY, "PreconditionFailed", "StatusConflict")
 
 
 def components() -> Answers:
-    return {name: _problem_answer(kinds, headers) for name, (kinds, headers) in _PROBLEMS.items()}
+    return {name: _problem_answer(name, kinds, headers) for name, (kinds, headers) in _PROBLEMS.items()}
 
 
 def problems(*names: str) -> Answers:
@@ -96,11 +120,11 @@ def json_answer(description: str, schema: str, example: Any, *headers: str) -> d
     return answer(description, *headers, content=content)
 
 
-def _problem_answer(kinds: tuple[ProblemType, ...], headers: tuple[str, ...]) -> dict[str, Any]:
+def _problem_answer(name: str, kinds: tuple[ProblemType, ...], headers: tuple[str, ...]) -> dict[str, Any]:
     media = {
-        "schema": reference(_SCHEMAS.get(kinds[0].status, "Problem")),
+        "schema": reference(_SCHEMAS.get(name) or _SCHEMAS_BY_STATUS.get(kinds[0].status, "Problem")),
         "examples": {
-            kind.name: {"summary": kind.title, "value": examples.problem(kind.name)} for kind in kinds
+            kind.name: {"summary": kind.title, "value": examples.problem(kind.name, name)} for kind in kinds
         },
     }
     description = "\n\n".join(f"[{kind.title}]({kind.path}). {kind.explanation}" for kind in kinds)

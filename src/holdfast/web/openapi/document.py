@@ -6,9 +6,9 @@ from functools import cache
 from typing import Any
 
 from holdfast import __version__
-from holdfast.web.integration.routes import PREFIX
-from holdfast.web.openapi import answers, paths, texts
+from holdfast.web.openapi import answers, paths, selling_texts, texts
 from holdfast.web.openapi.examples import first_put
+from holdfast.web.openapi.parameters import PARAMETERS
 from holdfast.web.openapi.schemas import schemas
 from holdfast.web.openapi.webhooks import webhooks
 from holdfast.web.wire import encode
@@ -20,7 +20,7 @@ def openapi_document() -> dict[str, Any]:
         "openapi": "3.1.1",
         "info": _info(),
         "tags": [{"name": name, "description": text} for name, text in texts.TAGS.items()],
-        "paths": paths.paths(PREFIX),
+        "paths": paths.paths(),
         "webhooks": webhooks(),
         "components": _components(),
     }
@@ -45,8 +45,9 @@ def _components() -> dict[str, Any]:
         "schemas": schemas(),
         "responses": answers.components(),
         "headers": answers.HEADERS,
-        "parameters": paths.PARAMETERS,
+        "parameters": PARAMETERS,
         "securitySchemes": {
             "apiKey": {"type": "http", "scheme": "bearer", "description": texts.BEARER},
+            "bookingToken": {"type": "http", "scheme": "bearer", "description": selling_texts.BEARER},
         },
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.domain.project import SLUG_LENGTH, SLUG_PATTERN
+from holdfast.domain.reference import SYMBOLS
 from holdfast.domain.unit import CODE_LENGTH
 
 Schema = dict[str, Any]
@@ -20,12 +21,29 @@ UNPRINTABLE = (
 CODE_PATTERN = f"^[^ {UNPRINTABLE}]([^{UNPRINTABLE}]*[^ {UNPRINTABLE}])?$"
 URL_PATTERN = f"^[Hh][Tt][Tt][Pp][Ss]?://[^ /?#{UNPRINTABLE}][^ {UNPRINTABLE}]*$"
 
+# The same again for what names a buyer: unlike a code, a name may have spaces of every kind inside, and a
+# phone number the digits of every script.
+INVISIBLE = (
+    r"\u0000-\u001f\u007f-\u009f\u00ad\u180e\u200b-\u200f"
+    r"\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+)
+BUYER_NAME_PATTERN = f"^[^ {UNPRINTABLE}]([^{INVISIBLE}]*[^ {UNPRINTABLE}])?$"
+EMAIL_PATTERN = f"^[^ @{UNPRINTABLE}]+@[^ @{UNPRINTABLE}]+$"
+PHONE_PATTERN = f"^[+]?[^+A-Za-z@{UNPRINTABLE}]+$"
+
+_WRITTEN = f"[{SYMBOLS}]{{3}}"
+_TYPED = f"[{''.join(sorted({*SYMBOLS, *SYMBOLS.lower()}))}]{{3}}"
+
 TEXT: Schema = {"type": "string"}
 UUID: Schema = TEXT | {"format": "uuid"}
 TIME: Schema = TEXT | {"format": "date-time"}
 READ_CODE: Schema = TEXT | {"minLength": CODE_LENGTH[0], "maxLength": CODE_LENGTH[1]}
 CODE: Schema = READ_CODE | {"pattern": CODE_PATTERN}
 SLUG: Schema = TEXT | {"minLength": SLUG_LENGTH[0], "maxLength": SLUG_LENGTH[1], "pattern": SLUG_PATTERN}
+BOOKING_REFERENCE: Schema = TEXT | {"pattern": f"^{_WRITTEN}-{_WRITTEN}-{_WRITTEN}$"}
+TYPED_REFERENCE: Schema = TEXT | {"pattern": f"^{_TYPED}-?{_TYPED}-?{_TYPED}$"}
+"""As people may write it."""
+AMOUNT: Schema = {"type": "number", "minimum": 0}
 
 
 def reference(name: str) -> Schema:
@@ -36,6 +54,26 @@ def either_or_null(schema: Schema) -> Schema:
     if isinstance(schema.get("type"), str):
         return schema | {"type": [schema["type"], "null"]}
     return {"anyOf": [schema, {"type": "null"}]}
+
+
+def page(plural: str, item: str) -> Schema:
+    cursor = either_or_null(TEXT) | {"description": "The `cursor` of the next page; null on the last."}
+    return record({plural: {"type": "array", "items": reference(item)}, "nextCursor": cursor})
+
+
+def untitled(schema: Schema) -> Schema:
+    """Without the titles that pydantic makes of the names: generators would name classes after them."""
+    return {name: value for name, value in schema.items() if name != "title"}
+
+
+def described(schema: Schema, text: str) -> Schema:
+    """A field as pydantic tells it, with our words."""
+    schema = untitled(schema)
+    match schema.get("anyOf"):
+        case [first, {"type": "null"}]:
+            schema = either_or_null(first)
+    own = schema.get("description")
+    return schema | {"description": f"{text} {own}" if own else text}
 
 
 def record(properties: dict[str, Schema], optional: tuple[str, ...] = (), **more: Any) -> Schema:

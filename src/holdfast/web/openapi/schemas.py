@@ -4,31 +4,39 @@ from __future__ import annotations
 
 from holdfast.domain.event import EventName
 from holdfast.domain.project import NAME_LENGTH
-from holdfast.domain.refusals import Conflict
 from holdfast.domain.status import Status
 from holdfast.web.integration.bulk import OUTCOMES
 from holdfast.web.openapi.forms import (
+    BOOKING_REFERENCE,
     READ_CODE,
     SLUG,
     TEXT,
     TIME,
     UUID,
     Schema,
-    either_or_null,
+    page,
     record,
     reference,
 )
+from holdfast.web.openapi.problem_schemas import problem_schemas
+from holdfast.web.openapi.selling_bodies import selling_bodies
+from holdfast.web.openapi.selling_schemas import selling_schemas
+from holdfast.web.openapi.staff_schemas import staff_schemas
 from holdfast.web.openapi.texts import FIELDS
 from holdfast.web.openapi.units import unit_schemas
 
 
 def schemas() -> dict[str, Schema]:
+    units = unit_schemas()
     return {
-        **unit_schemas(),
+        **units,
+        **selling_schemas(units["Unit"]),
+        **staff_schemas(units["Unit"], _project()),
+        **selling_bodies(),
         "Status": {"type": "string", "enum": [*Status], "description": FIELDS["status"]},
-        "UnitList": _page("units", "Unit"),
+        "UnitList": page("units", "Unit"),
         "Project": _project(),
-        "ProjectList": _page("projects", "Project"),
+        "ProjectList": page("projects", "Project"),
         "BulkResult": _bulk_result(),
         "BulkCounts": record({outcome: {"type": "integer", "minimum": 0} for outcome in OUTCOMES}),
         "BulkUnitResult": _bulk_unit_result(),
@@ -36,11 +44,11 @@ def schemas() -> dict[str, Schema]:
         "UnitEvent": _unit_event(),
         "UnitEventData": _unit_event_data(),
         "UnitChange": _unit_change(),
-        "BookingReference": record({"reference": TEXT | {"description": FIELDS["reference"]}}),
+        "BookingReference": record({"reference": BOOKING_REFERENCE | {"description": FIELDS["reference"]}}),
         "EventList": _event_list(),
         "Ping": _ping(),
         "Health": record({"status": TEXT | {"enum": ["alive", "ready"]}}),
-        **_problems(),
+        **problem_schemas(),
     }
 
 
@@ -52,11 +60,6 @@ def _project() -> Schema:
     }
     slug = SLUG | {"description": FIELDS["projectSlug"]}
     return record({"id": UUID, "slug": slug, "name": name, "createdAt": TIME})
-
-
-def _page(plural: str, item: str) -> Schema:
-    cursor = either_or_null(TEXT) | {"description": "The `cursor` of the next page; null on the last."}
-    return record({plural: {"type": "array", "items": reference(item)}, "nextCursor": cursor})
 
 
 def _bulk_result() -> Schema:
@@ -121,36 +124,3 @@ def _ping() -> Schema:
     nothing: Schema = {"type": "null"}
     data = record({"unit": nothing, "booking": nothing})
     return record({"id": UUID, "type": {"type": "string", "const": "ping"}, "createdAt": TIME, "data": data})
-
-
-def _problems() -> dict[str, Schema]:
-    base: dict[str, Schema] = {
-        "type": TEXT
-        | {"format": "uri-reference", "description": "The path of the page that explains the problem."},
-        "title": TEXT | {"description": "The same for every problem of this type."},
-        "status": {"type": "integer", "minimum": 400, "maximum": 599},
-        "detail": TEXT | {"description": "What it was this time."},
-        "requestId": TEXT
-        | {"description": "The `X-Request-Id` of the answer; name it when you ask for help."},
-    }
-    errors: Schema = {
-        "type": "array",
-        "minItems": 1,
-        "items": reference("Fault"),
-        "description": FIELDS["errors"],
-    }
-    conflict: dict[str, Schema] = {
-        "reason": reference("ConflictReason"),
-        "currentStatus": reference("Status"),
-        "holdExpiresAt": TIME | {"description": "There where a hold is what blocks."},
-        "fields": {"type": "array", "items": TEXT, "description": "The names of the offending fields."},
-    }
-    fault = {"pointer": TEXT | {"description": FIELDS["pointer"]}, "message": TEXT}
-    rare = ("holdExpiresAt", "fields")
-    return {
-        "Problem": record({**base, "errors": errors, **conflict}, optional=("errors", *conflict)),
-        "InvalidInput": record({**base, "errors": errors}),
-        "Conflict": record({**base, **conflict}, optional=rare),
-        "ConflictReason": TEXT | {"enum": sorted(kind.reason for kind in Conflict.__subclasses__())},
-        "Fault": record(fault),
-    }

@@ -1,9 +1,10 @@
 """What the API description says in words."""
 
 ABOUT = """\
-Holdfast keeps the sale units of real estate projects. Through this API an external system creates and
-changes units, and learns what became of them. The status of a unit belongs to Holdfast: buyers hold,
-reserve and buy, and staff close sales.
+Holdfast keeps the sale units of real estate projects. Through the integration API an external system
+creates and changes units, and learns what became of them. The status of a unit belongs to Holdfast: buyers
+hold a unit and sign through the storefront, payment systems confirm deposits, and staff close sales in the
+back office.
 
 **A first unit.** Make a key with `holdfast key add --name "My system"`, then:
 
@@ -21,17 +22,34 @@ once. Checks come in this order: 401, 403, 405, 415, 413, 400, 422, 404, 412, 40
 **Every answer** carries `X-Request-Id`: the one of the request, if it sent one of at most 128 plain
 characters.
 
-**Repeating is safe.** The same PUT twice stores the same unit once, and nothing is ever half done.
+**Repeating is safe.** The same PUT twice stores the same unit once, a deposit is confirmed once, a hold
+with an `Idempotency-Key` is made once, and nothing is ever half done.
 """
 
 TAGS = {
-    "Units": "Create, replace, change and read the units of a project.",
-    "Projects": "What units belong to.",
-    "Events": "Everything that happened to units, for catching up after an outage.",
+    "Units": "Scope `integration`: create, replace, change and read the units of a project.",
+    "Projects": "Scope `integration`: what units belong to.",
+    "Events": "Scope `integration`: everything that happened to units, for catching up after an outage.",
+    "Storefront": "For buyers: the units on sale, and one's own booking from the hold to the signature. "
+    "No key needed; the token of a booking opens it.",
+    "Bookings": "Back office, scope `backoffice`: bookings, as staff and payment systems use them.",
+    "Sales": "Back office, scope `backoffice`: what staff do to a unit, and what was done to it.",
+    "Settings": "Back office, scope `backoffice`: projects, how long their holds and reservations last, and "
+    "their layout.",
     "Operation": "For those who run Holdfast. No key needed.",
 }
 
-BEARER = "An API key with the scope `integration`, made with `holdfast key add` and displayed once."
+BEARER = """\
+An API key, made with `holdfast key add` and displayed once. Each operation names the scope that it asks
+for:
+
+- `integration`: the integration API. A key has this scope unless it is made with others.
+- `payments`: to confirm deposits, and nothing else.
+- `backoffice`: the back office, except for what only admins may do.
+- `admin`: the whole back office, deposits included. It does not open the integration API.
+
+A key may be limited to projects; the others do not exist for it.
+"""
 
 FIELDS = {
     "id": "The unit's id.",
@@ -59,7 +77,8 @@ FIELDS = {
     "ref": "A short reference for people, issued once and never changed.",
     "reference": "The booking reference that the buyer sees on the agreement and the receipt.",
     "errors": "Every fault of the request.",
-    "pointer": "Where: `/priceSar` in the body, `/path/slug` in the path, `/query/limit` in the query.",
+    "pointer": "Where: `/priceSar` in the body, `/path/slug` in the path, `/query/limit` in the query, "
+    "`/header/Idempotency-Key` in a header.",
 }
 """What each name means, wherever it stands."""
 

@@ -18,9 +18,11 @@ from holdfast.web.openapi.forms import (
     TIME,
     URL_PATTERN,
     Schema,
+    described,
     either_or_null,
     record,
     reference,
+    untitled,
 )
 from holdfast.web.openapi.texts import FIELDS
 from holdfast.web.wire import UnitDocument, camel_case
@@ -43,16 +45,11 @@ def unit_schemas() -> dict[str, Schema]:
         "UnitReplacement": _body("ReplaceBody"),
         "UnitPatch": _body("PatchBody"),
         "BulkUnit": _bulk_unit(),
-        "SettableStatus": _untitled(_bodies()["PatchBody"]["properties"]["status"])
+        "SettableStatus": untitled(_bodies()["PatchBody"]["properties"]["status"])
         | {"description": FIELDS["settableStatus"]},
         "Media": _media(),
         "MediaFile": _media_file(),
     }
-
-
-def _untitled(schema: Schema) -> Schema:
-    """Without the titles that pydantic makes of the names: generators would name classes after them."""
-    return {name: value for name, value in schema.items() if name != "title"}
 
 
 def _bodies() -> dict[str, Schema]:
@@ -65,19 +62,10 @@ def _bodies() -> dict[str, Schema]:
 def _body(name: str) -> Schema:
     """As pydantic tells it, in the order in which a unit is shown, and with our words."""
     body = _bodies()[name]
-    properties = {field: _described(field, body["properties"][field]) for field in _wire_names()}
+    properties = {field: described(body["properties"][field], FIELDS[field]) for field in _wire_names()}
     properties["status"] = reference("SettableStatus")
     shape = {"type": "object", "properties": properties, "additionalProperties": False}
     return shape | ({"required": body["required"]} if "required" in body else {})
-
-
-def _described(field: str, found: Schema) -> Schema:
-    schema = _untitled(found)
-    match schema.get("anyOf"):
-        case [first, {"type": "null"}]:
-            schema = either_or_null(first)
-    own = schema.get("description")
-    return schema | {"description": f"{FIELDS[field]} {own}" if own else FIELDS[field]}
 
 
 def _unit() -> Schema:
@@ -92,7 +80,7 @@ def _wire_field(name: str, own: Schema, sent: Schema) -> Schema:
     if name == "status":
         return reference("Status")
     if name in WRITABLE:
-        schema = _untitled(_not_null(sent))
+        schema = untitled(_not_null(sent))
     else:
         schema = _WIRE_FORMS.get(name, _not_null(own)) | {"readOnly": True}
     description = f"{FIELDS[name]} {schema.get('description', '')}".strip()

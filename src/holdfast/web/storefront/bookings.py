@@ -7,7 +7,7 @@ from starlette.responses import Response
 from holdfast.domain.refusals import Fault, NoCredentials
 from holdfast.operations.selling import Found, Selling
 from holdfast.web.addresses import reference_in
-from holdfast.web.answer import JsonAnswer
+from holdfast.web.answer import NOT_KEPT, JsonAnswer
 from holdfast.web.authentication import bearer_token
 from holdfast.web.booking_wire import found_document, written_document
 from holdfast.web.buyer_bodies import BUYER, BUYER_NAMES, buyer_from
@@ -15,8 +15,6 @@ from holdfast.web.call import Call
 from holdfast.web.checking import refuse_faults, valid_body
 from holdfast.web.json_bodies import json_body
 from holdfast.web.queries import refuse_query
-
-_PRIVATE = (b"cache-control", b"no-store")
 
 
 class BookingRoutes:
@@ -32,7 +30,7 @@ class BookingRoutes:
         faults: list[Fault] = []
         refuse_query(call, faults)
         refuse_faults(faults)
-        return JsonAnswer(found_document(await self._own(call)), 200, _PRIVATE)
+        return JsonAnswer(found_document(await self._own(call)), 200, NOT_KEPT)
 
     async def sign(self, call: Call) -> JsonAnswer:
         body = await json_body(call)
@@ -40,7 +38,7 @@ class BookingRoutes:
         refuse_query(call, faults)
         buyer = buyer_from(valid_body(BUYER, body, BUYER_NAMES, faults))
         written = await self._selling.sign(await self._own(call), buyer, call.request_id)
-        return JsonAnswer(written_document(written), 200, _PRIVATE)
+        return JsonAnswer(written_document(written), 200, NOT_KEPT)
 
     async def cancel(self, call: Call) -> Response:
         faults: list[Fault] = []

@@ -7,7 +7,7 @@ from holdfast.domain.status import Status
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.selling import Held, Selling
 from holdfast.web.addresses import project_of, unit_of
-from holdfast.web.answer import JsonAnswer
+from holdfast.web.answer import NOT_KEPT, JsonAnswer
 from holdfast.web.authentication import bearer_token
 from holdfast.web.call import Call
 from holdfast.web.checking import no_fields, refuse_faults
@@ -17,8 +17,6 @@ from holdfast.web.queries import Query, cursor_text, refuse_query
 from holdfast.web.storefront.documents import offer_document
 from holdfast.web.storefront.visitors import requester_of
 from holdfast.web.wire import optional_time_text
-
-_PRIVATE = (b"cache-control", b"no-store")
 
 
 class OfferRoutes:
@@ -69,4 +67,4 @@ def _held_answer(held: Held) -> JsonAnswer:
         "unit": offer_document(held.unit, held.project),
         "holdExpiresAt": optional_time_text(held.booking.hold_expires_at),
     }
-    return JsonAnswer(document, 201 if held.is_new else 200, _PRIVATE)
+    return JsonAnswer(document, 201 if held.is_new else 200, NOT_KEPT)

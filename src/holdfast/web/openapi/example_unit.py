@@ -1,0 +1,55 @@
+"""The unit that the examples of the API description are about. It is one of the demo project."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from holdfast.domain.project import Project
+from holdfast.domain.reference import reference_of
+from holdfast.domain.status import Status
+from holdfast.domain.unit import Unit, UnitFields
+from holdfast.web.wire import encode
+
+REQUEST_ID = "5f0f6c3a1e7b4d0c9a52f1f7d8c4b6e3"
+
+NOW = datetime(2026, 11, 14, 9, 30, tzinfo=UTC)
+HOLD_ENDS = NOW + timedelta(minutes=5)
+
+PROJECT = Project(UUID("0d9c1f5e-6f0b-4a53-9a35-4b1b0c5f7a10"), "narjis-heights", "Narjis Heights", 1, NOW)
+UNIT = Unit(
+    id=UUID("7b1d3c52-2f4a-4f0e-8f0c-5d2c9e6a1b34"),
+    project_id=PROJECT.id,
+    code="A-0304",
+    ref="U-100042",
+    fields=UnitFields(
+        type="3-bedroom apartment",
+        area_sqm=Decimal("148.6"),
+        price_sar=Decimal(1299000),
+        vat_included=False,
+        vat_rate=Decimal(15),
+        deposit_percent=Decimal(10),
+        bedrooms=3,
+        bathrooms=3,
+        delivery_year=2027,
+        description="Corner apartment with a view of the garden.",
+        images=("https://media.example.com/a-0304/living-room.jpg",),
+        files=({"url": "https://media.example.com/a-0304/plan.pdf", "name": "Floor plan"},),
+    ),
+    status=Status.AVAILABLE,
+    archived=False,
+    hold_expires_at=None,
+    reserved_until=None,
+    version=7,
+    created_at=NOW - timedelta(days=30),
+    updated_at=NOW,
+)
+
+REFERENCE = reference_of(1)
+
+
+def as_json(value: Any) -> Any:
+    return json.loads(encode(value))

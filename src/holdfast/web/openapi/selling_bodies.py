@@ -1,0 +1,56 @@
+"""The schemas of the bodies that buyers and staff send, as pydantic tells them and in our words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from holdfast.web.backoffice.bodies import EXTENSION, LAYOUT, NEW_PROJECT, PROJECT, PlaceBody
+from holdfast.web.buyer_bodies import BUYER
+from holdfast.web.openapi.forms import (
+    BUYER_NAME_PATTERN,
+    CODE_PATTERN,
+    EMAIL_PATTERN,
+    PHONE_PATTERN,
+    REFERENCE,
+    Schema,
+    described,
+    reference,
+)
+from holdfast.web.openapi.selling_texts import FIELDS
+
+_PLACE: TypeAdapter[Any] = TypeAdapter(PlaceBody)
+
+# Where pydantic's own patterns are such as not every validator knows.
+_PATTERNS = {
+    "buyerName": BUYER_NAME_PATTERN,
+    "buyerEmail": EMAIL_PATTERN,
+    "buyerPhone": PHONE_PATTERN,
+    "name": CODE_PATTERN,
+}
+
+
+def selling_bodies() -> dict[str, Schema]:
+    layout = _body(LAYOUT)
+    layout["properties"]["units"]["items"] = reference("PlaceReplacement")
+    return {
+        "BuyerDetails": _body(BUYER),
+        "Extension": _body(EXTENSION),
+        "NewProject": _body(NEW_PROJECT),
+        "ProjectChange": _body(PROJECT),
+        "LayoutReplacement": layout,
+        "PlaceReplacement": _body(_PLACE),
+    }
+
+
+def _body(adapter: TypeAdapter[Any]) -> Schema:
+    found = adapter.json_schema(ref_template=REFERENCE)
+    properties = {name: _field(name, schema) for name, schema in found["properties"].items()}
+    shape = {"type": "object", "properties": properties, "additionalProperties": False}
+    return shape | ({"required": found["required"]} if "required" in found else {})
+
+
+def _field(name: str, found: Schema) -> Schema:
+    pattern = {"pattern": _PATTERNS[name]} if name in _PATTERNS else {}
+    return described(found | pattern, FIELDS[name])
