@@ -3,7 +3,9 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import datetime, timedelta
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -15,6 +17,7 @@ import pytest
 from tests.support import states
 from tests.support.bodies import without
 from tests.support.client import NO_TLS, Project, Unit
+from tests.support.keys import Keys
 from tests.support.server import HOLDFAST, RunningServer
 from tests.support.sql import Sql
 
@@ -52,17 +55,32 @@ def generate(folder: Path, server: RunningServer) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+OpenWith = Callable[[str], Any]
+"""A client that sends this key or token."""
+
+
 @pytest.fixture
-def api(generated: ModuleType, server: RunningServer, api_key: str) -> Iterator[Any]:
-    client = generated.AuthenticatedClient(
-        base_url=server.address, token=api_key, verify_ssl=NO_TLS, raise_on_unexpected_status=True
-    )
-    with client as opened:
-        yield opened
+def open_with(generated: ModuleType, server: RunningServer) -> Iterator[OpenWith]:
+    with ExitStack() as opened:
+        yield lambda token: opened.enter_context(
+            generated.AuthenticatedClient(
+                base_url=server.address, token=token, verify_ssl=NO_TLS, raise_on_unexpected_status=True
+            )
+        )
 
 
-def call(name: str) -> Any:
-    return import_module(f"{PACKAGE}.api.units.{name}")
+@pytest.fixture
+def api(open_with: OpenWith, api_key: str) -> Any:
+    return open_with(api_key)
+
+
+@pytest.fixture
+def staff(open_with: OpenWith, keys: Keys) -> Any:
+    return open_with(keys.issue(scopes=("backoffice",)).text)
+
+
+def call(name: str, group: str = "units") -> Any:
+    return import_module(f"{PACKAGE}.api.{group}.{name}")
 
 
 def model(name: str) -> Any:
@@ -114,3 +132,56 @@ def test_it_understands_every_fault(api: Any, project: Project) -> None:
     change = model("UnitPatch")(price_sar=-1, bedrooms=-1)
     refusal = call("patch_unit").sync(project.slug, "A-101", client=api, body=change)
     assert sorted(fault.pointer for fault in refusal.errors) == ["/bedrooms", "/priceSar"]
+
+
+def test_it_sells_a_unit(api: Any, staff: Any, open_with: OpenWith, project: Project) -> None:
+    put(api, project, "A-101", deposit_percent=10)
+    hold = call("hold_unit", "storefront").sync(project.slug, "A-101", client=open_with("none"))
+    assert (hold.unit.status, hold.unit.deposit_sar) == ("held", 95000.03)
+    details = model("BuyerDetails")("Noura Al-Harbi", "noura@example.com", "+966 50 123 4567")
+    buyer = open_with(hold.token)
+    signed = call("sign_booking", "storefront").sync(hold.reference, client=buyer, body=details)
+    assert (signed.status, signed.buyer.name, signed.deposit_confirmed_at) == (
+        "signed",
+        "Noura Al-Harbi",
+        None,
+    )
+    call("confirm_deposit", "bookings").sync(hold.reference, client=staff)
+    sold = call("close_sale_of_booking", "bookings").sync(hold.reference, client=staff)
+    assert (sold.status, sold.terms.total_sar) == ("sold", 950000.25)
+    assert isinstance(sold.closed_at, datetime)
+
+
+def test_it_acts_on_a_unit_without_a_body_and_with_one(api: Any, staff: Any, project: Project) -> None:
+    put(api, project, "A-101")
+    held = call("open_unit", "sales").sync(project.slug, "A-101", client=staff)
+    until = held.hold_expires_at + timedelta(minutes=1)
+    extension = model("Extension")(until=until)
+    extended = call("extend_unit", "sales").sync(project.slug, "A-101", client=staff, body=extension)
+    assert extended.hold_expires_at == until
+    free = call("cancel_hold", "sales").sync(project.slug, "A-101", client=staff)
+    assert (free.status, free.booking_reference) == ("available", None)
+    history = call("get_unit_history", "sales").sync(project.slug, "A-101", client=staff)
+    assert [entry.action for entry in history.entries[:3]] == ["cancel-hold", "extend", "open"]
+
+
+def test_it_settles_a_project(staff: Any, api: Any, project: Project) -> None:
+    put(api, project, "A-1203")
+    change = model("ProjectChange")(hold_seconds=0.5)
+    settled = call("change_project", "settings").sync(project.slug, client=staff, body=change)
+    assert (settled.hold_seconds, settled.reservation_days) == (0.5, None)
+    layout = call("get_layout", "settings").sync(project.slug, client=staff)
+    sent = model("LayoutReplacement").from_dict(layout.to_dict())
+    again = call("put_layout", "settings").sync(project.slug, client=staff, body=sent)
+    assert again == layout
+    assert (again.units[0].floor, again.units[0].guessed) == (12, True)
+
+
+def test_it_understands_a_unit_that_is_taken(
+    api: Any, staff: Any, open_with: OpenWith, project: Project
+) -> None:
+    put(api, project, "A-101")
+    held = call("open_unit", "sales").sync(project.slug, "A-101", client=staff)
+    refusal = call("hold_unit", "storefront").sync(project.slug, "A-101", client=open_with("none"))
+    assert (refusal.reason, refusal.current_status) == ("not-available", "held")
+    assert refusal.hold_expires_at == held.hold_expires_at

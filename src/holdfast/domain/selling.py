@@ -111,7 +111,7 @@ def confirm_deposit(
     if booking.deposit_confirmed_at is not None:
         return Decision(unit, booking=booking, action=Action.CONFIRM_DEPOSIT)
     if booking.signed_at is None:
-        raise NotSigned("The buyer has not signed.", unit.status, (), unit.hold_expires_at)
+        raise NotSigned("The buyer has not signed.", unit.status)
     if booking.status in CLAIMING:
         return _reserve(standing, unit, booking, caller, periods, now)
     if unit.status is Status.AVAILABLE:

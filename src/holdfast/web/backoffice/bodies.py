@@ -8,7 +8,6 @@ from typing import Annotated, Any, NotRequired
 
 from pydantic import (
     AfterValidator,
-    Field,
     PlainValidator,
     StringConstraints,
     TypeAdapter,
@@ -18,11 +17,12 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
+from holdfast.domain.layout import FLOORS, POSITIONS
 from holdfast.domain.periods import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DAYS
 from holdfast.domain.project import NAME_LENGTH, SLUG_LENGTH, SLUG_PATTERN
 from holdfast.domain.unit import CODE_LENGTH
 from holdfast.web.checking import names_of
-from holdfast.web.fields import NO_NUL, STRICT
+from holdfast.web.fields import NO_NUL, STRICT, Bounds, number_schema, whole, within
 
 _TIME = "This must be a time such as 2026-11-14T09:30:00.000Z."
 
@@ -37,37 +37,17 @@ def _moment(value: Any) -> datetime:
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
-def _whole(number: Decimal) -> int:
-    if number != int(number):
-        raise PydanticCustomError("whole_number", "This must be a whole number.")
-    return int(number)
-
-
-def _number(most: float) -> WithJsonSchema:
-    return WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": most})
-
-
-def _integer(least: int, most: int) -> WithJsonSchema:
-    return WithJsonSchema({"type": "integer", "minimum": least, "maximum": most})
-
+_SECONDS = Bounds(Decimal("0.001"), Decimal(LONGEST_HOLD_SECONDS), 3)
+_DAYS = Bounds(Decimal("0.00001"), Decimal(LONGEST_RESERVATION_DAYS), 6)
+_FLOORS, _POSITIONS = (Bounds(Decimal(least), Decimal(most), 0) for least, most in (FLOORS, POSITIONS))
 
 Moment = Annotated[
     datetime, PlainValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})
 ]
-Seconds = Annotated[
-    Decimal,
-    Field(ge=Decimal("0.001"), le=LONGEST_HOLD_SECONDS, decimal_places=3),
-    AfterValidator(float),
-    _number(LONGEST_HOLD_SECONDS),
-]
-Days = Annotated[
-    Decimal,
-    Field(ge=Decimal("0.00001"), le=LONGEST_RESERVATION_DAYS, decimal_places=6),
-    AfterValidator(float),
-    _number(LONGEST_RESERVATION_DAYS),
-]
-Floor = Annotated[Decimal, Field(ge=-9, le=200), AfterValidator(_whole), _integer(-9, 200)]
-Position = Annotated[Decimal, Field(ge=1, le=999), AfterValidator(_whole), _integer(1, 999)]
+Seconds = Annotated[Decimal, within(_SECONDS), AfterValidator(float), number_schema(_SECONDS)]
+Days = Annotated[Decimal, within(_DAYS), AfterValidator(float), number_schema(_DAYS)]
+Floor = Annotated[Decimal, within(_FLOORS), AfterValidator(whole), number_schema(_FLOORS)]
+Position = Annotated[Decimal, within(_POSITIONS), AfterValidator(whole), number_schema(_POSITIONS)]
 Building = Annotated[str, StringConstraints(min_length=1, max_length=50, pattern=NO_NUL)]
 ProjectName = Annotated[
     str, StringConstraints(min_length=NAME_LENGTH[0], max_length=NAME_LENGTH[1], pattern=NO_NUL)

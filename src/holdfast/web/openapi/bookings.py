@@ -85,7 +85,10 @@ def _mark_refunded() -> Operation:
 def _reissue_link() -> Operation:
     answers = {
         "200": json_answer(
-            "The booking, with its new token.", "BookingWithToken", examples.booking_with_token()
+            "The booking, with its new token.",
+            "BookingWithToken",
+            examples.booking_with_token(),
+            "Cache-Control",
         ),
         **problems(*_OF_A_BOOKING, *WITH_BODY),
     }

@@ -1,0 +1,169 @@
+"""Real answers of a real server are as described: one sale, told from hold to refund."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+
+from holdfast.web.openapi.selling_examples import buyer_details
+from tests.support.client import NO_TLS
+from tests.support.keys import Keys
+from tests.support.projects import add_project
+from tests.support.server import RunningServer
+from tests.support.sql import Sql
+from tests.web.reading import operations, resolved, validator
+
+Document = dict[str, Any]
+
+UNIT = {"type": "apartment", "areaSqm": 120.5, "priceSar": 950000, "vatIncluded": False, "vatRate": 15}
+
+
+@dataclass
+class Caller:
+    """Calls operations by their names, and holds each answer against its description."""
+
+    document: Document
+    http: httpx.Client
+    key: str
+    slug: str
+
+    def __call__(
+        self, name: str, status: int = 200, *, body: Any = None, token: str | None = None, **parts: str
+    ) -> Any:
+        operation = next(found for found in operations(self.document) if found.body["operationId"] == name)
+        path = operation.path.format(**{"slug": self.slug, "code": "A-1203", **parts})
+        credentials = token or self.key
+        headers = {"Authorization": f"Bearer {credentials}"} if credentials else {}
+        answer = self.http.request(operation.method.upper(), path, json=body, headers=headers)
+        assert answer.status_code == status, answer.text
+        return self._as_described(operation.body["responses"][str(status)], answer)
+
+    def _as_described(self, described: Document, answer: httpx.Response) -> Any:
+        described = resolved(self.document, described)
+        assert all(name in answer.headers for name in described["headers"] if name != "Retry-After")
+        if "content" not in described:
+            return None
+        schema = described["content"][answer.headers["content-type"]]["schema"]
+        found = answer.json()
+        validator(self.document, schema).validate(found)
+        if answer.is_success:
+            assert_members_are_described(self.document, schema, found)
+        return found
+
+
+def assert_members_are_described(document: Document, schema: Document, found: Any) -> None:
+    """The schemas let through members of later releases, so those of this one are looked at here."""
+    schema = resolved(document, schema)
+    if isinstance(found, list):
+        for item in found:
+            assert_members_are_described(document, schema["items"], item)
+    for option in schema.get("anyOf", ()):
+        if isinstance(found, dict) and option != {"type": "null"}:
+            assert_members_are_described(document, option, found)
+    if isinstance(found, dict) and "properties" in schema:
+        assert list(found) == list(schema["properties"])
+        for name, value in found.items():
+            assert_members_are_described(document, schema["properties"][name], value)
+
+
+@pytest.fixture
+def call(document: Document, server: RunningServer, keys: Keys, sql: Sql) -> Iterator[Caller]:
+    key = keys.issue(scopes=("integration", "admin")).text
+    with httpx.Client(base_url=server.address, verify=NO_TLS) as http:
+        caller = Caller(document, http, key, add_project(sql).slug)
+        caller("putUnit", 201, body=UNIT | {"depositPercent": 10})
+        yield caller
+
+
+def held(call: Caller) -> tuple[str, str]:
+    """The reference and token of a new hold."""
+    found = call("holdUnit", 201)
+    return found["reference"], found["token"]
+
+
+def test_a_sale_from_the_hold_to_the_refund(call: Caller) -> None:
+    reference, token = held(call)
+    call("holdUnit", token=token)
+    call("getUnitOnSale")
+    call("listUnitsOnSale")
+    call("getOwnBooking", reference=reference, token=token)
+    call("confirmDeposit", 409, reference=reference)
+    call("signBooking", reference=reference, token=token, body=buyer_details())
+    call("extendBooking", reference=reference)
+    call("confirmDeposit", reference=reference)
+    call("cancelOwnBooking", 409, reference=reference, token=token)
+    call("closeSaleOfBooking", reference=reference)
+    call("holdUnit", 409)
+    assert call("revokeSale")["status"] == "unavailable"
+    assert call("getBooking", reference=reference)["status"] == "refund-due"
+    call("markRefunded", reference=reference)
+    call("reissueLink", reference=reference)
+    assert call("listBookings")["bookings"][0]["reference"] == reference
+    assert len(call("getUnitHistory")["entries"]) == 9
+
+
+def test_a_hold_that_is_given_up(call: Caller) -> None:
+    reference, token = held(call)
+    call("cancelOwnBooking", 204, reference=reference, token=token)
+    call("signBooking", 409, reference=reference, token=token, body=buyer_details())
+    call("extendBooking", 409, reference=reference)
+    call("getOwnBooking", 404, reference=reference, token="hft_" + "x" * 32)
+
+
+def test_a_booking_that_staff_cancel(call: Caller) -> None:
+    reference = call("openUnit")["bookingReference"]
+    assert call("cancelBooking", reference=reference)["status"] == "cancelled"
+    call("cancelBooking", 409, reference=reference)
+
+
+def test_everything_that_staff_do_to_a_unit(call: Caller) -> None:
+    reference = call("openUnit")["bookingReference"]
+    call("openUnit", 409)
+    call("confirmDepositOfUnit", 409)
+    call("extendUnit", body={"until": "2099-01-01T00:00:00.000Z"}, status=422)
+    call("extendUnit")
+    call("cancelHold")
+    token = call("reissueLink", reference=call("openUnit")["bookingReference"])
+    call("signBooking", reference=token["reference"], token=token["token"], body=buyer_details())
+    call("confirmDepositOfUnit")
+    call("cancelReservation")
+    call("takeOffSale")
+    call("putOnSale")
+    call("archiveUnit")
+    call("getUnitOnSale", 404)
+    call("putOnSale")
+    assert call("closeSale", body=buyer_details())["status"] == "sold"
+    assert call("getBooking", reference=reference)["status"] == "cancelled"
+
+
+def test_everything_that_staff_settle(call: Caller) -> None:
+    slug = f"{call.slug}-b"
+    call("addProject", 201, body={"slug": slug, "name": "Marina Heights"})
+    call("addProject", 409, body={"slug": slug, "name": "Marina Heights"})
+    call("changeProject", body={"holdSeconds": 0.5, "reservationDays": 7}, slug=slug)
+    call("getProject", slug=slug)
+    call("getProject", 404, slug="no-such-project")
+    call("listStaffProjects")
+    layout = call("getLayout")
+    assert layout["units"] == [
+        {"code": "A-1203", "building": "A", "floor": 12, "position": 3, "guessed": True}
+    ]
+    layout["units"][0] |= {"building": None, "floor": None, "position": None, "guessed": False}
+    assert call("putLayout", body=layout) == layout
+    call("putLayout", 422, body={"units": [layout["units"][0]] * 2})
+
+
+@pytest.mark.parametrize("name", ["getOwnBooking", "cancelOwnBooking", "signBooking"])
+def test_a_booking_without_its_token_is_refused_as_described(call: Caller, name: str) -> None:
+    call.key = ""
+    call(name, 401, reference="Q39-4F6-4K6")
+
+
+def test_a_key_without_the_scope_is_refused_as_described(call: Caller, keys: Keys) -> None:
+    call.key = keys.issue(scopes=("backoffice",)).text
+    assert "`admin`" in call("revokeSale", 403)["detail"]
+    call.key = keys.issue().text
+    assert "`backoffice`" in call("openUnit", 403)["detail"]
+    assert "`payments`" in call("confirmDeposit", 403, reference="Q39-4F6-4K6")["detail"]
