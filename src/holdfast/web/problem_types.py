@@ -49,7 +49,7 @@ INVALID_INPUT = ProblemType(
     "invalid-input", 422, "The request is not valid",
     "The request could be read, but what it asks for is not possible in this form. Nothing was changed.",
     "`errors` lists every fault at once, each with a pointer to the place: `/priceSar` is a field of the "
-    "body, `/path/slug` a part of the path, `/query/limit` a query parameter.",
+    "body, `/path/slug` a part of the path, `/query/limit` a query parameter, `/header/…` a header.",
 )  # fmt: skip
 UNSUPPORTED_MEDIA_TYPE = ProblemType(
     "unsupported-media-type", 415, "The content type is not supported",

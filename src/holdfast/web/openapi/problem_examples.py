@@ -37,7 +37,7 @@ _FAILURES: tuple[Exception, ...] = (
         Status.HELD, ["price_sar"], HOLD_ENDS, NOW,
     ),
     refusals.NotAvailable("The unit is held for another buyer.", Status.HELD, (), HOLD_ENDS, NOW),
-    refusals.NotSigned("The buyer has not signed.", Status.HELD, (), HOLD_ENDS, NOW),
+    refusals.NotSigned("The buyer has not signed.", Status.HELD),
     refusals.HoldLapsed("The hold has lapsed; the unit is open to everybody again.", Status.AVAILABLE),
     refusals.TransitionNotAllowed("put-on-sale", Status.UNAVAILABLE, True),
     refusals.ProjectExists(PROJECT.slug),
