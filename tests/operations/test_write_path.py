@@ -343,7 +343,8 @@ async def test_a_project_that_was_renamed_is_known_by_its_new_name_at_once(datab
     await store(database, replacement(project_id, "A-1", 1))
     async with database.writing() as connection:
         await connection.execute(
-            "update project set name = 'Renamed', version = version + 1 where id = $1", project_id
+            "update project set name = 'Renamed', version = version + 1, turn = turn + 1 where id = $1",
+            project_id,
         )
     (written,) = await write(database, [replacement(project_id, "A-1", 2)])
     assert isinstance(written, Written)

@@ -24,6 +24,8 @@ class Project(NamedTuple):
     hold_seconds: float | None = None
     """None: the server's own."""
     reservation_days: float | None = None
+    turn: int = 1
+    """One more at every change; the version is that of what units show of their project."""
 
 
 @lru_cache(maxsize=1000)

@@ -83,10 +83,15 @@ def _entry(before: Project, after: Project, author: Author, at: Any) -> Entry:
     names = ("name", "hold_seconds", "reservation_days")
     differing = [name for name in names if getattr(before, name) != getattr(after, name)]
     change = Change(
-        {name: getattr(before, name) for name in differing},
-        {name: getattr(after, name) for name in differing},
+        {name: _written_as(getattr(before, name)) for name in differing},
+        {name: _written_as(getattr(after, name)) for name in differing},
     )
     return Entry(after.id, after.id, at, author, "settle", None, change)
+
+
+def _written_as(value: Any) -> Any:
+    """A whole number without a point, as it was sent."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _differences(

@@ -11,7 +11,9 @@ from holdfast.storage.database import Connection, KnownProjects, fetch_one
 
 _INSERT = "insert into project (id, slug, name) values ($1, $2, $3) returning *"
 _UPDATE = """
-    update project set name = $2, hold_seconds = $3, reservation_days = $4, version = version + 1
+    update project
+    set name = $2, hold_seconds = $3, reservation_days = $4, turn = turn + 1,
+        version = version + (name <> $2)::int
     where id = $1 returning *
 """
 _GET_LOCKED = "select * from project where id = $1 for update"
@@ -25,12 +27,12 @@ _LIST = """
 """
 
 
-async def make_known(connection: Connection, known: KnownProjects, versions: Mapping[UUID, int]) -> None:
-    """Read those projects that are not known in these versions; a later one is as good."""
+async def make_known(connection: Connection, known: KnownProjects, turns: Mapping[UUID, int]) -> None:
+    """Read those projects that have changed since they became known; a later state is as good."""
     unknown = [
         project_id
-        for project_id, version in versions.items()
-        if project_id not in known or known[project_id].version != version
+        for project_id, turn in turns.items()
+        if project_id not in known or known[project_id].turn != turn
     ]
     if unknown:
         rows = await connection.fetch(_GET_MANY, unknown)

@@ -47,11 +47,11 @@ _STAND = """
     select
         clock_timestamp(),
         wanted.place,
-        project.version,
+        project.turn,
         unit.*
     from unnest($1::uuid[], $2::text[]) with ordinality as wanted (project_id, code, place)
     cross join lateral (
-        select version from project where project.id = wanted.project_id offset 0
+        select turn from project where project.id = wanted.project_id offset 0
     ) as project
     left join lateral (
         select turn, {columns} from unit
@@ -148,8 +148,8 @@ async def stand(
     )
     if len(rows) < len(keys):
         raise ProjectGone
-    versions = {key[0]: row[2] for key, row in zip(keys, rows, strict=True)}
-    await projects.make_known(connection, known, versions)
+    turns = {key[0]: row[2] for key, row in zip(keys, rows, strict=True)}
+    await projects.make_known(connection, known, turns)
     if [row[1] for row in rows] != list(range(1, len(rows) + 1)):
         raise AssertionError("PostgreSQL gave the rows in another order than that of the keys.")
     standings = [_standing(known[key[0]], row) for key, row in zip(keys, rows, strict=True)]

@@ -6,7 +6,7 @@ import base64
 import binascii
 import zlib
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.project import slug_fault
@@ -14,6 +14,7 @@ from holdfast.domain.refusals import Fault
 from holdfast.domain.status import Status
 from holdfast.domain.unit import code_fault
 from holdfast.web.call import Call
+from holdfast.web.times import TIME_MESSAGE, read_time
 
 LARGEST_LIMIT = 1000
 DEFAULT_LIMIT = 100
@@ -73,13 +74,11 @@ class Query:
         text = self._take(name)
         if text is None:
             return None
-        try:
-            # A plus sign that was not percent-encoded arrives as a space.
-            moment = datetime.fromisoformat(text.replace(" ", "+") if "T" in text else text)
-            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-        except (ValueError, OverflowError):
-            self._refuse(name, "This must be a time such as 2026-11-14T09:30:00.000Z.")
-            return None
+        # A plus sign that was not percent-encoded arrives as a space.
+        moment = read_time(text.replace(" ", "+") if "T" in text else text)
+        if moment is None:
+            self._refuse(name, TIME_MESSAGE)
+        return moment
 
     def flag(self, name: str) -> bool:
         text = self._take(name)

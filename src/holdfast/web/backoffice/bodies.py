@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any, NotRequired
 
@@ -23,18 +23,14 @@ from holdfast.domain.project import NAME_LENGTH, SLUG_LENGTH, SLUG_PATTERN
 from holdfast.domain.unit import CODE_LENGTH
 from holdfast.web.checking import names_of
 from holdfast.web.fields import NO_NUL, STRICT, Bounds, number_schema, whole, within
-
-_TIME = "This must be a time such as 2026-11-14T09:30:00.000Z."
+from holdfast.web.times import TIME_MESSAGE, read_time
 
 
 def _moment(value: Any) -> datetime:
-    """In whole milliseconds, as all times are kept."""
-    try:
-        moment = datetime.fromisoformat(value if isinstance(value, str) and "T" in value else "")
-        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise PydanticCustomError("time", _TIME) from None
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+    moment = read_time(value) if isinstance(value, str) and "T" in value else None
+    if moment is None:
+        raise PydanticCustomError("time", TIME_MESSAGE)
+    return moment
 
 
 _SECONDS = Bounds(Decimal("0.001"), Decimal(LONGEST_HOLD_SECONDS), 3)

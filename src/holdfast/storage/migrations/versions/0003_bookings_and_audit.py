@@ -33,6 +33,7 @@ STATEMENTS = (
     """,
     """
     alter table project
+        add column turn bigint not null default 1,
         add column hold_seconds float8 check (hold_seconds > 0 and hold_seconds <= 604800),
         add column reservation_days float8 check (reservation_days > 0 and reservation_days <= 3650)
     """,
