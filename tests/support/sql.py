@@ -21,6 +21,7 @@ def with_database(url: str, name: str) -> str:
 
 class Sql:
     def __init__(self, url: str) -> None:
+        self.url = url
         self._runner = asyncio.Runner()
         self._connection = self._runner.run(asyncpg.connect(url))
 
