@@ -2,8 +2,11 @@
 
 import re
 
-from holdfast.demo import EXAMPLE_PATH, SLUG, demo_units
+from holdfast.demo import EXAMPLE_PATH, KEY_NAME, SLUG, demo_units, fill
+from holdfast.domain.access import Scope
 from holdfast.domain.status import Status
+from holdfast.operations.administering import list_keys
+from holdfast.storage.database import Database
 from holdfast.web.integration.bodies import REPLACE, CheckedBody, check
 from holdfast.web.json_items import value_at
 from holdfast.web.wire import camel_case, encode
@@ -36,3 +39,13 @@ def test_a_few_penthouses_are_not_on_sale() -> None:
 def test_the_example_overwrites_no_unit_of_the_demo() -> None:
     assert EXAMPLE_PATH.split("/units/")[0].endswith(f"/{SLUG}")
     assert EXAMPLE_PATH.rpartition("/")[2] not in {unit.code for unit in UNITS}
+
+
+async def test_its_key_opens_the_integration_api_and_the_back_office_until_the_next_start(
+    database: Database,
+) -> None:
+    first, second = await fill(database), await fill(database)
+    assert first.key != second.key
+    keys = [key for key in await list_keys(database) if key.name == KEY_NAME]
+    assert [key.scopes for key in keys] == [frozenset({Scope.INTEGRATION, Scope.BACKOFFICE})] * 2
+    assert sorted(key.revoked_at is None for key in keys) == [False, True]
