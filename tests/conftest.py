@@ -11,6 +11,9 @@ from tests.support.keys import Keys
 from tests.support.server import RunningServer, serving
 from tests.support.sql import Sql
 
+# All tests come from one address, and hold more units than one visitor may.
+UNLIMITED = {"HOLDFAST_HOLDS_PER_ADDRESS": "0", "HOLDFAST_REHOLD_SECONDS": "0"}
+
 
 @pytest.fixture(scope="session")
 def cluster_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[int], Cluster]]:
@@ -90,7 +93,7 @@ def api_key(database_url: str) -> str:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory, database_url: str) -> Iterator[RunningServer]:
-    settings = {"HOLDFAST_DATABASE_URL": database_url}
+    settings = {"HOLDFAST_DATABASE_URL": database_url, **UNLIMITED}
     with serving(tmp_path_factory.mktemp("server"), settings) as running:
         yield running
 
@@ -103,7 +106,7 @@ def addresses(server: RunningServer, two_processes: RunningServer) -> list[str]:
 
 @pytest.fixture(scope="session")
 def two_processes(tmp_path_factory: pytest.TempPathFactory, database_url: str) -> Iterator[RunningServer]:
-    settings = {"HOLDFAST_DATABASE_URL": database_url}
+    settings = {"HOLDFAST_DATABASE_URL": database_url, **UNLIMITED}
     with serving(tmp_path_factory.mktemp("two-processes"), settings, "--processes", "2") as running:
         yield running
 

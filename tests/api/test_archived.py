@@ -28,21 +28,21 @@ def test_an_archived_unit_is_unavailable(archived: Unit) -> None:
 def test_a_put_cannot_put_an_archived_unit_on_sale(archived: Unit, feed: Feed) -> None:
     etag = archived.etag
     conflict(archived.put(minimal(status="available")), "transition-not-allowed", "unavailable")
-    assert (archived.etag, feed.of(archived)) == (etag, [])
+    assert (archived.etag, feed.types_of(archived)) == (etag, ["unit.unavailable"])
 
 
 def test_a_patch_cannot_put_an_archived_unit_on_sale(archived: Unit, feed: Feed) -> None:
     etag = archived.etag
     response = archived.patch({"status": "available", "type": "villa"})
     conflict(response, "transition-not-allowed", "unavailable")
-    assert (archived.etag, feed.of(archived)) == (etag, [])
+    assert (archived.etag, feed.types_of(archived)) == (etag, ["unit.unavailable"])
 
 
 def test_an_archived_unit_may_be_called_unavailable(archived: Unit, feed: Feed) -> None:
     etag = archived.etag
     assert archived.put(full(status="unavailable")).headers["etag"] == etag
     assert archived.patch({"status": "unavailable"}).headers["etag"] == etag
-    assert feed.of(archived) == []
+    assert feed.types_of(archived) == ["unit.unavailable"]
 
 
 def test_a_change_of_fields_does_not_bring_it_back(archived: Unit, sql: Sql) -> None:

@@ -17,7 +17,7 @@ def test_a_dry_run_decides_everything_and_stores_nothing(
     states.hold(sql, held)
     same = Unit(http, stored.project, "S-1")
     same.create(full())
-    before = http.get(stored.project.units_url).text
+    before, told = http.get(stored.project.units_url).text, feed.types_of(stored.project)
     items = [full(code=stored.code, status="unavailable"), full(code="H-1", priceSar=1), full(code="S-1")]
     items += [full(code="N-1"), minimal(code="N-2", priceSar=-1), full(code="N-1")]
     dry = send(http, stored.project, items, dryRun="true")
@@ -29,7 +29,7 @@ def test_a_dry_run_decides_everything_and_stores_nothing(
         "refused",
         "refused",
     ]
-    assert (http.get(stored.project.units_url).text, feed.of(stored.project)) == (before, [])
+    assert (http.get(stored.project.units_url).text, feed.types_of(stored.project)) == (before, told)
     assert outcomes(send(http, stored.project, items, dryRun="false")) == outcomes(dry)
 
 

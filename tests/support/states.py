@@ -1,91 +1,129 @@
-"""Puts a unit into the states that only buyers and staff bring about.
+"""Brings a unit to the states that only buyers and staff bring about, by what buyers and staff do."""
 
-Each step is what the real change writes to the unit's row: the version is one more, the time
-of the change is the database's clock in whole milliseconds, and never before the last change.
-"""
-
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
+from weakref import WeakKeyDictionary
 
-from tests.support.client import Unit
+import httpx
+
+from tests.support import exact_json
+from tests.support.buying import Buyer, Hold
+from tests.support.client import JSON, Project, Unit
+from tests.support.keys import Keys
 from tests.support.sql import Sql
 
-NEXT_MOMENT = """
-    greatest(date_trunc('milliseconds', clock_timestamp()), unit.updated_at + interval '1 millisecond')
-"""
-CHANGE = f"""
-    update unit
-    set status = $3, archived = $4, version = unit.version + 1,
-        updated_at = {NEXT_MOMENT},
-        hold_expires_at = {NEXT_MOMENT} + $5::float8 * interval '1 second',
-        reserved_until = {NEXT_MOMENT} + $6::float8 * interval '1 second'
-    from project
-    where project.id = unit.project_id and project.slug = $1 and unit.code = $2
-    returning unit.id
-"""
-WAIT_FOR_THE_END = """
-    select unit.hold_expires_at,
-        pg_sleep(extract(epoch from unit.hold_expires_at - clock_timestamp()) + 0.001)
-    from unit join project on project.id = unit.project_id
-    where project.slug = $1 and unit.code = $2
-"""
-RELEASE = """
-    update unit
-    set status = 'available', version = unit.version + 1,
-        updated_at = unit.hold_expires_at, hold_expires_at = null
-    from project
-    where project.id = unit.project_id and project.slug = $1 and unit.code = $2
-    returning unit.id
-"""
+BACKOFFICE = "/v1/backoffice"
+SHORTEST_RESERVATION_DAYS = 0.00001
+WAIT = "select pg_sleep(greatest(0, extract(epoch from $1::timestamptz - clock_timestamp())) + 0.001)"
 VERSION = """
     select unit.version from unit join project on project.id = unit.project_id
     where project.slug = $1 and unit.code = $2
 """
 
-
-def hold(sql: Sql, unit: Unit, *, expires_in: float = 300) -> None:
-    _change(sql, unit, "held", hold_seconds=expires_in)
+_staff_keys: WeakKeyDictionary[Sql, str] = WeakKeyDictionary()
 
 
-def reserve(sql: Sql, unit: Unit, *, days: float = 14) -> None:
-    _change(sql, unit, "reserved", reserved_seconds=days * 86_400)
+def hold(sql: Sql, unit: Unit, *, expires_in: float | None = None) -> Hold:
+    """For as long as the project has it, or for these seconds: then so are its later holds."""
+    if expires_in is not None:
+        settle(sql, unit, holdSeconds=expires_in)
+    return Buyer(unit.http).hold(unit)
 
 
-def sell(sql: Sql, unit: Unit) -> None:
-    _change(sql, unit, "sold")
+def reserve(sql: Sql, unit: Unit, *, days: float | None = None) -> Hold:
+    if days is not None:
+        settle(sql, unit, reservationDays=days)
+    held = hold(sql, unit)
+    held.sign()
+    confirm_deposit(sql, held)
+    return held
+
+
+def sell(sql: Sql, unit: Unit) -> Hold:
+    held = reserve(sql, unit)
+    act(sql, unit, "close-sale")
+    return held
 
 
 def archive(sql: Sql, unit: Unit) -> None:
-    _change(sql, unit, "unavailable", archived=True)
+    act(sql, unit, "archive")
 
 
-def bring_to(sql: Sql, unit: Unit, status: str) -> None:
+def bring_to(sql: Sql, unit: Unit, status: str) -> Hold:
     """Any of the three locked statuses, by name."""
-    {"held": hold, "reserved": reserve, "sold": sell}[status](sql, unit)
+    return {"held": hold, "reserved": reserve, "sold": sell}[status](sql, unit)
 
 
 def hold_and_let_lapse(sql: Sql, unit: Unit) -> datetime:
-    """A hold that is over by the database's clock, and that nobody has released; its end."""
-    hold(sql, unit, expires_in=0.02)
-    expiry: datetime = sql.value(WAIT_FOR_THE_END, unit.project.slug, unit.code)
-    return expiry
+    """A hold that is over by the database's clock, released or not; its end."""
+    held = hold(sql, unit, expires_in=0.02)
+    wait_until(sql, held.ends)
+    return held.ends
 
 
-def release_as_the_clock_does(sql: Sql, unit: Unit) -> None:
-    assert sql.value(RELEASE, unit.project.slug, unit.code) is not None
+def reserve_and_let_lapse(sql: Sql, unit: Unit) -> Hold:
+    held = reserve(sql, unit, days=SHORTEST_RESERVATION_DAYS)
+    wait_until(sql, datetime.fromisoformat(staff_booking(sql, held)["reservedUntil"]))
+    return held
+
+
+def wait_until(sql: Sql, moment: datetime) -> None:
+    """By the database's clock, which is the one that counts."""
+    sql.value(WAIT, moment)
 
 
 def version(sql: Sql, unit: Unit) -> int:
     return int(sql.value(VERSION, unit.project.slug, unit.code))
 
 
-def _change(
-    sql: Sql,
-    unit: Unit,
-    status: str,
-    *,
-    archived: bool = False,
-    hold_seconds: float | None = None,
-    reserved_seconds: float | None = None,
-) -> None:
-    arguments = (unit.project.slug, unit.code, status, archived, hold_seconds, reserved_seconds)
-    assert sql.value(CHANGE, *arguments) is not None, "there is no such unit"
+def act(sql: Sql, unit: Unit, action: str, body: Mapping[str, object] | None = None) -> dict[str, Any]:
+    """What staff do to a unit."""
+    return _done(
+        send_as_staff(sql, unit.http, "POST", f"{_project_url(unit.project)}/{_place(unit)}/{action}", body)
+    )
+
+
+def settle(sql: Sql, unit: Unit, **settings: float | str | None) -> dict[str, Any]:
+    """What staff settle for the project of the unit."""
+    return _done(send_as_staff(sql, unit.http, "PATCH", _project_url(unit.project), settings))
+
+
+def confirm_deposit(sql: Sql, held: Hold) -> dict[str, Any]:
+    url = f"{BACKOFFICE}/bookings/{held.reference}/confirm-deposit"
+    return _done(send_as_staff(sql, held.unit.http, "POST", url))
+
+
+def staff_booking(sql: Sql, held: Hold) -> dict[str, Any]:
+    return _done(send_as_staff(sql, held.unit.http, "GET", f"{BACKOFFICE}/bookings/{held.reference}"))
+
+
+def send_as_staff(
+    sql: Sql, http: httpx.Client, method: str, url: str, body: Mapping[str, object] | None = None
+) -> httpx.Response:
+    headers = {"Authorization": f"Bearer {_staff_key(sql)}"}
+    if body is None:
+        return http.request(method, url, headers=headers)
+    content = exact_json.write(dict(body))
+    return http.request(method, url, content=content, headers={**headers, "Content-Type": JSON})
+
+
+def _staff_key(sql: Sql) -> str:
+    if sql not in _staff_keys:
+        _staff_keys[sql] = Keys(sql, sql.url).issue(scopes=["backoffice", "payments"]).text
+    return _staff_keys[sql]
+
+
+def _project_url(project: Project) -> str:
+    return f"{BACKOFFICE}/projects/{project.slug}"
+
+
+def _place(unit: Unit) -> str:
+    """The end of the unit's address, with its code as a path spells it."""
+    return f"units/{unit.url.rpartition('/')[2]}"
+
+
+def _done(response: httpx.Response) -> dict[str, Any]:
+    assert response.status_code == 200, response.text
+    body: dict[str, Any] = response.json()
+    return body

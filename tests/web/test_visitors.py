@@ -119,3 +119,8 @@ async def test_an_idempotency_key_is_any_printable_text(line: str, key: str) -> 
 @pytest.mark.parametrize("value", ["", "   ", "k" * 256, "schlüssel", "a\tb"])
 async def test_a_bad_idempotency_key_is_a_fault(value: str) -> None:
     assert (await told(f"Idempotency-Key: {value}"))["faults"] == [POINTER]
+
+
+async def test_two_idempotency_keys_are_a_fault() -> None:
+    answer = await told("Idempotency-Key: one", "Idempotency-Key: one")
+    assert answer["faults"] == [POINTER]

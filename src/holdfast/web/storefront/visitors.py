@@ -13,6 +13,7 @@ VISITOR_COOKIE = "holdfast_visitor"
 
 _COOKIE = re.compile(rf"(?:^|;)\s*{VISITOR_COOKIE}=\"?([\w.~-]{{8,128}})\"?\s*(?:;|$)")
 _KEY_LENGTH = 255
+_KEY_HEADER = "/header/Idempotency-Key"
 
 
 def requester_of(call: Call, addresses: ClientAddresses, faults: list[Fault]) -> Requester:
@@ -27,11 +28,12 @@ def _visitor(call: Call) -> str | None:
 
 
 def _idempotency_key(call: Call, faults: list[Fault]) -> str | None:
-    value = call.exchange.head.values.get(b"idempotency-key")
-    if value is None:
+    values = [value for name, value in call.exchange.head.lines if name == b"idempotency-key"]
+    if not values:
         return None
-    key = value.decode("latin-1").strip()
-    if not (0 < len(key) <= _KEY_LENGTH and key.isascii() and key.isprintable()):
-        message = f"This must be 1 to {_KEY_LENGTH} printable ASCII characters."
-        faults.append(Fault("/header/Idempotency-Key", message))
+    key = values[0].decode("latin-1").strip()
+    if len(values) > 1:
+        faults.append(Fault(_KEY_HEADER, "This header stands twice."))
+    elif not (0 < len(key) <= _KEY_LENGTH and key.isascii() and key.isprintable()):
+        faults.append(Fault(_KEY_HEADER, f"This must be 1 to {_KEY_LENGTH} printable ASCII characters."))
     return key

@@ -1,4 +1,4 @@
-"""A hold is over at its time for everybody, even when nobody has released it yet."""
+"""A hold is over at its time for the integration API, even when nobody has released it yet."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -7,10 +7,9 @@ import pytest
 
 from tests.support import states
 from tests.support.bodies import full, without
-from tests.support.client import Unit, exact, integration_client, put_array
+from tests.support.client import Unit, exact, put_array
 from tests.support.feed import Feed
 from tests.support.problems import conflict, problem
-from tests.support.server import RunningServer
 from tests.support.sql import Sql
 
 
@@ -40,20 +39,11 @@ def test_the_unit_changed_when_the_hold_ended(stored: Unit, ended_at: datetime) 
 
 
 def test_the_etag_is_not_that_of_the_held_unit(stored: Unit, sql: Sql) -> None:
-    states.hold(sql, stored, expires_in=0.5)
+    held = states.hold(sql, stored, expires_in=1)
     while_held = stored.get()
-    sql.value(states.WAIT_FOR_THE_END, stored.project.slug, stored.code)
+    states.wait_until(sql, held.ends)
     assert while_held.json()["status"] == "held"
     assert stored.etag != while_held.headers["etag"]
-
-
-def test_readers_see_the_same_before_and_after_the_release(
-    stored: Unit, ended_at: datetime, sql: Sql
-) -> None:
-    before = stored.get()
-    states.release_as_the_clock_does(sql, stored)
-    after = stored.get()
-    assert (after.text, after.headers["etag"]) == (before.text, before.headers["etag"])
 
 
 def test_the_list_shows_it_as_the_unit_itself_does(stored: Unit, ended_at: datetime) -> None:
@@ -100,9 +90,9 @@ def test_the_etag_that_readers_saw_is_good_for_a_write(stored: Unit, ended_at: d
 
 
 def test_the_etag_of_the_held_unit_is_stale(stored: Unit, sql: Sql) -> None:
-    states.hold(sql, stored, expires_in=0.5)
+    held = states.hold(sql, stored, expires_in=1)
     stale = stored.etag
-    sql.value(states.WAIT_FOR_THE_END, stored.project.slug, stored.code)
+    states.wait_until(sql, held.ends)
     problem(stored.patch({"priceSar": 1}, If_Match=stale), 412)
 
 
@@ -111,7 +101,7 @@ def test_the_release_comes_before_the_event_of_the_writer(
 ) -> None:
     version = states.version(sql, stored)
     stored.patch({"status": "unavailable"})
-    released, taken_off = feed.of(stored)
+    _, released, taken_off = feed.of(stored)
     assert (released["type"], released["createdAt"]) == ("unit.released", on_the_wire(ended_at))
     assert released["data"]["unit"]["previousStatus"] == "held"
     assert released["data"]["unit"]["status"] == "available"
@@ -126,7 +116,7 @@ def test_the_release_comes_before_the_event_of_the_writer(
 def test_the_release_is_written_once(stored: Unit, ended_at: datetime, feed: Feed) -> None:
     for price in (1, 2, 3):
         stored.patch({"priceSar": price})
-    assert feed.types_of(stored) == ["unit.released"]
+    assert feed.types_of(stored) == ["unit.held", "unit.released"]
 
 
 def test_a_write_that_changes_nothing_moves_neither_etag_nor_time(stored: Unit, ended_at: datetime) -> None:
@@ -146,7 +136,7 @@ def test_a_refused_write_shows_the_unit_as_readers_see_it(stored: Unit, ended_at
 def test_the_bulk_route_sees_it_too(stored: Unit, ended_at: datetime, feed: Feed) -> None:
     items = [full(code=stored.code, priceSar=1, status="unavailable")]
     assert put_array(stored.http, stored.project, items).json()["counts"]["replaced"] == 1
-    assert feed.types_of(stored) == ["unit.released", "unit.unavailable"]
+    assert feed.types_of(stored) == ["unit.held", "unit.released", "unit.unavailable"]
 
 
 def test_a_unit_read_after_the_lapse_can_be_put_back_changed(stored: Unit, ended_at: datetime) -> None:
@@ -154,16 +144,13 @@ def test_a_unit_read_after_the_lapse_can_be_put_back_changed(stored: Unit, ended
     assert exact(stored.put(sent))["priceSar"] == 5
 
 
-def test_many_writers_write_one_release(
-    server: RunningServer, api_key: str, stored: Unit, ended_at: datetime, feed: Feed
-) -> None:
+def test_many_writers_write_one_release(stored: Unit, ended_at: datetime, feed: Feed) -> None:
     def write(number: int) -> int:
-        with integration_client(server.address, api_key) as own:
-            return Unit(own, stored.project, stored.code).patch({"bedrooms": number}).status_code
+        return stored.patch({"bedrooms": number}).status_code
 
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(write, range(8))) == {200}
-    assert feed.types_of(stored) == ["unit.released"]
+    assert feed.types_of(stored) == ["unit.held", "unit.released"]
 
 
 def test_a_bulk_call_that_changes_nothing_moves_neither_etag_nor_time(
@@ -180,4 +167,4 @@ def test_a_dry_run_releases_nothing(stored: Unit, ended_at: datetime, sql: Sql, 
     items = [full(code=stored.code, status="unavailable")]
     answer = put_array(stored.http, stored.project, items, dryRun="true")
     assert answer.json()["counts"]["replaced"] == 1
-    assert (states.version(sql, stored), feed.of(stored)) == (version, [])
+    assert (states.version(sql, stored), feed.types_of(stored)) == (version, ["unit.held"])

@@ -1,0 +1,34 @@
+"""Buyers, on the server that all API tests share."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.support.buying import Buyer, Hold
+from tests.support.client import Unit, integration_client
+from tests.support.server import RunningServer
+
+
+@pytest.fixture(scope="session")
+def public(server: RunningServer) -> Iterator[httpx.Client]:
+    """Without a key."""
+    with integration_client(server.address, None) as client:
+        yield client
+
+
+@pytest.fixture
+def buyer(public: httpx.Client) -> Buyer:
+    return Buyer(public)
+
+
+@pytest.fixture
+def held(buyer: Buyer, stored: Unit) -> Hold:
+    """A hold of the unit `stored`."""
+    return buyer.hold(stored)
+
+
+@pytest.fixture
+def signed(held: Hold) -> Hold:
+    held.sign()
+    return held

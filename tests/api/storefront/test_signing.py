@@ -1,0 +1,182 @@
+"""The buyer signs, once and for good."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from tests.support import states
+from tests.support.bodies import without
+from tests.support.buying import DETAILS, Hold
+from tests.support.client import JSON, Unit
+from tests.support.feed import Feed
+from tests.support.problems import conflict, invalid, problem
+from tests.support.sql import Sql
+
+POINTERS = tuple(f"/{name}" for name in DETAILS)
+OTHER = {"buyerName": "Omar Aziz", "buyerEmail": "omar@example.com", "buyerPhone": "0501112233"}
+
+
+def test_a_signature_names_the_buyer(held: Hold) -> None:
+    booking = held.sign()
+    assert booking["status"] == "signed"
+    assert booking["signedAt"] is not None
+    assert booking["buyer"] == {
+        "name": DETAILS["buyerName"],
+        "email": DETAILS["buyerEmail"],
+        "phone": DETAILS["buyerPhone"],
+    }
+    assert held.read() == booking
+
+
+def test_a_signature_leaves_the_unit_as_it_is(held: Hold, feed: Feed) -> None:
+    before = held.unit.get()
+    held.sign()
+    after = held.unit.get()
+    assert (after.text, after.headers["etag"]) == (before.text, before.headers["etag"])
+    assert feed.types_of(held.unit) == ["unit.held"]
+
+
+def test_a_signature_does_not_lengthen_the_hold(held: Hold) -> None:
+    assert held.sign()["holdExpiresAt"] == held.expires_at
+
+
+def test_the_same_signature_again_changes_nothing(held: Hold) -> None:
+    first = held.sign()
+    assert held.sign() == first
+
+
+@pytest.mark.parametrize("name", DETAILS)
+def test_another_signature_is_refused(signed: Hold, name: str) -> None:
+    conflict(signed.try_to_sign(**{name: OTHER[name]}), "transition-not-allowed", "held")
+    assert signed.read()["buyer"]["name"] == DETAILS["buyerName"]
+
+
+def test_of_two_signatures_at_once_one_stands(held: Hold) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(held.send_signature, [DETAILS, OTHER]))
+    assert sorted(answer.status_code for answer in answers) == [200, 409]
+    (winner,) = [answer for answer in answers if answer.status_code == 200]
+    assert held.get().json() == winner.json()
+
+
+@pytest.mark.parametrize("status", ["reserved", "sold"])
+def test_the_same_signature_is_fine_whatever_has_come_after(stored: Unit, sql: Sql, status: str) -> None:
+    own = states.bring_to(sql, stored, status)
+    before = own.read()
+    assert own.sign() == before
+    conflict(own.send_signature(OTHER), "transition-not-allowed", status)
+
+
+def test_a_cancelled_hold_cannot_be_signed(held: Hold) -> None:
+    held.cancel()
+    conflict(held.try_to_sign(), "transition-not-allowed", "available")
+    assert held.read()["signedAt"] is None
+
+
+def test_a_lapsed_hold_cannot_be_signed(stored: Unit, sql: Sql) -> None:
+    lapsed = states.hold(sql, stored, expires_in=0.02)
+    states.wait_until(sql, lapsed.ends)
+    conflict(lapsed.try_to_sign(), "hold-lapsed", "available")
+
+
+@pytest.mark.parametrize(
+    ("body", "pointers"),
+    [
+        ({}, POINTERS),
+        (without(DETAILS, "buyerPhone"), ["/buyerPhone"]),
+        ({**DETAILS, "buyerName": None}, ["/buyerName"]),
+        ({"buyerName": 1, "buyerEmail": "none", "buyerPhone": "call me"}, POINTERS),
+        ({"buyerName": "", "buyerEmail": "", "buyerPhone": "", "age": 4}, [*POINTERS, "/age"]),
+        ({**DETAILS, "status": "signed", "terms": {}}, ["/status", "/terms"]),
+        ([], [""]),
+        ("Layla", [""]),
+        (None, [""]),
+    ],
+    ids=str,
+)
+def test_every_fault_of_a_signature_is_named_at_once(held: Hold, body: Any, pointers: list[str]) -> None:
+    invalid(held.send_signature(body), *pointers)
+    assert held.read()["status"] == "open"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("buyerName", " Layla"),
+        ("buyerName", "Layla\n"),
+        ("buyerName", "Lay\u0000la"),
+        ("buyerName", "Lay\u202ela"),
+        ("buyerName", "x" * 201),
+        ("buyerEmail", "layla"),
+        ("buyerEmail", "layla@"),
+        ("buyerEmail", "@example.com"),
+        ("buyerEmail", "a b@example.com"),
+        ("buyerEmail", "a@b@example.com"),
+        ("buyerEmail", "x" * 250 + "@x.sa"),
+        ("buyerPhone", "+"),
+        ("buyerPhone", "()-"),
+        ("buyerPhone", "12"),
+        ("buyerPhone", "050x112233"),
+        ("buyerPhone", "1" * 51),
+        ("buyerPhone", 966501234567),
+    ],
+)
+def test_details_that_cannot_be_right_are_422(held: Hold, name: str, value: object) -> None:
+    invalid(held.try_to_sign(**{name: value}), f"/{name}")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("buyerName", "ليلى بنت محمد"),
+        ("buyerName", "王芳"),
+        ("buyerName", "O'Neill-Ünal, Jr."),
+        ("buyerName", "X"),
+        ("buyerName", "x" * 200),
+        ("buyerEmail", "ليلى@مثال.السعودية"),
+        ("buyerEmail", "a+b@localhost"),
+        ("buyerPhone", "٠٥٠١٢٣٤٥٦٧"),
+        ("buyerPhone", "+966 (50) 123-45.67/8"),
+        ("buyerPhone", "999"),
+    ],
+)
+def test_details_of_people_everywhere_are_kept_as_they_were_sent(held: Hold, name: str, value: str) -> None:
+    response = held.try_to_sign(**{name: value})
+    assert response.status_code == 200, response.text
+    assert response.json()["buyer"][name.removeprefix("buyer").lower()] == value
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "media_type"),
+    [
+        (415, "{}", "text/plain"),
+        (415, "", ""),
+        (413, " " * (1024 * 1024 + 1), JSON),
+        (400, "{", JSON),
+        (400, "", JSON),
+    ],
+)
+def test_a_signature_that_cannot_be_read_is_refused(
+    held: Hold, status: int, content: str, media_type: str
+) -> None:
+    headers = {"Content-Type": media_type} if media_type else {}
+    url = f"{held.url}/sign"
+    problem(held.buyer.send("POST", url, token=held.token, content=content, headers=headers), status)
+
+
+def test_the_checks_come_in_their_order(held: Hold) -> None:
+    """No token, wrong type, no JSON, invalid, wrong token: what comes first is told first."""
+
+    def send(token: str | None, content: str, media_type: str = JSON) -> int:
+        headers = {"Content-Type": media_type}
+        url = f"{held.url}/sign"
+        return held.buyer.send("POST", url, token=token, content=content, headers=headers).status_code
+
+    assert send(None, "{", "text/plain") == 401
+    assert send("nonsense", "{", "text/plain") == 415
+    assert send("nonsense", "{") == 400
+    assert send("nonsense", "{}") == 422
+    assert held.buyer.send("PUT", f"{held.url}/sign").status_code == 401
+    stranger = Hold(held.buyer, held.unit, held.reference, "nonsense", "")
+    assert stranger.try_to_sign().status_code == 404

@@ -1,0 +1,122 @@
+"""A small client of the storefront: a buyer holds a unit, reads the booking, signs, cancels."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import httpx
+
+from tests.support import exact_json
+from tests.support.client import JSON, Project, Unit, exact
+
+DETAILS = {
+    "buyerName": "Layla Haddad",
+    "buyerEmail": "layla@example.com",
+    "buyerPhone": "+966 50 123 4567",
+}
+
+
+def offers_url(project: Project) -> str:
+    return project.units_url.replace("/integration/", "/storefront/", 1)
+
+
+def offer_url(unit: Unit) -> str:
+    return unit.url.replace("/integration/", "/storefront/", 1)
+
+
+def booking_url(reference: str) -> str:
+    return f"/v1/storefront/bookings/{reference}"
+
+
+@dataclass(frozen=True)
+class Buyer:
+    """Somebody at the storefront, known by nothing but what the headers tell."""
+
+    http: httpx.Client
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def send(
+        self,
+        method: str,
+        url: str,
+        *,
+        token: str | None = None,
+        content: str | bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> httpx.Response:
+        """Without the key that the client may have: buyers have none."""
+        sent = {**self.headers, **(headers or {})}
+        request = self.http.build_request(method, url, content=content, headers=sent)
+        request.headers.pop("Authorization", None)
+        if token is not None:
+            request.headers["Authorization"] = f"Bearer {token}"
+        return self.http.send(request)
+
+    def ask(
+        self, unit: Unit, *, token: str | None = None, content: str | bytes | None = None, **headers: str
+    ) -> httpx.Response:
+        """The request for a hold, whatever comes of it."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        url = f"{offer_url(unit)}/hold"
+        return self.send("POST", url, token=token, content=content, headers=named)
+
+    def hold(self, unit: Unit, **headers: str) -> "Hold":
+        response = self.ask(unit, **headers)
+        assert response.status_code == 201, response.text
+        return hold_in(response, self, unit)
+
+    def see(self, unit: Unit) -> dict[str, Any]:
+        """The unit on the storefront."""
+        response = self.send("GET", offer_url(unit))
+        assert response.status_code == 200, response.text
+        return dict(exact(response))
+
+
+@dataclass(frozen=True)
+class Hold:
+    """A buyer's way to a booking, whatever has become of it."""
+
+    buyer: Buyer
+    unit: Unit
+    reference: str
+    token: str
+    expires_at: str
+
+    @property
+    def url(self) -> str:
+        return booking_url(self.reference)
+
+    @property
+    def ends(self) -> datetime:
+        return datetime.fromisoformat(self.expires_at)
+
+    def get(self) -> httpx.Response:
+        return self.buyer.send("GET", self.url, token=self.token)
+
+    def read(self) -> dict[str, Any]:
+        response = self.get()
+        assert response.status_code == 200, response.text
+        return dict(exact(response))
+
+    def try_to_sign(self, **changes: object) -> httpx.Response:
+        return self.send_signature({**DETAILS, **changes})
+
+    def send_signature(self, body: object) -> httpx.Response:
+        headers = {"Content-Type": JSON}
+        content = exact_json.write(body)
+        url = f"{self.url}/sign"
+        return self.buyer.send("POST", url, token=self.token, content=content, headers=headers)
+
+    def sign(self) -> dict[str, Any]:
+        response = self.try_to_sign()
+        assert response.status_code == 200, response.text
+        return dict(exact(response))
+
+    def cancel(self) -> httpx.Response:
+        return self.buyer.send("DELETE", self.url, token=self.token)
+
+
+def hold_in(response: httpx.Response, buyer: Buyer, unit: Unit) -> Hold:
+    body = response.json()
+    return Hold(buyer, unit, body["reference"], body["token"], body["holdExpiresAt"])
