@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks import machine
 from benchmarks.arena import Arena, NotDurable, own_cluster
-from benchmarks.parts import bulk, growth, idle, latency, listing, put
+from benchmarks.parts import bulk, contention, growth, holds, idle, lapse, latency, listing, put
 from benchmarks.processes import DidNotStart
 from benchmarks.progress import Progress
 from benchmarks.report import archive, text
@@ -22,6 +22,9 @@ PARTS: dict[str, Callable[[Arena], Finding]] = {
     "bulk": bulk.measure,
     "growth": growth.measure,
     "list": listing.measure,
+    "holds": holds.measure,
+    "contention": contention.measure,
+    "lapse": lapse.measure,
     "idle": idle.measure,
 }
 RESULTS = Path(__file__).parent / "results"

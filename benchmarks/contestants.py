@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ READY = re.compile(rb"Holdfast is ready at http://[^:]+:(\d+)")
 # The best of the settings tried on two cores; benchmarks/peers/README.md has the others.
 SYNC = ["--worker-class", "sync"]
 KEEPING_ALIVE = ["--worker-class", "gthread", "--threads", "4", "--keep-alive", "30"]
+NOTHING_SET: Mapping[str, str] = {}
 UVICORN = ["uvicorn", "--loop", "uvloop", "--http", "httptools"]
 
 
@@ -90,11 +91,16 @@ def _peer(name: str, command: Callable[[int], Sequence[str]]) -> Start:
 
 
 @contextmanager
-def holdfast(ground: Ground, logs: Path, processes: int = 1) -> Iterator[Contestant]:
-    """The product as its users start it: only the database and the number of processes are set."""
+def holdfast(
+    ground: Ground, logs: Path, processes: int = 1, settings: Mapping[str, str] = NOTHING_SET
+) -> Iterator[Contestant]:
+    """The product as its users start it: only the database and the number of processes are set.
+
+    Parts about selling set where buyers come from or how long they hold; never a limit.
+    """
     log = logs / "Holdfast.log"
     command = [HOLDFAST_COMMAND, "serve", "--port", "0", "--processes", str(processes)]
-    environment = {"HOLDFAST_DATABASE_URL": ground.database_url}
+    environment = {"HOLDFAST_DATABASE_URL": ground.database_url, **settings}
     with running(command, environment, log, lambda: READY.search(log.read_bytes()) is not None) as process:
         found = READY.search(log.read_bytes())
         assert found is not None
@@ -102,8 +108,10 @@ def holdfast(ground: Ground, logs: Path, processes: int = 1) -> Iterator[Contest
         yield Contestant(name, ground, int(found[1]), process.pid, log)
 
 
-def holdfast_on_two(ground: Ground, logs: Path) -> AbstractContextManager[Contestant]:
-    return holdfast(ground, logs, processes=2)
+def holdfast_on_two(
+    ground: Ground, logs: Path, settings: Mapping[str, str] = NOTHING_SET
+) -> AbstractContextManager[Contestant]:
+    return holdfast(ground, logs, processes=2, settings=settings)
 
 
 def web_process(contestant: Contestant) -> int:

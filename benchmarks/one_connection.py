@@ -9,12 +9,11 @@ from benchmarks.wrk import InvalidRun
 
 
 class OneConnection:
-    def __init__(self, contestant: Contestant) -> None:
+    def __init__(self, contestant: Contestant, *, as_buyer: bool = False) -> None:
+        """A buyer has no key, and sends no body."""
         self._name = contestant.name
-        self._head = (
-            f" HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {contestant.ground.key}\r\n"
-            "Content-Type: application/json\r\nContent-Length: "
-        )
+        with_key = f"Authorization: Bearer {contestant.ground.key}\r\nContent-Type: application/json\r\n"
+        self._head = f" HTTP/1.1\r\nHost: 127.0.0.1\r\n{'' if as_buyer else with_key}Content-Length: "
         self._socket = socket.create_connection(("127.0.0.1", contestant.port), timeout=60)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 

@@ -1,22 +1,31 @@
-"""One contestant's turn under the PUT load, with proof that the writes it answered are stored."""
+"""One contestant's turn under a load of writes, with proof that the writes it answered are stored."""
 
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from statistics import median
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
-from benchmarks import database
+from benchmarks import database, holding
+from benchmarks.account import Account
 from benchmarks.arena import Arena
 from benchmarks.contestants import Contestant, Ground
 from benchmarks.pgbench import upsert_load
 from benchmarks.processes import cpu_seconds
-from benchmarks.quietness import NOTICEABLE_PERCENT, busy_seconds, foreign_percent, own_seconds
-from benchmarks.wrk import CONNECTIONS, Answered, InvalidRun, put_load
+from benchmarks.quietness import NOTICEABLE_PERCENT
+from benchmarks.wrk import CONNECTIONS, Answered, InvalidRun, hold_load, put_load
 
 STATUS_CHANGES = 0.2
 WARM_UP_SECONDS = 3
 ATTEMPTS = 4
+
+
+class Disturbed(Protocol):
+    @property
+    def foreign_percent(self) -> float: ...
+
+
+Taken = TypeVar("Taken", bound=Disturbed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +40,33 @@ class Turn:
     """The share of the machine that went to others meanwhile."""
 
 
-def put_turn(arena: Arena, contestant: Contestant, seconds: int) -> Turn:
-    def load() -> Answered:
-        return put_load(contestant, contestant.ground.units, seconds)
+def put_turn(arena: Arena, contestant: Contestant, seconds: int, units: int | None = None) -> Turn:
+    """Over all units of the ground, or the first so many of them."""
+    count = units or contestant.ground.units
 
-    put_load(contestant, contestant.ground.units, min(seconds, WARM_UP_SECONDS))
-    return quietest(
-        arena,
-        lambda: _measured(arena, contestant.ground, load, lambda: cpu_seconds(contestant.pid), events=True),
-    )
+    def load() -> Answered:
+        return put_load(contestant, count, seconds)
+
+    def take() -> Turn:
+        return proved(arena, contestant.ground, load, cpu_of(contestant), STATUS_CHANGES)
+
+    put_load(contestant, count, min(seconds, WARM_UP_SECONDS))
+    return quietest(arena, take)
+
+
+def hold_turn(arena: Arena, contestant: Contestant, seconds: int, units: range) -> Turn:
+    """Each hold takes another one of the units, which are all free before the turn."""
+
+    def load() -> Answered:
+        return hold_load(contestant, units, seconds)
+
+    def take() -> Turn:
+        free_units(contestant.ground)
+        return proved(arena, contestant.ground, load, cpu_of(contestant), status_changes=1)
+
+    free_units(contestant.ground)
+    hold_load(contestant, units, min(seconds, WARM_UP_SECONDS))
+    return quietest(arena, take)
 
 
 def pgbench_turn(arena: Arena, ground: Ground, seconds: int) -> Turn:
@@ -47,13 +74,13 @@ def pgbench_turn(arena: Arena, ground: Ground, seconds: int) -> Turn:
         return upsert_load(ground.database_url, ground.units, seconds)
 
     upsert_load(ground.database_url, ground.units, min(seconds, WARM_UP_SECONDS))
-    return quietest(arena, lambda: _measured(arena, ground, load, lambda: 0.0, events=False))
+    return quietest(arena, lambda: proved(arena, ground, load, lambda: 0.0, status_changes=None))
 
 
-def quietest(arena: Arena, take: Callable[[], Turn]) -> Turn:
+def quietest(arena: Arena, take: Callable[[], Taken], attempts: int = ATTEMPTS) -> Taken:
     """The first turn in which the machine was left alone, or else the one with the least disturbance."""
-    turns: list[Turn] = []
-    while len(turns) < ATTEMPTS:
+    turns: list[Taken] = []
+    while len(turns) < attempts:
         turns.append(take())
         if turns[-1].foreign_percent < NOTICEABLE_PERCENT:
             break
@@ -61,31 +88,38 @@ def quietest(arena: Arena, take: Callable[[], Turn]) -> Turn:
     return min(turns, key=lambda turn: turn.foreign_percent)
 
 
-def _measured(
-    arena: Arena, ground: Ground, load: Callable[[], Answered], server_cpu: Callable[[], float], events: bool
-) -> Turn:
-    database.make_ready(ground.database_url)
-    stored = _settled(ground)
-    busy, own = busy_seconds(), own_seconds()
-    cpu_before, postgres_before = server_cpu(), arena.postgres_cpu_seconds()
+def timed(arena: Arena, load: Callable[[], Answered], server_cpu: Callable[[], float]) -> Turn:
+    account = Account(arena, server_cpu)
     answered = load()
-    cpu, postgres = server_cpu() - cpu_before, arena.postgres_cpu_seconds() - postgres_before
-    ours = own_seconds() - own + cpu + postgres
-    foreign = foreign_percent(busy_seconds() - busy, ours, answered.seconds)
-    _check(answered, stored, _settled(ground), events)
+    spent = account.close(answered.seconds)
     thousands = answered.requests / 1000
     return Turn(
         answered.requests,
         answered.per_second,
         answered.p50_ms,
         answered.p99_ms,
-        server_cpu_per_1000=cpu / thousands,
-        postgres_cpu_per_1000=postgres / thousands,
-        foreign_percent=foreign,
+        server_cpu_per_1000=spent.server_cpu_seconds / thousands,
+        postgres_cpu_per_1000=spent.postgres_cpu_seconds / thousands,
+        foreign_percent=spent.foreign_percent,
     )
 
 
-def _settled(ground: Ground) -> tuple[int, int]:
+def proved(
+    arena: Arena,
+    ground: Ground,
+    load: Callable[[], Answered],
+    server_cpu: Callable[[], float],
+    status_changes: float | None,
+) -> Turn:
+    """``status_changes``: the share of the requests that tell an event; None where none is told at all."""
+    database.make_ready(ground.database_url)
+    stored = settled(ground)
+    turn = timed(arena, load, server_cpu)
+    _check(turn.requests, stored, settled(ground), status_changes)
+    return turn
+
+
+def settled(ground: Ground) -> tuple[int, int]:
     """What is stored once the last requests of a load, whose answers nobody waited for, are through."""
     before, now = None, database.changes_stored(ground.database_url)
     while now != before:
@@ -94,12 +128,30 @@ def _settled(ground: Ground) -> tuple[int, int]:
     return now
 
 
-def _check(answered: Answered, before: tuple[int, int], after: tuple[int, int], events: bool) -> None:
+def free_units(ground: Ground) -> None:
+    settled(ground)
+    holding.release_all(ground.database_url)
+    holding.wait_until_numbered(ground.database_url)
+
+
+def cpu_of(contestant: Contestant) -> Callable[[], float]:
+    return lambda: cpu_seconds(contestant.pid)
+
+
+def _check(
+    requests: int, before: tuple[int, int], after: tuple[int, int], status_changes: float | None
+) -> None:
     changes, written = after[0] - before[0], after[1] - before[1]
-    if not answered.requests <= changes <= answered.requests + CONNECTIONS:
-        raise InvalidRun(f"{answered.requests} answers, but {changes} changes are stored.")
-    if events and abs(written - changes * STATUS_CHANGES) > CONNECTIONS + changes * 0.01:
+    if not requests <= changes <= requests + CONNECTIONS:
+        raise InvalidRun(f"{requests} answers, but {changes} changes are stored.")
+    expected = None if status_changes is None else changes * status_changes
+    if expected is not None and abs(written - expected) > _tolerance(status_changes, changes):
         raise InvalidRun(f"{changes} changes, but {written} events are stored.")
+
+
+def _tolerance(status_changes: float | None, changes: int) -> float:
+    """Where every request changes the status, every one has its event."""
+    return 0 if status_changes == 1 else CONNECTIONS + changes * 0.01
 
 
 def medians(turns: list[Turn]) -> dict[str, Any]:
@@ -109,7 +161,7 @@ def medians(turns: list[Turn]) -> dict[str, Any]:
     }
 
 
-def noise_caption(turns: Iterable[Turn]) -> str:
+def noise_caption(turns: Iterable[Disturbed]) -> str:
     """Said where it matters: numbers of a machine that was not left alone are displayed as such."""
     worst = max(turn.foreign_percent for turn in turns)
     if worst < NOTICEABLE_PERCENT:

@@ -25,7 +25,16 @@ def code(number: int) -> str:
 
 
 def unit_path(slug: str, number: int) -> str:
-    return f"/v1/integration/projects/{slug}/units/{code(number)}"
+    return f"{units_path(slug)}{code(number)}"
+
+
+def units_path(slug: str) -> str:
+    return f"/v1/integration/projects/{slug}/units/"
+
+
+def offer_path(number: int | str) -> str:
+    """Where buyers find a unit; with nothing for its number, what stands before it."""
+    return f"/v1/storefront/projects/{SLUG}/units/A-{number}"
 
 
 def body(number: int, price: str, status: str | None = None) -> str:

@@ -1,8 +1,11 @@
-"""The load: wrk with 48 connections."""
+"""The load: wrk, with 48 connections unless a part says otherwise."""
 
 import json
 import shutil
+import signal
 import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +13,7 @@ from benchmarks import workload
 from benchmarks.contestants import Contestant
 
 CONNECTIONS = 48
-SCRIPT = Path(__file__).parent / "load" / "put.lua"
+SCRIPTS = Path(__file__).parent / "load"
 HOW_TO_INSTALL = "wrk is not installed. On Debian or Ubuntu: apt install wrk. On macOS: brew install wrk."
 
 
@@ -19,7 +22,7 @@ class WrkMissing(Exception):
 
 
 class InvalidRun(Exception):
-    """An answer other than 2xx, a broken connection, a write that is not there: the run is void."""
+    """An answer other than the expected one, a broken connection, a write that is not there: all is void."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +31,28 @@ class Answered:
     seconds: float
     p50_ms: float
     p99_ms: float
+    refused: int = 0
+    """Answers of 400 and above, where the load is meant to earn them."""
 
     @property
     def per_second(self) -> float:
         return self.requests / self.seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A script of ours and its arguments."""
+
+    script: str
+    arguments: Sequence[str]
+    seconds: int
+    connections: int = CONNECTIONS
+
+    def command(self, contestant: Contestant) -> list[str]:
+        return [
+            find_wrk(), "-t1", f"-c{self.connections}", f"-d{self.seconds}s", "--timeout", "20s",
+            "-s", str(SCRIPTS / self.script), contestant.address, "--", *self.arguments,
+        ]  # fmt: skip
 
 
 def find_wrk() -> str:
@@ -43,18 +64,62 @@ def find_wrk() -> str:
 
 def put_load(contestant: Contestant, units: int, seconds: int, slug: str = workload.SLUG) -> Answered:
     """PUT over ``units`` existing units for a while, as fast as the contestant answers."""
-    command = [
-        find_wrk(), "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--timeout", "20s", "-s", str(SCRIPT),
-        contestant.address, "--", f"/v1/integration/projects/{slug}/units/", contestant.ground.key,
-        str(units), str(workload.first_sequence()), workload.BODY,
-    ]  # fmt: skip
-    finished = subprocess.run(command, capture_output=True, text=True, check=True)
-    found = json.loads(finished.stdout.strip().splitlines()[-1])
-    refused, broken = found.pop("refused"), found.pop("broken")
-    if refused or broken or not found["requests"]:
-        raise InvalidRun(
-            f"{contestant.name}: {refused} answers were not 2xx, {broken} connections broke."
-            " Its log ends with:\n"
-            f"{contestant.log.read_text(errors='replace')[-2000:]}"
-        )
+    load = _put(contestant, units, seconds, slug)
+    return _all_accepted(contestant, _run(contestant, load))
+
+
+@contextmanager
+def put_load_meanwhile(contestant: Contestant, units: int, at_most_seconds: int) -> Iterator[list[Answered]]:
+    """The same while the block runs; what was answered stands in the list after it."""
+    answered: list[Answered] = []
+    load = _put(contestant, units, at_most_seconds, workload.SLUG)
+    with subprocess.Popen(load.command(contestant), stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield answered
+        finally:
+            # wrk takes this as the end of its time, and reports as it does then.
+            process.send_signal(signal.SIGINT)
+        output, _ = process.communicate()
+    answered.append(_all_accepted(contestant, _read(contestant, output)))
+
+
+def hold_load(contestant: Contestant, units: range, seconds: int) -> Answered:
+    """Hold each of the units once, as fast as the contestant answers."""
+    load = Load("hold.lua", [workload.offer_path(""), str(units.start), str(len(units))], seconds)
+    return _all_accepted(contestant, _run(contestant, load))
+
+
+def same_load(contestant: Contestant, method: str, path: str, seconds: int, connections: int) -> Answered:
+    """The same request on every connection. What is refused is counted and left to the caller to judge."""
+    return _run(contestant, Load("same.lua", [method, path], seconds, connections))
+
+
+def voided(contestant: Contestant, why: str) -> InvalidRun:
+    return InvalidRun(
+        f"{contestant.name}: {why} Its log ends with:\n{contestant.log.read_text(errors='replace')[-2000:]}"
+    )
+
+
+def _put(contestant: Contestant, units: int, seconds: int, slug: str) -> Load:
+    sequence = str(workload.first_sequence())
+    arguments = [workload.units_path(slug), contestant.ground.key, str(units), sequence, workload.BODY]
+    return Load("put.lua", arguments, seconds)
+
+
+def _run(contestant: Contestant, load: Load) -> Answered:
+    finished = subprocess.run(load.command(contestant), capture_output=True, text=True, check=True)
+    return _read(contestant, finished.stdout)
+
+
+def _read(contestant: Contestant, output: str) -> Answered:
+    found = json.loads(output.strip().splitlines()[-1])
+    broken = found.pop("broken")
+    if broken or not found["requests"]:
+        raise voided(contestant, f"{broken} connections broke.")
     return Answered(**found)
+
+
+def _all_accepted(contestant: Contestant, answered: Answered) -> Answered:
+    if answered.refused:
+        raise voided(contestant, f"{answered.refused} answers were not 2xx.")
+    return answered

@@ -1,6 +1,8 @@
 -- PUT over existing units: every request changes the price, one in five the status too.
 -- Arguments: path prefix, key, number of units, first sequence number, body with <PRICE> <CODE> <STATUS>.
 
+dofile(string.match(debug.getinfo(1, "S").source, "@(.*/)") .. "done.lua")
+
 local prefix, key, count, sequence, head
 local before_price, before_code, before_status, after_status
 local unavailable = {}
@@ -34,13 +36,4 @@ function request()
   local body = before_price .. (400000 + sequence % 900000) .. ".50" .. before_code .. code
     .. before_status .. status_change(number) .. after_status
   return "PUT " .. prefix .. code .. head .. #body .. "\r\n\r\n" .. body
-end
-
-function done(summary, latency, requests)
-  local errors = summary.errors
-  io.write(string.format(
-    '{"requests":%d,"seconds":%.6f,"refused":%d,"broken":%d,"p50_ms":%.3f,"p99_ms":%.3f}\n',
-    summary.requests, summary.duration / 1e6, errors.status,
-    errors.connect + errors.read + errors.write + errors.timeout,
-    latency:percentile(50) / 1000, latency:percentile(99) / 1000))
 end

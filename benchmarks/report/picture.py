@@ -20,7 +20,7 @@ STYLE: dict[Any, Any] = {
     "axes.spines.right": False, "axes.spines.left": False, "ytick.left": False, "axes.axisbelow": True,
     "axes.grid": True, "axes.grid.axis": "x", "grid.color": "#e2e8f0",
 }  # fmt: skip
-PROMISED = {"bulk": 15_000, "idle": 120}
+PROMISED = {"bulk": 15_000, "lapse": 1, "idle": 120}
 Bar = tuple[str, float, str, str]  # name, length, what is written at its end, colour
 
 
@@ -124,6 +124,36 @@ def _list(figures: dict[str, Any]) -> tuple[str, list[Bar]]:
     ]
 
 
+def _beside_each_other(label: str, yardstick: str) -> Callable[[dict[str, Any]], tuple[str, list[Bar]]]:
+    """Two or more that differ in what is asked of the same server."""
+
+    def panel(figures: dict[str, Any]) -> tuple[str, list[Bar]]:
+        measure = figures[yardstick]["per_second"]
+        return label, [
+            (name, figure["per_second"], _share(figure["per_second"], measure), _against(name, yardstick))
+            for name, figure in sorted(figures.items(), key=lambda item: item[0] != yardstick)
+        ]
+
+    return panel
+
+
+def _share(per_second: float, measure: float) -> str:
+    return f"{per_second:,.0f}   {per_second / measure:.2f}×"
+
+
+def _against(name: str, yardstick: str) -> str:
+    return LIMIT if name == yardstick else OURS
+
+
+def _lapse(figures: dict[str, Any]) -> tuple[str, list[Bar]]:
+    """Times of very different sizes, so each is drawn as a share of what is promised for it."""
+    timed = [one for one in figures["promised"] if one[3] in (" s", " ms")]
+    return "share of the time promised, less is better; dashed: the promise", [
+        (text, measured / bound, f"{measured:,.3g}{unit} of {bound:g}{unit}", OURS)
+        for text, measured, bound, unit in timed
+    ]
+
+
 def _idle(figures: dict[str, Any]) -> tuple[str, list[Bar]]:
     return "resident MB, less is better; dashed: the target for web", [
         (name, resident / 1e6, f"{resident / 1e6:.0f}", OURS) for name, resident in figures.items()
@@ -136,5 +166,8 @@ PANELS: dict[str, Callable[[dict[str, Any]], tuple[str, list[Bar]]]] = {
     "bulk": _bulk,
     "growth": _growth,
     "list": _list,
+    "holds": _beside_each_other("requests per second, more is better", "PUT"),
+    "contention": _beside_each_other("answers per second, more is better", "GET of the same unit"),
+    "lapse": _lapse,
     "idle": _idle,
 }
