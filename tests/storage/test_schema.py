@@ -9,14 +9,23 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
+from holdfast.domain.audit import COMMAND
 from holdfast.domain.refusals import DatabaseAway
+from holdfast.domain.status import Status
+from holdfast.operations.expiring import Expiry
+from holdfast.operations.inventory import Inventory
+from holdfast.operations.selling_commands import Open
+from holdfast.operations.write_path import Written, write
 from holdfast.storage import schema
+from holdfast.storage.database import open_database
 from holdfast.storage.refused import SchemaRefused
 from tests.support.clusters import Cluster
+from tests.support.sales import new_opening
 from tests.support.server import HOLDFAST, environment
 from tests.support.sql import Sql, with_database
+from tests.support.stock import replacement
 
-REVISIONS = ["0001", "0002"]
+REVISIONS = ["0001", "0002", "0003"]
 MIGRATING_AT_ONCE = 6
 
 FILLED = """
@@ -26,6 +35,11 @@ FILLED = """
     select gen_random_uuid(), id, code, 'Apartment', 142.75, 400000.25, 15, '["https://x.example/1"]', '[]',
         'available', 2, now(), now()
     from project, unnest(array['A-1', 'A-2']) as code;
+    insert into unit (id, project_id, code, type, area_sqm, price_sar, images, files, status, hold_expires_at,
+        version, created_at, updated_at)
+    select gen_random_uuid(), id, 'A-3', 'Apartment', 1, 1, '[]', '[]', 'held', now() - interval '1 hour',
+        2, now() - interval '2 hours', now() - interval '2 hours'
+    from project;
     insert into event (id, project_id, unit_id, unit_version, type, previous_status, status, created_at)
     select gen_random_uuid(), project_id, id, 2, 'unit.available', 'unavailable', 'available', now() from unit
 """
@@ -69,16 +83,60 @@ async def test_an_empty_database_is_not_current(empty_url: str) -> None:
     await connection.close()
 
 
-async def test_a_database_in_use_keeps_what_it_holds(empty_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("release", REVISIONS[:-1])
+async def test_a_database_in_use_keeps_what_it_holds(
+    empty_url: str, monkeypatch: pytest.MonkeyPatch, release: str
+) -> None:
+    applied = REVISIONS.index(release) + 1
     with monkeypatch.context() as earlier_release:
-        earlier_release.setattr(schema, "HEAD", REVISIONS[0])
-        assert await schema.migrate(empty_url) == REVISIONS[:1]
+        earlier_release.setattr(schema, "HEAD", release)
+        assert await schema.migrate(empty_url) == REVISIONS[:applied]
     connection = await asyncpg.connect(empty_url)
     await connection.execute(FILLED)
-    before = await connection.fetch(CONTENTS)
-    assert await schema.migrate(empty_url) == REVISIONS[1:]
-    assert await connection.fetch(CONTENTS) == before
-    assert len(before) == 2
+    before = await contents(connection)
+    assert await schema.migrate(empty_url) == REVISIONS[applied:]
+    after = await contents(connection)
+    await connection.close()
+    # A later revision may add columns, and leaves alone what is in the others.
+    assert [found.items() >= kept.items() for found, kept in zip(after, before, strict=True)] == [True] * 9
+
+
+async def contents(connection: asyncpg.Connection) -> list[dict[str, object]]:
+    return [json.loads(part) for row in await connection.fetch(CONTENTS) for part in row]
+
+
+async def test_units_of_an_earlier_release_are_written_and_sold_in_this_one(
+    empty_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as earlier_release:
+        earlier_release.setattr(schema, "HEAD", "0002")
+        await schema.migrate(empty_url)
+    connection = await asyncpg.connect(empty_url)
+    await connection.execute(FILLED)
+    await connection.close()
+    await schema.migrate(empty_url)
+    async with open_database(empty_url) as database:
+        project_id = await Inventory(database).project_id("palm-court")
+        held = Open((project_id, "A-1"), COMMAND, await new_opening(database))
+        changed, opened = await write(database, [replacement(project_id, "A-2", 5), held])
+        assert isinstance(changed, Written)
+        assert isinstance(opened, Written)
+        assert (changed.unit.version, opened.unit.version) == (3, 3)
+        assert str(opened.booking.terms.price_sar) == "400000.25"
+        # A hold of the earlier release, which no booking made, ends like any other.
+        assert await Expiry(database).release(10) == 1
+        unit, _ = await Inventory(database).find("palm-court", "A-3")
+        assert (unit.status, unit.version) == (Status.AVAILABLE, 3)
+
+
+async def test_an_installation_has_one_secret_of_its_own(empty_url: str) -> None:
+    await schema.migrate(empty_url)
+    connection = await asyncpg.connect(empty_url)
+    secret = await connection.fetchval("select secret from installation")
+    assert len(secret) == 32
+    for another in ("insert into installation default values", "insert into installation values (false)"):
+        with pytest.raises(asyncpg.IntegrityConstraintViolationError):
+            await connection.execute(another)
     await connection.close()
 
 

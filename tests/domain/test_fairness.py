@@ -1,0 +1,65 @@
+"""How many units one visitor or address may hold, and how soon again."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.domain.fairness import LiveHold, free_slot, refuse_rehold
+from holdfast.domain.refusals import HeldTooRecently, TooManyHolds
+from tests.domain.bookings import MILLISECOND
+from tests.domain.units import MINUTE, NOW
+
+LIVE = NOW + MINUTE
+
+holds = st.sets(st.integers(1, 15)).map(lambda taken: [LiveHold(slot, LIVE) for slot in sorted(taken)])
+
+
+def test_the_lowest_free_place_is_given() -> None:
+    assert free_slot([], 3, "This visitor", NOW) == 1
+    assert free_slot([LiveHold(1, LIVE), LiveHold(3, LIVE)], 3, "This visitor", NOW) == 2
+
+
+def test_as_many_holds_as_the_limit_says_and_not_one_more() -> None:
+    taken = [LiveHold(slot, LIVE + slot * MINUTE) for slot in (1, 2, 3)]
+    assert free_slot(taken[:2], 3, "This visitor", NOW) == 3
+    with pytest.raises(TooManyHolds, match="This visitor holds 3 units already") as refused:
+        free_slot(taken, 3, "This visitor", NOW)
+    # Until the first of them is over.
+    assert refused.value.retry_after_seconds == 120
+
+
+def test_one_hold_is_one_place_however_often_it_is_told_of() -> None:
+    assert free_slot([LiveHold(1, LIVE), LiveHold(1, LIVE + MINUTE)], 2, "This visitor", NOW) == 2
+
+
+def test_no_limit_needs_no_places() -> None:
+    assert free_slot([LiveHold(slot, LIVE) for slot in range(1, 100)], 0, "This visitor", NOW) is None
+
+
+@given(holds, st.integers(1, 12))
+def test_there_are_as_many_places_as_the_limit_says(held: list[LiveHold], limit: int) -> None:
+    free = set(range(1, limit + 1)) - {hold.slot for hold in held}
+    if free:
+        assert free_slot(held, limit, "This visitor", NOW) == min(free)
+        return
+    with pytest.raises(TooManyHolds):
+        free_slot(held, limit, "This visitor", NOW)
+
+
+def test_after_a_lapse_the_same_visitor_waits() -> None:
+    with pytest.raises(HeldTooRecently, match="for 60 s") as refused:
+        refuse_rehold(NOW - timedelta(seconds=20.5), 60, NOW)
+    assert refused.value.retry_after_seconds == 39.5
+    with pytest.raises(HeldTooRecently):
+        refuse_rehold(NOW - timedelta(seconds=60) + MILLISECOND, 60, NOW)
+
+
+@pytest.mark.parametrize(
+    ("lapsed_at", "wait"), [(None, 60), (NOW - timedelta(seconds=60), 60), (NOW, 0), (NOW - MINUTE, 0.5)]
+)
+def test_nobody_waits_without_a_lapse_after_the_wait_or_where_there_is_none(
+    lapsed_at: None, wait: float
+) -> None:
+    refuse_rehold(lapsed_at, wait, NOW)

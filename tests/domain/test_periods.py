@@ -1,0 +1,58 @@
+"""How long holds and reservations last, and how far they are extended."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.domain.periods import LONGEST_RESERVATION_DAYS, Periods, later_end
+from holdfast.domain.refusals import InvalidInput
+from tests.domain.bookings import MILLISECOND
+from tests.domain.units import MINUTE, NOW, PROJECT
+
+DAY = timedelta(days=1)
+
+
+def test_a_project_without_periods_of_its_own_has_those_of_the_server() -> None:
+    periods = Periods(hold_seconds=90, reservation_days=2)
+    assert periods.hold(PROJECT) == timedelta(seconds=90)
+    assert periods.reservation(PROJECT) == 2 * DAY
+
+
+def test_a_project_may_have_periods_of_its_own() -> None:
+    own = PROJECT._replace(hold_seconds=1.5, reservation_days=0.5)
+    assert Periods().hold(own) == timedelta(seconds=1.5)
+    assert Periods().reservation(own) == timedelta(hours=12)
+
+
+@given(st.floats(0, 604_800, exclude_min=True), st.floats(0, 3_650, exclude_min=True))
+def test_periods_are_whole_milliseconds_and_never_nothing(seconds: float, days: float) -> None:
+    own = PROJECT._replace(hold_seconds=seconds, reservation_days=days)
+    for period, wanted in ((Periods().hold(own), seconds), (Periods().reservation(own), days * 86_400)):
+        assert period >= MILLISECOND
+        assert period % MILLISECOND == timedelta(0)
+        assert abs(period.total_seconds() - wanted) <= 0.001
+
+
+def test_an_extension_without_a_time_is_one_more_period() -> None:
+    assert later_end(NOW + MINUTE, None, 5 * MINUTE, NOW) == NOW + 6 * MINUTE
+
+
+def test_an_extension_ends_at_the_time_that_was_asked_for() -> None:
+    assert later_end(NOW + MINUTE, NOW + MINUTE + MILLISECOND, DAY, NOW) == NOW + MINUTE + MILLISECOND
+    longest = NOW + LONGEST_RESERVATION_DAYS * DAY
+    assert later_end(NOW + MINUTE, longest, DAY, NOW) == longest
+
+
+@pytest.mark.parametrize("asked", [NOW + MINUTE, NOW, NOW + (LONGEST_RESERVATION_DAYS * DAY) + MILLISECOND])
+def test_an_extension_moves_the_end_away_within_bounds(asked: datetime) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        later_end(NOW + MINUTE, asked, DAY, NOW)
+    assert [fault.pointer for fault in refused.value.faults] == ["/until"]
+
+
+def test_no_number_of_extensions_leads_beyond_the_end_of_time() -> None:
+    last = datetime(9999, 12, 31, 23, 59, tzinfo=UTC)
+    with pytest.raises(InvalidInput):
+        later_end(last, None, LONGEST_RESERVATION_DAYS * DAY, NOW)

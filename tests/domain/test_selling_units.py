@@ -1,0 +1,147 @@
+"""What is done to a unit, and takes the booking along that the unit has."""
+
+import pytest
+
+from holdfast.domain import selling
+from holdfast.domain.booking import BookingStatus, Buyer, end, terms_of
+from holdfast.domain.decision import Decision, Standing
+from holdfast.domain.refusals import InvalidInput, TransitionNotAllowed, UnknownUnit
+from holdfast.domain.status import Action, Caller, Status
+from tests.domain.bookings import (
+    BUYER,
+    DRAFT,
+    NUMBER,
+    OTHER_NUMBER,
+    PERIODS,
+    after_the_end,
+    booking,
+    changed,
+    claimed,
+    in_status,
+    told,
+)
+from tests.domain.units import FIELDS, MINUTE, NOW, PROJECT, standing, unit
+
+OPEN, SIGNED, RESERVED, SOLD, LAPSED, CANCELLED, REFUND_DUE, REFUNDED = BookingStatus
+
+
+def close_booking(found: Standing) -> Decision:
+    return selling.close_sale_of_booking(found, NUMBER, Caller.STAFF, NOW)
+
+
+def close(found: Standing, buyer: Buyer | None = None) -> Decision:
+    return selling.close_sale(found, "A-101", DRAFT, buyer, Caller.STAFF, NOW)
+
+
+@pytest.mark.parametrize("by", ["unit", "booking"])
+def test_the_sale_of_a_reserved_unit_is_closed(by: str) -> None:
+    found = claimed(RESERVED)
+    decision = close(found) if by == "unit" else close_booking(found)
+    sold = changed(decision)
+    assert found.booking is not None
+    assert sold == found.booking._replace(status=SOLD, closed_at=NOW)
+    assert told(decision) == [("unit.sold", "reserved", "sold", sold.reference)]
+    assert (decision.unit.status, decision.unit.reserved_until) == (Status.SOLD, None)
+
+
+def test_an_available_unit_is_sold_to_a_buyer_who_walked_in() -> None:
+    decision = close(standing(unit()), BUYER)
+    sold = changed(decision)
+    assert (sold.status, sold.buyer, sold.number) == (SOLD, BUYER, DRAFT.number)
+    assert (sold.closed_at, sold.hold_expires_at, sold.deposit_confirmed_at) == (NOW, None, None)
+    assert sold.terms == terms_of(FIELDS)
+    assert told(decision) == [("unit.sold", "available", "sold", sold.reference)]
+
+
+def test_a_walk_in_sale_needs_the_whole_buyer() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        close(standing(unit()))
+    assert [fault.pointer for fault in refused.value.faults] == ["/buyerName", "/buyerEmail", "/buyerPhone"]
+
+
+def test_the_buyer_of_a_reserved_unit_is_known_already() -> None:
+    with pytest.raises(InvalidInput):
+        close(claimed(RESERVED), BUYER)
+
+
+@pytest.mark.parametrize("buyer", [None, BUYER])
+@pytest.mark.parametrize(
+    "found", [claimed(OPEN), claimed(SIGNED), claimed(SOLD), standing(unit(Status.UNAVAILABLE))]
+)
+def test_nothing_else_is_sold(found: Standing, buyer: Buyer | None) -> None:
+    with pytest.raises(TransitionNotAllowed):
+        close(found, buyer)
+
+
+def test_a_repeated_sale_recognises_its_own() -> None:
+    sold = close(standing(unit()), BUYER)
+    found = Standing(PROJECT, sold.unit, sold.booking)
+    again = close(found, BUYER)
+    assert (again.unit, again.booking, again.events) == (sold.unit, sold.booking, ())
+
+
+def test_an_ended_booking_cannot_close_the_sale_of_somebody_else() -> None:
+    found = after_the_end(LAPSED, unit(Status.RESERVED), booking(RESERVED, number=OTHER_NUMBER))
+    with pytest.raises(TransitionNotAllowed):
+        close_booking(found)
+
+
+# What ends whatever booking there is
+
+
+MOVES = [
+    (Action.CANCEL_HOLD, {Status.HELD}, Status.AVAILABLE),
+    (Action.CANCEL_RESERVATION, {Status.RESERVED}, Status.AVAILABLE),
+    (Action.PUT_ON_SALE, {Status.UNAVAILABLE}, Status.AVAILABLE),
+    (Action.TAKE_OFF_SALE, {Status.AVAILABLE, Status.HELD, Status.RESERVED}, Status.UNAVAILABLE),
+    (Action.ARCHIVE, set(Status) - {Status.SOLD}, Status.UNAVAILABLE),
+    (Action.REVOKE_SALE, {Status.SOLD}, Status.UNAVAILABLE),
+]
+FOUND = [*map(in_status, BookingStatus), standing(unit()), standing(unit(Status.UNAVAILABLE))]
+
+
+@pytest.mark.parametrize(("action", "sources", "target"), MOVES)
+@pytest.mark.parametrize("found", FOUND)
+def test_a_unit_that_moves_takes_its_booking_along(
+    action: Action, sources: set[Status], target: Status, found: Standing
+) -> None:
+    assert found.unit is not None
+    if found.unit.status not in sources:
+        with pytest.raises(TransitionNotAllowed) as refused:
+            selling.act(found, "A-101", action, Caller.ADMIN, NOW)
+        assert refused.value.status is found.unit.status
+        return
+    decision = selling.act(found, "A-101", action, Caller.ADMIN, NOW)
+    assert (decision.unit.status, decision.unit.archived) == (target, action is Action.ARCHIVE)
+    assert (decision.unit.hold_expires_at, decision.unit.reserved_until) == (None, None)
+    assert [event.previous_status for event in decision.events] == [found.unit.status]
+    assert decision.booking == (found.booking and end(found.booking, decision.unit.updated_at))
+
+
+def test_a_walk_in_sale_that_is_revoked_owes_nothing_back() -> None:
+    walked_in = booking(SOLD, signed_at=None, deposit_confirmed_at=None, reserved_until=None)
+    found = Standing(PROJECT, unit(Status.SOLD), walked_in)
+    revoke = selling.act(found, "A-101", Action.REVOKE_SALE, Caller.ADMIN, NOW)
+    assert changed(revoke).status is CANCELLED
+    paid = selling.act(claimed(SOLD), "A-101", Action.REVOKE_SALE, Caller.ADMIN, NOW)
+    assert changed(paid).status is REFUND_DUE
+
+
+def test_no_action_finds_a_unit_that_is_not_there() -> None:
+    with pytest.raises(UnknownUnit):
+        selling.act(standing(None), "A-101", Action.ARCHIVE, Caller.STAFF, NOW)
+    with pytest.raises(UnknownUnit):
+        selling.extend(standing(None), "A-101", Caller.STAFF, None, PERIODS, NOW)
+    with pytest.raises(UnknownUnit):
+        close(standing(None))
+
+
+def test_a_unit_that_no_booking_of_ours_claims_is_neither_reserved_nor_sold() -> None:
+    """A row that somebody changed by hand."""
+    with pytest.raises(TransitionNotAllowed, match="no booking of Holdfast"):
+        close(standing(unit(Status.RESERVED)))
+    held = standing(unit(Status.HELD))
+    with pytest.raises(TransitionNotAllowed, match="no booking of Holdfast"):
+        selling.confirm_deposit_of_unit(held, "A-101", Caller.STAFF, PERIODS, NOW)
+    later = selling.extend(held, "A-101", Caller.STAFF, None, PERIODS, NOW)
+    assert (later.booking, later.unit.hold_expires_at) == (None, NOW + 3 * MINUTE)

@@ -1,0 +1,118 @@
+"""The audit trail in the database: exact, in order, by unit."""
+
+import json
+from datetime import UTC, datetime
+from decimal import Decimal
+from uuid import UUID, uuid4
+
+from holdfast.domain.audit import CLOCK, ActorKind, Author, Change, Entry
+from holdfast.domain.booking import BookingStatus
+from holdfast.domain.layout import Place
+from holdfast.domain.status import Status
+from holdfast.operations.administering import issue_key
+from holdfast.storage import audit
+from holdfast.storage.database import Database
+from tests.support.stock import new_project, replacement, store
+
+AT = datetime(2026, 11, 14, 9, 30, 0, 5000, tzinfo=UTC)
+LATEST = 2**62
+NOTHING = Change(None, {})
+STAFF = Author(ActorKind.STAFF, "nora@example.com", "request-1")
+
+
+def entry(subject_id: UUID, action: str, author: Author = CLOCK, change: Change = NOTHING) -> Entry:
+    return Entry(subject_id, uuid4(), AT, author, action, "234-679-FHK", change)
+
+
+async def test_an_entry_is_read_back_as_it_was_written(database: Database) -> None:
+    unit_id = uuid4()
+    change = Change({"status": Status.HELD}, {"status": Status.AVAILABLE, "hold_expires_at": None})
+    async with database.writing() as connection:
+        await audit.insert(connection, entry(unit_id, "cancel-hold", STAFF, change))
+        (found,) = await audit.history(connection, unit_id, LATEST, 10)
+    assert found[1:7] == (AT, "staff", "nora@example.com", "request-1", "cancel-hold", "234-679-FHK")
+    assert json.loads(found.before or "") == {"status": "held"}
+    assert json.loads(found.after) == {"status": "available", "holdExpiresAt": None}
+    assert found.key_name is None
+
+
+async def test_what_was_not_there_before_is_told_apart_from_what_had_nothing_to_tell(
+    database: Database,
+) -> None:
+    unit_id = uuid4()
+    async with database.writing() as connection:
+        for change in (Change(None, {}), Change({}, {})):
+            await audit.insert(connection, entry(unit_id, "x", change=change))
+        assert [one.before for one in await audit.history(connection, unit_id, LATEST, 10)] == ["{}", None]
+
+
+async def test_values_are_written_in_the_names_and_forms_of_the_wire(database: Database) -> None:
+    unit_id = uuid4()
+    told = {
+        "price_sar": Decimal("999999999999.99"),
+        "vat_rate": Decimal("0.0001"),
+        "area_sqm": Decimal(100),
+        "hold_expires_at": AT,
+        "reserved_until": AT.replace(microsecond=0),
+        "booking_status": BookingStatus.REFUND_DUE,
+        "images": ("https://x.example/1", {"url": "https://x.example/2"}),
+        "places": {"A_1": Place("A", 1, 2)._asdict()},
+        "description": "line\nشقة",
+    }
+    async with database.writing() as connection:
+        await audit.insert(connection, entry(unit_id, "change", change=Change({}, told)))
+        (found,) = await audit.history(connection, unit_id, LATEST, 10)
+    assert json.loads(found.after, parse_float=Decimal) == {
+        "priceSar": Decimal("999999999999.99"),
+        "vatRate": Decimal("0.0001"),
+        "areaSqm": 100,
+        "holdExpiresAt": "2026-11-14T09:30:00.005Z",
+        "reservedUntil": "2026-11-14T09:30:00.000Z",
+        "bookingStatus": "refund-due",
+        "images": ["https://x.example/1", {"url": "https://x.example/2"}],
+        "places": {"A_1": {"building": "A", "floor": 1, "position": 2}},
+        "description": "line\nشقة",
+    }
+
+
+async def test_a_history_is_of_one_unit_the_latest_first_page_by_page(database: Database) -> None:
+    unit_id, other_id = uuid4(), uuid4()
+    async with database.writing() as connection:
+        for number in range(5):
+            await audit.insert(connection, entry(unit_id, f"step {number}"))
+            await audit.insert(connection, entry(other_id, "elsewhere"))
+        first = await audit.history(connection, unit_id, LATEST, 2)
+        rest = await audit.history(connection, unit_id, first[-1].id, 10)
+    assert [one.action for one in first] == ["step 4", "step 3"]
+    assert [one.action for one in rest] == ["step 2", "step 1", "step 0"]
+
+
+async def test_a_key_is_shown_by_its_name(database: Database) -> None:
+    unit_id = uuid4()
+    issued = await issue_key(database, "The nightly sync")
+    named = Author(ActorKind.KEY, str(issued.key.id), "request-2")
+    namesake = Author(ActorKind.STAFF, str(issued.key.id))
+    async with database.writing() as connection:
+        await audit.insert(connection, entry(unit_id, "put", named))
+        await audit.insert(connection, entry(unit_id, "sign in", namesake))
+        found = await audit.history(connection, unit_id, LATEST, 10)
+    assert [one.key_name for one in found] == [None, "The nightly sync"]
+
+
+async def test_many_changes_in_one_batch_stand_in_the_order_in_which_they_were_decided(
+    database: Database,
+) -> None:
+    project_id = await new_project(database)
+    changes = [replacement(project_id, code, price) for price in range(1, 9) for code in ("A-1", "A-2")]
+    written = await store(database, *changes)
+    async with database.reading() as connection:
+        found = await audit.history(connection, written[0].unit.id, LATEST, 100)
+    assert [one.action for one in found] == ["change"] * 7 + ["create"]
+    assert [json.loads(one.after)["priceSar"] for one in reversed(found)] == list(range(1, 9))
+
+
+async def test_the_time_of_an_entry_is_in_whole_milliseconds(database: Database) -> None:
+    async with database.reading() as connection:
+        moments = [await audit.now(connection) for _ in range(5)]
+    assert all(moment.microsecond % 1000 == 0 for moment in moments)
+    assert moments == sorted(moments)

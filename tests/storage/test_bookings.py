@@ -1,0 +1,305 @@
+"""Bookings in the database: stored exactly, found by everything they are known by."""
+
+from decimal import Decimal
+from uuid import uuid4
+
+import pytest
+
+from holdfast.domain.audit import COMMAND
+from holdfast.domain.booking import CLAIMING, Booking, BookingStatus, Holder, Slots, Terms, as_seen
+from holdfast.domain.fairness import HoldLimits, LiveHold
+from holdfast.operations.expiring import Expiry
+from holdfast.operations.inventory import PatchUnit
+from holdfast.operations.selling_commands import MarkRefunded, Open, ReissueLink
+from holdfast.storage import audit, bookings
+from holdfast.storage.database import Database, TryAgain
+from tests.support.sales import (
+    cancellation,
+    deposit,
+    done,
+    hold,
+    make_lapse,
+    new_opening,
+    new_units,
+    refund_due,
+    reserve,
+    sell,
+    sign,
+    signature,
+)
+
+LAST = 2**62
+LIMITS = HoldLimits(3, 20, 60)
+
+
+async def stored(database: Database, booking: Booking) -> Booking:
+    """As it stands in its row, whatever the clock says."""
+    async with database.reading() as connection:
+        ((_, found),) = await bookings.concerning(connection, [], [booking.number])
+    return found
+
+
+async def test_a_booking_is_read_back_exactly_after_each_of_its_steps(database: Database) -> None:
+    project_id = await new_units(database, "A-1")
+    key = (project_id, "A-1")
+    terms = Terms(Decimal("999999999999.99"), False, Decimal("0.0001"), Decimal(100))
+    await done(database, PatchUnit(key, terms._asdict()))
+    opening = await new_opening(database, holder=Holder(uuid4(), uuid4()), limits=LIMITS)
+    opening = opening._replace(draft=opening.draft._replace(idempotency_id=uuid4()))
+    opened = (await done(database, Open(key, COMMAND, opening))).booking
+    assert (opened.terms, opened.slots) == (terms, Slots(1, 1))
+    steps = [opened]
+    for command in (
+        signature(key, opened),
+        ReissueLink(key, COMMAND, opened.number, b"new"),
+        deposit(key, opened),
+        cancellation(key, opened),
+        MarkRefunded(key, COMMAND, opened.number),
+    ):
+        assert repr(await stored(database, opened)) == repr(steps[-1]).replace("asyncpg.pgproto.pgproto.", "")
+        steps.append((await done(database, command)).booking)
+    assert await stored(database, opened) == steps[-1]
+    statuses = ["open", "signed", "signed", "reserved", "refund-due", "refunded"]
+    assert [step.status for step in steps] == statuses
+
+
+async def in_every_status(database: Database) -> list[Booking]:
+    codes = [f"A-{number}" for number in range(11)]
+    project_id = await new_units(database, *codes)
+    lapsed, cancelled, due, refunded, *claims = [(project_id, code) for code in codes]
+    made = [await hold(database, lapsed)]
+    await make_lapse(database, *made)
+    assert await Expiry(database).release(10) == 1
+    made += [(await done(database, cancellation(cancelled, await hold(database, cancelled)))).booking]
+    made += [await refund_due(database, due), await refund_due(database, refunded)]
+    await done(database, MarkRefunded(refunded, COMMAND, made[-1].number))
+    made += [await sell(database, claims[0])]
+    for to_lapse in (False, True):
+        own = claims[1 + 3 * to_lapse :]
+        some = [await hold(database, own[0]), await sign(database, own[1]), await reserve(database, own[2])]
+        if to_lapse:
+            await make_lapse(database, *some)
+        made += some
+    return [await stored(database, one) for one in made]
+
+
+async def test_lists_by_status_and_the_domain_agree_on_what_a_booking_is_now(database: Database) -> None:
+    made = await in_every_status(database)
+    assert {one.status for one in made} == set(BookingStatus)
+    async with database.reading() as connection:
+        everything = await bookings.page(connection, LAST, None, None, None, 100)
+        assert [one.booking.number for one in everything] == sorted(
+            (one.number for one in made), reverse=True
+        )
+        seen = {one.number: as_seen(one, everything[0].now) for one in made}
+        assert {one.booking.number: one.booking for one in everything} == seen
+        assert sum(one.status is not seen[one.number].status for one in made) == 3
+        for status in BookingStatus:
+            page = await bookings.page(connection, LAST, None, None, status, 100)
+            expected = {number: one for number, one in seen.items() if one.status is status}
+            assert {one.booking.number: one.booking for one in page} == expected
+        for number, one in seen.items():
+            found = await bookings.find(connection, number)
+            assert found is not None
+            assert found.booking == one
+
+
+async def test_pages_by_status_merge_lapsed_bookings_in_the_order_of_numbers(database: Database) -> None:
+    codes = [f"A-{number}" for number in range(6)]
+    project_id = await new_units(database, *codes)
+    made = [await hold(database, (project_id, code)) for code in codes]
+    await make_lapse(database, made[0], made[3])
+    assert await Expiry(database).release(1) == 1
+    await make_lapse(database, made[5])
+    numbers: list[int] = []
+    async with database.reading() as connection:
+        while page := await bookings.page(
+            connection, numbers[-1] if numbers else LAST, None, None, BookingStatus.LAPSED, 1
+        ):
+            numbers += [one.booking.number for one in page]
+    assert numbers == [made[at].number for at in (5, 3, 0)]
+
+
+async def test_lists_are_of_the_projects_and_the_unit_that_are_asked_for(database: Database) -> None:
+    project_id = await new_units(database, "A-1", "A-2")
+    made = {code: await hold(database, (project_id, code)) for code in ("A-1", "A-2")}
+    async with database.reading() as connection:
+        for slugs, code, expected in (
+            (None, "A-1", ["A-1"]),
+            (["palm-court"], None, ["A-2", "A-1"]),
+            (["elsewhere"], None, []),
+            ([], None, []),
+            (None, "A-3", []),
+        ):
+            page = await bookings.page(connection, LAST, slugs, code, None, 10)
+            assert [one.unit_code for one in page] == expected
+            assert [one.booking for one in page] == [made[code] for code in expected]
+            assert {one.project_slug for one in page} <= {"palm-court"}
+
+
+COPY = """
+    insert into booking
+    select (jsonb_populate_record(booking, jsonb_build_object('number', number + 1000) || $2::jsonb)).*
+    from booking where number = $1
+"""
+
+
+async def copy(database: Database, booking: Booking, changes: str) -> None:
+    """Beside the code: what the database itself lets through."""
+    async with database.writing() as connection:
+        await connection.execute(COPY, booking.number, changes)
+
+
+MAKE = {
+    BookingStatus.OPEN: hold,
+    BookingStatus.SIGNED: sign,
+    BookingStatus.RESERVED: reserve,
+    BookingStatus.SOLD: sell,
+    BookingStatus.REFUND_DUE: refund_due,
+}
+
+
+@pytest.mark.parametrize("first", sorted(CLAIMING))
+@pytest.mark.parametrize("second", MAKE)
+async def test_the_database_itself_lets_one_booking_claim_a_unit(
+    database: Database, first: BookingStatus, second: BookingStatus
+) -> None:
+    project_id = await new_units(database, "A-1", "A-2")
+    claim = await MAKE[first](database, (project_id, "A-1"))
+    other = await MAKE[second](database, (project_id, "A-2"))
+    moved = f'{{"unit_id": "{claim.unit_id}"}}'
+    if second not in CLAIMING:
+        await copy(database, other, moved)
+        return
+    with pytest.raises(TryAgain, match="one_booking_claims_a_unit"):
+        await copy(database, other, moved)
+
+
+@pytest.mark.parametrize("who", ["address", "visitor"])
+async def test_the_database_itself_gives_each_place_of_a_holder_once(database: Database, who: str) -> None:
+    project_id = await new_units(database, "A-1", "A-2")
+    first = await hold(database, (project_id, "A-1"))
+    holder = uuid4()
+    async with database.writing() as connection:
+        await connection.execute(
+            f"update booking set {who}_id = $1, {who}_slot = 1 where number = $2", holder, first.number
+        )
+    ended = f'"ended_at": "{first.created_at.isoformat()}", "status": "cancelled"'
+    with pytest.raises(TryAgain, match=f"one_hold_per_{who}_slot"):
+        await copy(database, first, f"{{{ended}}}")
+    await copy(database, first, f'{{{ended}, "{who}_slot": 2}}')
+    await copy(database, await hold(database, (project_id, "A-2")), f'{{{ended}, "{who}_id": "{holder}"}}')
+
+
+async def test_live_holds_are_those_that_have_a_place(database: Database) -> None:
+    project_id = await new_units(database, "A-1", "A-2", "A-3")
+    holder = Holder(uuid4(), uuid4())
+    made = []
+    for code in ("A-1", "A-2", "A-3"):
+        opening = await new_opening(database, holder=holder, limits=LIMITS)
+        made.append((await done(database, Open((project_id, code), COMMAND, opening))).booking)
+    await done(database, cancellation((project_id, "A-2"), made[1]))
+    assert holder.address_id is not None
+    assert holder.visitor_id is not None
+    stranger = uuid4()
+    async with database.reading() as connection:
+        holders = [holder.address_id, holder.visitor_id, stranger]
+        found = await bookings.live_holds(connection, holders, made[0].created_at)
+    expected = {LiveHold(1, made[0].hold_expires_at), LiveHold(3, made[2].hold_expires_at)}  # type: ignore[arg-type]
+    assert set(found[holder.address_id]) == set(found[holder.visitor_id]) == expected
+    assert found[stranger] == []
+
+
+async def test_a_lapsed_hold_gives_up_its_place_before_its_end_is_written(database: Database) -> None:
+    project_id = await new_units(database, "A-1", "A-2")
+    holder = uuid4()
+    made = []
+    for code in ("A-1", "A-2"):
+        opening = await new_opening(database, holder=Holder(holder, None), limits=LIMITS)
+        made.append((await done(database, Open((project_id, code), COMMAND, opening))).booking)
+    await make_lapse(database, made[0])
+    async with database.reading() as connection:
+        now = await audit.now(connection)
+        found = await bookings.live_holds(connection, [holder], now)
+    assert found == {holder: [LiveHold(2, made[1].hold_expires_at)]}  # type: ignore[arg-type]
+    kept = await stored(database, made[0])
+    assert (kept.status, kept.slots) == (BookingStatus.OPEN, Slots())
+
+
+async def test_lately_lapsed_are_those_of_the_visitor_or_the_token(database: Database) -> None:
+    project_id = await new_units(database, "A-1", "A-2")
+    visitor = uuid4()
+    opening = await new_opening(database, holder=Holder(None, visitor))
+    first = (await done(database, Open((project_id, "A-1"), COMMAND, opening))).booking
+    second = await hold(database, (project_id, "A-2"))
+    units = [first.unit_id, second.unit_id]
+    async with database.reading() as connection:
+        assert await bookings.lately_lapsed(connection, units, [visitor], [second.token_hash]) == []
+    await make_lapse(database, first, second)
+    assert await Expiry(database).release(10) == 2
+    async with database.reading() as connection:
+        for visitors, tokens, expected in (
+            ([visitor], [], [first.number]),
+            ([], [second.token_hash], [second.number]),
+            ([uuid4()], [b"unknown"], []),
+        ):
+            lapsed = await bookings.lately_lapsed(connection, units, visitors, tokens)
+            assert [one.number for one in lapsed] == expected
+
+
+async def test_the_booking_of_an_idempotency_key_is_found_by_unit_and_key(database: Database) -> None:
+    project_id = await new_units(database, "A-1", "A-2")
+    opening = await new_opening(database)
+    key_id = uuid4()
+    opening = opening._replace(draft=opening.draft._replace(idempotency_id=key_id))
+    made = (await done(database, Open((project_id, "A-1"), COMMAND, opening))).booking
+    other = await hold(database, (project_id, "A-2"))
+    async with database.reading() as connection:
+        found = await bookings.find_keyed(connection, made.unit_id, key_id)
+        assert found is not None
+        assert (found.booking, found.unit_code, found.project_slug) == (made, "A-1", "palm-court")
+        assert await bookings.find_keyed(connection, other.unit_id, key_id) is None
+        assert await bookings.find_keyed(connection, made.unit_id, uuid4()) is None
+
+
+async def test_a_booking_is_given_with_the_turn_of_its_unit(database: Database) -> None:
+    """By which a reader without locks knows whether the two belong together."""
+    project_id = await new_units(database, "A-1")
+    key = (project_id, "A-1")
+    made = await hold(database, key)
+    for turn, command in ((3, signature(key, made)), (4, deposit(key, made)), (5, deposit(key, made))):
+        await done(database, command)
+        async with database.reading() as connection:
+            by_unit = await bookings.concerning(connection, [made.unit_id], [])
+            by_number = await bookings.concerning(connection, [made.unit_id], [made.number])
+        assert by_unit == by_number
+        # A deposit that is confirmed again stores nothing.
+        assert [one.unit_turn for one in by_unit] == [min(turn, 4)]
+
+
+async def test_a_sale_of_a_unit_that_was_read_long_ago_finds_its_booking_by_number(
+    database: Database,
+) -> None:
+    project_id = await new_units(database, "A-1")
+    key = (project_id, "A-1")
+    ended = (await done(database, cancellation(key, await hold(database, key)))).booking
+    sold = await sell(database, key)
+    async with database.reading() as connection:
+        both = await bookings.concerning(connection, [sold.unit_id], [ended.number])
+    assert {one.booking.number for one in both} == {sold.number, ended.number}
+
+
+async def test_numbers_are_given_once(database: Database) -> None:
+    async with database.reading() as connection:
+        first, second = (
+            await bookings.next_numbers(connection, 50),
+            await bookings.next_numbers(connection, 50),
+        )
+    assert len({*first, *second}) == 100
+
+
+async def test_the_secret_of_the_installation_is_always_the_same(database: Database) -> None:
+    async with database.reading() as connection:
+        first, again = [await bookings.installation_secret(connection) for _ in range(2)]
+    assert first == again
+    assert len(first) == 32

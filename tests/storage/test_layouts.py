@@ -1,0 +1,53 @@
+"""Where staff have put units: the chosen places, whole or not at all."""
+
+import pytest
+
+from holdfast.domain.layout import Place
+from holdfast.storage import layouts
+from holdfast.storage.database import Database, RefusedByDatabase
+from tests.support.stock import new_project, replacement, store
+
+CHOSEN = {"A-1": Place("Tower", -2, 1), "A-2": Place(None, None, None), "شقة": Place("ب", 200, 999)}
+
+
+async def test_chosen_places_are_read_back_and_the_others_are_not_there(database: Database) -> None:
+    project_id = await new_project(database)
+    await store(database, *(replacement(project_id, code) for code in [*CHOSEN, "A-3"]))
+    async with database.writing() as connection:
+        await layouts.replace(connection, project_id, CHOSEN)
+    async with database.reading() as connection:
+        assert await layouts.places(connection, project_id) == CHOSEN
+        assert await layouts.codes(connection, project_id) == sorted([*CHOSEN, "A-3"])
+
+
+async def test_a_layout_replaces_the_one_before_it_and_no_other_project_is_touched(
+    database: Database,
+) -> None:
+    project_id, other_id = await new_project(database), await new_project(database, "other")
+    await store(database, *(replacement(one, code) for one in (project_id, other_id) for code in CHOSEN))
+    async with database.writing() as connection:
+        for one in (project_id, other_id):
+            await layouts.replace(connection, one, CHOSEN)
+        await layouts.replace(connection, project_id, {"A-2": Place("B", 1, 1)})
+    async with database.reading() as connection:
+        assert await layouts.places(connection, project_id) == {"A-2": Place("B", 1, 1)}
+        assert await layouts.places(connection, other_id) == CHOSEN
+    async with database.writing() as connection:
+        await layouts.replace(connection, project_id, {})
+        assert await layouts.places(connection, project_id) == {}
+
+
+async def test_a_code_of_no_unit_is_not_kept(database: Database) -> None:
+    project_id = await new_project(database)
+    async with database.writing() as connection:
+        await layouts.replace(connection, project_id, {"nowhere": Place("A", 1, 1)})
+        assert await layouts.places(connection, project_id) == {}
+
+
+@pytest.mark.parametrize("building", ["", "x" * 51])
+async def test_a_building_has_a_name_of_bounded_length(database: Database, building: str) -> None:
+    project_id = await new_project(database)
+    await store(database, replacement(project_id, "A-1"))
+    with pytest.raises(RefusedByDatabase):
+        async with database.writing() as connection:
+            await layouts.replace(connection, project_id, {"A-1": Place(building, 1, 1)})

@@ -1,0 +1,123 @@
+"""Bookings made through our own operations, inside the test's process."""
+
+from uuid import UUID
+
+from holdfast.domain.audit import COMMAND
+from holdfast.domain.booking import Booking, Buyer, Draft, Holder
+from holdfast.domain.fairness import HoldLimits
+from holdfast.domain.opening import NO_LIMITS, Opening
+from holdfast.domain.periods import Periods
+from holdfast.domain.refusals import Refusal
+from holdfast.domain.status import Caller
+from holdfast.operations.command import Command
+from holdfast.operations.drafts import DraftBook
+from holdfast.operations.selling_commands import Cancel, CloseBooking, ConfirmDeposit, Open, Sign
+from holdfast.operations.write_path import Written, write
+from holdfast.storage import bookings
+from holdfast.storage.database import Database
+from holdfast.storage.units import UnitKey
+from tests.support.stock import new_project, replacement, store
+
+BUYER = Buyer("Nora Al-Harbi", "nora@example.com", "+966 50 123 4567")
+PERIODS = Periods()
+
+
+async def new_draft(database: Database, holder: Holder | None = None) -> Draft:
+    drafted = await DraftBook(database).draft()
+    return drafted.draft if holder is None else drafted.draft._replace(holder=holder)
+
+
+async def new_opening(
+    database: Database,
+    hold_seconds: float = 300,
+    holder: Holder | None = None,
+    limits: HoldLimits = NO_LIMITS,
+) -> Opening:
+    draft = await new_draft(database, holder)
+    return Opening(draft, Caller.BUYER, Periods(hold_seconds=hold_seconds), limits)
+
+
+async def new_units(database: Database, *codes: str) -> UUID:
+    """A project with these units on sale; its id."""
+    project_id = await new_project(database)
+    await store(database, *(replacement(project_id, code) for code in codes))
+    return project_id
+
+
+async def done(database: Database, command: Command) -> Written:
+    (outcome,) = await write(database, [command])
+    assert isinstance(outcome, Written), outcome
+    return outcome
+
+
+async def refused(database: Database, command: Command) -> Refusal:
+    (outcome,) = await write(database, [command])
+    assert isinstance(outcome, Refusal), outcome
+    return outcome
+
+
+async def hold(database: Database, key: UnitKey, hold_seconds: float = 300) -> Booking:
+    return (await done(database, Open(key, COMMAND, await new_opening(database, hold_seconds)))).booking
+
+
+def signature(key: UnitKey, booking: Booking) -> Sign:
+    return Sign(key, COMMAND, booking.number, BUYER)
+
+
+def deposit(key: UnitKey, booking: Booking, periods: Periods = PERIODS) -> ConfirmDeposit:
+    return ConfirmDeposit(key, COMMAND, booking.number, Caller.PAYMENT_SYSTEM, periods)
+
+
+def cancellation(key: UnitKey, booking: Booking) -> Cancel:
+    return Cancel(key, COMMAND, booking.number, Caller.STAFF)
+
+
+async def sign(database: Database, key: UnitKey, hold_seconds: float = 300) -> Booking:
+    return (await done(database, signature(key, await hold(database, key, hold_seconds)))).booking
+
+
+async def reserve(database: Database, key: UnitKey, seconds: float = 86_400) -> Booking:
+    booking, periods = await sign(database, key), Periods(reservation_days=seconds / 86_400)
+    return (await done(database, deposit(key, booking, periods))).booking
+
+
+async def sell(database: Database, key: UnitKey) -> Booking:
+    booking = await reserve(database, key)
+    return (await done(database, CloseBooking(key, COMMAND, booking.number, Caller.STAFF))).booking
+
+
+async def found(database: Database, booking: Booking) -> Booking:
+    """As readers see it."""
+    async with database.reading() as connection:
+        seen = await bookings.find(connection, booking.number)
+    assert seen is not None
+    return seen.booking
+
+
+async def refund_due(database: Database, key: UnitKey) -> Booking:
+    return (await done(database, cancellation(key, await reserve(database, key)))).booking
+
+
+async def make_lapse(database: Database, *made: Booking) -> None:
+    """What was to end later is over: unit and booking are given an end that has just passed."""
+    numbers = [booking.number for booking in made]
+    async with database.writing() as connection:
+        for statement in _END_NOW:
+            await connection.execute(statement, numbers)
+
+
+_JUST_NOW = "date_trunc('milliseconds', clock_timestamp()) - interval '5 milliseconds'"
+_END_NOW = (
+    f"""
+    update unit set updated_at = created_at,
+        hold_expires_at = case when status = 'held' then {_JUST_NOW} end,
+        reserved_until = case when status = 'reserved' then {_JUST_NOW} end
+    where id in (select unit_id from booking where number = any($1))
+    """,
+    """
+    update booking
+    set hold_expires_at = coalesce(unit.hold_expires_at, booking.hold_expires_at),
+        reserved_until = unit.reserved_until
+    from unit where unit.id = booking.unit_id and number = any($1)
+    """,
+)
