@@ -23,7 +23,7 @@ WITHOUT_GUARDS = """
     create function keep_turn() returns trigger language plpgsql as
         $$ begin new.turn := old.turn; return new; end $$;
     create trigger keep_turn before update on unit for each row execute function keep_turn();
-    alter table event drop constraint event_pkey, drop constraint one_event_per_change;
+    alter table event drop constraint one_event_per_change;
     drop index one_booking_claims_a_unit;
 """
 

@@ -48,6 +48,8 @@ class Wanted(NamedTuple):
     visitor_id: UUID | None = None
     token_hash: bytes | None = None
     """Whose lapsed holds of the unit count."""
+    idempotency_id: UUID | None = None
+    """Of the request; what it has made before is wanted, whatever became of it."""
 
 
 class Decision(NamedTuple):

@@ -9,7 +9,7 @@ from holdfast.domain.booking import HOLDING, Booking, BookingStatus, Draft, Slot
 from holdfast.domain.decision import Decision, Standing
 from holdfast.domain.fairness import HoldLimits, free_slot, refuse_rehold
 from holdfast.domain.periods import Periods
-from holdfast.domain.refusals import NotAvailable, TransitionNotAllowed, UnknownUnit
+from holdfast.domain.refusals import HoldLapsed, NotAvailable, TransitionNotAllowed, UnknownUnit
 from holdfast.domain.status import Action, Caller, Status, Transition, transition
 from holdfast.domain.unit import Unit, move
 
@@ -38,6 +38,9 @@ def open_unit(standing: Standing, code: str, opening: Opening, now: datetime) ->
     own = standing.booking
     if own is not None and own.status in HOLDING and _is_own(own, opening):
         return Decision(unit, booking=own, action=Action.OPEN)
+    made_before = _made_before(standing, opening.draft)
+    if made_before is not None:
+        return _replayed(unit, made_before, opening.draft)
     step = _opening_step(unit, opening.caller, now)
     slots = _places(standing, opening, now)
     expires_at = now + opening.periods.hold(standing.project)
@@ -55,13 +58,31 @@ def open_unit(standing: Standing, code: str, opening: Opening, now: datetime) ->
 
 
 def _is_own(booking: Booking, opening: Opening) -> bool:
-    """The same command again, the same request again, or a buyer who comes back."""
-    draft = opening.draft
-    return (
-        booking.number == draft.number
-        or (draft.idempotency_id is not None and booking.idempotency_id == draft.idempotency_id)
-        or (opening.token_hash is not None and booking.token_hash == opening.token_hash)
+    """The same command again, or a buyer who comes back: the token says so whatever else is sent."""
+    return booking.number == opening.draft.number or (
+        opening.token_hash is not None and booking.token_hash == opening.token_hash
     )
+
+
+def _made_before(standing: Standing, draft: Draft) -> Booking | None:
+    """What the same request has made, by its Idempotency-Key."""
+    if draft.idempotency_id is None:
+        return None
+    known = [*standing.others.values(), *((standing.booking,) if standing.booking else ())]
+    return next((booking for booking in known if booking.idempotency_id == draft.idempotency_id), None)
+
+
+def _replayed(unit: Unit, booking: Booking, draft: Draft) -> Decision:
+    """What the first answer said must still be so."""
+    if booking.status is BookingStatus.LAPSED:
+        raise HoldLapsed("The hold of this Idempotency-Key has lapsed.", unit.status)
+    if booking.status not in HOLDING:
+        detail = f"The booking of this Idempotency-Key is {booking.status}."
+        raise TransitionNotAllowed(Action.OPEN, unit.status, detail=detail)
+    if booking.token_hash != draft.token_hash:
+        detail = "The token of this hold has been issued anew; ask with the new one."
+        raise TransitionNotAllowed(Action.OPEN, unit.status, detail=detail)
+    return Decision(unit, booking=booking, action=Action.OPEN)
 
 
 def _opening_step(unit: Unit, caller: Caller, now: datetime) -> Transition:
@@ -80,7 +101,7 @@ def _why_not(unit: Unit) -> str:
     if unit.status is Status.UNAVAILABLE:
         return "The unit is not on sale."
     if unit.status is Status.HELD:
-        return "The unit is held for another buyer."
+        return "The unit is held. If the hold is yours, send its token."
     return f"The unit is {unit.status}."
 
 

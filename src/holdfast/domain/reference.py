@@ -26,9 +26,9 @@ def reference_of(number: int) -> str:
     least, most = NUMBERS
     if not least <= number <= most:
         raise ValueError(f"There is no reference for the number {number}.")
-    scattered = _scatter(number)
-    digits = [scattered >> shift & 0xF for shift in range(28, -1, -4)]
-    symbols = "".join(SYMBOLS[digit] for digit in [*digits, _check_digit(digits)])
+    first, second, third, fourth = _scatter(number).to_bytes(4)
+    check = _CHECKS[0][first] ^ _CHECKS[1][second] ^ _CHECKS[2][third] ^ _CHECKS[3][fourth]
+    symbols = _PAIRS[first] + _PAIRS[second] + _PAIRS[third] + _PAIRS[fourth] + SYMBOLS[check]
     return f"{symbols[:3]}-{symbols[3:6]}-{symbols[6:]}"
 
 
@@ -77,3 +77,12 @@ def _gather(scattered: int) -> int:
 def _mix(half: int, key: int) -> int:
     product = (half ^ key >> 16) * key
     return (product >> 13 ^ product >> 25) & 0xFFFF
+
+
+# Every hold makes a reference, so it is put together from bytes: each byte is two symbols, and what it adds
+# to the check digit does not depend on the others.
+_PAIRS = [first + second for first in SYMBOLS for second in SYMBOLS]
+_CHECKS = [
+    [_check_digit([0] * before + [*divmod(byte, 16)] + [0] * (6 - before)) for byte in range(256)]
+    for before in (0, 2, 4, 6)
+]

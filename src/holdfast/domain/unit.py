@@ -13,7 +13,7 @@ from holdfast.domain.event import UnitEvent, event_id
 from holdfast.domain.names import id_within
 from holdfast.domain.project import Project
 from holdfast.domain.refusals import Fault, TransitionNotAllowed
-from holdfast.domain.status import Action, Caller, Status, Transition, transition
+from holdfast.domain.status import TRANSITIONS, Action, Caller, Status, Transition, transition
 
 CODE_LENGTH = (1, 50)
 ONE_MILLISECOND = timedelta(milliseconds=1)
@@ -74,8 +74,12 @@ def code_fault(code: str, pointer: str = "/path/code") -> Fault | None:
 
 
 def revision(unit: Unit, project: Project) -> str:
-    """Names one representation of the unit; the project is part of it, for its name is shown."""
-    return f"{unit.version}-{project.version}"
+    """Names one representation of the unit; the project is part of it, for its name is shown.
+
+    So is the status: whoever looks between the end of a hold and the commit of what was decided just
+    before it sees a release that is never written, under the version that is.
+    """
+    return f"{unit.version}{unit.status[0]}-{project.version}"
 
 
 def unit_id(project_id: UUID, code: str) -> UUID:
@@ -98,8 +102,27 @@ def step_for(unit: Unit, action: Action, caller: Caller, now: datetime) -> Trans
     try:
         return transition(action, caller, unit.status, unit.archived)
     except TransitionNotAllowed:
-        hold_end = unit.hold_expires_at
-        raise TransitionNotAllowed(action, unit.status, unit.archived, hold_end, now) from None
+        hold_end = unit.hold_expires_at if _helps_to_wait(action, caller) else None
+        others_may = _is_possible(action, unit)
+        raise TransitionNotAllowed(
+            action, unit.status, unit.archived, hold_end, now, others_may=others_may
+        ) from None
+
+
+def _helps_to_wait(action: Action, caller: Caller) -> bool:
+    """A hold that ends leaves the unit available."""
+    return any(
+        row.action is action and caller in row.callers and row.source is Status.AVAILABLE
+        for row in TRANSITIONS
+    )
+
+
+def _is_possible(action: Action, unit: Unit) -> bool:
+    """For some caller."""
+    return any(
+        row.action is action and row.source is unit.status and (row.from_archived or not unit.archived)
+        for row in TRANSITIONS
+    )
 
 
 def release_by_clock(unit: Unit) -> Step:
@@ -126,13 +149,15 @@ def move(
     reserved_until: datetime | None = None,
     booking_reference: str | None = None,
 ) -> Step:
-    moved = unit._replace(
+    moved = Unit(
+        *unit[:4],
         fields=unit.fields if fields is None else fields,
         status=step.target,
         archived=archived,
         hold_expires_at=hold_expires_at,
         reserved_until=reserved_until,
         version=unit.version + 1,
+        created_at=unit.created_at,
         updated_at=moment_after(unit, now),
     )
     return Step(moved, _event(unit, moved, step, booking_reference))

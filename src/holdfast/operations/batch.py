@@ -57,6 +57,7 @@ class Batch:
         self._standings: dict[UnitKey, Standing] = {}
         self._found: dict[UnitKey, Unit | None] = {}
         self._changed: dict[UnitKey, dict[int, Booking]] = {}
+        self._begun: set[int] = set()
         self._overtaken: set[UnitKey] = set()
         self._told = Told([], [])
         self._decided_at: datetime | None = None
@@ -70,9 +71,7 @@ class Batch:
         self._standings = dict(zip(keys, standings, strict=True))
         self._found = {key: standing.unit for key, standing in self._standings.items()}
         lapsed = [key for key in keys if self._is_lapsed(key, now)]
-        self._overtaken = await look_around(
-            connection, self._standings, self._commands, lapsed, now, again=locked
-        )
+        self._overtaken = await look_around(connection, self._standings, self._commands, lapsed, now)
         if self._is_final:
             self._overtaken.clear()
         for key in lapsed:
@@ -91,10 +90,15 @@ class Batch:
 
     async def look_for_stored(self, database: Database) -> None:
         """After a lost connection: what was on its way is stored, or it is not."""
-        changes = self._changes()
+        changes = [change for change in self._changes() if change.unit.id not in self._refs]
         if changes:
-            async with database.reading() as connection:
-                self._refs.update(await units.find_stored(connection, changes))
+            async with database.writing() as connection:
+                found = await units.find_stored(connection, changes)
+            self._refs.update(found)
+
+    def forget_stored(self) -> None:
+        """What a transaction answered is worth nothing when its commit is not known."""
+        self._refs.clear()
 
     def settled(self) -> list[Outcome]:
         return [outcome for outcome in self.outcomes if outcome is not None]
@@ -111,10 +115,16 @@ class Batch:
     def _changes(self) -> list[Change]:
         """In the order of their keys, as the standings are."""
         return [
-            Change(standing.unit, self._found[key], standing.turn, tuple(self._changed[key].values()))
+            Change(standing.unit, self._found[key], standing.turn, *self._bookings(key))
             for key, standing in self._standings.items()
             if key in self._changed and standing.unit is not None
         ]
+
+    def _bookings(self, key: UnitKey) -> tuple[tuple[Booking, ...], tuple[Booking, ...]]:
+        """The new ones, and those that were there."""
+        bookings = self._changed[key].values()
+        new = tuple(booking for booking in bookings if booking.number in self._begun)
+        return new, tuple(booking for booking in bookings if booking.number not in self._begun)
 
     def _is_lapsed(self, key: UnitKey, now: datetime) -> bool:
         unit = self._standings[key].unit
@@ -134,6 +144,7 @@ class Batch:
             decision = command.decide(standing, now)
         except Refusal as refusal:
             # An answer, not a failure; where it was raised would hold this batch, which holds it.
+            refusal.__context__ = None
             return refusal.with_traceback(None)
         changed = self._take(command.key, standing, decision, command.author, now)
         return Written(decision, standing.project, changed, self._refs)
@@ -143,12 +154,14 @@ class Batch:
     ) -> bool:
         booking = decision.booking
         is_new_unit = decision.unit is not standing.unit
-        is_new_booking = booking is not None and booking is not standing.booking_numbered(booking.number)
-        if not is_new_unit and not is_new_booking:
+        found = None if booking is None else standing.booking_numbered(booking.number)
+        if not is_new_unit and booking is found:
             return False
         changed = self._changed.setdefault(key, {})
-        if booking is not None and is_new_booking:
+        if booking is not None and booking is not found:
             changed[booking.number] = booking
+            if found is None:
+                self._begun.add(booking.number)
             note_hold(standing, booking)
         self._told.entries.append(
             Entry(

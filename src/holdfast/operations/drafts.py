@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import hmac
 from collections import deque
+from hashlib import blake2b
 from typing import NamedTuple
 from uuid import UUID
 
 from holdfast.domain.access import new_token_text, token_from, token_hash
 from holdfast.domain.booking import NOBODY, Draft, Holder
 from holdfast.domain.reference import reference_of
+from holdfast.domain.unit import unit_id
 from holdfast.storage import bookings
 from holdfast.storage.database import Database
 
@@ -45,6 +47,11 @@ class DraftBook:
         """Of a draft that became no booking: nobody has seen its reference."""
         self._numbers.append(draft.number)
 
+    def forget(self) -> None:
+        """What was taken from a database that is gone, perhaps for good."""
+        self._numbers.clear()
+        self._secret = None
+
     def new_token(self) -> str:
         return new_token_text()
 
@@ -53,16 +60,17 @@ class DraftBook:
         token = new_token_text()
         return Drafted(await self._draft(token, NOBODY, None), token)
 
-    async def draft_for(self, requester: Requester, unit_id: UUID) -> Drafted:
+    async def draft_for(self, requester: Requester, project_id: UUID, code: str) -> Drafted:
         """The same request again (by its Idempotency-Key) gets the same token again.
 
-        Such a token is made of the installation's secret and the key, neither of which is in the
-        other's hands: whoever guesses the key cannot make it, nor can whoever reads the database.
+        Such a token is made of the installation's secret and the key: whoever guesses the key cannot make
+        it, nor can whoever reads the database, unless the key can be guessed.
         """
         secret = await self._installation_secret()
         idempotency_id, token = None, new_token_text()
         if requester.idempotency_key is not None:
-            name = "\n".join((str(unit_id), requester.address, requester.idempotency_key))
+            unit = str(unit_id(project_id, code))
+            name = f"{unit}\n{requester.address}\n{requester.visitor or ''}\n{requester.idempotency_key}"
             idempotency_id = _hidden_id(secret, "idempotency key", name)
             token = token_from(hmac.digest(secret, b"token\n" + name.encode(), "sha256"))
         return Drafted(await self._draft(token, _holder(secret, requester), idempotency_id), token)
@@ -96,5 +104,4 @@ def _holder(secret: bytes, requester: Requester) -> Holder:
 
 
 def _hidden_id(secret: bytes, kind: str, name: str) -> UUID:
-    digest = hmac.digest(secret, f"{kind}\n{name}".encode(), "sha256")
-    return UUID(bytes=digest[:16])
+    return UUID(bytes=blake2b(f"{kind}\n{name}".encode(), key=secret, digest_size=16).digest())

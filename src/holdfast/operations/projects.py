@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.domain.audit import Author, Change, Entry
@@ -50,13 +50,21 @@ class Projects:
             codes = await layouts.codes(connection, project_id)
             return arrange(codes, await layouts.places(connection, project_id))
 
-    async def arrange(self, slug: str, chosen: Mapping[str, Place], author: Author) -> list[Placed]:
-        """The whole layout: units that it does not name stand where their code says."""
+    async def arrange(
+        self,
+        slug: str,
+        places: Sequence[tuple[str, Place | None]],
+        author: Author,
+        faults: Sequence[Fault] = (),
+    ) -> list[Placed]:
+        """The whole layout: units that it does not name, or names without a place, stand where their code
+        says. ``faults``: what is wrong with it already, to be told with the codes that are unknown."""
+        chosen = {code: place for code, place in places if place is not None}
         project_id = await self._inventory.project_id(slug)
         async with self._database.writing() as connection:
             await projects.get_locked(connection, project_id)
             codes = await layouts.codes(connection, project_id)
-            _refuse_unknown(chosen, set(codes))
+            _refuse_unknown([code for code, _ in places], set(codes), faults)
             before = await layouts.places(connection, project_id)
             if before != chosen:
                 await layouts.replace(connection, project_id, chosen)
@@ -73,10 +81,14 @@ class Projects:
             return await audit.history(connection, unit.id, before_id, limit + 1)
 
 
-def _refuse_unknown(chosen: Mapping[str, Place], codes: set[str]) -> None:
-    faults = [Fault("/units", f"The project has no unit `{code}`.") for code in chosen if code not in codes]
-    if faults:
-        raise InvalidInput(faults)
+def _refuse_unknown(named: Sequence[str], codes: set[str], faults: Sequence[Fault]) -> None:
+    unknown = [
+        Fault(f"/units/{at}/code", f"The project has no unit `{code}`.")
+        for at, code in enumerate(named)
+        if code not in codes
+    ]
+    if faults or unknown:
+        raise InvalidInput([*faults, *unknown])
 
 
 def _entry(before: Project, after: Project, author: Author, at: Any) -> Entry:

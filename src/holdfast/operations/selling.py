@@ -8,15 +8,16 @@ from typing import NamedTuple
 
 from holdfast.domain.access import token_hash
 from holdfast.domain.audit import ActorKind, Author
-from holdfast.domain.booking import HOLDING, Booking, BookingStatus, Buyer
+from holdfast.domain.booking import Booking, BookingStatus, Buyer
 from holdfast.domain.fairness import HoldLimits
 from holdfast.domain.opening import Opening
 from holdfast.domain.periods import Periods
+from holdfast.domain.precondition import UNCONDITIONAL, Precondition
 from holdfast.domain.project import Project
 from holdfast.domain.reference import number_of
-from holdfast.domain.refusals import DatabaseAway, HoldLapsed, Refusal, TransitionNotAllowed, UnknownBooking
+from holdfast.domain.refusals import DatabaseAway, Refusal, UnknownBooking
 from holdfast.domain.status import Action, Caller
-from holdfast.domain.unit import Unit, unit_id
+from holdfast.domain.unit import Unit
 from holdfast.operations.command import Command
 from holdfast.operations.drafts import DraftBook, Drafted, Requester
 from holdfast.operations.inventory import Inventory
@@ -28,12 +29,13 @@ from holdfast.operations.selling_commands import (
     ConfirmDeposit,
     Extend,
     MarkRefunded,
+    OnCondition,
     Open,
     ReissueLink,
     Sign,
 )
 from holdfast.operations.write_path import Written
-from holdfast.storage import bookings
+from holdfast.storage import booking_lists, bookings
 from holdfast.storage.bookings import Found
 from holdfast.storage.database import Database
 from holdfast.storage.units import UnitKey
@@ -79,9 +81,7 @@ class Selling:
     ) -> Held:
         """Own hold re-entered: by its token, or by the Idempotency-Key of the request that made it."""
         project_id = await self._inventory.project_id(slug)
-        drafted = await self._drafts.draft_for(requester, unit_id(project_id, code))
-        if drafted.draft.idempotency_id is not None and (own := await self._replayed(slug, code, drafted)):
-            return own
+        drafted = await self._drafts.draft_for(requester, project_id, code)
         author = Author(ActorKind.BUYER, drafted.draft.reference, request_id)
         own_hash = None if token is None else token_hash(token)
         opening = Opening(drafted.draft, Caller.BUYER, self._rules.periods, self._rules.limits, own_hash)
@@ -126,24 +126,23 @@ class Selling:
     ) -> list[Found]:
         """One more than ``limit``, if there is one, so that the caller knows of a next page."""
         async with self._database.reading() as connection:
-            return await bookings.page(connection, before_number, slugs, unit_code, status, limit + 1)
+            return await booking_lists.page(connection, before_number, slugs, unit_code, status, limit + 1)
 
-    async def act(self, slug: str, code: str, asked: StaffAction, caller: Caller, author: Author) -> Written:
+    async def act(
+        self,
+        slug: str,
+        code: str,
+        asked: StaffAction,
+        caller: Caller,
+        author: Author,
+        precondition: Precondition = UNCONDITIONAL,
+    ) -> Written:
         key = (await self._inventory.project_id(slug), code)
-        periods = self._rules.periods
-        if asked.action is Action.OPEN:
+        if asked.action in (Action.OPEN, Action.CLOSE_SALE):
             drafted = await self._drafts.draft()
-            opening = Opening(drafted.draft, caller, periods)
-            return await self._run_drafted(drafted, Open(key, author, opening))
-        if asked.action is Action.CLOSE_SALE:
-            drafted = await self._drafts.draft()
-            command = CloseSale(key, author, caller, drafted.draft, asked.buyer)
-            return await self._run_drafted(drafted, command)
-        if asked.action is Action.EXTEND:
-            return await self._run(Extend(key, author, None, caller, asked.until, periods))
-        if asked.action is Action.CONFIRM_DEPOSIT:
-            return await self._run(ConfirmDeposit(key, author, None, caller, periods))
-        return await self._run(Act(key, author, asked.action, caller))
+            command = self._making(drafted, key, asked, caller, author)
+            return await self._run_drafted(drafted, OnCondition(command, precondition))
+        return await self._run(OnCondition(self._changing(key, asked, caller, author), precondition))
 
     async def confirm_deposit(self, found: Found, caller: Caller, author: Author) -> Written:
         number, periods = found.booking.number, self._rules.periods
@@ -170,11 +169,29 @@ class Selling:
     async def _run(self, command: Command) -> Written:
         return await self._inventory.write(command)
 
+    def _making(
+        self, drafted: Drafted, key: UnitKey, asked: StaffAction, caller: Caller, author: Author
+    ) -> Command:
+        """The actions that may make a booking."""
+        if asked.action is Action.OPEN:
+            return Open(key, author, Opening(drafted.draft, caller, self._rules.periods))
+        return CloseSale(key, author, caller, drafted.draft, asked.buyer)
+
+    def _changing(self, key: UnitKey, asked: StaffAction, caller: Caller, author: Author) -> Command:
+        periods = self._rules.periods
+        if asked.action is Action.EXTEND:
+            return Extend(key, author, None, caller, asked.until, periods)
+        if asked.action is Action.CONFIRM_DEPOSIT:
+            return ConfirmDeposit(key, author, None, caller, periods)
+        return Act(key, author, asked.action, caller)
+
     async def _run_drafted(self, drafted: Drafted, command: Command) -> Written:
         """A draft that no booking was made of is used again, unless nobody knows whether one was."""
         try:
             written = await self._run(command)
         except DatabaseAway:
+            # Perhaps it is another database from now on, in which these numbers are taken.
+            self._drafts.forget()
             raise
         except Refusal:
             self._drafts.give_back(drafted.draft)
@@ -182,32 +199,6 @@ class Selling:
         if written.booking.number != drafted.draft.number:
             self._drafts.give_back(drafted.draft)
         return written
-
-    async def _replayed(self, slug: str, code: str, drafted: Drafted) -> Held | None:
-        """The hold that the same request has made before."""
-        project_id = await self._inventory.project_id(slug)
-        assert drafted.draft.idempotency_id is not None
-        async with self._database.reading() as connection:
-            found = await bookings.find_keyed(
-                connection, unit_id(project_id, code), drafted.draft.idempotency_id
-            )
-        if found is None:
-            return None
-        unit, project = await self._inventory.find(slug, code)
-        _refuse_replay(found.booking, drafted, unit)
-        return Held(found.booking, drafted.token, unit, project, is_new=True)
-
-
-def _refuse_replay(booking: Booking, drafted: Drafted, unit: Unit) -> None:
-    """What the first answer said must still be so."""
-    if booking.status is BookingStatus.LAPSED:
-        raise HoldLapsed("The hold of this Idempotency-Key has lapsed.", unit.status)
-    if booking.status not in HOLDING:
-        detail = f"The booking of this Idempotency-Key is {booking.status}."
-        raise TransitionNotAllowed(Action.OPEN, unit.status, detail=detail)
-    if booking.token_hash != drafted.draft.token_hash:
-        detail = "The token of this hold has been issued anew; ask with the new one."
-        raise TransitionNotAllowed(Action.OPEN, unit.status, detail=detail)
 
 
 def _key(found: Found) -> UnitKey:

@@ -10,9 +10,12 @@ from holdfast.domain import selling
 from holdfast.domain.audit import Author
 from holdfast.domain.booking import Buyer, Draft
 from holdfast.domain.decision import Decision, Standing, Wanted
-from holdfast.domain.opening import Opening, open_unit
+from holdfast.domain.opening import Opening, open_unit, unit_in
 from holdfast.domain.periods import Periods
+from holdfast.domain.precondition import Precondition
 from holdfast.domain.status import Action, Caller
+from holdfast.domain.unit import revision
+from holdfast.operations.command import Command
 from holdfast.storage.units import UnitKey
 
 _CLAIM = Wanted(claim=True)
@@ -31,7 +34,7 @@ class Open(NamedTuple):
         holders: tuple[UUID, ...] = tuple(who for who, limit in counted if who is not None and limit)
         recalled = (holder.visitor_id, token_hash) if limits.rehold_seconds else (None, None)
         may_be_back = token_hash is not None or draft.idempotency_id is not None
-        return Wanted(may_be_back, None, holders, *recalled)
+        return Wanted(may_be_back, None, holders, *recalled, draft.idempotency_id)
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
         return open_unit(standing, self.key[1], self.opening, now)
@@ -147,6 +150,30 @@ class Act(NamedTuple):
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
         return selling.act(standing, self.key[1], self.action, self.caller, now)
+
+
+class OnCondition(NamedTuple):
+    """Another command, if the unit is in the state that its caller knows (If-Match)."""
+
+    command: Command
+    precondition: Precondition
+
+    @property
+    def key(self) -> UnitKey:
+        return self.command.key
+
+    @property
+    def author(self) -> Author:
+        return self.command.author
+
+    @property
+    def wanted(self) -> Wanted:
+        return self.command.wanted
+
+    def decide(self, standing: Standing, now: datetime) -> Decision:
+        unit = unit_in(standing, self.key[1])
+        self.precondition.check(revision(unit, standing.project))
+        return self.command.decide(standing, now)
 
 
 class MarkRefunded(NamedTuple):

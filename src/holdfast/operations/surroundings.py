@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -24,18 +25,19 @@ async def look_around(
     commands: Sequence[Command],
     lapsed: Sequence[UnitKey],
     now: datetime,
-    *,
-    again: bool,
 ) -> set[UnitKey]:
-    """Completes the standings; gives the keys of units that have changed since they were read.
-
-    ``again``: a command may meet what it has stored itself, and must recognise it.
-    """
+    """Completes the standings; gives the keys of units that have changed since they were read."""
     asking = [(command.key, wanted) for command in commands if (wanted := command.wanted) is not NOTHING]
     if not asking and not lapsed:
         return set()
-    overtaken = await _find_bookings(connection, standings, asking, lapsed, again)
-    free = [(key, wanted) for key, wanted in asking if _is_free(standings[key]) or key in lapsed]
+    overtaken = await _find_bookings(connection, standings, asking, lapsed)
+    await _find_keyed(connection, standings, asking)
+    several = Counter(command.key for command in commands)
+    free = [
+        (key, wanted)
+        for key, wanted in asking
+        if _is_free(standings[key]) or key in lapsed or several[key] > 1
+    ]
     await _find_lately_lapsed(connection, standings, free)
     await _find_live_holds(connection, standings, free, now)
     return overtaken
@@ -53,14 +55,17 @@ def note_hold(standing: Standing, booking: Booking) -> None:
 
 
 def _is_free(standing: Standing) -> bool:
-    """Only then is it of interest who asks for it; those who come too late cost no look-up."""
+    """Only then is it of interest who asks for it; those who come too late cost no look-up.
+
+    A unit that is not free may become so by a command before theirs.
+    """
     return standing.unit is not None and standing.unit.status not in LOCKED
 
 
 async def _find_bookings(
-    connection: Connection, standings: Standings, asking: Asking, lapsed: Sequence[UnitKey], again: bool
+    connection: Connection, standings: Standings, asking: Asking, lapsed: Sequence[UnitKey]
 ) -> set[UnitKey]:
-    wanting = {key for key, wanted in asking if wanted.claim or again}.union(lapsed)
+    wanting = {key for key, wanted in asking if wanted.claim}.union(lapsed)
     claimed = {
         unit.id: key for key in wanting if (unit := standings[key].unit) is not None and unit.status in LOCKED
     }
@@ -77,6 +82,17 @@ async def _find_bookings(
             unknown.discard(key)
         standings[key] = _with_booking(standings[key], booking)
     return overtaken | unknown
+
+
+async def _find_keyed(connection: Connection, standings: Standings, asking: Asking) -> None:
+    """Bookings that the same requests have made before."""
+    idempotency_ids = [wanted.idempotency_id for _, wanted in asking if wanted.idempotency_id]
+    keys = {unit.id: key for key, wanted in asking if wanted.idempotency_id and (unit := standings[key].unit)}
+    if not keys:
+        return
+    for booking in await bookings.keyed(connection, list(keys), idempotency_ids):
+        key = keys[booking.unit_id]
+        standings[key] = _with_booking(standings[key], booking)
 
 
 async def _find_lately_lapsed(connection: Connection, standings: Standings, asking: Asking) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 
 from holdfast.domain.refusals import DatabaseAway, InvalidInput, Refusal
 from holdfast.observability.metrics import note_batch
@@ -24,6 +25,10 @@ one in which that is submitted."""
 ROUNDS_AT_MOST = 10
 
 __all__ = ["Command", "Outcome", "WritePath", "Written", "write"]
+
+
+class StillOvertaken(DatabaseAway):
+    """Others were faster, again and again."""
 
 
 class WritePath:
@@ -124,7 +129,8 @@ async def _write_as_found(
         if not store:
             raise DatabaseAway from None
     except DatabaseAway as away:
-        await batch.look_for_stored(database)
+        with suppress(DatabaseAway):
+            await batch.look_for_stored(database)
         return batch.outcomes_or(away)
     return batch.outcomes_or(None) if store else list(batch.outcomes)
 
@@ -132,6 +138,9 @@ async def _write_as_found(
 async def _write_locked(database: Database, commands: Sequence[Command]) -> list[Outcome]:
     try:
         return await _write_in_transaction(database, commands)
+    except StillOvertaken as overtaken:
+        if len(commands) == 1:
+            return [overtaken]
     except DatabaseAway as away:
         return [away] * len(commands)
     except RefusedByDatabase as refused:
@@ -154,6 +163,7 @@ async def _write_in_transaction(database: Database, commands: Sequence[Command])
         except TryAgain:
             continue
         except CommitUnknown as unknown:
+            batch.forget_stored()
             await batch.look_for_stored(database)
             return [outcome or unknown for outcome in batch.outcomes_or(unknown)]
-    raise DatabaseAway
+    raise StillOvertaken

@@ -48,8 +48,10 @@ def insert_statement(argument: int, stored: str) -> str:
     """For the statement that stores the units: the entries of those units that it did store."""
     return f"""
         insert into audit_entry ({_COLUMNS})
-        select {_COLUMNS} from unnest(${argument}::audit_write[]) as written
+        select {_COLUMNS}
+        from unnest(${argument}::audit_write[]) with ordinality as written ({_COLUMNS}, place)
         where written.subject_id in ({stored})
+        order by place
     """
 
 

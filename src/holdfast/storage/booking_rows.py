@@ -37,19 +37,32 @@ def _written(name: str) -> str:
     return f"written.{name}::numeric" if name in _NUMBERS else f"written.{name}"
 
 
-def upsert_statement(argument: int, stored: str) -> str:
-    """For the statement that stores the units: the bookings of those units that it did store.
+def insert_statement(argument: int, stored: str, after: str) -> str:
+    """For the statement that stores the units: the new bookings of those units that it did store.
 
-    Those that end come first, so that the one that begins finds the unit free.
+    ``after``: a condition that waits for those bookings that end, so that these find their unit free.
+    In the order of places, so that two who want the same wait for each other in one order.
     """
     return f"""
         insert into booking ({WRITE_COLUMNS})
         select {", ".join(map(_written, WRITE_COLUMNS.split(", ")))}
         from unnest(${argument}::booking_write[]) as written
-        where written.unit_id in ({stored})
-        order by written.status in ('open', 'signed', 'reserved', 'sold'), written.number
-        on conflict (number) do update
-        set {", ".join(f"{name} = excluded.{name}" for name in _MUTABLE.split(", "))}
+        where written.unit_id in ({stored}) and {after}
+        order by written.address_id, written.address_slot
+    """
+
+
+def update_statement(argument: int, stored: str) -> str:
+    """Likewise, for bookings that were there. Those that end come first."""
+    return f"""
+        update booking set {", ".join(f"{name} = written.{name}" for name in _MUTABLE.split(", "))}
+        from (
+            select * from unnest(${argument}::booking_write[]) as written
+            where written.unit_id in ({stored})
+            order by written.status in ('open', 'signed', 'reserved', 'sold')
+        ) as written
+        where booking.number = written.number
+        returning booking.number
     """
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import asyncpg
 
-from holdfast.domain.booking import Booking, BookingStatus, as_seen
+from holdfast.domain.booking import Booking, as_seen
 from holdfast.domain.fairness import LiveHold
 from holdfast.storage.booking_rows import READ_COLUMNS, booking_from
 from holdfast.storage.database import Connection, fetch_one
@@ -66,53 +66,10 @@ _WITH_UNIT = """
     join project on project.id = booking.project_id
 """
 _FIND = f"{_FOUND} {_WITH_UNIT} where booking.number = $1"
-_FIND_KEYED = f"{_FOUND} {_WITH_UNIT} where booking.unit_id = $1 and booking.idempotency_id = $2"
-
-# As readers see it: the same rule as domain.booking.as_seen; a test holds the two against each other.
-_HOLD_OVER = "booking.hold_expires_at <= statement_timestamp()"
-_RESERVATION_OVER = "booking.reserved_until <= statement_timestamp()"
-_WHERE_STATUS = {
-    None: ("true",),
-    BookingStatus.OPEN: (f"booking.status = 'open' and not {_HOLD_OVER}",),
-    BookingStatus.SIGNED: (f"booking.status = 'signed' and not {_HOLD_OVER}",),
-    BookingStatus.RESERVED: (f"booking.status = 'reserved' and not {_RESERVATION_OVER}",),
-    BookingStatus.SOLD: ("booking.status = 'sold'",),
-    BookingStatus.LAPSED: (
-        "booking.status = 'lapsed'",
-        f"booking.status = 'open' and {_HOLD_OVER}",
-        f"booking.status = 'signed' and {_HOLD_OVER}",
-    ),
-    BookingStatus.CANCELLED: ("booking.status = 'cancelled'",),
-    BookingStatus.REFUND_DUE: (
-        "booking.status = 'refund-due'",
-        f"booking.status = 'reserved' and {_RESERVATION_OVER}",
-    ),
-    BookingStatus.REFUNDED: ("booking.status = 'refunded'",),
-}
-
-# One index scan for each way to have the status, merged in the order of numbers.
-_BRANCH = """(
-    select * from booking
-    where booking.number < $1
-        and ($2::text[] is null or booking.project_id in (select id from project where slug = any($2)))
-        and ($3::text is null or booking.unit_id in (select id from unit where code = $3))
-        and {status}
-    order by booking.number desc limit $4
-)"""
-
-
-def _page_statement(status: BookingStatus | None) -> str:
-    branches = " union all ".join(_BRANCH.format(status=where) for where in _WHERE_STATUS[status])
-    return f"""
-        select statement_timestamp(), unit.code, project.slug, {READ_COLUMNS}
-        from ({branches}) as booking
-        join unit on unit.id = booking.unit_id
-        join project on project.id = booking.project_id
-        order by booking.number desc limit $4
-    """
-
-
-_PAGES = {status: _page_statement(status) for status in _WHERE_STATUS}
+_KEYED = f"""
+    select {READ_COLUMNS} from booking
+    where booking.unit_id = any($1::uuid[]) and booking.idempotency_id = any($2::uuid[])
+"""
 
 
 class Found(NamedTuple):
@@ -171,27 +128,18 @@ async def installation_secret(connection: Connection) -> bytes:
 
 
 async def find(connection: Connection, number: int) -> Found | None:
-    return _found(await connection.fetchrow(_FIND, number))
+    return found_in(await connection.fetchrow(_FIND, number))
 
 
-async def find_keyed(connection: Connection, unit_id: UUID, idempotency_id: UUID) -> Found | None:
-    return _found(await connection.fetchrow(_FIND_KEYED, unit_id, idempotency_id))
+async def keyed(
+    connection: Connection, unit_ids: Sequence[UUID], idempotency_ids: Sequence[UUID]
+) -> list[Booking]:
+    """What requests with these Idempotency-Keys have made."""
+    rows = await connection.fetch(_KEYED, unit_ids, idempotency_ids)
+    return [booking_from(tuple(row)) for row in rows]
 
 
-async def page(
-    connection: Connection,
-    before_number: int,
-    slugs: Sequence[str] | None,
-    unit_code: str | None,
-    status: BookingStatus | None,
-    limit: int,
-) -> list[Found]:
-    """The latest first."""
-    rows = await connection.fetch(_PAGES[status], before_number, slugs, unit_code, limit)
-    return [found for row in rows if (found := _found(row)) is not None]
-
-
-def _found(row: asyncpg.Record | None) -> Found | None:
+def found_in(row: asyncpg.Record | None) -> Found | None:
     if row is None:
         return None
     now, code, slug, *columns = row

@@ -29,9 +29,12 @@ _AWAY_CLASSES = ("08", "28", "3D", "53", "55", "57", "58", "XX")
 _AWAY_STATES = ("25006", "25P03")
 # What the driver raises when there is no answer. A standby where a primary was wanted is among it.
 _LOST = (OSError, TimeoutError, asyncpg.InterfaceError, asyncpg.InternalClientError)
+# The server is gone, or on its way: whether it has stored what it was asked to, it does not say.
+_GONE_STATES = ("08", "57P")
 _TRY_AGAIN_STATES = ("40001", "40P01")
 # Two that were decided at the same time wanted the same place; on what is stored now the loser decides anew.
 _TRY_AGAIN_CONSTRAINTS = (
+    "booking_pkey",
     "one_booking_claims_a_unit",
     "one_booking_per_idempotency_key",
     "one_hold_per_address_slot",
@@ -58,8 +61,12 @@ class CommitUnknown(DatabaseAway):
     """The connection was lost during COMMIT: the change is stored, or it is not."""
 
 
-class TryAgain(Exception):
+class TryAgain(DatabaseAway):
     """The database undid the transaction for the sake of another one; the same again may succeed."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__()
+        self.why = why
 
 
 class RefusedByDatabase(Exception):
@@ -179,11 +186,17 @@ def _named(failure: asyncpg.PostgresError) -> Exception:
 async def _commit(connection: Connection, transaction: Any) -> None:
     try:
         await transaction.commit()
-    except asyncpg.PostgresError:
-        raise
-    except _LOST as failure:
+    except (asyncpg.PostgresError, *_LOST) as failure:
+        if _is_an_answer(failure):
+            raise
         connection.terminate()
         raise CommitUnknown from failure
+
+
+def _is_an_answer(failure: BaseException) -> bool:
+    """Whether the server has said no. The driver tells a lost connection as if the server had."""
+    state = getattr(failure, "sqlstate", None) or "08000"
+    return not state.startswith(_GONE_STATES)
 
 
 async def _roll_back(connection: Connection, transaction: Any) -> None:

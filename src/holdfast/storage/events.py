@@ -21,13 +21,14 @@ _ANY_UNNUMBERED = "select exists (select from event where position is null)"
 _TAKE_TURN = "select last_position from event_feed for update"
 _NUMBER = """
     with numbered as (
-        select id, $1 + row_number() over (order by created_at, unit_id) as position
+        select unit_id, unit_version, $1 + row_number() over (order by created_at, unit_id) as position
         from (
-            select id, created_at, unit_id from event where position is null
+            select unit_id, unit_version, created_at from event where position is null
             order by created_at, unit_id limit $2
         ) as unnumbered
     )
-    update event set position = numbered.position from numbered where event.id = numbered.id
+    update event set position = numbered.position from numbered
+    where event.unit_id = numbered.unit_id and event.unit_version = numbered.unit_version
 """
 _MOVE_END = "update event_feed set last_position = last_position + $1"
 
@@ -60,11 +61,11 @@ _PAGE_OF_PROJECTS = f"""
 # times, and no kept event may end up behind a forgotten one.
 _TRIM = """
     with oldest as (
-        select id, position, created_at < clock_timestamp() - $1::interval as is_old
+        select position, created_at < clock_timestamp() - $1::interval as is_old
         from event where position is not null order by position limit $2
     ), gone as (
         delete from event using oldest
-        where event.id = oldest.id
+        where event.position = oldest.position
             and oldest.position < coalesce((select min(position) from oldest where not is_old), $3 + 1)
         returning event.position
     )

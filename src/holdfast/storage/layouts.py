@@ -20,6 +20,7 @@ _STORE = """
     from unnest($2::text[], $3::text[], $4::smallint[], $5::smallint[])
         as written (code, building, floor, position)
     join unit on unit.project_id = $1 and unit.code = written.code
+    order by written.code
 """
 
 

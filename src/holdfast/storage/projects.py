@@ -16,7 +16,7 @@ _UPDATE = """
         version = version + (name <> $2)::int
     where id = $1 returning *
 """
-_GET_LOCKED = "select * from project where id = $1 for update"
+_GET_LOCKED = "select * from project where id = $1 for no key update"
 _FIND_ID = "select id from project where slug = $1"
 _GET = "select * from project where id = $1"
 _GET_MANY = "select * from project where id = any($1::uuid[])"

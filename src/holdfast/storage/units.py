@@ -33,7 +33,7 @@ from holdfast.storage.unit_rows import (
 UnitKey = tuple[UUID, str]
 """(project id, code)"""
 
-LOCKING = "for update"
+LOCKING = "for no key update"
 AS_FOUND = "unit.turn = written.found_turn"
 # What was decided on a hold that was live, or over, is stored only while it still is so.
 _ENDS_AT = "coalesce(unit.hold_expires_at, unit.reserved_until)"
@@ -82,14 +82,18 @@ def _update_statement(kind: str, columns: str) -> str:
 
 
 @cache
-def _with_what_belongs_to_it(statement: str, events_told: bool, bookings_made: bool) -> str:
+def _with_what_belongs_to_it(statement: str, told: bool, changed: bool, begun: bool) -> str:
     """The same, with its audit entries, events and bookings: stored together, or not at all."""
     stored = "select id from stored"
     parts = [f"noted as ({audit.insert_statement(3, stored)})"]
-    if events_told:
+    if told:
         parts.append(f"told as ({events.insert_statement(4, stored)})")
-    if bookings_made:
-        parts.append(f"booked as ({booking_rows.upsert_statement(4 + events_told, stored)})")
+    if changed:
+        parts.append(f"changed as ({booking_rows.update_statement(4 + told, stored)})")
+    if begun:
+        after = "(select count(*) from changed) >= 0" if changed else "true"
+        statement_for_new = booking_rows.insert_statement(4 + told + changed, stored, after)
+        parts.append(f"begun as ({statement_for_new})")
     return f"with stored as ({statement}), {', '.join(parts)} select id, ref from stored"
 
 
@@ -104,6 +108,9 @@ _INSERT = f"""
 _UPDATE = _update_statement("unit_write", WRITE_COLUMNS)
 _UPDATE_STATE = _update_statement("unit_state_write", STATE_WRITE_COLUMNS)
 
+# Something to commit: what is seen here may wait for a standby still, and the commit waits for it too.
+_OUTLAST = "select pg_logical_emit_message(true, 'holdfast', 'looked')"
+
 _FIND = f"select {READ_COLUMNS} from unit where id = any($1::uuid[])"
 
 
@@ -113,8 +120,10 @@ class Change(NamedTuple):
     found: Unit | None
     """As it was found; None if it is to be created."""
     found_turn: int = 0
-    bookings: tuple[Booking, ...] = ()
-    """Of this unit, as they are to be stored."""
+    begun: tuple[Booking, ...] = ()
+    """New bookings of this unit."""
+    changed: tuple[Booking, ...] = ()
+    """Bookings of this unit that were there, as they are to be stored."""
 
 
 class Told(NamedTuple):
@@ -175,10 +184,12 @@ async def store(
 async def find_stored(connection: Connection, changes: Sequence[Change]) -> Refs:
     """Which of these changes stand in the database exactly so; for the outcome of a lost commit.
 
-    All of it is compared: another writer may have had the same version in the same millisecond.
+    All of it is compared: another writer may have had the same version in the same millisecond. Within a
+    transaction, whose commit vouches for what was found.
     """
+    await connection.execute(_OUTLAST)
     rows = {row[0]: row for row in await connection.fetch(_FIND, [change.unit.id for change in changes])}
-    numbers = [booking.number for change in changes for booking in change.bookings]
+    numbers = [booking.number for change in changes for booking in change.begun + change.changed]
     found = await bookings.concerning(connection, [], numbers) if numbers else []
     made = {booking.number: booking for _, booking in found}
     return {
@@ -191,7 +202,8 @@ async def find_stored(connection: Connection, changes: Sequence[Change]) -> Refs
 def _stands(change: Change, row: asyncpg.Record, made: Mapping[int, Booking]) -> bool:
     unit = unit_from(change.unit.project_id, tuple(row))
     same = unit._replace(ref=change.unit.ref) == change.unit
-    return same and all(made.get(booking.number) == booking for booking in change.bookings)
+    bookings_made = change.begun + change.changed
+    return same and all(made.get(booking.number) == booking for booking in bookings_made)
 
 
 def _statement_for(change: Change) -> str:
@@ -215,9 +227,10 @@ async def _store(
         [audit.row_for(entry) for entry in told.entries if entry.subject_id in ids],
     ]
     own = [event for event in told.events if event.unit_id in ids]
-    booked = [booking_rows.row_for(booking) for change in changes for booking in change.bookings]
-    arguments += [rows for rows in (own, booked) if rows]
-    whole = _with_what_belongs_to_it(statement, bool(own), bool(booked))
+    changed = [booking_rows.row_for(booking) for change in changes for booking in change.changed]
+    begun = [booking_rows.row_for(booking) for change in changes for booking in change.begun]
+    arguments += [rows for rows in (own, changed, begun) if rows]
+    whole = _with_what_belongs_to_it(statement, bool(own), bool(changed), bool(begun))
     return {row[0]: row[1] for row in await connection.fetch(whole, *arguments)}
 
 

@@ -1,0 +1,97 @@
+"""Lists of bookings, the latest first: of all, of projects, or of units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from holdfast.domain.booking import BookingStatus
+from holdfast.storage.booking_rows import READ_COLUMNS
+from holdfast.storage.bookings import Found, found_in
+from holdfast.storage.database import Connection
+
+# As readers see it: the same rule as domain.booking.as_seen; a test holds the two against each other.
+_HOLD_OVER = "booking.hold_expires_at <= statement_timestamp()"
+_RESERVATION_OVER = "booking.reserved_until <= statement_timestamp()"
+_WHERE_STATUS = {
+    None: ("true",),
+    BookingStatus.OPEN: (f"booking.status = 'open' and not {_HOLD_OVER}",),
+    BookingStatus.SIGNED: (f"booking.status = 'signed' and not {_HOLD_OVER}",),
+    BookingStatus.RESERVED: (f"booking.status = 'reserved' and not {_RESERVATION_OVER}",),
+    BookingStatus.SOLD: ("booking.status = 'sold'",),
+    BookingStatus.LAPSED: (
+        "booking.status = 'lapsed'",
+        f"booking.status = 'open' and {_HOLD_OVER}",
+        f"booking.status = 'signed' and {_HOLD_OVER}",
+    ),
+    BookingStatus.CANCELLED: ("booking.status = 'cancelled'",),
+    BookingStatus.REFUND_DUE: (
+        "booking.status = 'refund-due'",
+        f"booking.status = 'reserved' and {_RESERVATION_OVER}",
+    ),
+    BookingStatus.REFUNDED: ("booking.status = 'refunded'",),
+}
+
+# One index scan for each way to have the status, merged in the order of numbers.
+_BRANCH = """(
+    select * from booking where booking.number < $1 and {of} and {status}
+    order by booking.number desc limit $2
+)"""
+_OF_EACH = """
+    select booking.* from unnest($3::uuid[]) as scope (id) cross join lateral ({branches}) as booking
+"""
+_BRANCHES_OF = {
+    None: "select * from ({branches}) as booking",
+    "project_id": _OF_EACH,
+    "unit_id": _OF_EACH,
+}
+_PROJECT_IDS = "select id from project where slug = any($1::text[])"
+# Without a project: one look for each, since units are found by project and code.
+_UNIT_IDS = """
+    select unit.id from project join unit on unit.project_id = project.id and unit.code = $2
+    where $1::text[] is null or project.slug = any($1)
+"""
+
+
+def _page_statement(scope: str | None, status: BookingStatus | None) -> str:
+    of = "true" if scope is None else f"booking.{scope} = scope.id"
+    branches = " union all ".join(_BRANCH.format(of=of, status=where) for where in _WHERE_STATUS[status])
+    return f"""
+        select statement_timestamp(), unit.code, project.slug, {READ_COLUMNS}
+        from (
+            {_BRANCHES_OF[scope].format(branches=branches)} order by booking.number desc limit $2
+        ) as booking
+        join unit on unit.id = booking.unit_id
+        join project on project.id = booking.project_id
+        order by booking.number desc
+    """
+
+
+_PAGES = {
+    (scope, status): _page_statement(scope, status) for scope in _BRANCHES_OF for status in _WHERE_STATUS
+}
+
+
+async def page(
+    connection: Connection,
+    before_number: int,
+    slugs: Sequence[str] | None,
+    unit_code: str | None,
+    status: BookingStatus | None,
+    limit: int,
+) -> list[Found]:
+    scope, ids = await _scope(connection, slugs, unit_code)
+    arguments = (before_number, limit) if scope is None else (before_number, limit, ids)
+    rows = await connection.fetch(_PAGES[scope, status], *arguments)
+    return [found for row in rows if (found := found_in(row)) is not None]
+
+
+async def _scope(
+    connection: Connection, slugs: Sequence[str] | None, unit_code: str | None
+) -> tuple[str | None, list[UUID]]:
+    """The column that the list is limited by, and to which values."""
+    if unit_code is not None:
+        return "unit_id", [row[0] for row in await connection.fetch(_UNIT_IDS, slugs, unit_code)]
+    if slugs is not None:
+        return "project_id", [row[0] for row in await connection.fetch(_PROJECT_IDS, slugs)]
+    return None, []
