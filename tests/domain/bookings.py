@@ -44,6 +44,11 @@ _FACTS: dict[BookingStatus, dict[str, Any]] = {
 }
 
 
+_NOTHING_BUT_SOLD = ("signed_at", "deposit_confirmed_at", "reserved_until", "hold_expires_at")
+WALKED_IN = dict.fromkeys(_NOTHING_BUT_SOLD)
+"""What a sale without a hold has none of."""
+
+
 def booking(status: BookingStatus = BookingStatus.OPEN, **others: Any) -> Booking:
     values: dict[str, Any] = {
         "number": NUMBER,
@@ -96,3 +101,8 @@ def told(decision: Decision) -> list[tuple[str, str, str, str | None]]:
         (event.type, event.previous_status, event.status, event.booking_reference)
         for event in decision.events
     ]
+
+
+def unchanged(decision: Decision, found: Standing) -> bool:
+    same_booking = decision.booking is found.booking_numbered(NUMBER)
+    return decision.unit is found.unit and same_booking and not decision.events

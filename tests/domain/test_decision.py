@@ -5,7 +5,7 @@ import pytest
 from holdfast.domain.booking import CLAIMING, NO_SLOTS, BookingStatus, Slots
 from holdfast.domain.decision import Decision, Standing, after, lapse
 from holdfast.domain.status import Action, Status
-from holdfast.domain.unit import as_seen
+from holdfast.domain.unit import as_seen, revision
 from tests.domain.bookings import NUMBER, OTHER_NUMBER, UNIT_STATUS, booking, claimed
 from tests.domain.units import FIELDS, MINUTE, NOW, PROJECT, standing, unit
 
@@ -80,3 +80,17 @@ def test_the_clock_writes_what_readers_saw_already(status: BookingStatus) -> Non
 def test_a_unit_without_a_booking_is_released_all_the_same() -> None:
     decision = lapse(standing(unit(Status.HELD)))
     assert (decision.unit.status, decision.booking) == (Status.AVAILABLE, None)
+
+
+def test_a_release_that_is_never_written_is_not_taken_for_what_was() -> None:
+    """Decided just before the end of the hold, stored just after it, and looked at in between."""
+    held = unit(Status.HELD)
+    seen = as_seen(held, NOW + 2 * MINUTE)
+    stored = held._replace(fields=FIELDS._replace(bedrooms=3), version=held.version + 1)
+    assert (seen.status, seen.version) == (Status.AVAILABLE, stored.version)
+    assert revision(seen, PROJECT) != revision(stored, PROJECT)
+
+
+def test_every_status_has_a_revision_of_its_own() -> None:
+    revisions = {revision(unit()._replace(status=status), PROJECT) for status in Status}
+    assert len(revisions) == len(Status)

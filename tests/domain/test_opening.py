@@ -6,7 +6,17 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.domain.booking import HOLDING, NOBODY, Booking, BookingStatus, Draft, Holder, Slots, terms_of
+from holdfast.domain.booking import (
+    CLAIMING,
+    HOLDING,
+    NOBODY,
+    Booking,
+    BookingStatus,
+    Draft,
+    Holder,
+    Slots,
+    terms_of,
+)
 from holdfast.domain.decision import Decision, Standing
 from holdfast.domain.event import EventName
 from holdfast.domain.fairness import HoldLimits, LiveHold
@@ -14,13 +24,14 @@ from holdfast.domain.opening import NO_LIMITS, Opening, open_unit
 from holdfast.domain.periods import Periods
 from holdfast.domain.refusals import (
     HeldTooRecently,
+    HoldLapsed,
     NotAvailable,
     TooManyHolds,
     TransitionNotAllowed,
     UnknownUnit,
 )
 from holdfast.domain.status import Caller, Status
-from tests.domain.bookings import DRAFT, NUMBER, booking, claimed
+from tests.domain.bookings import DRAFT, NUMBER, OTHER_NUMBER, booking, claimed
 from tests.domain.units import FIELDS, MINUTE, NOW, PROJECT, standing, unit
 
 ADDRESS, VISITOR = UUID(int=7), UUID(int=8)
@@ -87,7 +98,7 @@ OWN: list[tuple[str, dict[str, Any], Draft, bytes | None]] = [
     (
         "the same request again",
         {"idempotency_id": UUID(int=9)},
-        DRAFT._replace(idempotency_id=UUID(int=9)),
+        DRAFT._replace(idempotency_id=UUID(int=9), token_hash=b"a token"),
         None,
     ),
     ("a buyer who comes back", {}, DRAFT, b"a token"),
@@ -127,6 +138,50 @@ def test_a_stranger_is_not_taken_for_the_holder(draft: Draft, token_hash: bytes 
 def test_two_requests_without_a_key_are_not_the_same_request() -> None:
     with pytest.raises(NotAvailable):
         opened(claimed(idempotency_id=None), DRAFT._replace(idempotency_id=None))
+
+
+KEY = UUID(int=9)
+SAME_REQUEST = DRAFT._replace(idempotency_id=KEY, token_hash=b"a token")
+
+
+def keyed(status: BookingStatus, found: Standing | None = None) -> Standing:
+    """A unit of which the same request has made a booking that is in this status now."""
+    if status in CLAIMING:
+        return claimed(status, idempotency_id=KEY)
+    made_before = booking(status, idempotency_id=KEY)
+    return (found or standing(unit()))._replace(others={made_before.number: made_before})
+
+
+def test_the_hold_of_the_same_request_that_has_lapsed_is_told_as_lapsed() -> None:
+    with pytest.raises(HoldLapsed) as refused:
+        opened(keyed(BookingStatus.LAPSED), SAME_REQUEST)
+    assert refused.value.status is Status.AVAILABLE
+
+
+@pytest.mark.parametrize(
+    "status", [status for status in BookingStatus if status not in {*HOLDING, BookingStatus.LAPSED}]
+)
+def test_the_same_request_makes_no_second_booking_whatever_became_of_the_first(status: BookingStatus) -> None:
+    found = keyed(status)
+    with pytest.raises(TransitionNotAllowed, match=f"is {status}") as refused:
+        opened(found, SAME_REQUEST)
+    assert found.unit is not None
+    assert refused.value.status is found.unit.status
+
+
+def test_the_same_request_is_not_given_a_token_that_opens_nothing_any_more() -> None:
+    found = claimed(idempotency_id=KEY, token_hash=b"a reissued token")
+    with pytest.raises(TransitionNotAllowed, match="issued anew"):
+        opened(found, SAME_REQUEST)
+    again = opened(found, SAME_REQUEST, token_hash=b"a reissued token")
+    assert again.booking is found.booking
+
+
+def test_who_has_the_token_of_the_hold_is_given_it_whatever_their_key_made_before() -> None:
+    found = keyed(BookingStatus.CANCELLED, claimed(number=OTHER_NUMBER + 1, token_hash=b"their token"))
+    decision = opened(found, SAME_REQUEST, token_hash=b"their token")
+    assert decision.booking is found.booking
+    assert decision.unit is found.unit
 
 
 @pytest.mark.parametrize("status", [BookingStatus.RESERVED, BookingStatus.SOLD])

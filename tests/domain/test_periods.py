@@ -41,11 +41,14 @@ def test_an_extension_without_a_time_is_one_more_period() -> None:
 
 def test_an_extension_ends_at_the_time_that_was_asked_for() -> None:
     assert later_end(NOW + MINUTE, NOW + MINUTE + MILLISECOND, DAY, NOW) == NOW + MINUTE + MILLISECOND
+    assert later_end(NOW + MINUTE, NOW + MINUTE, DAY, NOW) == NOW + MINUTE
     longest = NOW + LONGEST_RESERVATION_DAYS * DAY
     assert later_end(NOW + MINUTE, longest, DAY, NOW) == longest
 
 
-@pytest.mark.parametrize("asked", [NOW + MINUTE, NOW, NOW + (LONGEST_RESERVATION_DAYS * DAY) + MILLISECOND])
+@pytest.mark.parametrize(
+    "asked", [NOW + MINUTE - MILLISECOND, NOW, NOW + (LONGEST_RESERVATION_DAYS * DAY) + MILLISECOND]
+)
 def test_an_extension_moves_the_end_away_within_bounds(asked: datetime) -> None:
     with pytest.raises(InvalidInput) as refused:
         later_end(NOW + MINUTE, asked, DAY, NOW)

@@ -26,23 +26,19 @@ from tests.domain.bookings import (
     OTHER_NUMBER,
     PERIODS,
     UNIT_STATUS,
+    WALKED_IN,
     after_the_end,
     booking,
     changed,
     claimed,
     in_status,
     told,
+    unchanged,
 )
 from tests.domain.units import MINUTE, NOW, standing, unit
 
 OPEN, SIGNED, RESERVED, SOLD, LAPSED, CANCELLED, REFUND_DUE, REFUNDED = BookingStatus
 DAY = timedelta(days=1)
-EVERY_UNIT = [unit(status) for status in Status] + [unit(Status.UNAVAILABLE, archived=True)]
-
-
-def unchanged(decision: Decision, found: Standing) -> bool:
-    same_booking = decision.booking is found.booking_numbered(NUMBER)
-    return decision.unit is found.unit and same_booking and not decision.events
 
 
 ON_BOOKINGS: dict[str, Callable[[Standing], Decision]] = {
@@ -116,6 +112,28 @@ def test_a_second_signature_may_only_repeat_the_first(status: BookingStatus) -> 
         selling.sign(found, NUMBER, ANOTHER_BUYER, NOW)
 
 
+def test_a_sale_without_a_hold_is_not_signed_afterwards() -> None:
+    with pytest.raises(TransitionNotAllowed, match="the booking is sold"):
+        selling.sign(claimed(SOLD, **WALKED_IN), NUMBER, BUYER, NOW)
+
+
+@pytest.mark.parametrize(
+    ("found", "sentence"),
+    [
+        (unit(), "The hold has lapsed. The unit is free again."),
+        (unit(Status.HELD), "The hold has lapsed."),
+        (unit(Status.UNAVAILABLE), "The hold has lapsed."),
+    ],
+    ids=["available", "held", "unavailable"],
+)
+def test_a_lapsed_hold_tells_whether_the_unit_is_free(found: Unit, sentence: str) -> None:
+    with pytest.raises(HoldLapsed) as signing:
+        selling.sign(after_the_end(LAPSED, found), NUMBER, BUYER, NOW)
+    with pytest.raises(HoldLapsed) as cancelling:
+        selling.cancel(after_the_end(LAPSED, found), NUMBER, Caller.BUYER, NOW)
+    assert str(signing.value) == str(cancelling.value) == sentence
+
+
 # Cancel
 
 
@@ -136,6 +154,13 @@ def test_staff_cancel_a_reservation_and_the_deposit_is_due_back() -> None:
     assert told(decision) == [("unit.released", "reserved", "available", None)]
     assert decision.action == Action.CANCEL_RESERVATION
     assert changed(decision).status is REFUND_DUE
+
+
+def test_a_buyer_learns_who_cancels_a_reservation() -> None:
+    with pytest.raises(TransitionNotAllowed) as refused:
+        selling.cancel(claimed(RESERVED), NUMBER, Caller.BUYER, NOW)
+    assert str(refused.value) == "The deposit is confirmed, so only the seller can cancel."
+    assert refused.value.retry_after_seconds is None
 
 
 def test_a_buyer_who_cancels_again_is_not_refused() -> None:
@@ -193,79 +218,23 @@ def test_none_but_staff_extend(caller: Caller) -> None:
 
 def test_the_end_is_not_moved_nearer() -> None:
     with pytest.raises(InvalidInput):
-        selling.extend(claimed(), "A-101", Caller.STAFF, NOW + MINUTE, PERIODS, NOW)
+        selling.extend(claimed(), "A-101", Caller.STAFF, NOW + MINUTE - MILLISECOND, PERIODS, NOW)
+
+
+@pytest.mark.parametrize("status", [OPEN, SIGNED, RESERVED])
+def test_the_same_end_again_changes_nothing(status: BookingStatus) -> None:
+    found = claimed(status)
+    for decision in (
+        selling.extend(found, "A-101", Caller.STAFF, NOW + MINUTE, PERIODS, NOW),
+        selling.extend_booking(found, NUMBER, Caller.STAFF, NOW + MINUTE, PERIODS, NOW),
+    ):
+        assert unchanged(decision, found)
 
 
 def test_an_ended_booking_cannot_extend_the_hold_of_somebody_else() -> None:
     found = after_the_end(LAPSED, unit(Status.HELD), booking(OPEN, number=OTHER_NUMBER))
     with pytest.raises(TransitionNotAllowed):
         selling.extend_booking(found, NUMBER, Caller.STAFF, None, PERIODS, NOW)
-
-
-# Confirm the deposit
-
-
-def test_a_confirmed_deposit_reserves_the_unit() -> None:
-    found = claimed(SIGNED, slots=Slots(1, 2))
-    decision = selling.confirm_deposit(found, NUMBER, Caller.PAYMENT_SYSTEM, PERIODS, NOW)
-    assert (decision.unit.status, decision.unit.hold_expires_at) == (Status.RESERVED, None)
-    assert decision.unit.reserved_until == NOW + 2 * DAY
-    reserved = changed(decision)
-    assert told(decision) == [("unit.reserved", "held", "reserved", reserved.reference)]
-    assert (reserved.status, reserved.deposit_confirmed_at, reserved.slots) == (RESERVED, NOW, NO_SLOTS)
-    assert reserved.reserved_until == NOW + 2 * DAY
-
-
-@pytest.mark.parametrize("status", [RESERVED, SOLD, REFUND_DUE, REFUNDED])
-def test_a_deposit_is_confirmed_once(status: BookingStatus) -> None:
-    found = in_status(status)
-    assert unchanged(ON_BOOKINGS["confirm"](found), found)
-
-
-@pytest.mark.parametrize("status", [LAPSED, CANCELLED])
-def test_a_late_deposit_reserves_a_free_unit_again_on_the_terms_agreed(status: BookingStatus) -> None:
-    found = after_the_end(status, buyer=BUYER, signed_at=NOW - 2 * MINUTE)
-    before = found.others[NUMBER]
-    assert found.unit is not None
-    decision = ON_BOOKINGS["confirm"](found)
-    again = changed(decision)
-    assert told(decision) == [
-        ("unit.held", "available", "held", None),
-        ("unit.reserved", "held", "reserved", before.reference),
-    ]
-    first, second = decision.events
-    assert (first.unit_version, second.unit_version) == (found.unit.version + 1, found.unit.version + 2)
-    assert first.created_at < second.created_at == decision.unit.updated_at
-    assert (again.status, again.ended_at, again.terms) == (RESERVED, None, before.terms)
-    assert again.deposit_confirmed_at == NOW
-    assert (decision.unit.status, decision.unit.reserved_until) == (Status.RESERVED, again.reserved_until)
-    assert decision.unit.hold_expires_at is None
-
-
-@pytest.mark.parametrize("status", [LAPSED, CANCELLED])
-@pytest.mark.parametrize("found_unit", [one for one in EVERY_UNIT if one.status is not Status.AVAILABLE])
-def test_a_late_deposit_for_a_unit_that_is_gone_is_due_back(status: BookingStatus, found_unit: Unit) -> None:
-    claim = {Status.HELD: OPEN, Status.RESERVED: RESERVED, Status.SOLD: SOLD}.get(found_unit.status)
-    others = None if claim is None else booking(claim, number=OTHER_NUMBER)
-    found = after_the_end(status, found_unit, others, buyer=BUYER, signed_at=NOW - 2 * MINUTE)
-    decision = ON_BOOKINGS["confirm"](found)
-    assert decision.unit is found_unit
-    assert decision.events == ()
-    due = changed(decision)
-    assert due == found.others[NUMBER]._replace(status=REFUND_DUE, deposit_confirmed_at=NOW)
-
-
-def test_the_deposit_of_a_unit_is_that_of_its_booking() -> None:
-    decision = selling.confirm_deposit_of_unit(claimed(SIGNED), "A-101", Caller.STAFF, PERIODS, NOW)
-    assert changed(decision).status is RESERVED
-    with pytest.raises(NotSigned):
-        selling.confirm_deposit_of_unit(claimed(OPEN), "A-101", Caller.STAFF, PERIODS, NOW)
-
-
-@pytest.mark.parametrize("found", [one for one in EVERY_UNIT if one.status is not Status.HELD])
-def test_there_is_a_deposit_of_held_units_alone(found: Unit) -> None:
-    with pytest.raises(TransitionNotAllowed):
-        selling.confirm_deposit_of_unit(standing(found), "A-101", Caller.STAFF, PERIODS, NOW)
 
 
 # Refunds and links

@@ -57,6 +57,9 @@ def test_a_walk_in_sale_needs_the_whole_buyer() -> None:
     with pytest.raises(InvalidInput) as refused:
         close(standing(unit()))
     assert [fault.pointer for fault in refused.value.faults] == ["/buyerName", "/buyerEmail", "/buyerPhone"]
+    assert {fault.message for fault in refused.value.faults} == {
+        "This field is required: the unit is available."
+    }
 
 
 def test_the_buyer_of_a_reserved_unit_is_known_already() -> None:
@@ -71,6 +74,14 @@ def test_the_buyer_of_a_reserved_unit_is_known_already() -> None:
 def test_nothing_else_is_sold(found: Standing, buyer: Buyer | None) -> None:
     with pytest.raises(TransitionNotAllowed):
         close(found, buyer)
+
+
+@pytest.mark.parametrize("status", [OPEN, SIGNED])
+def test_a_booking_is_not_sold_before_its_deposit(status: BookingStatus) -> None:
+    with pytest.raises(TransitionNotAllowed) as refused:
+        close_booking(claimed(status))
+    assert str(refused.value) == "The deposit is not confirmed yet."
+    assert refused.value.hold_expires_at is None
 
 
 def test_a_repeated_sale_recognises_its_own() -> None:

@@ -34,6 +34,7 @@ class Body(TypedDict):
     floor: NotRequired[Annotated[Decimal, within(FLOORS), AfterValidator(whole)]]
     kind: NotRequired[Literal["flat", "villa"]]
     tags: NotRequired[Annotated[list[str], Field(min_length=1, max_length=2)]]
+    place: NotRequired[Annotated[str, StringConstraints(min_length=3)]]
     phone: NotRequired[Annotated[str, StringConstraints(pattern=r"^[0-9]+$")]]
     note: NotRequired[Annotated[Any, PlainValidator(check_text)]]
     picture: NotRequired[
@@ -76,6 +77,7 @@ def test_what_is_no_object_is_one_fault(body: Any) -> None:
         ("buyerName", None, "This field cannot be null."),
         ("buyerName", Decimal(1), "This must be text."),
         ("buyerName", "", "This must have at least 1 character."),
+        ("place", "", "This must have at least 3 characters."),
         ("buyerName", "Nourah", "This must have at most 5 characters."),
         ("buyerName", "a\x00b", "This text holds the character U+0000, which cannot be stored."),
         ("buyerName", "a\ud800", "This text holds a lone surrogate, which is not a character."),

@@ -31,11 +31,12 @@ ANSWERS = {
     "getOwnBooking": OWN | {"200"},
     "signBooking": OWN | BODY | {"200", "409"},
     "cancelOwnBooking": OWN | {"204", "409"},
-    "listBookings": STAFF | {"200"},
+    "listBookings": STAFF | {"200", "404"},
     "getBooking": STAFF | {"200", "404"},
     "confirmDeposit": CHANGE,
     "reissueLink": CHANGE - {"409"},
-    **dict.fromkeys(ACTIONS | BOOKING_ACTIONS | {"revokeSale"}, CHANGE),
+    **dict.fromkeys(BOOKING_ACTIONS, CHANGE),
+    **dict.fromkeys(ACTIONS | {"revokeSale"}, CHANGE | {"412"}),
     "getUnitHistory": STAFF | {"200", "404"},
     "listStaffProjects": STAFF | {"200"},
     "addProject": STAFF | BODY | {"201", "404", "409"},
@@ -47,7 +48,7 @@ ANSWERS = {
 
 NOT_ALLOWED = "transition-not-allowed"
 CONFLICTS = {
-    "holdUnit": {"not-available", "hold-lapsed"},
+    "holdUnit": {"not-available", "hold-lapsed", NOT_ALLOWED},
     "signBooking": {"hold-lapsed", NOT_ALLOWED},
     "cancelOwnBooking": {"hold-lapsed", NOT_ALLOWED},
     "confirmDeposit": {"not-signed"},
@@ -166,6 +167,31 @@ def test_a_booking_has_one_of_eight_statuses(document: Document) -> None:
 
 def test_buyers_never_see_a_unit_that_is_not_on_sale(document: Document) -> None:
     assert schema(document, "StatusOnSale")["enum"] == ["available", "held", "reserved", "sold"]
+
+
+def parameters_of(document: Document, name: str) -> dict[tuple[str, str], Document]:
+    found = [resolved(document, parameter) for parameter in named(document, name)["parameters"]]
+    return {(parameter["in"], parameter["name"]): parameter for parameter in found}
+
+
+def test_buyers_ask_only_for_statuses_that_they_see(document: Document) -> None:
+    status = parameters_of(document, "listUnitsOnSale")["query", "status"]
+    assert status["schema"] == {"$ref": "#/components/schemas/StatusOnSale"}
+
+
+def test_a_hold_counts_for_the_visitor_of_the_cookie(document: Document) -> None:
+    assert ("cookie", "holdfast_visitor") in parameters_of(document, "holdUnit")
+
+
+@pytest.mark.parametrize("name", sorted(ACTIONS | {"revokeSale"}))
+def test_an_action_on_a_unit_can_be_bound_to_its_state(document: Document, name: str) -> None:
+    assert ("header", "If-Match") in parameters_of(document, name)
+    assert "ETag" in named(document, name)["responses"]["200"]["headers"]
+
+
+def test_what_was_done_to_a_unit_includes_what_other_systems_do(document: Document) -> None:
+    text = schema(document, "HistoryEntry")["properties"]["action"]["description"]
+    assert all(f"`{name}`" in text for name in ("create", "change", "sign", "mark-refunded", "reissue-link"))
 
 
 def test_buyers_see_nothing_of_the_back_office(document: Document) -> None:

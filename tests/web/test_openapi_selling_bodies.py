@@ -40,16 +40,16 @@ PLACE = {"code": "A-1203", "building": "A", "floor": 12, "position": 3}
 
 FIELDS: list[tuple[str, str, Any]] = [
     *(("BuyerDetails", "buyerName", value) for value in (
-        "N", "", " N", "N ", "نورة", "A\u00a0B", "A\u3000B", "A\tB", "A\u200bB", "x" * 200, "x" * 201, None,
-        1,
+        "N", "", " N", "N ", "نورة", "A\u00a0B", "A\u3000B", "A\tB", "A\u200bB", "A\u200cB",
+        "A\u200dB", "\u200cB", "\u200f\u202bN\n", "\u200f", "x" * 200, "x" * 201, None, 1,
     )),
     *(("BuyerDetails", "buyerEmail", value) for value in (
         "a@b", "a", "@", "a@", "@b", "a@b@c", "a b@c", "نورة@مثال.السعودية", "x" * 252 + "@b",
-        "x" * 253 + "@b", None,
+        "x" * 253 + "@b", " a@b\u200e", None,
     )),
     *(("BuyerDetails", "buyerPhone", value) for value in (
         "050", "+966 (50) 123.45/67-8", "٠٥٠١٢٣٤٥٦٧", "05", "5" * 50, "5" * 51, "++5 5", "5+5", "abc", "050x",
-        "0 5\t0", None, 966501234567,
+        "0 5\t0", "\u202a+966 50\u202c ", None, 966501234567,
     )),
     *(("Extension", "until", value) for value in (
         "2026-11-14T09:30:00.000Z", "2026-11-14T12:30:00+03:00", "soon", "", "2026-11-14", 1794648600, None,
@@ -70,7 +70,8 @@ FIELDS: list[tuple[str, str, Any]] = [
     ("LayoutReplacement", "units", {}), ("LayoutReplacement", "units", [5]),
     *(("LayoutReplacement", "units", [PLACE | {name: value}]) for name, value in (
         ("guessed", True), ("guessed", None), ("building", None), ("building", ""), ("building", "x" * 51),
-        ("building", "a\x00b"), ("floor", None), ("floor", -9), ("floor", -10), ("floor", 200),
+        ("building", "a\x00b"), ("building", " A"), ("building", "A\nB"), ("building", "A B"),
+        ("floor", None), ("floor", -9), ("floor", -10), ("floor", 200),
         ("floor", 201), ("floor", 1.5), ("floor", 1.0), ("position", 0), ("position", 999),
         ("position", 1000), ("color", 1), ("code", ""), ("code", "x" * 51), ("code", None),
     )),

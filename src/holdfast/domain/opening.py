@@ -11,7 +11,7 @@ from holdfast.domain.fairness import HoldLimits, free_slot, refuse_rehold
 from holdfast.domain.periods import Periods
 from holdfast.domain.refusals import HoldLapsed, NotAvailable, TransitionNotAllowed, UnknownUnit
 from holdfast.domain.status import Action, Caller, Status, Transition, transition
-from holdfast.domain.unit import Unit, move
+from holdfast.domain.unit import Unit, move, step_for
 
 NO_LIMITS = HoldLimits(0, 0, 0)
 
@@ -87,14 +87,12 @@ def _replayed(unit: Unit, booking: Booking, draft: Draft) -> Decision:
 
 def _opening_step(unit: Unit, caller: Caller, now: datetime) -> Transition:
     """A buyer is told that the unit is not available, staff what the status table says."""
+    if caller is not Caller.BUYER:
+        return step_for(unit, Action.OPEN, caller, now)
     try:
         return transition(Action.OPEN, caller, unit.status, unit.archived)
     except TransitionNotAllowed:
-        if caller is Caller.BUYER:
-            raise NotAvailable(_why_not(unit), unit.status, (), unit.hold_expires_at, now) from None
-        raise TransitionNotAllowed(
-            Action.OPEN, unit.status, unit.archived, unit.hold_expires_at, now
-        ) from None
+        raise NotAvailable(_why_not(unit), unit.status, (), unit.hold_expires_at, now) from None
 
 
 def _why_not(unit: Unit) -> str:

@@ -1,6 +1,6 @@
 """How long holds and reservations last."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from holdfast.domain.project import Project
@@ -29,13 +29,18 @@ class Periods(NamedTuple):
 
 
 def later_end(ends_at: datetime, asked: datetime | None, period: timedelta, now: datetime) -> datetime:
-    """An extension only ever moves the end away."""
-    if asked is not None and asked <= ends_at:
-        raise InvalidInput.at("/until", "This must be later than the present end.")
+    """An extension never moves the end closer."""
+    if asked is not None and asked < ends_at:
+        raise InvalidInput.at("/until", "This must not be before the present end.")
     further = period if asked is None else asked - ends_at
     if further > now + _LONGEST_EXTENSION - ends_at:
         raise InvalidInput.at("/until", f"An end lies at most {LONGEST_RESERVATION_DAYS} days ahead.")
     return ends_at + further
+
+
+def moment_text(moment: datetime) -> str:
+    """As answers write times, for sentences that name one."""
+    return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
 
 
 def _whole_milliseconds(seconds: float) -> timedelta:

@@ -90,11 +90,15 @@ class UnknownUnit(Refusal):
         super().__init__(f"The project `{slug}` has no unit `{code}`.")
 
 
+_ECHOED = 50
+"""How much of what the caller typed is told back."""
+
+
 class UnknownBooking(Refusal):
     """One answer for a reference that is unknown and a token that is not the booking's."""
 
     def __init__(self, reference: str) -> None:
-        super().__init__(f"There is no booking `{reference}` for this caller.")
+        super().__init__(f"There is no booking `{reference[:_ECHOED]}` for this caller.")
 
 
 class UnknownKey(Refusal):
@@ -165,9 +169,12 @@ class TransitionNotAllowed(Conflict):
         now: datetime | None = None,
         *,
         detail: str | None = None,
+        others_may: bool = True,
     ) -> None:
+        """``others_may``: whether it is the caller rather than the status that forbids it."""
         state = "archived" if archived else status
-        told = detail or f"`{action}` is not possible for this caller while the unit is {state}."
+        caller = " for this caller" if others_may else ""
+        told = detail or f"`{action}` is not possible{caller} while the unit is {state}."
         super().__init__(told, status, (), hold_expires_at, now)
         self.action = action
 

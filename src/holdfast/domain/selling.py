@@ -18,7 +18,7 @@ from holdfast.domain.booking import (
 )
 from holdfast.domain.decision import Decision, Standing
 from holdfast.domain.opening import unit_in
-from holdfast.domain.periods import Periods, later_end
+from holdfast.domain.periods import Periods, later_end, moment_text
 from holdfast.domain.refusals import (
     Fault,
     HoldLapsed,
@@ -28,7 +28,7 @@ from holdfast.domain.refusals import (
     UnknownBooking,
 )
 from holdfast.domain.status import Action, Caller, Status, transition
-from holdfast.domain.unit import Step, Unit, move, step_for
+from holdfast.domain.unit import Step, Unit, ends_at, move, step_for
 
 SIGN, MARK_REFUNDED, REISSUE_LINK = "sign", "mark-refunded", "reissue-link"
 
@@ -49,22 +49,25 @@ def sign(standing: Standing, number: int, buyer: Buyer, now: datetime) -> Decisi
     if booking.status is BookingStatus.OPEN:
         signed = booking._replace(status=BookingStatus.SIGNED, buyer=buyer, signed_at=now)
         return Decision(unit, booking=signed, action=SIGN)
-    if booking.status in CLAIMING and booking.buyer == buyer:
+    if booking.status in CLAIMING and booking.signed_at is not None and booking.buyer == buyer:
         return Decision(unit, booking=booking, action=SIGN)
     if booking.status is BookingStatus.LAPSED:
-        raise HoldLapsed("The hold has lapsed; the unit is open to everybody again.", unit.status)
+        raise _lapsed(unit)
     raise _refused(SIGN, unit, booking)
 
 
 def cancel(standing: Standing, number: int, caller: Caller, now: datetime) -> Decision:
     unit, booking = booking_in(standing, number)
+    if caller is Caller.BUYER and booking.status is BookingStatus.RESERVED:
+        detail = "The deposit is confirmed, so only the seller can cancel."
+        raise TransitionNotAllowed(Action.CANCEL_RESERVATION, unit.status, detail=detail)
     if booking.status in CLAIMING:
         action = Action.CANCEL_HOLD if booking.status in HOLDING else Action.CANCEL_RESERVATION
         return act(standing, unit.code, action, caller, now)
     if caller is Caller.BUYER and booking.status is BookingStatus.CANCELLED:
         return Decision(unit, booking=booking, action=Action.CANCEL_HOLD)
     if caller is Caller.BUYER and booking.status is BookingStatus.LAPSED:
-        raise HoldLapsed("The hold has lapsed already.", unit.status)
+        raise _lapsed(unit)
     raise _refused(Action.CANCEL_HOLD, unit, booking)
 
 
@@ -83,6 +86,9 @@ def extend(
     unit = unit_in(standing, code)
     step = step_for(unit, Action.EXTEND, caller, now)
     booking = standing.booking
+    if until is not None and until == ends_at(unit):
+        # The same extension again, after an answer that got lost.
+        return Decision(unit, booking=booking, action=Action.EXTEND)
     if unit.hold_expires_at is not None:
         end_at = later_end(unit.hold_expires_at, until, periods.hold(standing.project), now)
         moved, _ = move(unit, step, now, hold_expires_at=end_at)
@@ -111,7 +117,7 @@ def confirm_deposit(
     if booking.deposit_confirmed_at is not None:
         return Decision(unit, booking=booking, action=Action.CONFIRM_DEPOSIT)
     if booking.signed_at is None:
-        raise NotSigned("The buyer has not signed.", unit.status)
+        raise NotSigned(_why_not_signed(booking), unit.status)
     if booking.status in CLAIMING:
         return _reserve(standing, unit, booking, caller, periods, now)
     if unit.status is Status.AVAILABLE:
@@ -149,6 +155,8 @@ def close_sale(
 def close_sale_of_booking(standing: Standing, number: int, caller: Caller, now: datetime) -> Decision:
     unit, booking = booking_in(standing, number)
     _refuse_ended(Action.CLOSE_SALE, unit, booking)
+    if booking.status in HOLDING:
+        raise TransitionNotAllowed(Action.CLOSE_SALE, unit.status, detail="The deposit is not confirmed yet.")
     step_for(unit, Action.CLOSE_SALE, caller, now)
     return _sell(unit, _closed(booking, now), caller, now)
 
@@ -214,7 +222,7 @@ def _closed(booking: Booking, now: datetime) -> Booking:
 
 def _named(buyer: Buyer | None) -> Buyer:
     if buyer is None:
-        message = "The unit is available, so the sale needs the name of its buyer."
+        message = "This field is required: the unit is available."
         raise InvalidInput([Fault(pointer, message) for pointer in _BUYER_POINTERS])
     return buyer
 
@@ -229,6 +237,19 @@ def _claim(standing: Standing, unit: Unit, action: str) -> Booking:
 def _refuse_ended(action: str, unit: Unit, booking: Booking) -> None:
     if booking.status not in CLAIMING:
         raise _refused(action, unit, booking)
+
+
+def _lapsed(unit: Unit) -> HoldLapsed:
+    free = " The unit is free again." if unit.status is Status.AVAILABLE else ""
+    return HoldLapsed(f"The hold has lapsed.{free}", unit.status)
+
+
+def _why_not_signed(booking: Booking) -> str:
+    if booking.hold_expires_at is None:
+        return "This sale was closed without a hold; there is no deposit to confirm."
+    if booking.status in HOLDING:
+        return f"The buyer has not signed yet; the hold ends at {moment_text(booking.hold_expires_at)}."
+    return f"The booking ended without a signature ({booking.status}): pay the money back."
 
 
 def _refused(action: str, unit: Unit, booking: Booking) -> TransitionNotAllowed:

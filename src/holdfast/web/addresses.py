@@ -1,9 +1,9 @@
-"""Which project and unit a path names."""
+"""Which project, unit or booking a path names."""
 
 from __future__ import annotations
 
 from holdfast.domain.project import slug_fault
-from holdfast.domain.refusals import Fault, InvalidInput, UnknownProject
+from holdfast.domain.refusals import Fault, UnknownProject
 from holdfast.domain.unit import code_fault
 from holdfast.web.call import Call
 
@@ -31,9 +31,9 @@ def refuse_other_projects(call: Call, slug: str) -> None:
         raise UnknownProject(slug)
 
 
-def reference_in(call: Call) -> str:
-    """Whatever is no reference names no booking."""
+def reference_of(call: Call, faults: list[Fault]) -> str:
+    """As it was typed; whatever is no reference names no booking."""
     reference = call.path_parameter("reference")
     if isinstance(reference, Fault):
-        raise InvalidInput([reference])
-    return reference
+        faults.append(reference)
+    return str(reference)

@@ -12,7 +12,7 @@ from holdfast.operations.key_ring import KeyRing
 from holdfast.operations.projects import Projects
 from holdfast.operations.selling import Selling
 from holdfast.web.authentication import KeyGuard
-from holdfast.web.backoffice.routes import backoffice_places
+from holdfast.web.backoffice.routes import Guards, backoffice_places
 from holdfast.web.client_address import ClientAddresses
 from holdfast.web.front import Front
 from holdfast.web.http.connection import Application
@@ -44,12 +44,16 @@ def web_app(parts: Parts) -> Application:
 
     inventory, selling = parts.inventory, parts.selling
     public = PublicGuard(parts.addresses, parts.public_rate_limit)
-    staff, payments = guard(Scope.BACKOFFICE), guard(Scope.PAYMENTS, Scope.BACKOFFICE)
+    desks = Guards(
+        staff=guard(Scope.BACKOFFICE),
+        payments=guard(Scope.PAYMENTS, Scope.BACKOFFICE),
+        admin=guard(Scope.ADMIN),
+    )
     return Front(
         [
             *integration_places(inventory, parts.feed, guard(Scope.INTEGRATION)),
             *storefront_places(inventory, selling, parts.addresses, public),
-            *backoffice_places(inventory, selling, parts.projects, staff, payments),
+            *backoffice_places(inventory, selling, parts.projects, desks),
             *status_places(parts.health),
             *page_places(),
         ]

@@ -23,7 +23,7 @@ _MESSAGES = {
     "string_type": "This must be text.",
     "string_unicode": "This text holds a lone surrogate, which is not a character.",
     "string_pattern_mismatch": "This text does not have the form that is asked for.",
-    "string_too_short": "This must have at least {min_length} character.",
+    "string_too_short": "This must have at least {min_length} character{plural}.",
     "string_too_long": "This must have at most {max_length} characters.",
     "bool_type": "This must be true or false.",
     "finite_number": "This number is beyond all bounds.",
@@ -34,7 +34,7 @@ _MESSAGES = {
     "dict_type": "This must be an object.",
     "list_type": "This must be an array.",
     "literal_error": "This must be {expected}.",
-    "too_short": "This must have at least {min_length} element.",
+    "too_short": "This must have at least {min_length} element{plural}.",
     "too_long": "This must have at most {max_length} elements.",
 }
 
@@ -104,7 +104,8 @@ def _message(kind: str, error: ErrorDetails) -> str:
     if error["input"] is None:
         return "This field cannot be null."
     context = error.get("ctx", {})
-    return PATTERN_MESSAGES.get(context.get("pattern", ""), template).format(**context)
+    plural = "" if context.get("min_length") == 1 else "s"
+    return PATTERN_MESSAGES.get(context.get("pattern", ""), template).format(**context, plural=plural)
 
 
 def _place(location: Iterable[int | str]) -> list[int | str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
 from holdfast.setting_values import IPNetwork
@@ -14,6 +15,8 @@ IPAddress = IPv4Address | IPv6Address
 _FORWARDED_FOR = b"x-forwarded-for"
 _WITH_PORT = re.compile(r"\[([^\[\]]*)\](?::\d+)?|([\d.]+):\d+")
 _HOUSEHOLD_BITS = 64
+# Each request asks more than once, and clients come back.
+_REMEMBERED = 2048
 
 
 class ClientAddresses:
@@ -21,6 +24,7 @@ class ClientAddresses:
 
     def __init__(self, trusted_proxies: Sequence[IPNetwork]) -> None:
         self._trusted = tuple(trusted_proxies)
+        self._trusts = lru_cache(maxsize=_REMEMBERED)(self._is_trusted)
 
     def of(self, call: Call) -> str:
         return str(self.find(call))
@@ -39,10 +43,11 @@ class ClientAddresses:
                 break
         return address
 
-    def _trusts(self, address: IPAddress) -> bool:
+    def _is_trusted(self, address: IPAddress) -> bool:
         return any(address in network for network in self._trusted)
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def counted_as(address: IPAddress) -> str:
     """Under which name an address is counted: a household has 2^64 addresses of IPv6, and so one limit."""
     if isinstance(address, IPv4Address):
@@ -57,6 +62,7 @@ def _forwarded(call: Call) -> Iterator[str]:
     return filter(None, (entry.strip(' \t"') for entry in reversed(entries)))
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def _read(text: str) -> IPAddress:
     found = _WITH_PORT.fullmatch(text)
     address = ip_address(text if found is None else found[1] or found[2])

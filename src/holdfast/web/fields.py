@@ -20,12 +20,13 @@ NO_NUL = r"^[^\x00]*$"
 WEB_ADDRESS = r"^(?i:https?)://([^\s\p{C}/?#@]+@)?(\[[0-9A-Fa-f:.]+\]|[^\s\p{C}/?#@:\[\]]+)(:[0-9]{1,5})?([/?#][^\s\p{C}]*)?$"
 
 # Generous on purpose: a name or number that is turned away is a sale that is turned away.
-BUYER_NAME = r"^[^\s\p{C}]([^\p{C}]*[^\s\p{C}])?$"
+# Inside of one there may be the joiners that Persian and Indian scripts are written with.
+BUYER_NAME = r"^[^\s\p{C}]([[^\p{C}]\x{200C}\x{200D}]*[^\s\p{C}])?$"
 EMAIL_ADDRESS = r"^[^\s\p{C}@]+@[^\s\p{C}@]+$"
 PHONE_NUMBER = r"^\+?[\p{Nd} ()./-]*\p{Nd}[\p{Nd} ()./-]*$"
 
 PATTERN_MESSAGES = {
-    BUYER_NAME: "This must be printable text with no space at either end.",
+    BUYER_NAME: "This must be printable text.",
     EMAIL_ADDRESS: "This must be an e-mail address.",
     PHONE_NUMBER: "This must be a phone number: digits, with a + before them if you like.",
     NO_NUL: "This text holds the character U+0000, which cannot be stored.",

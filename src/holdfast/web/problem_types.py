@@ -123,18 +123,20 @@ NOT_AVAILABLE = ProblemType(
 NOT_SIGNED = ProblemType(
     "not-signed", 409, "The buyer has not signed",
     "A deposit is confirmed after the buyer has signed, and this booking has no signature. Nothing changed.",
-    "Let the buyer sign first. If money has arrived all the same, return it: Holdfast has not recorded it.",
+    "While the hold lives, let the buyer sign first. If money has arrived all the same, return it: Holdfast "
+    "has not recorded it.",
 )  # fmt: skip
 HOLD_LAPSED = ProblemType(
     "hold-lapsed", 409, "The hold has lapsed",
-    "The time of the hold is over, to the millisecond of the database's clock, and the unit is free again.",
-    "Open the unit again, if nobody else has.",
+    "The time of the hold is over, to the millisecond of the database's clock.",
+    "`currentStatus` says whether the unit is free again. If it is available, open it anew.",
 )  # fmt: skip
 TRANSITION_NOT_ALLOWED = ProblemType(
     "transition-not-allowed", 409, "The status does not allow it",
     "The action is not possible from the present status, or not for this caller. An archived unit is put on "
     "sale again by staff only, so that a nightly sync cannot undo their decision.",
-    "`currentStatus` is the status of the unit.",
+    "`currentStatus` is the status of the unit. Where waiting for the end of a hold helps, `holdExpiresAt` "
+    "and `Retry-After` say when it ends.",
 )  # fmt: skip
 CURSOR_EXPIRED = ProblemType(
     "cursor-expired", 410, "The cursor is too old",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from holdfast.domain.booking import BookingStatus
@@ -50,11 +50,12 @@ class Query:
         self._refuse("limit", f"This must be a whole number from 1 to {LARGEST_LIMIT}.")
         return DEFAULT_LIMIT
 
-    def status(self) -> Status | None:
+    def status(self, shown: Sequence[Status] = tuple(Status)) -> Status | None:
+        """``shown``: those that the list has."""
         text = self._take("status")
-        if text is None or text in tuple(Status):
+        if text is None or text in shown:
             return None if text is None else Status(text)
-        self._refuse("status", f"This must be one of {', '.join(Status)}.")
+        self._refuse("status", f"This must be one of {', '.join(shown)}.")
         return None
 
     def booking_status(self) -> BookingStatus | None:
@@ -107,7 +108,8 @@ class Query:
             position = ""
         if position.isascii() and position.isdigit() and len(position) <= _LONGEST_POSITION:
             return int(position)
-        self._refuse(name, "This is not a cursor that the feed has given.")
+        giver = "a page" if name == "cursor" else "the feed"
+        self._refuse(name, f"This is not a cursor that {giver} has given.")
         return None
 
     def finish(self) -> None:

@@ -122,10 +122,6 @@ def test_a_code_is_looked_for_in_every_project(desk: Desk, office: Office, new_u
     assert item["reference"] == held.reference
 
 
-def test_an_unknown_project_has_no_bookings(desk: Desk) -> None:
-    assert desk.bookings(project="no-such-tower") == {"bookings": [], "nextCursor": None}
-
-
 @pytest.mark.parametrize(("signed", "before"), [(False, "open"), (True, "signed")])
 def test_a_hold_that_is_over_is_listed_as_lapsed_before_anybody_wrote_it(
     desk: Desk, stored: Unit, office: Office, sql: Sql, signed: bool, before: str
@@ -189,6 +185,16 @@ def stored_status(sql: Sql, unit: Unit) -> str:
 )
 def test_a_bad_query_is_refused(desk: Desk, name: str, value: str) -> None:
     invalid(desk.http.get(BOOKINGS, params={name: value}), f"/query/{name}")
+
+
+def test_a_cursor_comes_from_a_page(desk: Desk) -> None:
+    refusal = invalid(desk.http.get(BOOKINGS, params={"cursor": "x"}), "/query/cursor")
+    assert refusal["errors"][0]["message"] == "This is not a cursor that a page has given."
+
+
+def test_a_project_that_is_not_there_has_no_list(desk: Desk) -> None:
+    answer = problem(desk.http.get(BOOKINGS, params={"project": "not-there-yet"}), 404)
+    assert answer["type"] == "/problems/unknown-project"
 
 
 def test_every_fault_is_told_at_once(desk: Desk) -> None:

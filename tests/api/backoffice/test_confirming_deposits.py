@@ -3,10 +3,11 @@
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
+import httpx
 import pytest
 
 from tests.api.backoffice.conditions import Office
-from tests.support.backoffice import BOOKINGS, BUYER, PROJECTS, Desk, project_url, succeeded, unit_url
+from tests.support.backoffice import BOOKINGS, BUYER, PROJECTS, Desk, Held, project_url, succeeded, unit_url
 from tests.support.bodies import minimal
 from tests.support.client import Project, Unit, integration_client, number
 from tests.support.feed import Feed
@@ -69,7 +70,10 @@ def test_before_the_signature_there_is_nothing_to_confirm(
     etag = stored.etag
     response = payments.act_on_booking(held.reference, "confirm-deposit")
     # No time is told: it is not the hold that blocks, and waiting for its end would not help.
-    assert "holdExpiresAt" not in conflict(response, "not-signed", "held")
+    refusal = conflict(response, "not-signed", "held")
+    assert "holdExpiresAt" not in refusal
+    end = stored.read()["holdExpiresAt"]
+    assert refusal["detail"] == f"The buyer has not signed yet; the hold ends at {end}."
     assert "retry-after" not in response.headers
     assert stored.etag == etag
     assert held.sign().status_code == 200
@@ -81,7 +85,8 @@ def test_a_cancelled_booking_that_nobody_signed_is_not_confirmed(
 ) -> None:
     held = office.held(stored)
     assert held.cancel().status_code == 204
-    conflict(payments.act_on_booking(held.reference, "confirm-deposit"), "not-signed", "available")
+    refusal = conflict(payments.act_on_booking(held.reference, "confirm-deposit"), "not-signed", "available")
+    assert refusal["detail"] == "The booking ended without a signature (cancelled): pay the money back."
 
 
 def test_no_deposit_is_confirmed_all_the_same(unit: Unit, office: Office, payments: Desk) -> None:
@@ -100,6 +105,17 @@ def test_an_unknown_booking_is_not_found(payments: Desk, desk: Desk) -> None:
 
 def test_a_reference_that_is_not_text_is_invalid(payments: Desk) -> None:
     invalid(payments.act_on_booking("%FF", "confirm-deposit"), "/path/reference")
+    both = payments.act_on_booking("%FF", "confirm-deposit?now=1", {"amount": 1})
+    invalid(both, "/path/reference", "/query/now", "/amount")
+
+
+def test_a_reference_that_is_not_text_is_told_with_the_other_faults(desk: Desk, public: httpx.Client) -> None:
+    invalid(desk.act_on_booking("%FF", "extend", {"until": "soon"}), "/path/reference", "/until")
+    invalid(desk.http.get(f"{BOOKINGS}/%FF", params={"x": 1}), "/path/reference", "/query/x")
+    held = Held(public, "%FF", "any")
+    invalid(held.sign({**BUYER, "buyerPhone": "call me"}), "/path/reference", "/buyerPhone")
+    invalid(held.read(), "/path/reference")
+    invalid(held.cancel(), "/path/reference")
 
 
 def test_a_reference_is_read_as_people_write_it(stored: Unit, office: Office, desk: Desk) -> None:
@@ -170,7 +186,11 @@ def test_a_sale_is_closed_by_the_reference_of_its_booking(
 
 def test_a_sale_needs_a_reservation(stored: Unit, office: Office, desk: Desk) -> None:
     held = office.signed(stored)
-    conflict(desk.act_on_booking(held.reference, "close-sale"), "transition-not-allowed", "held")
+    response = desk.act_on_booking(held.reference, "close-sale")
+    refusal = conflict(response, "transition-not-allowed", "held")
+    # To wait for the end of the hold would not help this booking.
+    assert (refusal["detail"], "holdExpiresAt" in refusal) == ("The deposit is not confirmed yet.", False)
+    assert "retry-after" not in response.headers
     invalid(desk.act_on_booking(held.reference, "close-sale", BUYER), *(f"/{name}" for name in BUYER))
     assert held.cancel().status_code == 204
     conflict(desk.act_on_booking(held.reference, "close-sale"), "transition-not-allowed", "available")

@@ -6,10 +6,10 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.backoffice import Desk, project_url, succeeded, with_body
+from tests.support.backoffice import PROJECTS, Desk, project_url, succeeded, with_body
 from tests.support.bodies import minimal
 from tests.support.client import Project, Unit, put_array
-from tests.support.problems import invalid
+from tests.support.problems import invalid, problem
 from tests.support.sql import Sql
 
 CODES = ["B-0203", "A-1203", "A-0101", "SHOP", "A-0102"]
@@ -106,7 +106,7 @@ def test_a_layout_is_replaced_as_a_whole(layout: Layout) -> None:
 
 def test_a_unit_that_is_unknown_changes_nothing(layout: Layout) -> None:
     body = {"units": [place("A-0101", "Z", 5, 5), place("A-9999", "A", 99, 99)]}
-    refusal = invalid(layout.put(body), "/units")
+    refusal = invalid(layout.put(body), "/units/1/code")
     assert "A-9999" in refusal["detail"]
     assert layout.read()["units"] == GUESSED
 
@@ -115,13 +115,37 @@ def test_a_unit_of_another_project_is_unknown(
     layout: Layout, http: httpx.Client, new_project: Callable[[], Project]
 ) -> None:
     Unit(http, new_project(), "X-0101").create(minimal())
-    invalid(layout.put({"units": [place("X-0101", "A", 1, 1)]}), "/units")
+    invalid(layout.put({"units": [place("X-0101", "A", 1, 1)]}), "/units/0/code")
+    invalid(layout.put({"units": [place("X-0101", "X", 1, 1, guessed=True)]}), "/units/0/code")
 
 
 def test_a_code_stands_once(layout: Layout) -> None:
     body = {"units": [place("SHOP", "A", 0, 1), place("SHOP", "B", 0, 1), place("SHOP", None, None, None)]}
     invalid(layout.put(body), "/units/1/code", "/units/2/code")
     assert layout.read()["units"] == GUESSED
+
+
+def test_every_fault_of_the_codes_is_told_at_once(layout: Layout) -> None:
+    units = [place("A-9999", "A", 9, 9), place("SHOP", "A", 0, 1), place("SHOP", "A", 0, 2)]
+    body = {"units": units, "projectSlug": "another-tower"}
+    invalid(layout.put(body), "/projectSlug", "/units/0/code", "/units/2/code")
+    assert layout.read()["units"] == GUESSED
+
+
+def test_a_fault_is_told_before_the_project_is_missed(desk: Desk) -> None:
+    url = f"{PROJECTS}/not-there-yet/layout"
+    twice = {"units": [place("SHOP", "A", 0, 1), place("SHOP", "A", 0, 2)]}
+    invalid(desk.http.put(url, **with_body(twice)), "/units/1/code")
+    problem(desk.http.put(url, **with_body({"units": []})), 404)
+
+
+def test_a_guess_that_comes_back_changed_is_a_choice(layout: Layout) -> None:
+    read = layout.read()
+    read["units"][0] |= {"floor": 7}
+    answer = succeeded(layout.put(read))
+    assert place("A-0101", "A", 7, 1, guessed=False) in answer["units"]
+    assert [unit for unit in answer["units"] if unit["guessed"]] == GUESSED[1:]
+    assert layout.read() == answer
 
 
 @pytest.mark.parametrize(
@@ -131,6 +155,10 @@ def test_a_code_stands_once(layout: Layout) -> None:
         (place("SHOP", "x" * 51, -10, 1000), ["building", "floor", "position"]),
         (place("SHOP", 1, "1", 1.5), ["building", "floor", "position"]),
         (place("SHOP", "a\u0000", 0.5, True), ["building", "floor", "position"]),
+        (place("SHOP", " A", 0, 1), ["building"]),
+        (place("SHOP", "A ", 0, 1), ["building"]),
+        (place("SHOP", "A\nB", 0, 1), ["building"]),
+        (place("SHOP", "A\u202eB", 0, 1), ["building"]),
         ({"code": "SHOP"}, ["building", "floor", "position"]),
         (place("", "A", 1, 1), ["code"]),
         (place("x" * 51, "A", 1, 1), ["code"]),

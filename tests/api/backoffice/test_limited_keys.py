@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.domain.status import Action
 from tests.api.backoffice.conditions import Condition, Office
-from tests.support.backoffice import BOOKINGS, BUYER, PROJECTS, Desk, Held, project_url, unit_url
+from tests.support.backoffice import BOOKINGS, BUYER, PROJECTS, Desk, Held, project_url, succeeded, unit_url
 from tests.support.bodies import full
 from tests.support.client import Project, Unit, integration_client
 from tests.support.feed import Feed
@@ -101,11 +101,12 @@ def test_no_booking_of_another_project_is_touched(
 
 def test_a_booking_of_another_project_looks_like_an_unknown_one(limited_desk: Desk, booked: Held) -> None:
     answers = []
-    for reference in (booked.reference, "AAA-AAA-AAA"):
+    typed = booked.reference.replace("-", "").lower()
+    for reference in (booked.reference, typed, "AAA-AAA-AAA"):
         answer = problem(limited_desk.http.get(f"{BOOKINGS}/{reference}"), 404)
         answer.pop("requestId")
         answers.append({**answer, "detail": answer["detail"].replace(reference, "REFERENCE")})
-    assert answers[0] == answers[1]
+    assert answers[0] == answers[1] == answers[2]
 
 
 def test_a_payment_system_can_be_limited_too(
@@ -127,10 +128,19 @@ def test_the_lists_are_filtered(
     assert projects["nextCursor"] is None
     whole = limited_desk.bookings()
     assert [item["reference"] for item in whole["bookings"]] == [own.reference]
-    assert limited_desk.bookings(project=elsewhere.project.slug)["bookings"] == []
     by_code = limited_desk.bookings(unitCode=elsewhere.code)["bookings"]
     assert [item["projectSlug"] for item in by_code] == [project.slug]
     assert limited_desk.bookings(status="signed")["bookings"] == []
+
+
+def test_bookings_are_not_listed_of_a_project_that_is_not_there(limited_desk: Desk, booked: Held) -> None:
+    elsewhere = "not-there-yet"
+    answers = []
+    for slug in (elsewhere, succeeded(booked.read())["projectSlug"]):
+        answer = problem(limited_desk.http.get(BOOKINGS, params={"project": slug}), 404)
+        assert answer["type"] == "/problems/unknown-project"
+        answers.append(answer["detail"].replace(slug, "SLUG"))
+    assert answers[0] == answers[1]
 
 
 def test_several_projects_may_be_named(

@@ -112,6 +112,7 @@ def test_a_chunked_body_that_is_too_long_is_refused(
 def test_an_unknown_action_is_not_found(desk: Desk, stored: Unit, action: str) -> None:
     etag = stored.etag
     problem(desk.act(stored, action), 404)
+    problem(desk.http.get(f"{unit_url(stored)}/{action}"), 404)
     assert stored.etag == etag
 
 
@@ -184,6 +185,7 @@ def test_another_method_is_told_what_is_possible(
 ) -> None:
     expected = {
         f"{unit_url(stored)}/open": {"POST"},
+        f"{unit_url(stored)}/archive": {"POST"},
         f"{unit_url(stored)}/history": {"GET", "HEAD"},
         f"{BOOKINGS}/{reference}": {"GET", "HEAD"},
         f"{BOOKINGS}/{reference}/cancel": {"POST"},
@@ -206,3 +208,4 @@ def test_a_revocation_needs_an_admin_before_anything_else(desk: Desk, unit: Unit
     response = desk.act(unit, "revoke-sale", b"not json")
     problem(response, 403)
     assert 'scope="admin"' in response.headers["www-authenticate"]
+    problem(desk.http.get(f"{unit_url(unit)}/revoke-sale"), 403)

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from tests.api.backoffice.conditions import Condition, Office
-from tests.support.backoffice import Desk, ask_for_hold, succeeded
+from tests.support.backoffice import Desk, ask_for_hold, succeeded, unit_url
 from tests.support.bodies import UNIT_FIELDS
 from tests.support.client import Unit
 from tests.support.feed import Feed, chain_is_unbroken
@@ -54,8 +54,45 @@ def test_a_unit_that_is_held_says_until_when(stored: Unit, desk: Desk) -> None:
     answer = desk.did(stored, "open")
     response = desk.act(stored, "open")
     refusal = conflict(response, "transition-not-allowed", "held")
+    assert refusal["detail"] == "`open` is not possible while the unit is held."
     assert refusal["holdExpiresAt"] == answer["holdExpiresAt"]
     assert 0 < int(response.headers["retry-after"]) <= 300
+
+
+@pytest.mark.parametrize("action", ["put-on-sale", "cancel-reservation"])
+def test_no_end_is_told_where_it_would_not_help_to_wait(stored: Unit, desk: Desk, action: str) -> None:
+    desk.did(stored, "open")
+    response = desk.act(stored, action)
+    refusal = conflict(response, "transition-not-allowed", "held")
+    assert refusal["detail"] == f"`{action}` is not possible while the unit is held."
+    assert "holdExpiresAt" not in refusal
+    assert "retry-after" not in response.headers
+
+
+def test_a_sale_to_somebody_else_may_wait_for_the_end_of_a_hold(stored: Unit, desk: Desk) -> None:
+    end = desk.did(stored, "open")["holdExpiresAt"]
+    assert conflict(desk.act(stored, "close-sale"), "transition-not-allowed", "held")["holdExpiresAt"] == end
+
+
+def test_the_answer_carries_the_etag_of_the_unit(stored: Unit, desk: Desk) -> None:
+    assert desk.act(stored, "open").headers["etag"] == stored.etag
+    assert desk.act(stored, "cancel-hold").headers["etag"] == stored.etag
+
+
+def test_an_action_can_be_bound_to_the_state_that_staff_have_seen(stored: Unit, desk: Desk) -> None:
+    seen = stored.etag
+    assert stored.patch({"bedrooms": 1}).status_code == 200
+    current = stored.etag
+    response = desk.http.post(f"{unit_url(stored)}/archive", headers={"If-Match": seen})
+    problem(response, 412)
+    assert (response.headers["etag"], stored.etag) == (current, current)
+    response = desk.http.post(f"{unit_url(stored)}/archive", headers={"If-Match": current})
+    assert response.status_code == 200, response.text
+
+
+def test_a_state_that_is_not_that_one_is_told_before_what_it_forbids(stored: Unit, desk: Desk) -> None:
+    response = desk.http.post(f"{unit_url(stored)}/cancel-hold", headers={"If-Match": '"0-0"'})
+    problem(response, 412)
 
 
 @pytest.mark.parametrize("action", ["take-off-sale", "archive", "cancel-hold"])

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from tests.api.backoffice.conditions import Office
-from tests.support.backoffice import ANOTHER_BUYER, BUYER, STOREFRONT, Desk, ask_for_hold, succeeded
+from tests.support.backoffice import ANOTHER_BUYER, BUYER, STOREFRONT, Desk, Held, ask_for_hold, succeeded
 from tests.support.bodies import full, without
 from tests.support.client import Unit, integration_client, number
 from tests.support.feed import Feed
@@ -49,7 +49,9 @@ def test_its_event_names_the_booking(stored: Unit, desk: Desk, feed: Feed) -> No
 @pytest.mark.parametrize("body", [None, {}])
 def test_without_a_buyer_it_names_all_that_is_missing(stored: Unit, desk: Desk, body: object) -> None:
     etag = stored.etag
-    invalid(desk.act(stored, "close-sale", body), *POINTERS)
+    refusal = invalid(desk.act(stored, "close-sale", body), *POINTERS)
+    messages = {error["message"] for error in refusal["errors"]}
+    assert messages == {"This field is required: the unit is available."}
     assert stored.etag == etag
     assert desk.bookings(project=stored.project.slug)["bookings"] == []
 
@@ -91,7 +93,15 @@ def test_a_sale_that_is_revoked_has_no_deposit_to_give_back(stored: Unit, admin:
 
 def test_there_is_no_deposit_to_confirm(stored: Unit, desk: Desk) -> None:
     reference = desk.did(stored, "close-sale", BUYER)["bookingReference"]
-    conflict(desk.act_on_booking(reference, "confirm-deposit"), "not-signed", "sold")
+    refusal = conflict(desk.act_on_booking(reference, "confirm-deposit"), "not-signed", "sold")
+    assert refusal["detail"] == "This sale was closed without a hold; there is no deposit to confirm."
+
+
+def test_it_is_not_signed_afterwards(stored: Unit, desk: Desk, public: httpx.Client) -> None:
+    reference = desk.did(stored, "close-sale", BUYER)["bookingReference"]
+    own = Held(public, reference, desk.did_to_booking(reference, "reissue-link")["token"])
+    conflict(own.sign(), "transition-not-allowed", "sold")
+    assert desk.booking(reference)["signedAt"] is None
 
 
 def test_the_buyer_gets_a_link_from_staff(stored: Unit, desk: Desk, public: httpx.Client) -> None:

@@ -117,6 +117,40 @@ def test_a_key_is_used_up_when_its_booking_went_on(buyer: Buyer, keyed: Hold, sq
     assert keyed.token not in response.text
 
 
+def test_who_has_the_token_needs_no_new_key_when_the_link_was_issued_anew(
+    buyer: Buyer, keyed: Hold, sql: Sql
+) -> None:
+    url = f"/v1/backoffice/bookings/{keyed.reference}/reissue-link"
+    issued = states.send_as_staff(sql, keyed.unit.http, "POST", url)
+    assert issued.status_code == 200, issued.text
+    token = issued.json()["token"]
+    conflict(buyer.ask(keyed.unit, Idempotency_Key=KEY), "transition-not-allowed", "held")
+    again = buyer.ask(keyed.unit, token=token, Idempotency_Key=KEY)
+    assert (again.status_code, again.json()["reference"]) == (200, keyed.reference)
+
+
+def test_who_has_the_token_of_a_hold_is_given_it_with_a_key_that_is_used_up(
+    buyer: Buyer, keyed: Hold
+) -> None:
+    keyed.cancel()
+    second = buyer.hold(keyed.unit)
+    again = buyer.ask(keyed.unit, token=second.token, Idempotency_Key=KEY)
+    assert (again.status_code, again.json()["reference"]) == (200, second.reference)
+
+
+def test_a_key_that_is_used_up_is_refused_at_once_by_every_process(addresses: list[str], keyed: Hold) -> None:
+    keyed.cancel()
+    with (
+        integration_client(addresses[0], None) as one,
+        integration_client(addresses[1], None) as two,
+        ThreadPoolExecutor(12) as pool,
+    ):
+        clients = [Buyer(one), Buyer(two)] * 6
+        answers = list(pool.map(lambda buyer: buyer.ask(keyed.unit, Idempotency_Key=KEY), clients))
+    for answer in answers:
+        conflict(answer, "transition-not-allowed", "available")
+
+
 @pytest.mark.parametrize("bad", ["", " ", "k" * 256, "schlüssel", "a\tb"])
 def test_a_bad_key_is_422(server: RunningServer, stored: Unit, bad: str) -> None:
     url = f"{offer_url(stored)}/hold"

@@ -103,8 +103,9 @@ def test_every_fault_of_a_signature_is_named_at_once(held: Hold, body: Any, poin
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("buyerName", " Layla"),
-        ("buyerName", "Layla\n"),
+        ("buyerName", "\u200f \n"),
+        ("buyerName", "Layla\u200c"),
+        ("buyerName", "Lay\nla"),
         ("buyerName", "Lay\u0000la"),
         ("buyerName", "Lay\u202ela"),
         ("buyerName", "x" * 201),
@@ -131,6 +132,8 @@ def test_details_that_cannot_be_right_are_422(held: Hold, name: str, value: obje
     [
         ("buyerName", "ليلى بنت محمد"),
         ("buyerName", "王芳"),
+        ("buyerName", "می\u200cنا"),
+        ("buyerName", "ශ්\u200dරී"),
         ("buyerName", "O'Neill-Ünal, Jr."),
         ("buyerName", "X"),
         ("buyerName", "x" * 200),
@@ -145,6 +148,15 @@ def test_details_of_people_everywhere_are_kept_as_they_were_sent(held: Hold, nam
     response = held.try_to_sign(**{name: value})
     assert response.status_code == 200, response.text
     assert response.json()["buyer"][name.removeprefix("buyer").lower()] == value
+
+
+@pytest.mark.parametrize(("before", "after"), [(" ", ""), ("", "\n"), ("\u202b\u200f ", " \u202c\u200e")])
+def test_what_is_pasted_along_with_the_details_is_dropped(held: Hold, before: str, after: str) -> None:
+    pasted = {name: f"{before}{value}{after}" for name, value in DETAILS.items()}
+    response = held.send_signature(pasted)
+    assert response.status_code == 200, response.text
+    assert list(response.json()["buyer"].values()) == list(DETAILS.values())
+    assert held.sign() == response.json()
 
 
 @pytest.mark.parametrize(

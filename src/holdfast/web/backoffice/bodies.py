@@ -33,6 +33,12 @@ def _moment(value: Any) -> datetime:
     return moment
 
 
+def _printable(text: str) -> str:
+    if not text.isprintable() or text != text.strip():
+        raise PydanticCustomError("printable", "This must be printable text with no space at either end.")
+    return text
+
+
 _SECONDS = Bounds(Decimal("0.001"), Decimal(LONGEST_HOLD_SECONDS), 3)
 _DAYS = Bounds(Decimal("0.00001"), Decimal(LONGEST_RESERVATION_DAYS), 6)
 _FLOORS, _POSITIONS = (Bounds(Decimal(least), Decimal(most), 0) for least, most in (FLOORS, POSITIONS))
@@ -44,7 +50,7 @@ Seconds = Annotated[Decimal, within(_SECONDS), AfterValidator(float), number_sch
 Days = Annotated[Decimal, within(_DAYS), AfterValidator(float), number_schema(_DAYS)]
 Floor = Annotated[Decimal, within(_FLOORS), AfterValidator(whole), number_schema(_FLOORS)]
 Position = Annotated[Decimal, within(_POSITIONS), AfterValidator(whole), number_schema(_POSITIONS)]
-Building = Annotated[str, StringConstraints(min_length=1, max_length=50, pattern=NO_NUL)]
+Building = Annotated[str, StringConstraints(min_length=1, max_length=50), AfterValidator(_printable)]
 ProjectName = Annotated[
     str, StringConstraints(min_length=NAME_LENGTH[0], max_length=NAME_LENGTH[1], pattern=NO_NUL)
 ]
@@ -83,7 +89,7 @@ class PlaceBody(TypedDict):
 
 @with_config(STRICT)
 class LayoutBody(TypedDict):
-    """A layout as it is read can be sent back: places that are guesses stay guesses."""
+    """A layout as it is read can be sent back: guesses that are not changed stay guesses."""
 
     units: list[PlaceBody]
     project_slug: NotRequired[str]

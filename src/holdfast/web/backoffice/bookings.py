@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from holdfast.domain.refusals import Fault, UnknownBooking
+from holdfast.operations.inventory import Inventory
 from holdfast.operations.selling import Found, Selling
 from holdfast.operations.write_path import Written
-from holdfast.web.addresses import reference_in
+from holdfast.web.addresses import reference_of, refuse_other_projects
 from holdfast.web.answer import NOT_KEPT, JsonAnswer
 from holdfast.web.authors import author_of, caller_of
 from holdfast.web.backoffice.bodies import EXTENSION, EXTENSION_NAMES
@@ -17,7 +18,8 @@ from holdfast.web.queries import LAST_POSITION, Query, cursor_text, refuse_query
 
 
 class StaffBookingRoutes:
-    def __init__(self, selling: Selling) -> None:
+    def __init__(self, inventory: Inventory, selling: Selling) -> None:
+        self._inventory = inventory
         self._selling = selling
 
     async def list(self, call: Call) -> JsonAnswer:
@@ -28,7 +30,7 @@ class StaffBookingRoutes:
         before, limit = query.position("cursor"), query.limit()
         query.finish()
         refuse_faults(faults)
-        slugs = _slugs(call, slug)
+        slugs = await self._slugs(call, slug)
         page = await self._selling.page(before or LAST_POSITION, slugs, code, status, limit)
         document = {
             "bookings": [found_document(found) for found in page[:limit]],
@@ -38,63 +40,65 @@ class StaffBookingRoutes:
 
     async def get(self, call: Call) -> JsonAnswer:
         faults: list[Fault] = []
+        reference = reference_of(call, faults)
         refuse_query(call, faults)
         refuse_faults(faults)
-        return JsonAnswer(found_document(await self._found(call)))
+        return JsonAnswer(found_document(await self._found(call, reference)))
 
     async def confirm_deposit(self, call: Call) -> JsonAnswer:
-        await _no_body(call)
-        found = await self._found(call)
+        found = await self._named(call)
         return _answer(await self._selling.confirm_deposit(found, caller_of(call), author_of(call)))
 
     async def cancel(self, call: Call) -> JsonAnswer:
-        await _no_body(call)
-        found = await self._found(call)
+        found = await self._named(call)
         return _answer(await self._selling.cancel(found, caller_of(call), author_of(call)))
 
     async def close_sale(self, call: Call) -> JsonAnswer:
-        await _no_body(call)
-        found = await self._found(call)
+        found = await self._named(call)
         return _answer(await self._selling.close_sale(found, caller_of(call), author_of(call)))
 
     async def extend(self, call: Call) -> JsonAnswer:
         body = await optional_json_body(call)
         faults: list[Fault] = []
+        reference = reference_of(call, faults)
         refuse_query(call, faults)
         until = valid_body(EXTENSION, body, EXTENSION_NAMES, faults).get("until")
-        found = await self._found(call)
+        found = await self._found(call, reference)
         return _answer(await self._selling.extend(found, until, caller_of(call), author_of(call)))
 
     async def mark_refunded(self, call: Call) -> JsonAnswer:
-        await _no_body(call)
-        return _answer(await self._selling.mark_refunded(await self._found(call), author_of(call)))
+        found = await self._named(call)
+        return _answer(await self._selling.mark_refunded(found, author_of(call)))
 
     async def reissue_link(self, call: Call) -> JsonAnswer:
-        await _no_body(call)
-        written, token = await self._selling.reissue_link(await self._found(call), author_of(call))
+        found = await self._named(call)
+        written, token = await self._selling.reissue_link(found, author_of(call))
         return JsonAnswer({**written_document(written), "token": token}, 200, NOT_KEPT)
 
-    async def _found(self, call: Call) -> Found:
-        found = await self._selling.find(reference_in(call))
+    async def _named(self, call: Call) -> Found:
+        """The booking of a call that has nothing to say in a body."""
+        body = await optional_json_body(call)
+        faults: list[Fault] = []
+        reference = reference_of(call, faults)
+        refuse_query(call, faults)
+        refuse_faults([*faults, *no_fields(body)])
+        return await self._found(call, reference)
+
+    async def _found(self, call: Call, reference: str) -> Found:
+        found = await self._selling.find(reference)
         if not call.key.may_use(found.project_slug):
-            raise UnknownBooking(found.booking.reference)
+            # As it was typed: the spelling that we would choose tells that there is such a booking.
+            raise UnknownBooking(reference)
         return found
+
+    async def _slugs(self, call: Call, slug: str | None) -> tuple[str, ...] | None:
+        """None: those of every project."""
+        if slug is None:
+            return call.key.project_slugs
+        refuse_other_projects(call, slug)
+        await self._inventory.project_id(slug)
+        return (slug,)
 
 
 def _answer(written: Written) -> JsonAnswer:
     return JsonAnswer(written_document(written))
-
-
-def _slugs(call: Call, slug: str | None) -> tuple[str, ...] | None:
-    """Those that are asked for, of those that the key may use."""
-    allowed = call.key.project_slugs
-    if slug is None:
-        return allowed
-    return (slug,) if call.key.may_use(slug) else ()
-
-
-async def _no_body(call: Call) -> None:
-    body = await optional_json_body(call)
-    faults: list[Fault] = []
-    refuse_query(call, faults)
-    refuse_faults([*faults, *no_fields(body)])

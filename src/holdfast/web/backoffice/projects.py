@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.domain.layout import Place
-from holdfast.domain.refusals import Fault
+from holdfast.domain.layout import Place, guess
+from holdfast.domain.refusals import Fault, UnknownProject
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.projects import Projects
 from holdfast.web.addresses import project_of, refuse_other_projects
@@ -75,9 +75,15 @@ class StaffProjectRoutes:
         faults: list[Fault] = []
         slug = project_of(call, faults)
         refuse_query(call, faults)
-        chosen = _places(valid_body(LAYOUT, body, LAYOUT_NAMES, faults), slug)
-        refuse_other_projects(call, slug)
-        return JsonAnswer(layout_document(slug, await self._projects.arrange(slug, chosen, author_of(call))))
+        sent = valid_body(LAYOUT, body, LAYOUT_NAMES, faults)
+        faults = _layout_faults(sent, slug)
+        try:
+            refuse_other_projects(call, slug)
+            placed = await self._projects.arrange(slug, _places(sent), author_of(call), faults)
+        except UnknownProject:
+            refuse_faults(faults)
+            raise
+        return JsonAnswer(layout_document(slug, placed))
 
 
 def _own_project(call: Call) -> str:
@@ -89,8 +95,8 @@ def _own_project(call: Call) -> str:
     return slug
 
 
-def _places(layout: dict[str, Any], slug: str) -> dict[str, Place]:
-    """Those that are chosen. Of the places that were read as guesses nothing is kept."""
+def _layout_faults(layout: dict[str, Any], slug: str) -> list[Fault]:
+    """But for codes that the project does not have."""
     faults = []
     if layout.get("project_slug", slug) != slug:
         faults.append(Fault("/projectSlug", "This is not the slug of the addressed project."))
@@ -99,9 +105,15 @@ def _places(layout: dict[str, Any], slug: str) -> dict[str, Place]:
         if unit["code"] in seen:
             faults.append(Fault(f"/units/{at}/code", "This code stands twice."))
         seen.add(unit["code"])
-    refuse_faults(faults)
-    return {
-        unit["code"]: Place(unit["building"], unit["floor"], unit["position"])
-        for unit in layout["units"]
-        if not unit.get("guessed", False)
-    }
+    return faults
+
+
+def _places(layout: dict[str, Any]) -> list[tuple[str, Place | None]]:
+    """In the order sent, so that a fault can point at its place; None: the place is the guess."""
+    return [(unit["code"], _chosen(unit)) for unit in layout["units"]]
+
+
+def _chosen(unit: dict[str, Any]) -> Place | None:
+    """What was read as a guess and comes back changed is a choice, whatever it is marked as."""
+    place = Place(unit["building"], unit["floor"], unit["position"])
+    return None if unit.get("guessed", False) and place == guess(unit["code"]) else place

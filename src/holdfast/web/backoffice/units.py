@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.domain.access import Scope
-from holdfast.domain.refusals import Fault, ScopeMissing
+from holdfast.domain.refusals import Fault
 from holdfast.domain.status import Action
+from holdfast.domain.unit import revision
 from holdfast.operations.projects import Projects
 from holdfast.operations.selling import Selling, StaffAction
 from holdfast.web.addresses import refuse_other_projects, unit_of
@@ -19,9 +19,7 @@ from holdfast.web.call import Call
 from holdfast.web.checking import no_fields, refuse_faults, valid_body
 from holdfast.web.json_bodies import optional_json_body
 from holdfast.web.queries import LAST_POSITION, Query, cursor_text, refuse_query
-from holdfast.web.refusals import UnknownRoute
-
-_ACTIONS = {str(action): action for action in Action}
+from holdfast.web.routing import Handler
 
 
 class StaffUnitRoutes:
@@ -29,16 +27,26 @@ class StaffUnitRoutes:
         self._selling = selling
         self._projects = projects
 
-    async def act(self, call: Call) -> JsonAnswer:
-        action = _action_in(call)
+    def acting(self, action: Action) -> Handler:
+        """The route of one action."""
+
+        async def act(call: Call) -> JsonAnswer:
+            return await self._act(action, call)
+
+        return act
+
+    async def _act(self, action: Action, call: Call) -> JsonAnswer:
         body = await optional_json_body(call)
         faults: list[Fault] = []
         slug, code = unit_of(call, faults)
         refuse_query(call, faults)
         asked = _asked(action, body, faults)
         refuse_other_projects(call, slug)
-        written = await self._selling.act(slug, code, asked, caller_of(call), author_of(call))
-        return JsonAnswer(staff_unit_document(written))
+        written = await self._selling.act(
+            slug, code, asked, caller_of(call), author_of(call), call.precondition
+        )
+        etag = f'"{revision(written.unit, written.project)}"'
+        return JsonAnswer(staff_unit_document(written), 200, (b"etag", etag.encode()))
 
     async def history(self, call: Call) -> JsonAnswer:
         """The latest first."""
@@ -55,16 +63,6 @@ class StaffUnitRoutes:
             "nextCursor": cursor_text(str(page[limit - 1].id)) if len(page) > limit else None,
         }
         return JsonAnswer(document)
-
-
-def _action_in(call: Call) -> Action:
-    name = call.path_parameter("action")
-    action = None if isinstance(name, Fault) else _ACTIONS.get(name)
-    if action is None:
-        raise UnknownRoute
-    if action is Action.REVOKE_SALE and Scope.ADMIN not in call.key.scopes:
-        raise ScopeMissing(Scope.ADMIN)
-    return action
 
 
 def _asked(action: Action, body: Any, faults: list[Fault]) -> StaffAction:

@@ -73,7 +73,10 @@ _PROBLEMS: dict[str, tuple[tuple[ProblemType, ...], tuple[str, ...]]] = {
     "ForbiddenToPayments": ((types.INSUFFICIENT_SCOPE,), ("WWW-Authenticate",)),
     "ForbiddenToStaff": ((types.INSUFFICIENT_SCOPE,), ("WWW-Authenticate",)),
     "UnknownBooking": ((types.UNKNOWN_BOOKING,), ()),
-    "HoldRefused": ((types.NOT_AVAILABLE, types.HOLD_LAPSED), ("Retry-After",)),
+    "HoldRefused": (
+        (types.NOT_AVAILABLE, types.HOLD_LAPSED, types.TRANSITION_NOT_ALLOWED),
+        ("Retry-After",),
+    ),
     "BuyerRefused": ((types.HOLD_LAPSED, types.TRANSITION_NOT_ALLOWED), ("Retry-After",)),
     "ActionRefused": ((types.TRANSITION_NOT_ALLOWED,), ("Retry-After",)),
     "BookingRefused": ((types.TRANSITION_NOT_ALLOWED,), ("Retry-After",)),

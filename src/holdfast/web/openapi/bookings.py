@@ -32,7 +32,10 @@ def booking_paths() -> Paths:
 
 def _list() -> Operation:
     page = {"bookings": [examples.booking("reserved")], "nextCursor": None}
-    answers = {"200": json_answer("A page of bookings.", "BookingList", page), **problems(*OF_STAFF)}
+    answers = {
+        "200": json_answer("A page of bookings.", "BookingList", page),
+        **problems(*OF_STAFF, "UnknownProject"),
+    }
     return operation(
         "listBookings", _TAG, "List bookings", "project", "unitCode", "bookingStatus", "cursor", "limit",
         description=texts.LIST_BOOKINGS, security=_STAFF, responses=answers,

@@ -20,7 +20,7 @@ from holdfast.web.openapi.problem_examples import problem as problem
 from holdfast.web.queries import cursor_text
 from holdfast.web.wire import camel_case, project_document, time_text, unit_document
 
-ETAG = '"7-1"'
+ETAG = '"7a-1"'
 CURSOR = cursor_text(UNIT.code)
 POSITION = cursor_text("1204")
 UNIX_TIME = str(int(NOW.timestamp()))

@@ -21,15 +21,20 @@ UNPRINTABLE = (
 CODE_PATTERN = f"^[^ {UNPRINTABLE}]([^{UNPRINTABLE}]*[^ {UNPRINTABLE}])?$"
 URL_PATTERN = f"^[Hh][Tt][Tt][Pp][Ss]?://[^ /?#{UNPRINTABLE}][^ {UNPRINTABLE}]*$"
 
-# The same again for what names a buyer: unlike a code, a name may have spaces of every kind inside, and a
-# phone number the digits of every script.
+# The same again for what names a buyer: unlike a code, a name may have spaces of every kind and joiners
+# inside, and a phone number the digits of every script.
 INVISIBLE = (
-    r"\u0000-\u001f\u007f-\u009f\u00ad\u180e\u200b-\u200f"
+    r"\u0000-\u001f\u007f-\u009f\u00ad\u180e\u200b\u200e\u200f"
     r"\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
 )
-BUYER_NAME_PATTERN = f"^[^ {UNPRINTABLE}]([^{INVISIBLE}]*[^ {UNPRINTABLE}])?$"
-EMAIL_PATTERN = f"^[^ @{UNPRINTABLE}]+@[^ @{UNPRINTABLE}]+$"
-PHONE_PATTERN = f"^[+]?[^+A-Za-z@{UNPRINTABLE}]+$"
+# What is dropped at the ends of all three: spaces of every kind, and marks of direction.
+_ENDS = (
+    r"[\u0009-\u000d\u001c-\u0020\u0085\u00a0\u1680\u2000-\u200a\u200e\u200f"
+    r"\u2028-\u202f\u205f\u2066-\u2069\u3000]*"
+)
+BUYER_NAME_PATTERN = f"^{_ENDS}[^ {UNPRINTABLE}]([^{INVISIBLE}]*[^ {UNPRINTABLE}])?{_ENDS}$"
+EMAIL_PATTERN = f"^{_ENDS}[^ @{UNPRINTABLE}]+@[^ @{UNPRINTABLE}]+{_ENDS}$"
+PHONE_PATTERN = f"^{_ENDS}[+]?[^+A-Za-z@{UNPRINTABLE}]+{_ENDS}$"
 
 _WRITTEN = f"[{SYMBOLS}]{{3}}"
 _TYPED = f"[{''.join(sorted({*SYMBOLS, *SYMBOLS.lower()}))}]{{3}}"

@@ -9,6 +9,7 @@ from holdfast.web.openapi import texts as texts
 from holdfast.web.openapi.example_unit import REFERENCE
 from holdfast.web.openapi.forms import CODE, SLUG, TEXT, TIME, TYPED_REFERENCE, reference
 from holdfast.web.queries import DEFAULT_LIMIT, LARGEST_LIMIT
+from holdfast.web.storefront.visitors import VISITOR_COOKIE
 
 _CURSOR_SCHEMA = TEXT | {"minLength": 1, "pattern": "^[A-Za-z0-9_-]+$"}
 _FLAG = {"type": "boolean", "default": False}
@@ -46,10 +47,16 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "cursor": _parameter("query", "cursor", _CURSOR_SCHEMA, "The `nextCursor` of the page before."),
     "after": _parameter("query", "after", _CURSOR_SCHEMA, "The `nextCursor` of the reading before."),
     "status": _parameter("query", "status", reference("Status"), "Only units of this status."),
+    "statusOnSale": _parameter("query", "status", reference("StatusOnSale"), "Only units of this status."),
     "bookingStatus": _parameter(
         "query", "status", reference("BookingStatus"), "Only bookings of this status."
     ),
-    "project": _parameter("query", "project", SLUG, "Only bookings of the project with this slug."),
+    "project": _parameter(
+        "query",
+        "project",
+        SLUG,
+        "Only bookings of the project with this slug; 404 if there is none, or not for this key.",
+    ),
     "unitCode": _parameter("query", "unitCode", CODE, "Only bookings of units with this code."),
     "updatedSince": _parameter(
         "query",
@@ -78,7 +85,15 @@ PARAMETERS: dict[str, dict[str, Any]] = {
         "Idempotency-Key",
         TEXT | {"minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$"},
         "A text that you make for this request and send with each repetition: however often it arrives, "
-        "one hold is made.",
+        "one hold is made. Make it random, such as a UUID: whoever sends the same key for the same unit from "
+        "the same address (and with the same visitor cookie, if one is sent) is given the token.",
+    ),
+    "visitor": _parameter(
+        "cookie",
+        VISITOR_COOKIE,
+        TEXT | {"minLength": 8, "maxLength": 128, "pattern": "^[A-Za-z0-9_.~-]+$"},
+        "The visitor, as the pages of Holdfast mark one. Live holds are counted for each visitor; without "
+        "it, for the address alone.",
     ),
     "ifChanged": _parameter(
         "header", "If-None-Match", TEXT, "The ETag that you know: if it still holds, 304."

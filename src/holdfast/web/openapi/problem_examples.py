@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from holdfast.domain import refusals
+from holdfast.domain.periods import moment_text
 from holdfast.domain.refusals import Fault, Refusal
 from holdfast.domain.status import Status
 from holdfast.web import refusals as http
@@ -28,7 +29,7 @@ _FAILURES: tuple[Exception, ...] = (
     refusals.UnknownUnit(PROJECT.slug, UNIT.code),
     refusals.UnknownBooking(REFERENCE),
     refusals.UnknownKey(PROJECT.id),
-    refusals.PreconditionFailed("8-1"),
+    refusals.PreconditionFailed("8a-1"),
     refusals.StatusLocked(
         "The status cannot be set while the unit is held.", Status.HELD, ["status"], HOLD_ENDS, NOW
     ),
@@ -36,9 +37,13 @@ _FAILURES: tuple[Exception, ...] = (
         "Price, deposit and VAT cannot change while a buyer is mid-booking.",
         Status.HELD, ["price_sar"], HOLD_ENDS, NOW,
     ),
-    refusals.NotAvailable("The unit is held for another buyer.", Status.HELD, (), HOLD_ENDS, NOW),
-    refusals.NotSigned("The buyer has not signed.", Status.HELD),
-    refusals.HoldLapsed("The hold has lapsed; the unit is open to everybody again.", Status.AVAILABLE),
+    refusals.NotAvailable(
+        "The unit is held. If the hold is yours, send its token.", Status.HELD, (), HOLD_ENDS, NOW
+    ),
+    refusals.NotSigned(
+        f"The buyer has not signed yet; the hold ends at {moment_text(HOLD_ENDS)}.", Status.HELD
+    ),
+    refusals.HoldLapsed("The hold has lapsed. The unit is free again.", Status.AVAILABLE),
     refusals.TransitionNotAllowed("put-on-sale", Status.UNAVAILABLE, True),
     refusals.ProjectExists(PROJECT.slug),
     refusals.CursorExpired(),
@@ -61,6 +66,12 @@ _IN_OTHER_WORDS: dict[str, tuple[Refusal, ...]] = {
     "NoToken": (
         refusals.NoCredentials("Send the token that came with the hold as `Authorization: Bearer <token>`."),
     ),
+    "HoldRefused": (
+        refusals.HoldLapsed("The hold of this Idempotency-Key has lapsed.", Status.AVAILABLE),
+        refusals.TransitionNotAllowed(
+            "open", Status.AVAILABLE, detail="The booking of this Idempotency-Key is cancelled."
+        ),
+    ),
     "ForbiddenInBackOffice": (refusals.ScopeMissing("backoffice"),),
     "ForbiddenToPayments": (refusals.ScopeMissing("payments"),),
     "ForbiddenToStaff": (refusals.ScopeMissing("admin"),),
@@ -69,13 +80,15 @@ _IN_OTHER_WORDS: dict[str, tuple[Refusal, ...]] = {
             "sign", Status.RESERVED, detail="`sign` is not possible: the booking is reserved."
         ),
     ),
-    "ActionRefused": (refusals.TransitionNotAllowed("open", Status.HELD, False, HOLD_ENDS, NOW),),
+    "ActionRefused": (
+        refusals.TransitionNotAllowed("open", Status.HELD, False, HOLD_ENDS, NOW, others_may=False),
+    ),
     "BookingRefused": (
         refusals.TransitionNotAllowed(
             "extend", Status.AVAILABLE, detail="`extend` is not possible: the booking is lapsed."
         ),
     ),
-    "DepositRefused": (refusals.TransitionNotAllowed("confirm-deposit", Status.AVAILABLE),),
+    "DepositRefused": (refusals.TransitionNotAllowed("confirm-deposit", Status.AVAILABLE, others_may=False),),
     "TooManyFromAddress": (refusals.TooManyRequests(1, ADDRESS_OVER_LIMIT),),
     "TooManyHolds": (refusals.TooManyRequests(1, ADDRESS_OVER_LIMIT),),
 }

@@ -24,12 +24,12 @@ def sale_paths() -> Paths:
 def _act(action: Action) -> Operation:
     name, summary = texts.ACTIONS[action]
     answers = {
-        "200": json_answer("The unit as it is now.", "StaffUnit", examples.staff_unit(action)),
-        **problems(*OF_STAFF, *WITH_BODY, "UnknownUnit", *_refused(action)),
+        "200": json_answer("The unit as it is now.", "StaffUnit", examples.staff_unit(action), "ETag"),
+        **problems(*OF_STAFF, *WITH_BODY, "UnknownUnit", "PreconditionFailed", *_refused(action)),
     }
     description = f"{texts.ABOUT_ACTIONS[action]}\n\n{_rule(action)}"
     return operation(
-        name, _TAG, summary, "slug", "code",
+        name, _TAG, summary, "slug", "code", "ifMatch",
         description=description, security=key_with(_scope(action)), **_body(action), responses=answers,
     )  # fmt: skip
 

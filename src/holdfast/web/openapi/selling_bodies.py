@@ -28,6 +28,7 @@ _PATTERNS = {
     "buyerEmail": EMAIL_PATTERN,
     "buyerPhone": PHONE_PATTERN,
     "name": CODE_PATTERN,
+    "building": CODE_PATTERN,
 }
 
 
@@ -53,4 +54,4 @@ def _body(adapter: TypeAdapter[Any]) -> Schema:
 
 def _field(name: str, found: Schema) -> Schema:
     pattern = {"pattern": _PATTERNS[name]} if name in _PATTERNS else {}
-    return described(found | pattern, FIELDS[name])
+    return described(found, FIELDS[name]) | pattern

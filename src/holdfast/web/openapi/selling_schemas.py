@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.status import Status
 from holdfast.web.openapi.forms import (
     AMOUNT,
     BOOKING_REFERENCE,
@@ -18,6 +17,7 @@ from holdfast.web.openapi.forms import (
     reference,
 )
 from holdfast.web.openapi.selling_texts import FIELDS
+from holdfast.web.storefront.documents import STATUSES_ON_SALE
 
 _AMOUNTS: dict[str, Schema] = {
     name: AMOUNT | {"description": FIELDS[name]} for name in ("totalSar", "depositSar")
@@ -40,7 +40,7 @@ def selling_schemas(unit: Schema) -> dict[str, Schema]:
             {name: fields[name] for name in _UNIT_ON_SALE},
             description="A unit as buyers see it. Values that are not set are null.",
         ),
-        "StatusOnSale": TEXT | {"enum": [status for status in Status if status is not Status.UNAVAILABLE]},
+        "StatusOnSale": TEXT | {"enum": [*STATUSES_ON_SALE]},
         "UnitOnSaleList": page("units", "UnitOnSale"),
         "Hold": _hold(),
         "Booking": record(booking, description="A buyer's way from hold to sale."),
@@ -68,7 +68,7 @@ def _hold() -> Schema:
     return record(
         {
             "reference": own_reference(),
-            "token": _token(),
+            "token": TEXT | {"description": FIELDS["holdToken"]},
             "unit": reference("UnitOnSale"),
             "holdExpiresAt": TIME | {"description": "When the hold ends."},
         }

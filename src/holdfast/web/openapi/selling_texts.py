@@ -20,18 +20,20 @@ FIELDS = {
     "terms": "What the buyer agrees to, frozen when the unit was opened.",
     "bookingStatus": "`open` and `signed`: the unit is held. `lapsed`, `cancelled`, `refund-due` and "
     "`refunded`: the booking ended unsold; `refund-due` if a confirmed deposit is to be paid back.",
+    "holdToken": "The bearer token of the booking. Only a hash of it is kept; while the hold lives, the same "
+    "request with the same `Idempotency-Key` is answered with it again.",
     "token": "The bearer token of the booking. It is displayed in this answer, and kept nowhere.",
     "unitCode": "The code of the unit.",
-    "buyer": "Null before the signature.",
+    "buyer": "Null before the signature, and never for a walk-in sale.",
     "reservedUntil": "When the reservation ends, or would have ended; null if there is none.",
     "signedAt": "When the buyer signed.",
     "depositConfirmedAt": "When the deposit was confirmed.",
     "closedAt": "When the sale was closed.",
-    "buyerName": "The buyer's name: printable text with no space at either end.",
+    "buyerName": "The buyer's name: printable text. Of all three, spaces at the ends are dropped.",
     "buyerEmail": "The buyer's e-mail address.",
     "buyerPhone": "The buyer's phone number: digits of any script, with a + before them if you like.",
-    "until": "The new end, later than the present one and within 3650 days from now. UTC without an offset. "
-    "Without it the end moves by one period.",
+    "until": "The new end, within 3650 days from now and not before the present one; the present one again "
+    "changes nothing. UTC without an offset. Without it the end moves by one period.",
     "holdSeconds": "How long a hold lasts, in seconds with at most 3 decimals; null: as the server "
     "settles it.",
     "reservationDays": "How long a reservation lasts, in days with at most 6 decimals; null: as the server "
@@ -39,8 +41,8 @@ FIELDS = {
     "archived": "Whether staff have archived the unit. The integration API cannot put it on sale.",
     "bookingReference": "The booking that has the unit; null if none does.",
     "entryReference": "The booking that it was about, if one.",
-    "action": "What was done: an action of the status table, `sign`, `mark-refunded`, `reissue-link`, or "
-    "`change` for the fields of a unit.",
+    "action": "What was done: an action of the status table, `create`, `change` for the fields of a unit, "
+    "`sign`, `mark-refunded` or `reissue-link`. Later releases may add others.",
     "before": "What was, in the names of the unit's fields; only what changed. Null: it was not there.",
     "after": "What is, in the same names; only what changed.",
     "requestId": "The `X-Request-Id` of the request that did it.",
@@ -49,10 +51,11 @@ FIELDS = {
     "actorName": "The name of the key.",
     "places": "Building by building, from the lowest floor up.",
     "units": "The places that you choose. Units that are left out stand where their code says.",
-    "building": "Null: not known.",
+    "building": "Printable text with no space at either end. Null: not known.",
     "floor": "0 is the ground floor. Null: not known.",
     "position": "Counted from 1 on each floor. Null: not known.",
-    "guessed": "Whether the place comes from the code alone. Sent back, such a place stays a guess.",
+    "guessed": "Whether the place comes from the code alone. Sent back as it is, such a place stays a guess; "
+    "changed, it counts as chosen.",
 }
 """What each name means, wherever it stands."""
 
@@ -69,7 +72,9 @@ terms. The `token` of the answer opens the booking from then on.
   `holdExpiresAt` and `Retry-After` say when it ends.
 - With `Authorization: Bearer <token>` of one's own live hold the answer is 200 with that hold.
 - With the `Idempotency-Key` of an earlier request for the same unit from the same address, the answer is
-  201 with the hold that was made then, token included; when that hold is over, 409 `hold-lapsed`.
+  201 with the hold that was made then, token included. When that hold has lapsed: 409 `hold-lapsed`; when
+  its booking is cancelled, reserved, sold or otherwise past the hold, or its token was issued anew: 409
+  `transition-not-allowed`. The token of one's own live hold wins over the key.
 - A visitor (known by a cookie of our pages) and an address may hold so many units at a time: 429
   `too-many-holds`. After a hold lapsed, the same visitor waits a moment before holding the same unit
   again: 429 `held-too-recently`.
@@ -94,8 +99,10 @@ CONFIRM_DEPOSIT = """\
 The deposit has arrived: the unit is reserved. For a payment system with a key of scope `payments`, and for
 staff. Repeating it changes nothing and is 200 whatever has become of the booking since.
 
-If the booking had ended before the deposit arrived, the unit is held and reserved again where it is free;
-where it is not, the booking becomes `refund-due`, and the answer says so. Money is never silently lost.
+If the booking had ended before the deposit arrived, late money is recorded if the buyer had signed: the
+unit is held and reserved again where it is free; where it is not, the booking becomes `refund-due`, and the
+answer says so. If the buyer had not signed, it is 409 `not-signed`, nothing is recorded, and the money is to
+be paid back.
 """
 
 CANCEL_BOOKING = """\
@@ -104,7 +111,8 @@ Ends the booking; the unit is available again. Where the deposit was confirmed, 
 """
 
 EXTEND = """\
-Moves the end of the hold or reservation away: by one period, or to `until`. It is never moved closer.
+Moves the end of the hold or reservation away: by one period, or to `until`, which can be repeated. It is
+never moved closer.
 """
 
 REISSUE_LINK = """\
@@ -148,6 +156,7 @@ HISTORY = "Everything that was done to the unit, and by whom; the latest first."
 CHANGE_PROJECT = "Changes what is in the body, and nothing else. Live holds and reservations keep their ends."
 
 PUT_LAYOUT = """\
-Replaces the whole layout. A layout as it was read can be sent back: places that are guesses stay guesses.
+Replaces the whole layout. A layout as it was read can be sent back: guesses stay guesses, unless their place
+was changed.
 Every code must be one of the project's, and stand once.
 """

@@ -35,7 +35,7 @@ def _list_units() -> Operation:
         **problems(*_PUBLIC, "UnknownProject"),
     }
     return operation(
-        "listUnitsOnSale", _TAG, "List the units on sale", "slug", "status", "cursor", "limit",
+        "listUnitsOnSale", _TAG, "List the units on sale", "slug", "statusOnSale", "cursor", "limit",
         description=texts.LIST_UNITS_ON_SALE, security=[], responses=answers,
     )  # fmt: skip
 
@@ -58,7 +58,7 @@ def _hold() -> Operation:
         **problems(*_PUBLIC, *WITH_BODY, "UnknownUnit", "HoldRefused", "TooManyHolds"),
     }
     return operation(
-        "holdUnit", _TAG, "Hold a unit", "slug", "code", "idempotencyKey",
+        "holdUnit", _TAG, "Hold a unit", "slug", "code", "idempotencyKey", "visitor",
         description=texts.HOLD_UNIT, security=[{}, *_WITH_TOKEN], responses=answers,
     )  # fmt: skip
 

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from holdfast.domain.refusals import Fault, NoCredentials
 from holdfast.operations.selling import Found, Selling
-from holdfast.web.addresses import reference_in
+from holdfast.web.addresses import reference_of
 from holdfast.web.answer import NOT_KEPT, JsonAnswer
 from holdfast.web.authentication import bearer_token
 from holdfast.web.booking_wire import found_document, written_document
@@ -27,30 +27,36 @@ class BookingRoutes:
             raise NoCredentials(_HOW)
 
     async def get(self, call: Call) -> JsonAnswer:
-        faults: list[Fault] = []
-        refuse_query(call, faults)
-        refuse_faults(faults)
-        return JsonAnswer(found_document(await self._own(call)), 200, NOT_KEPT)
+        reference = _reference_alone(call)
+        return JsonAnswer(found_document(await self._own(call, reference)), 200, NOT_KEPT)
 
     async def sign(self, call: Call) -> JsonAnswer:
         body = await json_body(call)
         faults: list[Fault] = []
+        reference = reference_of(call, faults)
         refuse_query(call, faults)
         buyer = buyer_from(valid_body(BUYER, body, BUYER_NAMES, faults))
-        written = await self._selling.sign(await self._own(call), buyer, call.request_id)
+        written = await self._selling.sign(await self._own(call, reference), buyer, call.request_id)
         return JsonAnswer(written_document(written), 200, NOT_KEPT)
 
     async def cancel(self, call: Call) -> Response:
-        faults: list[Fault] = []
-        refuse_query(call, faults)
-        refuse_faults(faults)
-        await self._selling.cancel_as_buyer(await self._own(call), call.request_id)
+        reference = _reference_alone(call)
+        await self._selling.cancel_as_buyer(await self._own(call, reference), call.request_id)
         return Response(status_code=204)
 
-    async def _own(self, call: Call) -> Found:
+    async def _own(self, call: Call, reference: str) -> Found:
         token = bearer_token(call)
         assert token is not None
-        return await self._selling.find_with_token(reference_in(call), token)
+        return await self._selling.find_with_token(reference, token)
+
+
+def _reference_alone(call: Call) -> str:
+    """Of a call that has neither a body nor parameters."""
+    faults: list[Fault] = []
+    reference = reference_of(call, faults)
+    refuse_query(call, faults)
+    refuse_faults(faults)
+    return reference
 
 
 _HOW = "Send the token that came with the hold as `Authorization: Bearer <token>`."

@@ -6,9 +6,13 @@ from typing import Any
 
 from holdfast.domain.booking import terms_of
 from holdfast.domain.project import Project
+from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit
 from holdfast.web.booking_wire import terms_document
 from holdfast.web.wire import optional_time_text
+
+STATUSES_ON_SALE = tuple(status for status in Status if status is not Status.UNAVAILABLE)
+"""Those that buyers see."""
 
 
 def offer_document(unit: Unit, project: Project) -> dict[str, Any]:

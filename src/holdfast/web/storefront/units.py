@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from holdfast.domain.refusals import Fault, UnknownUnit
-from holdfast.domain.status import Status
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.selling import Held, Selling
 from holdfast.web.addresses import project_of, unit_of
@@ -14,7 +13,7 @@ from holdfast.web.checking import no_fields, refuse_faults
 from holdfast.web.client_address import ClientAddresses
 from holdfast.web.json_bodies import optional_json_body
 from holdfast.web.queries import Query, cursor_text, refuse_query
-from holdfast.web.storefront.documents import offer_document
+from holdfast.web.storefront.documents import STATUSES_ON_SALE, offer_document
 from holdfast.web.storefront.visitors import requester_of
 from holdfast.web.wire import optional_time_text
 
@@ -29,7 +28,7 @@ class OfferRoutes:
         faults: list[Fault] = []
         slug = project_of(call, faults)
         query = Query(call, faults)
-        status, after, limit = query.status(), query.text_cursor(), query.limit()
+        status, after, limit = query.status(STATUSES_ON_SALE), query.text_cursor(), query.limit()
         query.finish()
         refuse_faults(faults)
         page, project = await self._inventory.offers_page(slug, after, limit, status)
@@ -45,7 +44,7 @@ class OfferRoutes:
         refuse_query(call, faults)
         refuse_faults(faults)
         unit, project = await self._inventory.find(slug, code)
-        if unit.status is Status.UNAVAILABLE:
+        if unit.status not in STATUSES_ON_SALE:
             raise UnknownUnit(slug, code)
         return JsonAnswer(offer_document(unit, project))
 
