@@ -27,6 +27,9 @@ async def listening(
         yield server.sockets[0].getsockname()
     finally:
         server.close()
+        if state.tasks:
+            # One that has answered may have a file to close.
+            await asyncio.wait(state.tasks, timeout=0.5)
         for task in list(state.tasks):
             task.cancel()
         await asyncio.gather(*state.tasks, return_exceptions=True)
