@@ -94,7 +94,7 @@ def test_staff_are_told_what_the_status_table_says(status: Status) -> None:
 
 
 OWN: list[tuple[str, dict[str, Any], Draft, bytes | None]] = [
-    ("the same command again", {}, DRAFT._replace(number=NUMBER), None),
+    ("the same command again", {"token_hash": DRAFT.token_hash}, DRAFT._replace(number=NUMBER), None),
     (
         "the same request again",
         {"idempotency_id": UUID(int=9)},

@@ -6,6 +6,7 @@ from typing import cast
 
 import asyncpg
 
+from holdfast.domain.refusals import DatabaseAway
 from holdfast.storage.database import CommitUnknown, Connection, Database, failures_named
 
 Hook = Callable[[], Awaitable[object]]
@@ -51,42 +52,73 @@ class _Interfering:
 
 
 class LosingDatabase(InterferingDatabase):
-    """Loses the connection at the statement that stores, or at the commit, when it is done already."""
+    """Loses the connection once: at a statement that stores (``at_once``), or at the commit.
 
-    def __init__(self, database: Database, *, at_once: bool, done: bool = True) -> None:
+    ``done``: the database has done what it was asked to, though it cannot say so any more.
+    ``then_away``: and takes no writes from then on.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        at_once: bool,
+        done: bool = True,
+        at_statement: str = "with stored as",
+        then_away: bool = False,
+    ) -> None:
         super().__init__(database, _nothing)
         self._at_once = at_once
         self._done = done
+        self._at_statement = at_statement
+        self._then_away = then_away
+        self._is_lost = False
 
     @asynccontextmanager
     async def writing_at_once(self) -> AsyncIterator[Connection]:
         with failures_named():
             async with self._database.writing_at_once() as connection:
-                yield cast(Connection, _Losing(connection, self._at_once, self._done))
+                yield cast(Connection, _Losing(connection, self._fetch))
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[Connection]:
+        if self._is_lost and self._then_away:
+            raise DatabaseAway
+        is_to_be_lost = not self._at_once and not self._is_lost
         async with self._database.writing() as connection:
             yield connection
-        raise CommitUnknown
+            self._is_lost = True
+            if is_to_be_lost and not self._done:
+                raise CommitUnknown
+        if is_to_be_lost:
+            raise CommitUnknown
 
-
-class _Losing:
-    """``at_once`` off: the first statement that stores is undone for the sake of another transaction."""
-
-    def __init__(self, connection: Connection, at_once: bool, done: bool) -> None:
-        self._connection = connection
-        self._at_once = at_once
-        self._done = done
-
-    async def fetch(self, statement: str, *arguments: object) -> list[asyncpg.Record]:
-        if "with stored as" not in statement:
-            return await self._connection.fetch(statement, *arguments)
+    async def _fetch(
+        self, connection: Connection, statement: str, arguments: tuple[object, ...]
+    ) -> list[asyncpg.Record]:
+        if self._at_statement not in statement:
+            return await connection.fetch(statement, *arguments)
         if not self._at_once:
             raise asyncpg.SerializationError("for the sake of another")
         if self._done:
-            await self._connection.fetch(statement, *arguments)
+            await connection.fetch(statement, *arguments)
+        self._is_lost = True
         raise ConnectionResetError
+
+
+Fetch = Callable[[Connection, str, tuple[object, ...]], Awaitable[list[asyncpg.Record]]]
+
+
+class _Losing:
+    def __init__(self, connection: Connection, fetch: Fetch) -> None:
+        self._connection = connection
+        self._fetch = fetch
+
+    async def fetch(self, statement: str, *arguments: object) -> list[asyncpg.Record]:
+        return await self._fetch(self._connection, statement, arguments)
+
+    async def execute(self, statement: str, *arguments: object) -> str:
+        return str(await self._connection.execute(statement, *arguments))
 
 
 async def _nothing() -> None:

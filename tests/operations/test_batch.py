@@ -1,15 +1,12 @@
 """Commands about one unit or one holder that are stored together."""
 
-from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import BookingStatus, Holder
-from holdfast.domain.fairness import HoldLimits
 from holdfast.domain.refusals import (
     DatabaseAway,
     HeldTooRecently,
@@ -18,13 +15,13 @@ from holdfast.domain.refusals import (
     TermsLocked,
     TooManyHolds,
 )
-from holdfast.domain.status import Caller, Status
+from holdfast.domain.status import Caller
 from holdfast.operations.command import Command
 from holdfast.operations.selling_commands import CloseBooking, Open
-from holdfast.operations.write_path import Outcome, Written, write
+from holdfast.operations.write_path import StillOvertaken, Written, write
 from holdfast.storage.database import Database
-from holdfast.storage.units import UnitKey
-from tests.operations.interfering import LosingDatabase
+from tests.operations.commands import all_done, kinds, opening, rows
+from tests.operations.counting import CountingDatabase
 from tests.support.sales import (
     cancellation,
     deposit,
@@ -32,32 +29,10 @@ from tests.support.sales import (
     found,
     hold,
     make_lapse,
-    new_opening,
     new_units,
     signature,
 )
 from tests.support.stock import replacement
-
-LIMITS = HoldLimits(per_visitor=3, per_address=3, rehold_seconds=60)
-
-
-async def opening(database: Database, key: UnitKey, holder: Holder | None = None) -> Open:
-    return Open(key, COMMAND, await new_opening(database, holder=holder, limits=LIMITS))
-
-
-async def rows(database: Database, statement: str) -> list[tuple[Any, ...]]:
-    async with database.reading() as connection:
-        return [tuple(row) for row in await connection.fetch(statement)]
-
-
-async def all_done(database: Database, commands: Sequence[Command]) -> list[Written]:
-    outcomes = await write(database, commands)
-    assert all(isinstance(outcome, Written) for outcome in outcomes), outcomes
-    return [outcome for outcome in outcomes if isinstance(outcome, Written)]
-
-
-def kinds(outcomes: Sequence[Outcome]) -> list[type]:
-    return [type(outcome) for outcome in outcomes]
 
 
 async def test_a_hold_before_a_put_locks_its_terms(database: Database) -> None:
@@ -90,7 +65,8 @@ async def test_the_same_request_twice_in_one_batch_is_one_hold(database: Databas
     same = []
     for _ in range(2):
         one = (await opening(database, key)).opening
-        same.append(Open(key, COMMAND, one._replace(draft=one.draft._replace(idempotency_id=key_id))))
+        draft = one.draft._replace(idempotency_id=key_id, token_hash=b"made of the key")
+        same.append(Open(key, COMMAND, one._replace(draft=draft)))
     first, again = await all_done(database, same)
     assert (first.booking, first.changed, again.changed) == (again.booking, True, False)
 
@@ -201,39 +177,6 @@ async def test_a_hold_is_stored_with_its_booking_its_event_and_its_entry_or_not_
     assert await rows(database, "select status, version, turn from unit") == [("available", 1, 1)]
 
 
-@pytest.mark.parametrize("at_once", [True, False], ids=["in its statement", "in its commit"])
-async def test_the_winner_of_a_hold_whose_answer_was_lost_is_told_so(
-    database: Database, at_once: bool
-) -> None:
-    key = (await new_units(database, "A-1"), "A-1")
-    held = await opening(database, key, Holder(uuid4(), uuid4()))
-    (outcome,) = await write(LosingDatabase(database, at_once=at_once), [held])
-    assert isinstance(outcome, Written), outcome
-    assert outcome.booking.number == held.opening.draft.number
-    assert await found(database, outcome.booking) == outcome.booking
-
-
-async def test_a_hold_that_never_arrived_is_not_acknowledged(database: Database) -> None:
-    key = (await new_units(database, "A-1"), "A-1")
-    held = await opening(database, key)
-    (outcome,) = await write(LosingDatabase(database, at_once=True, done=False), [held])
-    assert isinstance(outcome, DatabaseAway)
-    (written,) = await all_done(database, [held])
-    assert (written.booking.number, written.unit.status) == (held.opening.draft.number, Status.HELD)
-
-
-async def test_a_lost_signature_is_looked_for_in_the_booking_for_the_unit_is_the_same(
-    database: Database,
-) -> None:
-    key = (await new_units(database, "A-1"), "A-1")
-    booking = await hold(database, key)
-    (never,) = await write(LosingDatabase(database, at_once=True, done=False), [signature(key, booking)])
-    assert isinstance(never, DatabaseAway), never
-    (signed,) = await write(LosingDatabase(database, at_once=True), [signature(key, booking)])
-    assert isinstance(signed, Written), signed
-    assert await found(database, booking) == signed.booking
-
-
 async def test_places_that_fell_free_are_given_again_first(database: Database) -> None:
     codes = [f"A-{number}" for number in range(5)]
     project_id = await new_units(database, *codes)
@@ -245,3 +188,43 @@ async def test_places_that_fell_free_are_given_again_first(database: Database) -
     assert kinds(outcomes) == [Written, Written, TooManyHolds]
     places = await rows(database, "select address_slot from booking order by address_slot")
     assert places == [(1,), (2,), (3,), (None,)]
+
+
+async def test_a_hold_behind_a_cancellation_fails_neither_itself_nor_a_stranger(database: Database) -> None:
+    """Its address has places taken: one that was not counted would be refused by the database, each time."""
+    project_id = await new_units(database, "A-1", "A-2", "A-3", "B-1")
+    holder = Holder(uuid4(), None)
+    await all_done(database, [await opening(database, (project_id, f"A-{n}"), holder) for n in (1, 2)])
+    key = (project_id, "A-3")
+    taken = await hold(database, key)
+    commands: list[Command] = [
+        cancellation(key, taken),
+        await opening(database, key, holder),
+        await opening(database, (project_id, "B-1")),
+    ]
+    counting = CountingDatabase(database)
+    _, held, _ = await all_done(counting, commands)
+    assert (held.booking.slots.of_address, counting.transactions) == (3, 1)
+
+
+OVERTAKE = """
+    create function overtake() returns trigger language plpgsql as $$
+        begin raise exception 'for the sake of another' using errcode = 'serialization_failure'; end
+    $$;
+    create trigger overtake before insert on booking
+        for each row when (new.number = {number}) execute function overtake()
+"""
+
+
+async def test_a_command_that_is_overtaken_for_ever_does_not_fail_its_neighbours(database: Database) -> None:
+    codes = [f"A-{number}" for number in range(4)]
+    project_id = await new_units(database, *codes)
+    commands = [await opening(database, (project_id, code)) for code in codes]
+    async with database.writing() as connection:
+        await connection.execute(OVERTAKE.format(number=commands[1].opening.draft.number))
+    outcomes = await write(database, [*commands, replacement(project_id, "B-1")])
+    assert kinds(outcomes) == [Written, StillOvertaken, Written, Written, Written]
+    assert isinstance(outcomes[1], DatabaseAway)
+    stored = await rows(database, "select code, status from unit order by code")
+    others = [(code, "available" if code == "A-1" else "held") for code in codes]
+    assert stored == [*others, ("B-1", "available")]

@@ -12,7 +12,7 @@ from holdfast.operations import drafts
 from holdfast.operations.drafts import DraftBook, Drafted, Requester
 from holdfast.storage.database import Database
 
-UNIT = uuid4()
+PROJECT_ID, CODE = uuid4(), "A-1"
 ASKED = Requester("192.0.2.1", "visitor-cookie", "key-1")
 
 
@@ -39,6 +39,18 @@ async def test_a_number_that_was_given_back_is_given_again_once(
     assert len(set(numbers)) == 6
 
 
+async def test_what_was_taken_from_a_database_that_is_gone_is_forgotten(database: Database) -> None:
+    book = DraftBook(database)
+    first = await book.draft_for(ASKED, PROJECT_ID, CODE)
+    async with database.writing() as connection:
+        await connection.execute("select setval('booking_number', 5000)")
+        await connection.execute("update installation set secret = sha256(secret)")
+    book.forget()
+    second = await book.draft_for(ASKED, PROJECT_ID, CODE)
+    assert second.draft.number == 5001
+    assert second.token != first.token
+
+
 async def test_staff_make_bookings_for_nobody_that_is_known_yet(database: Database) -> None:
     book = DraftBook(database)
     first, second = await book.draft(), await book.draft()
@@ -48,8 +60,8 @@ async def test_staff_make_bookings_for_nobody_that_is_known_yet(database: Databa
 
 
 async def test_the_same_request_gets_the_same_token_from_every_process(database: Database) -> None:
-    first = await DraftBook(database).draft_for(ASKED, UNIT)
-    again = await DraftBook(database).draft_for(ASKED, UNIT)
+    first = await DraftBook(database).draft_for(ASKED, PROJECT_ID, CODE)
+    again = await DraftBook(database).draft_for(ASKED, PROJECT_ID, CODE)
     assert (first.token, first.draft.idempotency_id) == (again.token, again.draft.idempotency_id)
     assert first.draft.idempotency_id is not None
     assert first.draft.token_hash == token_hash(first.token)
@@ -59,12 +71,15 @@ async def test_the_same_request_gets_the_same_token_from_every_process(database:
 async def test_whatever_differs_gets_another_token(database: Database) -> None:
     book = DraftBook(database)
     made = [
-        await book.draft_for(requester, unit_id)
-        for requester, unit_id in (
-            (ASKED, UNIT),
-            (ASKED, uuid4()),
-            (ASKED._replace(address="192.0.2.2"), UNIT),
-            (ASKED._replace(idempotency_key="key-2"), UNIT),
+        await book.draft_for(requester, project_id, code)
+        for requester, project_id, code in (
+            (ASKED, PROJECT_ID, CODE),
+            (ASKED, uuid4(), CODE),
+            (ASKED, PROJECT_ID, "A-2"),
+            (ASKED._replace(address="192.0.2.2"), PROJECT_ID, CODE),
+            (ASKED._replace(visitor="another-cookie"), PROJECT_ID, CODE),
+            (ASKED._replace(visitor=None), PROJECT_ID, CODE),
+            (ASKED._replace(idempotency_key="key-2"), PROJECT_ID, CODE),
         )
     ]
     assert len({one.token for one in made}) == len(made)
@@ -73,26 +88,29 @@ async def test_whatever_differs_gets_another_token(database: Database) -> None:
 
 async def test_without_a_key_every_request_gets_a_token_of_its_own(database: Database) -> None:
     book, keyless = DraftBook(database), ASKED._replace(idempotency_key=None)
-    first, second = await book.draft_for(keyless, UNIT), await book.draft_for(keyless, UNIT)
+    first, second = (
+        await book.draft_for(keyless, PROJECT_ID, CODE),
+        await book.draft_for(keyless, PROJECT_ID, CODE),
+    )
     assert first.token != second.token
     assert first.draft.idempotency_id is None
     assert first.draft.holder == second.draft.holder
 
 
 async def test_another_installation_makes_another_token_and_other_ids_of_the_same(database: Database) -> None:
-    first = await DraftBook(database).draft_for(ASKED, UNIT)
+    first = await DraftBook(database).draft_for(ASKED, PROJECT_ID, CODE)
     async with database.writing() as connection:
         await connection.execute("update installation set secret = sha256(secret)")
-    other = await DraftBook(database).draft_for(ASKED, UNIT)
+    other = await DraftBook(database).draft_for(ASKED, PROJECT_ID, CODE)
     assert first.token != other.token
     assert set(ids(first)).isdisjoint(ids(other))
 
 
 async def test_address_and_cookie_are_kept_apart_and_cannot_be_read_off(database: Database) -> None:
     book = DraftBook(database)
-    alike = await book.draft_for(Requester("same", "same", "same"), UNIT)
+    alike = await book.draft_for(Requester("same", "same", "same"), PROJECT_ID, CODE)
     assert len(set(ids(alike))) == 3
-    no_cookie = await book.draft_for(Requester("same"), UNIT)
+    no_cookie = await book.draft_for(Requester("same"), PROJECT_ID, CODE)
     assert no_cookie.draft.holder == (alike.draft.holder.address_id, None)
 
 

@@ -1,48 +1,28 @@
 """Selling, as the surfaces of the web use it: holds that are recognised, tokens that open one booking."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import gc
+from contextlib import suppress
 
 import pytest
 
-from holdfast.domain.audit import ActorKind, Author
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.fairness import HoldLimits
-from holdfast.domain.periods import Periods
 from holdfast.domain.refusals import (
     HeldTooRecently,
-    HoldLapsed,
     NotAvailable,
     TooManyHolds,
-    TransitionNotAllowed,
     UnknownBooking,
     UnknownProject,
     UnknownUnit,
 )
 from holdfast.domain.status import Action, Caller
-from holdfast.operations.inventory import Inventory
-from holdfast.operations.selling import Held, Requester, Rules, Selling, StaffAction
+from holdfast.operations.batch import Batch
+from holdfast.operations.selling import Selling, StaffAction
+from holdfast.operations.write_path import LARGEST_BATCH
 from holdfast.storage.database import Database
-from tests.support.sales import BUYER, make_lapse, new_units
+from tests.operations.buyers import NORA, OMAR, STAFF, hold
+from tests.support.sales import BUYER, make_lapse
 from tests.support.stock import SLUG
-
-NORA, OMAR = Requester("192.0.2.1", "noras-cookie"), Requester("192.0.2.2", "omars-cookie")
-KEYED = NORA._replace(idempotency_key="key-1")
-STAFF = Author(ActorKind.STAFF, "staff@example.com", "request-1")
-
-
-@pytest.fixture
-async def selling(database: Database) -> AsyncIterator[Selling]:
-    await new_units(database, *(f"A-{number}" for number in range(1, 6)))
-    inventory = Inventory(database)
-    yield Selling(database, inventory, Rules(Periods(), HoldLimits(2, 3, 60)))
-    await inventory.close()
-
-
-async def hold(
-    selling: Selling, requester: Requester = NORA, code: str = "A-1", token: str | None = None
-) -> Held:
-    return await selling.hold(SLUG, code, requester, token, "request-1")
 
 
 async def test_a_hold_is_opened_by_its_token_and_by_no_other(selling: Selling) -> None:
@@ -78,44 +58,6 @@ async def test_the_token_of_an_old_hold_does_no_harm(selling: Selling) -> None:
     second = await hold(selling, OMAR, token=first.token)
     assert second.is_new
     assert second.token != first.token
-
-
-async def test_the_same_request_again_gets_the_same_answer(selling: Selling) -> None:
-    first, again = await hold(selling, KEYED), await hold(selling, KEYED)
-    assert (again.booking, again.token, again.is_new) == (first.booking, first.token, True)
-    with pytest.raises(NotAvailable):
-        await hold(selling, KEYED._replace(address="192.0.2.9"))
-    other_unit = await hold(selling, KEYED, "A-2")
-    assert other_unit.token != first.token
-
-
-async def test_the_same_request_many_times_at_once_is_one_hold(selling: Selling) -> None:
-    held = await asyncio.gather(*(hold(selling, KEYED) for _ in range(12)))
-    assert len({one.booking.reference for one in held}) == len({one.token for one in held}) == 1
-    await selling.find_with_token(held[0].booking.reference, held[0].token)
-
-
-async def test_the_same_request_after_the_end_of_its_hold_makes_no_other(
-    selling: Selling, database: Database
-) -> None:
-    lapsed, cancelled = await hold(selling, KEYED), await hold(selling, KEYED, "A-2")
-    await make_lapse(database, lapsed.booking)
-    with pytest.raises(HoldLapsed):
-        await hold(selling, KEYED)
-    await selling.cancel_as_buyer(await selling.find(cancelled.booking.reference), "request-2")
-    with pytest.raises(TransitionNotAllowed):
-        await hold(selling, KEYED, "A-2")
-
-
-async def test_a_new_link_ends_the_old_one_for_repeated_requests_too(selling: Selling) -> None:
-    first = await hold(selling, KEYED)
-    _, token = await selling.reissue_link(await selling.find(first.booking.reference), STAFF)
-    with pytest.raises(UnknownBooking):
-        await selling.find_with_token(first.booking.reference, first.token)
-    with pytest.raises(TransitionNotAllowed):
-        await hold(selling, KEYED)
-    again = await hold(selling, NORA, token=token)
-    assert (again.booking.number, again.is_new) == (first.booking.number, False)
 
 
 async def test_visitors_and_addresses_have_limits_of_their_own(selling: Selling) -> None:
@@ -167,6 +109,26 @@ async def test_a_reference_that_became_no_booking_is_used_for_the_next(
     assert len(references) == 3
     async with database.reading() as connection:
         assert await connection.fetchval("select count(distinct reference) from booking") == 3
+
+
+async def test_refused_holds_leave_nothing_for_the_garbage_collector(selling: Selling) -> None:
+    """Each batch holds all its commands and standings: a flood of refusals must not wait for a collection."""
+
+    async def ask_in_vain() -> None:
+        with suppress(NotAvailable):
+            await hold(selling, OMAR)
+
+    await hold(selling)
+    await ask_in_vain()
+    gc.collect()
+    gc.disable()
+    try:
+        await asyncio.gather(*(ask_in_vain() for _ in range(LARGEST_BATCH)))
+        await asyncio.sleep(0)
+        left = [one for one in gc.get_objects() if isinstance(one, Batch | NotAvailable)]
+    finally:
+        gc.enable()
+    assert left == []
 
 
 async def test_a_booking_is_put_down_to_its_buyer_by_reference(selling: Selling, database: Database) -> None:

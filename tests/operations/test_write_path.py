@@ -4,7 +4,7 @@ import asyncio
 import gc
 import weakref
 from collections.abc import AsyncIterator, Iterable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from decimal import Decimal
 from typing import cast
 from uuid import UUID
@@ -13,47 +13,13 @@ import asyncpg
 import pytest
 
 from holdfast.domain.precondition import Precondition
-from holdfast.domain.refusals import DatabaseAway, InvalidInput, PreconditionFailed, UnknownUnit
+from holdfast.domain.refusals import InvalidInput, PreconditionFailed, UnknownUnit
 from holdfast.domain.status import Status
 from holdfast.operations.inventory import Inventory, PatchUnit
 from holdfast.operations.write_path import LARGEST_BATCH, WritePath, Written, write
-from holdfast.storage.database import Connection, Database, failures_named
+from holdfast.storage.database import Connection, Database
+from tests.operations.counting import CountingDatabase
 from tests.support.stock import claim, new_project, replacement, store
-
-
-class CountingDatabase(Database):
-    """Counts the batches, and can hold them up."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self.known_projects = database.known_projects
-        self.transactions = 0
-        self.gate: asyncio.Event | None = None
-        self.begun = asyncio.Semaphore(0)
-
-    @asynccontextmanager
-    async def reading(self) -> AsyncIterator[Connection]:
-        async with self._database.reading() as connection:
-            yield connection
-
-    @asynccontextmanager
-    async def writing_at_once(self) -> AsyncIterator[Connection]:
-        async with self._counted(self._database.writing_at_once()) as connection:
-            yield connection
-
-    @asynccontextmanager
-    async def writing(self) -> AsyncIterator[Connection]:
-        async with self._counted(self._database.writing()) as connection:
-            yield connection
-
-    @asynccontextmanager
-    async def _counted(self, opened: AbstractAsyncContextManager[Connection]) -> AsyncIterator[Connection]:
-        self.transactions += 1
-        self.begun.release()
-        if self.gate is not None:
-            await self.gate.wait()
-        async with opened as connection:
-            yield connection
 
 
 def submitted(path: WritePath, project_id: UUID, codes: Iterable[str]) -> list[asyncio.Task[Written]]:
@@ -247,49 +213,6 @@ async def test_a_refused_write_still_leaves_the_release_of_a_lapsed_hold(databas
         row = await connection.fetchrow("select status, version, updated_at from unit")
     assert row is not None
     assert tuple(row) == ("available", seen.version, seen.updated_at)
-
-
-class LosingDatabase(CountingDatabase):
-    """Loses the connection at the statement that stores, before or after the database has run it."""
-
-    def __init__(self, database: Database, *, after_running: bool) -> None:
-        super().__init__(database)
-        self._after_running = after_running
-
-    @asynccontextmanager
-    async def writing_at_once(self) -> AsyncIterator[Connection]:
-        with failures_named():
-            async with self._database.writing_at_once() as connection:
-                yield cast(Connection, LosingConnection(connection, self._after_running))
-
-
-class LosingConnection:
-    def __init__(self, connection: Connection, after_running: bool) -> None:
-        self._connection = connection
-        self._after_running = after_running
-
-    async def fetch(self, statement: str, *arguments: object) -> list[asyncpg.Record]:
-        if "insert into unit" not in statement:
-            return await self._connection.fetch(statement, *arguments)
-        if self._after_running:
-            await self._connection.fetch(statement, *arguments)
-        raise ConnectionResetError
-
-
-async def test_a_write_whose_answer_was_lost_is_looked_up_before_anyone_is_told(database: Database) -> None:
-    project_id = await new_project(database)
-    losing = LosingDatabase(database, after_running=True)
-    (written,) = await write(losing, [replacement(project_id, "A-1")])
-    assert isinstance(written, Written)
-    assert written.created
-    assert written.unit.ref
-
-
-async def test_a_write_that_is_not_there_is_not_acknowledged(database: Database) -> None:
-    project_id = await new_project(database)
-    losing = LosingDatabase(database, after_running=False)
-    (outcome,) = await write(losing, [replacement(project_id, "A-1")])
-    assert isinstance(outcome, DatabaseAway)
 
 
 async def test_what_one_statement_stored_is_known_when_the_next_one_fails(database: Database) -> None:

@@ -2,8 +2,12 @@
 
 import pytest
 
+from holdfast.domain.audit import ActorKind, Author
 from holdfast.domain.layout import Place
-from holdfast.storage import layouts
+from holdfast.domain.refusals import DatabaseAway
+from holdfast.operations.inventory import Inventory
+from holdfast.operations.projects import Projects
+from holdfast.storage import layouts, units
 from holdfast.storage.database import Database, RefusedByDatabase
 from tests.support.stock import new_project, replacement, store
 
@@ -51,3 +55,58 @@ async def test_a_building_has_a_name_of_bounded_length(database: Database, build
     with pytest.raises(RefusedByDatabase):
         async with database.writing() as connection:
             await layouts.replace(connection, project_id, {"A-1": Place(building, 1, 1)})
+
+
+STAFF = Author(ActorKind.STAFF, "staff@example.com", "request-1")
+CHOSEN_ANEW = [("A-2", Place("B", 1, 1)), ("A-1", Place("B", 1, 2))]
+
+
+async def arrange(database: Database) -> None:
+    projects = Projects(database, Inventory(database))
+    await projects.arrange("palm-court", CHOSEN_ANEW, STAFF)
+
+
+async def test_a_layout_does_not_wait_for_those_who_write_to_its_units(database: Database) -> None:
+    project_id = await new_project(database)
+    codes = ["A-1", "A-2"]
+    await store(database, *(replacement(project_id, code) for code in codes))
+    async with database.writing() as connection:
+        keys = [(project_id, code) for code in codes]
+        await units.stand(connection, database.known_projects, keys, locked=True)
+        await connection.execute("update unit set turn = turn + 1 where code = 'A-2'")
+        await arrange(database)
+    async with database.reading() as connection:
+        assert await layouts.places(connection, project_id) == dict(CHOSEN_ANEW)
+
+
+async def test_those_who_write_to_units_do_not_wait_for_their_layout(database: Database) -> None:
+    project_id = await new_project(database)
+    await store(database, *(replacement(project_id, code) for code in ("A-1", "A-2")))
+    async with database.writing() as connection:
+        await layouts.replace(connection, project_id, dict(CHOSEN_ANEW))
+        keys = [(project_id, code) for code in ("A-1", "A-2")]
+        async with database.writing() as other:
+            await units.stand(other, database.known_projects, keys, locked=True)
+        await store(database, *(replacement(*key, 5) for key in keys))
+
+
+UNDO = """
+    create function undo() returns trigger language plpgsql as $$
+        begin raise exception 'for the sake of another' using errcode = 'deadlock_detected'; end
+    $$;
+    create trigger undo before insert on unit_place execute function undo()
+"""
+
+
+async def test_a_layout_that_was_undone_for_the_sake_of_another_may_be_sent_again(
+    database: Database,
+) -> None:
+    project_id = await new_project(database)
+    await store(database, *(replacement(project_id, code) for code in ("A-1", "A-2")))
+    async with database.writing() as connection:
+        await connection.execute(UNDO)
+    with pytest.raises(DatabaseAway):
+        await arrange(database)
+    async with database.writing() as connection:
+        await connection.execute("drop trigger undo on unit_place")
+    await arrange(database)

@@ -106,7 +106,7 @@ async def make_lapse(database: Database, *made: Booking) -> None:
             await connection.execute(statement, numbers)
 
 
-_JUST_NOW = "date_trunc('milliseconds', clock_timestamp()) - interval '5 milliseconds'"
+_JUST_NOW = "date_trunc('milliseconds', now()) - interval '5 milliseconds'"
 _END_NOW = (
     f"""
     update unit set updated_at = created_at,

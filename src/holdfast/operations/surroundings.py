@@ -31,7 +31,7 @@ async def look_around(
     if not asking and not lapsed:
         return set()
     overtaken = await _find_bookings(connection, standings, asking, lapsed)
-    await _find_keyed(connection, standings, asking)
+    overtaken |= await _find_keyed(connection, standings, asking)
     several = Counter(command.key for command in commands)
     free = [
         (key, wanted)
@@ -84,15 +84,19 @@ async def _find_bookings(
     return overtaken | unknown
 
 
-async def _find_keyed(connection: Connection, standings: Standings, asking: Asking) -> None:
+async def _find_keyed(connection: Connection, standings: Standings, asking: Asking) -> set[UnitKey]:
     """Bookings that the same requests have made before."""
     idempotency_ids = [wanted.idempotency_id for _, wanted in asking if wanted.idempotency_id]
     keys = {unit.id: key for key, wanted in asking if wanted.idempotency_id and (unit := standings[key].unit)}
     if not keys:
-        return
-    for booking in await bookings.keyed(connection, list(keys), idempotency_ids):
+        return set()
+    overtaken = set()
+    for turn, booking in await bookings.keyed(connection, list(keys), idempotency_ids):
         key = keys[booking.unit_id]
+        if standings[key].turn != turn:
+            overtaken.add(key)
         standings[key] = _with_booking(standings[key], booking)
+    return overtaken
 
 
 async def _find_lately_lapsed(connection: Connection, standings: Standings, asking: Asking) -> None:

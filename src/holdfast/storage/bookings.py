@@ -67,7 +67,7 @@ _WITH_UNIT = """
 """
 _FIND = f"{_FOUND} {_WITH_UNIT} where booking.number = $1"
 _KEYED = f"""
-    select {READ_COLUMNS} from booking
+    select unit.turn, {READ_COLUMNS} from booking join unit on unit.id = booking.unit_id
     where booking.unit_id = any($1::uuid[]) and booking.idempotency_id = any($2::uuid[])
 """
 
@@ -133,10 +133,10 @@ async def find(connection: Connection, number: int) -> Found | None:
 
 async def keyed(
     connection: Connection, unit_ids: Sequence[UUID], idempotency_ids: Sequence[UUID]
-) -> list[Booking]:
+) -> list[Concerned]:
     """What requests with these Idempotency-Keys have made."""
     rows = await connection.fetch(_KEYED, unit_ids, idempotency_ids)
-    return [booking_from(tuple(row)) for row in rows]
+    return [Concerned(row[0], booking_from(row[1:])) for row in rows]
 
 
 def found_in(row: asyncpg.Record | None) -> Found | None:

@@ -1,0 +1,35 @@
+"""Commands for the write path, and what came of them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from holdfast.domain.audit import COMMAND
+from holdfast.domain.booking import Holder
+from holdfast.domain.fairness import HoldLimits
+from holdfast.operations.command import Command
+from holdfast.operations.selling_commands import Open
+from holdfast.operations.write_path import Outcome, Written, write
+from holdfast.storage.database import Database
+from holdfast.storage.units import UnitKey
+from tests.support.sales import new_opening
+
+LIMITS = HoldLimits(per_visitor=3, per_address=3, rehold_seconds=60)
+
+
+async def opening(database: Database, key: UnitKey, holder: Holder | None = None) -> Open:
+    return Open(key, COMMAND, await new_opening(database, holder=holder, limits=LIMITS))
+
+
+async def rows(database: Database, statement: str) -> list[tuple[Any, ...]]:
+    async with database.reading() as connection:
+        return [tuple(row) for row in await connection.fetch(statement)]
+
+
+async def all_done(database: Database, commands: Sequence[Command]) -> list[Written]:
+    outcomes = await write(database, commands)
+    assert all(isinstance(outcome, Written) for outcome in outcomes), outcomes
+    return [outcome for outcome in outcomes if isinstance(outcome, Written)]
+
+
+def kinds(outcomes: Sequence[Outcome]) -> list[type]:
+    return [type(outcome) for outcome in outcomes]
