@@ -5,7 +5,7 @@ from collections import defaultdict
 from benchmarks import holding
 from benchmarks.arena import Arena
 from benchmarks.contestants import Contestant, holdfast_on_two
-from benchmarks.parts.selling import BEHIND_A_PROXY, PUT_UNITS, ground, units_to_hold
+from benchmarks.parts.selling import BEHIND_A_PROXY, ground, units_to_change, units_to_hold
 from benchmarks.report.findings import Finding, Table, Target
 from benchmarks.turn import Turn, hold_turn, medians, noise_caption, put_turn
 
@@ -28,7 +28,7 @@ def measure(arena: Arena) -> Finding:
 
 def _turn(arena: Arena, contestant: Contestant, name: str, seconds: int) -> Turn:
     if name == PUT:
-        return put_turn(arena, contestant, seconds, PUT_UNITS)
+        return put_turn(arena, contestant, seconds, units_to_change(arena))
     return hold_turn(arena, contestant, seconds, units_to_hold(arena))
 
 

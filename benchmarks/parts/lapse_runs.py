@@ -17,7 +17,7 @@ from benchmarks.arena import Arena
 from benchmarks.contestants import Contestant
 from benchmarks.lapsing import Hold, Look
 from benchmarks.one_connection import OneConnection
-from benchmarks.parts.selling import PUT_UNITS
+from benchmarks.parts.selling import units_to_change
 from benchmarks.turn import WARM_UP_SECONDS, cpu_of, free_units, settled
 from benchmarks.wrk import CONNECTIONS, InvalidRun, put_load_meanwhile
 
@@ -104,7 +104,7 @@ def at_once_under_puts(arena: Arena, contestant: Contestant, units: range, secon
     with _proved_releases(contestant, len(units)) as put:
         _sleep_until(contestant, end - timedelta(seconds=WARM_UP_SECONDS + seconds_before))
         account, started = Account(arena, cpu_of(contestant)), time.perf_counter()
-        with put_load_meanwhile(contestant, PUT_UNITS, LONGEST_PUT_SECONDS) as answered:
+        with put_load_meanwhile(contestant, units_to_change(arena), LONGEST_PUT_SECONDS) as answered:
             first, at_end, last = database.run(contestant.ground.database_url, act)
         spent = account.close(time.perf_counter() - started)
         put.append(answered[0].requests)

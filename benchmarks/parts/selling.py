@@ -3,15 +3,20 @@
 from benchmarks.arena import Arena
 from benchmarks.contestants import Ground
 
-PUT_UNITS = 10_000
+UNITS, QUICK_UNITS = 100_000, 50_000
+"""To change, and as many again to hold: whoever has fewer units has more of them at hand."""
 # Buyers come through a proxy on this machine, which names the address of each; all limits are as shipped.
 BEHIND_A_PROXY = {"HOLDFAST_TRUSTED_PROXIES": "127.0.0.1/32"}
 
 
 def ground(arena: Arena) -> Ground:
-    return arena.ground("holdfast", PUT_UNITS + (50_000 if arena.quick else 250_000))
+    return arena.ground("holdfast", 2 * units_to_change(arena))
+
+
+def units_to_change(arena: Arena) -> int:
+    return QUICK_UNITS if arena.quick else UNITS
 
 
 def units_to_hold(arena: Arena) -> range:
     """The units after those that are changed: terms are locked while a unit is held."""
-    return range(PUT_UNITS + 1, ground(arena).units + 1)
+    return range(units_to_change(arena) + 1, ground(arena).units + 1)

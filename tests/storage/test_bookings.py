@@ -131,8 +131,8 @@ async def test_live_holds_are_those_that_have_a_place(database: Database) -> Non
     assert holder.visitor_id is not None
     stranger = uuid4()
     async with database.reading() as connection:
-        holders = [holder.address_id, holder.visitor_id, stranger]
-        found = await bookings.live_holds(connection, holders, made[0].created_at)
+        addresses, visitors = [holder.address_id, stranger], [holder.visitor_id]
+        found = await bookings.live_holds(connection, addresses, visitors, made[0].created_at)
     expected = {LiveHold(1, made[0].hold_expires_at), LiveHold(3, made[2].hold_expires_at)}  # type: ignore[arg-type]
     assert set(found[holder.address_id]) == set(found[holder.visitor_id]) == expected
     assert found[stranger] == []
@@ -148,7 +148,7 @@ async def test_a_lapsed_hold_gives_up_its_place_before_its_end_is_written(databa
     await make_lapse(database, made[0])
     async with database.reading() as connection:
         now = await audit.now(connection)
-        found = await bookings.live_holds(connection, [holder], now)
+        found = await bookings.live_holds(connection, [holder], [], now)
     assert found == {holder: [LiveHold(2, made[1].hold_expires_at)]}  # type: ignore[arg-type]
     kept = await stored(database, made[0])
     assert (kept.status, kept.slots) == (BookingStatus.OPEN, Slots())

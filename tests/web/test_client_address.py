@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import Sequence
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_network
 
 import httpx
 import pytest
 
 from holdfast.web.answer import JsonAnswer
 from holdfast.web.call import Call
-from holdfast.web.client_address import ClientAddresses, counted_as
+from holdfast.web.client_address import ClientAddresses
 from holdfast.web.front import Front
 from holdfast.web.http.connection import Application
 from holdfast.web.refusals import ClientGone
@@ -145,5 +145,11 @@ async def test_a_client_that_has_left_has_no_address_and_gets_no_answer() -> Non
         ("2001:db8:1:3::1", "2001:db8:1:3::/64"),
     ],
 )
-def test_a_household_counts_as_one(address: str, name: str) -> None:
-    assert counted_as(ip_address(address)) == name
+async def test_a_household_counts_as_one(address: str, name: str) -> None:
+    addresses = ClientAddresses([ip_network(network) for network in PROXIES])
+
+    async def tell(call: Call) -> JsonAnswer:
+        return JsonAnswer(addresses.find(call).counted_as)
+
+    async with client_of(Front([resource("/", GET=tell)])) as http:
+        assert await _address(http, [address]) == name

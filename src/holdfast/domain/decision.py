@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from holdfast.domain.audit import Change
-from holdfast.domain.booking import CLAIMING, Booking, end
+from holdfast.domain.booking import CLAIMING, NOBODY, Booking, Holder, end
 from holdfast.domain.event import UnitEvent
 from holdfast.domain.fairness import LiveHold
 from holdfast.domain.project import Project
@@ -43,7 +43,7 @@ class Wanted(NamedTuple):
     claim: bool = False
     """The booking that claims the unit, if one does."""
     booking_number: int | None = None
-    holders: tuple[UUID, ...] = ()
+    holder: Holder = NOBODY
     """Whose live holds count."""
     visitor_id: UUID | None = None
     token_hash: bytes | None = None

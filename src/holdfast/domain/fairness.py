@@ -31,6 +31,8 @@ def free_slot(holds: Sequence[LiveHold], limit: int, who: str, now: datetime) ->
     """
     if not limit:
         return None
+    if not holds:
+        return 1
     taken = {hold.slot for hold in holds}
     for slot in range(1, limit + 1):
         if slot not in taken:

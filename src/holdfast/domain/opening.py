@@ -106,7 +106,8 @@ def _why_not(unit: Unit) -> str:
 
 def _places(standing: Standing, opening: Opening, now: datetime) -> Slots:
     holder, limits = opening.draft.holder, opening.limits
-    refuse_rehold(_lapsed_at(standing, opening), limits.rehold_seconds, now)
+    if standing.others:
+        refuse_rehold(_lapsed_at(standing, opening), limits.rehold_seconds, now)
     of_visitor = of_address = None
     if holder.visitor_id is not None:
         holds = standing.live_holds.get(holder.visitor_id, ())

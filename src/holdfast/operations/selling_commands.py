@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import NamedTuple
-from uuid import UUID
 
 from holdfast.domain import selling
 from holdfast.domain.audit import Author
-from holdfast.domain.booking import Buyer, Draft
+from holdfast.domain.booking import Buyer, Draft, Holder
 from holdfast.domain.decision import Decision, Standing, Wanted
 from holdfast.domain.opening import Opening, open_unit, unit_in
 from holdfast.domain.periods import Periods
@@ -29,12 +28,13 @@ class Open(NamedTuple):
     @property
     def wanted(self) -> Wanted:
         draft, limits, token_hash = self.opening.draft, self.opening.limits, self.opening.token_hash
-        holder = draft.holder
-        counted = ((holder.address_id, limits.per_address), (holder.visitor_id, limits.per_visitor))
-        holders: tuple[UUID, ...] = tuple(who for who, limit in counted if who is not None and limit)
-        recalled = (holder.visitor_id, token_hash) if limits.rehold_seconds else (None, None)
+        address_id, visitor_id = draft.holder
+        counted = Holder(
+            address_id if limits.per_address else None, visitor_id if limits.per_visitor else None
+        )
+        recalled = (visitor_id, token_hash) if limits.rehold_seconds else (None, None)
         may_be_back = token_hash is not None or draft.idempotency_id is not None
-        return Wanted(may_be_back, None, holders, *recalled, draft.idempotency_id)
+        return Wanted(may_be_back, None, counted, *recalled, draft.idempotency_id)
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
         return open_unit(standing, self.key[1], self.opening, now)

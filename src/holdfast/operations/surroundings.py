@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -32,12 +31,8 @@ async def look_around(
         return set()
     overtaken = await _find_bookings(connection, standings, asking, lapsed)
     overtaken |= await _find_keyed(connection, standings, asking)
-    several = Counter(command.key for command in commands)
-    free = [
-        (key, wanted)
-        for key, wanted in asking
-        if _is_free(standings[key]) or key in lapsed or several[key] > 1
-    ]
+    several = len(standings) < len(commands)
+    free = [(key, wanted) for key, wanted in asking if several or _is_free(standings[key]) or key in lapsed]
     await _find_lately_lapsed(connection, standings, free)
     await _find_live_holds(connection, standings, free, now)
     return overtaken
@@ -57,7 +52,7 @@ def note_hold(standing: Standing, booking: Booking) -> None:
 def _is_free(standing: Standing) -> bool:
     """Only then is it of interest who asks for it; those who come too late cost no look-up.
 
-    A unit that is not free may become so by a command before theirs.
+    A unit that is not free may become so by another command of the batch, before theirs.
     """
     return standing.unit is not None and standing.unit.status not in LOCKED
 
@@ -116,10 +111,11 @@ async def _find_lately_lapsed(connection: Connection, standings: Standings, aski
 async def _find_live_holds(
     connection: Connection, standings: Standings, asking: Asking, now: datetime
 ) -> None:
-    holders = {holder for _, wanted in asking for holder in wanted.holders}
-    if not holders:
+    addresses = {wanted.holder.address_id for _, wanted in asking} - {None}
+    visitors = {wanted.holder.visitor_id for _, wanted in asking} - {None}
+    if not addresses and not visitors:
         return
-    holds = await bookings.live_holds(connection, list(holders), now)
+    holds = await bookings.live_holds(connection, addresses, visitors, now)
     for key, _ in asking:
         standings[key] = standings[key]._replace(live_holds=holds)
 

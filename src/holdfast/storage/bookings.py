@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -25,10 +25,11 @@ _CONCERNING = f"""
     where booking.number = any($2::bigint[]) and not (booking.unit_id = any($1::uuid[]) and {_CLAIMING})
 """
 
-_LIVE_HOLDS = """
+_OF_ADDRESSES = """
     select address_id, address_slot, hold_expires_at from booking
     where address_id = any($1::uuid[]) and address_slot is not null
-    union all
+"""
+_OF_VISITORS = """
     select visitor_id, visitor_slot, hold_expires_at from booking
     where visitor_id = any($1::uuid[]) and visitor_slot is not null
 """
@@ -95,19 +96,27 @@ async def concerning(
 
 
 async def live_holds(
-    connection: Connection, holders: Sequence[UUID], now: datetime
-) -> dict[UUID, list[LiveHold]]:
-    found = await _places_of(connection, holders)
+    connection: Connection,
+    addresses: Collection[UUID | None],
+    visitors: Collection[UUID | None],
+    now: datetime,
+) -> Mapping[UUID, list[LiveHold]]:
+    """By holder; for one that has none an empty list, to be added to."""
+    found = await _places_of(connection, addresses, visitors)
     if any(hold.expires_at <= now for holds in found.values() for hold in holds):
-        await connection.execute(_GIVE_UP_PLACES, holders)
-        found = await _places_of(connection, holders)
+        await connection.execute(_GIVE_UP_PLACES, [*addresses, *visitors])
+        found = await _places_of(connection, addresses, visitors)
     return found
 
 
-async def _places_of(connection: Connection, holders: Sequence[UUID]) -> dict[UUID, list[LiveHold]]:
-    found: dict[UUID, list[LiveHold]] = {holder: [] for holder in holders}
-    for holder, slot, expires_at in await connection.fetch(_LIVE_HOLDS, holders):
-        found[holder].append(LiveHold(slot, expires_at))
+async def _places_of(
+    connection: Connection, addresses: Collection[UUID | None], visitors: Collection[UUID | None]
+) -> dict[UUID, list[LiveHold]]:
+    found: dict[UUID, list[LiveHold]] = {holder: [] for holder in (*addresses, *visitors) if holder}
+    for statement, holders in ((_OF_ADDRESSES, addresses), (_OF_VISITORS, visitors)):
+        if holders:
+            for holder, slot, expires_at in await connection.fetch(statement, list(holders)):
+                found[holder].append(LiveHold(slot, expires_at))
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.web.authentication import bearer_token
 from holdfast.web.call import Call
-from holdfast.web.client_address import ClientAddresses, counted_as
+from holdfast.web.client_address import ClientAddresses
 from holdfast.web.rate_limit import RateLimit
 
 ADDRESS_OVER_LIMIT = "This address has sent more requests than its limit allows."
@@ -22,6 +22,6 @@ class PublicGuard:
         bearer_token(call)
         if self._rate_limit.is_off:
             return
-        address = self._addresses.find(call)
-        if not address.is_loopback:
-            self._rate_limit.take(counted_as(address), ADDRESS_OVER_LIMIT)
+        client = self._addresses.find(call)
+        if not client.address.is_loopback:
+            self._rate_limit.take(client.counted_as, ADDRESS_OVER_LIMIT)

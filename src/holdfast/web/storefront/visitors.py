@@ -7,7 +7,7 @@ import re
 from holdfast.domain.refusals import Fault
 from holdfast.operations.selling import Requester
 from holdfast.web.call import Call
-from holdfast.web.client_address import ClientAddresses, counted_as
+from holdfast.web.client_address import ClientAddresses
 
 VISITOR_COOKIE = "holdfast_visitor"
 
@@ -17,7 +17,7 @@ _KEY_HEADER = "/header/Idempotency-Key"
 
 
 def requester_of(call: Call, addresses: ClientAddresses, faults: list[Fault]) -> Requester:
-    return Requester(counted_as(addresses.find(call)), _visitor(call), _idempotency_key(call, faults))
+    return Requester(addresses.find(call).counted_as, _visitor(call), _idempotency_key(call, faults))
 
 
 def _visitor(call: Call) -> str | None:

@@ -11,6 +11,9 @@ down_revision = "0002"
 
 STATEMENTS = (
     "alter table unit add column turn bigint not null default 1",
+    # A ref comes from a sequence and is never changed, so it is unique without an index, which every change
+    # of status would pay for.
+    "alter table unit drop constraint unit_ref_key",
     """
     create index unit_by_end on unit (coalesce(hold_expires_at, reserved_until))
         where coalesce(hold_expires_at, reserved_until) is not null
