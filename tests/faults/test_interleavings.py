@@ -21,8 +21,8 @@ from tests.support.market import (
     expect,
     new_market,
     open_market,
+    reach_web_processes,
     stock_up,
-    web_processes_reached,
 )
 from tests.support.server import RunningServer
 from tests.support.sql import Sql
@@ -95,7 +95,7 @@ class Crowd:
     async def run(self, server: RunningServer) -> None:
         await stock_up(self.market, UNITS)
         async with open_lines(self.market.address, CALLERS) as lines:
-            assert web_processes_reached(server, self.market.address) == 2
+            await reach_web_processes(server, self.market.address)
             callers = (self._call(line, number) for number, line in enumerate(lines))
             await asyncio.gather(*callers)
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.history_checker import faults_of
 from tests.support.lines import Answer, open_lines, salvo
-from tests.support.market import Market, expect, new_market, open_market, stock_up, web_processes_reached
+from tests.support.market import Market, expect, new_market, open_market, reach_web_processes, stock_up
 from tests.support.server import RunningServer
 from tests.support.sql import Sql
 from tests.support.unit_history import read_histories
@@ -41,7 +41,7 @@ async def rush(
     """What the buyers of each unit were answered. No two neighbours want the same unit."""
     wanted = codes * buyers_each
     async with open_lines(market.address, len(wanted)) as lines:
-        assert web_processes_reached(server, market.address) > 1
+        await reach_web_processes(server, market.address)
         answers = await salvo(lines, [market.hold(code) for code in wanted])
     found: dict[str, list[Answer]] = {code: [] for code in codes}
     for code, answer in zip(wanted, answers, strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -107,8 +108,14 @@ def expect(answer: Answer, *statuses: int) -> Answer:
     return answer
 
 
-def web_processes_reached(server: RunningServer, address: str) -> int:
-    """How many web processes have a connection of ours at this moment."""
+async def reach_web_processes(server: RunningServer, address: str, count: int = 2) -> None:
+    """Waits until so many web processes have taken up a connection of ours."""
+    async with asyncio.timeout(30):
+        while _web_processes_reached(server, address) < count:  # noqa: ASYNC110 - nothing tells of it
+            await asyncio.sleep(0.02)
+
+
+def _web_processes_reached(server: RunningServer, address: str) -> int:
     port = int(address.rsplit(":", 1)[1])
     family = psutil.Process(server.process.pid).children()
     web = [child for child in family if "holdfast.processes.web" in child.cmdline()]
