@@ -60,11 +60,10 @@ RELEASE = """
         set status = 'available', hold_expires_at = null, version = version + 1, turn = turn + 1,
             updated_at = greatest(clock_timestamp(), updated_at + interval '1 ms')
         where status = 'held'
-        returning id
     )
     update booking
     set status = 'lapsed', ended_at = hold_expires_at, address_slot = null, visitor_slot = null
-    from released where booking.unit_id = released.id and booking.status in ('open', 'signed')
+    where status in ('open', 'signed')
 """
 TIDY = ("vacuum (analyze) unit, booking", "checkpoint")
 
