@@ -162,7 +162,7 @@ class Unit:
             self.note("sign", "buyer", booking)
             return OK
         if booking.status in CLAIMING:
-            return OK if booking.buyer == buyer else NOT_ALLOWED
+            return OK if booking.is_signed and booking.buyer == buyer else NOT_ALLOWED
         return Answer(409, "hold-lapsed") if booking.status == "lapsed" else NOT_ALLOWED
 
     def cancel_as_buyer(self, booking: Booking) -> Answer:
