@@ -11,6 +11,7 @@ from uuid import UUID
 import pytest
 
 from holdfast.operations.inventory import Inventory, PatchUnit
+from holdfast.storage import standings as standings_storage
 from holdfast.storage import units as units_storage
 from holdfast.storage.database import open_database
 from tests.support import exact_json, states
@@ -184,7 +185,7 @@ def test_the_write_path_loses_updates_without_its_lock(
 
     Two things hold a unit: the comparison with the version that was found, and the row lock behind it.
     """
-    monkeypatch.setattr(units_storage, "LOCKING", "")
+    monkeypatch.setattr(standings_storage, "LOCKING", "")
     for name in ("_UPDATE", "_UPDATE_STATE"):
         guarded = getattr(units_storage, name)
         assert units_storage.AS_FOUND in guarded

@@ -1,7 +1,8 @@
 """Bookings in the database: stored exactly, found by everything they are known by."""
 
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -11,8 +12,9 @@ from holdfast.domain.fairness import HoldLimits, LiveHold
 from holdfast.operations.expiring import Expiry
 from holdfast.operations.inventory import PatchUnit
 from holdfast.operations.selling_commands import MarkRefunded, Open, ReissueLink
-from holdfast.storage import audit, bookings
-from holdfast.storage.database import Database, TryAgain
+from holdfast.storage import bookings
+from holdfast.storage.database import Connection, Database, TryAgain
+from holdfast.storage.standings import Counted, UnitKey, stand
 from tests.support.sales import (
     cancellation,
     deposit,
@@ -30,6 +32,13 @@ from tests.support.sales import (
 
 LAST = 2**62
 LIMITS = HoldLimits(3, 20, 60)
+
+
+async def live_holds(
+    connection: Connection, key: UnitKey, counted: Counted
+) -> Mapping[UUID, Sequence[LiveHold]]:
+    _, (standing,) = await stand(connection, {}, [key], locked=False, counted=counted)
+    return standing.live_holds
 
 
 async def stored(database: Database, booking: Booking) -> Booking:
@@ -132,7 +141,7 @@ async def test_live_holds_are_those_that_have_a_place(database: Database) -> Non
     stranger = uuid4()
     async with database.reading() as connection:
         addresses, visitors = [holder.address_id, stranger], [holder.visitor_id]
-        found = await bookings.live_holds(connection, addresses, visitors, made[0].created_at)
+        found = await live_holds(connection, (project_id, "A-1"), Counted(addresses, visitors))
     expected = {LiveHold(1, made[0].hold_expires_at), LiveHold(3, made[2].hold_expires_at)}  # type: ignore[arg-type]
     assert set(found[holder.address_id]) == set(found[holder.visitor_id]) == expected
     assert found[stranger] == []
@@ -147,8 +156,7 @@ async def test_a_lapsed_hold_gives_up_its_place_before_its_end_is_written(databa
         made.append((await done(database, Open((project_id, code), COMMAND, opening))).booking)
     await make_lapse(database, made[0])
     async with database.reading() as connection:
-        now = await audit.now(connection)
-        found = await bookings.live_holds(connection, [holder], [], now)
+        found = await live_holds(connection, (project_id, "A-2"), Counted([holder]))
     assert found == {holder: [LiveHold(2, made[1].hold_expires_at)]}  # type: ignore[arg-type]
     kept = await stored(database, made[0])
     assert (kept.status, kept.slots) == (BookingStatus.OPEN, Slots())

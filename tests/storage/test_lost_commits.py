@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from holdfast.domain.refusals import DatabaseAway
-from holdfast.storage import units
+from holdfast.storage import standings, units
 from holdfast.storage.database import (
     CommitUnknown,
     Connection,
@@ -121,7 +121,7 @@ async def changes_made(database: Database) -> list[Change]:
     (created,) = await store(database, replacement(project_id, "A-2"))
     async with database.reading() as connection:
         keys = [(project_id, "A-1")]
-        _, (standing,) = await units.stand(connection, database.known_projects, keys, locked=False)
+        _, (standing,) = await standings.stand(connection, database.known_projects, keys, locked=False)
     assert standing.unit is not None
     return [Change(standing.unit, None, 1, begun=(booking,)), Change(created.unit, None)]
 

@@ -25,7 +25,7 @@ def telling_addresses(*trusted: str) -> Application:
     addresses = ClientAddresses([ip_network(network) for network in trusted])
 
     async def tell(call: Call) -> JsonAnswer:
-        return JsonAnswer(addresses.of(call))
+        return JsonAnswer(str(addresses.find(call).address))
 
     return Front([resource("/", GET=tell)])
 
@@ -122,7 +122,7 @@ async def test_a_client_that_has_left_has_no_address_and_gets_no_answer() -> Non
         asked.set()
         await left.wait()
         try:
-            return JsonAnswer(ClientAddresses([]).of(call))
+            return JsonAnswer(str(ClientAddresses([]).find(call).address))
         except ClientGone:
             outcomes.put_nowait(ClientGone)
             raise

@@ -14,10 +14,11 @@ from holdfast.domain.refusals import Refusal
 from holdfast.domain.status import MID_BOOKING
 from holdfast.domain.unit import Unit, is_lapsed
 from holdfast.operations.command import Command
-from holdfast.operations.surroundings import look_around, note_hold
+from holdfast.operations.surroundings import asking, counted, look_around, note_hold
 from holdfast.storage import units
 from holdfast.storage.database import Connection, Database, KnownProjects
-from holdfast.storage.units import Change, Refs, Told, UnitKey
+from holdfast.storage.standings import UnitKey, stand
+from holdfast.storage.units import Change, Refs, Told
 
 
 class Written(NamedTuple):
@@ -57,7 +58,9 @@ class Batch:
         self._standings: dict[UnitKey, Standing] = {}
         self._found: dict[UnitKey, Unit | None] = {}
         self._changed: dict[UnitKey, dict[int, Booking]] = {}
-        self._begun: set[int] = set()
+        """Of each unit that is to be stored, the bookings that were there and are stored with it."""
+        self._begun: dict[UnitKey, dict[int, Booking]] = {}
+        """The new ones."""
         self._overtaken: set[UnitKey] = set()
         self._told = Told([], [])
         self._decided_at: datetime | None = None
@@ -66,12 +69,15 @@ class Batch:
 
     async def decide(self, connection: Connection, known: KnownProjects, *, locked: bool) -> None:
         keys = sorted({command.key for command in self._commands})
-        now, standings = await units.stand(connection, known, keys, locked=locked)
+        asked = asking(self._commands)
+        now, standings = await stand(connection, known, keys, locked=locked, counted=counted(asked))
         self._decided_at = now
         self._standings = dict(zip(keys, standings, strict=True))
         self._found = {key: standing.unit for key, standing in self._standings.items()}
         lapsed = [key for key in keys if self._is_lapsed(key, now)]
-        self._overtaken = await look_around(connection, self._standings, self._commands, lapsed, now)
+        self._overtaken = await look_around(
+            connection, self._standings, asked, lapsed, several=len(keys) < len(self._commands)
+        )
         if self._is_final:
             self._overtaken.clear()
         for key in lapsed:
@@ -115,16 +121,16 @@ class Batch:
     def _changes(self) -> list[Change]:
         """In the order of their keys, as the standings are."""
         return [
-            Change(standing.unit, self._found[key], standing.turn, *self._bookings(key))
+            Change(
+                standing.unit,
+                self._found[key],
+                standing.turn,
+                tuple(self._begun[key].values()) if key in self._begun else (),
+                tuple(self._changed[key].values()),
+            )
             for key, standing in self._standings.items()
             if key in self._changed and standing.unit is not None
         ]
-
-    def _bookings(self, key: UnitKey) -> tuple[tuple[Booking, ...], tuple[Booking, ...]]:
-        """The new ones, and those that were there."""
-        bookings = self._changed[key].values()
-        new = tuple(booking for booking in bookings if booking.number in self._begun)
-        return new, tuple(booking for booking in bookings if booking.number not in self._begun)
 
     def _is_lapsed(self, key: UnitKey, now: datetime) -> bool:
         unit = self._standings[key].unit
@@ -159,9 +165,9 @@ class Batch:
             return False
         changed = self._changed.setdefault(key, {})
         if booking is not None and booking is not found:
-            changed[booking.number] = booking
-            if found is None:
-                self._begun.add(booking.number)
+            begun = self._begun.setdefault(key, {})
+            is_new = found is None or booking.number in begun
+            (begun if is_new else changed)[booking.number] = booking
             note_hold(standing, booking)
         self._told.entries.append(
             Entry(

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from holdfast.domain.audit import Author
 from holdfast.domain.decision import Decision, Standing, Wanted
-from holdfast.storage.units import UnitKey
+from holdfast.storage.standings import UnitKey
 
 NOTHING = Wanted()
 

@@ -17,9 +17,9 @@ from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit, UnitFields, as_seen
 from holdfast.operations.command import NOTHING, Command
 from holdfast.operations.write_path import Outcome, WritePath, Written, write
-from holdfast.storage import listings, projects, units
+from holdfast.storage import listings, projects
 from holdfast.storage.database import Database
-from holdfast.storage.units import ProjectGone, UnitKey
+from holdfast.storage.standings import ProjectGone, UnitKey, stand
 
 BULK_TRANSACTION_SIZE = 1000
 
@@ -95,7 +95,7 @@ class Inventory:
         project_id = await self.project_id(slug)
         try:
             async with self._database.reading() as connection:
-                now, (standing,) = await units.stand(
+                now, (standing,) = await stand(
                     connection, self._database.known_projects, [(project_id, code)], locked=False
                 )
         except ProjectGone:

@@ -38,7 +38,7 @@ from holdfast.operations.write_path import Written
 from holdfast.storage import booking_lists, bookings
 from holdfast.storage.bookings import Found
 from holdfast.storage.database import Database
-from holdfast.storage.units import UnitKey
+from holdfast.storage.standings import UnitKey
 
 __all__ = ["Found", "Held", "Requester", "Selling", "StaffAction"]
 

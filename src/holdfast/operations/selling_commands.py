@@ -15,7 +15,7 @@ from holdfast.domain.precondition import Precondition
 from holdfast.domain.status import Action, Caller
 from holdfast.domain.unit import revision
 from holdfast.operations.command import Command
-from holdfast.storage.units import UnitKey
+from holdfast.storage.standings import UnitKey
 
 _CLAIM = Wanted(claim=True)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from holdfast.domain.booking import CLAIMING, HOLDING, Booking
 from holdfast.domain.decision import Standing, Wanted
@@ -12,29 +11,37 @@ from holdfast.domain.status import LOCKED
 from holdfast.operations.command import NOTHING, Command
 from holdfast.storage import bookings
 from holdfast.storage.database import Connection
-from holdfast.storage.units import UnitKey
+from holdfast.storage.standings import Counted, UnitKey
 
 Standings = dict[UnitKey, Standing]
 Asking = list[tuple[UnitKey, Wanted]]
 
 
+def asking(commands: Sequence[Command]) -> Asking:
+    """What commands want to know beside their units, for those that do."""
+    return [(command.key, wanted) for command in commands if (wanted := command.wanted) is not NOTHING]
+
+
+def counted(asked: Asking) -> Counted:
+    """The holders whose live holds count."""
+    addresses = {wanted.holder.address_id for _, wanted in asked}
+    visitors = {wanted.holder.visitor_id for _, wanted in asked}
+    return Counted(tuple(filter(None, addresses)), tuple(filter(None, visitors)))
+
+
 async def look_around(
-    connection: Connection,
-    standings: Standings,
-    commands: Sequence[Command],
-    lapsed: Sequence[UnitKey],
-    now: datetime,
+    connection: Connection, standings: Standings, asked: Asking, lapsed: Sequence[UnitKey], several: bool
 ) -> set[UnitKey]:
-    """Completes the standings; gives the keys of units that have changed since they were read."""
-    asking = [(command.key, wanted) for command in commands if (wanted := command.wanted) is not NOTHING]
-    if not asking and not lapsed:
+    """Completes the standings; gives the keys of units that have changed since they were read.
+
+    ``several``: some of the units have more than one command.
+    """
+    if not asked and not lapsed:
         return set()
-    overtaken = await _find_bookings(connection, standings, asking, lapsed)
-    overtaken |= await _find_keyed(connection, standings, asking)
-    several = len(standings) < len(commands)
-    free = [(key, wanted) for key, wanted in asking if several or _is_free(standings[key]) or key in lapsed]
+    overtaken = await _find_bookings(connection, standings, asked, lapsed)
+    overtaken |= await _find_keyed(connection, standings, asked)
+    free = [(key, wanted) for key, wanted in asked if several or _is_free(standings[key]) or key in lapsed]
     await _find_lately_lapsed(connection, standings, free)
-    await _find_live_holds(connection, standings, free, now)
     return overtaken
 
 
@@ -58,13 +65,13 @@ def _is_free(standing: Standing) -> bool:
 
 
 async def _find_bookings(
-    connection: Connection, standings: Standings, asking: Asking, lapsed: Sequence[UnitKey]
+    connection: Connection, standings: Standings, asked: Asking, lapsed: Sequence[UnitKey]
 ) -> set[UnitKey]:
-    wanting = {key for key, wanted in asking if wanted.claim}.union(lapsed)
+    wanting = {key for key, wanted in asked if wanted.claim}.union(lapsed)
     claimed = {
         unit.id: key for key in wanting if (unit := standings[key].unit) is not None and unit.status in LOCKED
     }
-    numbered = {wanted.booking_number: key for key, wanted in asking if wanted.booking_number is not None}
+    numbered = {wanted.booking_number: key for key, wanted in asked if wanted.booking_number is not None}
     if not claimed and not numbered:
         return set()
     unknown = set(claimed.values())
@@ -79,10 +86,10 @@ async def _find_bookings(
     return overtaken | unknown
 
 
-async def _find_keyed(connection: Connection, standings: Standings, asking: Asking) -> set[UnitKey]:
+async def _find_keyed(connection: Connection, standings: Standings, asked: Asking) -> set[UnitKey]:
     """Bookings that the same requests have made before."""
-    idempotency_ids = [wanted.idempotency_id for _, wanted in asking if wanted.idempotency_id]
-    keys = {unit.id: key for key, wanted in asking if wanted.idempotency_id and (unit := standings[key].unit)}
+    idempotency_ids = [wanted.idempotency_id for _, wanted in asked if wanted.idempotency_id]
+    keys = {unit.id: key for key, wanted in asked if wanted.idempotency_id and (unit := standings[key].unit)}
     if not keys:
         return set()
     overtaken = set()
@@ -94,10 +101,8 @@ async def _find_keyed(connection: Connection, standings: Standings, asking: Aski
     return overtaken
 
 
-async def _find_lately_lapsed(connection: Connection, standings: Standings, asking: Asking) -> None:
-    recalling = [
-        (key, wanted) for key, wanted in asking if wanted.visitor_id is not None or wanted.token_hash
-    ]
+async def _find_lately_lapsed(connection: Connection, standings: Standings, asked: Asking) -> None:
+    recalling = [(key, wanted) for key, wanted in asked if wanted.visitor_id is not None or wanted.token_hash]
     keys = {unit.id: key for key, _ in recalling if (unit := standings[key].unit)}
     if not keys:
         return
@@ -106,18 +111,6 @@ async def _find_lately_lapsed(connection: Connection, standings: Standings, aski
     for booking in await bookings.lately_lapsed(connection, list(keys), visitors, token_hashes):
         key = keys[booking.unit_id]
         standings[key] = _with_booking(standings[key], booking)
-
-
-async def _find_live_holds(
-    connection: Connection, standings: Standings, asking: Asking, now: datetime
-) -> None:
-    addresses = {wanted.holder.address_id for _, wanted in asking} - {None}
-    visitors = {wanted.holder.visitor_id for _, wanted in asking} - {None}
-    if not addresses and not visitors:
-        return
-    holds = await bookings.live_holds(connection, addresses, visitors, now)
-    for key, _ in asking:
-        standings[key] = standings[key]._replace(live_holds=holds)
 
 
 def _with_booking(standing: Standing, booking: Booking) -> Standing:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -10,7 +10,6 @@ from uuid import UUID
 import asyncpg
 
 from holdfast.domain.booking import Booking, as_seen
-from holdfast.domain.fairness import LiveHold
 from holdfast.storage.booking_rows import READ_COLUMNS, booking_from
 from holdfast.storage.database import Connection, fetch_one
 
@@ -23,28 +22,6 @@ _CONCERNING = f"""
     union all
     select unit.turn, {READ_COLUMNS} from booking join unit on unit.id = booking.unit_id
     where booking.number = any($2::bigint[]) and not (booking.unit_id = any($1::uuid[]) and {_CLAIMING})
-"""
-
-_OF_ADDRESSES = """
-    select address_id, address_slot, hold_expires_at from booking
-    where address_id = any($1::uuid[]) and address_slot is not null
-"""
-_OF_VISITORS = """
-    select visitor_id, visitor_slot, hold_expires_at from booking
-    where visitor_id = any($1::uuid[]) and visitor_slot is not null
-"""
-
-# A hold that has lapsed has no place any more, though its end may not be written yet. Places alone are
-# given up here, and none that somebody has locked is waited for: that one is being ended.
-_GIVE_UP_PLACES = """
-    update booking set address_slot = null, visitor_slot = null
-    where number in (
-        select number from booking
-        where (address_id = any($1::uuid[]) and address_slot is not null
-                or visitor_id = any($1::uuid[]) and visitor_slot is not null)
-            and hold_expires_at <= clock_timestamp()
-        for no key update skip locked
-    )
 """
 
 # The latest few bookings of each unit are enough: a unit is not held twenty times within a minute.
@@ -93,31 +70,6 @@ async def concerning(
     """The bookings that claim these units, and those of these numbers."""
     rows = await connection.fetch(_CONCERNING, unit_ids, numbers)
     return [Concerned(row[0], booking_from(row[1:])) for row in rows]
-
-
-async def live_holds(
-    connection: Connection,
-    addresses: Collection[UUID | None],
-    visitors: Collection[UUID | None],
-    now: datetime,
-) -> Mapping[UUID, list[LiveHold]]:
-    """By holder; for one that has none an empty list, to be added to."""
-    found = await _places_of(connection, addresses, visitors)
-    if any(hold.expires_at <= now for holds in found.values() for hold in holds):
-        await connection.execute(_GIVE_UP_PLACES, [*addresses, *visitors])
-        found = await _places_of(connection, addresses, visitors)
-    return found
-
-
-async def _places_of(
-    connection: Connection, addresses: Collection[UUID | None], visitors: Collection[UUID | None]
-) -> dict[UUID, list[LiveHold]]:
-    found: dict[UUID, list[LiveHold]] = {holder: [] for holder in (*addresses, *visitors) if holder}
-    for statement, holders in ((_OF_ADDRESSES, addresses), (_OF_VISITORS, visitors)):
-        if holders:
-            for holder, slot, expires_at in await connection.fetch(statement, list(holders)):
-                found[holder].append(LiveHold(slot, expires_at))
-    return found
 
 
 async def lately_lapsed(

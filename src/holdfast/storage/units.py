@@ -12,13 +12,10 @@ import asyncpg
 
 from holdfast.domain.audit import Entry
 from holdfast.domain.booking import Booking
-from holdfast.domain.decision import Standing
 from holdfast.domain.event import UnitEvent
-from holdfast.domain.project import Project
-from holdfast.domain.refusals import DatabaseAway
 from holdfast.domain.unit import Unit
-from holdfast.storage import audit, booking_rows, bookings, events, projects
-from holdfast.storage.database import Connection, KnownProjects
+from holdfast.storage import audit, booking_rows, bookings, events
+from holdfast.storage.database import Connection
 from holdfast.storage.unit_rows import (
     READ_COLUMNS,
     STATE_WRITE_COLUMNS,
@@ -30,42 +27,10 @@ from holdfast.storage.unit_rows import (
     written,
 )
 
-UnitKey = tuple[UUID, str]
-"""(project id, code)"""
-
-LOCKING = "for no key update"
 AS_FOUND = "unit.turn = written.found_turn"
 # What was decided on a hold that was live, or over, is stored only while it still is so.
 _ENDS_AT = "coalesce(unit.hold_expires_at, unit.reserved_until)"
 _AS_LATE_AS_DECIDED = f"({_ENDS_AT} is null or ({_ENDS_AT} <= $2) = ({_ENDS_AT} <= clock_timestamp()))"
-
-# One row a wanted key, found or not. Both joins are lateral and so can only be nested loops over
-# the keys: PostgreSQL locks in the order of the keys, and gives the rows back in it. A plain join
-# with project became a hash join at a thousand keys, which turned that order round. The clock is
-# read for each row after its lock, so the last row's time is later than every wait for a lock.
-_STAND = """
-    select
-        clock_timestamp(),
-        wanted.place,
-        project.turn,
-        unit.*
-    from unnest($1::uuid[], $2::text[]) with ordinality as wanted (project_id, code, place)
-    cross join lateral (
-        select turn from project where project.id = wanted.project_id offset 0
-    ) as project
-    left join lateral (
-        select turn, {columns} from unit
-        where unit.project_id = wanted.project_id and unit.code = wanted.code
-        {locking}
-    ) as unit on true
-"""
-_TURN_AT, _UNIT_AT = 3, 4
-
-
-@cache
-def _stand_statement(locking: str) -> str:
-    return _STAND.format(columns=READ_COLUMNS, locking=locking)
-
 
 _FIXED = ("id", "project_id", "code", "created_at")
 
@@ -133,36 +98,9 @@ class Told(NamedTuple):
     events: list[UnitEvent]
 
 
-class ProjectGone(DatabaseAway):
-    """A project that was there is not: the database under this process was replaced by another."""
-
-
 Row = tuple[Any, ...]
 Refs = dict[UUID, str]
 """The ``ref`` of each unit that was stored, by its id."""
-
-
-class Stood(NamedTuple):
-    now: datetime
-    standings: list[Standing]
-    """One for each wanted key, in the same order."""
-
-
-async def stand(
-    connection: Connection, known: KnownProjects, keys: Sequence[UnitKey], *, locked: bool
-) -> Stood:
-    """The units as they are now; ``locked`` keeps them so for the transaction. ``keys`` are sorted."""
-    rows = await connection.fetch(
-        _stand_statement(LOCKING if locked else ""), [key[0] for key in keys], [key[1] for key in keys]
-    )
-    if len(rows) < len(keys):
-        raise ProjectGone
-    turns = {key[0]: row[2] for key, row in zip(keys, rows, strict=True)}
-    await projects.make_known(connection, known, turns)
-    if [row[1] for row in rows] != list(range(1, len(rows) + 1)):
-        raise AssertionError("PostgreSQL gave the rows in another order than that of the keys.")
-    standings = [_standing(known[key[0]], row) for key, row in zip(keys, rows, strict=True)]
-    return Stood(_whole_milliseconds(rows[-1][0]), standings)
 
 
 async def store(
@@ -232,13 +170,3 @@ async def _store(
     arguments += [rows for rows in (own, changed, begun) if rows]
     whole = _with_what_belongs_to_it(statement, bool(own), bool(changed), bool(begun))
     return {row[0]: row[1] for row in await connection.fetch(whole, *arguments)}
-
-
-def _standing(project: Project, row: asyncpg.Record) -> Standing:
-    if row[_UNIT_AT] is None:
-        return Standing(project, None)
-    return Standing(project, unit_from(project.id, row[_UNIT_AT:]), turn=row[_TURN_AT])
-
-
-def _whole_milliseconds(moment: datetime) -> datetime:
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
