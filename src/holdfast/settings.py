@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Self
 
 from holdfast import setting_values as values
+from holdfast.domain.periods import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DAYS
 from holdfast.setting_values import IPNetwork, WrongSetting
 
 __all__ = ["Settings", "WrongSetting"]
 
-_WEEK_SECONDS = 604_800
 _CENTURY_DAYS = 36_500
-_DECADE_DAYS = 3650
 _MANY_HOLDS = 1_000_000
 _MANY_PROCESSES = 1000
 
@@ -36,7 +35,7 @@ class Settings:
     rate_limit: float = 0.0
     """Requests per second and key over all processes; 0 is no limit."""
     public_rate_limit: float = 50.0
-    """Requests per second and address over all processes, where no key is needed; 0 is no limit."""
+    """Requests to the storefront per second and address over all processes; 0 is no limit."""
     event_retention_days: float = 400.0
     processes: int = 1
 
@@ -49,11 +48,15 @@ class Settings:
             data_dir=values.directory(given, "HOLDFAST_DATA_DIR", "data"),
             public_url=values.public_url(given, "HOLDFAST_PUBLIC_URL"),
             trusted_proxies=values.networks(given, "HOLDFAST_TRUSTED_PROXIES"),
-            hold_seconds=values.duration(given, "HOLDFAST_HOLD_SECONDS", 300.0, _WEEK_SECONDS, "seconds"),
-            reservation_days=values.duration(given, "HOLDFAST_RESERVATION_DAYS", 14.0, _DECADE_DAYS, "days"),
+            hold_seconds=values.duration(
+                given, "HOLDFAST_HOLD_SECONDS", 300.0, LONGEST_HOLD_SECONDS, "seconds"
+            ),
+            reservation_days=values.duration(
+                given, "HOLDFAST_RESERVATION_DAYS", 14.0, LONGEST_RESERVATION_DAYS, "days"
+            ),
             holds_per_visitor=values.count(given, "HOLDFAST_HOLDS_PER_VISITOR", 3, 0, _MANY_HOLDS),
             holds_per_address=values.count(given, "HOLDFAST_HOLDS_PER_ADDRESS", 20, 0, _MANY_HOLDS),
-            rehold_seconds=values.gap(given, "HOLDFAST_REHOLD_SECONDS", 60.0, _WEEK_SECONDS),
+            rehold_seconds=values.gap(given, "HOLDFAST_REHOLD_SECONDS", 60.0, LONGEST_HOLD_SECONDS),
             rate_limit=values.rate(given, "HOLDFAST_RATE_LIMIT", 0.0),
             public_rate_limit=values.rate(given, "HOLDFAST_PUBLIC_RATE_LIMIT", 50.0),
             event_retention_days=values.duration(

@@ -40,12 +40,22 @@ def test_no_limit_needs_no_places() -> None:
 
 @given(holds, st.integers(1, 12))
 def test_there_are_as_many_places_as_the_limit_says(held: list[LiveHold], limit: int) -> None:
-    free = set(range(1, limit + 1)) - {hold.slot for hold in held}
-    if free:
+    """Also when it was higher, and some are beyond it."""
+    if len(held) < limit:
+        free = set(range(1, limit + 1)) - {hold.slot for hold in held}
         assert free_slot(held, limit, "This visitor", NOW) == min(free)
         return
     with pytest.raises(TooManyHolds):
         free_slot(held, limit, "This visitor", NOW)
+
+
+def test_a_hold_that_is_over_does_not_count_and_gives_up_its_place_last() -> None:
+    over, live = LiveHold(1, NOW), LiveHold(2, LIVE)
+    assert free_slot([over, live], 3, "This visitor", NOW) == 3
+    assert free_slot([over, live], 2, "This visitor", NOW) == 1
+    assert free_slot([over], 1, "This visitor", NOW) == 1
+    with pytest.raises(TooManyHolds, match="holds 2 units"):
+        free_slot([over, live, LiveHold(1, LIVE)], 2, "This visitor", NOW)
 
 
 def test_after_a_lapse_the_same_visitor_waits() -> None:

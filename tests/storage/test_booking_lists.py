@@ -10,14 +10,17 @@ import pytest
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import Booking, BookingStatus, as_seen
 from holdfast.operations.expiring import Expiry
-from holdfast.operations.selling_commands import MarkRefunded
+from holdfast.operations.selling_commands import MarkRefunded, Open
 from holdfast.storage import booking_lists, bookings
+from holdfast.storage.bookings import Found
 from holdfast.storage.database import Connection, Database
 from tests.support.sales import (
     cancellation,
     done,
     hold,
     make_lapse,
+    new_draft,
+    new_opening,
     new_units,
     refund_due,
     reserve,
@@ -25,8 +28,6 @@ from tests.support.sales import (
     sign,
 )
 from tests.support.stock import new_project, replacement, store
-
-LAST = 2**62
 
 
 async def stored(database: Database, booking: Booking) -> Booking:
@@ -60,7 +61,7 @@ async def test_lists_by_status_and_the_domain_agree_on_what_a_booking_is_now(dat
     made = await in_every_status(database)
     assert {one.status for one in made} == set(BookingStatus)
     async with database.reading() as connection:
-        everything = await booking_lists.page(connection, LAST, None, None, None, 100)
+        everything = await booking_lists.page(connection, None, None, None, None, 100)
         assert [one.booking.number for one in everything] == sorted(
             (one.number for one in made), reverse=True
         )
@@ -68,7 +69,7 @@ async def test_lists_by_status_and_the_domain_agree_on_what_a_booking_is_now(dat
         assert {one.booking.number: one.booking for one in everything} == seen
         assert sum(one.status is not seen[one.number].status for one in made) == 3
         for status in BookingStatus:
-            page = await booking_lists.page(connection, LAST, None, None, status, 100)
+            page = await booking_lists.page(connection, None, None, None, status, 100)
             expected = {number: one for number, one in seen.items() if one.status is status}
             assert {one.booking.number: one.booking for one in page} == expected
         for number, one in seen.items():
@@ -77,7 +78,7 @@ async def test_lists_by_status_and_the_domain_agree_on_what_a_booking_is_now(dat
             assert found.booking == one
 
 
-async def test_pages_by_status_merge_lapsed_bookings_in_the_order_of_numbers(database: Database) -> None:
+async def test_pages_by_status_merge_lapsed_bookings_in_the_order_of_time(database: Database) -> None:
     codes = [f"A-{number}" for number in range(6)]
     project_id = await new_units(database, *codes)
     made = [await hold(database, (project_id, code)) for code in codes]
@@ -87,10 +88,35 @@ async def test_pages_by_status_merge_lapsed_bookings_in_the_order_of_numbers(dat
     numbers: list[int] = []
     async with database.reading() as connection:
         while page := await booking_lists.page(
-            connection, numbers[-1] if numbers else LAST, None, None, BookingStatus.LAPSED, 1
+            connection, numbers[-1] if numbers else None, None, None, BookingStatus.LAPSED, 1
         ):
             numbers += [one.booking.number for one in page]
     assert numbers == [made[at].number for at in (5, 3, 0)]
+
+
+async def test_the_latest_is_the_first_whatever_its_number(database: Database) -> None:
+    """Each process draws its numbers in blocks."""
+    project_id = await new_units(database, "A-1", "A-2", "A-3")
+    drafts = [await new_draft(database) for _ in range(3)]
+    for code, draft in zip(("A-1", "A-2", "A-3"), reversed(drafts), strict=True):
+        opening = (await new_opening(database))._replace(draft=draft)
+        await done(database, Open((project_id, code), COMMAND, opening))
+        async with database.reading() as connection:
+            await connection.execute("select pg_sleep(0.002)")
+    for slugs, unit_code, status in ((None, None, None), (PALM, None, None), (None, None, OPEN)):
+        listed: list[Found] = []
+        async with database.reading() as connection:
+            while page := await booking_lists.page(
+                connection, listed[-1].booking.number if listed else None, slugs, unit_code, status, 1
+            ):
+                listed += page
+        assert [one.unit_code for one in listed] == ["A-3", "A-2", "A-1"]
+
+
+async def test_a_page_before_a_booking_that_is_not_there_is_empty(database: Database) -> None:
+    await two_projects(database)
+    async with database.reading() as connection:
+        assert await booking_lists.page(connection, 2**40, None, None, None, 100) == []
 
 
 async def two_projects(database: Database) -> dict[str, int]:
@@ -161,7 +187,7 @@ async def test_a_list_is_of_what_is_asked_for_whatever_the_size_of_its_pages(
         for size in (1, 2, 100):
             listed: list[int] = []
             while page := await booking_lists.page(
-                connection, listed[-1] if listed else LAST, slugs, code, status, size
+                connection, listed[-1] if listed else None, slugs, code, status, size
             ):
                 assert len(page) <= size
                 listed += [one.booking.number for one in page]
@@ -172,7 +198,7 @@ async def test_a_listed_booking_comes_with_what_names_its_unit(database: Databas
     made = await two_projects(database)
     names = {number: name.split()[0] for name, number in made.items()}
     async with database.reading() as connection:
-        page = await booking_lists.page(connection, LAST, None, None, None, 100)
+        page = await booking_lists.page(connection, None, None, None, None, 100)
     initial = {"palm-court": "P", "other": "O"}
     assert {one.booking.number: f"{initial[one.project_slug]}/{one.unit_code}" for one in page} == names
 
@@ -226,7 +252,7 @@ async def test_no_list_reads_bookings_that_it_is_not_about(database: Database) -
         explaining = Explaining(connection)
         for slugs, code in SCOPES:
             for status in (None, *BookingStatus):
-                await booking_lists.page(cast(Connection, explaining), LAST, slugs, code, status, 101)
+                await booking_lists.page(cast(Connection, explaining), None, slugs, code, status, 101)
     about_bookings = [plan for plan in explaining.plans if " on booking" in plan]
     assert len(about_bookings) == len(SCOPES) * (1 + len(BookingStatus))
     assert [plan for plan in about_bookings if "Seq Scan on booking" in plan or reads_in_vain(plan)] == []

@@ -1,6 +1,7 @@
 """Bookings in the database: stored exactly, found by everything they are known by."""
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from decimal import Decimal
 from uuid import UUID, uuid4
 
@@ -30,8 +31,8 @@ from tests.support.sales import (
     signature,
 )
 
-LAST = 2**62
 LIMITS = HoldLimits(3, 20, 60)
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 async def live_holds(
@@ -170,16 +171,19 @@ async def test_lately_lapsed_are_those_of_the_visitor_or_the_token(database: Dat
     second = await hold(database, (project_id, "A-2"))
     units = [first.unit_id, second.unit_id]
     async with database.reading() as connection:
-        assert await bookings.lately_lapsed(connection, units, [visitor], [second.token_hash]) == []
+        none = await bookings.lately_lapsed(connection, units, LONG_AGO, [visitor], [second.token_hash])
+        assert none == []
     await make_lapse(database, first, second)
     assert await Expiry(database).release(10) == 2
     async with database.reading() as connection:
-        for visitors, tokens, expected in (
-            ([visitor], [], [first.number]),
-            ([], [second.token_hash], [second.number]),
-            ([uuid4()], [b"unknown"], []),
+        for since, visitors, tokens, expected in (
+            (LONG_AGO, [visitor], [], [first.number]),
+            (LONG_AGO, [], [second.token_hash], [second.number]),
+            (LONG_AGO, [uuid4()], [b"unknown"], []),
+            ((await stored(database, first)).ended_at, [visitor], [], []),
         ):
-            lapsed = await bookings.lately_lapsed(connection, units, visitors, tokens)
+            assert since is not None
+            lapsed = await bookings.lately_lapsed(connection, units, since, visitors, tokens)
             assert [one.number for one in lapsed] == expected
 
 

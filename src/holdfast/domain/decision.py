@@ -48,6 +48,8 @@ class Wanted(NamedTuple):
     visitor_id: UUID | None = None
     token_hash: bytes | None = None
     """Whose lapsed holds of the unit count."""
+    lapsed_within_seconds: float = 0.0
+    """How long ago they may have lapsed, to count."""
     idempotency_id: UUID | None = None
     """Of the request; what it has made before is wanted, whatever became of it."""
 
@@ -100,6 +102,8 @@ def change_made(before: Standing, decision: Decision) -> Change:
 
 
 _STATE = ("status", "archived", "hold_expires_at", "reserved_until")
+_STATE_AT = slice(Unit._fields.index(_STATE[0]), Unit._fields.index(_STATE[-1]) + 1)
+assert Unit._fields[_STATE_AT] == _STATE, "A slice is the fastest way to compare them: they stand together."
 
 
 def _unit_differences(before: Unit | None, after: Unit) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -112,8 +116,8 @@ def _unit_differences(before: Unit | None, after: Unit) -> tuple[dict[str, Any],
         return old, new
     if before.fields is not after.fields:
         _note_differences(UnitFields._fields, before.fields, after.fields, old, new)
-    if before[5:9] != after[5:9]:
-        _note_differences(_STATE, before[5:9], after[5:9], old, new)
+    if before[_STATE_AT] != after[_STATE_AT]:
+        _note_differences(_STATE, before[_STATE_AT], after[_STATE_AT], old, new)
     return old, new
 
 

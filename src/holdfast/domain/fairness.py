@@ -27,19 +27,23 @@ class LiveHold(NamedTuple):
 def free_slot(holds: Sequence[LiveHold], limit: int, who: str, now: datetime) -> int | None:
     """The lowest place that is free. Two that ask at once get the same, and the database takes one.
 
-    There are as many places as holds are allowed, so no more holds than that can be stored.
+    There are as many places as holds are allowed, so no more holds than that can be stored. The place of
+    a hold that is over is the last to be taken: whoever is writing its end has it still, and is waited for.
     """
     if not limit:
         return None
     if not holds:
         return 1
-    taken = {hold.slot for hold in holds}
-    for slot in range(1, limit + 1):
-        if slot not in taken:
-            return slot
-    raise TooManyHolds(
-        f"{who} holds {len(holds)} units already, and {limit} is the most at a time.",
-        (min(hold.expires_at for hold in holds) - now).total_seconds(),
+    live = {hold.slot: hold.expires_at for hold in holds if hold.expires_at > now}
+    if len(live) >= limit:
+        raise TooManyHolds(
+            f"{who} holds {len(live)} units already, and {limit} is the most at a time.",
+            (min(live.values()) - now).total_seconds(),
+        )
+    given = {hold.slot for hold in holds}
+    places = range(1, limit + 1)
+    return next((slot for slot in places if slot not in given), None) or next(
+        slot for slot in places if slot not in live
     )
 
 

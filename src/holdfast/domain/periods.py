@@ -1,15 +1,18 @@
 """How long holds and reservations last."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from holdfast.domain.project import Project
 from holdfast.domain.refusals import InvalidInput
+from holdfast.domain.spelling import moment_text as moment_text
 
 LONGEST_HOLD_SECONDS = 604_800
 LONGEST_RESERVATION_DAYS = 3_650
 _LONGEST_EXTENSION = timedelta(days=LONGEST_RESERVATION_DAYS)
 _A_DAY = 86_400
+_TOO_EARLY = "This must not be before the present end."
+_TOO_LATE = f"An end lies at most {LONGEST_RESERVATION_DAYS} days ahead."
 
 
 class Periods(NamedTuple):
@@ -28,19 +31,22 @@ class Periods(NamedTuple):
         return _whole_milliseconds((self.reservation_days if own is None else own) * _A_DAY)
 
 
+def refuse_impossible_end(asked: datetime | None, now: datetime) -> None:
+    """What is no end for any unit, so that it can be told before the unit is looked at."""
+    if asked is not None and asked <= now:
+        raise InvalidInput.at("/until", _TOO_EARLY)
+    if asked is not None and asked - now > _LONGEST_EXTENSION:
+        raise InvalidInput.at("/until", _TOO_LATE)
+
+
 def later_end(ends_at: datetime, asked: datetime | None, period: timedelta, now: datetime) -> datetime:
     """An extension never moves the end closer."""
     if asked is not None and asked < ends_at:
-        raise InvalidInput.at("/until", "This must not be before the present end.")
+        raise InvalidInput.at("/until", _TOO_EARLY)
     further = period if asked is None else asked - ends_at
     if further > now + _LONGEST_EXTENSION - ends_at:
-        raise InvalidInput.at("/until", f"An end lies at most {LONGEST_RESERVATION_DAYS} days ahead.")
+        raise InvalidInput.at("/until", _TOO_LATE)
     return ends_at + further
-
-
-def moment_text(moment: datetime) -> str:
-    """As answers write times, for sentences that name one."""
-    return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
 
 
 def _whole_milliseconds(seconds: float) -> timedelta:

@@ -68,9 +68,7 @@ class Fault(NamedTuple):
 
 class InvalidInput(Refusal):
     def __init__(self, faults: Sequence[Fault]) -> None:
-        shown = [
-            f"{fault.pointer.strip('/')}: {fault.message}".lstrip(": ") for fault in faults[:_FAULTS_TOLD]
-        ]
+        shown = [fault.sentence() for fault in faults[:_FAULTS_TOLD]]
         more = [f"And {len(faults) - _FAULTS_TOLD} more."] if len(faults) > _FAULTS_TOLD else []
         super().__init__(" ".join(shown + more))
         self.faults = tuple(faults)
@@ -176,7 +174,6 @@ class TransitionNotAllowed(Conflict):
         caller = " for this caller" if others_may else ""
         told = detail or f"`{action}` is not possible{caller} while the unit is {state}."
         super().__init__(told, status, (), hold_expires_at, now)
-        self.action = action
 
 
 class ProjectExists(Refusal):
@@ -222,5 +219,7 @@ class DatabaseAway(Refusal):
 
     retry_after_seconds = 1.0
 
-    def __init__(self) -> None:
-        super().__init__("The database cannot be reached at this moment; try again shortly.")
+    def __init__(
+        self, detail: str = "The database cannot be reached at this moment; try again shortly."
+    ) -> None:
+        super().__init__(detail)

@@ -30,17 +30,9 @@ from holdfast.domain.refusals import (
 from holdfast.domain.status import Action, Caller, Status, transition
 from holdfast.domain.unit import Step, Unit, ends_at, move, step_for
 
-SIGN, MARK_REFUNDED, REISSUE_LINK = "sign", "mark-refunded", "reissue-link"
+SIGN, REISSUE_LINK = "sign", "reissue-link"
 
-_BUYER_POINTERS = ("/buyerName", "/buyerEmail", "/buyerPhone")
-
-
-def booking_in(standing: Standing, number: int) -> tuple[Unit, Booking]:
-    """A booking never moves to another unit, so it is there whenever its unit is."""
-    booking = standing.booking_numbered(number)
-    if standing.unit is None or booking is None:
-        raise UnknownBooking(str(number))
-    return standing.unit, booking
+_BUYER_FIELDS = ("buyer_name", "buyer_email", "buyer_phone")
 
 
 def sign(standing: Standing, number: int, buyer: Buyer, now: datetime) -> Decision:
@@ -53,7 +45,7 @@ def sign(standing: Standing, number: int, buyer: Buyer, now: datetime) -> Decisi
         return Decision(unit, booking=booking, action=SIGN)
     if booking.status is BookingStatus.LAPSED:
         raise _lapsed(unit)
-    raise _refused(SIGN, unit, booking)
+    raise refusal_of(SIGN, unit, booking)
 
 
 def cancel(standing: Standing, number: int, caller: Caller, now: datetime) -> Decision:
@@ -68,7 +60,7 @@ def cancel(standing: Standing, number: int, caller: Caller, now: datetime) -> De
         return Decision(unit, booking=booking, action=Action.CANCEL_HOLD)
     if caller is Caller.BUYER and booking.status is BookingStatus.LAPSED:
         raise _lapsed(unit)
-    raise _refused(Action.CANCEL_HOLD, unit, booking)
+    raise refusal_of(Action.CANCEL_HOLD, unit, booking)
 
 
 def act(standing: Standing, code: str, action: Action, caller: Caller, now: datetime) -> Decision:
@@ -105,35 +97,8 @@ def extend_booking(
     standing: Standing, number: int, caller: Caller, until: datetime | None, periods: Periods, now: datetime
 ) -> Decision:
     unit, booking = booking_in(standing, number)
-    _refuse_ended(Action.EXTEND, unit, booking)
+    refuse_ended(Action.EXTEND, unit, booking)
     return extend(standing, unit.code, caller, until, periods, now)
-
-
-def confirm_deposit(
-    standing: Standing, number: int, caller: Caller, periods: Periods, now: datetime
-) -> Decision:
-    """A payment system repeats itself, and may come late: money is never silently lost."""
-    unit, booking = booking_in(standing, number)
-    if booking.deposit_confirmed_at is not None:
-        return Decision(unit, booking=booking, action=Action.CONFIRM_DEPOSIT)
-    if booking.signed_at is None:
-        raise NotSigned(_why_not_signed(booking), unit.status)
-    if booking.status in CLAIMING:
-        return _reserve(standing, unit, booking, caller, periods, now)
-    if unit.status is Status.AVAILABLE:
-        return _reserve_again(standing, unit, booking, caller, periods, now)
-    due = booking._replace(status=BookingStatus.REFUND_DUE, deposit_confirmed_at=now)
-    return Decision(unit, booking=due, action=Action.CONFIRM_DEPOSIT)
-
-
-def confirm_deposit_of_unit(
-    standing: Standing, code: str, caller: Caller, periods: Periods, now: datetime
-) -> Decision:
-    unit = unit_in(standing, code)
-    step_for(unit, Action.CONFIRM_DEPOSIT, caller, now)
-    return confirm_deposit(
-        standing, _claim(standing, unit, Action.CONFIRM_DEPOSIT).number, caller, periods, now
-    )
 
 
 def close_sale(
@@ -141,33 +106,21 @@ def close_sale(
 ) -> Decision:
     """Of a reserved unit, or of an available one to a buyer who walked in."""
     unit = unit_in(standing, code)
-    own = standing.booking
-    if own is not None and own.number == draft.number:
-        return Decision(unit, booking=own, action=Action.CLOSE_SALE)
     step_for(unit, Action.CLOSE_SALE, caller, now)
     if unit.status is Status.AVAILABLE:
         return _sell(unit, _walk_in(unit, draft, _named(buyer), now), caller, now)
     if buyer is not None:
-        raise InvalidInput.at("", "The unit is reserved: its booking names the buyer.")
-    return _sell(unit, _closed(_claim(standing, unit, Action.CLOSE_SALE), now), caller, now)
+        raise _sold_to_another(unit)
+    return _sell(unit, _closed(claim_on(standing, unit, Action.CLOSE_SALE), now), caller, now)
 
 
 def close_sale_of_booking(standing: Standing, number: int, caller: Caller, now: datetime) -> Decision:
     unit, booking = booking_in(standing, number)
-    _refuse_ended(Action.CLOSE_SALE, unit, booking)
+    refuse_ended(Action.CLOSE_SALE, unit, booking)
     if booking.status in HOLDING:
         raise TransitionNotAllowed(Action.CLOSE_SALE, unit.status, detail="The deposit is not confirmed yet.")
     step_for(unit, Action.CLOSE_SALE, caller, now)
     return _sell(unit, _closed(booking, now), caller, now)
-
-
-def mark_refunded(standing: Standing, number: int, now: datetime) -> Decision:
-    unit, booking = booking_in(standing, number)
-    if booking.status is BookingStatus.REFUND_DUE:
-        booking = booking._replace(status=BookingStatus.REFUNDED, refunded_at=now)
-    elif booking.status is not BookingStatus.REFUNDED:
-        raise _refused(MARK_REFUNDED, unit, booking)
-    return Decision(unit, booking=booking, action=MARK_REFUNDED)
 
 
 def reissue_link(standing: Standing, number: int, token_hash: bytes) -> Decision:
@@ -176,33 +129,6 @@ def reissue_link(standing: Standing, number: int, token_hash: bytes) -> Decision
     if booking.token_hash != token_hash:
         booking = booking._replace(token_hash=token_hash)
     return Decision(unit, booking=booking, action=REISSUE_LINK)
-
-
-def _reserve(
-    standing: Standing, unit: Unit, booking: Booking, caller: Caller, periods: Periods, now: datetime
-) -> Decision:
-    step = step_for(unit, Action.CONFIRM_DEPOSIT, caller, now)
-    until = now + periods.reservation(standing.project)
-    reserved = booking._replace(
-        status=BookingStatus.RESERVED,
-        deposit_confirmed_at=now,
-        reserved_until=until,
-        ended_at=None,
-        slots=NO_SLOTS,
-    )
-    moved, event = move(unit, step, now, reserved_until=until, booking_reference=booking.reference)
-    return Decision(moved, events=(event,) if event else (), booking=reserved, action=Action.CONFIRM_DEPOSIT)
-
-
-def _reserve_again(
-    standing: Standing, unit: Unit, booking: Booking, caller: Caller, periods: Periods, now: datetime
-) -> Decision:
-    """Held and reserved in one step, on the terms that were agreed."""
-    opening = transition(Action.OPEN, Caller.BUYER, unit.status, unit.archived)
-    held: Step = move(unit, opening, now, hold_expires_at=now + periods.hold(standing.project))
-    decision = _reserve(standing, held.unit, booking, caller, periods, now)
-    first = (held.event,) if held.event else ()
-    return decision._replace(events=first + decision.events)
 
 
 def _sell(unit: Unit, booking: Booking, caller: Caller, now: datetime) -> Decision:
@@ -223,35 +149,18 @@ def _closed(booking: Booking, now: datetime) -> Booking:
 def _named(buyer: Buyer | None) -> Buyer:
     if buyer is None:
         message = "This field is required: the unit is available."
-        raise InvalidInput([Fault(pointer, message) for pointer in _BUYER_POINTERS])
+        raise InvalidInput([Fault(f"/{camel_case(name)}", message) for name in _BUYER_FIELDS])
     return buyer
 
 
-def _claim(standing: Standing, unit: Unit, action: str) -> Booking:
-    if standing.booking is None:
-        detail = f"The unit is {unit.status}, but no booking of Holdfast has made it so."
-        raise TransitionNotAllowed(action, unit.status, detail=detail)
-    return standing.booking
-
-
-def _refuse_ended(action: str, unit: Unit, booking: Booking) -> None:
-    if booking.status not in CLAIMING:
-        raise _refused(action, unit, booking)
+def _sold_to_another(unit: Unit) -> TransitionNotAllowed:
+    """A buyer is named for a unit that is available, as this one may have been a moment ago."""
+    detail = "The unit is reserved: its booking names the buyer."
+    refusal = TransitionNotAllowed(Action.CLOSE_SALE, unit.status, detail=detail)
+    refusal.fields = _BUYER_FIELDS
+    return refusal
 
 
 def _lapsed(unit: Unit) -> HoldLapsed:
     free = " The unit is free again." if unit.status is Status.AVAILABLE else ""
     return HoldLapsed(f"The hold has lapsed.{free}", unit.status)
-
-
-def _why_not_signed(booking: Booking) -> str:
-    if booking.hold_expires_at is None:
-        return "This sale was closed without a hold; there is no deposit to confirm."
-    if booking.status in HOLDING:
-        return f"The buyer has not signed yet; the hold ends at {moment_text(booking.hold_expires_at)}."
-    return f"The booking ended without a signature ({booking.status}): pay the money back."
-
-
-def _refused(action: str, unit: Unit, booking: Booking) -> TransitionNotAllowed:
-    detail = f"`{action}` is not possible: the booking is {booking.status}."
-    return TransitionNotAllowed(action, unit.status, detail=detail)

@@ -76,7 +76,7 @@ class Batch:
         self._found = {key: standing.unit for key, standing in self._standings.items()}
         lapsed = [key for key in keys if self._is_lapsed(key, now)]
         self._overtaken = await look_around(
-            connection, self._standings, asked, lapsed, several=len(keys) < len(self._commands)
+            connection, self._standings, asked, lapsed, now, several=len(keys) < len(self._commands)
         )
         if self._is_final:
             self._overtaken.clear()

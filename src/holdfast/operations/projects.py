@@ -9,8 +9,9 @@ from holdfast.domain.audit import Author, Change, Entry
 from holdfast.domain.layout import Place, Placed, arrange
 from holdfast.domain.project import Project
 from holdfast.domain.refusals import Fault, InvalidInput
-from holdfast.operations.administering import add_project, name_fault
+from holdfast.operations.administering import add_project
 from holdfast.operations.inventory import Inventory
+from holdfast.operations.long_work import worked_out
 from holdfast.storage import audit, layouts, projects
 from holdfast.storage.audit import Recorded
 from holdfast.storage.database import Database
@@ -33,8 +34,6 @@ class Projects:
 
     async def settle(self, slug: str, changes: Mapping[str, Any], author: Author) -> Project:
         """Change what is named; the same values again change nothing."""
-        if "name" in changes and (fault := name_fault(changes["name"])) is not None:
-            raise InvalidInput([fault])
         project_id = await self._inventory.project_id(slug)
         async with self._database.writing() as connection:
             before = await projects.get_locked(connection, project_id)
@@ -48,18 +47,20 @@ class Projects:
         project_id = await self._inventory.project_id(slug)
         async with self._database.reading() as connection:
             codes = await layouts.codes(connection, project_id)
-            return arrange(codes, await layouts.places(connection, project_id))
+            chosen = await layouts.places(connection, project_id)
+        return await worked_out(len(codes), arrange, codes, chosen)
 
     async def arrange(
         self,
         slug: str,
-        places: Sequence[tuple[str, Place | None]],
+        places: Sequence[tuple[str | None, Place | None]],
         author: Author,
         faults: Sequence[Fault] = (),
     ) -> list[Placed]:
         """The whole layout: units that it does not name, or names without a place, stand where their code
-        says. ``faults``: what is wrong with it already, to be told with the codes that are unknown."""
-        chosen = {code: place for code, place in places if place is not None}
+        says. ``faults``: what is wrong with it already, to be told with the codes that are unknown; places
+        that are wrong themselves may have no code."""
+        chosen = {code: place for code, place in places if code is not None and place is not None}
         project_id = await self._inventory.project_id(slug)
         async with self._database.writing() as connection:
             await projects.get_locked(connection, project_id)
@@ -72,7 +73,7 @@ class Projects:
                 change = Change(*_differences(before, chosen))
                 entry = Entry(project_id, project_id, at, author, "arrange", None, change)
                 await audit.insert(connection, entry)
-        return arrange(codes, chosen)
+        return await worked_out(len(codes), arrange, codes, chosen)
 
     async def history(self, slug: str, code: str, before_id: int, limit: int) -> list[Recorded]:
         """One more than ``limit``, if there is one."""
@@ -81,11 +82,11 @@ class Projects:
             return await audit.history(connection, unit.id, before_id, limit + 1)
 
 
-def _refuse_unknown(named: Sequence[str], codes: set[str], faults: Sequence[Fault]) -> None:
+def _refuse_unknown(named: Sequence[str | None], codes: set[str], faults: Sequence[Fault]) -> None:
     unknown = [
         Fault(f"/units/{at}/code", f"The project has no unit `{code}`.")
         for at, code in enumerate(named)
-        if code not in codes
+        if code is not None and code not in codes
     ]
     if faults or unknown:
         raise InvalidInput([*faults, *unknown])

@@ -118,7 +118,7 @@ class Selling:
 
     async def page(
         self,
-        before_number: int,
+        before_number: int | None,
         slugs: tuple[str, ...] | None,
         unit_code: str | None,
         status: BookingStatus | None,

@@ -34,7 +34,7 @@ class Open(NamedTuple):
         )
         recalled = (visitor_id, token_hash) if limits.rehold_seconds else (None, None)
         may_be_back = token_hash is not None or draft.idempotency_id is not None
-        return Wanted(may_be_back, None, counted, *recalled, draft.idempotency_id)
+        return Wanted(may_be_back, None, counted, *recalled, limits.rehold_seconds, draft.idempotency_id)
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
         return open_unit(standing, self.key[1], self.opening, now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 
 from holdfast.domain.booking import CLAIMING, HOLDING, Booking
 from holdfast.domain.decision import Standing, Wanted
@@ -30,7 +31,13 @@ def counted(asked: Asking) -> Counted:
 
 
 async def look_around(
-    connection: Connection, standings: Standings, asked: Asking, lapsed: Sequence[UnitKey], several: bool
+    connection: Connection,
+    standings: Standings,
+    asked: Asking,
+    lapsed: Sequence[UnitKey],
+    now: datetime,
+    *,
+    several: bool,
 ) -> set[UnitKey]:
     """Completes the standings; gives the keys of units that have changed since they were read.
 
@@ -41,7 +48,7 @@ async def look_around(
     overtaken = await _find_bookings(connection, standings, asked, lapsed)
     overtaken |= await _find_keyed(connection, standings, asked)
     free = [(key, wanted) for key, wanted in asked if several or _is_free(standings[key]) or key in lapsed]
-    await _find_lately_lapsed(connection, standings, free)
+    await _find_lately_lapsed(connection, standings, free, now)
     return overtaken
 
 
@@ -101,14 +108,17 @@ async def _find_keyed(connection: Connection, standings: Standings, asked: Askin
     return overtaken
 
 
-async def _find_lately_lapsed(connection: Connection, standings: Standings, asked: Asking) -> None:
+async def _find_lately_lapsed(
+    connection: Connection, standings: Standings, asked: Asking, now: datetime
+) -> None:
     recalling = [(key, wanted) for key, wanted in asked if wanted.visitor_id is not None or wanted.token_hash]
     keys = {unit.id: key for key, _ in recalling if (unit := standings[key].unit)}
     if not keys:
         return
+    since = now - timedelta(seconds=max(wanted.lapsed_within_seconds for _, wanted in recalling))
     visitors = [wanted.visitor_id for _, wanted in recalling if wanted.visitor_id]
     token_hashes = [wanted.token_hash for _, wanted in recalling if wanted.token_hash]
-    for booking in await bookings.lately_lapsed(connection, list(keys), visitors, token_hashes):
+    for booking in await bookings.lately_lapsed(connection, list(keys), since, visitors, token_hashes):
         key = keys[booking.unit_id]
         standings[key] = _with_booking(standings[key], booking)
 

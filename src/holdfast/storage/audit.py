@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from functools import cache
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
 
 from holdfast.domain.audit import Entry
+from holdfast.domain.spelling import camel_case, moment_text
 from holdfast.storage.database import Connection
 
 _COLUMNS = (
@@ -87,18 +87,7 @@ async def history(connection: Connection, subject_id: UUID, before_id: int, limi
 def _json(values: Mapping[str, Any]) -> str:
     """In the names of the wire, for it is given out as it stands."""
     named = {
-        _wire_name(name): _time_text(value) if type(value) is datetime else value
+        camel_case(name): moment_text(value) if type(value) is datetime else value
         for name, value in values.items()
     }
     return _ENCODER.encode(named).decode()
-
-
-@cache
-def _wire_name(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
-
-
-def _time_text(moment: datetime) -> str:
-    """All times are in UTC and in whole milliseconds."""
-    return f"{moment.isoformat(timespec='milliseconds')[:23]}Z"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from uuid import UUID
 
 from holdfast.domain.booking import BookingStatus
 from holdfast.storage.booking_rows import READ_COLUMNS
 from holdfast.storage.bookings import Found, found_in
 from holdfast.storage.database import Connection
+
+_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 
 # As readers see it: the same rule as domain.booking.as_seen; a test holds the two against each other.
 _HOLD_OVER = "booking.hold_expires_at <= statement_timestamp()"
@@ -32,20 +35,26 @@ _WHERE_STATUS = {
     BookingStatus.REFUNDED: ("booking.status = 'refunded'",),
 }
 
-# One index scan for each way to have the status, merged in the order of numbers.
-_BRANCH = """(
-    select * from booking where booking.number < $1 and {of} and {status}
-    order by booking.number desc limit $2
+# One index scan for each way to have the status, merged in the order of time. Bookings of one moment are
+# told apart by their numbers, which say nothing of time: every process has drawn some in advance.
+_LATEST_FIRST = "booking.created_at desc, booking.number desc"
+_BRANCH = f"""(
+    select * from booking
+    where (booking.created_at, booking.number) < ($1::timestamptz, $2::bigint) and {{of}} and {{status}}
+    order by {_LATEST_FIRST} limit $3
 )"""
 _OF_EACH = """
-    select booking.* from unnest($3::uuid[]) as scope (id) cross join lateral ({branches}) as booking
+    select booking.* from unnest($4::uuid[]) as scope (id) cross join lateral ({branches}) as booking
 """
 _BRANCHES_OF = {
     None: "select * from ({branches}) as booking",
     "project_id": _OF_EACH,
     "unit_id": _OF_EACH,
 }
-_PROJECT_IDS = "select id from project where slug = any($1::text[])"
+# By a status that has an index of its own; lists of whatever else go from project to project.
+_ALL_AT_ONCE = frozenset(BookingStatus) - {BookingStatus.LAPSED}
+_PROJECT_IDS = "select id from project where $1::text[] is null or slug = any($1)"
+_CREATED_AT = "select created_at from booking where number = $1"
 # Without a project: one look for each, since units are found by project and code.
 _UNIT_IDS = """
     select unit.id from project join unit on unit.project_id = project.id and unit.code = $2
@@ -59,11 +68,11 @@ def _page_statement(scope: str | None, status: BookingStatus | None) -> str:
     return f"""
         select statement_timestamp(), unit.code, project.slug, {READ_COLUMNS}
         from (
-            {_BRANCHES_OF[scope].format(branches=branches)} order by booking.number desc limit $2
+            {_BRANCHES_OF[scope].format(branches=branches)} order by {_LATEST_FIRST} limit $3
         ) as booking
         join unit on unit.id = booking.unit_id
         join project on project.id = booking.project_id
-        order by booking.number desc
+        order by {_LATEST_FIRST}
     """
 
 
@@ -74,24 +83,39 @@ _PAGES = {
 
 async def page(
     connection: Connection,
-    before_number: int,
+    before_number: int | None,
     slugs: Sequence[str] | None,
     unit_code: str | None,
     status: BookingStatus | None,
     limit: int,
 ) -> list[Found]:
-    scope, ids = await _scope(connection, slugs, unit_code)
-    arguments = (before_number, limit) if scope is None else (before_number, limit, ids)
+    """``before_number``: of the last booking of the page before."""
+    before = await _place(connection, before_number)
+    if before is None:
+        return []
+    scope, ids = await _scope(connection, slugs, unit_code, status)
+    arguments = (*before, limit) if scope is None else (*before, limit, ids)
     rows = await connection.fetch(_PAGES[scope, status], *arguments)
     return [found for row in rows if (found := found_in(row)) is not None]
 
 
+async def _place(connection: Connection, number: int | None) -> tuple[datetime, int] | None:
+    """In the order of lists; None for a booking that is not there."""
+    if number is None:
+        return _END_OF_TIME, 0
+    created_at = await connection.fetchval(_CREATED_AT, number)
+    return None if created_at is None else (created_at, number)
+
+
 async def _scope(
-    connection: Connection, slugs: Sequence[str] | None, unit_code: str | None
+    connection: Connection,
+    slugs: Sequence[str] | None,
+    unit_code: str | None,
+    status: BookingStatus | None,
 ) -> tuple[str | None, list[UUID]]:
     """The column that the list is limited by, and to which values."""
     if unit_code is not None:
         return "unit_id", [row[0] for row in await connection.fetch(_UNIT_IDS, slugs, unit_code)]
-    if slugs is not None:
-        return "project_id", [row[0] for row in await connection.fetch(_PROJECT_IDS, slugs)]
-    return None, []
+    if slugs is None and status in _ALL_AT_ONCE:
+        return None, []
+    return "project_id", [row[0] for row in await connection.fetch(_PROJECT_IDS, slugs)]

@@ -1,4 +1,4 @@
-"""Bookings: found by number, by unit, by holder; listed."""
+"""Bookings: found by number, by unit, by what their buyers send."""
 
 from __future__ import annotations
 
@@ -24,14 +24,11 @@ _CONCERNING = f"""
     where booking.number = any($2::bigint[]) and not (booking.unit_id = any($1::uuid[]) and {_CLAIMING})
 """
 
-# The latest few bookings of each unit are enough: a unit is not held twenty times within a minute.
+# A unit is held by one buyer at a time, so there are few, however many holds others cancel meanwhile.
 _LATELY = f"""
-    select {READ_COLUMNS}
-    from unnest($1::uuid[]) as wanted (unit_id)
-    cross join lateral (
-        select * from booking where booking.unit_id = wanted.unit_id order by number desc limit 20
-    ) as booking
-    where status = 'lapsed' and (visitor_id = any($2::uuid[]) or token_hash = any($3::bytea[]))
+    select {READ_COLUMNS} from booking
+    where unit_id = any($1::uuid[]) and status = 'lapsed' and ended_at > $2
+        and (visitor_id = any($3::uuid[]) or token_hash = any($4::bytea[]))
 """
 
 _NEXT_NUMBERS = "select nextval('booking_number') from generate_series(1, $1)"
@@ -73,9 +70,14 @@ async def concerning(
 
 
 async def lately_lapsed(
-    connection: Connection, unit_ids: Sequence[UUID], visitors: Sequence[UUID], token_hashes: Sequence[bytes]
+    connection: Connection,
+    unit_ids: Sequence[UUID],
+    since: datetime,
+    visitors: Sequence[UUID],
+    token_hashes: Sequence[bytes],
 ) -> list[Booking]:
-    rows = await connection.fetch(_LATELY, unit_ids, visitors, token_hashes)
+    """Those of these units that lapsed later than ``since``, and are of these visitors or tokens."""
+    rows = await connection.fetch(_LATELY, unit_ids, since, visitors, token_hashes)
     return [booking_from(tuple(row)) for row in rows]
 
 

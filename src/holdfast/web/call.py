@@ -80,8 +80,11 @@ class Call:
             return Fault(f"/path/{name}", "This part of the path is not UTF-8.")
 
     def query_items(self) -> list[tuple[str, str]]:
-        text = self.exchange.query.decode("latin-1")
-        return parse_qsl(text, keep_blank_values=True, errors="replace") if text else []
+        """Bytes that are not UTF-8 come as lone surrogates, for ``queries`` to refuse."""
+        if not self.exchange.query:
+            return []
+        text = self.exchange.query.decode("utf-8", "surrogateescape")
+        return parse_qsl(text, keep_blank_values=True, errors="surrogateescape")
 
     def require_media_type(self, accepted: Collection[str] = (JSON,)) -> str:
         """The body's media type, if it is one of those accepted."""

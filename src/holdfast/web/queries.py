@@ -29,12 +29,12 @@ class Query:
 
     def __init__(self, call: Call, faults: list[Fault]) -> None:
         self._faults = faults
-        self._values: dict[str, str] = {}
+        self._values: dict[str, str | None] = {}
         self._read: set[str] = set()
         for name, value in call.query_items():
             if name in self._values:
                 self._refuse(name, "This parameter stands twice.")
-            self._values[name] = value
+            self._values[name] = self._readable(name, value)
 
     def limit(self) -> int:
         text = self._take("limit")
@@ -114,9 +114,7 @@ class Query:
 
     def finish(self) -> None:
         for name in self._values.keys() - self._read:
-            self._refuse(
-                name.encode(errors="backslashreplace").decode(), "There is no parameter of this name here."
-            )
+            self._refuse(name, "There is no parameter of this name here.")
 
     def _checked_text(self, name: str, fault_of: Callable[[str, str], Fault | None]) -> str | None:
         text = self._take(name)
@@ -125,12 +123,23 @@ class Query:
             self._faults.append(fault)
         return text
 
+    def _readable(self, name: str, value: str) -> str | None:
+        if value.isascii():
+            return value
+        try:
+            # A character may have been sent in part percent-encoded and in part as it is.
+            return value.encode(errors="surrogateescape").decode()
+        except UnicodeDecodeError:
+            self._refuse(name, "This is not UTF-8.")
+            return None
+
     def _take(self, name: str) -> str | None:
         self._read.add(name)
         return self._values.get(name)
 
     def _refuse(self, name: str, message: str) -> None:
-        self._faults.append(Fault(f"/query/{name}", message))
+        shown = name.encode(errors="backslashreplace").decode()
+        self._faults.append(Fault(f"/query/{shown}", message))
 
 
 def refuse_query(call: Call, faults: list[Fault]) -> None:

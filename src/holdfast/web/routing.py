@@ -70,10 +70,11 @@ class Nowhere:
 
     def __init__(self, prefix: str, guard: Guard) -> None:
         self._prefix = prefix
+        self._below = prefix + "/"
         self._guard = guard
 
     def takes(self, call: Call) -> bool:
-        return call.path.startswith(self._prefix)
+        return call.path == self._prefix or call.path.startswith(self._below)
 
     async def answer(self, call: Call) -> Answer:
         await self._guard(call)

@@ -55,7 +55,7 @@ def test_no_two_holds_share_a_reference_or_a_token(buyer: Buyer, http: httpx.Cli
     assert one.token != other.token
 
 
-def test_a_held_unit_is_not_available_and_tells_when_it_may_be(buyer: Buyer, held: Hold, sql: Sql) -> None:
+def test_a_held_unit_is_not_available_and_tells_when_it_may_be(buyer: Buyer, held: Hold) -> None:
     response = buyer.ask(held.unit)
     body = conflict(response, "not-available", "held")
     assert body["holdExpiresAt"] == held.expires_at

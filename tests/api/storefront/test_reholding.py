@@ -51,6 +51,16 @@ def test_the_same_cookie_waits(patient: Installation, street: httpx.Client) -> N
     assert lapsed.unit.read()["status"] == "available"
 
 
+def test_the_wait_is_not_shortened_by_holds_that_others_cancel(
+    patient: Installation, street: httpx.Client
+) -> None:
+    cookie = new_cookie()
+    lapsed = hold_and_let_lapse(patient, street, cookie)
+    for _ in range(25):
+        assert coming_from(street).hold(lapsed.unit).cancel().status_code == 204
+    too_many(coming_from(street, cookie=cookie).ask(lapsed.unit), KIND, 60)
+
+
 def test_the_same_token_waits(patient: Installation, street: httpx.Client) -> None:
     lapsed = hold_and_let_lapse(patient, street)
     too_many(coming_from(street).ask(lapsed.unit, token=lapsed.token), KIND, 60)

@@ -22,7 +22,7 @@ from holdfast.domain.periods import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DA
 from holdfast.domain.project import NAME_LENGTH, SLUG_LENGTH, SLUG_PATTERN
 from holdfast.domain.unit import CODE_LENGTH
 from holdfast.web.checking import names_of
-from holdfast.web.fields import NO_NUL, STRICT, Bounds, number_schema, whole, within
+from holdfast.web.fields import STRICT, Bounds, number_schema, whole, within
 from holdfast.web.times import TIME_MESSAGE, read_time
 
 
@@ -52,7 +52,9 @@ Floor = Annotated[Decimal, within(_FLOORS), AfterValidator(whole), number_schema
 Position = Annotated[Decimal, within(_POSITIONS), AfterValidator(whole), number_schema(_POSITIONS)]
 Building = Annotated[str, StringConstraints(min_length=1, max_length=50), AfterValidator(_printable)]
 ProjectName = Annotated[
-    str, StringConstraints(min_length=NAME_LENGTH[0], max_length=NAME_LENGTH[1], pattern=NO_NUL)
+    str,
+    StringConstraints(min_length=NAME_LENGTH[0], max_length=NAME_LENGTH[1]),
+    AfterValidator(_printable),
 ]
 Slug = Annotated[
     str, StringConstraints(min_length=SLUG_LENGTH[0], max_length=SLUG_LENGTH[1], pattern=SLUG_PATTERN)
@@ -99,8 +101,10 @@ EXTENSION: TypeAdapter[Any] = TypeAdapter(ExtensionBody)
 NEW_PROJECT: TypeAdapter[Any] = TypeAdapter(NewProjectBody)
 PROJECT: TypeAdapter[Any] = TypeAdapter(ProjectBody)
 LAYOUT: TypeAdapter[Any] = TypeAdapter(LayoutBody)
+PLACE: TypeAdapter[Any] = TypeAdapter(PlaceBody)
 
 EXTENSION_NAMES = names_of(ExtensionBody)
 NEW_PROJECT_NAMES = names_of(NewProjectBody)
 PROJECT_NAMES = names_of(ProjectBody)
 LAYOUT_NAMES = names_of(LayoutBody)
+PLACE_NAMES = names_of(PlaceBody)

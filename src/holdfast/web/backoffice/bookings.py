@@ -14,7 +14,7 @@ from holdfast.web.booking_wire import found_document, written_document
 from holdfast.web.call import Call
 from holdfast.web.checking import no_fields, refuse_faults, valid_body
 from holdfast.web.json_bodies import optional_json_body
-from holdfast.web.queries import LAST_POSITION, Query, cursor_text, refuse_query
+from holdfast.web.queries import Query, cursor_text, refuse_query
 
 
 class StaffBookingRoutes:
@@ -31,7 +31,7 @@ class StaffBookingRoutes:
         query.finish()
         refuse_faults(faults)
         slugs = await self._slugs(call, slug)
-        page = await self._selling.page(before or LAST_POSITION, slugs, code, status, limit)
+        page = await self._selling.page(before, slugs, code, status, limit)
         document = {
             "bookings": [found_document(found) for found in page[:limit]],
             "nextCursor": cursor_text(str(page[limit - 1].booking.number)) if len(page) > limit else None,

@@ -23,7 +23,6 @@ from holdfast.web.wire import camel_case, project_document, time_text, unit_docu
 ETAG = '"7a-1"'
 CURSOR = cursor_text(UNIT.code)
 POSITION = cursor_text("1204")
-UNIX_TIME = str(int(NOW.timestamp()))
 
 _BEFORE = {
     EventName.HELD: (Status.AVAILABLE, Status.HELD),

@@ -11,7 +11,7 @@ from holdfast.web.client_address import ClientAddresses
 
 VISITOR_COOKIE = "holdfast_visitor"
 
-_COOKIE = re.compile(rf"(?:^|;)\s*{VISITOR_COOKIE}=\"?([\w.~-]{{8,128}})\"?\s*(?:;|$)")
+_COOKIE = re.compile(rf"(?:^|;)\s*{VISITOR_COOKIE}=\"?([A-Za-z0-9_.~-]{{8,128}})\"?\s*(?:;|$)")
 _KEY_LENGTH = 255
 _KEY_HEADER = "/header/Idempotency-Key"
 

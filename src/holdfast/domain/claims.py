@@ -1,0 +1,34 @@
+"""The booking that a command is about, and the refusal where its status forbids it. Pure."""
+
+from __future__ import annotations
+
+from holdfast.domain.booking import CLAIMING, Booking
+from holdfast.domain.decision import Standing
+from holdfast.domain.reference import reference_of
+from holdfast.domain.refusals import TransitionNotAllowed, UnknownBooking
+from holdfast.domain.unit import Unit
+
+
+def booking_in(standing: Standing, number: int) -> tuple[Unit, Booking]:
+    """A booking never moves to another unit, so it is there whenever its unit is."""
+    booking = standing.booking_numbered(number)
+    if standing.unit is None or booking is None:
+        raise UnknownBooking(reference_of(number))
+    return standing.unit, booking
+
+
+def claim_on(standing: Standing, unit: Unit, action: str) -> Booking:
+    if standing.booking is None:
+        detail = f"The unit is {unit.status}, but no booking of Holdfast has made it so."
+        raise TransitionNotAllowed(action, unit.status, detail=detail)
+    return standing.booking
+
+
+def refuse_ended(action: str, unit: Unit, booking: Booking) -> None:
+    if booking.status not in CLAIMING:
+        raise refusal_of(action, unit, booking)
+
+
+def refusal_of(action: str, unit: Unit, booking: Booking) -> TransitionNotAllowed:
+    detail = f"`{action}` is not possible: the booking is {booking.status}."
+    return TransitionNotAllowed(action, unit.status, detail=detail)

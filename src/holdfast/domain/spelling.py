@@ -1,0 +1,16 @@
+"""How names and times are written wherever somebody else reads them. Pure."""
+
+from datetime import datetime
+from functools import cache
+
+
+@cache
+def camel_case(name: str) -> str:
+    """The wire's name of a field."""
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def moment_text(moment: datetime) -> str:
+    """``2026-11-14T09:30:00.000Z``; all our times are in UTC and in whole milliseconds."""
+    return f"{moment.isoformat(timespec='milliseconds')[:23]}Z"
