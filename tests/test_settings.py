@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.domain.periods import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DAYS
 from holdfast.settings import Settings, WrongSetting
 
 
@@ -177,3 +178,16 @@ def test_a_password_is_not_repeated_in_the_sentence() -> None:
     with pytest.raises(WrongSetting) as refused:
         Settings.from_environment({"HOLDFAST_DATABASE_URL": "postgresql://user:hunter2@h:port/db"})
     assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [
+        ("HOLDFAST_HOLD_SECONDS", LONGEST_HOLD_SECONDS),
+        ("HOLDFAST_RESERVATION_DAYS", LONGEST_RESERVATION_DAYS),
+    ],
+)
+def test_a_period_is_as_long_as_a_project_may_have_it_and_no_longer(name: str, most: int) -> None:
+    Settings.from_environment({name: str(most)})
+    with pytest.raises(WrongSetting):
+        Settings.from_environment({name: str(most + 1)})

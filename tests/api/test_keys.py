@@ -36,6 +36,15 @@ def test_no_credentials_are_challenged(call: Call) -> None:
     assert "error=" not in challenge
 
 
+@pytest.mark.parametrize("prefix", ["/v1/integration", "/v1/backoffice"])
+def test_what_lies_below_a_guarded_path_is_not_told_and_what_lies_beside_it_is(
+    anonymous: httpx.Client, prefix: str
+) -> None:
+    for below in (prefix, f"{prefix}/", f"{prefix}/nowhere"):
+        problem(anonymous.get(below), 401)
+    problem(anonymous.get(f"{prefix}x"), 404)
+
+
 def test_another_scheme_is_no_credential(call: Call) -> None:
     response = call("Basic dXNlcjpwYXNz")
     problem(response, 401)

@@ -53,6 +53,21 @@ def test_an_item_is_the_unit_itself(stored: Unit) -> None:
     assert page == [stored.get().json()]
 
 
+@pytest.mark.parametrize("text", ["%FF", "A%C0%AF", "%ED%A0%80", "%E2%82", "A%80", "A%C3", "ab%00%FF"])
+@pytest.mark.parametrize("name", ["cursor", "limit", "status", "updatedSince", "nonsense"])
+def test_a_query_that_is_not_utf8_is_refused(
+    http: httpx.Client, project: Project, name: str, text: str
+) -> None:
+    invalid(http.get(f"{project.units_url}?{name}={text}"), f"/query/{name}")
+
+
+def test_a_name_that_is_not_utf8_is_refused_however_often_it_stands(
+    http: httpx.Client, project: Project
+) -> None:
+    invalid(http.get(f"{project.units_url}?%FF=1"), "/query/\\udcff")
+    invalid(http.get(f"{project.units_url}?%FF=1&%FF=%FF"), "/query/\\udcff")
+
+
 def test_a_project_lists_its_own_units_only(
     http: httpx.Client, filled: Project, new_project: Callable[[], Project]
 ) -> None:

@@ -1,4 +1,4 @@
-"""The loop that releases: everything that is over in one round, then a pause until the next end."""
+"""The loop that releases: round upon round until nothing is over, then a pause until the next end."""
 
 import pytest
 
@@ -58,14 +58,40 @@ async def test_what_somebody_has_locked_is_tried_again_at_once_but_not_without_a
     assert await count(database, HELD) == 0
 
 
-@pytest.mark.parametrize("lapsed", [4, 5, 6, 23])
-async def test_one_round_releases_all_however_many(
-    database: Database, monkeypatch: pytest.MonkeyPatch, lapsed: int
-) -> None:
-    monkeypatch.setattr(expirer, "RELEASED_AT_ONCE", 5)
-    codes = [f"A-{number:02}" for number in range(lapsed)]
+async def many_lapsed(database: Database, count: int) -> None:
+    codes = [f"A-{number:02}" for number in range(count)]
     project_id = await new_units(database, *codes)
     await make_lapse(database, *[await hold(database, (project_id, code)) for code in codes])
-    assert await Expirer(Expiry(database)).run_once() == LONGEST_PAUSE_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("lapsed", "left"), [(4, []), (5, [0]), (6, [1]), (25, [20, 5, 0])], ids=["few", "five", "six", "many"]
+)
+async def test_round_follows_upon_round_until_all_is_released(
+    database: Database, monkeypatch: pytest.MonkeyPatch, lapsed: int, left: list[int]
+) -> None:
+    """One batch of five, then three at a time; between the rounds it can be told to stop."""
+    monkeypatch.setattr(expirer, "RELEASED_AT_ONCE", 5)
+    await many_lapsed(database, lapsed)
+    loop = Expirer(Expiry(database))
+    for still_held in left:
+        assert await loop.run_once() == 0
+        assert await count(database, HELD) == still_held
+    assert await loop.run_once() == LONGEST_PAUSE_SECONDS
     assert await count(database, HELD) == 0
     assert await count(database, "select count(*) from event where type = 'unit.released'") == lapsed
+
+
+async def test_while_others_are_at_work_it_does_less_at_a_time_and_pauses_in_between(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(expirer, "RELEASED_AT_ONCE", 5)
+    await many_lapsed(database, 25)
+    loop = Expirer(Expiry(database))
+    async with database.writing() as other:
+        await other.execute("select")
+        for still_held in (20, 10):
+            assert await loop.run_once() > 0
+            assert await count(database, HELD) == still_held
+    assert await loop.run_once() == 0
+    assert await count(database, HELD) == 0

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from holdfast.domain import selling
+from holdfast.domain import deposits, selling
 from holdfast.domain.audit import CLOCK, COMMAND, ActorKind, Change
 from holdfast.domain.booking import CLAIMING, BookingStatus
 from holdfast.domain.decision import Decision, Standing, change_made
@@ -95,10 +95,10 @@ WAYS: list[Any] = [
     lambda found: selling.sign(found, NUMBER, BUYER, NOW),
     lambda found: selling.cancel(found, NUMBER, Caller.STAFF, NOW),
     lambda found: selling.extend(found, "A-101", Caller.STAFF, None, PERIODS, NOW),
-    lambda found: selling.confirm_deposit(found, NUMBER, Caller.STAFF, PERIODS, NOW),
+    lambda found: deposits.confirm_deposit(found, NUMBER, Caller.STAFF, PERIODS, NOW),
     lambda found: selling.close_sale_of_booking(found, NUMBER, Caller.STAFF, NOW),
     lambda found: selling.close_sale(found, "A-101", DRAFT, BUYER, Caller.STAFF, NOW),
-    lambda found: selling.mark_refunded(found, NUMBER, NOW),
+    lambda found: deposits.mark_refunded(found, NUMBER, NOW),
     lambda found: selling.reissue_link(found, NUMBER, b"new"),
     lambda found: selling.act(found, "A-101", Action.ARCHIVE, Caller.STAFF, NOW),
     lambda found: selling.act(found, "A-101", Action.REVOKE_SALE, Caller.ADMIN, NOW),

@@ -6,12 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.periods import LONGEST_RESERVATION_DAYS, Periods, later_end
+from holdfast.domain.periods import (
+    LONGEST_RESERVATION_DAYS,
+    Periods,
+    later_end,
+    refuse_impossible_end,
+)
 from holdfast.domain.refusals import InvalidInput
 from tests.domain.bookings import MILLISECOND
 from tests.domain.units import MINUTE, NOW, PROJECT
 
 DAY = timedelta(days=1)
+LAST_MOMENT = datetime(9999, 12, 31, 23, 59, tzinfo=UTC)
 
 
 def test_a_project_without_periods_of_its_own_has_those_of_the_server() -> None:
@@ -55,7 +61,20 @@ def test_an_extension_moves_the_end_away_within_bounds(asked: datetime) -> None:
     assert [fault.pointer for fault in refused.value.faults] == ["/until"]
 
 
+@pytest.mark.parametrize(
+    "asked", [NOW - DAY, NOW, NOW + (LONGEST_RESERVATION_DAYS * DAY) + MILLISECOND, LAST_MOMENT]
+)
+def test_some_ends_are_refused_whatever_the_unit_is(asked: datetime) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        refuse_impossible_end(asked, NOW)
+    assert [fault.pointer for fault in refused.value.faults] == ["/until"]
+
+
+@pytest.mark.parametrize("asked", [None, NOW + MILLISECOND, NOW + LONGEST_RESERVATION_DAYS * DAY])
+def test_any_other_end_is_a_question_to_the_unit(asked: datetime | None) -> None:
+    refuse_impossible_end(asked, NOW)
+
+
 def test_no_number_of_extensions_leads_beyond_the_end_of_time() -> None:
-    last = datetime(9999, 12, 31, 23, 59, tzinfo=UTC)
     with pytest.raises(InvalidInput):
-        later_end(last, None, LONGEST_RESERVATION_DAYS * DAY, NOW)
+        later_end(LAST_MOMENT, None, LONGEST_RESERVATION_DAYS * DAY, NOW)

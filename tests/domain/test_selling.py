@@ -5,9 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from holdfast.domain import selling
+from holdfast.domain import deposits, selling
 from holdfast.domain.booking import CLAIMING, NO_SLOTS, BookingStatus, Slots
 from holdfast.domain.decision import Decision, Standing
+from holdfast.domain.reference import reference_of
 from holdfast.domain.refusals import (
     HoldLapsed,
     InvalidInput,
@@ -45,9 +46,9 @@ ON_BOOKINGS: dict[str, Callable[[Standing], Decision]] = {
     "sign": lambda found: selling.sign(found, NUMBER, BUYER, NOW),
     "cancel": lambda found: selling.cancel(found, NUMBER, Caller.STAFF, NOW),
     "extend": lambda found: selling.extend_booking(found, NUMBER, Caller.STAFF, None, PERIODS, NOW),
-    "confirm": lambda found: selling.confirm_deposit(found, NUMBER, Caller.PAYMENT_SYSTEM, PERIODS, NOW),
+    "confirm": lambda found: deposits.confirm_deposit(found, NUMBER, Caller.PAYMENT_SYSTEM, PERIODS, NOW),
     "close": lambda found: selling.close_sale_of_booking(found, NUMBER, Caller.STAFF, NOW),
-    "refund": lambda found: selling.mark_refunded(found, NUMBER, NOW),
+    "refund": lambda found: deposits.mark_refunded(found, NUMBER, NOW),
     "reissue": lambda found: selling.reissue_link(found, NUMBER, b"new"),
 }
 
@@ -55,8 +56,10 @@ ON_BOOKINGS: dict[str, Callable[[Standing], Decision]] = {
 @pytest.mark.parametrize("do", ON_BOOKINGS.values(), ids=ON_BOOKINGS)
 @pytest.mark.parametrize("found", [standing(None), standing(unit())], ids=["no unit", "no booking"])
 def test_a_booking_that_is_not_there_is_unknown(do: Callable[[Standing], Decision], found: Standing) -> None:
-    with pytest.raises(UnknownBooking):
+    with pytest.raises(UnknownBooking) as refused:
         do(found)
+    assert reference_of(NUMBER) in str(refused.value)
+    assert str(NUMBER) not in str(refused.value).replace(reference_of(NUMBER), "")
 
 
 # What each of the eight statuses makes of each action, in their order; None: transition-not-allowed.
@@ -242,10 +245,10 @@ def test_an_ended_booking_cannot_extend_the_hold_of_somebody_else() -> None:
 
 def test_a_refund_is_marked_once() -> None:
     due = after_the_end(REFUND_DUE)
-    refunded = changed(selling.mark_refunded(due, NUMBER, NOW))
+    refunded = changed(deposits.mark_refunded(due, NUMBER, NOW))
     assert refunded == due.others[NUMBER]._replace(status=REFUNDED, refunded_at=NOW)
     found = after_the_end(REFUNDED)
-    assert unchanged(selling.mark_refunded(found, NUMBER, NOW + MILLISECOND), found)
+    assert unchanged(deposits.mark_refunded(found, NUMBER, NOW + MILLISECOND), found)
 
 
 @pytest.mark.parametrize("status", BookingStatus)

@@ -73,8 +73,8 @@ OF_A_BOOKING: dict[str, tuple[int, Making]] = {
     "mark-refunded": (4, lambda market, _, __, held: market.staff_on_booking(held, "mark-refunded")),
 }
 ALL = OF_A_UNIT | OF_A_BOOKING
-# A walk-in names its buyer, and who that is turns on what the unit is when the request is decided.
-MAY_BE_INVALID = ("close-sale", "walk-in")
+# Without a buyer: whether one must be named turns on what the unit is when the request is decided.
+MAY_BE_INVALID = ("close-sale",)
 MUST_HAVE_HAPPENED = {
     "create", "change", "open", "sign", "extend", "lapse-hold", "cancel-hold", "confirm-deposit",
     "lapse-reservation", "cancel-reservation", "close-sale", "put-on-sale", "take-off-sale", "archive",

@@ -165,7 +165,7 @@ REFUSE = """
 
 @pytest.mark.parametrize("table", ["booking", "event", "audit_entry"])
 async def test_a_hold_is_stored_with_its_booking_its_event_and_its_entry_or_not_at_all(
-    database: Database, table: str
+    database: Database, caplog: pytest.LogCaptureFixture, table: str
 ) -> None:
     key = (await new_units(database, "A-1"), "A-1")
     async with database.writing() as connection:
@@ -175,6 +175,7 @@ async def test_a_hold_is_stored_with_its_booking_its_event_and_its_entry_or_not_
     counts = "select (select count(*) from booking), (select count(*) from event), count(*) from audit_entry"
     assert await rows(database, f"{counts} where action = 'open'") == [(0, 0, 0)]
     assert await rows(database, "select status, version, turn from unit") == [("available", 1, 1)]
+    assert logged(caplog) == [("a change that the domain had let through was refused", "A-1", "23514")]
 
 
 async def test_places_that_fell_free_are_given_again_first(database: Database) -> None:
@@ -216,7 +217,15 @@ OVERTAKE = """
 """
 
 
-async def test_a_command_that_is_overtaken_for_ever_does_not_fail_its_neighbours(database: Database) -> None:
+def logged(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str, str]]:
+    fields = [vars(record)["fields"] for record in caplog.records]
+    told = [(one["unitCode"], one["why"]) for one in fields]
+    return [(record.message, *one) for record, one in zip(caplog.records, told, strict=True)]
+
+
+async def test_a_command_that_is_overtaken_for_ever_does_not_fail_its_neighbours(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
     codes = [f"A-{number}" for number in range(4)]
     project_id = await new_units(database, *codes)
     commands = [await opening(database, (project_id, code)) for code in codes]
@@ -225,6 +234,8 @@ async def test_a_command_that_is_overtaken_for_ever_does_not_fail_its_neighbours
     outcomes = await write(database, [*commands, replacement(project_id, "B-1")])
     assert kinds(outcomes) == [Written, StillOvertaken, Written, Written, Written]
     assert isinstance(outcomes[1], DatabaseAway)
+    assert "Other changes came first" in str(outcomes[1])
+    assert logged(caplog) == [("a change was overtaken again and again", "A-1", "for the sake of another")]
     stored = await rows(database, "select code, status from unit order by code")
     others = [(code, "available" if code == "A-1" else "held") for code in codes]
     assert stored == [*others, ("B-1", "available")]

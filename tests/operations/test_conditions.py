@@ -1,9 +1,11 @@
 """What staff do to a unit only if it is as they know it."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from holdfast.domain.precondition import Precondition
-from holdfast.domain.refusals import PreconditionFailed, UnknownUnit
+from holdfast.domain.refusals import InvalidInput, PreconditionFailed, TransitionNotAllowed, UnknownUnit
 from holdfast.domain.status import Action, Caller, Status
 from holdfast.domain.unit import revision
 from holdfast.operations.inventory import Inventory
@@ -76,3 +78,63 @@ async def test_a_condition_on_a_unit_that_does_not_exist_does_not_hide_that(sell
     for asked in ACTIONS:
         with pytest.raises(UnknownUnit):
             await act(selling, asked, "1a-1", code="B-1")
+
+
+PAST, FUTURE = datetime(2020, 1, 1, tzinfo=UTC), datetime.now(UTC) + timedelta(days=3000)
+HOLD_ENDS_EARLIER = timedelta(milliseconds=1)
+
+
+@pytest.mark.parametrize("until", [PAST, FUTURE + timedelta(days=1000)])
+@pytest.mark.parametrize("code", ["A-1", "B-1"], ids=["another revision", "no unit"])
+async def test_an_end_that_no_unit_can_have_is_refused_before_anything_is_asked_of_the_unit(
+    selling: Selling, until: datetime, code: str
+) -> None:
+    with pytest.raises(InvalidInput):
+        await act(selling, StaffAction(Action.EXTEND, until=until), "99a-1", code=code)
+
+
+@pytest.mark.parametrize("until", [None, FUTURE])
+@pytest.mark.parametrize("action", [Action.EXTEND, Action.CONFIRM_DEPOSIT, Action.CANCEL_HOLD])
+async def test_what_is_done_to_a_hold_is_done_to_the_one_that_is_known(
+    selling: Selling, database: Database, action: Action, until: datetime | None
+) -> None:
+    held = await hold(selling)
+    await selling.sign(await selling.find(held.booking.reference), BUYER, "r")
+    known = await current(database)
+    with pytest.raises(PreconditionFailed):
+        await act(selling, StaffAction(action, until=until), known.replace("h", "a"))
+    assert (await act(selling, StaffAction(action, until=until), known)).changed
+
+
+async def test_a_body_that_does_not_fit_the_unit_is_blamed_only_on_who_knows_the_unit(
+    selling: Selling, database: Database
+) -> None:
+    nameless = StaffAction(Action.CLOSE_SALE)
+    known = await current(database)
+    with pytest.raises(InvalidInput):
+        await act(selling, nameless, known)
+    held = await hold(selling)
+    assert held.booking.hold_expires_at is not None
+    earlier = StaffAction(Action.EXTEND, until=held.booking.hold_expires_at - HOLD_ENDS_EARLIER)
+    with pytest.raises(PreconditionFailed):
+        await act(selling, earlier, known)
+    with pytest.raises(InvalidInput):
+        await act(selling, earlier, await current(database))
+    await selling.cancel_as_buyer(await selling.find(held.booking.reference), "r")
+    with pytest.raises(PreconditionFailed):
+        await act(selling, nameless, known)
+
+
+async def test_a_walk_in_sale_of_a_unit_that_was_reserved_meanwhile_is_a_conflict_and_no_fault_of_the_body(
+    selling: Selling, database: Database
+) -> None:
+    known, walk_in = await current(database), StaffAction(Action.CLOSE_SALE, BUYER)
+    held = await hold(selling)
+    found = await selling.find(held.booking.reference)
+    await selling.sign(found, BUYER, "r")
+    await selling.confirm_deposit(found, Caller.STAFF, STAFF)
+    with pytest.raises(PreconditionFailed):
+        await act(selling, walk_in, known)
+    with pytest.raises(TransitionNotAllowed) as refused:
+        await act(selling, walk_in, await current(database))
+    assert refused.value.status is Status.RESERVED

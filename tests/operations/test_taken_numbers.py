@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.domain.refusals import DatabaseAway, NotAvailable
+from holdfast.domain.refusals import DatabaseAway, NotAvailable, TransitionNotAllowed
 from holdfast.domain.status import Action, Caller
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.selling import Rules, Selling, StaffAction
@@ -45,6 +45,11 @@ async def test_a_walk_in_sale_of_a_number_that_is_taken_stores_nothing_either(
     with pytest.raises(DatabaseAway):
         await behind.act(SLUG, "A-4", StaffAction(Action.CLOSE_SALE, BUYER), Caller.STAFF, STAFF)
     assert await rows(database, EVERYTHING) == before
+
+
+async def test_a_walk_in_sale_is_not_taken_for_the_booking_that_has_its_number(behind: Selling) -> None:
+    with pytest.raises(TransitionNotAllowed):
+        await behind.act(SLUG, "A-1", StaffAction(Action.CLOSE_SALE, BUYER), Caller.STAFF, STAFF)
 
 
 async def test_numbers_of_which_one_was_taken_are_not_tried_one_by_one(

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from itertools import product
 from typing import NamedTuple
 
-from holdfast.domain import selling
+from holdfast.domain import deposits, selling
 from holdfast.domain.booking import CLAIMING, Booking, BookingStatus
 from holdfast.domain.decision import Decision, Standing, after, lapse
 from holdfast.domain.periods import Periods
@@ -41,9 +41,9 @@ def decisions(found: Standing, number: int) -> list[Decision]:
         lambda: selling.sign(found, number, BUYER, NOW),
         lambda: selling.cancel(found, number, Caller.STAFF, NOW),
         lambda: selling.extend_booking(found, number, Caller.STAFF, None, PERIODS, NOW),
-        lambda: selling.confirm_deposit(found, number, Caller.STAFF, PERIODS, NOW),
+        lambda: deposits.confirm_deposit(found, number, Caller.STAFF, PERIODS, NOW),
         lambda: selling.close_sale_of_booking(found, number, Caller.STAFF, NOW),
-        lambda: selling.mark_refunded(found, number, NOW),
+        lambda: deposits.mark_refunded(found, number, NOW),
         lambda: selling.act(found, "A-101", Action.ARCHIVE, Caller.STAFF, NOW),
         lambda: selling.act(found, "A-101", Action.PUT_ON_SALE, Caller.STAFF, NOW),
         lambda: selling.act(found, "A-101", Action.REVOKE_SALE, Caller.ADMIN, NOW),

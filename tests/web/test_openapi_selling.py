@@ -110,6 +110,14 @@ def test_every_operation_names_its_credentials(document: Document, name: str) ->
     assert named(document, name)["security"] == SECURITY.get(name, [{"apiKey": ["backoffice"]}])
 
 
+@pytest.mark.parametrize("name", ANSWERS)
+def test_conditions_are_described_where_they_count(document: Document, name: str) -> None:
+    parameters = [resolved(document, found) for found in named(document, name).get("parameters", ())]
+    conditions = {found["name"] for found in parameters if found["in"] == "header"} - {"Idempotency-Key"}
+    counts = name in ACTIONS | {"revokeSale"}
+    assert conditions == ({"If-Match", "If-None-Match"} if counts else set())
+
+
 @pytest.mark.parametrize("name", CONFLICTS)
 def test_every_conflict_of_an_operation_is_described(document: Document, name: str) -> None:
     assert set(told(document, named(document, name), "409")) == CONFLICTS[name]

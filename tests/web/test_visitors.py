@@ -83,6 +83,7 @@ async def test_the_cookie_is_found_among_others(line: str) -> None:
         "theme=dark",
         "holdfast_visitor=",
         "holdfast_visitor=short",
+        "holdfast_visitor=0123456é89abcdef",
         f"holdfast_visitor={'x' * 129}",
         f"holdfast_visitor={COOKIE} {COOKIE}",
         f"holdfast_visitor={COOKIE}<script>",

@@ -102,8 +102,10 @@ def change_made(before: Standing, decision: Decision) -> Change:
 
 
 _STATE = ("status", "archived", "hold_expires_at", "reserved_until")
-_STATE_AT = slice(Unit._fields.index(_STATE[0]), Unit._fields.index(_STATE[-1]) + 1)
-assert Unit._fields[_STATE_AT] == _STATE, "A slice is the fastest way to compare them: they stand together."
+# One slice compares them all, which is why they stand together.
+_STATE_FROM = Unit._fields.index(_STATE[0])
+_STATE_TO = _STATE_FROM + len(_STATE)
+assert Unit._fields[_STATE_FROM:_STATE_TO] == _STATE
 
 
 def _unit_differences(before: Unit | None, after: Unit) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -116,8 +118,9 @@ def _unit_differences(before: Unit | None, after: Unit) -> tuple[dict[str, Any],
         return old, new
     if before.fields is not after.fields:
         _note_differences(UnitFields._fields, before.fields, after.fields, old, new)
-    if before[_STATE_AT] != after[_STATE_AT]:
-        _note_differences(_STATE, before[_STATE_AT], after[_STATE_AT], old, new)
+    was, is_now = before[_STATE_FROM:_STATE_TO], after[_STATE_FROM:_STATE_TO]
+    if was != is_now:
+        _note_differences(_STATE, was, is_now, old, new)
     return old, new
 
 

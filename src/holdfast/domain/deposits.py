@@ -86,5 +86,3 @@ def _why_not_signed(booking: Booking) -> str:
     if booking.status in HOLDING:
         return f"The buyer has not signed yet; the hold ends at {moment_text(booking.hold_expires_at)}."
     return f"The booking ended without a signature ({booking.status}): pay the money back."
-
-

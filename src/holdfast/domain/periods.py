@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from holdfast.domain.project import Project
 from holdfast.domain.refusals import InvalidInput
-from holdfast.domain.spelling import moment_text as moment_text
 
 LONGEST_HOLD_SECONDS = 604_800
 LONGEST_RESERVATION_DAYS = 3_650

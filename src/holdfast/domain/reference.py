@@ -16,6 +16,7 @@ NUMBERS = (1, 2**32 - 1)
 
 # Frozen for ever, each of them: another value would give the references of old bookings to new ones.
 _ROUND_KEYS = (0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1, 0xD3A2646D)
+_ROUNDS = tuple((key, key >> 16) for key in _ROUND_KEYS)
 _FIELD_POLYNOMIAL = 0b10011
 
 _GROUP = f"[{SYMBOLS}]{{3}}"
@@ -61,9 +62,11 @@ def _check_digit(digits: list[int]) -> int:
 
 def _scatter(number: int) -> int:
     """A Feistel network: a permutation whatever its rounds do."""
-    left, right = divmod(number, 1 << 16)
-    for key in _ROUND_KEYS:
-        left, right = right, left ^ _mix(right, key)
+    left, right = number >> 16, number & 0xFFFF
+    for key, high in _ROUNDS:
+        # As _mix does, written out: every hold makes a reference.
+        product = (right ^ high) * key
+        left, right = right, left ^ (product >> 13 ^ product >> 25) & 0xFFFF
     return left << 16 | right
 
 

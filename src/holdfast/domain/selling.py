@@ -7,7 +7,6 @@ from datetime import datetime
 from holdfast.domain.booking import (
     CLAIMING,
     HOLDING,
-    NO_SLOTS,
     Booking,
     BookingStatus,
     Buyer,
@@ -16,19 +15,14 @@ from holdfast.domain.booking import (
     new_booking,
     terms_of,
 )
+from holdfast.domain.claims import booking_in, claim_on, refusal_of, refuse_ended
 from holdfast.domain.decision import Decision, Standing
 from holdfast.domain.opening import unit_in
-from holdfast.domain.periods import Periods, later_end, moment_text
-from holdfast.domain.refusals import (
-    Fault,
-    HoldLapsed,
-    InvalidInput,
-    NotSigned,
-    TransitionNotAllowed,
-    UnknownBooking,
-)
-from holdfast.domain.status import Action, Caller, Status, transition
-from holdfast.domain.unit import Step, Unit, ends_at, move, step_for
+from holdfast.domain.periods import Periods, later_end
+from holdfast.domain.refusals import Fault, HoldLapsed, InvalidInput, TransitionNotAllowed
+from holdfast.domain.spelling import camel_case
+from holdfast.domain.status import Action, Caller, Status
+from holdfast.domain.unit import Unit, ends_at, move, step_for
 
 SIGN, REISSUE_LINK = "sign", "reissue-link"
 

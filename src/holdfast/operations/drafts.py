@@ -52,9 +52,6 @@ class DraftBook:
         self._numbers.clear()
         self._secret = None
 
-    def new_token(self) -> str:
-        return new_token_text()
-
     async def draft(self) -> Drafted:
         """For a booking that staff make."""
         token = new_token_text()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.domain.lapsing import release
 from holdfast.observability.metrics import note_released
-from holdfast.storage import releases
+from holdfast.storage import activity, releases
 from holdfast.storage.database import Database, TryAgain
 
 
@@ -25,6 +25,11 @@ class Expiry:
             return 0
         note_released(len(lapsed))
         return len(lapsed)
+
+    async def are_others_at_work(self) -> bool:
+        """Asked between two rounds, when this process itself asks the database for nothing else."""
+        async with self._database.reading() as connection:
+            return await activity.are_others_at_work(connection)
 
     async def seconds_until_next(self) -> float | None:
         """By the database's clock; None if nothing is held or reserved."""

@@ -70,7 +70,7 @@ class Projects:
             if before != chosen:
                 await layouts.replace(connection, project_id, chosen)
                 at = await audit.now(connection)
-                change = Change(*_differences(before, chosen))
+                change = Change(*await worked_out(len(codes), _differences, before, chosen))
                 entry = Entry(project_id, project_id, at, author, "arrange", None, change)
                 await audit.insert(connection, entry)
         return await worked_out(len(codes), arrange, codes, chosen)

@@ -6,7 +6,7 @@ import hmac
 from datetime import datetime
 from typing import NamedTuple
 
-from holdfast.domain.access import token_hash
+from holdfast.domain.access import new_token_text, token_hash
 from holdfast.domain.audit import ActorKind, Author
 from holdfast.domain.booking import Booking, BookingStatus, Buyer
 from holdfast.domain.fairness import HoldLimits
@@ -27,9 +27,10 @@ from holdfast.operations.selling_commands import (
     CloseBooking,
     CloseSale,
     ConfirmDeposit,
-    Extend,
+    ConfirmDepositOfUnit,
+    ExtendBooking,
+    ExtendUnit,
     MarkRefunded,
-    OnCondition,
     Open,
     ReissueLink,
     Sign,
@@ -140,9 +141,9 @@ class Selling:
         key = (await self._inventory.project_id(slug), code)
         if asked.action in (Action.OPEN, Action.CLOSE_SALE):
             drafted = await self._drafts.draft()
-            command = self._making(drafted, key, asked, caller, author)
-            return await self._run_drafted(drafted, OnCondition(command, precondition))
-        return await self._run(OnCondition(self._changing(key, asked, caller, author), precondition))
+            command = self._making(drafted, key, asked, caller, author, precondition)
+            return await self._run_drafted(drafted, command)
+        return await self._run(self._changing(key, asked, caller, author, precondition))
 
     async def confirm_deposit(self, found: Found, caller: Caller, author: Author) -> Written:
         number, periods = found.booking.number, self._rules.periods
@@ -156,13 +157,13 @@ class Selling:
 
     async def extend(self, found: Found, until: datetime | None, caller: Caller, author: Author) -> Written:
         number, periods = found.booking.number, self._rules.periods
-        return await self._run(Extend(_key(found), author, number, caller, until, periods))
+        return await self._run(ExtendBooking(_key(found), author, number, caller, until, periods))
 
     async def mark_refunded(self, found: Found, author: Author) -> Written:
         return await self._run(MarkRefunded(_key(found), author, found.booking.number))
 
     async def reissue_link(self, found: Found, author: Author) -> tuple[Written, str]:
-        token = self._drafts.new_token()
+        token = new_token_text()
         command = ReissueLink(_key(found), author, found.booking.number, token_hash(token))
         return await self._run(command), token
 
@@ -170,20 +171,28 @@ class Selling:
         return await self._inventory.write(command)
 
     def _making(
-        self, drafted: Drafted, key: UnitKey, asked: StaffAction, caller: Caller, author: Author
+        self,
+        drafted: Drafted,
+        key: UnitKey,
+        asked: StaffAction,
+        caller: Caller,
+        author: Author,
+        known: Precondition,
     ) -> Command:
         """The actions that may make a booking."""
         if asked.action is Action.OPEN:
-            return Open(key, author, Opening(drafted.draft, caller, self._rules.periods))
-        return CloseSale(key, author, caller, drafted.draft, asked.buyer)
+            return Open(key, author, Opening(drafted.draft, caller, self._rules.periods), known)
+        return CloseSale(key, author, caller, drafted.draft, asked.buyer, precondition=known)
 
-    def _changing(self, key: UnitKey, asked: StaffAction, caller: Caller, author: Author) -> Command:
+    def _changing(
+        self, key: UnitKey, asked: StaffAction, caller: Caller, author: Author, known: Precondition
+    ) -> Command:
         periods = self._rules.periods
         if asked.action is Action.EXTEND:
-            return Extend(key, author, None, caller, asked.until, periods)
+            return ExtendUnit(key, author, caller, asked.until, periods, precondition=known)
         if asked.action is Action.CONFIRM_DEPOSIT:
-            return ConfirmDeposit(key, author, None, caller, periods)
-        return Act(key, author, asked.action, caller)
+            return ConfirmDepositOfUnit(key, author, caller, periods, precondition=known)
+        return Act(key, author, asked.action, caller, precondition=known)
 
     async def _run_drafted(self, drafted: Drafted, command: Command) -> Written:
         """A draft that no booking was made of is used again, unless nobody knows whether one was."""

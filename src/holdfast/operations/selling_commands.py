@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
-from holdfast.domain import selling
+from holdfast.domain import deposits, selling
 from holdfast.domain.audit import Author
 from holdfast.domain.booking import Buyer, Draft, Holder
 from holdfast.domain.decision import Decision, Standing, Wanted
 from holdfast.domain.opening import Opening, open_unit, unit_in
-from holdfast.domain.periods import Periods
-from holdfast.domain.precondition import Precondition
+from holdfast.domain.periods import Periods, refuse_impossible_end
+from holdfast.domain.precondition import UNCONDITIONAL, Precondition
 from holdfast.domain.status import Action, Caller
 from holdfast.domain.unit import revision
-from holdfast.operations.command import Command
 from holdfast.storage.standings import UnitKey
 
 _CLAIM = Wanted(claim=True)
 
 
 class Open(NamedTuple):
+    """The one that comes by the thousand, hence a tuple."""
+
     key: UnitKey
     author: Author
     opening: Opening
+    precondition: Precondition = UNCONDITIONAL
 
     @property
     def wanted(self) -> Wanted:
@@ -37,167 +40,154 @@ class Open(NamedTuple):
         return Wanted(may_be_back, None, counted, *recalled, limits.rehold_seconds, draft.idempotency_id)
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
+        if self.precondition is not UNCONDITIONAL:
+            _hold_against(self.precondition, standing, self.key[1])
         return open_unit(standing, self.key[1], self.opening, now)
 
 
-class Sign(NamedTuple):
+# About a unit, whatever booking claims it
+
+
+@dataclass(frozen=True, slots=True)
+class OfUnit:
+    """What is asked of a unit by its code, perhaps only if it is as the caller knows it (If-Match).
+
+    A command refuses what is wrong whatever the unit is, then meets its condition, then decides: a body
+    that does not fit the unit is no fault of a caller who said which state it was made for.
+    """
+
     key: UnitKey
     author: Author
+    precondition: Precondition = field(default=UNCONDITIONAL, kw_only=True)
+
+    @property
+    def wanted(self) -> Wanted:
+        return _CLAIM
+
+    def meet_condition(self, standing: Standing) -> None:
+        if self.precondition is not UNCONDITIONAL:
+            _hold_against(self.precondition, standing, self.key[1])
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmDepositOfUnit(OfUnit):
+    caller: Caller
+    periods: Periods
+
+    def decide(self, standing: Standing, now: datetime) -> Decision:
+        self.meet_condition(standing)
+        return deposits.confirm_deposit_of_unit(standing, self.key[1], self.caller, self.periods, now)
+
+
+@dataclass(frozen=True, slots=True)
+class CloseSale(OfUnit):
+    """``draft`` and ``buyer`` are for a unit that is sold to a buyer who walked in."""
+
+    caller: Caller
+    draft: Draft
+    buyer: Buyer | None
+
+    def decide(self, standing: Standing, now: datetime) -> Decision:
+        self.meet_condition(standing)
+        return selling.close_sale(standing, self.key[1], self.draft, self.buyer, self.caller, now)
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendUnit(OfUnit):
+    caller: Caller
+    until: datetime | None
+    periods: Periods
+
+    def decide(self, standing: Standing, now: datetime) -> Decision:
+        refuse_impossible_end(self.until, now)
+        self.meet_condition(standing)
+        return selling.extend(standing, self.key[1], self.caller, self.until, self.periods, now)
+
+
+@dataclass(frozen=True, slots=True)
+class Act(OfUnit):
+    """The actions that need nothing but the unit, and end its booking if it has one."""
+
+    action: Action
+    caller: Caller
+
+    def decide(self, standing: Standing, now: datetime) -> Decision:
+        self.meet_condition(standing)
+        return selling.act(standing, self.key[1], self.action, self.caller, now)
+
+
+# About a booking, whether it claims its unit or not
+
+
+@dataclass(frozen=True, slots=True)
+class OfBooking:
+    key: UnitKey
+    """Of its unit."""
+    author: Author
     number: int
-    buyer: Buyer
 
     @property
     def wanted(self) -> Wanted:
         return Wanted(claim=True, booking_number=self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class Sign(OfBooking):
+    buyer: Buyer
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
         return selling.sign(standing, self.number, self.buyer, now)
 
 
-class Cancel(NamedTuple):
-    key: UnitKey
-    author: Author
-    number: int
+@dataclass(frozen=True, slots=True)
+class Cancel(OfBooking):
     caller: Caller
-
-    @property
-    def wanted(self) -> Wanted:
-        return Wanted(claim=True, booking_number=self.number)
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
         return selling.cancel(standing, self.number, self.caller, now)
 
 
-class ConfirmDeposit(NamedTuple):
-    key: UnitKey
-    author: Author
-    number: int | None
-    """None: of the booking that claims the unit."""
+@dataclass(frozen=True, slots=True)
+class ConfirmDeposit(OfBooking):
     caller: Caller
     periods: Periods
 
-    @property
-    def wanted(self) -> Wanted:
-        return Wanted(claim=True, booking_number=self.number)
-
     def decide(self, standing: Standing, now: datetime) -> Decision:
-        if self.number is None:
-            return selling.confirm_deposit_of_unit(standing, self.key[1], self.caller, self.periods, now)
-        return selling.confirm_deposit(standing, self.number, self.caller, self.periods, now)
+        return deposits.confirm_deposit(standing, self.number, self.caller, self.periods, now)
 
 
-class CloseSale(NamedTuple):
-    """Of a unit; ``draft`` and ``buyer`` are for one that is sold to a buyer who walked in."""
-
-    key: UnitKey
-    author: Author
+@dataclass(frozen=True, slots=True)
+class CloseBooking(OfBooking):
     caller: Caller
-    draft: Draft
-    buyer: Buyer | None
-
-    @property
-    def wanted(self) -> Wanted:
-        return _CLAIM
-
-    def decide(self, standing: Standing, now: datetime) -> Decision:
-        return selling.close_sale(standing, self.key[1], self.draft, self.buyer, self.caller, now)
-
-
-class CloseBooking(NamedTuple):
-    key: UnitKey
-    author: Author
-    number: int
-    caller: Caller
-
-    @property
-    def wanted(self) -> Wanted:
-        return Wanted(claim=True, booking_number=self.number)
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
         return selling.close_sale_of_booking(standing, self.number, self.caller, now)
 
 
-class Extend(NamedTuple):
-    key: UnitKey
-    author: Author
-    number: int | None
-    """None: whatever booking claims the unit."""
+@dataclass(frozen=True, slots=True)
+class ExtendBooking(OfBooking):
     caller: Caller
     until: datetime | None
     periods: Periods
 
-    @property
-    def wanted(self) -> Wanted:
-        return Wanted(claim=True, booking_number=self.number)
-
     def decide(self, standing: Standing, now: datetime) -> Decision:
-        if self.number is None:
-            return selling.extend(standing, self.key[1], self.caller, self.until, self.periods, now)
+        refuse_impossible_end(self.until, now)
         return selling.extend_booking(standing, self.number, self.caller, self.until, self.periods, now)
 
 
-class Act(NamedTuple):
-    """The actions that need nothing but the unit, and end its booking if it has one."""
-
-    key: UnitKey
-    author: Author
-    action: Action
-    caller: Caller
-
-    @property
-    def wanted(self) -> Wanted:
-        return _CLAIM
-
+@dataclass(frozen=True, slots=True)
+class MarkRefunded(OfBooking):
     def decide(self, standing: Standing, now: datetime) -> Decision:
-        return selling.act(standing, self.key[1], self.action, self.caller, now)
+        return deposits.mark_refunded(standing, self.number, now)
 
 
-class OnCondition(NamedTuple):
-    """Another command, if the unit is in the state that its caller knows (If-Match)."""
-
-    command: Command
-    precondition: Precondition
-
-    @property
-    def key(self) -> UnitKey:
-        return self.command.key
-
-    @property
-    def author(self) -> Author:
-        return self.command.author
-
-    @property
-    def wanted(self) -> Wanted:
-        return self.command.wanted
-
-    def decide(self, standing: Standing, now: datetime) -> Decision:
-        unit = unit_in(standing, self.key[1])
-        self.precondition.check(revision(unit, standing.project))
-        return self.command.decide(standing, now)
-
-
-class MarkRefunded(NamedTuple):
-    key: UnitKey
-    author: Author
-    number: int
-
-    @property
-    def wanted(self) -> Wanted:
-        return Wanted(claim=True, booking_number=self.number)
-
-    def decide(self, standing: Standing, now: datetime) -> Decision:
-        return selling.mark_refunded(standing, self.number, now)
-
-
-class ReissueLink(NamedTuple):
-    key: UnitKey
-    author: Author
-    number: int
+@dataclass(frozen=True, slots=True)
+class ReissueLink(OfBooking):
     token_hash: bytes
-
-    @property
-    def wanted(self) -> Wanted:
-        return Wanted(claim=True, booking_number=self.number)
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
         return selling.reissue_link(standing, self.number, self.token_hash)
+
+
+def _hold_against(precondition: Precondition, standing: Standing, code: str) -> None:
+    precondition.check(revision(unit_in(standing, code), standing.project))

@@ -54,7 +54,7 @@ async def look_around(
 
 def note_hold(standing: Standing, booking: Booking) -> None:
     """For the commands that follow in the same batch."""
-    if booking.status not in HOLDING or booking.hold_expires_at is None:
+    if not standing.live_holds or booking.status not in HOLDING or booking.hold_expires_at is None:
         return
     for holder, slot in zip(booking.holder, booking.slots, strict=True):
         holds = None if holder is None else standing.live_holds.get(holder)

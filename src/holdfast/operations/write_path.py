@@ -7,6 +7,7 @@ idle system answers one command as fast as it can, a busy one packs its batches 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
@@ -27,8 +28,15 @@ ROUNDS_AT_MOST = 10
 __all__ = ["Command", "Outcome", "WritePath", "Written", "write"]
 
 
+_log = logging.getLogger(__name__)
+
+
 class StillOvertaken(DatabaseAway):
-    """Others were faster, again and again."""
+    """The database refused for the sake of another, again and again."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__("Other changes came first, again and again; nothing was stored. Try again shortly.")
+        self.why = why
 
 
 class WritePath:
@@ -125,8 +133,10 @@ async def _write_as_found(
             await batch.decide(connection, database.known_projects, locked=False)
             if store:
                 await batch.store(connection)
-    except (TryAgain, RefusedByDatabase):
+    except (TryAgain, RefusedByDatabase) as refused:
+        # Where something is stored it is decided again, under locks, and told if that is refused too.
         if not store:
+            _log.warning("a dry run was refused by the database", extra={"fields": {"why": _why(refused)}})
             raise DatabaseAway from None
     except DatabaseAway as away:
         with suppress(DatabaseAway):
@@ -140,17 +150,20 @@ async def _write_locked(database: Database, commands: Sequence[Command]) -> list
         return await _write_in_transaction(database, commands)
     except StillOvertaken as overtaken:
         if len(commands) == 1:
+            _warn("a change was overtaken again and again", commands[0], overtaken.why)
             return [overtaken]
     except DatabaseAway as away:
         return [away] * len(commands)
     except RefusedByDatabase as refused:
         if len(commands) == 1:
+            _warn("a change that the domain had let through was refused", commands[0], refused.constraint)
             return [InvalidInput.at("", str(refused))]
     # One bad row never fails its neighbours.
     return [outcome for command in commands for outcome in await _write_locked(database, [command])]
 
 
 async def _write_in_transaction(database: Database, commands: Sequence[Command]) -> list[Outcome]:
+    why = ""
     for _ in range(ROUNDS_AT_MOST):
         batch = Batch(commands, is_final=True)
         try:
@@ -160,10 +173,21 @@ async def _write_in_transaction(database: Database, commands: Sequence[Command])
                 if not batch.is_stored():
                     raise TryAgain("another transaction created a unit first")
             return batch.settled()
-        except TryAgain:
-            continue
+        except TryAgain as again:
+            why = again.why
         except CommitUnknown as unknown:
             batch.forget_stored()
             await batch.look_for_stored(database)
             return [outcome or unknown for outcome in batch.outcomes_or(unknown)]
-    raise StillOvertaken
+    raise StillOvertaken(why)
+
+
+def _why(refused: TryAgain | RefusedByDatabase) -> str:
+    return refused.why if isinstance(refused, TryAgain) else refused.constraint
+
+
+def _warn(message: str, command: Command, why: str) -> None:
+    """``why`` is for operators alone: a constraint that stays in the way is a fault of ours."""
+    project_id, code = command.key
+    fields = {"why": why, "projectId": project_id, "unitCode": code, "requestId": command.author.request_id}
+    _log.warning(message, extra={"fields": fields})

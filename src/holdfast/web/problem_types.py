@@ -59,8 +59,8 @@ UNSUPPORTED_MEDIA_TYPE = ProblemType(
 )  # fmt: skip
 BODY_TOO_LARGE = ProblemType(
     "body-too-large", 413, "The body is too large",
-    "A body may have 1 MiB, on the bulk route 32 MiB.",
-    "Send fewer units in one request.",
+    "A body may have 1 MiB; on the bulk route, and for a layout, 32 MiB and 200 000 units.",
+    "Send fewer units in one request. A layout may leave out those that stand where their code says.",
 )  # fmt: skip
 METHOD_NOT_ALLOWED = ProblemType(
     "method-not-allowed", 405, "The method is not possible here",
@@ -145,7 +145,7 @@ CURSOR_EXPIRED = ProblemType(
 )  # fmt: skip
 TOO_MANY_REQUESTS = ProblemType(
     "too-many-requests", 429, "Too many requests",
-    "The key, or on public routes the network address, has sent more requests than its limit allows.",
+    "The key, or on the storefront the network address, has sent more requests than its limit allows.",
     "Wait for the seconds in `Retry-After`. Many units go in one request through the bulk route.",
 )  # fmt: skip
 TOO_MANY_HOLDS = ProblemType(
@@ -162,7 +162,8 @@ HELD_TOO_RECENTLY = ProblemType(
 DATABASE_AWAY = ProblemType(
     "database-away", 503, "The database is away",
     "The database cannot be reached at this moment. No change is ever half done.",
-    "Repeat the request after the seconds in `Retry-After`; repeating a PUT or PATCH is safe.",
+    "Repeat the request after the seconds in `Retry-After`. That is safe with PUT, PATCH and a deposit; with "
+    "a hold only if it has an `Idempotency-Key`. Before any other POST, look whether it was done after all.",
 )  # fmt: skip
 SCHEMA_NOT_CURRENT = ProblemType(
     "schema-not-current", 503, "The schema is not current",

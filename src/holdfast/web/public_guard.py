@@ -1,4 +1,4 @@
-"""Before routes that need no key: nobody asks too often."""
+"""Before the routes of the storefront, which need no key: nobody asks too often."""
 
 from __future__ import annotations
 

@@ -187,6 +187,17 @@ def test_a_bad_query_is_refused(desk: Desk, name: str, value: str) -> None:
     invalid(desk.http.get(BOOKINGS, params={name: value}), f"/query/{name}")
 
 
+@pytest.mark.parametrize("name", ["status", "project", "unitCode", "limit", "cursor"])
+def test_a_query_that_is_not_utf8_is_refused(desk: Desk, name: str) -> None:
+    invalid(desk.http.get(f"{BOOKINGS}?{name}=%FF"), f"/query/{name}")
+
+
+def test_a_code_in_the_query_may_be_of_any_script(desk: Desk, new_unit: NewUnit, office: Office) -> None:
+    held = office.held(new_unit("شقة-١"))
+    found = desk.bookings(unitCode="شقة-١")
+    assert held.reference in references(found)
+
+
 def test_a_cursor_comes_from_a_page(desk: Desk) -> None:
     refusal = invalid(desk.http.get(BOOKINGS, params={"cursor": "x"}), "/query/cursor")
     assert refusal["errors"][0]["message"] == "This is not a cursor that a page has given."

@@ -4,84 +4,51 @@ The order is 401, 403, 405/415/413, 400, 422, 404, 409.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import httpx
 import pytest
 
 from tests.api.backoffice.conditions import Office
-from tests.support import exact_json
+from tests.support import check_order
 from tests.support.backoffice import BOOKINGS, BUYER, PROJECTS, Desk
 from tests.support.bodies import full
+from tests.support.check_order import Faults, refused_for_one, refused_for_the_first
 from tests.support.client import Project, Unit
 from tests.support.keys import Key
 from tests.support.problems import problem
 
-TOO_LONG = 1024 * 1024 + 1
 
-
-@dataclass(frozen=True)
-class Draft:
+@dataclass(frozen=True, kw_only=True)
+class Draft(check_order.Draft):
     """A request that would be refused with 409 alone, until faults are put into it."""
 
     path: str
     invalid_path: str
     unknown_path: str
-    body: dict[str, object]
-    credentials: str
-    wrong_scope: str
-    method: str = "POST"
-    content_type: str = "application/json"
-    cut_off: bool = False
-    padding: int = 0
-    headers: dict[str, str] = field(default_factory=dict)
     query: str = ""
 
-    def send(self, http: httpx.Client) -> httpx.Response:
-        text = exact_json.write(self.body)
-        content = (text[:-1] if self.cut_off else text).ljust(self.padding)
-        headers = {"Content-Type": self.content_type, **self.headers}
-        if self.credentials:
-            headers["Authorization"] = f"Bearer {self.credentials}"
-        return http.request(self.method, self.path + self.query, content=content, headers=headers)
+    @property
+    def url(self) -> str:
+        return self.path + self.query
 
 
-Fault = Callable[[Draft], Draft]
-
-FAULTS: dict[str, tuple[int, Fault]] = {
-    "no key": (401, lambda draft: replace(draft, credentials="")),
-    "unknown key": (401, lambda draft: replace(draft, credentials="nonsense")),
+FAULTS: Faults = {
+    **check_order.OF_ANY_REQUEST,
     "key in the query": (401, lambda draft: replace(draft, query="?access_token=x")),
-    "wrong scope": (403, lambda draft: replace(draft, credentials=draft.wrong_scope)),
     "wrong method": (405, lambda draft: replace(draft, method="DELETE")),
-    "wrong content type": (415, lambda draft: replace(draft, content_type="text/plain")),
-    "content encoding": (415, lambda draft: replace(draft, headers={"Content-Encoding": "gzip"})),
-    "too long": (413, lambda draft: replace(draft, padding=TOO_LONG)),
-    "not json": (400, lambda draft: replace(draft, cut_off=True)),
     "unknown field": (422, lambda draft: replace(draft, body=draft.body | {"nonsense": 1})),
     "unknown parameter": (422, lambda draft: replace(draft, query="?nonsense=1")),
     "invalid path": (422, lambda draft: replace(draft, path=draft.invalid_path)),
     "unknown path": (404, lambda draft: replace(draft, path=draft.unknown_path)),
 }
-ORDER = [(401,), (403,), (405, 415, 413), (400,), (422,), (404,)]
 # These undo each other: both faults cannot stand in one request.
 APART = [
     {"invalid path", "unknown path"},
     {"key in the query", "unknown parameter"},
     {"key in the query", "no key"},
 ]
-
-
-def rank(name: str) -> int:
-    return next(place for place, statuses in enumerate(ORDER) if FAULTS[name][0] in statuses)
-
-
-PAIRS = [
-    (first, second)
-    for first in FAULTS
-    for second in FAULTS
-    if rank(first) < rank(second) and {first, second} not in APART
-]
+PAIRS = check_order.pairs(FAULTS, APART)
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +76,15 @@ def drafts(sold: Unit, desk: Desk, backoffice_key: Key, api_key: str) -> dict[st
 
 def _draft(path: str, name: str, unknown: str, body: dict[str, object], keys: tuple[str, str]) -> Draft:
     bad = "/%FF/" if name.startswith("/") else "%FF"
-    return Draft(path, path.replace(name, bad), path.replace(name, unknown), body, *keys)
+    return Draft(
+        credentials=keys[0],
+        wrong_scope=keys[1],
+        method="POST",
+        body=body,
+        path=path,
+        invalid_path=path.replace(name, bad),
+        unknown_path=path.replace(name, unknown),
+    )
 
 
 ROUTES = ("walk-in sale", "extend a unit", "archive", "extend a booking", "cancel")
@@ -127,11 +102,9 @@ def test_the_draft_is_refused_for_the_status_alone(
 def test_each_fault_alone_has_its_answer(
     drafts: dict[str, Draft], public: httpx.Client, sold: Unit, route: str, name: str
 ) -> None:
-    status, fault = FAULTS[name]
     etag = sold.etag
-    response = fault(drafts[route]).send(public)
-    problem(response, status)
-    assert ("allow" in response.headers) is (status == 405)
+    response = refused_for_one(drafts[route], public, FAULTS, name)
+    assert ("allow" in response.headers) is (response.status_code == 405)
     assert sold.etag == etag
 
 
@@ -140,5 +113,4 @@ def test_each_fault_alone_has_its_answer(
 def test_of_two_faults_the_first_in_order_answers(
     drafts: dict[str, Draft], public: httpx.Client, route: str, first: str, second: str
 ) -> None:
-    (status, fault), (_, other) = FAULTS[first], FAULTS[second]
-    problem(fault(other(drafts[route])).send(public), status)
+    refused_for_the_first(drafts[route], public, FAULTS, first, second)

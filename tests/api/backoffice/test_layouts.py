@@ -132,6 +132,20 @@ def test_every_fault_of_the_codes_is_told_at_once(layout: Layout) -> None:
     assert layout.read()["units"] == GUESSED
 
 
+def test_a_wrong_place_hides_no_other_fault(layout: Layout) -> None:
+    units = [
+        place("SHOP", " A", 201, 1),
+        place("SHOP", "A", 0, 1),
+        place("A-9999", "A", "1", 1),
+        "SHOP",
+        place("", "A", 0, 1),
+    ]
+    body = {"units": units, "projectSlug": "another-tower", "colour": "red"}
+    pointers = ["0/building", "0/floor", "1/code", "2/code", "2/floor", "3", "4/code"]
+    invalid(layout.put(body), "/projectSlug", "/colour", *(f"/units/{pointer}" for pointer in pointers))
+    assert layout.read()["units"] == GUESSED
+
+
 def test_a_fault_is_told_before_the_project_is_missed(desk: Desk) -> None:
     url = f"{PROJECTS}/not-there-yet/layout"
     twice = {"units": [place("SHOP", "A", 0, 1), place("SHOP", "A", 0, 2)]}

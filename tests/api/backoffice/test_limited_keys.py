@@ -13,7 +13,7 @@ from tests.support.bodies import full
 from tests.support.client import Project, Unit, integration_client
 from tests.support.feed import Feed
 from tests.support.keys import Keys
-from tests.support.problems import problem
+from tests.support.problems import invalid, problem
 from tests.support.server import RunningServer
 
 BOOKING_ACTIONS = ("confirm-deposit", "cancel", "close-sale", "extend", "mark-refunded", "reissue-link")
@@ -46,6 +46,14 @@ def test_their_own_project_is_open(limited_desk: Desk, stored: Unit, office: Off
     assert limited_desk.did(stored, "close-sale")["status"] == "sold"
     assert limited_desk.history(stored)[0]["action"] == "close-sale"
     assert limited_desk.settle(stored.project, name="Ours")["name"] == "Ours"
+
+
+@pytest.mark.parametrize(("field", "value"), [("name", " x"), ("holdSeconds", 0)])
+def test_a_fault_is_told_before_another_project_is_missed(
+    limited_desk: Desk, elsewhere: Unit, field: str, value: object
+) -> None:
+    answer = limited_desk.http.patch(project_url(elsewhere.project), json={field: value})
+    invalid(answer, f"/{field}")
 
 
 def test_another_project_is_not_there(limited_desk: Desk, elsewhere: Unit) -> None:

@@ -91,6 +91,7 @@ def test_of_many_who_add_one_slug_one_does(server: RunningServer, backoffice_key
         ({"slug": "good", "name": "\ud800"}, ["/name"]),
         ({"slug": "good", "name": " x"}, ["/name"]),
         ({"slug": "good", "name": "two\nlines"}, ["/name"]),
+        ({"slug": "X", "name": " x"}, ["/slug", "/name"]),
     ],
 )
 def test_a_project_with_faults_is_not_added(desk: Desk, body: object, pointers: list[str]) -> None:
@@ -194,6 +195,7 @@ def test_a_period_within_its_bounds_is_kept_exactly(
         ({"name": ""}, ["/name"]),
         ({"name": "a\u0000b"}, ["/name"]),
         ({"name": "trailing "}, ["/name"]),
+        ({"name": " x", "holdSeconds": -1}, ["/name", "/holdSeconds"]),
         ({"slug": "another", "id": "x"}, ["/slug", "/id"]),
         ([], [""]),
     ],

@@ -90,6 +90,16 @@ def test_an_action_can_be_bound_to_the_state_that_staff_have_seen(stored: Unit, 
     assert response.status_code == 200, response.text
 
 
+def test_an_action_can_be_kept_from_a_state_that_staff_have_seen(stored: Unit, desk: Desk) -> None:
+    seen = stored.etag
+    for named in (seen, f'"0-0", {seen}', "*"):
+        response = desk.http.post(f"{unit_url(stored)}/archive", headers={"If-None-Match": named})
+        problem(response, 412)
+        assert stored.etag == seen
+    response = desk.http.post(f"{unit_url(stored)}/archive", headers={"If-None-Match": '"0-0"'})
+    assert response.status_code == 200, response.text
+
+
 def test_a_state_that_is_not_that_one_is_told_before_what_it_forbids(stored: Unit, desk: Desk) -> None:
     response = desk.http.post(f"{unit_url(stored)}/cancel-hold", headers={"If-Match": '"0-0"'})
     problem(response, 412)

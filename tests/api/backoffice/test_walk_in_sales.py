@@ -66,7 +66,8 @@ def test_half_a_buyer_is_no_buyer(stored: Unit, desk: Desk) -> None:
 
 def test_the_buyer_of_a_reserved_unit_is_known_already(stored: Unit, office: Office, desk: Desk) -> None:
     held = office.reserved(stored)
-    invalid(desk.act(stored, "close-sale", ANOTHER_BUYER), "")
+    refusal = conflict(desk.act(stored, "close-sale", ANOTHER_BUYER), "transition-not-allowed", "reserved")
+    assert refusal["fields"] == ["buyerName", "buyerEmail", "buyerPhone"]
     assert stored.read()["status"] == "reserved"
     assert desk.did(stored, "close-sale")["bookingReference"] == held.reference
     booking = desk.booking(held.reference)

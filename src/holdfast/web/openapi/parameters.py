@@ -80,6 +80,12 @@ PARAMETERS: dict[str, dict[str, Any]] = {
         TEXT,
         "Change the unit only if its ETag is none of these; `*`: only create it.",
     ),
+    "unlessMatch": _parameter(
+        "header",
+        "If-None-Match",
+        TEXT,
+        "Act only if the unit's ETag is none of these; `*` is every one, and so always 412.",
+    ),
     "idempotencyKey": _parameter(
         "header",
         "Idempotency-Key",

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from holdfast.domain import refusals
-from holdfast.domain.periods import moment_text
 from holdfast.domain.refusals import Fault, Refusal
+from holdfast.domain.spelling import moment_text
 from holdfast.domain.status import Status
 from holdfast.web import refusals as http
 from holdfast.web.call import BODY_LIMIT, JSON

@@ -29,7 +29,7 @@ def _act(action: Action) -> Operation:
     }
     description = f"{texts.ABOUT_ACTIONS[action]}\n\n{_rule(action)}"
     return operation(
-        name, _TAG, summary, "slug", "code", "ifMatch",
+        name, _TAG, summary, "slug", "code", "ifMatch", "unlessMatch",
         description=description, security=key_with(_scope(action)), **_body(action), responses=answers,
     )  # fmt: skip
 

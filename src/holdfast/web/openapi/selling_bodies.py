@@ -6,7 +6,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from holdfast.web.backoffice.bodies import EXTENSION, LAYOUT, NEW_PROJECT, PROJECT, PlaceBody
+from holdfast.web.backoffice.bodies import EXTENSION, LAYOUT, NEW_PROJECT, PLACE, PROJECT
+from holdfast.web.backoffice.layouts import PLACES_AT_MOST
 from holdfast.web.buyer_bodies import BUYER
 from holdfast.web.openapi.forms import (
     BUYER_NAME_PATTERN,
@@ -20,8 +21,6 @@ from holdfast.web.openapi.forms import (
 )
 from holdfast.web.openapi.selling_texts import FIELDS
 
-_PLACE: TypeAdapter[Any] = TypeAdapter(PlaceBody)
-
 # Where pydantic's own patterns are such as not every validator knows.
 _PATTERNS = {
     "buyerName": BUYER_NAME_PATTERN,
@@ -34,14 +33,14 @@ _PATTERNS = {
 
 def selling_bodies() -> dict[str, Schema]:
     layout = _body(LAYOUT)
-    layout["properties"]["units"]["items"] = reference("PlaceReplacement")
+    layout["properties"]["units"] |= {"items": reference("PlaceReplacement"), "maxItems": PLACES_AT_MOST}
     return {
         "BuyerDetails": _body(BUYER),
         "Extension": _body(EXTENSION),
         "NewProject": _body(NEW_PROJECT),
         "ProjectChange": _body(PROJECT),
         "LayoutReplacement": layout,
-        "PlaceReplacement": _body(_PLACE),
+        "PlaceReplacement": _body(PLACE),
     }
 
 

@@ -10,6 +10,7 @@ from holdfast.domain.access import token_from, token_hash
 from holdfast.domain.audit import ActorKind
 from holdfast.domain.booking import Buyer, Draft
 from holdfast.domain.decision import Decision, Standing, after, change_made
+from holdfast.domain.deposits import confirm_deposit, mark_refunded
 from holdfast.domain.layout import Place, Placed, arrange
 from holdfast.domain.opening import Opening, open_unit
 from holdfast.domain.periods import Periods
@@ -17,9 +18,7 @@ from holdfast.domain.selling import (
     act,
     cancel,
     close_sale_of_booking,
-    confirm_deposit,
     extend,
-    mark_refunded,
     sign,
 )
 from holdfast.domain.status import Action, Caller, Status

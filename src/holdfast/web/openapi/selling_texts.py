@@ -65,8 +65,9 @@ Follow `nextCursor` until it is null.
 """
 
 HOLD_UNIT = """\
-Holds the unit for the caller, for five minutes unless the project has another period, and freezes its
-terms. The `token` of the answer opens the booking from then on.
+Holds the unit for the caller and freezes its terms. A hold lasts as long as the project settles it, or else
+the server: five minutes, unless that is set otherwise. The `token` of the answer opens the booking from then
+on.
 
 - If the unit is held, reserved, sold or not on sale: 409 `not-available`. Where a hold blocks,
   `holdExpiresAt` and `Retry-After` say when it ends.
@@ -97,7 +98,8 @@ LIST_BOOKINGS = "Bookings, the latest first. A key that is limited to projects s
 
 CONFIRM_DEPOSIT = """\
 The deposit has arrived: the unit is reserved. For a payment system with a key of scope `payments`, and for
-staff. Repeating it changes nothing and is 200 whatever has become of the booking since.
+staff. Repeating it changes nothing and is 200 whatever has become of the booking since. A second payment for
+the same booking looks the same: it is 200, is not recorded, and is to be paid back by whoever received it.
 
 If the booking had ended before the deposit arrived, late money is recorded if the buyer had signed: the
 unit is held and reserved again where it is free; where it is not, the booking becomes `refund-due`, and the
@@ -158,5 +160,6 @@ CHANGE_PROJECT = "Changes what is in the body, and nothing else. Live holds and 
 PUT_LAYOUT = """\
 Replaces the whole layout. A layout as it was read can be sent back: guesses stay guesses, unless their place
 was changed.
-Every code must be one of the project's, and stand once.
+Every code must be one of the project's, and stand once. The body may have 32 MiB and name 200 000 units. Of
+very many faults, the first 10 000 of its places are told.
 """

@@ -22,6 +22,10 @@ once. Checks come in this order: 401, 403, 405, 415, 413, 400, 422, 404, 412, 40
 **Every answer** carries `X-Request-Id`: the one of the request, if it sent one of at most 128 plain
 characters.
 
+**Conditions** (`If-Match`, `If-None-Match`) count where one unit is read, replaced, changed or acted on, and
+are described there. No other operation looks at them: neither the bulk route nor the storefront, nor the
+actions on bookings, the settings of projects or layouts.
+
 **Repeating is safe.** The same PUT twice stores the same unit once, a deposit is confirmed once, a hold
 with an `Idempotency-Key` is made once, and nothing is ever half done.
 """
@@ -32,10 +36,11 @@ TAGS = {
     "Events": "Scope `integration`: everything that happened to units, for catching up after an outage.",
     "Storefront": "For buyers: the units on sale, and one's own booking from the hold to the signature. "
     "No key needed; the token of a booking opens it.",
-    "Bookings": "Back office, scope `backoffice`: bookings, as staff and payment systems use them.",
+    "Bookings": "Back office, scope `backoffice`: bookings, as staff and payment systems use them. No action "
+    "here takes a condition such as `If-Match`.",
     "Sales": "Back office, scope `backoffice`: what staff do to a unit, and what was done to it.",
     "Settings": "Back office, scope `backoffice`: projects, how long their holds and reservations last, and "
-    "their layout.",
+    "their layout. None of it takes a condition such as `If-Match`.",
     "Operation": "For those who run Holdfast. No key needed.",
 }
 
