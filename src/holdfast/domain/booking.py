@@ -11,6 +11,7 @@ from uuid import UUID
 from holdfast.domain.unit import UnitFields
 
 _HALALA = Decimal("0.01")
+_NOTHING = Decimal("0.00")
 
 
 class BookingStatus(StrEnum):
@@ -41,12 +42,15 @@ class Terms(NamedTuple):
 
     @property
     def total_sar(self) -> Decimal:
-        rate = (self.vat_rate or Decimal(0)) if self.vat_included is False else Decimal(0)
-        return _rounded(self.price_sar * (100 + rate) / 100)
+        if self.vat_included is not False or not self.vat_rate:
+            return _rounded(self.price_sar)
+        return _rounded(self.price_sar * (100 + self.vat_rate) / 100)
 
     @property
     def deposit_sar(self) -> Decimal:
-        return _rounded(self.total_sar * (self.deposit_percent or Decimal(0)) / 100)
+        if not self.deposit_percent:
+            return _NOTHING
+        return _rounded(self.total_sar * self.deposit_percent / 100)
 
 
 class Buyer(NamedTuple):
@@ -131,27 +135,12 @@ def new_booking(
     slots: Slots = NO_SLOTS,
 ) -> Booking:
     """``unit``: the ids of its project and its own."""
+    closed_at = now if status is BookingStatus.SOLD else None
     return Booking(
-        number=draft.number,
-        reference=draft.reference,
-        project_id=unit[0],
-        unit_id=unit[1],
-        token_hash=draft.token_hash,
-        status=status,
-        terms=terms,
-        buyer=buyer,
-        hold_expires_at=hold_expires_at,
-        reserved_until=None,
-        created_at=now,
-        signed_at=None,
-        deposit_confirmed_at=None,
-        closed_at=now if status is BookingStatus.SOLD else None,
-        ended_at=None,
-        refunded_at=None,
-        holder=draft.holder,
-        slots=slots,
-        idempotency_id=draft.idempotency_id,
-    )
+        draft.number, draft.reference, *unit, draft.token_hash, status, terms, buyer,
+        hold_expires_at, None, now, None, None, closed_at, None, None,
+        draft.holder, slots, draft.idempotency_id,
+    )  # fmt: skip
 
 
 def end(booking: Booking, at: datetime, *, lapsed: bool = False) -> Booking:

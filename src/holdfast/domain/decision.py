@@ -78,14 +78,13 @@ def lapse(standing: Standing) -> Decision:
 
 def after(standing: Standing, decision: Decision) -> Standing:
     """What the next command finds."""
+    project, _, claim, others, live_holds, turn = standing
     booking = decision.booking
-    if booking is None:
-        return standing._replace(unit=decision.unit)
-    claims = booking.status in CLAIMING
-    others = {**standing.others, booking.number: booking}
-    if standing.booking is not None and standing.booking.number != booking.number:
-        return standing._replace(unit=decision.unit, others=others)
-    return standing._replace(unit=decision.unit, booking=booking if claims else None, others=others)
+    if booking is not None:
+        others = {**others, booking.number: booking}
+        if claim is None or claim.number == booking.number:
+            claim = booking if booking.status in CLAIMING else None
+    return Standing(project, decision.unit, claim, others, live_holds, turn)
 
 
 def change_made(before: Standing, decision: Decision) -> Change:

@@ -1,6 +1,7 @@
 """How long holds and reservations last."""
 
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import NamedTuple
 
 from holdfast.domain.project import Project
@@ -48,5 +49,6 @@ def later_end(ends_at: datetime, asked: datetime | None, period: timedelta, now:
     return ends_at + further
 
 
+@lru_cache(maxsize=1024)
 def _whole_milliseconds(seconds: float) -> timedelta:
     return timedelta(milliseconds=max(1, round(seconds * 1000)))

@@ -172,13 +172,6 @@ def _event(before: Unit, after: Unit, step: Transition, booking_reference: str |
     if step.event is None:
         return None
     return UnitEvent(
-        id=event_id(after.id, after.version),
-        project_id=after.project_id,
-        unit_id=after.id,
-        unit_version=after.version,
-        type=step.event,
-        previous_status=before.status,
-        status=after.status,
-        booking_reference=booking_reference,
-        created_at=after.updated_at,
-    )
+        event_id(after.id, after.version), after.project_id, after.id, after.version,
+        step.event, before.status, after.status, booking_reference, after.updated_at,
+    )  # fmt: skip

@@ -63,7 +63,7 @@ class DraftBook:
         Such a token is made of the installation's secret and the key: whoever guesses the key cannot make
         it, nor can whoever reads the database, unless the key can be guessed.
         """
-        secret = await self._installation_secret()
+        secret = self._secret or await self._installation_secret()
         idempotency_id, token = None, new_token_text()
         if requester.idempotency_key is not None:
             unit = str(unit_id(project_id, code))
@@ -73,7 +73,7 @@ class DraftBook:
         return Drafted(await self._draft(token, _holder(secret, requester), idempotency_id), token)
 
     async def _draft(self, token: str, holder: Holder, idempotency_id: UUID | None) -> Draft:
-        number = await self._next_number()
+        number = self._numbers.popleft() if self._numbers else await self._next_number()
         return Draft(number, reference_of(number), token_hash(token), holder, idempotency_id)
 
     async def _next_number(self) -> int:

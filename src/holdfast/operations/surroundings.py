@@ -57,8 +57,8 @@ def note_hold(standing: Standing, booking: Booking) -> None:
     if not standing.live_holds or booking.status not in HOLDING or booking.hold_expires_at is None:
         return
     for holder, slot in zip(booking.holder, booking.slots, strict=True):
-        holds = None if holder is None else standing.live_holds.get(holder)
-        if holds is not None and slot is not None:
+        if holder is not None and slot is not None and holder in standing.live_holds:
+            holds = standing.live_holds[holder]
             assert isinstance(holds, list)
             holds.append(LiveHold(slot, booking.hold_expires_at))
 
