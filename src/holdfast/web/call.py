@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, unquote_to_bytes
 
 from holdfast.domain.access import Key
@@ -14,6 +14,9 @@ from holdfast.web.http.exchange import Exchange
 from holdfast.web.http.heads import Head
 from holdfast.web.refusals import BodyTooLarge, UnsupportedMediaType
 from holdfast.web.request_ids import is_sane, new_request_id
+
+if TYPE_CHECKING:
+    from holdfast.web.client_address import Client
 
 JSON = "application/json"
 NO_ROUTE = "none"
@@ -35,7 +38,9 @@ class _Preamble(NamedTuple):
 
 
 class Call:
-    __slots__ = ("_preamble", "exchange", "known_key", "method", "parameters", "path", "request_id", "route")
+    __slots__ = (
+        "_preamble", "client", "exchange", "known_key", "method", "parameters", "path", "request_id", "route",
+    )  # fmt: skip
 
     def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange
@@ -50,6 +55,8 @@ class Call:
         self._preamble = preamble
         self.request_id = preamble.request_id or new_request_id()
         self.known_key: Key | None = None
+        self.client: Client | None = None
+        """Where it comes from, once somebody has asked."""
 
     @property
     def key(self) -> Key:

@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 from holdfast.setting_values import IPNetwork
 from holdfast.web.call import Call
-from holdfast.web.http.heads import Head
+from holdfast.web.http.heads import FORWARDED_FOR, Head
 
 IPAddress = IPv4Address | IPv6Address
 
-_FORWARDED_FOR = b"x-forwarded-for"
 _WITH_PORT = re.compile(r"\[([^\[\]]*)\](?::\d+)?|([\d.]+):\d+")
 _HOUSEHOLD_BITS = 64
 _REMEMBERED = 2048
@@ -32,12 +31,15 @@ class ClientAddresses:
 
     def __init__(self, trusted_proxies: Sequence[IPNetwork]) -> None:
         self._trusted = tuple(trusted_proxies)
-        # Each request asks more than once, and clients come back; of peers there are few.
+        # Clients come back; of peers there are few.
         self._known = lru_cache(maxsize=_REMEMBERED)(self._read)
         self._known_peer = lru_cache(maxsize=_REMEMBERED)(self._read_peer)
 
     def find(self, call: Call) -> Client:
-        return self._known(call.exchange.peer, _forwarded(call.exchange.head) if self._trusted else b"")
+        if call.client is None:
+            forwarded = _forwarded(call.exchange.head) if self._trusted else b""
+            call.client = self._known(call.exchange.peer, forwarded)
+        return call.client
 
     def _read(self, peer: str, forwarded: bytes) -> Client:
         """From the right: what stands left of an address that is not trusted is its own invention."""
@@ -70,10 +72,10 @@ def _client(address: IPAddress) -> Client:
 
 def _forwarded(head: Head) -> bytes:
     """Lines of the same name are one list."""
-    value = head.values.get(_FORWARDED_FOR, b"")
+    value = head.values.get(FORWARDED_FOR, b"")
     if not value or len(head.values) == len(head.lines):
         return value
-    return b",".join(value for name, value in head.lines if name == _FORWARDED_FOR)
+    return b",".join(value for name, value in head.lines if name == FORWARDED_FOR)
 
 
 def _entries(forwarded: bytes) -> Iterator[str]:
