@@ -25,7 +25,7 @@ from holdfast.operations.key_ring import KeyRing
 from holdfast.operations.projects import Projects
 from holdfast.operations.selling import Rules, Selling
 from holdfast.settings import Settings
-from holdfast.storage.database import Database, open_database
+from holdfast.storage.database import BACKGROUND, Database, open_database
 from holdfast.web.app import Parts, web_app
 from holdfast.web.client_address import ClientAddresses
 from holdfast.web.http.connection import Application
@@ -82,7 +82,7 @@ async def web_parts(settings: Settings) -> AsyncIterator[Parts]:
 
 async def run_clockwork(settings: Settings, stop: asyncio.Event) -> None:
     async with open_database(
-        _url(settings), writers=CLOCKWORK_CONNECTIONS, readers=CLOCKWORK_CONNECTIONS
+        _url(settings), writers=CLOCKWORK_CONNECTIONS, readers=CLOCKWORK_CONNECTIONS, name=BACKGROUND
     ) as database:
         await run_loops(_loops(database, settings), stop)
 

@@ -32,7 +32,7 @@ class Expirer:
         if not is_behind:
             self._lanes = 1
             return await self._pause()
-        if await self._expiry.are_others_at_work():
+        if await self._expiry.does_somebody_wait():
             self._lanes = LANES_IN_COMPANY
             return (time.monotonic() - started_at) * BREATH_IN_COMPANY
         self._lanes = LANES

@@ -26,10 +26,10 @@ class Expiry:
         note_released(len(lapsed))
         return len(lapsed)
 
-    async def are_others_at_work(self) -> bool:
-        """Asked between two rounds, when this process itself asks the database for nothing else."""
+    async def does_somebody_wait(self) -> bool:
+        """For the database, as nobody does for us."""
         async with self._database.reading() as connection:
-            return await activity.are_others_at_work(connection)
+            return await activity.does_somebody_wait(connection)
 
     async def seconds_until_next(self) -> float | None:
         """By the database's clock; None if nothing is held or reserved."""

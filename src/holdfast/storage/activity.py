@@ -1,17 +1,17 @@
 """Who is at work in the database."""
 
-from holdfast.storage.database import Connection
+from holdfast.storage.database import FOREGROUND, Connection
 
 # As the database's own statistics have it at this moment; what they do not tell us counts as rest.
-_OTHERS_AT_WORK = """
+_SOMEBODY_WAITS = """
     select exists (
         select from pg_stat_activity
-        where datname = current_database() and application_name = current_setting('application_name')
-            and state <> 'idle' and pid <> pg_backend_pid()
+        where datname = current_database() and application_name = $1 and state <> 'idle'
+            and pid <> pg_backend_pid()
     )
 """
 
 
-async def are_others_at_work(connection: Connection) -> bool:
-    """Whether another connection of ours has a statement or a transaction on its way."""
-    return bool(await connection.fetchval(_OTHERS_AT_WORK))
+async def does_somebody_wait(connection: Connection) -> bool:
+    """Whether a statement or a transaction of the foreground is on its way."""
+    return bool(await connection.fetchval(_SOMEBODY_WAITS, FOREGROUND))

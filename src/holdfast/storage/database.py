@@ -19,6 +19,9 @@ Connection = asyncpg.Connection
 KnownProjects = dict[UUID, Project]
 """Projects as this process last saw them, so that not every unit brings its project along."""
 
+FOREGROUND, BACKGROUND = "holdfast", "holdfast background"
+"""Whom somebody waits for, and who can wait."""
+
 CONNECT_TIMEOUT_SECONDS = 3.0
 COMMAND_TIMEOUT_SECONDS = 20.0
 
@@ -44,7 +47,6 @@ _TRY_AGAIN_CONSTRAINTS = (
 # Whatever the operator has set for the database: our statements count on seeing what was committed
 # before each of them.
 _SESSION = {
-    "application_name": "holdfast",
     "default_transaction_isolation": "read committed",
     "jit": "off",
     # The server gives up before we do. A statement that we alone had given up could be stored after
@@ -53,8 +55,13 @@ _SESSION = {
 }
 
 # Writers look rows up by key and nothing else. Planning anew for each batch would cost more than
-# the batch, and a plan made while the tables were empty must not read them whole for ever after.
-_PLAN_ONCE = {"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off"}
+# the batch, and a plan made while the tables were empty must not read them whole for ever after: neither
+# row by row, nor along an index from its start to where the batch begins.
+_PLAN_ONCE = {
+    "plan_cache_mode": "force_generic_plan",
+    "enable_seqscan": "off",
+    "enable_mergejoin": "off",
+}
 
 
 class CommitUnknown(DatabaseAway):
@@ -118,11 +125,16 @@ class Database:
 
 
 @asynccontextmanager
-async def open_database(database_url: str, *, writers: int = 3, readers: int = 5) -> AsyncIterator[Database]:
-    """Opens without a connection, so that a process starts, and says so, while the database is away."""
+async def open_database(
+    database_url: str, *, writers: int = 3, readers: int = 5, name: str = FOREGROUND
+) -> AsyncIterator[Database]:
+    """Opens without a connection, so that a process starts, and says so, while the database is away.
+
+    ``name`` is what the database calls its connections.
+    """
 
     def connections(size: int, planning: dict[str, str]) -> Connections:
-        settings = {**_SESSION, **planning}
+        settings = {**_SESSION, **planning, "application_name": name}
         return Connections(
             lambda: connect(database_url, command_timeout=COMMAND_TIMEOUT_SECONDS, server_settings=settings),
             size,

@@ -11,6 +11,8 @@ from holdfast.domain.status import Status
 from holdfast.storage import audit, events
 from holdfast.storage.database import Connection
 
+_STATUS = {str(status): status for status in Status}
+_BOOKING_STATUS = {str(status): status for status in BookingStatus}
 _ENDS_AT = "coalesce(hold_expires_at, reserved_until)"
 
 # A lapsed unit that somebody has locked is in good hands: whoever writes to it releases it first.
@@ -55,12 +57,12 @@ _NEXT_END = f"""
 async def lock_lapsed(connection: Connection, limit: int) -> list[LapsedUnit]:
     """Units whose hold or reservation is over, the longest first, kept for the transaction."""
     rows = await connection.fetch(_LOCK_LAPSED, limit)
-    return [LapsedUnit(row[0], row[1], Status(row[2]), *row[3:]) for row in rows]
+    return [LapsedUnit(row[0], row[1], _STATUS[row[2]], *row[3:]) for row in rows]
 
 
 async def claims(connection: Connection, unit_ids: Sequence[UUID]) -> dict[UUID, ClaimingBooking]:
     rows = await connection.fetch(_CLAIMS, unit_ids)
-    return {row[0]: ClaimingBooking(row[1], row[2], BookingStatus(row[3])) for row in rows}
+    return {row[0]: ClaimingBooking(row[1], row[2], _BOOKING_STATUS[row[3]]) for row in rows}
 
 
 async def store(connection: Connection, releases: Sequence[Release]) -> None:
