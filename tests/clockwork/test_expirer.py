@@ -1,15 +1,24 @@
 """The loop that releases: round upon round until nothing is over, then a pause until the next end."""
 
+from collections.abc import AsyncIterator
+
 import pytest
 
 from holdfast.clockwork import expirer
 from holdfast.clockwork.expirer import LONGEST_PAUSE_SECONDS, SHORTEST_PAUSE_SECONDS, Expirer
 from holdfast.clockwork.runner import Loop
 from holdfast.operations.expiring import Expiry
-from holdfast.storage.database import Database
+from holdfast.storage.database import BACKGROUND, Database, open_database
 from tests.support.sales import hold, make_lapse, new_units
 
 HELD = "select count(*) from unit where status = 'held'"
+
+
+@pytest.fixture
+async def database(postgres_url: str) -> AsyncIterator[Database]:
+    """Of the background, where the loop runs; the foreground is at rest."""
+    async with open_database(postgres_url, name=BACKGROUND) as opened:
+        yield opened
 
 
 async def count(database: Database, statement: str) -> int:
@@ -82,16 +91,27 @@ async def test_round_follows_upon_round_until_all_is_released(
     assert await count(database, "select count(*) from event where type = 'unit.released'") == lapsed
 
 
-async def test_while_others_are_at_work_it_does_less_at_a_time_and_pauses_in_between(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+async def test_while_somebody_waits_for_the_database_it_does_less_at_a_time_and_pauses_in_between(
+    database: Database, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(expirer, "RELEASED_AT_ONCE", 5)
     await many_lapsed(database, 25)
     loop = Expirer(Expiry(database))
-    async with database.writing() as other:
+    async with open_database(postgres_url) as foreground, foreground.writing() as other:
         await other.execute("select")
         for still_held in (20, 10):
             assert await loop.run_once() > 0
             assert await count(database, HELD) == still_held
     assert await loop.run_once() == 0
     assert await count(database, HELD) == 0
+
+
+async def test_whoever_was_at_work_a_moment_ago_is_not_done_yet(
+    database: Database, postgres_url: str
+) -> None:
+    async with open_database(postgres_url) as foreground, foreground.reading() as other:
+        await other.execute("select")
+        assert await Expiry(database).does_somebody_wait()
+        async with database.reading() as connection:
+            await connection.execute("select pg_sleep(0.15)")
+        assert not await Expiry(database).does_somebody_wait()

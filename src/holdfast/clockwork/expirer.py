@@ -9,7 +9,7 @@ RELEASED_AT_ONCE = 1000
 LANES = 3
 """While some batches are in the database's hands, the next is decided."""
 LANES_IN_COMPANY = 2
-BREATH_IN_COMPANY = 0.3
+BREATH_IN_COMPANY = 0.8
 """The part of a round's time for which it pauses after it, while others write: they come first."""
 LONGEST_PAUSE_SECONDS = 0.25
 """So late, at most, is the release of a hold that begins and ends within a pause."""

@@ -6,12 +6,12 @@ from holdfast.storage.database import FOREGROUND, Connection
 _SOMEBODY_WAITS = """
     select exists (
         select from pg_stat_activity
-        where datname = current_database() and application_name = $1 and state <> 'idle'
-            and pid <> pg_backend_pid()
+        where datname = current_database() and application_name = $1 and pid <> pg_backend_pid()
+            and (state <> 'idle' or state_change > clock_timestamp() - interval '100 milliseconds')
     )
 """
 
 
 async def does_somebody_wait(connection: Connection) -> bool:
-    """Whether a statement or a transaction of the foreground is on its way."""
+    """Whether a statement or a transaction of the foreground is on its way, or was a moment ago."""
     return bool(await connection.fetchval(_SOMEBODY_WAITS, FOREGROUND))
