@@ -8,7 +8,7 @@ from holdfast.clockwork import expirer
 from holdfast.clockwork.expirer import LONGEST_PAUSE_SECONDS, SHORTEST_PAUSE_SECONDS, Expirer
 from holdfast.clockwork.runner import Loop
 from holdfast.operations.expiring import Expiry
-from holdfast.storage.database import BACKGROUND, Database, open_database
+from holdfast.storage.database import BACKGROUND, Connection, Database, open_database
 from tests.support.sales import hold, make_lapse, new_units
 
 HELD = "select count(*) from unit where status = 'held'"
@@ -106,12 +106,17 @@ async def test_while_somebody_waits_for_the_database_it_does_less_at_a_time_and_
     assert await count(database, HELD) == 0
 
 
+async def is_seen_after_a_statement(connection: Connection, database: Database) -> bool:
+    await connection.execute("select")
+    return await Expiry(database).does_somebody_wait()
+
+
 async def test_whoever_was_at_work_a_moment_ago_is_not_done_yet(
     database: Database, postgres_url: str
 ) -> None:
     async with open_database(postgres_url) as foreground, foreground.reading() as other:
-        await other.execute("select")
-        assert await Expiry(database).does_somebody_wait()
+        # On a machine that is very busy the moment may be over before it is asked for.
+        assert any([await is_seen_after_a_statement(other, database) for _ in range(20)])
         async with database.reading() as connection:
             await connection.execute("select pg_sleep(0.15)")
         assert not await Expiry(database).does_somebody_wait()
