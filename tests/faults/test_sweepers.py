@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.clockwork.expirer import RELEASED_AT_ONCE
 from tests.support import server as servers
 from tests.support.history_checker import faults_of
 from tests.support.lapsed_holds import leave_lapsed_holds
 from tests.support.sql import Sql
 from tests.support.unit_history import read_histories
 
-HOLDS = 3_000
+HOLDS = 6 * RELEASED_AT_ONCE
 PATIENCE_SECONDS = 60
 
 # Each batch tells whose it was, and takes long enough for a kill or another worker to come in between.

@@ -214,7 +214,7 @@ class Unit:
             return OK if buyer else INVALID
         if self.status != "reserved":
             return NOT_ALLOWED
-        return INVALID if buyer else self._close()
+        return NOT_ALLOWED if buyer else self._close()
 
     def sold_to(self, buyer: dict[str, str], reference: str) -> Booking:
         terms = agreed(self.fields)
