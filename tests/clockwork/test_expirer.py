@@ -74,12 +74,12 @@ async def many_lapsed(database: Database, count: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lapsed", "left"), [(4, []), (5, [0]), (6, [1]), (25, [20, 5, 0])], ids=["few", "five", "six", "many"]
+    ("lapsed", "left"), [(4, []), (5, [0]), (6, [1]), (85, [80, 20])], ids=["few", "five", "six", "many"]
 )
 async def test_round_follows_upon_round_until_all_is_released(
     database: Database, monkeypatch: pytest.MonkeyPatch, lapsed: int, left: list[int]
 ) -> None:
-    """One batch of five, then three at a time; between the rounds it can be told to stop."""
+    """One batch of five, then four in each of three lanes; between the rounds it can be told to stop."""
     monkeypatch.setattr(expirer, "RELEASED_AT_ONCE", 5)
     await many_lapsed(database, lapsed)
     loop = Expirer(Expiry(database))

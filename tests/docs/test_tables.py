@@ -11,7 +11,6 @@ from holdfast.domain.booking import BookingStatus
 from holdfast.domain.status import TRANSITIONS, Action, Caller
 from holdfast.observability import metrics
 from holdfast.settings import Settings
-from holdfast.web.backoffice.layouts import LAYOUT_BODY_LIMIT, PLACES_AT_MOST
 from holdfast.web.call import BODY_LIMIT
 from holdfast.web.http.reading import LARGEST_HEAD
 from holdfast.web.integration.bounds import LONGEST_MEDIA_NAME, LONGEST_URL, MEDIA_AT_MOST
@@ -87,12 +86,11 @@ def test_every_metric_is_in_the_table() -> None:
 
 
 def test_limits_are_those_of_the_code() -> None:
-    assert (LAYOUT_BODY_LIMIT, PLACES_AT_MOST) == (BULK_BODY_LIMIT, ITEMS_AT_MOST)
     shown = {row[0]: row[1] for row in table(GUIDE, "Limit")}
     assert shown == {
         "Body": f"{BODY_LIMIT // 1024**2} MiB",
-        "Body of the bulk route, of a layout": f"{BULK_BODY_LIMIT // 1024**2} MiB",
-        "Units of one bulk request, of a layout": f"{ITEMS_AT_MOST:,}".replace(",", " "),
+        "Body of the bulk route": f"{BULK_BODY_LIMIT // 1024**2} MiB",
+        "Units of one bulk request": f"{ITEMS_AT_MOST:,}".replace(",", " "),
         "One unit of a bulk body": f"{LONGEST_ITEM // 1024**2} MiB",
         "Request line and headers": f"{LARGEST_HEAD // 1024} KiB",
         "limit of a list": f"1 to {LARGEST_LIMIT}, {DEFAULT_LIMIT} if left out",

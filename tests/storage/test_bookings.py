@@ -36,9 +36,9 @@ LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 async def live_holds(
-    connection: Connection, key: UnitKey, counted: Counted
+    connection: Connection, key: UnitKey, counted: Counted, *, locked: bool = False
 ) -> Mapping[UUID, Sequence[LiveHold]]:
-    _, (standing,) = await stand(connection, {}, [key], locked=False, counted=counted)
+    _, (standing,) = await stand(connection, {}, [key], locked=locked, counted=counted)
     return standing.live_holds
 
 
@@ -140,9 +140,12 @@ async def test_live_holds_are_those_that_have_a_place(database: Database) -> Non
     assert holder.address_id is not None
     assert holder.visitor_id is not None
     stranger = uuid4()
+    counted = Counted([holder.address_id, stranger], [holder.visitor_id])
     async with database.reading() as connection:
-        addresses, visitors = [holder.address_id, stranger], [holder.visitor_id]
-        found = await live_holds(connection, (project_id, "A-1"), Counted(addresses, visitors))
+        found = await live_holds(connection, (project_id, "A-1"), counted)
+        # Whether the unit is there or is still to be created, and whether it is locked or not.
+        assert await live_holds(connection, (project_id, "A-9"), counted) == found
+        assert await live_holds(connection, (project_id, "A-1"), counted, locked=True) == found
     expected = {LiveHold(1, made[0].hold_expires_at), LiveHold(3, made[2].hold_expires_at)}  # type: ignore[arg-type]
     assert set(found[holder.address_id]) == set(found[holder.visitor_id]) == expected
     assert found[stranger] == []

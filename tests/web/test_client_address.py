@@ -73,6 +73,10 @@ async def test_of_proxies_alone_it_is_the_farthest() -> None:
     assert await addresses_of(PROXIES, ["10.0.0.1, 10.0.0.2"]) == ["10.0.0.1"]
 
 
+async def test_an_empty_line_hides_none_of_the_others() -> None:
+    assert await addresses_of(PROXIES, ["192.0.2.1", ""], ["", "192.0.2.1"]) == ["192.0.2.1"] * 2
+
+
 async def test_several_lines_are_one_list() -> None:
     assert await addresses_of(PROXIES, ["198.51.100.9, 192.0.2.1", "10.0.0.1"]) == ["192.0.2.1"]
 

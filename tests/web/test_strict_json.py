@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.domain.refusals import InvalidInput
 from holdfast.web import strict_json
-from holdfast.web.json_items import array_items, line_items, member_items
+from holdfast.web.json_items import array_items, line_items
 from holdfast.web.refusals import ItemTooLarge, MalformedBody
 
 values = st.recursive(
@@ -22,67 +22,6 @@ values = st.recursive(
 
 def items(text: str) -> list[Any]:
     return [strict_json.parse(text[start:end]) for start, end, _ in array_items(text)]
-
-
-def divided(text: str) -> tuple[list[Any], Any]:
-    """The items under ``units``, and what is left of the object."""
-    found: list[Any] = []
-    reading = member_items(text, "units")
-    while True:
-        try:
-            start, end, _ = next(reading)
-        except StopIteration as rest:
-            return found, rest.value
-        found.append(strict_json.parse(text[start:end]))
-
-
-@given(
-    st.lists(values, max_size=5),
-    st.dictionaries(st.text(max_size=8).filter(lambda name: name != "units"), values, max_size=4),
-    st.dictionaries(st.text(min_size=9, max_size=12), values, max_size=2),
-    st.sampled_from([None, 2]),
-)
-def test_an_object_is_read_without_the_items_of_one_array(
-    array: list[Any], before: dict[str, Any], after: dict[str, Any], indent: int | None
-) -> None:
-    text = json.dumps({**before, "units": array, **after}, indent=indent)
-    assert divided(text) == (
-        strict_json.parse(json.dumps(array)),
-        strict_json.parse(json.dumps({**before, "units": [], **after})),
-    )
-
-
-@pytest.mark.parametrize("text", ["[]", "1", "{}", '{"a": 1}', '{"units": {"units": [1]}}', '{"units": 1}'])
-def test_where_there_is_no_such_array_all_is_left(text: str) -> None:
-    assert divided(f" {text} ") == ([], strict_json.parse(text))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "{",
-        "{]",
-        '{"units"}',
-        '{"units" [1]}',
-        '{"units"; [1]}',
-        '{"units": [1}',
-        '{"units": [1,]}',
-        '{"units": [1],}',
-        '{"units": [1]',
-        '{"units": [1]} x',
-        '{"units": [1] "a": 1}',
-        '{"units": [1], a: 1}',
-        '{"units": [1], "units": [2]}',
-        '{"units": [1], "\\u0075nits": 2}',
-        '{"a": 1, "a": 2, "units": [1]}',
-        '{1: 1, "units": [1]}',
-        '{"units": [NaN]}',
-    ],
-)
-def test_an_object_that_is_no_json_is_malformed(text: str) -> None:
-    with pytest.raises(MalformedBody):
-        divided(text)
 
 
 @given(st.lists(values, max_size=5), st.integers(0, 5000))

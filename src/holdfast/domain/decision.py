@@ -112,7 +112,7 @@ def _unit_differences(before: Unit | None, after: Unit) -> tuple[dict[str, Any],
     new: dict[str, Any] = {}
     if before is None:
         fields = zip(UnitFields._fields, after.fields, strict=True)
-        new = {name: value for name, value in fields if value is not None and value != ()}
+        new = {name: value for name, value in fields if value or (value is not None and value != ())}
         new["status"] = after.status
         return old, new
     if before.fields is not after.fields:

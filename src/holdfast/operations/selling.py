@@ -119,15 +119,18 @@ class Selling:
 
     async def page(
         self,
-        before_number: int | None,
+        before: tuple[datetime, int] | None,
         slugs: tuple[str, ...] | None,
         unit_code: str | None,
         status: BookingStatus | None,
         limit: int,
     ) -> list[Found]:
-        """One more than ``limit``, if there is one, so that the caller knows of a next page."""
+        """One more than ``limit``, if there is one, so that the caller knows of a next page.
+
+        ``before``: time and number of the last booking of the page before.
+        """
         async with self._database.reading() as connection:
-            return await booking_lists.page(connection, before_number, slugs, unit_code, status, limit + 1)
+            return await booking_lists.page(connection, before, slugs, unit_code, status, limit + 1)
 
     async def act(
         self,

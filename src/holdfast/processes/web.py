@@ -1,6 +1,5 @@
 """One web process: uvicorn on a listening socket that the supervisor has bound."""
 
-import gc
 import signal
 import socket
 import sys
@@ -12,14 +11,13 @@ import uvicorn
 
 from holdfast.bootstrap import WebApplication
 from holdfast.processes.child import child_settings, leave_with_parent
+from holdfast.processes.garbage import collect_seldom
 from holdfast.processes.listening import BACKLOG
 from holdfast.settings import Settings
 from holdfast.web.http.connection import HttpConnection
 from holdfast.web.http.heads import KnownHeads
 
 _OPEN_REQUESTS_SECONDS = 15
-# A batch of requests makes thousands of short-lived objects, hardly one of them in a cycle.
-_COLLECT_SELDOM = (100_000, 20, 20)
 
 
 class WebServer(uvicorn.Server):
@@ -53,9 +51,7 @@ def run(settings: Settings, listener: socket.socket, lifeline: int) -> None:
         )
     )
     leave_with_parent(lifeline, server.leave)
-    # What is loaded by now stays for good; the garbage collector need not look at it again.
-    gc.freeze()
-    gc.set_threshold(*_COLLECT_SELDOM)
+    collect_seldom()
     server.run(sockets=[listener])
 
 

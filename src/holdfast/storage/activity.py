@@ -7,7 +7,7 @@ _SOMEBODY_WAITS = """
     select exists (
         select from pg_stat_activity
         where datname = current_database() and application_name = $1 and pid <> pg_backend_pid()
-            and (state <> 'idle' or state_change > clock_timestamp() - interval '100 milliseconds')
+            and (state not in ('idle', 'disabled') or state_change > clock_timestamp() - interval '0.1 s')
     )
 """
 

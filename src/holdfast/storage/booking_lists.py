@@ -11,7 +11,7 @@ from holdfast.storage.booking_rows import READ_COLUMNS
 from holdfast.storage.bookings import Found, found_in
 from holdfast.storage.database import Connection
 
-_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
+_END = (datetime.max.replace(tzinfo=UTC), 0)
 
 # As readers see it: the same rule as domain.booking.as_seen; a test holds the two against each other.
 _HOLD_OVER = "booking.hold_expires_at <= statement_timestamp()"
@@ -54,7 +54,6 @@ _BRANCHES_OF = {
 # By a status that has an index of its own; lists of whatever else go from project to project.
 _ALL_AT_ONCE = frozenset(BookingStatus) - {BookingStatus.LAPSED}
 _PROJECT_IDS = "select id from project where $1::text[] is null or slug = any($1)"
-_CREATED_AT = "select created_at from booking where number = $1"
 # Without a project: one look for each, since units are found by project and code.
 _UNIT_IDS = """
     select unit.id from project join unit on unit.project_id = project.id and unit.code = $2
@@ -83,28 +82,17 @@ _PAGES = {
 
 async def page(
     connection: Connection,
-    before_number: int | None,
+    before: tuple[datetime, int] | None,
     slugs: Sequence[str] | None,
     unit_code: str | None,
     status: BookingStatus | None,
     limit: int,
 ) -> list[Found]:
-    """``before_number``: of the last booking of the page before."""
-    before = await _place(connection, before_number)
-    if before is None:
-        return []
+    """``before``: time and number of the last booking of the page before."""
     scope, ids = await _scope(connection, slugs, unit_code, status)
-    arguments = (*before, limit) if scope is None else (*before, limit, ids)
+    arguments = (*(before or _END), limit) if scope is None else (*(before or _END), limit, ids)
     rows = await connection.fetch(_PAGES[scope, status], *arguments)
     return [found for row in rows if (found := found_in(row)) is not None]
-
-
-async def _place(connection: Connection, number: int | None) -> tuple[datetime, int] | None:
-    """In the order of lists; None for a booking that is not there."""
-    if number is None:
-        return _END_OF_TIME, 0
-    created_at = await connection.fetchval(_CREATED_AT, number)
-    return None if created_at is None else (created_at, number)
 
 
 async def _scope(

@@ -24,6 +24,9 @@ UnitKey = tuple[UUID, str]
 LiveHolds = dict[UUID, list[LiveHold]]
 """By holder; for one that has none an empty list, to be added to."""
 
+Place = tuple[UUID, int, datetime]
+"""(holder, place, end of the hold that has it)"""
+
 LOCKING = "for no key update"
 
 # One row a wanted key, found or not. Both joins are lateral and so can only be nested loops over
@@ -110,11 +113,12 @@ async def stand(
 ) -> Stood:
     """The units as they are now; ``locked`` keeps them so for the transaction. ``keys`` are sorted."""
     counts = counted != NOBODY_COUNTED
+    at_once = counts and not locked
     rows = await connection.fetch(
-        _stand_statement(LOCKING if locked else "", _WITH_PLACES if counts else ""),
+        _stand_statement(LOCKING if locked else "", _WITH_PLACES if at_once else ""),
         [key[0] for key in keys],
         [key[1] for key in keys],
-        *(counted if counts else ()),
+        *(counted if at_once else ()),
     )
     if len(rows) < len(keys):
         raise ProjectGone
@@ -123,17 +127,25 @@ async def stand(
     if [row[1] for row in rows] != list(range(1, len(rows) + 1)):
         raise AssertionError("PostgreSQL gave the rows in another order than that of the keys.")
     now = _whole_milliseconds(rows[-1][0])
-    live_holds = await _live_holds(connection, counted, rows[0][_PLACES_AT], now) if counts else {}
+    live_holds: LiveHolds = {}
+    if counts:
+        places = rows[0][_PLACES_AT] if at_once else await _places(connection, counted)
+        live_holds = await _live_holds(connection, counted, places, now)
     standings = [_standing(known[key[0]], row, live_holds) for key, row in zip(keys, rows, strict=True)]
     return Stood(now, standings)
 
 
+async def _places(connection: Connection, counted: Counted) -> list[Place]:
+    """As they are after every wait for a lock."""
+    return [row[0] for row in await connection.fetch(_PLACES_ALONE, *counted)]
+
+
 async def _live_holds(
-    connection: Connection, counted: Counted, places: Sequence[tuple[UUID, int, datetime]], now: datetime
+    connection: Connection, counted: Counted, places: Sequence[Place], now: datetime
 ) -> LiveHolds:
     if any(expires_at <= now for _, _, expires_at in places):
         await connection.execute(_GIVE_UP_PLACES, *counted)
-        places = [row[0] for row in await connection.fetch(_PLACES_ALONE, *counted)]
+        places = await _places(connection, counted)
     found: LiveHolds = {holder: [] for holders in counted for holder in holders}
     for holder, slot, expires_at in places:
         found[holder].append(LiveHold(slot, expires_at))
@@ -142,7 +154,7 @@ async def _live_holds(
 
 def _standing(project: Project, row: asyncpg.Record, live_holds: LiveHolds) -> Standing:
     if row[_UNIT_AT] is None:
-        return Standing(project, None)
+        return Standing(project, None, live_holds=live_holds)
     unit = unit_from(project.id, row[_UNIT_AT:_PLACES_AT])
     return Standing(project, unit, live_holds=live_holds, turn=row[_TURN_AT])
 

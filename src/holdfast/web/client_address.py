@@ -72,9 +72,8 @@ def _client(address: IPAddress) -> Client:
 
 def _forwarded(head: Head) -> bytes:
     """Lines of the same name are one list."""
-    value = head.values.get(FORWARDED_FOR, b"")
-    if not value or len(head.values) == len(head.lines):
-        return value
+    if len(head.values) == len(head.lines):
+        return head.values.get(FORWARDED_FOR, b"")
     return b",".join(value for name, value in head.lines if name == FORWARDED_FOR)
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.web import strict_json
-from holdfast.web.call import BODY_LIMIT, Call
+from holdfast.web.call import Call
 
 _DECLARES_A_BODY = (b"content-type", b"content-encoding")
 
 
-async def json_text(call: Call, limit: int = BODY_LIMIT) -> str:
+async def json_text(call: Call) -> str:
     call.require_media_type()
-    return strict_json.text_of(await call.body(limit))
+    return strict_json.text_of(await call.body())
 
 
 async def json_body(call: Call) -> Any:

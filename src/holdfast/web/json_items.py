@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import msgspec
 
 from holdfast.domain.refusals import InvalidInput
-from holdfast.web.refusals import BodyTooLarge, ItemTooLarge, MalformedBody
+from holdfast.web.refusals import ItemTooLarge, MalformedBody
 from holdfast.web.strict_json import (
     DECODER,
     LONGEST_NUMBER,
     WHITESPACE,
     malformed,
     names_in,
-    parse,
     refuse_rest,
     skip_whitespace,
 )
@@ -42,39 +41,10 @@ def array_items(text: str) -> Iterator[Item]:
     if text[at : at + 1] != "[":
         refuse_rest(text, value_at(text, at)[1])
         raise InvalidInput.at("", "The body must be a JSON array of units.")
-    refuse_rest(text, (yield from _items_from(text, at)))
-
-
-def member_items(text: str, name: str) -> Generator[Item, None, Any]:
-    """The items of the array that an object has under ``name``; returns the object, with this array empty.
-
-    So the items, of which there may be very many, are read one by one, and the rest like any body. What the
-    members look like in between is checked with the rest: here it is enough to find the array.
-    """
-    at = skip_whitespace(text, 0)
-    kept, kept_to = "", 0
-    at = skip_whitespace(text, at + 1) if text[at : at + 1] == "{" else len(text)
-    while text[at : at + 1] == '"':
-        member, end = value_at(text, at)
-        at = skip_whitespace(text, skip_whitespace(text, end) + 1)
-        if member == name and text[at : at + 1] == "[":
-            kept += text[kept_to : at + 1]
-            end = yield from _items_from(text, at)
-            kept_to = end - 1
-        else:
-            end = value_at(text, at)[1]
-        at = skip_whitespace(text, end)
-        at = skip_whitespace(text, at + 1) if text[at : at + 1] == "," else len(text)
-    if len(kept) + len(text) - kept_to > LONGEST_ITEM:
-        raise BodyTooLarge(LONGEST_ITEM)
-    return parse(kept + text[kept_to:])
-
-
-def _items_from(text: str, at: int) -> Generator[Item, None, int]:
-    """The items of the array that opens here; returns where it ends."""
     at = skip_whitespace(text, at + 1)
     if text[at : at + 1] == "]":
-        return at + 1
+        refuse_rest(text, at + 1)
+        return
     while True:
         item = item_at(text, at)
         yield item
@@ -84,7 +54,8 @@ def _items_from(text: str, at: int) -> Generator[Item, None, int]:
             continue
         at = skip_whitespace(text, at)
         if text[at : at + 1] == "]":
-            return at + 1
+            refuse_rest(text, at + 1)
+            return
         if text[at : at + 1] != ",":
             raise MalformedBody(f"The body is not JSON: expecting ',' or ']' (character {at}).")
         at = skip_whitespace(text, at + 1)

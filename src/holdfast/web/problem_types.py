@@ -59,7 +59,7 @@ UNSUPPORTED_MEDIA_TYPE = ProblemType(
 )  # fmt: skip
 BODY_TOO_LARGE = ProblemType(
     "body-too-large", 413, "The body is too large",
-    "A body may have 1 MiB; on the bulk route, and for a layout, 32 MiB and 200 000 units.",
+    "A body may have 1 MiB; on the bulk route 32 MiB and 200 000 units.",
     "Send fewer units in one request. A layout may leave out those that stand where their code says.",
 )  # fmt: skip
 METHOD_NOT_ALLOWED = ProblemType(

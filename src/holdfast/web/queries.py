@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 import zlib
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.project import slug_fault
@@ -22,6 +23,9 @@ _LONGEST_POSITION = 18
 LAST_POSITION = 10**_LONGEST_POSITION
 """Beyond the end of every list that is read from its end."""
 _LONGEST_NUMBER = 12
+_EPOCH, _MILLISECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
+_MOMENT = re.compile(r"([0-9]{1,15})\.([0-9]{1,18})")
+"""A time in milliseconds, and a number."""
 
 
 class Query:
@@ -112,6 +116,17 @@ class Query:
         self._refuse(name, f"This is not a cursor that {giver} has given.")
         return None
 
+    def moment_cursor(self) -> tuple[datetime, int] | None:
+        """Where the page before ended, for what is listed by time."""
+        text = self._take("cursor")
+        if text is None:
+            return None
+        try:
+            return _moment_in(read_cursor(text))
+        except (ValueError, OverflowError):
+            self._refuse("cursor", "This is not a cursor that a page has given.")
+            return None
+
     def finish(self) -> None:
         for name in self._values.keys() - self._read:
             self._refuse(name, "There is no parameter of this name here.")
@@ -146,6 +161,17 @@ def refuse_query(call: Call, faults: list[Fault]) -> None:
     """For a route that takes no parameters."""
     if call.has_query:
         Query(call, faults).finish()
+
+
+def _moment_in(position: str) -> tuple[datetime, int]:
+    found = _MOMENT.fullmatch(position)
+    if found is None:
+        raise ValueError(position)
+    return _EPOCH + int(found[1]) * _MILLISECOND, int(found[2])
+
+
+def moment_cursor_text(moment: datetime, number: int) -> str:
+    return cursor_text(f"{(moment - _EPOCH) // _MILLISECOND}.{number}")
 
 
 def cursor_text(position: str) -> str:

@@ -34,8 +34,8 @@ class ItemTooLarge(BodyTooLarge):
 
 
 class TooManyItems(BodyTooLarge):
-    def __init__(self, limit: int, advice: str = "send them in several requests") -> None:
-        super(BodyTooLarge, self).__init__(f"The body has more than {limit} units; {advice}.")
+    def __init__(self, limit: int) -> None:
+        super(BodyTooLarge, self).__init__(f"The body has more than {limit} units; send them in several.")
 
 
 class UnsupportedMediaType(RequestRefused):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from holdfast.domain.booking import Booking
 from holdfast.domain.refusals import Fault, UnknownBooking
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.selling import Found, Selling
@@ -14,7 +15,7 @@ from holdfast.web.booking_wire import found_document, written_document
 from holdfast.web.call import Call
 from holdfast.web.checking import no_fields, refuse_faults, valid_body
 from holdfast.web.json_bodies import optional_json_body
-from holdfast.web.queries import Query, cursor_text, refuse_query
+from holdfast.web.queries import Query, moment_cursor_text, refuse_query
 
 
 class StaffBookingRoutes:
@@ -27,14 +28,14 @@ class StaffBookingRoutes:
         faults: list[Fault] = []
         query = Query(call, faults)
         slug, code, status = query.slug("project"), query.code("unitCode"), query.booking_status()
-        before, limit = query.position("cursor"), query.limit()
+        before, limit = query.moment_cursor(), query.limit()
         query.finish()
         refuse_faults(faults)
         slugs = await self._slugs(call, slug)
         page = await self._selling.page(before, slugs, code, status, limit)
         document = {
             "bookings": [found_document(found) for found in page[:limit]],
-            "nextCursor": cursor_text(str(page[limit - 1].booking.number)) if len(page) > limit else None,
+            "nextCursor": _cursor_after(page[limit - 1].booking) if len(page) > limit else None,
         }
         return JsonAnswer(document)
 
@@ -98,6 +99,10 @@ class StaffBookingRoutes:
         refuse_other_projects(call, slug)
         await self._inventory.project_id(slug)
         return (slug,)
+
+
+def _cursor_after(booking: Booking) -> str:
+    return moment_cursor_text(booking.created_at, booking.number)
 
 
 def _answer(written: Written) -> JsonAnswer:

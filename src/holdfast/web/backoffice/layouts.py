@@ -1,30 +1,21 @@
-"""A project's layout, as it is sent and as it is answered. It may name very many units."""
+"""A project's layout, as it is sent and as it is answered."""
 
 from __future__ import annotations
 
-from array import array
 from typing import Any, NamedTuple
 
 from holdfast.domain.layout import Place, guess
 from holdfast.domain.refusals import Fault
 from holdfast.operations.long_work import worked_out
 from holdfast.operations.projects import Placed
-from holdfast.web import strict_json
 from holdfast.web.answer import JsonAnswer
 from holdfast.web.backoffice.bodies import LAYOUT, LAYOUT_NAMES, PLACE, PLACE_NAMES
 from holdfast.web.backoffice.documents import layout_document
 from holdfast.web.checking import checked
-from holdfast.web.json_items import member_items
-from holdfast.web.refusals import TooManyItems
 from holdfast.web.wire import encode
 
-LAYOUT_BODY_LIMIT = 32 * 1024**2
-PLACES_AT_MOST = 200_000
 # A fault takes more room than what is wrong: who has so many learns enough from these.
 FAULTS_AT_MOST = 10_000
-
-# Characters of a body for each of its units, or a few more.
-_A_PLACE = 80
 
 
 class SentLayout(NamedTuple):
@@ -34,8 +25,11 @@ class SentLayout(NamedTuple):
     faults: list[Fault]
 
 
-async def read_layout(text: str, slug: str) -> SentLayout:
-    return await worked_out(len(text) // _A_PLACE, _read, text, slug)
+async def read_layout(body: Any, slug: str) -> SentLayout:
+    """With every fault that it has, but for codes that the project does not have."""
+    units = body.get("units") if type(body) is dict else None
+    places = units if type(units) is list else []
+    return await worked_out(len(places), _read, body, places, slug)
 
 
 async def layout_answer(slug: str, placed: list[Placed]) -> JsonAnswer:
@@ -46,31 +40,16 @@ def _encoded(slug: str, placed: list[Placed]) -> bytes:
     return encode(layout_document(slug, placed))
 
 
-def _read(text: str, slug: str) -> SentLayout:
-    """All of its syntax comes first: that has an answer of its own. Then every fault that it has, but for
-    codes that the project does not have."""
-    spans, rest = _divided(text)
+def _read(body: Any, places: list[Any], slug: str) -> SentLayout:
+    # The places are looked at one by one, so that one that is wrong does not hide the others.
+    rest = {**body, "units": []} if places else body
     sent = SentLayout([], _faults_of_the_rest(rest, slug))
     seen: set[str] = set()
-    for start, end in zip(spans[::2], spans[1::2], strict=True):
+    for value in places:
         if len(sent.faults) > FAULTS_AT_MOST:
             break
-        _read_place(strict_json.parse(text[start:end]), sent, seen)
+        _read_place(value, sent, seen)
     return sent
-
-
-def _divided(text: str) -> tuple[array[int], Any]:
-    """Where each place starts and ends, and the layout without them."""
-    spans = array("q")
-    items = member_items(text, "units")
-    while True:
-        try:
-            item = next(items)
-        except StopIteration as end:
-            return spans, end.value
-        if len(spans) == 2 * PLACES_AT_MOST:
-            raise TooManyItems(PLACES_AT_MOST, "leave out those that stand where their code says")
-        spans.extend(item[:2])
 
 
 def _faults_of_the_rest(rest: Any, slug: str) -> list[Fault]:

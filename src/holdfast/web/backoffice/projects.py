@@ -10,10 +10,10 @@ from holdfast.web.answer import JsonAnswer
 from holdfast.web.authors import author_of
 from holdfast.web.backoffice.bodies import NEW_PROJECT, NEW_PROJECT_NAMES, PROJECT, PROJECT_NAMES
 from holdfast.web.backoffice.documents import staff_project_document
-from holdfast.web.backoffice.layouts import LAYOUT_BODY_LIMIT, layout_answer, read_layout
+from holdfast.web.backoffice.layouts import layout_answer, read_layout
 from holdfast.web.call import Call
 from holdfast.web.checking import refuse_faults, valid_body
-from holdfast.web.json_bodies import json_body, json_text
+from holdfast.web.json_bodies import json_body
 from holdfast.web.project_pages import projects_page
 from holdfast.web.queries import refuse_query
 
@@ -53,12 +53,15 @@ class StaffProjectRoutes:
         return await layout_answer(slug, await self._projects.layout(slug))
 
     async def arrange(self, call: Call) -> JsonAnswer:
-        text = await json_text(call, LAYOUT_BODY_LIMIT)
+        body = await json_body(call)
         faults: list[Fault] = []
         slug = project_of(call, faults)
+        names_a_project = not faults
         refuse_query(call, faults)
-        sent = await read_layout(text, slug)
+        sent = await read_layout(body, slug)
         faults += sent.faults
+        if not names_a_project:
+            refuse_faults(faults)
         try:
             refuse_other_projects(call, slug)
             placed = await self._projects.arrange(slug, sent.places, author_of(call), faults)

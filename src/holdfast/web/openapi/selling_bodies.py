@@ -7,7 +7,6 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from holdfast.web.backoffice.bodies import EXTENSION, LAYOUT, NEW_PROJECT, PLACE, PROJECT
-from holdfast.web.backoffice.layouts import PLACES_AT_MOST
 from holdfast.web.buyer_bodies import BUYER
 from holdfast.web.openapi.forms import (
     BUYER_NAME_PATTERN,
@@ -33,7 +32,7 @@ _PATTERNS = {
 
 def selling_bodies() -> dict[str, Schema]:
     layout = _body(LAYOUT)
-    layout["properties"]["units"] |= {"items": reference("PlaceReplacement"), "maxItems": PLACES_AT_MOST}
+    layout["properties"]["units"]["items"] = reference("PlaceReplacement")
     return {
         "BuyerDetails": _body(BUYER),
         "Extension": _body(EXTENSION),

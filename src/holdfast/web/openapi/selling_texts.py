@@ -160,6 +160,7 @@ CHANGE_PROJECT = "Changes what is in the body, and nothing else. Live holds and 
 PUT_LAYOUT = """\
 Replaces the whole layout. A layout as it was read can be sent back: guesses stay guesses, unless their place
 was changed.
-Every code must be one of the project's, and stand once. The body may have 32 MiB and name 200 000 units. Of
-very many faults, the first 10 000 of its places are told.
+Every code must be one of the project's, and stand once. A body has 1 MiB at most, which is some 12 000 units:
+of a larger project, send those whose place you chose, and leave out the others. Of very many faults, the
+first 10 000 are told.
 """
