@@ -31,7 +31,7 @@ from holdfast.domain.refusals import (
     UnknownUnit,
 )
 from holdfast.domain.status import Caller, Status
-from tests.domain.bookings import DRAFT, NUMBER, OTHER_NUMBER, booking, claimed
+from tests.domain.bookings import DRAFT, OTHER_NUMBER, booking, claimed
 from tests.domain.units import FIELDS, MINUTE, NOW, PROJECT, standing, unit
 
 ADDRESS, VISITOR = UUID(int=7), UUID(int=8)
@@ -95,7 +95,6 @@ def test_staff_are_told_what_the_status_table_says(status: Status) -> None:
 
 
 OWN: list[tuple[str, dict[str, Any], Draft, bytes | None]] = [
-    ("the same command again", {"token_hash": DRAFT.token_hash}, DRAFT._replace(number=NUMBER), None),
     (
         "the same request again",
         {"idempotency_id": UUID(int=9)},

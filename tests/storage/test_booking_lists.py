@@ -27,15 +27,9 @@ from tests.support.sales import (
     reserve,
     sell,
     sign,
+    stored,
 )
 from tests.support.stock import new_project, replacement, store
-
-
-async def stored(database: Database, booking: Booking) -> Booking:
-    """As it stands in its row, whatever the clock says."""
-    async with database.reading() as connection:
-        ((_, found),) = await bookings.concerning(connection, [], [booking.number])
-    return found
 
 
 def end_of(listed: Sequence[Found]) -> tuple[datetime, int] | None:

@@ -29,6 +29,7 @@ from tests.support.sales import (
     sell,
     sign,
     signature,
+    stored,
 )
 
 LIMITS = HoldLimits(3, 20, 60)
@@ -40,13 +41,6 @@ async def live_holds(
 ) -> Mapping[UUID, Sequence[LiveHold]]:
     _, (standing,) = await stand(connection, {}, [key], locked=locked, counted=counted)
     return standing.live_holds
-
-
-async def stored(database: Database, booking: Booking) -> Booking:
-    """As it stands in its row, whatever the clock says."""
-    async with database.reading() as connection:
-        ((_, found),) = await bookings.concerning(connection, [], [booking.number])
-    return found
 
 
 async def test_a_booking_is_read_back_exactly_after_each_of_its_steps(database: Database) -> None:

@@ -94,6 +94,13 @@ async def found(database: Database, booking: Booking) -> Booking:
     return seen.booking
 
 
+async def stored(database: Database, booking: Booking) -> Booking:
+    """As it stands in its row, whatever the clock says."""
+    async with database.reading() as connection:
+        ((_, found),) = await bookings.concerning(connection, [], [booking.number])
+    return found
+
+
 async def refund_due(database: Database, key: UnitKey) -> Booking:
     return (await done(database, cancellation(key, await reserve(database, key)))).booking
 

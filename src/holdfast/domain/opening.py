@@ -58,11 +58,8 @@ def open_unit(standing: Standing, code: str, opening: Opening, now: datetime) ->
 
 
 def _is_own(booking: Booking, opening: Opening) -> bool:
-    """The same command again, or a buyer who comes back: the token says so whatever else is sent."""
-    draft = opening.draft
-    return booking.token_hash == opening.token_hash or (
-        booking.number == draft.number and booking.token_hash == draft.token_hash
-    )
+    """A buyer who comes back: the token says so whatever else is sent."""
+    return booking.token_hash == opening.token_hash
 
 
 def _made_before(standing: Standing, draft: Draft) -> Booking | None:

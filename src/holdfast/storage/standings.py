@@ -127,10 +127,7 @@ async def stand(
     if [row[1] for row in rows] != list(range(1, len(rows) + 1)):
         raise AssertionError("PostgreSQL gave the rows in another order than that of the keys.")
     now = _whole_milliseconds(rows[-1][0])
-    live_holds: LiveHolds = {}
-    if counts:
-        places = rows[0][_PLACES_AT] if at_once else await _places(connection, counted)
-        live_holds = await _live_holds(connection, counted, places, now)
+    live_holds = await _live_holds(connection, counted, rows[0][_PLACES_AT:], now) if counts else {}
     standings = [_standing(known[key[0]], row, live_holds) for key, row in zip(keys, rows, strict=True)]
     return Stood(now, standings)
 
@@ -141,8 +138,10 @@ async def _places(connection: Connection, counted: Counted) -> list[Place]:
 
 
 async def _live_holds(
-    connection: Connection, counted: Counted, places: Sequence[Place], now: datetime
+    connection: Connection, counted: Counted, brought: Sequence[Sequence[Place]], now: datetime
 ) -> LiveHolds:
+    """``brought``: the places, if they came with the units."""
+    places = brought[0] if brought else await _places(connection, counted)
     if any(expires_at <= now for _, _, expires_at in places):
         await connection.execute(_GIVE_UP_PLACES, *counted)
         places = await _places(connection, counted)
