@@ -1,0 +1,29 @@
+"""Deliveries as Holdfast sends them, made anew for each test."""
+
+import json
+import time
+from typing import Any, NamedTuple, Self
+from uuid import uuid4
+
+from sdk.make_vectors import SECRET, body_of, digest
+
+
+class Delivery(NamedTuple):
+    headers: dict[str, str]
+    body: bytes
+
+    def with_headers(self, **changed: str) -> Self:
+        return self._replace(
+            headers={**self.headers, **{f"X-Service-{name}": changed[name] for name in changed}}
+        )
+
+    def signed_at(self, moment: int) -> Self:
+        signature = f"sha256={digest(SECRET, str(moment), self.body.decode())}"
+        return self.with_headers(Timestamp=str(moment), Signature=signature)
+
+
+def delivery(event: str = "unit.sold", code: str = "A-101", **more: Any) -> Delivery:
+    document = {**json.loads(body_of(event, code)), "id": str(uuid4()), **more}
+    body = json.dumps(document, ensure_ascii=False).encode()
+    named = {"X-Service-Event": document["type"], "X-Service-Delivery": document["id"]}
+    return Delivery({"Content-Type": "application/json", **named}, body).signed_at(int(time.time()))

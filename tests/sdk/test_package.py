@@ -1,0 +1,113 @@
+"""The kit as a package of its own: what it holds, what it imports, and that its README is true."""
+
+import ast
+import re
+import subprocess
+import sys
+import textwrap
+import tomllib
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from holdfast_webhooks import Receiver, WsgiReceiver
+from sdk.make_vectors import SECRET
+from tests.sdk.deliveries import delivery
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "sdk" / "python"
+SOURCES = sorted((PACKAGE / "src" / "holdfast_webhooks").glob("*.py"))
+BLOCKS = re.findall(
+    r"^ *```python\n(.*?)^ *```", (PACKAGE / "README.md").read_text(), re.DOTALL | re.MULTILINE
+)
+URL = "http://receiver.invalid/"
+
+
+def test_the_wheel_holds_the_types_and_the_licence_and_works_on_its_own(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=PACKAGE, check=True, capture_output=True, timeout=120)
+    (wheel,) = tmp_path.glob("holdfast_webhooks-*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "holdfast_webhooks/py.typed" in names
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"holdfast_webhooks"}
+    alone = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import holdfast_webhooks as kit; print(kit.__file__)"
+    )
+    command = [sys.executable, "-I", "-S", "-W", "error", "-c", alone, str(wheel)]
+    ran = subprocess.run(command, capture_output=True, check=True, timeout=60)
+    assert str(wheel) in ran.stdout.decode()
+
+
+def test_the_licence_is_that_of_holdfast() -> None:
+    assert (PACKAGE / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
+def test_it_imports_the_standard_library_alone_in_the_syntax_it_promises(source: Path) -> None:
+    promised = tomllib.loads((PACKAGE / "pyproject.toml").read_text())["project"]
+    assert (promised["requires-python"], promised["dependencies"]) == (">=3.9", [])
+    tree = ast.parse(source.read_text(), feature_version=(3, 9))
+    assert {name.split(".")[0] for name in imported(tree)} <= {"holdfast_webhooks", *sys.stdlib_module_names}
+
+
+def imported(tree: ast.Module) -> list[str]:
+    nodes = list(ast.walk(tree))
+    whole = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    return whole + [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+
+
+@pytest.fixture
+def readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What each block of the README defines, run as it stands there."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOLDFAST_SECRET", SECRET)
+    defined: list[dict[str, Any]] = [{} for _ in BLOCKS]
+    for block, names in zip(BLOCKS, defined, strict=True):
+        exec(compile(textwrap.dedent(block), "README.md", "exec", dont_inherit=True), names)
+    return defined
+
+
+async def post(receiver: Receiver | WsgiReceiver, headers: dict[str, str], body: bytes) -> int:
+    if isinstance(receiver, WsgiReceiver):
+        return post_to_wsgi(receiver, headers, body)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(receiver)) as client:
+        return (await client.post(URL, headers=headers, content=body)).status_code
+
+
+def post_to_wsgi(receiver: WsgiReceiver, headers: dict[str, str], body: bytes) -> int:
+    with httpx.Client(transport=httpx.WSGITransport(receiver)) as client:
+        return client.post(URL, headers=headers, content=body).status_code
+
+
+async def test_the_receivers_of_the_readme_receive(
+    readme: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    sold = delivery()
+    receivers = [names.get("app") or names.get("application") for names in readme]
+    ready = [receiver for receiver in receivers if receiver is not None]
+    assert len(ready) == 3
+    for receiver in ready:
+        assert [await post(receiver, *sold) for _ in range(2)] == [204, 204]
+    assert capsys.readouterr().out.count("marina-heights/A-101 is sold, booking HF-7K2M9Q") == 1
+
+
+async def test_the_handler_of_the_readme_with_its_own_transaction_acts_once(
+    readme: list[dict[str, Any]],
+) -> None:
+    (own,) = (names for names in readme if "SeenElsewhere" in names)
+    sold = delivery()
+    assert [await post(own["app"], *sold) for _ in range(3)] == [204] * 3
+    with own["sqlite3"].connect("mine.db") as mine:
+        assert mine.execute("select * from sale").fetchall() == [("A-101", "HF-7K2M9Q")]
+
+
+async def test_the_ping_of_the_readme_is_accepted_by_its_hook(readme: list[dict[str, Any]]) -> None:
+    (signed_ping,) = (names["signed_ping"] for names in readme if "signed_ping" in names)
+    (hook,) = (names["hook"] for names in readme if "hook" in names)
+    headers, body = signed_ping(SECRET)
+    assert hook(headers, body, SECRET) == (204, headers["X-Service-Delivery"])
+    assert hook(headers, body + b" ", SECRET)[1].startswith("digest-differs: The digest is not that")
