@@ -38,8 +38,8 @@ class Change(NamedTuple):
 
 class Entry(NamedTuple):
     subject_id: UUID
-    """The unit, or the project."""
-    project_id: UUID
+    """The unit, the project, or the endpoint."""
+    project_id: UUID | None
     at: datetime
     author: Author
     action: str

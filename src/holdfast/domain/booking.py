@@ -100,6 +100,8 @@ class Booking(NamedTuple):
     holder: Holder
     slots: Slots
     idempotency_id: UUID | None
+    buyer_erased_at: datetime | None = None
+    """Since when nothing is left of the buyer's person."""
 
     @property
     def ends_at(self) -> datetime | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.domain.booking import CLAIMING, Booking
 from holdfast.domain.decision import Standing
 from holdfast.domain.reference import reference_of
-from holdfast.domain.refusals import TransitionNotAllowed, UnknownBooking
+from holdfast.domain.refusals import BookingChanged, TransitionNotAllowed, UnknownBooking
 from holdfast.domain.unit import Unit
 
 
@@ -15,6 +15,12 @@ def booking_in(standing: Standing, number: int) -> tuple[Unit, Booking]:
     if standing.unit is None or booking is None:
         raise UnknownBooking(reference_of(number))
     return standing.unit, booking
+
+
+def refuse_changed(standing: Standing, number: int, seen_status: str) -> None:
+    unit, booking = booking_in(standing, number)
+    if booking.status != seen_status:
+        raise BookingChanged(booking.status, unit.status)
 
 
 def claim_on(standing: Standing, unit: Unit, action: str) -> Booking:

@@ -28,7 +28,8 @@ def confirm_deposit(
         raise NotSigned(_why_not_signed(booking), unit.status)
     if booking.status in CLAIMING:
         return _reserve(standing, unit, booking, caller, periods, now)
-    if unit.status is Status.AVAILABLE:
+    # A unit is not reserved for somebody whom nobody knows any more.
+    if unit.status is Status.AVAILABLE and booking.buyer_erased_at is None:
         return _reserve_again(standing, unit, booking, caller, periods, now)
     due = booking._replace(status=BookingStatus.REFUND_DUE, deposit_confirmed_at=now)
     return Decision(unit, booking=due, action=Action.CONFIRM_DEPOSIT)

@@ -33,6 +33,7 @@ class UnitEvent(NamedTuple):
     status: Status
     booking_reference: str | None
     created_at: datetime
+    unit_code: str
 
 
 def event_id(unit_id: UUID, unit_version: int) -> UUID:

@@ -33,6 +33,7 @@ class LapsedUnit(NamedTuple):
     ends_at: datetime
     version: int
     updated_at: datetime
+    code: str
 
 
 class ClaimingBooking(NamedTuple):
@@ -72,7 +73,7 @@ def release(unit: LapsedUnit, booking: ClaimingBooking | None) -> Release:
         unit.ends_at,
         UnitEvent(
             event_id(unit.id, version), unit.project_id, unit.id, version, step.event, unit.status,
-            step.target, None, at,
+            step.target, None, at, unit.code,
         ),
         Entry(unit.id, unit.project_id, at, CLOCK, action, reference, Change(before, after)),
     )  # fmt: skip

@@ -6,7 +6,7 @@ staff; one in the wrong place is seen by a buyer.
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 FLOORS = (-9, 200)
 POSITIONS = (1, 999)
@@ -65,7 +65,7 @@ def guess(code: str) -> Place:
 
 def arrange(codes: Iterable[str], edited: Mapping[str, Place]) -> list[Placed]:
     """Building by building, from the lowest floor up; what is not known of a place comes last."""
-    return sorted((_placed(code, edited.get(code)) for code in codes), key=_order)
+    return sorted((_placed(code, edited.get(code)) for code in codes), key=order_of)
 
 
 def _placed(code: str, edited: Place | None) -> Placed:
@@ -81,7 +81,8 @@ def _within_bounds(building: str | None, floor: int, position: int) -> Place:
     return Place(building, floor, position) if fits else NOWHERE
 
 
-def _order(placed: Placed) -> tuple[object, ...]:
+def order_of(placed: Placed) -> tuple[Any, ...]:
+    """To be sorted by."""
     building, floor, position = placed.place
     return (
         (building is None, _natural(building or "")),

@@ -1,6 +1,7 @@
 """What units belong to."""
 
 import re
+import unicodedata
 from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
@@ -12,6 +13,7 @@ SLUG_PATTERN = "^[a-z0-9]+(-[a-z0-9]+)*$"
 SLUG_LENGTH = (2, 100)
 NAME_LENGTH = (1, 200)
 
+_WORDS = re.compile("[a-z0-9]+")
 _SLUG = re.compile(SLUG_PATTERN.replace("$", r"\Z"))
 
 
@@ -36,3 +38,18 @@ def slug_fault(slug: str, pointer: str = "/path/slug") -> Fault | None:
     if not _SLUG.match(slug):
         return Fault(pointer, "A slug is made of a-z and 0-9, with single hyphens in between.")
     return None
+
+
+def name_fault(name: str) -> Fault | None:
+    """Of a project or a key."""
+    shortest, longest = NAME_LENGTH
+    if shortest <= len(name) <= longest and name.isprintable() and name == name.strip():
+        return None
+    return Fault("/name", f"A name is printable text of {shortest} to {longest} characters.")
+
+
+def suggested_slug(name: str) -> str:
+    """Of what Latin letters and digits a name has; empty if that is too little."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    slug = "-".join(_WORDS.findall(plain))[: SLUG_LENGTH[1]].rstrip("-")
+    return slug if len(slug) >= SLUG_LENGTH[0] else ""

@@ -1,9 +1,13 @@
 """Every reason to say no, drawn as one tree. No HTTP here: ``web.problems`` maps these to answers.
 
 Refusal
-├── NoCredentials, KeyRefused, ScopeMissing
+├── NoCredentials, KeyRefused
+├── ScopeMissing
+│   └── KeyLimited
 ├── InvalidInput
-├── UnknownProject, UnknownUnit, UnknownBooking, UnknownKey
+├── SignInRefused, SecondFactorNeeded
+├── UnknownProject, UnknownUnit, UnknownBooking, UnknownKey, UnknownEndpoint, UnknownDelivery
+├── UnknownStaff, SetupLinkRefused
 ├── PreconditionFailed
 ├── Conflict
 │   ├── StatusLocked
@@ -12,12 +16,17 @@ Refusal
 │   ├── NotSigned
 │   ├── HoldLapsed
 │   └── TransitionNotAllowed
+│       └── BookingChanged
 ├── ProjectExists
+├── StaffExists, LastAdmin
+├── EndpointRemoved
 ├── CursorExpired
 ├── TooManyRequests
+│   └── TooManyAttempts
 ├── TooManyHolds
 │   └── HeldTooRecently
 ├── SchemaNotCurrent
+├── SecretsUnreadable
 └── DatabaseAway
 """
 
@@ -51,6 +60,29 @@ class ScopeMissing(Refusal):
     def __init__(self, scope: str) -> None:
         super().__init__(f"This API key does not have the scope `{scope}`.")
         self.scope = scope
+
+
+class KeyLimited(ScopeMissing):
+    """Who may see some projects only, or for a time only, must not make people who see all, for good."""
+
+    def __init__(self, scope: str) -> None:
+        Refusal.__init__(self, "This API key is limited to projects or in time, and staff are not.")
+        self.scope = scope
+
+
+class SignInRefused(Refusal):
+    """One answer for an unknown account, a wrong password and a wrong code."""
+
+    def __init__(self) -> None:
+        super().__init__("The e-mail address, the password or the code is not right.")
+
+
+class SecondFactorNeeded(Refusal):
+    """The password was right. With the ticket the code alone is enough, for a few minutes."""
+
+    def __init__(self, ticket: str) -> None:
+        super().__init__("Type the code that your authenticator app shows for Holdfast.")
+        self.ticket = ticket
 
 
 _FAULTS_TOLD = 3
@@ -102,6 +134,28 @@ class UnknownBooking(Refusal):
 class UnknownKey(Refusal):
     def __init__(self, key_id: object) -> None:
         super().__init__(f"There is no key with the id {key_id}.")
+
+
+class UnknownEndpoint(Refusal):
+    def __init__(self, endpoint_id: object) -> None:
+        super().__init__(f"There is no endpoint with the id {str(endpoint_id)[:_ECHOED]}.")
+
+
+class UnknownDelivery(Refusal):
+    def __init__(self, delivery_id: object) -> None:
+        super().__init__(f"There is no delivery with the id {str(delivery_id)[:_ECHOED]}.")
+
+
+class UnknownStaff(Refusal):
+    def __init__(self, person: object) -> None:
+        super().__init__(f"There is no member of staff `{str(person)[:_ECHOED]}`.")
+
+
+class SetupLinkRefused(Refusal):
+    """One answer for a link that is unknown, used, replaced or too old."""
+
+    def __init__(self) -> None:
+        super().__init__("This set-up link is no longer valid. Ask an admin for a new one.")
 
 
 class PreconditionFailed(Refusal):
@@ -176,9 +230,34 @@ class TransitionNotAllowed(Conflict):
         super().__init__(told, status, (), hold_expires_at, now)
 
 
+class BookingChanged(TransitionNotAllowed):
+    """Somebody decided on what they had seen, and it is so no longer."""
+
+    def __init__(self, booking_status: str, status: Status) -> None:
+        detail = f"The booking has changed since it was read: it is {booking_status} now."
+        Conflict.__init__(self, detail, status)
+
+
 class ProjectExists(Refusal):
     def __init__(self, slug: str) -> None:
         super().__init__(f"There is already a project `{slug}`.")
+
+
+class StaffExists(Refusal):
+    def __init__(self, email: str) -> None:
+        super().__init__(f"There is already a member of staff with the e-mail address {email[:_ECHOED]}.")
+
+
+class LastAdmin(Refusal):
+    def __init__(self) -> None:
+        super().__init__("This is the only admin who can sign in; make somebody else an admin first.")
+
+
+class EndpointRemoved(Refusal):
+    reason = "endpoint-removed"
+
+    def __init__(self) -> None:
+        super().__init__("The endpoint of this delivery was removed; nothing can be sent to it any more.")
 
 
 class CursorExpired(Refusal):
@@ -193,6 +272,13 @@ class TooManyRequests(Refusal):
     def __init__(self, retry_after_seconds: float, detail: str = KEY_OVER_LIMIT) -> None:
         super().__init__(detail)
         self.retry_after_seconds = retry_after_seconds
+
+
+class TooManyAttempts(TooManyRequests):
+    """To sign in."""
+
+    def __init__(self, retry_after_seconds: float) -> None:
+        super().__init__(retry_after_seconds, "Too many attempts to sign in have failed; wait a little.")
 
 
 class TooManyHolds(Refusal):
@@ -212,6 +298,17 @@ class SchemaNotCurrent(Refusal):
 
     def __init__(self) -> None:
         super().__init__("The database is there, but its schema is not the one of this release.")
+
+
+class SecretsUnreadable(Refusal):
+    """None of the keys of this installation opens what was sealed."""
+
+    retry_after_seconds = 60.0
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The signing secrets cannot be read with HOLDFAST_ENCRYPTION_KEYS; name the key that sealed them."
+        )
 
 
 class DatabaseAway(Refusal):

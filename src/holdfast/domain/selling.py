@@ -7,6 +7,7 @@ from datetime import datetime
 from holdfast.domain.booking import (
     CLAIMING,
     HOLDING,
+    NOBODY,
     Booking,
     BookingStatus,
     Buyer,
@@ -24,9 +25,17 @@ from holdfast.domain.spelling import camel_case
 from holdfast.domain.status import Action, Caller, Status
 from holdfast.domain.unit import Unit, ends_at, move, step_for
 
-SIGN, REISSUE_LINK = "sign", "reissue-link"
+SIGN, REISSUE_LINK, ERASE_BUYER = "sign", "reissue-link", "erase-buyer"
 
 _BUYER_FIELDS = ("buyer_name", "buyer_email", "buyer_phone")
+
+_STILL_LIVE = "The booking is {}: it has to end or be sold before its buyer's data can be erased."
+# Nobody could be found to give the money to.
+_STILL_OWED = "The deposit is due back: pay it back and mark it as refunded, then erase the buyer's data."
+_WHY_NOT_ERASED = {
+    **{status: _STILL_LIVE.format(status) for status in (*sorted(HOLDING), BookingStatus.RESERVED)},
+    BookingStatus.REFUND_DUE: _STILL_OWED,
+}
 
 
 def sign(standing: Standing, number: int, buyer: Buyer, now: datetime) -> Decision:
@@ -123,6 +132,17 @@ def reissue_link(standing: Standing, number: int, token_hash: bytes) -> Decision
     if booking.token_hash != token_hash:
         booking = booking._replace(token_hash=token_hash)
     return Decision(unit, booking=booking, action=REISSUE_LINK)
+
+
+def erase_buyer(standing: Standing, number: int, now: datetime) -> Decision:
+    """Nothing is left of the buyer's person; what was agreed, paid and sold stays."""
+    unit, booking = booking_in(standing, number)
+    why_not = _WHY_NOT_ERASED.get(booking.status)
+    if why_not is not None:
+        raise TransitionNotAllowed(ERASE_BUYER, unit.status, detail=why_not)
+    if booking.buyer_erased_at is None:
+        booking = booking._replace(buyer=None, holder=NOBODY, buyer_erased_at=now)
+    return Decision(unit, booking=booking, action=ERASE_BUYER)
 
 
 def _sell(unit: Unit, booking: Booking, caller: Caller, now: datetime) -> Decision:

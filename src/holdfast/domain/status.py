@@ -48,6 +48,11 @@ class Transition(NamedTuple):
     from_archived: bool = False
     """Whether the transition also starts from an archived unit."""
 
+    @property
+    def ends(self) -> Status | None:
+        """What its buyer loses by it: the hold, the reservation or the sale; None where nobody does."""
+        return self.source if self.source in LOCKED and self.target not in LOCKED else None
+
 
 AVAILABLE, HELD, RESERVED, SOLD, UNAVAILABLE = Status
 BUYER, STAFF, ADMIN, PAYMENT_SYSTEM, CLOCK, API = ({caller} for caller in Caller)
@@ -104,3 +109,16 @@ def transition(action: Action, caller: Caller, status: Status, archived: bool) -
                 break
             return row
     raise TransitionNotAllowed(action, status, archived)
+
+
+def transitions_for(caller: Caller, status: Status, archived: bool) -> tuple[Transition, ...]:
+    """What the caller may do to such a unit, in the order of the table."""
+    return tuple(
+        row
+        for row in TRANSITIONS
+        if caller in row.callers and row.source is status and (row.from_archived or not archived)
+    )
+
+
+def actions_for(caller: Caller, status: Status, archived: bool) -> tuple[Action, ...]:
+    return tuple(row.action for row in transitions_for(caller, status, archived))

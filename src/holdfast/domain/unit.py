@@ -173,5 +173,5 @@ def _event(before: Unit, after: Unit, step: Transition, booking_reference: str |
         return None
     return UnitEvent(
         event_id(after.id, after.version), after.project_id, after.id, after.version,
-        step.event, before.status, after.status, booking_reference, after.updated_at,
+        step.event, before.status, after.status, booking_reference, after.updated_at, after.code,
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """Keys at rest: a hash, never the key."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID, uuid4
 
@@ -20,7 +20,7 @@ _COLUMNS = """
 
 _INSERT = """
     insert into api_key (id, name, hint, key_hash, scopes, limited_to_projects, expires_at)
-    values ($1, $2, $3, $4, $5, $6, clock_timestamp() + $7::interval)
+    values ($1, $2, $3, $4, $5, $6, $7)
 """
 _LIMIT_TO_PROJECT = "insert into api_key_project (api_key_id, project_id) values ($1, $2)"
 
@@ -31,12 +31,25 @@ _FIND_LIVE = f"""
     where key_hash = $1 and revoked_at is null
         and (expires_at is null or expires_at > clock_timestamp())
 """
-_LIST = f"select {_COLUMNS} from api_key order by created_at, id"
-
-_REVOKE = "update api_key set revoked_at = coalesce(revoked_at, clock_timestamp()) where id = $1"
-_REVOKE_NAMED = """
-    update api_key set revoked_at = clock_timestamp() where name = $1 and revoked_at is null
+_FIND_LOCKED = f"{_FIND} for no key update"
+_FIND_NAMED_LOCKED = f"""
+    select {_COLUMNS} from api_key where name = $1 and revoked_at is null order by id for no key update
 """
+_LIST = f"select {_COLUMNS} from api_key order by created_at, id"
+# Who is limited to projects sees the keys that are limited to some of them.
+_PAGE = f"""
+    select {_COLUMNS} from api_key
+    where (created_at, id) < ($1, $2)
+        and ($3::text[] is null or limited_to_projects and not exists (
+            select from api_key_project join project on project.id = project_id
+            where api_key_id = api_key.id and slug <> all($3)
+        ))
+        and ($4::boolean is null
+            or $4 = (revoked_at is null and (expires_at is null or expires_at > clock_timestamp())))
+    order by created_at desc, id desc limit $5
+"""
+
+_REVOKE = f"update api_key set revoked_at = $2 where id = $1 returning {_COLUMNS}"
 
 # The condition keeps it to one write a minute, however many processes see the key used.
 _NOTE_USE = """
@@ -58,11 +71,11 @@ async def insert(
     key_hash: bytes,
     scopes: Sequence[Scope],
     project_ids: Sequence[UUID],
-    expires_in: timedelta | None,
+    expires_at: datetime | None,
 ) -> Key:
     key_id = uuid4()
     limited = bool(project_ids)
-    await connection.execute(_INSERT, key_id, name, hint, key_hash, list(scopes), limited, expires_in)
+    await connection.execute(_INSERT, key_id, name, hint, key_hash, list(scopes), limited, expires_at)
     await connection.executemany(_LIMIT_TO_PROJECT, [(key_id, project_id) for project_id in project_ids])
     return _key(await fetch_one(connection, _FIND, key_id))
 
@@ -70,6 +83,16 @@ async def insert(
 async def find(connection: Connection, key_id: UUID) -> Key | None:
     row = await connection.fetchrow(_FIND, key_id)
     return _key(row) if row else None
+
+
+async def find_locked(connection: Connection, key_id: UUID) -> Key | None:
+    row = await connection.fetchrow(_FIND_LOCKED, key_id)
+    return _key(row) if row else None
+
+
+async def find_named_locked(connection: Connection, name: str) -> list[Key]:
+    """Those that are not revoked."""
+    return [_key(row) for row in await connection.fetch(_FIND_NAMED_LOCKED, name)]
 
 
 async def find_live(connection: Connection, key_hash: bytes) -> LiveKey | None:
@@ -82,12 +105,19 @@ async def list_all(connection: Connection) -> list[Key]:
     return [_key(row) for row in await connection.fetch(_LIST)]
 
 
-async def revoke(connection: Connection, key_id: UUID) -> None:
-    await connection.execute(_REVOKE, key_id)
+async def page(
+    connection: Connection,
+    before: tuple[datetime, UUID],
+    slugs: tuple[str, ...] | None,
+    live: bool | None,
+    limit: int,
+) -> list[Key]:
+    """The latest first."""
+    return [_key(row) for row in await connection.fetch(_PAGE, *before, slugs, live, limit)]
 
 
-async def revoke_named(connection: Connection, name: str) -> None:
-    await connection.execute(_REVOKE_NAMED, name)
+async def revoke(connection: Connection, key_id: UUID, at: datetime) -> Key:
+    return _key(await fetch_one(connection, _REVOKE, key_id, at))
 
 
 async def note_use(connection: Connection, key_id: UUID) -> None:

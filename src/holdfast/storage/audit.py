@@ -9,7 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from holdfast.domain.audit import Entry
+from holdfast.domain.audit import Author, Change, Entry
 from holdfast.domain.spelling import camel_case, moment_text
 from holdfast.storage.database import Connection
 
@@ -77,6 +77,13 @@ async def now(connection: Connection) -> datetime:
 
 async def insert(connection: Connection, entry: Entry) -> None:
     await connection.execute(_INSERT, [row_for(entry)])
+
+
+async def insert_about_endpoint(
+    connection: Connection, endpoint_id: UUID, author: Author, action: str, change: Change
+) -> None:
+    at = await now(connection)
+    await insert(connection, Entry(endpoint_id, None, at, author, action, None, change))
 
 
 async def history(connection: Connection, subject_id: UUID, before_id: int, limit: int) -> list[Recorded]:

@@ -95,6 +95,23 @@ async def page(
     return [found for row in rows if (found := found_in(row)) is not None]
 
 
+# Reservations that are over and not yet written as such are found among the units that are about to be swept.
+_REFUNDS_DUE = """
+    select
+        (select count(*) from (select from booking where status = 'refund-due' limit $1) as due)
+        + (select count(*) from (
+            select from unit
+            where coalesce(hold_expires_at, reserved_until) <= statement_timestamp() and status = 'reserved'
+            limit $1
+        ) as over)
+"""
+
+
+async def refunds_due(connection: Connection, at_most: int) -> int:
+    count: int = await connection.fetchval(_REFUNDS_DUE, at_most)
+    return min(count, at_most)
+
+
 async def _scope(
     connection: Connection,
     slugs: Sequence[str] | None,

@@ -15,13 +15,14 @@ _TIMES = (
 WRITE_COLUMNS = (
     "number, reference, project_id, unit_id, token_hash, status, price_sar, vat_included, vat_rate, "
     f"deposit_percent, buyer_name, buyer_email, buyer_phone, {_TIMES}, "
-    "address_id, visitor_id, address_slot, visitor_slot, idempotency_id"
+    "address_id, visitor_id, address_slot, visitor_slot, idempotency_id, buyer_erased_at"
 )
 """In the order of the database's type ``booking_write``."""
 
 _MUTABLE = (
     "token_hash, status, buyer_name, buyer_email, buyer_phone, hold_expires_at, reserved_until, signed_at, "
-    "deposit_confirmed_at, closed_at, ended_at, refunded_at, address_slot, visitor_slot"
+    "deposit_confirmed_at, closed_at, ended_at, refunded_at, address_id, visitor_id, address_slot, "
+    "visitor_slot, buyer_erased_at"
 )
 
 READ_COLUMNS = ", ".join(
@@ -73,7 +74,7 @@ def booking_from(columns: tuple[Any, ...]) -> Booking:
         name, email, phone,
         hold_expires_at, reserved_until, created_at, signed_at, deposit_confirmed_at, closed_at, ended_at,
         refunded_at,
-        address_id, visitor_id, address_slot, visitor_slot, idempotency_id,
+        address_id, visitor_id, address_slot, visitor_slot, idempotency_id, buyer_erased_at,
     ) = columns  # fmt: skip
     terms = Terms(Decimal(price), vat_included, vat_rate and Decimal(vat_rate), deposit and Decimal(deposit))
     return Booking(
@@ -81,7 +82,7 @@ def booking_from(columns: tuple[Any, ...]) -> Booking:
         None if name is None else Buyer(name, email, phone),
         hold_expires_at, reserved_until, created_at, signed_at, deposit_confirmed_at, closed_at, ended_at,
         refunded_at,
-        Holder(address_id, visitor_id), Slots(address_slot, visitor_slot), idempotency_id,
+        Holder(address_id, visitor_id), Slots(address_slot, visitor_slot), idempotency_id, buyer_erased_at,
     )  # fmt: skip
 
 
@@ -95,5 +96,5 @@ def row_for(booking: Booking) -> tuple[Any, ...]:
         terms.deposit_percent if terms.deposit_percent is None else str(terms.deposit_percent),
         *(booking.buyer or (None, None, None)),
         *booking[8:16],
-        *booking.holder, *booking.slots, booking.idempotency_id,
+        *booking.holder, *booking.slots, booking.idempotency_id, booking.buyer_erased_at,
     )  # fmt: skip

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import asyncpg
 
-from holdfast.domain.booking import Booking, as_seen
+from holdfast.domain.booking import CLAIMING, Booking, as_seen
 from holdfast.storage.booking_rows import READ_COLUMNS, booking_from
 from holdfast.storage.database import Connection, fetch_one
 
@@ -29,6 +29,10 @@ _LATELY = f"""
     select {READ_COLUMNS} from booking
     where unit_id = any($1::uuid[]) and status = 'lapsed' and ended_at > $2
         and (visitor_id = any($3::uuid[]) or token_hash = any($4::bytea[]))
+"""
+
+_CLAIMS = f"""
+    select clock_timestamp(), {READ_COLUMNS} from booking where unit_id = any($1::uuid[]) and {_CLAIMING}
 """
 
 _NEXT_NUMBERS = "select nextval('booking_number') from generate_series(1, $1)"
@@ -67,6 +71,13 @@ async def concerning(
     """The bookings that claim these units, and those of these numbers."""
     rows = await connection.fetch(_CONCERNING, unit_ids, numbers)
     return [Concerned(row[0], booking_from(row[1:])) for row in rows]
+
+
+async def claims_on(connection: Connection, unit_ids: Sequence[UUID]) -> dict[UUID, Booking]:
+    """The bookings that these units are claimed by, as they are seen now."""
+    rows = await connection.fetch(_CLAIMS, unit_ids)
+    found = [as_seen(booking_from(row[1:]), row[0]) for row in rows]
+    return {booking.unit_id: booking for booking in found if booking.status in CLAIMING}
 
 
 async def lately_lapsed(

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from weakref import WeakKeyDictionary
 
 import asyncpg
 
 WAIT_SECONDS = 5.0
-CLOSE_SECONDS = 5.0
+CLOSE_SECONDS = 1.0
 
-# What leaves a connection in the middle of something. Any other failure is an answer, and the
-# connection is as good as before.
-_CUT_SHORT = (asyncio.CancelledError, OSError, asyncpg.InterfaceError, asyncpg.InternalClientError)
+# What leaves a connection in the middle of something, as being cancelled does. Any other failure is an
+# answer, and the connection is as good as before.
+_LOST = (OSError, asyncpg.InterfaceError, asyncpg.InternalClientError)
+# An answer, but the last one: the server closes the connection, though the driver does not know it yet.
+_ENDED_BY_SERVER = ("08", "57P", "25P03")
 
 
 class Connections:
@@ -23,8 +26,14 @@ class Connections:
     together take longer than the statements of a small batch.
     """
 
-    def __init__(self, connect: Callable[[], Awaitable[asyncpg.Connection]], size: int) -> None:
+    def __init__(
+        self,
+        connect: Callable[[], Awaitable[asyncpg.Connection]],
+        size: int,
+    ) -> None:
         self._connect = connect
+        self._plans = 0
+        self._plans_of: WeakKeyDictionary[asyncpg.Connection, int] = WeakKeyDictionary()
         self._size = size
         self._turns = asyncio.Semaphore(size)
         self._idle: list[asyncpg.Connection] = []
@@ -37,9 +46,17 @@ class Connections:
             connection = self._kept() or await self._connect()
             self._busy.add(connection)
             try:
+                await self._plan_anew(connection)
                 yield connection
-            except _CUT_SHORT:
+            except asyncio.CancelledError:
                 connection.terminate()
+                raise
+            except _LOST:
+                self._give_up(connection)
+                raise
+            except asyncpg.PostgresError as failure:
+                if (failure.sqlstate or "").startswith(_ENDED_BY_SERVER):
+                    self._give_up(connection)
                 raise
             finally:
                 self._busy.remove(connection)
@@ -66,6 +83,22 @@ class Connections:
                 await self._turns.acquire()
         else:
             await self._turns.acquire()
+
+    def forget_plans(self) -> None:
+        """Each connection plans its statements anew when it is next used."""
+        self._plans += 1
+
+    async def _plan_anew(self, connection: asyncpg.Connection) -> None:
+        if self._plans_of.setdefault(connection, self._plans) != self._plans:
+            self._plans_of[connection] = self._plans
+            await connection.execute("discard plans")
+
+    def _give_up(self, connection: asyncpg.Connection) -> None:
+        """And the idle ones with it: what befell it has likely befallen them, and each would be found out
+        only by waiting for an answer."""
+        connection.terminate()
+        while self._idle:
+            self._idle.pop().terminate()
 
     def _kept(self) -> asyncpg.Connection | None:
         while self._idle:

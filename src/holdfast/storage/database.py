@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +15,7 @@ from holdfast.domain.project import Project
 from holdfast.domain.refusals import DatabaseAway
 from holdfast.storage.connections import Connections
 from holdfast.storage.dsn import split_hosts
+from holdfast.storage.hints import NOTIFY, Hint
 
 Connection = asyncpg.Connection
 
@@ -34,7 +37,8 @@ _AWAY_STATES = ("25006", "25P03")
 _LOST = (OSError, TimeoutError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 # The server is gone, or on its way: whether it has stored what it was asked to, it does not say.
 _GONE_STATES = ("08", "57P")
-_TRY_AGAIN_STATES = ("40001", "40P01")
+# A conflict, a deadlock, a lock that was not to be had in the time allowed.
+_TRY_AGAIN_STATES = ("40001", "40P01", "55P03")
 # Two that were decided at the same time wanted the same place; on what is stored now the loser decides anew.
 _TRY_AGAIN_CONSTRAINTS = (
     "booking_pkey",
@@ -52,6 +56,8 @@ _SESSION = {
     # The server gives up before we do. A statement that we alone had given up could be stored after
     # its caller was told that it was not.
     "statement_timeout": "18s",
+    # A process that stands still in the middle of a transaction must not keep its locks from the others.
+    "idle_in_transaction_session_timeout": "10s",
 }
 
 # Writers look rows up by key and nothing else. Planning anew for each batch would cost more than
@@ -62,6 +68,10 @@ _PLAN_ONCE = {
     "enable_seqscan": "off",
     "enable_mergejoin": "off",
 }
+# The dispatcher's tables are small one minute and huge the next, and its statements take a few rows from the
+# head of an index. A plan that hashes or sorts what is due would be kept for as long as the connection is.
+# Nor does it wait for whoever has an endpoint locked: others would wait with it.
+OF_A_DISPATCHER = {"enable_hashjoin": "off", "enable_bitmapscan": "off", "lock_timeout": "250ms"}
 
 
 class CommitUnknown(DatabaseAway):
@@ -90,6 +100,7 @@ class Database:
     def __init__(self, writers: Connections, readers: Connections) -> None:
         self._writers = writers
         self._readers = readers
+        self._hint = Hint(self._tell_workers)
         self.known_projects: KnownProjects = {}
 
     @asynccontextmanager
@@ -97,6 +108,15 @@ class Database:
         with failures_named():
             async with self._readers.one() as connection:
                 yield connection
+
+    @asynccontextmanager
+    async def reading_one_moment(self) -> AsyncIterator[Connection]:
+        """All statements see the database as it was at the first."""
+        async with (
+            self.reading() as connection,
+            connection.transaction(isolation="repeatable_read", readonly=True),
+        ):
+            yield connection
 
     @asynccontextmanager
     async def writing_at_once(self) -> AsyncIterator[Connection]:
@@ -114,27 +134,49 @@ class Database:
                 await transaction.start()
                 try:
                     yield connection
+                except asyncio.CancelledError:
+                    # Whoever is in a hurry does not wait for an answer: the database undoes it by itself.
+                    connection.terminate()
+                    raise
                 except BaseException:
                     await _roll_back(connection, transaction)
                     raise
                 await _commit(connection, transaction)
 
+    def forget_plans(self) -> None:
+        """For when the tables are no longer what they were when the plans were made."""
+        self._writers.forget_plans()
+        self._readers.forget_plans()
+
+    def hint_at_deliveries(self) -> None:
+        """Workers look at once. They would soon anyway: that a hint is lost does not matter."""
+        self._hint.give()
+
+    async def _tell_workers(self) -> None:
+        async with self._writers.one() as connection:
+            await connection.execute(NOTIFY)
+
     async def close(self) -> None:
-        await self._writers.close()
-        await self._readers.close()
+        await self._hint.close()
+        await asyncio.gather(self._writers.close(), self._readers.close())
 
 
 @asynccontextmanager
 async def open_database(
-    database_url: str, *, writers: int = 3, readers: int = 5, name: str = FOREGROUND
+    database_url: str,
+    *,
+    writers: int = 3,
+    readers: int = 5,
+    name: str = FOREGROUND,
+    more: Mapping[str, str] = MappingProxyType({}),
 ) -> AsyncIterator[Database]:
     """Opens without a connection, so that a process starts, and says so, while the database is away.
 
-    ``name`` is what the database calls its connections.
+    ``name`` is what the database calls its connections; ``more`` are settings besides.
     """
 
-    def connections(size: int, planning: dict[str, str]) -> Connections:
-        settings = {**_SESSION, **planning, "application_name": name}
+    def connections(size: int, of_kind: Mapping[str, str]) -> Connections:
+        settings = {**_SESSION, **of_kind, **more, "application_name": name}
         return Connections(
             lambda: connect(database_url, command_timeout=COMMAND_TIMEOUT_SECONDS, server_settings=settings),
             size,
@@ -145,6 +187,12 @@ async def open_database(
         yield database
     finally:
         await database.close()
+
+
+async def connect_to_listen(database_url: str) -> asyncpg.Connection:
+    """A connection for one listener, which asks next to nothing of it."""
+    settings = {"application_name": BACKGROUND}
+    return await connect(database_url, command_timeout=CONNECT_TIMEOUT_SECONDS, server_settings=settings)
 
 
 async def connect(
@@ -186,7 +234,9 @@ def failures_named() -> Iterator[None]:
 def _named(failure: asyncpg.PostgresError) -> Exception:
     state = failure.sqlstate or "08000"
     constraint = getattr(failure, "constraint_name", None)
-    if state in _TRY_AGAIN_STATES or constraint in _TRY_AGAIN_CONSTRAINTS:
+    # A statement that was prepared before a migration is prepared anew the next time.
+    is_outdated = isinstance(failure, asyncpg.InvalidCachedStatementError)
+    if is_outdated or state in _TRY_AGAIN_STATES or constraint in _TRY_AGAIN_CONSTRAINTS:
         return TryAgain(str(failure))
     if state.startswith(_AWAY_CLASSES) or state in _AWAY_STATES:
         return DatabaseAway()

@@ -10,8 +10,13 @@ from holdfast.domain.event import EventName, UnitEvent
 from holdfast.domain.status import Status
 from holdfast.storage.database import Connection, fetch_one
 
-_COLUMNS = ", ".join(UnitEvent._fields)
-"""In the order of the database's type ``event_write``, too."""
+_COLUMNS = ", ".join(UnitEvent._fields[:-1])
+"""In the order of the database's type ``event_write``, which has the code of the unit behind them."""
+
+_WANTED = """
+    endpoint.removed_at is null and told.type = any(endpoint.events)
+    and (endpoint.project_ids is null or told.project_id = any(endpoint.project_ids))
+"""
 
 _ANY_UNNUMBERED = "select exists (select from event where position is null)"
 
@@ -35,13 +40,15 @@ _MOVE_END = "update event_feed set last_position = last_position + $1"
 _ENDS = "select last_position, trimmed_position from event_feed"
 
 _PAGE_COLUMNS = """
-    event.position, event.id, event.type, event.created_at, event.status, event.previous_status,
+    event.position, case when $4::uuid is null then event.id else delivery_id(event.id, $4) end,
+    event.type, event.created_at, event.status, event.previous_status,
     event.booking_reference, unit.id, unit.code, project.slug
 """
+_OF_ENDPOINT = "($4::uuid is null or event.endpoint_ids @> array[$4::uuid])"
 _PAGE = f"""
     select {_PAGE_COLUMNS}
     from event join unit on unit.id = event.unit_id join project on project.id = event.project_id
-    where event.position > $1 and event.position <= $2
+    where event.position > $1 and event.position <= $2 and {_OF_ENDPOINT}
     order by event.position limit $3
 """
 _PAGE_OF_PROJECTS = f"""
@@ -50,15 +57,16 @@ _PAGE_OF_PROJECTS = f"""
     cross join lateral (
         select * from event
         where event.project_id = project.id and event.position > $1 and event.position <= $2
+            and {_OF_ENDPOINT}
         order by event.position limit $3
     ) as event
     join unit on unit.id = event.unit_id
-    where project.slug = any($4::text[])
+    where project.slug = any($5::text[])
     order by event.position limit $3
 """
 
 # Only from the old end, up to the first event that is still kept: places are not in the order of
-# times, and no kept event may end up behind a forgotten one.
+# times, and no kept event may end up behind a forgotten one. Nor is one forgotten before it is summed.
 _TRIM = """
     with oldest as (
         select position, created_at < clock_timestamp() - $1::interval as is_old
@@ -67,6 +75,7 @@ _TRIM = """
         delete from event using oldest
         where event.position = oldest.position
             and oldest.position < coalesce((select min(position) from oldest where not is_old), $3 + 1)
+            and oldest.position <= (select summed_position from event_sums)
         returning event.position
     )
     select count(*), max(position) from gone
@@ -92,14 +101,38 @@ class FeedItem(NamedTuple):
     project_slug: str
 
 
-def insert_statement(argument: int, stored: str) -> str:
-    """For the statement that stores the units: the events of those units that it did store.
+def told_and_fanned_out(argument: int, stored: str) -> str:
+    """For the statement that stores the units: the events of those units that it did store, and a delivery
+    of each for every endpoint that wants it.
 
-    Takes them as they are; ``stored`` is a subquery of unit ids.
+    Takes the events as they are; ``stored`` is a subquery of unit ids. Both parts see the same endpoints,
+    as one statement does.
     """
+    own = f"from unnest(${argument}::event_write[]) as told"
     return f"""
-        insert into event ({_COLUMNS})
-        select {_COLUMNS} from unnest(${argument}::event_write[]) as told where told.unit_id in ({stored})
+        told as (
+            insert into event ({_COLUMNS}, endpoint_ids)
+            select {_COLUMNS}, array(select id from endpoint where {_WANTED})
+            {own} where told.unit_id in ({stored})
+        ),
+        fanned_out as (
+            insert into pending_delivery (
+                id, endpoint_id, event, project_id, unit_id, unit_version, unit_code, created_at, due_at, body
+            )
+            select
+                delivery.id, endpoint.id, told.type, told.project_id, told.unit_id, told.unit_version,
+                told.unit_code, told.created_at, least(told.created_at, statement_timestamp()),
+                delivery_body(
+                    delivery.id, told.type, told.created_at, told.unit_id, told.unit_code, project.slug,
+                    told.status, told.previous_status, told.booking_reference
+                )
+            {own}
+            join endpoint on {_WANTED}
+            join project on project.id = told.project_id
+            cross join lateral (select delivery_id(told.id, endpoint.id) as id offset 0) as delivery
+            where told.unit_id in ({stored})
+            returning id
+        )
     """
 
 
@@ -122,12 +155,18 @@ async def ends(connection: Connection) -> FeedEnds:
 
 
 async def page(
-    connection: Connection, after: int, upto: int, limit: int, slugs: tuple[str, ...] | None
+    connection: Connection,
+    after: int,
+    upto: int,
+    limit: int,
+    slugs: tuple[str, ...] | None,
+    endpoint_id: UUID | None = None,
 ) -> list[FeedItem]:
+    """With an endpoint: those that were fanned out to it, under the ids of its deliveries."""
     if slugs is None:
-        rows = await connection.fetch(_PAGE, after, upto, limit)
+        rows = await connection.fetch(_PAGE, after, upto, limit, endpoint_id)
     else:
-        rows = await connection.fetch(_PAGE_OF_PROJECTS, after, upto, limit, slugs)
+        rows = await connection.fetch(_PAGE_OF_PROJECTS, after, upto, limit, endpoint_id, slugs)
     return [FeedItem(*row) for row in rows]
 
 

@@ -1,6 +1,6 @@
 """Projects."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from uuid import UUID, uuid4
 
 import asyncpg
@@ -18,6 +18,7 @@ _UPDATE = """
 """
 _GET_LOCKED = "select * from project where id = $1 for no key update"
 _FIND_ID = "select id from project where slug = $1"
+_FIND_IDS = "select id from project where slug = any($1::text[])"
 _GET = "select * from project where id = $1"
 _GET_MANY = "select * from project where id = any($1::uuid[])"
 _LIST = """
@@ -50,6 +51,19 @@ async def insert(connection: Connection, slug: str, name: str) -> Project:
 async def find_id(connection: Connection, slug: str) -> UUID | None:
     project_id: UUID | None = await connection.fetchval(_FIND_ID, slug)
     return project_id
+
+
+def within(argument: int) -> str:
+    """A condition: of one of these projects, or of none, as pings are. Null stands for no limit."""
+    ids = f"${argument}::uuid[]"
+    return f"({ids} is null or project_id is null or project_id = any({ids}))"
+
+
+async def find_ids(connection: Connection, slugs: Sequence[str] | None) -> list[UUID] | None:
+    """What ``within`` takes, for a caller who is limited to these projects; None: to none."""
+    if slugs is None:
+        return None
+    return [row[0] for row in await connection.fetch(_FIND_IDS, slugs)]
 
 
 async def get(connection: Connection, project_id: UUID) -> Project:

@@ -17,7 +17,7 @@ _ENDS_AT = "coalesce(hold_expires_at, reserved_until)"
 
 # A lapsed unit that somebody has locked is in good hands: whoever writes to it releases it first.
 _LOCK_LAPSED = f"""
-    select id, project_id, status, {_ENDS_AT}, version, updated_at from unit
+    select id, project_id, status, {_ENDS_AT}, version, updated_at, code from unit
     where {_ENDS_AT} <= statement_timestamp()
     order by {_ENDS_AT} limit $1
     for no key update skip locked
@@ -44,8 +44,8 @@ _RELEASE = f"""
         where booking.number = written.booking_number
     ),
     noted as ({audit.insert_statement(2, "select id from released")}),
-    told as ({events.insert_statement(3, "select id from released")})
-    select count(*) from released
+    {events.told_and_fanned_out(3, "select id from released")}
+    select count(*) from fanned_out
 """
 _NEXT_END = f"""
     select extract(epoch from {_ENDS_AT} - clock_timestamp())::float8
@@ -65,13 +65,15 @@ async def claims(connection: Connection, unit_ids: Sequence[UUID]) -> dict[UUID,
     return {row[0]: ClaimingBooking(row[1], row[2], _BOOKING_STATUS[row[3]]) for row in rows}
 
 
-async def store(connection: Connection, releases: Sequence[Release]) -> None:
-    await connection.fetchval(
+async def store(connection: Connection, releases: Sequence[Release]) -> int:
+    """How many deliveries were made of it."""
+    count: int = await connection.fetchval(
         _RELEASE,
         [release[:6] for release in releases],
         [audit.row_for(release.entry) for release in releases],
         [release.event for release in releases],
     )
+    return count
 
 
 async def seconds_until_next_end(connection: Connection) -> float | None:

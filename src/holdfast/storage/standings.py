@@ -29,9 +29,9 @@ Place = tuple[UUID, int, datetime]
 
 LOCKING = "for no key update"
 
-# One row a wanted key, found or not. Both joins are lateral and so can only be nested loops over
-# the keys: PostgreSQL locks in the order of the keys, and gives the rows back in it. A plain join
-# with project became a hash join at a thousand keys, which turned that order round. The clock is
+# One row a wanted key, found or not. Both joins are lateral and, with their offset, can only be nested
+# loops over the keys: PostgreSQL locks in the order of the keys, and gives the rows back in it. A plain join
+# became a hash join at a thousand keys and few units, which turned that order round. The clock is
 # read for each row after its lock, so the last row's time is later than every wait for a lock.
 _STAND = """
     select
@@ -47,7 +47,7 @@ _STAND = """
     left join lateral (
         select turn, {columns} from unit
         where unit.project_id = wanted.project_id and unit.code = wanted.code
-        {locking}
+        offset 0 {locking}
     ) as unit on true
 """
 _TURN_AT, _UNIT_AT = 3, 4

@@ -52,14 +52,15 @@ def _with_what_belongs_to_it(statement: str, told: bool, changed: bool, begun: b
     stored = "select id from stored"
     parts = [f"noted as ({audit.insert_statement(3, stored)})"]
     if told:
-        parts.append(f"told as ({events.insert_statement(4, stored)})")
+        parts.append(events.told_and_fanned_out(4, stored))
     if changed:
         parts.append(f"changed as ({booking_rows.update_statement(4 + told, stored)})")
     if begun:
         after = "(select count(*) from changed) >= 0" if changed else "true"
         statement_for_new = booking_rows.insert_statement(4 + told + changed, stored, after)
         parts.append(f"begun as ({statement_for_new})")
-    return f"with stored as ({statement}), {', '.join(parts)} select id, ref from stored"
+    deliveries = "(select count(*) from fanned_out)" if told else "0"
+    return f"with stored as ({statement}), {', '.join(parts)} select id, ref, {deliveries} from stored"
 
 
 # Takes the time of the decision as the updates do: a new unit has no end that it could miss.
@@ -105,8 +106,9 @@ Refs = dict[UUID, str]
 
 async def store(
     connection: Connection, changes: Sequence[Change], told: Told, decided_at: datetime, stored: Refs
-) -> None:
+) -> int:
     """Store the changes and what belongs to them, and note in ``stored`` what was, statement by statement.
+    Says how many deliveries were made of it.
 
     Not stored is what another transaction has created or changed since it was found. ``changes`` are
     in the order of their keys, so that writers that meet wait for each other in one order.
@@ -114,9 +116,13 @@ async def store(
     kinds: dict[str, list[Change]] = {_INSERT: [], _UPDATE: [], _UPDATE_STATE: []}
     for change in changes:
         kinds[_statement_for(change)].append(change)
+    deliveries = 0
     for statement, own in kinds.items():
         if own:
-            stored.update(await _store(connection, statement, own, told, decided_at))
+            rows = await _store(connection, statement, own, told, decided_at)
+            stored.update((row[0], row[1]) for row in rows)
+            deliveries += rows[0][2] if rows else 0
+    return deliveries
 
 
 async def find_stored(connection: Connection, changes: Sequence[Change]) -> Refs:
@@ -157,7 +163,7 @@ def _row(statement: str, change: Change) -> Row:
 
 async def _store(
     connection: Connection, statement: str, changes: list[Change], told: Told, decided_at: datetime
-) -> Refs:
+) -> list[asyncpg.Record]:
     ids = {change.unit.id for change in changes}
     arguments: list[Any] = [
         [_row(statement, change) for change in changes],
@@ -169,4 +175,4 @@ async def _store(
     begun = [booking_rows.row_for(booking) for change in changes for booking in change.begun]
     arguments += [rows for rows in (own, changed, begun) if rows]
     whole = _with_what_belongs_to_it(statement, bool(own), bool(changed), bool(begun))
-    return {row[0]: row[1] for row in await connection.fetch(whole, *arguments)}
+    return await connection.fetch(whole, *arguments)

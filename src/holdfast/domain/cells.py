@@ -1,0 +1,226 @@
+"""What a cell of a spreadsheet says: numbers, words and addresses as people write them. Exact, no floats."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from holdfast.domain.status import Status
+
+Cell = str | int | float | bool | None
+"""A workbook knows numbers, and None is a formula of it that failed; all else is text, be it empty."""
+
+POINT, COMMA = ".", ","
+
+KEPT = "(does not fit a cell; left as it is)"
+"""What an export writes where a cell cannot hold the value, and an import leaves alone."""
+
+ERROR_MESSAGE = "The spreadsheet shows an error here instead of a value."
+NUMBER_MESSAGE = "This is not a number."
+SIGN_MESSAGE = "This is not a number with `{sign}` as its decimal sign; check the sign that was chosen."
+SHORTENED_MESSAGE = "The spreadsheet has shortened this number; write it in full."
+YES_OR_NO_MESSAGE = "This must be yes or no."
+MEDIA_MESSAGE = "This must be URLs, with spaces or new lines between them."
+
+_LONGEST_NUMBER = 60
+_INVISIBLE = re.compile("[\u200b-\u200f\u061c\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
+_DIGITS = {ord(digit): str(value) for value, digit in enumerate("٠١٢٣٤٥٦٧٨٩")}
+_DIGITS |= {ord(digit): str(value) for value, digit in enumerate("۰۱۲۳۴۵۶۷۸۹")}
+_DIGITS |= {ord(digit): str(value) for value, digit in enumerate("０１２３４５６７８９")}  # noqa: RUF001
+_SIGNS = _DIGITS | {ord("\u2212"): "-", ord("،"): ",", ord("\u2019"): "'"}
+_MEASURES = (
+    r"(?:s\.?a\.?r\.?|s\.?r\.?|saudi riyals?|riyals?|ر\.? ?س\.?|ريال(?: سعودي)?|﷼|\u20c1"
+    r"|m²|m2|sq\.? ?m\.?|sqm|م²|م2|م|متر(?: مربع)?|%|٪|﹪)"
+)
+_BEFORE_A_NUMBER = re.compile(rf"^{_MEASURES}", re.IGNORECASE)
+_BEHIND_A_NUMBER = re.compile(rf"(?<=.){_MEASURES}$", re.IGNORECASE)
+# What nearly every number is, read in a quarter of the time.
+_PLAIN = {POINT: re.compile(r"[0-9]{1,20}(\.[0-9]{1,20})?"), COMMA: re.compile(r"[0-9]{1,20}")}
+_GROUPED = {
+    sign: re.compile(rf"([+-]?(?:\d{{1,3}}(?:{other}\d{{3}})+|\d+|(?=\{sign})))(?:\{sign}(\d+))?")
+    for sign, other in ((POINT, "[,' ]"), (COMMA, "[.' ]"))
+}
+_SHORTENED = re.compile(r"[+-]?\d([.,]\d+)?e\+\d+", re.IGNORECASE)
+_YEAR_OF_DATE = re.compile(r"(\d{4})-\d{2}-\d{2}\b.*", re.DOTALL)
+_NOTHING = ("", "-", "–", "—")  # noqa: RUF001
+
+_YES = frozenset({"yes", "y", "true", "1", "x", "✓", "✔", "نعم", "صح", "شامل"})
+_NO = frozenset({"no", "n", "false", "0", "✗", "✘", "لا", "خطا", "غير شامل"})
+
+_STATUS_WORDS: Mapping[Status, tuple[str, ...]] = {
+    Status.AVAILABLE: ("available", "for sale", "متاحة", "متاح", "متوفرة", "متوفر"),
+    Status.HELD: ("held", "on hold", "محجوزة مؤقتًا", "محجوزة مؤقتا", "محجوز مؤقتا"),
+    Status.RESERVED: ("reserved", "محجوزة", "محجوز"),
+    Status.SOLD: ("sold", "مباعة", "مباع"),
+    Status.UNAVAILABLE: ("unavailable", "not available", "off sale", "غير معروضة", "غير متاحة", "غير متاح"),
+}
+_STATUS_OF = {word: status for status, words in _STATUS_WORDS.items() for word in words}
+
+
+class Unreadable(ValueError):
+    """The cell does not say what its column is for; the text says why."""
+
+
+def value_of(field: str, cell: Cell, sign: str) -> Any:
+    """As a JSON body would have it: None, text, ``Decimal``, a boolean, a list."""
+    if cell is None:
+        raise Unreadable(ERROR_MESSAGE)
+    return _READERS[field](cell, sign)
+
+
+def text_of(cell: Cell) -> str:
+    """As the spreadsheet shows it."""
+    if isinstance(cell, str):
+        return unescaped(cell)
+    if cell is None or isinstance(cell, bool):
+        return {None: "#ERROR!", True: "TRUE", False: "FALSE"}[cell]
+    return format(exact(cell), "f")
+
+
+def exact(number: float) -> Decimal:
+    """Fifteen digits are what a spreadsheet shows and all that its numbers have for certain."""
+    return Decimal(number) if isinstance(number, int) else Decimal(f"{number:.15g}")
+
+
+# A program that opens a CSV takes such text for a formula, and runs it.
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001
+_QUOTED_FORMULA = re.compile(r"'+[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001
+
+
+def escaped(text: str) -> str:
+    """For CSV: harmless in every program, and read back as it was."""
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def escaped_in_workbook(text: str) -> str:
+    """There text is text. Only what looks escaped has to be escaped once more."""
+    return f"'{text}" if _QUOTED_FORMULA.match(text) else text
+
+
+def unescaped(text: str) -> str:
+    return text[1:] if _QUOTED_FORMULA.match(text) else text
+
+
+def sign_evidence(text: str) -> str | None:
+    """The decimal sign that a text leaves no doubt about: 1.234,50 or 12,5, but not 1,234."""
+    number = _bare(text)
+    if number.count(POINT) + number.count(COMMA) == 0 or not number[:1].strip("+-.,").isdigit():
+        return None
+    fits = [sign for sign, form in _GROUPED.items() if form.fullmatch(number)]
+    return fits[0] if len(fits) == 1 else None
+
+
+def _bare(text: str) -> str:
+    """Without the words and signs around a number that say what it counts."""
+    plain = _INVISIBLE.sub("", text).translate(_SIGNS)
+    plain = re.sub(r"[\s\u00a0\u202f\u2009]+", " ", plain).strip()
+    return _BEHIND_A_NUMBER.sub("", _BEFORE_A_NUMBER.sub("", plain)).strip()
+
+
+def _number(cell: Cell, sign: str) -> Decimal | None:
+    if not isinstance(cell, str):
+        return _of_workbook(cell)
+    if _PLAIN[sign].fullmatch(cell):
+        return Decimal(cell)
+    text = unescaped(cell)
+    if len(text) > _LONGEST_NUMBER:
+        raise Unreadable(NUMBER_MESSAGE)
+    other = COMMA if sign == POINT else POINT
+    if _INVISIBLE.sub("", text).strip() in _NOTHING:
+        return None
+    number = _bare(text.replace("٫", sign).replace("٬", other))  # noqa: RUF001
+    found = _GROUPED[sign].fullmatch(number)
+    if found is None:
+        raise Unreadable(_why_no_number(number, sign))
+    whole, decimals = found.groups()
+    return Decimal(f"{re.sub('[^0-9+-]', '', whole)}.{decimals or 0}")
+
+
+def _of_workbook(cell: int | float | bool | None) -> Decimal:
+    if cell is None or isinstance(cell, bool):
+        raise Unreadable(NUMBER_MESSAGE)
+    return exact(cell)
+
+
+def _why_no_number(number: str, sign: str) -> str:
+    if _SHORTENED.fullmatch(number):
+        return SHORTENED_MESSAGE
+    if number.startswith("#"):
+        return ERROR_MESSAGE
+    other = COMMA if sign == POINT else POINT
+    return SIGN_MESSAGE.format(sign=sign) if _GROUPED[other].fullmatch(number) else NUMBER_MESSAGE
+
+
+def _year(cell: Cell, sign: str) -> Decimal | None:
+    """Of a date the year."""
+    date = _YEAR_OF_DATE.fullmatch(cell) if isinstance(cell, str) else None
+    return Decimal(date[1]) if date else _number(cell, sign)
+
+
+def _boolean(cell: Cell, _: str) -> bool | None:
+    if isinstance(cell, bool):
+        return cell
+    word = _word(cell)
+    if word in _NOTHING:
+        return None
+    if word in _YES or word in _NO:
+        return word in _YES
+    raise Unreadable(YES_OR_NO_MESSAGE)
+
+
+def _status(cell: Cell, _: str) -> str | None:
+    """A word that is no status is left for the check of the fields to refuse."""
+    word = _word(cell)
+    if word in _NOTHING:
+        return None
+    status = _STATUS_OF.get(word)
+    return text_of(cell) if status is None else status.value
+
+
+def _word(cell: Cell) -> str:
+    return " ".join(_INVISIBLE.sub("", text_of(cell)).casefold().translate(_DIGITS).split())
+
+
+def _text(cell: Cell, _: str) -> str | None:
+    return text_of(cell) or None
+
+
+def _media(cell: Cell, _: str) -> list[Any] | None:
+    text = text_of(cell).strip()
+    if not text:
+        return None
+    if not text.startswith("["):
+        return [address.rstrip(",;") for address in text.split()]
+    try:
+        found = json.loads(text, parse_float=Decimal, parse_int=Decimal)
+    except (ValueError, ArithmeticError, RecursionError):
+        raise Unreadable(MEDIA_MESSAGE) from None
+    return list(found)
+
+
+def media_text(media: tuple[Any, ...]) -> str:
+    """URLs on lines of their own where nothing else is to be told."""
+    if all(isinstance(element, str) and not element.endswith((",", ";")) for element in media):
+        return "\n".join(media)
+    return json.dumps(media, ensure_ascii=False)
+
+
+_Reader = Callable[[Cell, str], Any]
+_READERS: Mapping[str, _Reader] = {
+    "type": _text,
+    "area_sqm": _number,
+    "price_sar": _number,
+    "vat_included": _boolean,
+    "vat_rate": _number,
+    "deposit_percent": _number,
+    "bedrooms": _number,
+    "bathrooms": _number,
+    "delivery_year": _year,
+    "description": _text,
+    "images": _media,
+    "files": _media,
+    "status": _status,
+}

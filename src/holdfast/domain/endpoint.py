@@ -1,0 +1,92 @@
+"""Endpoints: URLs that are registered to receive events."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import NamedTuple
+from uuid import UUID
+
+from holdfast.domain.event import EventName
+
+PING = "ping"
+"""The event of the test button; it goes to its endpoint whatever that chose."""
+
+LONGEST_URL = 2000
+LONGEST_DESCRIPTION = 500
+IN_FLIGHT = (1, 256)
+DEFAULT_IN_FLIGHT = 32
+FAILING_AFTER = timedelta(days=1)
+SECRET_FRESH_SECONDS = 0.1
+"""For so long after a claim its secret is the secret of the moment; later it is read again."""
+
+_OF_AN_ENDPOINT = "hfs_"
+_SECRET_BYTES = 32
+
+
+class EndpointState(StrEnum):
+    ACTIVE = "active"
+    PAUSED = "paused"
+    FAILING = "failing"
+
+
+class Wishes(NamedTuple):
+    """What a registrant chooses."""
+
+    url: str
+    description: str = ""
+    events: tuple[EventName, ...] = tuple(EventName)
+    project_slugs: tuple[str, ...] | None = None
+    """None: every project, those of the future included."""
+    paused: bool = False
+    ordered: bool = False
+    max_in_flight: int = DEFAULT_IN_FLIGHT
+
+
+class Trouble(NamedTuple):
+    """Nothing has arrived since."""
+
+    since: datetime
+    cause: str
+    gone_at: datetime | None
+    """When the receiver answered 410: it wants no more."""
+
+
+class Endpoint(NamedTuple):
+    id: UUID
+    wishes: Wishes
+    secret_id: UUID
+    secret_made_at: datetime
+    trouble: Trouble | None
+    created_at: datetime
+    updated_at: datetime
+    read_at: datetime
+    """By the database's clock, as all our times."""
+
+
+class IssuedSecret(NamedTuple):
+    endpoint: Endpoint
+    text: str
+    """Displayed once."""
+
+    def __repr__(self) -> str:
+        return f"IssuedSecret({self.endpoint.id})"
+
+
+def new_secret_text() -> str:
+    random = secrets.token_bytes(_SECRET_BYTES)
+    return _OF_AN_ENDPOINT + base64.urlsafe_b64encode(random).decode().rstrip("=")
+
+
+def is_failing(trouble: Trouble | None, now: datetime) -> bool:
+    """After a day without one success, or at once when the receiver said that it is gone."""
+    return trouble is not None and (trouble.gone_at is not None or trouble.since <= now - FAILING_AFTER)
+
+
+def state_of(endpoint: Endpoint) -> EndpointState:
+    """At the moment it was read."""
+    if endpoint.wishes.paused:
+        return EndpointState.PAUSED
+    return EndpointState.FAILING if is_failing(endpoint.trouble, endpoint.read_at) else EndpointState.ACTIVE

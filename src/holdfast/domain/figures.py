@@ -1,0 +1,89 @@
+"""How a project has fared: units by status day by day, what was sold, how many holds became sales."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import NamedTuple
+
+from holdfast.domain.status import Status
+
+PERIODS_DAYS = (30, 90, 365)
+
+Step = tuple[Status, Status]
+"""From one status to another."""
+
+
+class StatusDay(NamedTuple):
+    """Units by status at the end of a day."""
+
+    day: date
+    units: Mapping[Status, int]
+
+
+class SalesDay(NamedTuple):
+    day: date
+    units: int
+    value_sar: Decimal
+
+
+class Conversion(NamedTuple):
+    """How often units took each step on the way to a sale, in a period."""
+
+    holds: int
+    reservations: int
+    sales: int
+    """Of what was reserved before."""
+    walk_in_sales: int
+
+    @property
+    def reserved_percent(self) -> int | None:
+        return _percent(self.reservations, self.holds)
+
+    @property
+    def sold_percent(self) -> int | None:
+        return _percent(self.sales, self.reservations)
+
+
+def days_up_to(last: date, number: int) -> list[date]:
+    return [last - timedelta(days=back) for back in reversed(range(number))]
+
+
+def status_days(
+    days: Sequence[date],
+    now: Mapping[Status, int],
+    steps: Mapping[date, Mapping[Step, int]],
+    created: Mapping[date, Mapping[Status, int]],
+) -> list[StatusDay]:
+    """Backwards from what is known, today: without a day's steps and new units it is as at its beginning."""
+    units = dict(now)
+    found = []
+    for day in reversed(days):
+        found.append(StatusDay(day, dict(units)))
+        for (source, target), number in steps.get(day, {}).items():
+            units[source] += number
+            units[target] -= number
+        for status, number in created.get(day, {}).items():
+            units[status] -= number
+    return found[::-1]
+
+
+def sales_days(days: Sequence[date], sold: Mapping[date, tuple[int, Decimal]]) -> list[SalesDay]:
+    return [SalesDay(day, *sold.get(day, (0, Decimal(0)))) for day in days]
+
+
+def conversion(days: Sequence[date], steps: Mapping[date, Mapping[Step, int]]) -> Conversion:
+    def taken(source: Status, target: Status) -> int:
+        return sum(steps.get(day, {}).get((source, target), 0) for day in days)
+
+    return Conversion(
+        taken(Status.AVAILABLE, Status.HELD),
+        taken(Status.HELD, Status.RESERVED),
+        taken(Status.RESERVED, Status.SOLD),
+        taken(Status.AVAILABLE, Status.SOLD),
+    )
+
+
+def _percent(part: int, whole: int) -> int | None:
+    return round(100 * part / whole) if whole else None

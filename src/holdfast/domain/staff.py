@@ -1,0 +1,94 @@
+"""The people of the back office."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import NamedTuple
+from uuid import UUID
+
+from holdfast.domain.permissions import OF_ROLE, Permission, Role
+from holdfast.domain.refusals import Fault
+
+LANGUAGES = ("en", "ar")
+DIGITS = ("latn", "arab")
+EMAIL_LENGTH = (3, 254)
+NAME_LENGTH = (1, 200)
+
+# Somebody's mail server knows better what an address may be. This keeps out what is none, and whatever
+# could not be shown on a line.
+_EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
+
+
+class Theme(StrEnum):
+    AUTO = "auto"
+    LIGHT = "light"
+    DARK = "dark"
+
+
+class Preferences(NamedTuple):
+    """How the pages look and speak to one person."""
+
+    language: str = "en"
+    digits: str = "latn"
+    """Of which numbers are written: ``latn`` (123) or ``arab`` (١٢٣)."""
+    theme: Theme = Theme.AUTO
+
+
+class Staff(NamedTuple):
+    id: UUID
+    email: str
+    name: str
+    role: Role
+    preferences: Preferences
+    has_second_factor: bool
+    created_at: datetime
+    disabled_at: datetime | None
+    last_signed_in_at: datetime | None
+    failures_seen_at: datetime
+    """Up to when failed deliveries need not be announced any more."""
+    has_password: bool = True
+    """Not before they have used their set-up link."""
+
+    def may(self, permission: Permission) -> bool:
+        return permission in OF_ROLE[self.role]
+
+
+class SessionTimes(NamedTuple):
+    """A session ends when nobody has used it for so long, and in any case at that age."""
+
+    idle: timedelta = timedelta(minutes=120)
+    absolute: timedelta = timedelta(hours=12)
+
+
+class OpenSession(NamedTuple):
+    id: UUID
+    address: str
+    agent: str
+    created_at: datetime
+    last_seen_at: datetime
+
+
+def email_key(email: str) -> str:
+    """The address as it is compared."""
+    return email.strip().casefold()
+
+
+def email_fault(email: str) -> Fault | None:
+    shortest, longest = EMAIL_LENGTH
+    if shortest <= len(email) <= longest and email.isprintable() and _EMAIL.fullmatch(email):
+        return None
+    return Fault("/email", f"An e-mail address has an @ and no spaces, and at most {longest} characters.")
+
+
+def staff_name_fault(name: str) -> Fault | None:
+    shortest, longest = NAME_LENGTH
+    if shortest <= len(name) <= longest and name.isprintable() and name == name.strip():
+        return None
+    return Fault("/name", f"A name is printable text of {shortest} to {longest} characters.")
+
+
+def name_from(email: str) -> str:
+    """What somebody is called who was given no name."""
+    return email.strip().partition("@")[0][: NAME_LENGTH[1]]

@@ -1,0 +1,241 @@
+"""The log: deliveries, pending and ended alike, and their attempts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from holdfast.domain.delivery import Delivery, DeliveryStatus, Trigger
+from holdfast.domain.endpoint import PING
+from holdfast.storage.database import Connection
+from holdfast.storage.projects import within
+from holdfast.storage.records import ATTEMPT_COLUMNS
+
+_SHARED = """
+    id, endpoint_id, event, unit_code, created_at, attempts, last_status_code, last_cause, body
+"""
+_PENDING = f"{_SHARED}, 'pending' as status, null as reason, due_at, null::timestamptz as ended_at"
+_ENDED = f"{_SHARED}, status, reason, null::timestamptz as due_at, ended_at"
+
+_FIND_PENDING = f"select {_PENDING} from pending_delivery where id = $1 and {within(2)}"
+_FIND_ENDED = f"""
+    select {_ENDED} from ended_delivery where id = $1 and {within(2)}
+    order by ended_at desc limit 1
+"""
+_ATTEMPTS = f"select {ATTEMPT_COLUMNS} from attempt where delivery_id = $1 order by number, started_at"
+
+_FILTERS = f"""
+    ($6::text[] is null or event = any($6)) and ($7::text is null or unit_code = $7)
+    and ($8::int is null or last_status_code between $8 * 100 and $8 * 100 + 99)
+    and ($9::boolean is null or (last_status_code is null) = $9)
+    and {within(11)}
+"""
+# The latest first, endpoint by endpoint along its index, then together. $1 endpoints, $2 and $3 the place of
+# the last item of the page before, $4 and $5 the time.
+_OF_ENDPOINTS = f"""
+    select found.* from unnest($1::uuid[]) as wanted (endpoint_id)
+    cross join lateral (
+        select {{columns}} from {{table}} as delivery
+        where delivery.endpoint_id = wanted.endpoint_id and (created_at, id) < ($2, $3)
+            and created_at >= $4 and created_at < $5 and {{more}} and {_FILTERS}
+        order by created_at desc, id desc limit $10
+    ) as found
+"""
+_OF_PENDING = _OF_ENDPOINTS.format(columns=_PENDING, table="pending_delivery", more="true")
+# It ended after it was made: days before that hold nothing of it.
+_OF_ENDED = _OF_ENDPOINTS.format(
+    columns=_ENDED,
+    table="ended_delivery",
+    more="ended_at >= $4 and ($12::text is null or status = $12)",
+)
+# What was not delivered is little, and has an index of its own.
+_OF_UNDELIVERED = _OF_ENDPOINTS.format(
+    columns=_ENDED,
+    table="ended_delivery",
+    more="ended_at >= $4 and status <> 'delivered' and ($12::text is null or status = $12)",
+)
+_OF_UNIT = f"""
+    select {_ENDED} from ended_delivery
+    where unit_code = $7 and endpoint_id = any($1::uuid[]) and (created_at, id) < ($2, $3)
+        and created_at >= $4 and created_at < $5 and ended_at >= $4 and ($12::text is null or status = $12)
+        and {_FILTERS}
+    order by created_at desc, id desc limit $10
+"""
+# Those of no unit, along the index by unit.
+_OF_PINGS = _OF_UNIT.replace("unit_code = $7 and", "unit_code is null and", 1)
+
+
+def _together(ended: str) -> str:
+    return f"({_OF_PENDING}) union all ({ended})"
+
+
+_OF_ALL = _together(_OF_ENDED)
+# A planner that expects nearly nothing of a filter would rather read and sort all there is, once for each
+# endpoint. Along the index it ends when it has found enough, or all of the time that was asked for.
+_ALONG_INDEXES = """
+    set local enable_sort = off; set local enable_seqscan = off; set local enable_bitmapscan = off
+"""
+# For the statements after it, which the planner knows better how to answer.
+_AS_PLANNED = """
+    set local enable_sort = default; set local enable_seqscan = default; set local enable_bitmapscan = default
+"""
+_ENDPOINT_IDS = """
+    select id from endpoint
+    where $1::text[] is null or project_ids <@ array(select id from project where slug = any($1))
+"""
+_WAITING = """
+    select wanted.endpoint_id, (
+        select count(*) from (
+            select from pending_delivery where endpoint_id = wanted.endpoint_id limit $2
+        ) as counted
+    )
+    from unnest($1::uuid[]) as wanted (endpoint_id)
+"""
+
+
+_BEHIND_ALL = (datetime.max.replace(tzinfo=UTC), UUID(int=2**128 - 1))
+_ANY = (None, None, None, None)
+"""Filters that are off: events, unit, class of the answer, answered or not."""
+
+
+class Attempt(NamedTuple):
+    """In the order of ``ATTEMPT_COLUMNS``."""
+
+    delivery_id: UUID
+    number: int
+    trigger: Trigger
+    started_at: datetime
+    ended_at: datetime
+    duration_ms: float
+    dns_ms: float | None
+    connect_ms: float | None
+    tls_ms: float | None
+    first_byte_ms: float | None
+    url: str
+    request_headers: list[tuple[str, str]]
+    secret_id: UUID | None
+    address: str | None
+    status_code: int | None
+    response_headers: list[tuple[str, str]]
+    response_body: bytes
+    response_clipped: bool
+    cause: str | None
+
+
+class Filters(NamedTuple):
+    since: datetime
+    until: datetime
+    events: tuple[str, ...] | None = None
+    unit_code: str | None = None
+    code_class: int | None = None
+    """2 for 200 to 299, and so on."""
+    unanswered: bool | None = None
+    """Of deliveries whose last attempt had no status, or that had none yet."""
+    status: DeliveryStatus | None = None
+
+
+async def find(
+    connection: Connection, delivery_id: UUID, project_ids: Sequence[UUID] | None = None
+) -> Delivery | None:
+    row = await connection.fetchrow(_FIND_PENDING, delivery_id, project_ids)
+    row = row or await connection.fetchrow(_FIND_ENDED, delivery_id, project_ids)
+    return _delivery(row) if row else None
+
+
+async def attempts(connection: Connection, delivery_id: UUID) -> list[Attempt]:
+    return [_attempt(row) for row in await connection.fetch(_ATTEMPTS, delivery_id)]
+
+
+async def endpoint_ids(connection: Connection, slugs: tuple[str, ...] | None) -> list[UUID]:
+    """Of all endpoints that a key may see, removed ones included."""
+    return [row[0] for row in await connection.fetch(_ENDPOINT_IDS, slugs)]
+
+
+async def page(
+    connection: Connection,
+    endpoints: Sequence[UUID],
+    project_ids: Sequence[UUID] | None,
+    before: tuple[datetime, UUID],
+    filters: Filters,
+    limit: int,
+) -> list[Delivery]:
+    """The latest first. Within a transaction of one moment: a delivery may end, or be sent anew, between two
+    looks."""
+    arguments = (
+        endpoints, *before, filters.since, filters.until, filters.events, filters.unit_code,
+        filters.code_class, filters.unanswered, limit, project_ids,
+    )  # fmt: skip
+    if filters.status is DeliveryStatus.PENDING:
+        rows = await _along_indexes(connection, _OF_PENDING, *arguments)
+    else:
+        rows = await _along_indexes(connection, _statement(filters), *arguments, filters.status)
+    found = [_delivery(row) for row in rows]
+    return sorted(found, key=lambda one: (one.created_at, one.id), reverse=True)[:limit]
+
+
+async def latest(connection: Connection, endpoints: Sequence[UUID], filters: Filters) -> dict[UUID, Delivery]:
+    """The latest of each endpoint that has one. Within a transaction."""
+    arguments = (endpoints, *_BEHIND_ALL, filters.since, filters.until, *_ANY, 1, None)
+    rows = await _along_indexes(connection, _OF_ALL, *arguments, None)
+    found = sorted(map(_delivery, rows), key=lambda one: (one.created_at, one.id))
+    return {one.endpoint_id: one for one in found}
+
+
+async def waiting(connection: Connection, endpoints: Sequence[UUID], at_most: int) -> dict[UUID, int]:
+    """How many are pending for each endpoint, counted up to ``at_most``."""
+    return {row[0]: row[1] for row in await connection.fetch(_WAITING, endpoints, at_most)}
+
+
+async def _along_indexes(connection: Connection, statement: str, *arguments: object) -> list[asyncpg.Record]:
+    await connection.execute(_ALONG_INDEXES)
+    rows: list[asyncpg.Record] = await connection.fetch(statement, *arguments)
+    await connection.execute(_AS_PLANNED)
+    return rows
+
+
+def _statement(filters: Filters) -> str:
+    ended = _ended_statement(filters)
+    return _together(ended) if filters.status is None else ended
+
+
+def _ended_statement(filters: Filters) -> str:
+    """Along the index that leaves out the most."""
+    if filters.unit_code is not None:
+        return _OF_UNIT
+    if filters.events == (PING,):
+        return _OF_PINGS
+    is_failure = filters.unanswered or filters.code_class not in (None, 2)
+    is_undelivered = filters.status in (DeliveryStatus.FAILED, DeliveryStatus.CANCELLED)
+    return _OF_UNDELIVERED if is_failure or is_undelivered else _OF_ENDED
+
+
+def _delivery(row: asyncpg.Record) -> Delivery:
+    return Delivery(
+        id=row["id"],
+        endpoint_id=row["endpoint_id"],
+        event=row["event"],
+        unit_code=row["unit_code"],
+        status=DeliveryStatus(row["status"]),
+        reason=row["reason"],
+        created_at=row["created_at"],
+        next_attempt_at=row["due_at"],
+        ended_at=row["ended_at"],
+        attempts=row["attempts"],
+        last_status_code=row["last_status_code"],
+        last_cause=row["last_cause"],
+        body=row["body"],
+    )
+
+
+def _attempt(row: asyncpg.Record) -> Attempt:
+    found = Attempt(*row)
+    return found._replace(
+        trigger=Trigger(found.trigger),
+        request_headers=msgspec.json.decode(row["request_headers"], type=list[tuple[str, str]]),
+        response_headers=msgspec.json.decode(row["response_headers"], type=list[tuple[str, str]]),
+    )

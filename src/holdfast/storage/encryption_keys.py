@@ -1,0 +1,74 @@
+"""Where the keys come from that seal secrets: the environment, or a file beside the embedded database."""
+
+from __future__ import annotations
+
+import base64
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+from holdfast.setting_values import MissingSetting, WrongSetting, encryption_keys
+from holdfast.settings import Settings
+
+NAME = "HOLDFAST_ENCRYPTION_KEYS"
+FILE = "encryption-keys"
+_KEY_BYTES = 32
+
+
+def keys_of(settings: Settings) -> tuple[str, ...]:
+    """Those that are named, or the installation's own, which are made when they are first needed."""
+    if settings.encryption_keys:
+        return settings.encryption_keys
+    if settings.database_url is not None:
+        raise MissingSetting(NAME, "where HOLDFAST_DATABASE_URL is, to seal the secrets of endpoints")
+    return _of_installation(settings.data_dir)
+
+
+def new_encryption_key() -> str:
+    return base64.urlsafe_b64encode(secrets.token_bytes(_KEY_BYTES)).decode()
+
+
+def _of_installation(data_dir: Path) -> tuple[str, ...]:
+    path = data_dir / FILE
+    try:
+        return _read(path)
+    except FileNotFoundError:
+        _make(path)
+        return _read(path)
+
+
+def _read(path: Path) -> tuple[str, ...]:
+    try:
+        keys = encryption_keys({NAME: ",".join(path.read_text().split())}, NAME)
+    except (UnicodeDecodeError, WrongSetting):
+        keys = ()
+    if not keys:
+        raise WrongSetting(str(path), "…", "a file with a key of 32 bytes in URL-safe base64 on each line")
+    return keys
+
+
+def _make(path: Path) -> None:
+    """Complete or not at all, and never over one that another process has made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(f"{new_encryption_key()}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileExistsError):
+            os.link(draft, path)
+    finally:
+        draft.unlink()
+    _keep_folder(path.parent)
+
+
+def _keep_folder(folder: Path) -> None:
+    """A power cut must not lose the only key, once something is sealed with it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,158 @@
+"""Endpoints, with their secrets sealed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+import asyncpg
+
+from holdfast.domain.endpoint import Endpoint, Trouble, Wishes
+from holdfast.domain.event import EventName
+from holdfast.storage.database import Connection, fetch_one
+
+_COLUMNS = """
+    id, url, description, events, paused, ordered, max_in_flight, secret_id, secret_made_at,
+    failing_since, failing_cause, gone_at, created_at, updated_at, clock_timestamp() as read_at,
+    case when project_ids is not null then array(
+        select slug from project where project.id = any(endpoint.project_ids) order by slug
+    ) end as project_slugs
+"""
+_INSERT = f"""
+    insert into endpoint (
+        id, url, description, events, project_ids, paused, ordered, max_in_flight,
+        secret_id, secret_sealed, secret_made_at
+    )
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, clock_timestamp())
+    returning {_COLUMNS}
+"""
+_FIND = f"select {_COLUMNS} from endpoint where id = $1 and removed_at is null"
+_FIND_LOCKED = f"{_FIND} for no key update"
+# A key that is limited to projects sees the endpoints that are limited to some of them.
+_LIST = f"""
+    select {_COLUMNS} from endpoint
+    where removed_at is null and (created_at, id) > ($1, $2)
+        and ($3::text[] is null or project_ids <@ array(select id from project where slug = any($3)))
+    order by created_at, id limit $4
+"""
+_UPDATE = f"""
+    update endpoint
+    set url = $2, description = $3, events = $4, project_ids = $5, paused = $6, ordered = $7,
+        max_in_flight = $8, version = version + 1, updated_at = clock_timestamp(),
+        has_unwanted = has_unwanted or not events <@ $4,
+        failing_since = case when url = $2 then failing_since end,
+        failing_cause = case when url = $2 then failing_cause end,
+        gone_at = case when url = $2 then gone_at end
+    where id = $1 returning {_COLUMNS}
+"""
+_RESEAL = f"""
+    update endpoint
+    set secret_id = $2, secret_sealed = $3, secret_made_at = clock_timestamp(), version = version + 1,
+        updated_at = clock_timestamp()
+    where id = $1 returning {_COLUMNS}
+"""
+# The secret is of no use any more, and is forgotten.
+_REMOVE = """
+    update endpoint set removed_at = clock_timestamp(), secret_sealed = ''
+    where id = $1 and removed_at is null
+"""
+_EXISTS = "select removed_at is null from endpoint where id = $1"
+_SEALED = "select id, secret_sealed from endpoint where removed_at is null order by id for no key update"
+_SEAL_ANEW = "update endpoint set secret_sealed = $2 where id = $1"
+
+
+async def insert(
+    connection: Connection,
+    endpoint_id: UUID,
+    wishes: Wishes,
+    project_ids: Sequence[UUID] | None,
+    secret_id: UUID,
+    sealed: bytes,
+) -> Endpoint:
+    values = (endpoint_id, *_values(wishes, project_ids), secret_id, sealed)
+    return _endpoint(await fetch_one(connection, _INSERT, *values))
+
+
+async def find(connection: Connection, endpoint_id: UUID) -> Endpoint | None:
+    row = await connection.fetchrow(_FIND, endpoint_id)
+    return _endpoint(row) if row else None
+
+
+async def find_locked(connection: Connection, endpoint_id: UUID) -> Endpoint | None:
+    """Claims pass it over until the end of the transaction."""
+    row = await connection.fetchrow(_FIND_LOCKED, endpoint_id)
+    return _endpoint(row) if row else None
+
+
+async def page(
+    connection: Connection, after: tuple[datetime, UUID], slugs: tuple[str, ...] | None, limit: int
+) -> list[Endpoint]:
+    return [_endpoint(row) for row in await connection.fetch(_LIST, *after, slugs, limit)]
+
+
+async def update(
+    connection: Connection, endpoint_id: UUID, wishes: Wishes, project_ids: Sequence[UUID] | None
+) -> Endpoint:
+    return _endpoint(await fetch_one(connection, _UPDATE, endpoint_id, *_values(wishes, project_ids)))
+
+
+async def change_secret(
+    connection: Connection, endpoint_id: UUID, secret_id: UUID, sealed: bytes
+) -> Endpoint:
+    return _endpoint(await fetch_one(connection, _RESEAL, endpoint_id, secret_id, sealed))
+
+
+async def remove(connection: Connection, endpoint_id: UUID) -> None:
+    await connection.execute(_REMOVE, endpoint_id)
+
+
+async def exists(connection: Connection, endpoint_id: UUID) -> bool:
+    """And is not removed."""
+    return bool(await connection.fetchval(_EXISTS, endpoint_id))
+
+
+async def sealed_secrets(connection: Connection) -> list[tuple[UUID, bytes]]:
+    """Of all endpoints, kept for the transaction."""
+    return [(row[0], row[1]) for row in await connection.fetch(_SEALED)]
+
+
+async def seal_anew(connection: Connection, endpoint_id: UUID, sealed: bytes) -> None:
+    """The same secret with another key."""
+    await connection.execute(_SEAL_ANEW, endpoint_id, sealed)
+
+
+def _values(wishes: Wishes, project_ids: Sequence[UUID] | None) -> tuple[object, ...]:
+    return (
+        wishes.url,
+        wishes.description,
+        list(wishes.events),
+        project_ids,
+        wishes.paused,
+        wishes.ordered,
+        wishes.max_in_flight,
+    )
+
+
+def _endpoint(row: asyncpg.Record) -> Endpoint:
+    slugs = row["project_slugs"]
+    wishes = Wishes(
+        url=row["url"],
+        description=row["description"],
+        events=tuple(name for name in EventName if name in row["events"]),
+        project_slugs=None if slugs is None else tuple(slugs),
+        paused=row["paused"],
+        ordered=row["ordered"],
+        max_in_flight=row["max_in_flight"],
+    )
+    since = row["failing_since"]
+    return Endpoint(
+        id=row["id"],
+        wishes=wishes,
+        secret_id=row["secret_id"],
+        secret_made_at=row["secret_made_at"],
+        trouble=None if since is None else Trouble(since, row["failing_cause"], row["gone_at"]),
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+        read_at=row["read_at"],
+    )

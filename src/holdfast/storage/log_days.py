@@ -1,0 +1,103 @@
+"""The days of the log: made before they come, dropped when they are no longer kept."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+from holdfast.storage.database import Connection
+
+TABLES = ("ended_delivery", "attempt")
+DAYS_AHEAD = 3
+
+# Held while days are made, and while they are dropped, which may wait for a long reader. The numbers only
+# have to be ours alone.
+_MAKING, _DROPPING = 0x686F6C65, 0x686F6C66
+_TAKE_TURN = f"select pg_advisory_xact_lock({_MAKING})"
+_TRY_TO_DROP = f"select pg_try_advisory_lock({_DROPPING})"
+_END_OF_DROPPING = f"select pg_advisory_unlock({_DROPPING})"
+_TODAY = "select (clock_timestamp() at time zone 'UTC')::date"
+_FIRST_KEPT = "select ((clock_timestamp() - $1::interval) at time zone 'UTC')::date"
+_MISSING = """
+    select wanted from unnest($1::text[]) as wanted where to_regclass(wanted) is null
+"""
+# Made apart and then attached: unlike a table that is created as a part, this waits for no reader or writer.
+_MAKE = "create table {part} (like {table} including all)"
+_ATTACH = "alter table {table} attach partition {part} for values from ('{day} 00:00Z') to ('{after} 00:00Z')"
+_DETACH = "alter table {table} detach partition {part} concurrently"
+_FINISH_DETACHING = "alter table {table} detach partition {part} finalize"
+_DROP = "drop table {part}"
+_PARTS = """
+    select part.relname, inhdetachpending
+    from pg_inherits join pg_class as part on part.oid = inhrelid
+    where inhparent = $1::text::regclass order by part.relname
+"""
+_CUT_OFF = """
+    select relname from pg_class
+    where relkind = 'r' and relname ~ ('^' || $1 || '_[0-9]{8}$') and not relispartition
+        and relnamespace = (select relnamespace from pg_class where oid = $1::text::regclass)
+"""
+
+
+async def are_ready(connection: Connection) -> bool:
+    """Whether today has its place in the log, and tomorrow."""
+    today = await _today(connection)
+    names = [_part(table, today + timedelta(days=ahead)) for table in TABLES for ahead in (0, 1)]
+    return not await connection.fetch(_MISSING, names)
+
+
+async def make(connection: Connection) -> None:
+    """Within a transaction. Any number of processes may do so at once."""
+    await connection.execute(_TAKE_TURN)
+    today = await _today(connection)
+    for ahead in range(-1, DAYS_AHEAD + 1):
+        for table in TABLES:
+            await _make_day(connection, table, today + timedelta(days=ahead))
+
+
+async def drop_before(connection: Connection, keep: timedelta) -> list[str]:
+    """Without a transaction around it: a day is taken out of the log while others read and write it.
+
+    What an earlier process was stopped in is finished first. While another process is at it, none are.
+    """
+    if not await connection.fetchval(_TRY_TO_DROP):
+        return []
+    try:
+        return await _drop_before(connection, keep)
+    finally:
+        if not connection.is_closed():
+            await connection.execute(_END_OF_DROPPING)
+
+
+async def _drop_before(connection: Connection, keep: timedelta) -> list[str]:
+    first_kept = await connection.fetchval(_FIRST_KEPT, keep)
+    dropped: list[str] = []
+    for table in TABLES:
+        for part, is_being_detached in await connection.fetch(_PARTS, table):
+            if is_being_detached or _day(part) < first_kept:
+                statement = _FINISH_DETACHING if is_being_detached else _DETACH
+                await connection.execute(statement.format(table=table, part=part))
+        for (part,) in await connection.fetch(_CUT_OFF, table):
+            await connection.execute(_DROP.format(part=part))
+            dropped.append(part)
+    return dropped
+
+
+async def _make_day(connection: Connection, table: str, day: date) -> None:
+    part = _part(table, day)
+    if await connection.fetch(_MISSING, [part]):
+        await connection.execute(_MAKE.format(table=table, part=part))
+        after = day + timedelta(days=1)
+        await connection.execute(_ATTACH.format(table=table, part=part, day=day, after=after))
+
+
+async def _today(connection: Connection) -> date:
+    today: date = await connection.fetchval(_TODAY)
+    return today
+
+
+def _part(table: str, day: date) -> str:
+    return f"{table}_{day:%Y%m%d}"
+
+
+def _day(part: str) -> date:
+    return date.fromisoformat(part.rpartition("_")[2])
