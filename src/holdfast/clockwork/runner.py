@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
 from holdfast.domain.refusals import DatabaseAway
+from holdfast.operations.rounds import round_until
 
 logger = logging.getLogger("holdfast.clockwork")
 
 PAUSE_AFTER_FAILURE_SECONDS = 1.0
+LAST_ROUND_SECONDS = 8.0
+"""For what is under way when the process is told to stop; the next one does the rest."""
 
 
 class Loop(Protocol):
@@ -30,12 +34,13 @@ async def run_loops(loops: Sequence[Loop], stop: asyncio.Event) -> None:
 
 
 async def _run(loop: Loop, stop: asyncio.Event) -> None:
-    while not stop.is_set():
-        pause = await _round(loop)
-        try:
-            await asyncio.wait_for(stop.wait(), pause)
-        except TimeoutError:
-            continue
+    stopping = asyncio.ensure_future(stop.wait())
+    try:
+        while not stop.is_set():
+            pause = await round_until(stopping, partial(_round, loop), LAST_ROUND_SECONDS)
+            await asyncio.wait((stopping,), timeout=pause)
+    finally:
+        stopping.cancel()
 
 
 async def _round(loop: Loop) -> float:

@@ -27,6 +27,8 @@ class Written(NamedTuple):
     changed: bool
     refs: Refs
     """Of all units that were stored together."""
+    before: Unit | None = None
+    """What the command found."""
 
     @property
     def unit(self) -> Unit:
@@ -65,6 +67,8 @@ class Batch:
         self._told = Told([], [])
         self._decided_at: datetime | None = None
         self._refs: Refs = {}
+        self.deliveries = 0
+        """That were made of what was stored."""
         self.outcomes: list[Outcome | None] = []
 
     async def decide(self, connection: Connection, known: KnownProjects, *, locked: bool) -> None:
@@ -89,7 +93,7 @@ class Batch:
         changes = self._changes()
         if changes:
             assert self._decided_at is not None
-            await units.store(connection, changes, self._told, self._decided_at, self._refs)
+            self.deliveries = await units.store(connection, changes, self._told, self._decided_at, self._refs)
 
     def is_stored(self) -> bool:
         return all(change.unit.id in self._refs for change in self._changes())
@@ -153,7 +157,7 @@ class Batch:
             refusal.__context__ = None
             return refusal.with_traceback(None)
         changed = self._take(command.key, standing, decision, command.author, now)
-        return Written(decision, standing.project, changed, self._refs)
+        return Written(decision, standing.project, changed, self._refs, standing.unit)
 
     def _take(
         self, key: UnitKey, standing: Standing, decision: Decision, author: Author, now: datetime

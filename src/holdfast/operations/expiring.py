@@ -20,9 +20,12 @@ class Expiry:
                 if not lapsed:
                     return 0
                 claims = await releases.claims(connection, [unit.id for unit in lapsed])
-                await releases.store(connection, [release(unit, claims.get(unit.id)) for unit in lapsed])
+                ended = [release(unit, claims.get(unit.id)) for unit in lapsed]
+                deliveries = await releases.store(connection, ended)
         except TryAgain:
             return 0
+        if deliveries:
+            self._database.hint_at_deliveries()
         note_released(len(lapsed))
         return len(lapsed)
 

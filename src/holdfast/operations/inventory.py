@@ -84,7 +84,7 @@ class Inventory:
             self._forget_projects()
             raise
 
-    async def write_many(self, commands: Sequence[ReplaceUnit], *, store: bool) -> list[Outcome]:
+    async def write_many(self, commands: Sequence[Command], *, store: bool) -> list[Outcome]:
         """At most ``BULK_TRANSACTION_SIZE`` commands, stored together."""
         outcomes = await write(self._database, commands, store=store)
         if any(isinstance(outcome, ProjectGone) for outcome in outcomes):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.domain.audit import Author, Change, Entry
-from holdfast.domain.layout import Place, Placed, arrange
+from holdfast.domain.layout import Place, Placed, arrange, guess
 from holdfast.domain.project import Project
 from holdfast.domain.refusals import Fault, InvalidInput
 from holdfast.operations.administering import add_project
@@ -16,7 +16,11 @@ from holdfast.storage import audit, layouts, projects
 from holdfast.storage.audit import Recorded
 from holdfast.storage.database import Database
 
-__all__ = ["Placed", "Projects", "Recorded"]
+__all__ = ["Move", "Placed", "Projects", "Recorded"]
+
+
+Move = Mapping[str, Any]
+"""The parts of a place that change: building, floor, position."""
 
 
 class Projects:
@@ -75,11 +79,57 @@ class Projects:
                 await audit.insert(connection, entry)
         return await worked_out(len(codes), arrange, codes, chosen)
 
+    async def layout_page(
+        self, slug: str, after_code: str, limit: int, containing: str | None = None
+    ) -> list[Placed]:
+        """In the order of codes; one more than ``limit``, if there is one."""
+        project_id = await self._inventory.project_id(slug)
+        async with self._database.reading() as connection:
+            codes = await layouts.codes_page(connection, project_id, after_code, limit + 1, containing)
+            chosen = await layouts.places_among(connection, project_id, codes)
+        return sorted(arrange(codes, chosen), key=lambda placed: placed.code)
+
+    async def place(self, slug: str, moves: Mapping[str, Move | None], author: Author) -> int:
+        """Move these units, each in the parts of its place that are named; the rest of the layout, and of
+        each place, stays as it stands by then. None puts a unit back where its code says. Gives the number
+        of units that have moved."""
+        project_id = await self._inventory.project_id(slug)
+        async with self._database.writing() as connection:
+            await projects.get_locked(connection, project_id)
+            codes = await layouts.codes_among(connection, project_id, moves)
+            _refuse_unknown(list(moves), set(codes), ())
+            before = await layouts.places_among(connection, project_id, moves)
+            after = _moved(before, moves)
+            change = Change(*_differences(before, after))
+            moved = change.after["places"]
+            if moved:
+                chosen = {code: after[code] for code in moved if code in after}
+                await layouts.change(
+                    connection, project_id, chosen, [code for code in moved if code not in after]
+                )
+                at = await audit.now(connection)
+                await audit.insert(
+                    connection, Entry(project_id, project_id, at, author, "arrange", None, change)
+                )
+        return len(moved)
+
     async def history(self, slug: str, code: str, before_id: int, limit: int) -> list[Recorded]:
         """One more than ``limit``, if there is one."""
         unit, _ = await self._inventory.find(slug, code)
         async with self._database.reading() as connection:
             return await audit.history(connection, unit.id, before_id, limit + 1)
+
+
+def _moved(before: Mapping[str, Place], moves: Mapping[str, Move | None]) -> dict[str, Place]:
+    """The chosen places of the moved units, then. A move to where a unit stands chooses nothing."""
+    after = dict(before)
+    for code, move in moves.items():
+        stands = before.get(code) or guess(code)
+        if move is None:
+            after.pop(code, None)
+        elif stands._replace(**move) != stands:
+            after[code] = stands._replace(**move)
+    return after
 
 
 def _refuse_unknown(named: Sequence[str | None], codes: set[str], faults: Sequence[Fault]) -> None:

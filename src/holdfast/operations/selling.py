@@ -28,6 +28,7 @@ from holdfast.operations.selling_commands import (
     CloseSale,
     ConfirmDeposit,
     ConfirmDepositOfUnit,
+    EraseBuyer,
     ExtendBooking,
     ExtendUnit,
     MarkRefunded,
@@ -35,6 +36,7 @@ from holdfast.operations.selling_commands import (
     ReissueLink,
     Sign,
 )
+from holdfast.operations.staff_units import StaffUnits
 from holdfast.operations.write_path import Written
 from holdfast.storage import booking_lists, bookings
 from holdfast.storage.bookings import Found
@@ -74,6 +76,11 @@ class Selling:
         self._inventory = inventory
         self._rules = rules
         self._drafts = DraftBook(database)
+        self.units = StaffUnits(database, inventory)
+
+    @property
+    def periods(self) -> Periods:
+        return self._rules.periods
 
     # Buyers
 
@@ -132,6 +139,11 @@ class Selling:
         async with self._database.reading() as connection:
             return await booking_lists.page(connection, before, slugs, unit_code, status, limit + 1)
 
+    async def refunds_due(self, at_most: int) -> int:
+        """How many deposits are to be paid back; no more than that many are counted."""
+        async with self._database.reading() as connection:
+            return await booking_lists.refunds_due(connection, at_most)
+
     async def act(
         self,
         slug: str,
@@ -148,27 +160,42 @@ class Selling:
             return await self._run_drafted(drafted, command)
         return await self._run(self._changing(key, asked, caller, author, precondition))
 
-    async def confirm_deposit(self, found: Found, caller: Caller, author: Author) -> Written:
+    # With ``seen`` only a booking that has this status still: somebody decided on what they saw.
+
+    async def confirm_deposit(
+        self, found: Found, caller: Caller, author: Author, seen: str | None = None
+    ) -> Written:
         number, periods = found.booking.number, self._rules.periods
-        return await self._run(ConfirmDeposit(_key(found), author, number, caller, periods))
+        command = ConfirmDeposit(_key(found), author, number, caller, periods, seen_status=seen)
+        return await self._run(command)
 
-    async def cancel(self, found: Found, caller: Caller, author: Author) -> Written:
-        return await self._run(Cancel(_key(found), author, found.booking.number, caller))
+    async def cancel(self, found: Found, caller: Caller, author: Author, seen: str | None = None) -> Written:
+        number = found.booking.number
+        return await self._run(Cancel(_key(found), author, number, caller, seen_status=seen))
 
-    async def close_sale(self, found: Found, caller: Caller, author: Author) -> Written:
-        return await self._run(CloseBooking(_key(found), author, found.booking.number, caller))
+    async def close_sale(
+        self, found: Found, caller: Caller, author: Author, seen: str | None = None
+    ) -> Written:
+        number = found.booking.number
+        return await self._run(CloseBooking(_key(found), author, number, caller, seen_status=seen))
 
-    async def extend(self, found: Found, until: datetime | None, caller: Caller, author: Author) -> Written:
+    async def extend(
+        self, found: Found, until: datetime | None, caller: Caller, author: Author, seen: str | None = None
+    ) -> Written:
         number, periods = found.booking.number, self._rules.periods
-        return await self._run(ExtendBooking(_key(found), author, number, caller, until, periods))
+        command = ExtendBooking(_key(found), author, number, caller, until, periods, seen_status=seen)
+        return await self._run(command)
 
-    async def mark_refunded(self, found: Found, author: Author) -> Written:
-        return await self._run(MarkRefunded(_key(found), author, found.booking.number))
+    async def mark_refunded(self, found: Found, author: Author, seen: str | None = None) -> Written:
+        return await self._run(MarkRefunded(_key(found), author, found.booking.number, seen_status=seen))
 
     async def reissue_link(self, found: Found, author: Author) -> tuple[Written, str]:
         token = new_token_text()
         command = ReissueLink(_key(found), author, found.booking.number, token_hash(token))
         return await self._run(command), token
+
+    async def erase_buyer(self, found: Found, author: Author, seen: str | None = None) -> Written:
+        return await self._run(EraseBuyer(_key(found), author, found.booking.number, seen_status=seen))
 
     async def _run(self, command: Command) -> Written:
         return await self._inventory.write(command)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from holdfast.domain import deposits, selling
 from holdfast.domain.audit import Author
 from holdfast.domain.booking import Buyer, Draft, Holder
+from holdfast.domain.claims import refuse_changed
 from holdfast.domain.decision import Decision, Standing, Wanted
 from holdfast.domain.opening import Opening, open_unit, unit_in
 from holdfast.domain.periods import Periods, refuse_impossible_end
@@ -121,14 +122,21 @@ class Act(OfUnit):
 
 @dataclass(frozen=True, slots=True)
 class OfBooking:
+    """What is asked of a booking, perhaps only if it has the status that the caller has seen."""
+
     key: UnitKey
     """Of its unit."""
     author: Author
     number: int
+    seen_status: str | None = field(default=None, kw_only=True)
 
     @property
     def wanted(self) -> Wanted:
         return Wanted(claim=True, booking_number=self.number)
+
+    def meet_condition(self, standing: Standing) -> None:
+        if self.seen_status is not None:
+            refuse_changed(standing, self.number, self.seen_status)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +144,7 @@ class Sign(OfBooking):
     buyer: Buyer
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
+        self.meet_condition(standing)
         return selling.sign(standing, self.number, self.buyer, now)
 
 
@@ -144,6 +153,7 @@ class Cancel(OfBooking):
     caller: Caller
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
+        self.meet_condition(standing)
         return selling.cancel(standing, self.number, self.caller, now)
 
 
@@ -153,6 +163,7 @@ class ConfirmDeposit(OfBooking):
     periods: Periods
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
+        self.meet_condition(standing)
         return deposits.confirm_deposit(standing, self.number, self.caller, self.periods, now)
 
 
@@ -161,6 +172,7 @@ class CloseBooking(OfBooking):
     caller: Caller
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
+        self.meet_condition(standing)
         return selling.close_sale_of_booking(standing, self.number, self.caller, now)
 
 
@@ -172,12 +184,14 @@ class ExtendBooking(OfBooking):
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
         refuse_impossible_end(self.until, now)
+        self.meet_condition(standing)
         return selling.extend_booking(standing, self.number, self.caller, self.until, self.periods, now)
 
 
 @dataclass(frozen=True, slots=True)
 class MarkRefunded(OfBooking):
     def decide(self, standing: Standing, now: datetime) -> Decision:
+        self.meet_condition(standing)
         return deposits.mark_refunded(standing, self.number, now)
 
 
@@ -186,7 +200,15 @@ class ReissueLink(OfBooking):
     token_hash: bytes
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
+        self.meet_condition(standing)
         return selling.reissue_link(standing, self.number, self.token_hash)
+
+
+@dataclass(frozen=True, slots=True)
+class EraseBuyer(OfBooking):
+    def decide(self, standing: Standing, now: datetime) -> Decision:
+        self.meet_condition(standing)
+        return selling.erase_buyer(standing, self.number, now)
 
 
 def _hold_against(precondition: Precondition, standing: Standing, code: str) -> None:

@@ -133,6 +133,7 @@ async def _write_as_found(
             await batch.decide(connection, database.known_projects, locked=False)
             if store:
                 await batch.store(connection)
+        _hint(database, batch)
     except (TryAgain, RefusedByDatabase) as refused:
         # Where something is stored it is decided again, under locks, and told if that is refused too.
         if not store:
@@ -172,6 +173,7 @@ async def _write_in_transaction(database: Database, commands: Sequence[Command])
                 await batch.store(connection)
                 if not batch.is_stored():
                     raise TryAgain("another transaction created a unit first")
+            _hint(database, batch)
             return batch.settled()
         except TryAgain as again:
             why = again.why
@@ -180,6 +182,11 @@ async def _write_in_transaction(database: Database, commands: Sequence[Command])
             await batch.look_for_stored(database)
             return [outcome or unknown for outcome in batch.outcomes_or(unknown)]
     raise StillOvertaken(why)
+
+
+def _hint(database: Database, batch: Batch) -> None:
+    if batch.deliveries:
+        database.hint_at_deliveries()
 
 
 def _why(refused: TryAgain | RefusedByDatabase) -> str:

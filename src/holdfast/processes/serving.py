@@ -17,21 +17,30 @@ from typing import Any, NamedTuple
 from holdfast.processes.listening import address_of, listening
 from holdfast.processes.refused import StartRefused
 from holdfast.processes.supervisor import STOP_SIGNALS, Supervisor, python_module
-from holdfast.settings import Settings
+from holdfast.settings import LOOPBACK, Settings
 from holdfast.storage.embedded import EmbeddedPostgres, EmbeddedRefused, serving_alone, serving_embedded
+from holdfast.storage.encryption_keys import keys_of
 
 # What the pools of the processes may open (see bootstrap), with room for commands.
 _CONNECTIONS = 100
 _OF_A_WEB_PROCESS = 8
-_OF_ALL_OTHERS = 20
+_OF_ALL_OTHERS = 30
 
 _log = logging.getLogger(__name__)
 
 
 class Served(NamedTuple):
     address: str
-    demo_key: str | None
-    demo_example: Mapping[str, Any] | None
+    setup_url: str | None
+    """Where the first admin is made, while there is no staff."""
+    demo: Demo | None
+
+
+class Demo(NamedTuple):
+    key: str
+    sign_in: Mapping[str, str]
+    """Address, e-mail address, password."""
+    example: Mapping[str, Any] | None
     """The path and the body of a PUT that works, if the demo's project is there."""
 
 
@@ -44,16 +53,21 @@ def serve(settings: Settings, host: str, port: int, demo: bool, announce: Callab
         _database(settings) as (url, embedded),
     ):
         address = address_of(listeners[0], host)
-        environment = _environment(settings, url, address)
+        environment = _environment(settings, url, address, demo)
         answer = _prepare(environment, demo)
         with _metrics_folder() as metrics:
             supervisor = Supervisor(
                 listeners,
                 {**environment, "PROMETHEUS_MULTIPROC_DIR": str(metrics)},
-                on_ready=lambda: announce(Served(address, answer.get("key"), answer.get("example"))),
+                on_ready=lambda: announce(_served(address, answer)),
                 on_tick=lambda: _keep_up(embedded),
             )
             supervisor.run()
+
+
+def _served(address: str, answer: Mapping[str, Any]) -> Served:
+    demo = Demo(answer["key"], answer["signIn"], answer["example"]) if "key" in answer else None
+    return Served(address, answer.get("setupUrl"), demo)
 
 
 @contextmanager
@@ -88,13 +102,17 @@ def _database(settings: Settings) -> Iterator[tuple[str, EmbeddedPostgres | None
         yield server.url, server
 
 
-def _environment(settings: Settings, database_url: str, address: str) -> dict[str, str]:
+def _environment(settings: Settings, database_url: str, address: str, demo: bool) -> dict[str, str]:
+    """The demo's endpoints may be on this machine."""
+    allowed = (*settings.allowed_networks, *(LOOPBACK if demo else ()))
     return {
         **os.environ,
         "HOLDFAST_DATABASE_URL": database_url,
         "HOLDFAST_DATA_DIR": str(settings.data_dir),
         "HOLDFAST_PUBLIC_URL": settings.public_url or address,
         "HOLDFAST_PROCESSES": str(settings.processes),
+        "HOLDFAST_ENCRYPTION_KEYS": ",".join(keys_of(settings)),
+        "HOLDFAST_ALLOWED_NETWORKS": ",".join(map(str, allowed)),
     }
 
 

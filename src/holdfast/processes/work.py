@@ -9,12 +9,14 @@ import uvloop
 
 from holdfast.bootstrap import run_clockwork
 from holdfast.processes.child import child_settings, leave_with_parent
+from holdfast.processes.files import allow_many_files
 from holdfast.processes.garbage import collect_seldom
 from holdfast.settings import Settings
 
 
 def run(settings: Settings, lifeline: int | None = None, announce: Callable[[], None] = lambda: None) -> None:
     collect_seldom()
+    allow_many_files()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_work(settings, lifeline, announce))
 

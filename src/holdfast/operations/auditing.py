@@ -1,0 +1,130 @@
+"""The audit trail: who did what, to what, the latest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from holdfast.domain.audit import ActorKind
+from holdfast.domain.refusals import UnknownProject
+from holdfast.storage import audit_trail, projects
+from holdfast.storage.audit_trail import SUBJECT_KINDS, Subject, TrailEntry, TrailFilters
+from holdfast.storage.database import Connection, Database
+
+LOOKED_AT = 10_000
+"""Entries at most for one page: a filter that fits nothing must not read years of them."""
+
+Position = tuple[datetime, int]
+
+_BEGINNING = datetime.min.replace(tzinfo=UTC)
+_END: Position = (datetime.max.replace(tzinfo=UTC), 2**63 - 1)
+
+__all__ = ["SUBJECT_KINDS", "Auditing", "Noted", "Subject", "TrailEntry", "TrailPage", "TrailWishes"]
+
+
+class TrailWishes(NamedTuple):
+    project_slug: str | None = None
+    actor: str | None = None
+    """A kind of actor, or the id of a key, the e-mail address of staff, the reference of a buyer."""
+    action: str | None = None
+    subject_id: UUID | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    """Which is not in it any more."""
+
+
+class Noted(NamedTuple):
+    entry: TrailEntry
+    subject: Subject | None
+    actor_name: str | None
+    """Of a key."""
+    project_slug: str | None
+
+
+class TrailPage(NamedTuple):
+    entries: list[Noted]
+    goes_on_before: Position | None
+    """Where the next page starts. There may be one after a page with few entries, or with none."""
+
+
+class Auditing:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def page(
+        self,
+        wishes: TrailWishes,
+        before: Position | None,
+        limit: int,
+        slugs: tuple[str, ...] | None = None,
+    ) -> TrailPage:
+        """``slugs``: the projects that the caller is limited to, who sees nothing but these."""
+        async with self._database.reading_one_moment() as connection:
+            filters = await _filters(connection, wishes, slugs)
+            start = min(before or _END, (wishes.until, 0) if wishes.until else _END)
+            looked_at = LOOKED_AT if filters.sift else limit + 1
+            found = await audit_trail.page(connection, start, filters, looked_at, limit + 1)
+            goes_on = await _goes_on(connection, start, filters, found, limit)
+            known = await audit_trail.subjects(connection, set(_ids(found[:limit])))
+        return TrailPage([_noted(entry, known) for entry in found[:limit]], goes_on)
+
+
+async def _filters(
+    connection: Connection, wishes: TrailWishes, slugs: tuple[str, ...] | None
+) -> TrailFilters:
+    kinds = tuple(ActorKind)
+    return TrailFilters(
+        wishes.since or _BEGINNING,
+        await _project_ids(connection, wishes.project_slug, slugs),
+        wishes.actor if wishes.actor in kinds else None,
+        None if wishes.actor in kinds else wishes.actor,
+        wishes.action,
+        wishes.subject_id,
+    )
+
+
+async def _project_ids(
+    connection: Connection, slug: str | None, slugs: tuple[str, ...] | None
+) -> list[UUID] | None:
+    if slug is None:
+        return await projects.find_ids(connection, slugs)
+    allowed = slugs is None or slug in slugs
+    project_id = await projects.find_id(connection, slug) if allowed else None
+    if project_id is None:
+        raise UnknownProject(slug)
+    return [project_id]
+
+
+async def _goes_on(
+    connection: Connection, start: Position, filters: TrailFilters, found: list[TrailEntry], limit: int
+) -> Position | None:
+    if len(found) > limit:
+        return found[limit - 1].at, found[limit - 1].id
+    return await audit_trail.place_of(connection, start, filters, LOOKED_AT) if filters.sift else None
+
+
+def _ids(entries: Iterable[TrailEntry]) -> Iterable[UUID | None]:
+    """Of all that an entry names: what it is about, its project, the key that did it."""
+    for entry in entries:
+        yield from (entry.subject_id, entry.project_id, _key_id(entry))
+
+
+def _key_id(entry: TrailEntry) -> UUID | None:
+    if entry.actor_kind != ActorKind.KEY or entry.actor_id is None:
+        return None
+    try:
+        return UUID(entry.actor_id)
+    except ValueError:
+        return None
+
+
+def _noted(entry: TrailEntry, known: Mapping[UUID | None, Subject]) -> Noted:
+    actor, project = known.get(_key_id(entry)), known.get(entry.project_id)
+    return Noted(
+        entry,
+        known.get(entry.subject_id),
+        None if actor is None else actor.name,
+        None if project is None else project.slug,
+    )

@@ -1,0 +1,177 @@
+"""The log as people look through it: from now back, for as long as that is quick."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from time import monotonic
+from typing import NamedTuple
+from uuid import UUID
+
+from holdfast.domain.delivery import Delivery, DeliveryStatus
+from holdfast.domain.endpoint import PING
+from holdfast.domain.refusals import UnknownEndpoint
+from holdfast.storage import audit, delivery_hours, delivery_log, endpoint_labels
+from holdfast.storage.database import Connection, Database
+from holdfast.storage.delivery_hours import HOURS, Hour
+from holdfast.storage.delivery_log import Filters
+from holdfast.storage.endpoint_labels import EndpointLabel
+
+__all__ = ["HOURS", "DeliverySearch", "EndpointLabel", "Filters", "Found", "Hour", "Standing"]
+
+START, END = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+BEHIND_ALL = (END, UUID(int=2**128 - 1))
+COUNTED_WAITING = 10_000
+PATIENCE_SECONDS = 0.015
+
+_FIRST_STEP, _LONGEST_STEP = timedelta(minutes=5), timedelta(days=20)
+_STEP_SECONDS = 0.08
+_LEAST_WIDER, _WIDEST = 3, 32
+_FIRST_STEPS_BACK = 24
+_FIRST_ID = UUID(int=0)
+_MILLISECOND = timedelta(milliseconds=1)
+_LATELY = timedelta(hours=25)
+
+
+class Found(NamedTuple):
+    deliveries: list[Delivery]
+    """One more than was asked for, if there is one; the latest first."""
+    labels: dict[UUID, EndpointLabel]
+    """Of their endpoints."""
+    searched_back_to: datetime | None
+    """What is older has not been looked through yet; None: there is nothing more."""
+
+
+class Standing(NamedTuple):
+    """How an endpoint is doing."""
+
+    hours: list[Hour]
+    latest: Delivery | None
+    waiting: int
+    """Pending deliveries, counted up to ``COUNTED_WAITING``."""
+
+
+class DeliverySearch:
+    def __init__(self, database: Database, patience_seconds: float = PATIENCE_SECONDS) -> None:
+        self._database = database
+        self._patience_seconds = patience_seconds
+
+    async def page(
+        self, endpoint_id: UUID | None, before: tuple[datetime, UUID], filters: Filters, limit: int
+    ) -> Found:
+        """Step by step back in time, each step wider than the last. What many have is found in the first;
+        what few have is looked for until it takes too long, and then in another page."""
+        async with self._database.reading_one_moment() as connection:
+            endpoints = await _wanted(connection, endpoint_id)
+            search = _Search(endpoints, before, filters, limit + 1, self._patience_seconds)
+            deliveries, since = await search.run(connection)
+            is_done = len(deliveries) > limit or since <= filters.since
+            labels = await endpoint_labels.of_ids(connection, [one.endpoint_id for one in deliveries])
+            return Found(deliveries, labels, None if is_done else since)
+
+    async def latest(self, endpoint_id: UUID, limit: int) -> list[Delivery]:
+        """Of one endpoint, whatever they are."""
+        async with self._database.reading_one_moment() as connection:
+            filters = Filters(START, END)
+            return await delivery_log.page(connection, [endpoint_id], None, BEHIND_ALL, filters, limit)
+
+    async def labels(self) -> list[EndpointLabel]:
+        """Of all endpoints, to choose from."""
+        async with self._database.reading() as connection:
+            return await endpoint_labels.listed(connection)
+
+    async def label(self, endpoint_id: UUID) -> EndpointLabel:
+        """Of one, which may have been removed."""
+        async with self._database.reading() as connection:
+            found = await endpoint_labels.of_ids(connection, [endpoint_id])
+        if endpoint_id not in found:
+            raise UnknownEndpoint(endpoint_id)
+        return found[endpoint_id]
+
+    async def standings(self, endpoint_ids: list[UUID]) -> dict[UUID, Standing]:
+        async with self._database.reading_one_moment() as connection:
+            hours = await delivery_hours.of_endpoints(connection, endpoint_ids)
+            latest = await _latest(connection, endpoint_ids)
+            waiting = await delivery_log.waiting(connection, endpoint_ids, COUNTED_WAITING)
+        return {
+            one: Standing([hour for hour in hours if hour.endpoint_id == one], latest.get(one), waiting[one])
+            for one in endpoint_ids
+        }
+
+
+async def _wanted(connection: Connection, endpoint_id: UUID | None) -> list[UUID]:
+    known = await delivery_log.endpoint_ids(connection, None)
+    if endpoint_id is None:
+        return known
+    if endpoint_id not in known:
+        raise UnknownEndpoint(endpoint_id)
+    return [endpoint_id]
+
+
+async def _latest(connection: Connection, endpoint_ids: list[UUID]) -> dict[UUID, Delivery]:
+    """First in the last days of the log, where most have theirs, and only then in all of them."""
+    lately = await audit.now(connection) - _LATELY
+    found = await delivery_log.latest(connection, endpoint_ids, Filters(lately, END))
+    others = [one for one in endpoint_ids if one not in found]
+    if others:
+        found |= await delivery_log.latest(connection, others, Filters(START, END))
+    return found
+
+
+class _Search(NamedTuple):
+    endpoints: list[UUID]
+    before: tuple[datetime, UUID]
+    filters: Filters
+    limit: int
+    patience_seconds: float
+
+    async def run(self, connection: Connection) -> tuple[list[Delivery], datetime]:
+        """What was found, and how far back it was looked for."""
+        found: list[Delivery] = []
+        until, since = min(self.filters.until, _just_behind(self.before[0])), self.filters.since
+        now = await audit.now(connection)
+        start = min(until, now)
+        is_sparse = _is_sparse(self.filters)
+        step = _first_step(now - start) if is_sparse else _LATELY
+        while until > since:
+            start = since if start - since <= step else start - step
+            started_at = monotonic()
+            found += await self._within(connection, start, until, self.limit - len(found))
+            took = monotonic() - started_at
+            if len(found) >= self.limit or (is_sparse and took > self.patience_seconds):
+                break
+            until, step = start, _next_step(step, took) if is_sparse else timedelta.max
+        return found, start
+
+    async def _within(
+        self, connection: Connection, since: datetime, until: datetime, limit: int
+    ) -> list[Delivery]:
+        place = min(self.before, (until, _FIRST_ID))
+        part = self.filters._replace(since=since, until=until)
+        return await delivery_log.page(connection, self.endpoints, None, place, part, limit)
+
+
+def _is_sparse(filters: Filters) -> bool:
+    """Whether few may be found among many, with no index that knows them."""
+    if filters.unit_code is not None or filters.events == (PING,):
+        return False
+    is_of_some_answer = filters.code_class is not None or filters.unanswered is not None
+    # Of an endpoint that is dead nothing was delivered, of most nothing was cancelled.
+    is_rare_somewhere = filters.status in (DeliveryStatus.CANCELLED, DeliveryStatus.DELIVERED)
+    return filters.events is not None or is_of_some_answer or is_rare_somewhere
+
+
+def _first_step(back: timedelta) -> timedelta:
+    """The farther back, the wider, or it would take many pages to come to the end of a long log."""
+    return max(_FIRST_STEP, back / _FIRST_STEPS_BACK)
+
+
+def _next_step(step: timedelta, took_seconds: float) -> timedelta:
+    """So wide that it may be expected to end within the time that a page has."""
+    if step > _LONGEST_STEP:
+        return timedelta.max
+    wider = _STEP_SECONDS / max(took_seconds, _STEP_SECONDS / _WIDEST)
+    return step * max(wider, _LEAST_WIDER)
+
+
+def _just_behind(moment: datetime) -> datetime:
+    return END if moment >= END - _MILLISECOND else moment + _MILLISECOND

@@ -1,0 +1,111 @@
+"""How a project has fared over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from decimal import Decimal
+from typing import NamedTuple
+from uuid import UUID
+
+from holdfast.domain.figures import (
+    Conversion,
+    SalesDay,
+    StatusDay,
+    conversion,
+    days_up_to,
+    sales_days,
+    status_days,
+)
+from holdfast.domain.project import Project
+from holdfast.operations.inventory import Inventory
+from holdfast.storage import figures, projects
+from holdfast.storage.database import Database
+
+__all__ = ["Figures", "ProjectFigures", "Sums"]
+
+SUMMED_AT_ONCE = 10_000
+UNSUMMED_AT_MOST = 500
+"""So few events are read one by one, where they are wanted."""
+COMPARED_EVERY = timedelta(minutes=5)
+COUNTED_AT_ONCE = 5000
+"""The units of a project that a page may count; the loop counts the others."""
+
+
+class ProjectFigures(NamedTuple):
+    project: Project
+    statuses: Sequence[StatusDay]
+    sales: Sequence[SalesDay]
+    conversion: Conversion
+
+    @property
+    def value_sar(self) -> Decimal:
+        return sum((day.value_sar for day in self.sales), Decimal(0))
+
+    @property
+    def units_sold(self) -> int:
+        return sum(day.units for day in self.sales)
+
+
+class Sums:
+    """Of events and of units created, kept up by a loop: pages then find next to nothing left to sum.
+
+    However many loops there are, one at a time does it.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def sum_up(self) -> None:
+        while True:
+            async with self._database.writing() as connection:
+                if await figures.sum_events(connection, SUMMED_AT_ONCE) < SUMMED_AT_ONCE:
+                    break
+        async with self._database.writing() as connection:
+            is_time = await figures.take_comparison(connection, COMPARED_EVERY)
+        if is_time:
+            await self._count_units()
+
+    async def _count_units(self) -> None:
+        async with self._database.reading() as connection:
+            project_ids = await figures.miscounted(connection)
+        for project_id in project_ids:
+            async with self._database.writing() as connection:
+                await figures.recount(connection, project_id)
+
+
+class Figures:
+    def __init__(self, database: Database, inventory: Inventory) -> None:
+        self._database = database
+        self._inventory = inventory
+
+    async def of(self, slug: str, number_of_days: int, zone: str) -> ProjectFigures:
+        """The last days, each as long as it is in that time zone."""
+        project_id = await self._inventory.project_id(slug)
+        await self._catch_up(project_id)
+        async with self._database.reading_one_moment() as connection:
+            project = await projects.get(connection, project_id)
+            days = days_up_to(await figures.today(connection, zone), number_of_days)
+            now = await figures.stored_counts(connection, project_id)
+            steps = await figures.steps(connection, project_id, days[0], zone)
+            created = await figures.created(connection, project_id, days[0], zone)
+            sold = await figures.sold(connection, project_id, days[0], zone)
+        return ProjectFigures(
+            project,
+            status_days(days, now, steps, created),
+            sales_days(days, sold),
+            conversion(days, steps),
+        )
+
+    async def _catch_up(self, project_id: UUID) -> None:
+        """With what little the loop has left; without a loop, or before its first round, with more."""
+        async with self._database.reading() as connection:
+            unsummed = await figures.unsummed(connection)
+            counted = await figures.counted_units(connection, project_id)
+            total = sum((await figures.stored_counts(connection, project_id)).values())
+        if unsummed > UNSUMMED_AT_MOST:
+            async with self._database.writing() as connection:
+                await figures.sum_events(connection, SUMMED_AT_ONCE)
+        if counted != total and (total <= COUNTED_AT_ONCE or counted == 0):
+            async with self._database.writing() as connection:
+                await figures.recount(connection, project_id)

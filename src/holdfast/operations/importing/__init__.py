@@ -1,0 +1,1 @@
+"""Units from a file: kept, checked, brought in."""

@@ -1,0 +1,191 @@
+"""Sessions of staff: opened, found, ended."""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import suppress
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID, uuid4
+
+from holdfast.domain.access import token_hash
+from holdfast.domain.attempts import Counted, subject
+from holdfast.domain.refusals import SecondFactorNeeded, SignInRefused, TooManyAttempts
+from holdfast.domain.second_factor import step_of
+from holdfast.domain.staff import OpenSession, SessionTimes, Staff, email_fault, email_key
+from holdfast.operations.passwords import Passwords
+from holdfast.operations.tickets import Tickets
+from holdfast.operations.trying import Subjects, count, forgive, take_back
+from holdfast.storage import sessions, staff
+from holdfast.storage.database import Connection, Database
+from holdfast.storage.sealing import SecretBox
+from holdfast.storage.staff import Account
+
+__all__ = ["OpenSession", "Opened", "SessionTimes", "SignedIn", "SigningIn"]
+
+_TOKEN_BYTES = 32
+_TOKEN_LENGTH = 43
+_LONGEST_AGENT = 300
+
+
+class SignedIn(NamedTuple):
+    staff: Staff
+    session_id: UUID
+    notice: str | None
+    """Left for the next page."""
+    at: datetime
+    """When it was looked, by the database's clock."""
+
+
+class Opened(NamedTuple):
+    token: str
+    """For the cookie; never stored."""
+    staff: Staff
+
+
+class _Visitor(NamedTuple):
+    address: str
+    agent: str
+
+
+class SigningIn:
+    def __init__(
+        self, database: Database, box: SecretBox, times: SessionTimes, passwords: Passwords | None = None
+    ) -> None:
+        self._database = database
+        self._box = box
+        self._times = times
+        self._passwords = passwords or Passwords()
+        self._tickets = Tickets(box)
+
+    async def find(self, token: str, *, takes_notice: bool = True, is_click: bool = True) -> SignedIn | None:
+        """Whoever shows no page leaves the notice where it is. What a page asks by itself is no click: it
+        must not keep open the session of somebody who has left."""
+        if len(token) != _TOKEN_LENGTH or not token.isascii():
+            return None
+        async with self._database.writing_at_once() as connection:
+            found = await sessions.find(connection, token_hash(token), self._times, takes_notice, is_click)
+        return None if found is None else SignedIn(*found)
+
+    async def sign_in(self, email: str, password: str, code: str | None, address: str, agent: str) -> Opened:
+        subjects = _subjects(email, address)
+        await count(self._database, subjects)
+        account = await self._account(email)
+        is_right = await self._is_right(account, password, subjects)
+        if account is None or not is_right or account.staff.disabled_at is not None:
+            raise SignInRefused
+        if account.factor_sealed is not None and not code:
+            await take_back(self._database, subjects)
+            raise SecondFactorNeeded(self._tickets.issue(account))
+        newer = await self._hashed_anew(account, password)
+        return await self._open(account, code, subjects, _Visitor(address, agent), newer)
+
+    async def sign_in_with_code(self, ticket: str, code: str, address: str, agent: str) -> Opened:
+        """The second step of somebody whose password was right a moment ago."""
+        staff_id = self._tickets.staff_id(ticket)
+        async with self._database.reading() as connection:
+            account = None if staff_id is None else await staff.account(connection, staff_id)
+        if account is None or not self._tickets.is_for(ticket, account):
+            raise SignInRefused
+        subjects = _subjects(account.staff.email, address)
+        await count(self._database, subjects)
+        return await self._open(account, code, subjects, _Visitor(address, agent), None)
+
+    async def sign_out(self, token: str) -> None:
+        if token.isascii():
+            async with self._database.writing_at_once() as connection:
+                await sessions.end(connection, token_hash(token))
+
+    async def sign_out_everywhere(self, staff_id: UUID, but: UUID | None = None) -> int:
+        """How many sessions have ended; ``but`` goes on."""
+        async with self._database.writing_at_once() as connection:
+            return await sessions.end_of_staff(connection, staff_id, but)
+
+    async def sessions_of(self, staff_id: UUID) -> list[OpenSession]:
+        async with self._database.reading() as connection:
+            return await sessions.of_staff(connection, staff_id, self._times)
+
+    async def leave_notice(self, session_id: UUID, notice: str) -> None:
+        async with self._database.writing_at_once() as connection:
+            await sessions.leave_notice(connection, session_id, notice)
+
+    async def open_for(self, staff_id: UUID, address: str, agent: str) -> Opened:
+        """For somebody who has just chosen their password."""
+        async with self._database.writing() as connection:
+            account = await staff.account_locked(connection, staff_id)
+            if account is None or account.staff.disabled_at is not None or account.factor_sealed is not None:
+                raise SignInRefused
+            return await self._begin(connection, account, _Visitor(address, agent), 0, None)
+
+    async def _account(self, email: str) -> Account | None:
+        if email_fault(email.strip()) is not None:
+            return None
+        async with self._database.reading() as connection:
+            return await staff.account_by_email(connection, email)
+
+    async def _is_right(self, account: Account | None, password: str, subjects: Subjects) -> bool:
+        """Whoever is sent away unheard has not failed."""
+        try:
+            return await self._passwords.is_right(account and account.password_hash, password)
+        except TooManyAttempts:
+            await take_back(self._database, subjects)
+            raise
+
+    async def _hashed_anew(self, account: Account, password: str) -> str | None:
+        """When the way passwords are hashed has become a stronger one; another time, if too many wait."""
+        if account.password_hash is None or not self._passwords.is_outdated(account.password_hash):
+            return None
+        with suppress(TooManyAttempts):
+            return await self._passwords.hash(password)
+        return None
+
+    async def _open(
+        self,
+        found: Account,
+        code: str | None,
+        subjects: Subjects,
+        visitor: _Visitor,
+        newer_hash: str | None,
+    ) -> Opened:
+        """What was checked must still be so: the person may have been disabled in the meantime."""
+        async with self._database.writing() as connection:
+            account = await staff.account_locked(connection, found.staff.id)
+            if account is None or account.staff.disabled_at or account.password_hash != found.password_hash:
+                raise SignInRefused
+            step = self._step(account, code)
+            await forgive(connection, subjects)
+            return await self._begin(connection, account, visitor, step, newer_hash)
+
+    async def _begin(
+        self,
+        connection: Connection,
+        account: Account,
+        visitor: _Visitor,
+        step: int,
+        newer_hash: str | None,
+    ) -> Opened:
+        token, person = secrets.token_urlsafe(_TOKEN_BYTES), account.staff
+        agent = _one_line(visitor.agent)[:_LONGEST_AGENT]
+        await staff.note_sign_in(connection, person.id, step, newer_hash)
+        await sessions.insert(
+            connection, uuid4(), token_hash(token), person.id, _one_line(visitor.address), agent
+        )
+        await sessions.end_old(connection, self._times)
+        return Opened(token, person)
+
+    def _step(self, account: Account, code: str | None) -> int:
+        """Of the second factor, if there is one; each is good for one sign-in."""
+        if account.factor_sealed is None:
+            return 0
+        step = step_of(self._box.open(account.factor_sealed), code or "", account.read_at, account.used_step)
+        if step is None:
+            raise SignInRefused
+        return step
+
+
+def _subjects(email: str, address: str) -> Subjects:
+    return subject(Counted.ACCOUNT, email_key(email)), subject(Counted.ADDRESS, address)
+
+
+def _one_line(text: str) -> str:
+    return "".join(sign if sign.isprintable() else " " for sign in text)

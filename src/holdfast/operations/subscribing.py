@@ -1,0 +1,195 @@
+"""Endpoints: registered, changed, tried, given a new secret, removed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from holdfast.domain.audit import Author, Change
+from holdfast.domain.delivery import Delivery
+from holdfast.domain.endpoint import (
+    SECRET_FRESH_SECONDS,
+    Endpoint,
+    IssuedSecret,
+    Wishes,
+    new_secret_text,
+)
+from holdfast.domain.refusals import (
+    DatabaseAway,
+    InvalidInput,
+    UnknownDelivery,
+    UnknownEndpoint,
+    UnknownProject,
+)
+from holdfast.operations.cancelling import cancel_all, let_all_go
+from holdfast.operations.log_days import ready_log
+from holdfast.storage import audit, delivery_changes, delivery_log, endpoints, projects
+from holdfast.storage.database import Connection, Database
+from holdfast.storage.sealing import SecretBox
+
+UrlFault = Callable[[str], Awaitable[str | None]]
+"""What is wrong with a URL, in a sentence; it may ask a name server."""
+
+_UNTIL_NOBODY_HAS_THE_OLD_SECONDS = 1.5 * SECRET_FRESH_SECONDS
+_START = (datetime.min.replace(tzinfo=UTC), UUID(int=0))
+
+__all__ = ["Endpoint", "Subscribing", "UrlFault", "Wishes"]
+
+
+class Subscribing:
+    def __init__(self, database: Database, box: SecretBox, url_fault: UrlFault) -> None:
+        self._database = database
+        self._box = box
+        self._url_fault = url_fault
+
+    async def url_fault(self, url: str) -> str | None:
+        """What is wrong with a URL, to be told with what else is wrong; ``add`` and ``change`` ask anew."""
+        return await self._url_fault(url)
+
+    async def add(self, wishes: Wishes, author: Author) -> IssuedSecret:
+        await self._refuse_url(wishes.url)
+        text, endpoint_id = new_secret_text(), uuid4()
+        async with self._database.writing() as connection:
+            project_ids = await _project_ids(connection, wishes.project_slugs)
+            sealed = self._box.seal(text)
+            endpoint = await endpoints.insert(connection, endpoint_id, wishes, project_ids, uuid4(), sealed)
+            await audit.insert_about_endpoint(
+                connection, endpoint.id, author, "create", Change(None, endpoint.wishes._asdict())
+            )
+        return IssuedSecret(endpoint, text)
+
+    async def find(self, endpoint_id: UUID, slugs: tuple[str, ...] | None = None) -> Endpoint:
+        """``slugs``: the projects that the caller is limited to."""
+        async with self._database.reading() as connection:
+            return _known(await endpoints.find(connection, endpoint_id), endpoint_id, slugs)
+
+    async def page(
+        self, after: tuple[datetime, UUID] | None, slugs: tuple[str, ...] | None, limit: int
+    ) -> list[Endpoint]:
+        """One more than ``limit``, if there is one; the oldest first."""
+        async with self._database.reading() as connection:
+            return await endpoints.page(connection, after or _START, slugs, limit + 1)
+
+    async def change(
+        self,
+        endpoint_id: UUID,
+        changes: Mapping[str, Any],
+        author: Author,
+        slugs: tuple[str, ...] | None = None,
+    ) -> Endpoint:
+        """Change the wishes that are named; the same again changes nothing.
+
+        What is queued of an event that is no longer chosen is cancelled, at the latest by the workers.
+        """
+        if "url" in changes:
+            await self._refuse_url(changes["url"])
+        await ready_log(self._database)
+        async with self._database.writing() as connection:
+            found = _known(await endpoints.find_locked(connection, endpoint_id), endpoint_id, slugs)
+            wishes = found.wishes._replace(**changes)
+            if wishes == found.wishes:
+                return found
+            project_ids = await _project_ids(connection, wishes.project_slugs)
+            endpoint = await endpoints.update(connection, endpoint_id, wishes, project_ids)
+            await audit.insert_about_endpoint(
+                connection, endpoint_id, author, "change", _difference(found.wishes, endpoint.wishes)
+            )
+        with suppress(DatabaseAway):
+            await _end_unwanted(self._database, found, endpoint)
+        self._database.hint_at_deliveries()
+        return endpoint
+
+    async def rotate(
+        self, endpoint_id: UUID, author: Author, slugs: tuple[str, ...] | None = None
+    ) -> IssuedSecret:
+        """Once this has answered, nothing is signed with the old one any more, queued deliveries included."""
+        text = new_secret_text()
+        async with self._database.writing() as connection:
+            found = _known(await endpoints.find_locked(connection, endpoint_id), endpoint_id, slugs)
+            sealed = self._box.seal(text)
+            endpoint = await endpoints.change_secret(connection, endpoint_id, uuid4(), sealed)
+            change = Change({"secret_id": str(found.secret_id)}, {"secret_id": str(endpoint.secret_id)})
+            await audit.insert_about_endpoint(connection, endpoint_id, author, "rotate-secret", change)
+        # Until whatever was claimed with the old one is sent, or has to read the new one.
+        await asyncio.sleep(_UNTIL_NOBODY_HAS_THE_OLD_SECONDS)
+        return IssuedSecret(endpoint, text)
+
+    async def ping(self, endpoint_id: UUID, author: Author, slugs: tuple[str, ...] | None = None) -> Delivery:
+        async with self._database.writing() as connection:
+            _known(await endpoints.find_locked(connection, endpoint_id), endpoint_id, slugs)
+            delivery_id = await delivery_changes.ping(connection, endpoint_id)
+            change = Change(None, {"delivery_id": str(delivery_id)})
+            await audit.insert_about_endpoint(connection, endpoint_id, author, "ping", change)
+            made = await delivery_log.find(connection, delivery_id)
+        self._database.hint_at_deliveries()
+        if made is None:
+            raise UnknownDelivery(delivery_id)
+        return made
+
+    async def remove(self, endpoint_id: UUID, author: Author, slugs: tuple[str, ...] | None = None) -> None:
+        """What is queued for it is cancelled, at the latest by the workers; the log keeps what was sent."""
+        await ready_log(self._database)
+        async with self._database.writing() as connection:
+            found = _known(await endpoints.find_locked(connection, endpoint_id), endpoint_id, slugs)
+            await endpoints.remove(connection, endpoint_id)
+            await audit.insert_about_endpoint(
+                connection, endpoint_id, author, "remove", Change(found.wishes._asdict(), {})
+            )
+        with suppress(DatabaseAway):
+            await cancel_all(self._database, endpoint_id)
+
+    async def seal_anew(self) -> int:
+        """Encrypt every secret with the first key, so that the others can be given up."""
+        async with self._database.writing() as connection:
+            sealed = await endpoints.sealed_secrets(connection)
+            for endpoint_id, secret in sealed:
+                await endpoints.seal_anew(connection, endpoint_id, self._box.seal(self._box.open(secret)))
+        return len(sealed)
+
+    async def _refuse_url(self, url: str) -> None:
+        fault = await self._url_fault(url)
+        if fault is not None:
+            raise InvalidInput.at("/url", fault)
+
+
+async def _end_unwanted(database: Database, before: Endpoint, after: Endpoint) -> None:
+    """Apart from the change, and in small steps: a backlog may be long. No claim sends what is unwanted."""
+    unselected = set(before.wishes.events) - set(after.wishes.events)
+    if unselected:
+        await cancel_all(database, after.id, list(unselected))
+    if unselected or before.wishes.ordered != after.wishes.ordered:
+        await let_all_go(database, after.id)
+
+
+def _known(endpoint: Endpoint | None, endpoint_id: UUID, slugs: tuple[str, ...] | None) -> Endpoint:
+    """One answer for an endpoint that is not there and one that is for other projects, too."""
+    if endpoint is None or not _is_within(endpoint.wishes.project_slugs, slugs):
+        raise UnknownEndpoint(endpoint_id)
+    return endpoint
+
+
+def _is_within(own: tuple[str, ...] | None, allowed: tuple[str, ...] | None) -> bool:
+    return allowed is None or (own is not None and set(own) <= set(allowed))
+
+
+async def _project_ids(connection: Connection, slugs: Sequence[str] | None) -> list[UUID] | None:
+    if slugs is None:
+        return None
+    found: list[UUID] = []
+    for slug in dict.fromkeys(slugs):
+        project_id = await projects.find_id(connection, slug)
+        if project_id is None:
+            raise UnknownProject(slug)
+        found.append(project_id)
+    return found
+
+
+def _difference(before: Wishes, after: Wishes) -> Change:
+    names = [name for name in Wishes._fields if getattr(before, name) != getattr(after, name)]
+    return Change(
+        {name: getattr(before, name) for name in names}, {name: getattr(after, name) for name in names}
+    )
