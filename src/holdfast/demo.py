@@ -1,21 +1,30 @@
 """A believable project to try things on: Narjis Heights, two towers of twelve floors in Riyadh."""
 
+import secrets
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import NamedTuple
 
 from holdfast.domain.access import Scope
+from holdfast.domain.audit import COMMAND
+from holdfast.domain.permissions import Role
 from holdfast.domain.precondition import Precondition
-from holdfast.domain.refusals import PreconditionFailed, Refusal
+from holdfast.domain.refusals import PreconditionFailed, Refusal, UnknownStaff
 from holdfast.domain.status import Status
 from holdfast.domain.unit import UnitFields
 from holdfast.operations.administering import add_project, issue_key, list_projects, revoke_keys_named
 from holdfast.operations.inventory import Inventory, ReplaceUnit
+from holdfast.operations.setup_links import SetupLinks
+from holdfast.operations.staffing import Staffing
+from holdfast.storage import installation
 from holdfast.storage.database import Database
 
 SLUG = "narjis-heights"
 NAME = "Narjis Heights"
 KEY_NAME = "holdfast serve --demo"
+EMAIL = "demo@holdfast.example"
+STAFF_NAME = "Demo"
+PAGES = "/backoffice"
 
 # What a visitor may paste first: a unit that is not there yet, so that nothing is overwritten.
 EXAMPLE_PATH = f"/v1/integration/projects/{SLUG}/units/C-0101"
@@ -23,6 +32,7 @@ EXAMPLE_HOLD_PATH = f"/v1/storefront/projects/{SLUG}/units/C-0101/hold"
 EXAMPLE_BODY = {"type": "3-bedroom apartment", "areaSqm": 148.6, "priceSar": 1_299_000, "bedrooms": 3}
 
 FLOORS = 12
+_PASSWORD_BYTES = 12
 _TOP_FLOOR_PREMIUM = Decimal("0.22")
 _PREMIUM_PER_FLOOR = Decimal("0.012")
 _ROUNDED_TO = 5_000
@@ -63,6 +73,8 @@ class DemoUnit(NamedTuple):
 
 class DemoAccess(NamedTuple):
     key: str
+    password: str
+    """Of ``EMAIL``, who is an admin."""
     has_project: bool
 
 
@@ -77,7 +89,7 @@ def demo_units() -> Iterator[DemoUnit]:
 
 
 async def fill(database: Database) -> DemoAccess:
-    """Fill a database that has no project yet, and issue this start's key in place of the last one's."""
+    """Fill a database that has no project yet; key and password are this start's, the last one's are void."""
     slugs = [project.slug for project in await list_projects(database)]
     if not slugs:
         await add_project(database, SLUG, NAME)
@@ -85,7 +97,26 @@ async def fill(database: Database) -> DemoAccess:
         await _add_missing_units(database)
     await revoke_keys_named(database, KEY_NAME)
     issued = await issue_key(database, KEY_NAME, [Scope.INTEGRATION, Scope.BACKOFFICE])
-    return DemoAccess(issued.text, not slugs or SLUG in slugs)
+    return DemoAccess(issued.text, await _new_password(database), not slugs or SLUG in slugs)
+
+
+async def is_demo(database: Database) -> bool:
+    async with database.reading() as connection:
+        return await installation.is_demo(connection)
+
+
+async def _new_password(database: Database) -> str:
+    """For the demo's admin, who is made if need be, and whose sessions end."""
+    staffing, password = Staffing(database), secrets.token_urlsafe(_PASSWORD_BYTES)
+    try:
+        person = await staffing.find_by_email(EMAIL)
+    except UnknownStaff:
+        await staffing.add(EMAIL, STAFF_NAME, Role.ADMIN, password, COMMAND)
+        return password
+    await staffing.change(person.id, {"role": Role.ADMIN, "disabled": False}, COMMAND)
+    _, token = await staffing.reset(person.id, COMMAND)
+    await SetupLinks(database).choose_password(token, password, None)
+    return password
 
 
 async def _add_missing_units(database: Database) -> None:

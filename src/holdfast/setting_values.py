@@ -1,11 +1,13 @@
 """What a setting may be: each function reads one kind of value, or says what is wrong with it."""
 
+import base64
 import math
 import re
 from collections.abc import Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
+from zoneinfo import available_timezones
 
 IPNetwork = IPv4Network | IPv6Network
 
@@ -19,6 +21,11 @@ class WrongSetting(Exception):
 
     def __init__(self, name: str, given: str, accepted: str) -> None:
         super().__init__(f"{name} is {given!r}, but must be {accepted}.")
+
+
+class MissingSetting(WrongSetting):
+    def __init__(self, name: str, where: str) -> None:
+        Exception.__init__(self, f"{name} is not set, but must be {where}.")
 
 
 def directory(given: Mapping[str, str], name: str, default: str) -> Path:
@@ -125,11 +132,52 @@ def _without_password(url: str) -> str:
     return re.sub(r"(//[^:/@]*):.*@", r"\1:…@", url)
 
 
+def encryption_keys(given: Mapping[str, str], name: str) -> tuple[str, ...]:
+    keys = tuple(entry.strip() for entry in given.get(name, "").split(",") if entry.strip())
+    if not all(map(_is_encryption_key, keys)):
+        # A key must not end up in a log.
+        raise WrongSetting(name, "…", "keys of 32 bytes in URL-safe base64, with commas between them")
+    return keys
+
+
+def _is_encryption_key(text: str) -> bool:
+    try:
+        return len(base64.b64decode(text.encode(), altchars=b"-_", validate=True)) == 32
+    except ValueError:
+        return False
+
+
 def public_url(given: Mapping[str, str], name: str) -> str | None:
     value = given.get(name)
     if value is not None and not _is_origin(value):
         raise WrongSetting(name, value, "http:// or https:// with a host, and no path or trailing slash")
     return value
+
+
+def time_zone(given: Mapping[str, str], name: str, default: str) -> str:
+    """Looked up only where one is named: it takes a while."""
+    value = given.get(name, default)
+    if value != default and value not in available_timezones():
+        raise WrongSetting(name, value, "the name of a time zone, such as Asia/Riyadh")
+    return value
+
+
+def origins(given: Mapping[str, str], name: str) -> tuple[str, ...]:
+    """As browsers write them: in lower case, and without the port that the scheme stands for."""
+    entries = [entry.strip() for entry in given.get(name, "").split(",") if entry.strip()]
+    if not all(_is_origin(entry) and entry.isascii() for entry in entries):
+        accepted = (
+            "origins such as https://www.example.com, with commas between them (* does not stand for all)"
+        )
+        raise WrongSetting(name, given[name], accepted)
+    return tuple(dict.fromkeys(_as_browsers_write(entry.lower()) for entry in entries))
+
+
+def _as_browsers_write(origin: str) -> str:
+    for scheme, port in (("http://", ":80"), ("https://", ":443")):
+        if origin.startswith(scheme):
+            return origin.removesuffix(port)
+    return origin
 
 
 def _is_origin(value: str) -> bool:

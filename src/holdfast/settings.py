@@ -1,7 +1,8 @@
 """The settings of a process, read once from HOLDFAST_* at its start."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Self
 
@@ -11,9 +12,17 @@ from holdfast.setting_values import IPNetwork, WrongSetting
 
 __all__ = ["Settings", "WrongSetting"]
 
+LOOPBACK: tuple[IPNetwork, ...] = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
+"""What the demo allows."""
+
 _CENTURY_DAYS = 36_500
 _MANY_HOLDS = 1_000_000
 _MANY_PROCESSES = 1000
+_MANY_ATTEMPTS = 30
+_DAY_SECONDS = 86_400
+_YEAR_MINUTES = 525_600
+_LONGEST_ATTEMPT_SECONDS = 60
+_LONGEST_LEASE_SECONDS = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +34,8 @@ class Settings:
     """None: the address that `serve` is bound to."""
     trusted_proxies: tuple[IPNetwork, ...] = ()
     """Whose word is taken for where a request comes from."""
+    cors_origins: tuple[str, ...] = ()
+    """Of the sites whose pages may call the API from a browser."""
     hold_seconds: float = 300.0
     reservation_days: float = 14.0
     holds_per_visitor: int = 3
@@ -37,6 +48,23 @@ class Settings:
     public_rate_limit: float = 50.0
     """Requests to the storefront per second and address over all processes; 0 is no limit."""
     event_retention_days: float = 400.0
+    retry_first_gap_seconds: float = 30.0
+    """After the first attempt of a delivery; each further gap is twice the one before."""
+    attempts: int = 8
+    attempt_timeout_seconds: float = 10.0
+    lease_seconds: float | None = None
+    """For how long a worker may keep a delivery; None is 25 s more than an attempt may last."""
+    delivery_retention_days: float = 90.0
+    allowed_networks: tuple[IPNetwork, ...] = ()
+    """Where endpoints may be though the public internet is elsewhere; http is fine there, too."""
+    encryption_keys: tuple[str, ...] = field(default=(), repr=False)
+    """The first seals secrets, each opens them."""
+    session_idle_minutes: float = 120.0
+    """After so long without a click, staff sign in anew."""
+    session_hours: float = 12.0
+    """After so long they do in any case."""
+    time_zone: str = "Asia/Riyadh"
+    """In which pages tell the time."""
     processes: int = 1
 
     @classmethod
@@ -48,6 +76,7 @@ class Settings:
             data_dir=values.directory(given, "HOLDFAST_DATA_DIR", "data"),
             public_url=values.public_url(given, "HOLDFAST_PUBLIC_URL"),
             trusted_proxies=values.networks(given, "HOLDFAST_TRUSTED_PROXIES"),
+            cors_origins=values.origins(given, "HOLDFAST_CORS_ORIGINS"),
             hold_seconds=values.duration(
                 given, "HOLDFAST_HOLD_SECONDS", 300.0, LONGEST_HOLD_SECONDS, "seconds"
             ),
@@ -62,5 +91,37 @@ class Settings:
             event_retention_days=values.duration(
                 given, "HOLDFAST_EVENT_RETENTION_DAYS", 400.0, _CENTURY_DAYS, "days"
             ),
+            retry_first_gap_seconds=values.duration(
+                given, "HOLDFAST_RETRY_FIRST_GAP_SECONDS", 30.0, _DAY_SECONDS, "seconds"
+            ),
+            attempts=values.count(given, "HOLDFAST_ATTEMPTS", 8, 1, _MANY_ATTEMPTS),
+            attempt_timeout_seconds=values.duration(
+                given, "HOLDFAST_ATTEMPT_TIMEOUT_SECONDS", 10.0, _LONGEST_ATTEMPT_SECONDS, "seconds"
+            ),
+            lease_seconds=_lease(given),
+            delivery_retention_days=values.duration(
+                given, "HOLDFAST_DELIVERY_RETENTION_DAYS", 90.0, _CENTURY_DAYS, "days"
+            ),
+            allowed_networks=values.networks(given, "HOLDFAST_ALLOWED_NETWORKS"),
+            encryption_keys=values.encryption_keys(given, "HOLDFAST_ENCRYPTION_KEYS"),
+            session_idle_minutes=values.duration(
+                given, "HOLDFAST_SESSION_IDLE_MINUTES", 120.0, _YEAR_MINUTES, "minutes"
+            ),
+            session_hours=values.duration(given, "HOLDFAST_SESSION_HOURS", 12.0, _YEAR_MINUTES / 60, "hours"),
+            time_zone=values.time_zone(given, "HOLDFAST_TIME_ZONE", "Asia/Riyadh"),
             processes=values.count(given, "HOLDFAST_PROCESSES", 1, 1, _MANY_PROCESSES),
         )
+
+
+def _lease(given: Mapping[str, str]) -> float | None:
+    """Longer than an attempt: otherwise what is on its way would be sent twice."""
+    name = "HOLDFAST_LEASE_SECONDS"
+    if name not in given:
+        return None
+    seconds = values.duration(given, name, 0.0, _LONGEST_LEASE_SECONDS, "seconds")
+    timeout = values.duration(
+        given, "HOLDFAST_ATTEMPT_TIMEOUT_SECONDS", 10.0, _LONGEST_ATTEMPT_SECONDS, "seconds"
+    )
+    if seconds < timeout + 1:
+        raise WrongSetting(name, given[name], f"at least {timeout + 1:g}: a second more than an attempt")
+    return seconds

@@ -16,6 +16,11 @@ _SUBCOMMANDS = {
     "migrate": "Bring the database's schema up to date.",
     "project": "Add and list projects.",
     "key": "Add, list and revoke API keys.",
+    "staff": "Add, list, disable and reset the people of the back office.",
+    "endpoint": "Register URLs to receive events, try them, and give them new secrets.",
+    "delivery": "List deliveries, look into them, and send them again.",
+    "verify": "Check the signature of a captured delivery.",
+    "listen": "For development: post every event to a URL of this machine, signed.",
 }
 _FOR_PEOPLE = (EmbeddedRefused, Refusal, SchemaRefused, StartRefused, WrongSetting)
 

@@ -1,15 +1,16 @@
 """holdfast key"""
 
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 import click
 
+from holdfast.cli.arguments import limited_to_projects
 from holdfast.cli.database import with_database
-from holdfast.cli.output import print_json, print_table, shared_options, shown_time, wire_time
+from holdfast.cli.output import print_json, print_table, shared_options, shown_time
 from holdfast.domain.access import Key, Scope
 from holdfast.operations import administering
+from holdfast.operations.key_documents import issued_key_document, key_document
 
 
 @click.group()
@@ -26,9 +27,7 @@ def key() -> None:
     type=click.Choice([str(scope) for scope in Scope]),
     help="What the key opens; may be repeated.  [default: integration]",
 )
-@click.option(
-    "--project", "projects", multiple=True, metavar="SLUG", help="Limit it to projects; may be repeated."
-)
+@limited_to_projects
 @click.option(
     "--expires", type=click.FloatRange(min=0, min_open=True), metavar="DAYS", help="Days it is good for."
 )
@@ -47,7 +46,7 @@ def add(
         data, lambda database: administering.issue_key(database, name, wanted, projects, expires)
     )
     if as_json:
-        print_json(_issued_document(issued.key, issued.text))
+        print_json(issued_key_document(issued))
         return
     click.echo(issued.text)
     click.echo("This is the only time that the key is shown; keep it as you keep a password.", err=True)
@@ -59,7 +58,7 @@ def list_(data: Path | None, as_json: bool) -> None:
     """List the keys, without what opens the door."""
     keys = with_database(data, administering.list_keys)
     if as_json:
-        print_json({"keys": [_document(one) for one in keys]})
+        print_json({"keys": [key_document(one) for one in keys]})
         return
     headings = ("NAME", "KEY", "SCOPES", "PROJECTS", "STATE", "LAST USED", "ID")
     print_table(headings, [_row(one) for one in keys], if_empty="There are no keys yet.")
@@ -72,37 +71,13 @@ def revoke(key_id: UUID, data: Path | None, as_json: bool) -> None:
     """Revoke the key with this ID."""
     revoked = with_database(data, lambda database: administering.revoke_key(database, key_id))
     if as_json:
-        print_json(_document(revoked))
+        print_json(key_document(revoked))
     else:
         click.echo(f"Revoked the key {revoked.name} ({revoked.hint}…).")
 
 
-def _issued_document(one: Key, text: str) -> dict[str, Any]:
-    shown = _document(one)
-    return {
-        "id": shown["id"],
-        "name": shown["name"],
-        "key": text,
-        **{name: shown[name] for name in ("hint", "scopes", "projects", "createdAt", "expiresAt")},
-    }
-
-
-def _document(one: Key) -> dict[str, Any]:
-    return {
-        "id": str(one.id),
-        "name": one.name,
-        "hint": one.hint,
-        "scopes": [str(scope) for scope in Scope if scope in one.scopes],
-        "projects": None if one.project_slugs is None else list(one.project_slugs),
-        "createdAt": wire_time(one.created_at),
-        "expiresAt": wire_time(one.expires_at),
-        "revokedAt": wire_time(one.revoked_at),
-        "lastUsedAt": wire_time(one.last_used_at),
-    }
-
-
 def _row(one: Key) -> tuple[str, ...]:
-    shown = _document(one)
+    shown = key_document(one)
     projects = "all" if shown["projects"] is None else ", ".join(shown["projects"])
     last_used = shown_time(one.last_used_at)
     return one.name, f"{one.hint}…", ", ".join(shown["scopes"]), projects, _state(one), last_used, shown["id"]

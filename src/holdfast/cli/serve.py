@@ -10,15 +10,24 @@ from typing import Any
 
 import click
 
+from holdfast.cli.arguments import utf8_only
 from holdfast.cli.output import print_json, shared_options
 from holdfast.observability.logging import set_up_logging
-from holdfast.processes.serving import Served
+from holdfast.processes.serving import Demo, Served
 from holdfast.processes.serving import serve as run
 from holdfast.settings import Settings
 
+_SET_UP = """
+  Nobody can sign in yet. Make the first admin here, once, within a day:
+
+  {url}
+"""
 _DEMO = """
+  Sign in   {url}
+            {email}
+            {password}
   API key   {key}
-            (new at each start; the last one no longer works)
+            (password and key are new at each start; the last ones no longer work)
   API docs  {address}/docs
 {example}
   Ctrl-C stops everything, the database included.
@@ -35,14 +44,16 @@ _EXAMPLE = """
 
 
 @click.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, callback=utf8_only, help="Address to listen on."
+)
 @click.option(
     "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one."
 )
 @click.option(
     "--processes", default=1, show_default=True, type=click.IntRange(1, 1000), help="Web processes."
 )
-@click.option("--demo", is_flag=True, help="Fill an empty database with a project, and print a key.")
+@click.option("--demo", is_flag=True, help="Fill an empty database; print a sign-in and a key.")
 @shared_options
 def serve(host: str, port: int, processes: int, demo: bool, data: Path | None, as_json: bool) -> None:
     """Run everything in one command, until Ctrl-C."""
@@ -55,26 +66,36 @@ def serve(host: str, port: int, processes: int, demo: bool, data: Path | None, a
 
 def _announce(served: Served, as_json: bool) -> None:
     if as_json:
-        key = {} if served.demo_key is None else {"key": served.demo_key}
-        print_json({"url": served.address, **key})
+        print_json(_document(served))
         return
     click.echo(f"Holdfast is ready at {served.address}")
-    if served.demo_key is not None:
-        click.echo(_demo_text(served))
+    if served.setup_url is not None:
+        click.echo(_SET_UP.format(url=served.setup_url))
+    if served.demo is not None:
+        click.echo(_demo_text(served.address, served.demo))
 
 
-def _demo_text(served: Served) -> str:
-    example = "" if served.demo_example is None else _example_text(served, served.demo_example)
-    return _DEMO.format(key=served.demo_key, address=served.address, example=example)
+def _document(served: Served) -> dict[str, Any]:
+    document: dict[str, Any] = {"url": served.address}
+    if served.setup_url is not None:
+        document["setupUrl"] = served.setup_url
+    if served.demo is not None:
+        document |= {"key": served.demo.key, "signIn": served.demo.sign_in}
+    return document
 
 
-def _example_text(served: Served, example: Mapping[str, Any]) -> str:
-    put = _curl_put(served, example["path"], example["body"])
-    return _EXAMPLE.format(put=put, hold=f"curl -X POST {served.address}{example['holdPath']}")
+def _demo_text(address: str, demo: Demo) -> str:
+    example = "" if demo.example is None else _example_text(address, demo.key, demo.example)
+    return _DEMO.format(key=demo.key, address=address, example=example, **demo.sign_in)
 
 
-def _curl_put(served: Served, path: str, body: Mapping[str, Any]) -> str:
+def _example_text(address: str, key: str, example: Mapping[str, Any]) -> str:
+    put = _curl_put(address, key, example["path"], example["body"])
+    return _EXAMPLE.format(put=put, hold=f"curl -X POST {address}{example['holdPath']}")
+
+
+def _curl_put(address: str, key: str, path: str, body: Mapping[str, Any]) -> str:
     return (
-        f"curl -X PUT {served.address}{path} -H 'Authorization: Bearer {served.demo_key}'"
+        f"curl -X PUT {address}{path} -H 'Authorization: Bearer {key}'"
         f" -H 'Content-Type: application/json' -d '{json.dumps(body)}'"
     )

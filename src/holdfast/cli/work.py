@@ -14,6 +14,7 @@ from holdfast.cli.output import print_json, shared_options
 from holdfast.observability.logging import set_up_logging
 from holdfast.processes import work as work_process
 from holdfast.processes.waiting import migrate_when_reachable
+from holdfast.storage.encryption_keys import keys_of
 
 
 @click.command()
@@ -25,8 +26,9 @@ def work(data: Path | None, as_json: bool) -> None:
     # Until the worker itself listens for signals, one of them unwinds what was started so far.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt), database_url(settings) as url:
+        own = replace(settings, database_url=url, encryption_keys=keys_of(settings))
         asyncio.run(migrate_when_reachable(url))
-        work_process.run(replace(settings, database_url=url), announce=partial(_announce, as_json))
+        work_process.run(own, announce=partial(_announce, as_json))
 
 
 def _announce(as_json: bool) -> None:

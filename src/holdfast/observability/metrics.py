@@ -6,6 +6,7 @@ import asyncio
 import os
 from bisect import bisect_left
 from collections import Counter as Counting
+from collections.abc import Mapping, Sequence
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -30,6 +31,10 @@ _WRITES = Counter("holdfast_write_batches_total", "Batches of the write path.")
 _COMMANDS = Counter("holdfast_write_commands_total", "Commands that these batches carried.")
 _NUMBERED = Counter("holdfast_events_numbered_total", "Events that were given their place in the feed.")
 _RELEASED = Counter("holdfast_releases_total", "Holds and reservations that the clock has ended.")
+_ATTEMPTS = Counter("holdfast_attempts_total", "Attempts to deliver, by what came of them.", ["outcome"])
+_ATTEMPT_SECONDS = Histogram(
+    "holdfast_attempt_seconds", "Time from the start of an attempt to its end.", buckets=_BOUNDS
+)
 
 COUNTED_WITHIN_SECONDS = 0.1
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -67,11 +72,14 @@ class _Tally:
         self._batches = self._commands = 0
         for (method, route, status), times in waiting.items():
             _REQUESTS.labels(method, route, status).inc(len(times))
-            # The library observes one at a time only.
-            histogram = _SECONDS.labels(method, route)
-            histogram._sum.inc(sum(times))
-            for bucket, number in Counting(bisect_left(_BOUNDS, seconds) for seconds in times).items():
-                histogram._buckets[bucket].inc(number)
+            _observe(_SECONDS.labels(method, route), times)
+
+
+def _observe(histogram: Histogram, times: Sequence[float]) -> None:
+    """Together: the library observes one at a time only."""
+    histogram._sum.inc(sum(times))
+    for bucket, number in Counting(bisect_left(_BOUNDS, seconds) for seconds in times).items():
+        histogram._buckets[bucket].inc(number)
 
 
 _tally = _Tally()
@@ -87,6 +95,12 @@ def note_batch(commands: int) -> None:
 
 def note_numbered(events: int) -> None:
     _NUMBERED.inc(events)
+
+
+def note_attempts(outcomes: Mapping[str, int], seconds: Sequence[float]) -> None:
+    for outcome, count in outcomes.items():
+        _ATTEMPTS.labels(outcome).inc(count)
+    _observe(_ATTEMPT_SECONDS, seconds)
 
 
 def note_released(units: int) -> None:

@@ -1,11 +1,16 @@
-"""Which project, unit or booking a path names."""
+"""Which project, unit, booking, endpoint or delivery a path names."""
 
 from __future__ import annotations
+
+from uuid import UUID
 
 from holdfast.domain.project import slug_fault
 from holdfast.domain.refusals import Fault, UnknownProject
 from holdfast.domain.unit import code_fault
 from holdfast.web.call import Call
+from holdfast.web.queries import ID_MESSAGE, read_id
+
+_NOBODY = UUID(int=0)
 
 
 def project_of(call: Call, faults: list[Fault]) -> str:
@@ -37,3 +42,15 @@ def reference_of(call: Call, faults: list[Fault]) -> str:
     if isinstance(reference, Fault):
         faults.append(reference)
     return str(reference)
+
+
+def id_of(call: Call, faults: list[Fault]) -> UUID:
+    """Where there is a fault, it is no id of anything."""
+    text = call.path_parameter("id")
+    if isinstance(text, Fault):
+        faults.append(text)
+        return _NOBODY
+    found = read_id(text)
+    if found is None:
+        faults.append(Fault("/path/id", ID_MESSAGE))
+    return found or _NOBODY

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from holdfast.domain.access import Scope, is_well_formed
+from holdfast.domain.access import Key, Scope, is_well_formed
+from holdfast.domain.permissions import OF_SCOPE, Permission, scope_for
 from holdfast.domain.refusals import KeyRefused, NoCredentials, ScopeMissing
 from holdfast.operations.key_ring import KeyRing
 from holdfast.web.call import Call
@@ -14,19 +13,15 @@ from holdfast.web.refusals import TwoCredentials
 _QUERY_NAMES = frozenset({"key", "api_key", "apikey", "api-key", "access_token", "token", "authorization"})
 
 
-# What an admin may do includes what these may. It does not include the integration API: an ERP has a key
-# of its own, which opens nothing else.
-_WITHIN_ADMIN = frozenset({Scope.BACKOFFICE, Scope.PAYMENTS})
-
-
 class KeyGuard:
-    """Lets calls with a key of one of the scopes pass; what lies behind is not told to others."""
+    """Lets calls with a key of the permission pass; what lies behind is not told to others."""
 
-    def __init__(self, key_ring: KeyRing, rate_limit: RateLimit, scope: Scope, *others: Scope) -> None:
+    def __init__(self, key_ring: KeyRing, rate_limit: RateLimit, permission: Permission) -> None:
         self._key_ring = key_ring
         self._rate_limit = rate_limit
-        self._scope = scope
-        self._opening = _opening((scope, *others))
+        self._permission = permission
+        # Worked out once: every call asks.
+        self._opening = frozenset(scope for scope in Scope if permission in OF_SCOPE[scope])
 
     async def __call__(self, call: Call) -> None:
         _refuse_key_in_query(call)
@@ -34,15 +29,13 @@ class KeyGuard:
         if token is None:
             raise NoCredentials
         call.known_key = key = self._key_ring.remembered(token) or await self._key_ring.find(token)
-        if self._scope not in key.scopes and self._opening.isdisjoint(key.scopes):
-            raise ScopeMissing(self._scope)
+        if self._opening.isdisjoint(key.scopes):
+            raise ScopeMissing(scope_for(self._permission))
         self._rate_limit.take(key.id)
 
 
-def _opening(scopes: Sequence[Scope]) -> frozenset[Scope]:
-    """The scopes, and the one that includes them."""
-    more = () if _WITHIN_ADMIN.isdisjoint(scopes) else (Scope.ADMIN,)
-    return frozenset((*scopes, *more))
+def key_may(key: Key, permission: Permission) -> bool:
+    return any(permission in OF_SCOPE[scope] for scope in key.scopes)
 
 
 def bearer_token(call: Call) -> str | None:

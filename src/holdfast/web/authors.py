@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from holdfast.domain.access import Scope
 from holdfast.domain.audit import ActorKind, Author
+from holdfast.domain.permissions import Permission
 from holdfast.domain.status import Caller
+from holdfast.web.authentication import key_may
 from holdfast.web.call import Call
 
 
@@ -15,7 +16,6 @@ def author_of(call: Call) -> Author:
 
 def caller_of(call: Call) -> Caller:
     """What the status table calls the holder of this key in the back office."""
-    scopes = call.key.scopes
-    if Scope.ADMIN in scopes:
+    if key_may(call.key, Permission.REVOKE_SALE):
         return Caller.ADMIN
-    return Caller.STAFF if Scope.BACKOFFICE in scopes else Caller.PAYMENT_SYSTEM
+    return Caller.STAFF if key_may(call.key, Permission.SELL) else Caller.PAYMENT_SYSTEM

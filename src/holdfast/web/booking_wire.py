@@ -23,6 +23,7 @@ def booking_document(booking: Booking, unit_code: str, project_slug: str) -> dic
         "signedAt": optional_time_text(booking.signed_at),
         "depositConfirmedAt": optional_time_text(booking.deposit_confirmed_at),
         "closedAt": optional_time_text(booking.closed_at),
+        "buyerErasedAt": optional_time_text(booking.buyer_erased_at),
     }
 
 

@@ -32,6 +32,7 @@ class Front:
         started_at = perf_counter()
         call = Call(exchange)
         status = INTERNAL_ERROR.status
+        answered_at: float | None = None
         try:
             try:
                 answer = await place_of(call, self._places).answer(call)
@@ -46,11 +47,11 @@ class Front:
                 else:
                     await answer.send_parts(call)
             else:
-                status = await _send_page(answer, call)
+                status, answered_at = await _send_page(answer, call)
         except ClientGone:
             status = _CLIENT_GONE
         finally:
-            _note(call, status, perf_counter() - started_at)
+            _note(call, status, (answered_at or perf_counter()) - started_at)
 
 
 def _told(failure: Exception, call: Call) -> JsonAnswer:
@@ -59,39 +60,50 @@ def _told(failure: Exception, call: Call) -> JsonAnswer:
     return problem_answer(failure, call.request_id)
 
 
-async def _send_page(page: ASGIApp, call: Call) -> int:
-    """Starlette's own responses speak ASGI, as this does for them."""
+async def _send_page(page: ASGIApp, call: Call) -> tuple[int, float | None]:
+    """Starlette's own responses speak ASGI, as this does for them.
+
+    Gives the status and, for an answer without an end of its own, when it began: how long somebody watched
+    says nothing of how long we took.
+    """
     exchange = call.exchange
     status = 0
+    begun_at = 0.0
 
     async def send(message: Message) -> None:
-        nonlocal status
+        nonlocal status, begun_at
         if message["type"] == "http.response.start":
-            status = message["status"]
+            status, begun_at = message["status"], perf_counter()
             headers = [*message["headers"], (b"x-request-id", call.request_id.encode())]
-            exchange.begin(status, b"".join(b"%b: %b\r\n" % header for header in headers))
+            lines = b"".join(b"%b: %b\r\n" % header for header in headers)
+            exchange.begin(status, lines, measured=any(name == b"content-length" for name, _ in headers))
         else:
             await exchange.send(message.get("body", b""))
             if not message.get("more_body", False):
                 exchange.end()
 
+    async def receive() -> Message:
+        await exchange.parted()
+        return {"type": "http.disconnect"}
+
     try:
-        await page(asgi_scope(call), _nothing_more, send)
+        await page(asgi_scope(call), receive, send)
     except Exception as failure:
         if status:
             raise
         answer = _told(failure, call)
         answer.send_whole(call)
-        return answer.status_code
-    return status
-
-
-async def _nothing_more() -> Message:
-    return {"type": "http.disconnect"}
+        return answer.status_code, None
+    return status, begun_at if exchange.is_endless else None
 
 
 def _note(call: Call, status: int, seconds: float) -> None:
     note_request(call.method, call.route, status, seconds)
     if call.route not in _ASKED_ALL_DAY:
         key = call.known_key.hint if call.known_key is not None else None
-        log_request(call.method, call.path, status, call.request_id, call.route, seconds, key)
+        log_request(call.method, _logged(call), status, call.request_id, call.route, seconds, key)
+
+
+def _logged(call: Call) -> str:
+    """A path may end with what opens an account, which is for its reader and not for the log."""
+    return call.route if "{token}" in call.route else call.path

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from functools import cache
 from http import HTTPStatus
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup, escape
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -17,6 +14,7 @@ from starlette.staticfiles import StaticFiles
 
 from holdfast import __version__
 from holdfast.web.call import JSON, Call, asgi_scope
+from holdfast.web.html.templates import STATIC, digest, templates
 from holdfast.web.openapi import examples as examples
 from holdfast.web.openapi.document import openapi_document, openapi_json
 from holdfast.web.problem_types import PROBLEM_TYPES, ProblemType
@@ -26,9 +24,6 @@ from holdfast.web.routing import Handler, Place, resource
 
 HTML = "text/html"
 VIEWER = "vendor/swagger-ui-5.34.1"
-
-_HERE = Path(__file__).parent
-_STATIC = _HERE / "static"
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -48,7 +43,7 @@ class PageFiles(StaticFiles):
     _PATH = "/static"
 
     def __init__(self) -> None:
-        super().__init__(directory=_STATIC)
+        super().__init__(directory=STATIC)
 
     def takes(self, call: Call) -> bool:
         return call.path.startswith(f"{self._PATH}/")
@@ -75,7 +70,7 @@ class _Operation(NamedTuple):
 
 
 def page_places() -> list[Place]:
-    templates = _templates()
+    templates = service_templates()
     problem_pages = {name: _problem_page(templates, kind) for name, kind in PROBLEM_TYPES.items()}
     return [
         resource("/", GET=_serving(_html(templates, "welcome.html", first_put=examples.first_put()))),
@@ -113,7 +108,7 @@ def _response(call: Call, page: Page) -> Response:
 
 def _page(body: bytes, media_type: str, **headers: str) -> Page:
     """Browsers ask again each time, and a release shows at once; an unchanged page is a short answer."""
-    revision = _digest(body)
+    revision = digest(body)
     return Page(
         body,
         {
@@ -171,26 +166,11 @@ def _tells_of(kind: ProblemType, answers: dict[str, Any], answer: dict[str, Any]
     return name in answers and kind.name in answers[name]["content"][MEDIA_TYPE]["examples"]
 
 
-def _templates() -> Environment:
-    templates = Environment(
-        loader=FileSystemLoader(_HERE / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    templates.filters |= {"code_spans": code_spans, "side": _side}
-    templates.globals["static"] = cache(_static_address)
-    return templates
-
-
-def _static_address(name: str) -> str:
-    """The address changes with the file, so a browser never shows an old one."""
-    return f"/static/{name}?v={_digest((_STATIC / name).read_bytes())}"
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:16]
+def service_templates() -> Environment:
+    """With what only these pages need."""
+    environment = templates().overlay()
+    environment.filters = {**environment.filters, "code_spans": code_spans, "side": _side}
+    return environment
 
 
 def _side(status: int) -> str:

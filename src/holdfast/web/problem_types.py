@@ -72,6 +72,17 @@ NOT_FOUND = ProblemType(
     "No route of Holdfast has this path.",
     "`/docs` lists every route. A slash inside a unit code is written as `%2F`.",
 )  # fmt: skip
+NOT_YOURS = ProblemType(
+    "not-permitted", 403, "Your role does not include this",
+    "Somebody is signed in to the back office, and their role does not let them do this.",
+    "Ask an admin for another role. What each role may do stands in the documentation.",
+)  # fmt: skip
+FOREIGN_FORM = ProblemType(
+    "foreign-form", 403, "The form is out of date",
+    "Every form of the back office carries a token of the session that it was made for. This one has none, "
+    "or one of another session.",
+    "Reload the page and send the form again.",
+)  # fmt: skip
 UNKNOWN_PROJECT = ProblemType(
     "unknown-project", 404, "There is no such project",
     "No project has this slug, or the key is limited to other projects; the answer is the same on purpose.",
@@ -92,6 +103,57 @@ UNKNOWN_KEY = ProblemType(
     "unknown-key", 404, "There is no such key",
     "No key has this id.",
     "`holdfast key list` lists the keys with their ids.",
+)  # fmt: skip
+UNKNOWN_ENDPOINT = ProblemType(
+    "unknown-endpoint", 404, "There is no such endpoint",
+    "No endpoint has this id, it was removed, or the key is limited to other projects; the answer is the "
+    "same on purpose.",
+    "`GET /v1/backoffice/endpoints` lists the endpoints that the key may see.",
+)  # fmt: skip
+UNKNOWN_DELIVERY = ProblemType(
+    "unknown-delivery", 404, "There is no such delivery",
+    "No delivery has this id, it ended too long ago to be kept in the log, or the key is limited to other "
+    "projects.",
+    "`GET /v1/backoffice/deliveries` lists the deliveries that the key may see.",
+)  # fmt: skip
+UNKNOWN_STAFF = ProblemType(
+    "unknown-staff", 404, "There is no such member of staff",
+    "Nobody in the staff has this id or e-mail address.",
+    "`GET /v1/backoffice/staff` lists the staff with their ids.",
+)  # fmt: skip
+SETUP_LINK_REFUSED = ProblemType(
+    "setup-link-refused", 404, "The set-up link is not valid",
+    "The link is unknown, it was used, a newer one has taken its place, or it is older than a day. The "
+    "answer is the same in all these cases on purpose.",
+    "An admin makes a new one on the page of the staff, or with `holdfast staff reset`. The link for the "
+    "first admin is printed at each start of `holdfast serve` while there is no staff.",
+)  # fmt: skip
+SIGN_IN_REFUSED = ProblemType(
+    "sign-in-refused", 422, "The sign-in was refused",
+    "The e-mail address is unknown, the password or the code is wrong, or the account is disabled. The "
+    "answer is the same in all these cases on purpose.",
+    "Try again. An admin can give you a new set-up link.",
+)  # fmt: skip
+SECOND_FACTOR_NEEDED = ProblemType(
+    "second-factor-needed", 422, "A code is needed",
+    "This account has a second factor, and the password alone does not open it.",
+    "Type the code that the authenticator app shows for Holdfast. Who has lost it asks an admin for a reset.",
+)  # fmt: skip
+STAFF_EXISTS = ProblemType(
+    "staff-exists", 409, "There is such a member of staff already",
+    "Somebody in the staff has this e-mail address; capitals make no difference.",
+    "Change the role of that person, or enable them again.",
+)  # fmt: skip
+LAST_ADMIN = ProblemType(
+    "last-admin", 409, "This is the last admin",
+    "Without an admin who can sign in, nobody could administer the back office. Nothing was changed.",
+    "Make somebody else an admin first.",
+)  # fmt: skip
+ENDPOINT_REMOVED = ProblemType(
+    "endpoint-removed", 409, "The endpoint was removed",
+    "The delivery is still in the log, but its endpoint was removed, so there is nowhere to send it. Nothing "
+    "was changed.",
+    "Register the URL again if it is to receive events. What it missed is in the event feed.",
 )  # fmt: skip
 PROJECT_EXISTS = ProblemType(
     "project-exists", 409, "The project exists already",
@@ -148,6 +210,11 @@ TOO_MANY_REQUESTS = ProblemType(
     "The key, or on the storefront the network address, has sent more requests than its limit allows.",
     "Wait for the seconds in `Retry-After`. Many units go in one request through the bulk route.",
 )  # fmt: skip
+TOO_MANY_ATTEMPTS = ProblemType(
+    "too-many-attempts", 429, "Too many attempts to sign in",
+    "For this account, or from this network address, too many sign-ins have failed.",
+    "Wait for the seconds in `Retry-After`. Whoever is signed in stays so.",
+)  # fmt: skip
 TOO_MANY_HOLDS = ProblemType(
     "too-many-holds", 429, "Too many units are held",
     "One visitor and one network address may hold so many units at a time, so that nobody takes a whole "
@@ -169,6 +236,12 @@ SCHEMA_NOT_CURRENT = ProblemType(
     "schema-not-current", 503, "The schema is not current",
     "The database is reached, but its schema is older or newer than this release of Holdfast.",
     "Run `holdfast migrate` with the newest release, and restart the processes of an older one.",
+)  # fmt: skip
+SECRETS_UNREADABLE = ProblemType(
+    "secrets-unreadable", 503, "The signing secrets cannot be read",
+    "None of the encryption keys of this installation opens the signing secret of an endpoint.",
+    "Whoever runs Holdfast names the key that sealed the secrets in `HOLDFAST_ENCRYPTION_KEYS`, beside the "
+    "new one.",
 )  # fmt: skip
 INTERNAL_ERROR = ProblemType(
     "internal-error", 500, "Something went wrong in Holdfast",

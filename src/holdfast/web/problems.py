@@ -20,11 +20,18 @@ PROBLEM_OF: dict[type[Exception], ProblemType] = {
     refusals.NoCredentials: types.NO_CREDENTIALS,
     refusals.KeyRefused: types.INVALID_KEY,
     refusals.ScopeMissing: types.INSUFFICIENT_SCOPE,
+    refusals.KeyLimited: types.INSUFFICIENT_SCOPE,
     refusals.InvalidInput: types.INVALID_INPUT,
     refusals.UnknownProject: types.UNKNOWN_PROJECT,
     refusals.UnknownUnit: types.UNKNOWN_UNIT,
     refusals.UnknownBooking: types.UNKNOWN_BOOKING,
     refusals.UnknownKey: types.UNKNOWN_KEY,
+    refusals.UnknownEndpoint: types.UNKNOWN_ENDPOINT,
+    refusals.UnknownDelivery: types.UNKNOWN_DELIVERY,
+    refusals.SignInRefused: types.SIGN_IN_REFUSED,
+    refusals.SecondFactorNeeded: types.SECOND_FACTOR_NEEDED,
+    refusals.UnknownStaff: types.UNKNOWN_STAFF,
+    refusals.SetupLinkRefused: types.SETUP_LINK_REFUSED,
     refusals.PreconditionFailed: types.PRECONDITION_FAILED,
     refusals.StatusLocked: types.STATUS_LOCKED,
     refusals.TermsLocked: types.TERMS_LOCKED,
@@ -33,11 +40,16 @@ PROBLEM_OF: dict[type[Exception], ProblemType] = {
     refusals.HoldLapsed: types.HOLD_LAPSED,
     refusals.TransitionNotAllowed: types.TRANSITION_NOT_ALLOWED,
     refusals.ProjectExists: types.PROJECT_EXISTS,
+    refusals.StaffExists: types.STAFF_EXISTS,
+    refusals.LastAdmin: types.LAST_ADMIN,
+    refusals.EndpointRemoved: types.ENDPOINT_REMOVED,
     refusals.CursorExpired: types.CURSOR_EXPIRED,
     refusals.TooManyRequests: types.TOO_MANY_REQUESTS,
+    refusals.TooManyAttempts: types.TOO_MANY_ATTEMPTS,
     refusals.TooManyHolds: types.TOO_MANY_HOLDS,
     refusals.HeldTooRecently: types.HELD_TOO_RECENTLY,
     refusals.SchemaNotCurrent: types.SCHEMA_NOT_CURRENT,
+    refusals.SecretsUnreadable: types.SECRETS_UNREADABLE,
     refusals.DatabaseAway: types.DATABASE_AWAY,
     http.MalformedBody: types.MALFORMED_BODY,
     http.MalformedRequest: types.MALFORMED_REQUEST,
@@ -46,6 +58,8 @@ PROBLEM_OF: dict[type[Exception], ProblemType] = {
     http.UnsupportedMediaType: types.UNSUPPORTED_MEDIA_TYPE,
     http.MethodNotAllowed: types.METHOD_NOT_ALLOWED,
     http.UnknownRoute: types.NOT_FOUND,
+    http.NotYours: types.NOT_YOURS,
+    http.ForeignForm: types.FOREIGN_FORM,
 }
 
 
@@ -71,12 +85,14 @@ def problem_document(failure: Exception, request_id: str) -> dict[str, Any]:
         ]
     if isinstance(failure, refusals.Conflict):
         document |= _conflict_members(failure)
+    if isinstance(failure, refusals.EndpointRemoved):
+        document["reason"] = failure.reason
     return document
 
 
 def problem_answer(failure: Exception, request_id: str) -> JsonAnswer:
     document = problem_document(failure, request_id)
-    return JsonAnswer(document, document["status"], *_headers(failure), media_type=MEDIA_TYPE.encode())
+    return JsonAnswer(document, document["status"], *problem_headers(failure), media_type=MEDIA_TYPE.encode())
 
 
 def _conflict_members(conflict: refusals.Conflict) -> dict[str, Any]:
@@ -88,7 +104,7 @@ def _conflict_members(conflict: refusals.Conflict) -> dict[str, Any]:
     return members
 
 
-def _headers(failure: Exception) -> Iterator[Header]:
+def problem_headers(failure: Exception) -> Iterator[Header]:
     retry_after = getattr(failure, "retry_after_seconds", None)
     if retry_after is not None:
         yield b"retry-after", b"%d" % max(1, math.ceil(retry_after))

@@ -11,7 +11,8 @@ from holdfast.operations.inventory import Inventory
 from holdfast.web.answer import JsonAnswer
 from holdfast.web.call import Call
 from holdfast.web.checking import refuse_faults
-from holdfast.web.queries import Query, cursor_text
+from holdfast.web.cursors import cursor_text
+from holdfast.web.queries import Query
 
 
 async def projects_page(

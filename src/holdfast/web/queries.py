@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
-import zlib
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
+from typing import TypeVar
+from uuid import UUID
 
 from holdfast.domain.booking import BookingStatus
+from holdfast.domain.delivery import DeliveryStatus
+from holdfast.domain.endpoint import PING
+from holdfast.domain.event import EventName
 from holdfast.domain.project import slug_fault
 from holdfast.domain.refusals import Fault
 from holdfast.domain.status import Status
 from holdfast.domain.unit import code_fault
 from holdfast.web.call import Call
+from holdfast.web.cursors import read_cursor, read_moment_and_id_cursor, read_moment_cursor
 from holdfast.web.times import TIME_MESSAGE, read_time
 
 LARGEST_LIMIT = 1000
@@ -23,9 +26,15 @@ _LONGEST_POSITION = 18
 LAST_POSITION = 10**_LONGEST_POSITION
 """Beyond the end of every list that is read from its end."""
 _LONGEST_NUMBER = 12
-_EPOCH, _MILLISECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
-_MOMENT = re.compile(r"([0-9]{1,15})\.([0-9]{1,18})")
-"""A time in milliseconds, and a number."""
+LONGEST_TEXT = 254
+UNANSWERED = "none"
+CODE_CLASSES = {f"{first}xx": first for first in range(1, 6)}
+ID_MESSAGE = "This must be a UUID."
+
+T = TypeVar("T")
+
+# In the one form that answers have: the library takes braces and other forms as well.
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE | re.ASCII)
 
 
 class Query:
@@ -56,24 +65,43 @@ class Query:
 
     def status(self, shown: Sequence[Status] = tuple(Status)) -> Status | None:
         """``shown``: those that the list has."""
-        text = self._take("status")
-        if text is None or text in shown:
-            return None if text is None else Status(text)
-        self._refuse("status", f"This must be one of {', '.join(shown)}.")
-        return None
+        text = self._one_of("status", shown)
+        return None if text is None else Status(text)
 
     def booking_status(self) -> BookingStatus | None:
-        text = self._take("status")
-        if text is None or text in tuple(BookingStatus):
-            return None if text is None else BookingStatus(text)
-        self._refuse("status", f"This must be one of {', '.join(BookingStatus)}.")
-        return None
+        text = self._one_of("status", tuple(BookingStatus))
+        return None if text is None else BookingStatus(text)
+
+    def delivery_status(self) -> DeliveryStatus | None:
+        text = self._one_of("status", tuple(DeliveryStatus))
+        return None if text is None else DeliveryStatus(text)
+
+    def event(self) -> str | None:
+        return self._one_of("event", (*EventName, PING))
+
+    def code_class(self) -> str | None:
+        """Of the receiver's answers: a name of ``CODE_CLASSES``, or ``UNANSWERED``."""
+        return self._one_of("code", (*CODE_CLASSES, UNANSWERED))
+
+    def id(self, name: str) -> UUID | None:
+        text = self._take(name)
+        found = None if text is None else read_id(text)
+        if text is not None and found is None:
+            self._refuse(name, ID_MESSAGE)
+        return found
 
     def slug(self, name: str) -> str | None:
         return self._checked_text(name, slug_fault)
 
     def code(self, name: str) -> str | None:
         return self._checked_text(name, code_fault)
+
+    def text(self, name: str, longest: int = LONGEST_TEXT) -> str | None:
+        text = self._take(name)
+        if text is None or (0 < len(text) <= longest and text.isprintable()):
+            return text
+        self._refuse(name, f"This must be printable text of 1 to {longest} characters.")
+        return None
 
     def time(self, name: str) -> datetime | None:
         text = self._take(name)
@@ -93,14 +121,7 @@ class Query:
 
     def text_cursor(self) -> str:
         """Where the page before ended: a code or a slug. Empty at the start."""
-        text = self._take("cursor")
-        if text is None:
-            return ""
-        try:
-            return read_cursor(text)
-        except ValueError:
-            self._refuse("cursor", "This is not a cursor that a page has given.")
-            return ""
+        return self._cursor(read_cursor) or ""
 
     def position(self, name: str) -> int | None:
         text = self._take(name)
@@ -118,18 +139,31 @@ class Query:
 
     def moment_cursor(self) -> tuple[datetime, int] | None:
         """Where the page before ended, for what is listed by time."""
-        text = self._take("cursor")
-        if text is None:
-            return None
-        try:
-            return _moment_in(read_cursor(text))
-        except (ValueError, OverflowError):
-            self._refuse("cursor", "This is not a cursor that a page has given.")
-            return None
+        return self._cursor(read_moment_cursor)
+
+    def moment_and_id_cursor(self) -> tuple[datetime, UUID] | None:
+        return self._cursor(read_moment_and_id_cursor)
 
     def finish(self) -> None:
         for name in self._values.keys() - self._read:
             self._refuse(name, "There is no parameter of this name here.")
+
+    def _cursor(self, read: Callable[[str], T]) -> T | None:
+        text = self._take("cursor")
+        if text is None:
+            return None
+        try:
+            return read(text)
+        except (ValueError, OverflowError):
+            self._refuse("cursor", "This is not a cursor that a page has given.")
+            return None
+
+    def _one_of(self, name: str, choices: Sequence[str]) -> str | None:
+        text = self._take(name)
+        if text is None or text in choices:
+            return text
+        self._refuse(name, f"This must be one of {', '.join(choices)}.")
+        return None
 
     def _checked_text(self, name: str, fault_of: Callable[[str, str], Fault | None]) -> str | None:
         text = self._take(name)
@@ -163,29 +197,5 @@ def refuse_query(call: Call, faults: list[Fault]) -> None:
         Query(call, faults).finish()
 
 
-def _moment_in(position: str) -> tuple[datetime, int]:
-    found = _MOMENT.fullmatch(position)
-    if found is None:
-        raise ValueError(position)
-    return _EPOCH + int(found[1]) * _MILLISECOND, int(found[2])
-
-
-def moment_cursor_text(moment: datetime, number: int) -> str:
-    return cursor_text(f"{(moment - _EPOCH) // _MILLISECOND}.{number}")
-
-
-def cursor_text(position: str) -> str:
-    """Where a page ended, with a checksum, so that a cursor cut short is not taken for another place."""
-    raw = position.encode()
-    return base64.urlsafe_b64encode(zlib.crc32(raw).to_bytes(4) + raw).rstrip(b"=").decode()
-
-
-def read_cursor(cursor: str) -> str:
-    """Only the exact text that ``cursor_text`` makes is taken back."""
-    try:
-        position = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))[4:].decode()
-    except (binascii.Error, UnicodeError) as fault:
-        raise ValueError from fault
-    if not position or "\x00" in position or cursor_text(position) != cursor:
-        raise ValueError
-    return position
+def read_id(text: str) -> UUID | None:
+    return UUID(text) if _ID.fullmatch(text) else None

@@ -55,5 +55,19 @@ class UnknownRoute(RequestRefused):
         super().__init__("There is nothing at this path.")
 
 
+class NotYours(RequestRefused):
+    """Somebody is signed in, and may not do this."""
+
+    def __init__(self) -> None:
+        super().__init__("Your role does not include this. Ask an admin if you need it.")
+
+
+class ForeignForm(RequestRefused):
+    """A form that was not given to this person, or long ago."""
+
+    def __init__(self) -> None:
+        super().__init__("This form is out of date. Go back, reload the page and try again.")
+
+
 class ClientGone(Exception):
     """The client hung up before its request was complete; there is nobody to answer."""

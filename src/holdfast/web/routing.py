@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import zip_longest
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from starlette.types import ASGIApp
 
+from holdfast.domain.permissions import Permission
 from holdfast.web.answer import JsonAnswer
 from holdfast.web.call import Call
 from holdfast.web.refusals import MethodNotAllowed, UnknownRoute
@@ -16,14 +17,32 @@ from holdfast.web.refusals import MethodNotAllowed, UnknownRoute
 Answer = JsonAnswer | ASGIApp
 Handler = Callable[[Call], Awaitable[Answer]]
 Guard = Callable[[Call], Awaitable[None]]
+Doors = Callable[[Permission], Guard]
+"""For each permission the guard that lets those pass who have it."""
 
 _PARAMETER = re.compile(r"\{([a-z]+)\}")
+
+
+def path_matcher(path: str) -> Callable[[str], re.Match[str] | None]:
+    literals_and_names = _PARAMETER.split(path)
+    literals, names = map(re.escape, literals_and_names[::2]), literals_and_names[1::2]
+    parts = zip_longest(literals, (f"(?P<{name}>[^/]*)" for name in names), fillvalue="")
+    return re.compile("".join(map("".join, parts))).fullmatch
 
 
 class Place(Protocol):
     def takes(self, call: Call) -> bool: ...
 
     async def answer(self, call: Call) -> Answer: ...
+
+
+class Way(NamedTuple):
+    """What one method does, and for whom."""
+
+    handler: Handler
+    guard: Guard | None
+    permission: Permission | None
+    """None: whoever calls may, or the guard asks for something else than a permission."""
 
 
 class Resource:
@@ -33,16 +52,21 @@ class Resource:
     refuses.
     """
 
-    def __init__(self, path: str, methods: Mapping[str, Handler], guard: Guard | None) -> None:
+    def __init__(self, path: str, methods: Mapping[str, Way]) -> None:
         self.path = path
-        literals_and_names = _PARAMETER.split(path)
-        literals, names = map(re.escape, literals_and_names[::2]), literals_and_names[1::2]
-        parts = zip_longest(literals, (f"(?P<{name}>[^/]*)" for name in names), fillvalue="")
-        self._match = re.compile("".join(map("".join, parts))).fullmatch
-        self._guard = guard
-        self._methods = dict(methods)
+        self._match = path_matcher(path)
+        self._ways = dict(methods)
+        # Whether a method exists is told to those who may use the first one.
+        self._other = next(iter(methods.values()))._replace(handler=self._refuse_method)
         if "GET" in methods:
-            self._methods["HEAD"] = methods["GET"]
+            self._ways["HEAD"] = methods["GET"]
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        return tuple(self._ways)
+
+    def permission_of(self, method: str) -> Permission | None:
+        return self._ways.get(method, self._other).permission
 
     def takes(self, call: Call) -> bool:
         match = self._match(call.path)
@@ -53,16 +77,29 @@ class Resource:
         return True
 
     async def answer(self, call: Call) -> Answer:
-        if self._guard is not None:
-            await self._guard(call)
-        handler = self._methods.get(call.method)
-        if handler is None:
-            raise MethodNotAllowed(call.method, self._methods)
+        handler, guard, _ = self._ways.get(call.method, self._other)
+        if guard is not None:
+            await guard(call)
         return await handler(call)
+
+    async def _refuse_method(self, call: Call) -> Answer:
+        raise MethodNotAllowed(call.method, self._ways)
 
 
 def resource(path: str, guard: Guard | None = None, **methods: Handler) -> Resource:
-    return Resource(path, methods, guard)
+    """One guard for all that is done there."""
+    return Resource(path, {name: Way(handler, guard, None) for name, handler in methods.items()})
+
+
+def guarded(path: str, **ways: Way) -> Resource:
+    """Each method for those whom its way lets pass; the first should be the one that most may use."""
+    return Resource(path, ways)
+
+
+def behind(doors: Doors, permission: Permission) -> Callable[[Handler], Way]:
+    """Makes ways for those who have the permission."""
+    guard = doors(permission)
+    return lambda handler: Way(handler, guard, permission)
 
 
 class Nowhere:

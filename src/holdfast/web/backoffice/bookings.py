@@ -14,8 +14,9 @@ from holdfast.web.backoffice.bodies import EXTENSION, EXTENSION_NAMES
 from holdfast.web.booking_wire import found_document, written_document
 from holdfast.web.call import Call
 from holdfast.web.checking import no_fields, refuse_faults, valid_body
+from holdfast.web.cursors import moment_cursor_text
 from holdfast.web.json_bodies import optional_json_body
-from holdfast.web.queries import Query, moment_cursor_text, refuse_query
+from holdfast.web.queries import Query, refuse_query
 
 
 class StaffBookingRoutes:
@@ -75,6 +76,10 @@ class StaffBookingRoutes:
         found = await self._named(call)
         written, token = await self._selling.reissue_link(found, author_of(call))
         return JsonAnswer({**written_document(written), "token": token}, 200, NOT_KEPT)
+
+    async def erase_buyer(self, call: Call) -> JsonAnswer:
+        found = await self._named(call)
+        return _answer(await self._selling.erase_buyer(found, author_of(call)))
 
     async def _named(self, call: Call) -> Found:
         """The booking of a call that has nothing to say in a body."""

@@ -9,19 +9,26 @@ import msgspec
 from holdfast.domain.booking import CLAIMING
 from holdfast.domain.project import Project
 from holdfast.operations.projects import Placed, Recorded
+from holdfast.operations.staff_units import StaffUnit
 from holdfast.operations.write_path import Written
 from holdfast.web.wire import camel_case, optional_time_text, project_document, time_text, unit_document
 
 
-def staff_unit_document(written: Written) -> dict[str, Any]:
+def written_unit_document(written: Written) -> dict[str, Any]:
+    booking = written.decision.booking
+    claim = booking if booking and booking.status in CLAIMING else None
+    return staff_unit_document(StaffUnit(written.unit, written.project, claim))
+
+
+def staff_unit_document(found: StaffUnit) -> dict[str, Any]:
     """The unit of the integration API, and what staff alone know of it."""
-    unit, booking = written.unit, written.decision.booking
-    members = msgspec.structs.asdict(unit_document(unit, written.project))
+    unit, project, booking = found
+    members = msgspec.structs.asdict(unit_document(unit, project))
     return {
         **{camel_case(name): value for name, value in members.items()},
         "archived": unit.archived,
         "reservedUntil": optional_time_text(unit.reserved_until),
-        "bookingReference": booking.reference if booking and booking.status in CLAIMING else None,
+        "bookingReference": booking.reference if booking else None,
     }
 
 

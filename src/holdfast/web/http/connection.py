@@ -116,7 +116,16 @@ class HttpConnection(asyncio.Protocol):
         self._serve_next()
 
     def shutdown(self) -> None:
-        """Asked by the server: no more requests."""
+        """Asked by the server: no more requests, and an end to answers that have none of their own."""
+        self._take_no_more()
+        for exchange in (self._serving, *self._queue):
+            if exchange is not None:
+                exchange.dismiss()
+                if exchange.is_endless and self._writing_paused:
+                    # It would wait for a client who takes nothing.
+                    self.transport.abort()
+
+    def _take_no_more(self) -> None:
         last = self._queue[-1] if self._queue else self._serving
         if last is None:
             self.transport.close()
@@ -132,7 +141,7 @@ class HttpConnection(asyncio.Protocol):
         except NoRequest:
             self._refuse()
         except LastRequest:
-            self.shutdown()
+            self._take_no_more()
         incoming = self._reader.incoming
         is_enough = incoming is not None and not incoming.ended and incoming.buffered > BUFFERED_AT_MOST
         if self._queue or is_enough:
@@ -160,7 +169,7 @@ class HttpConnection(asyncio.Protocol):
         if self._queue and self._queue[-1] is broken:
             self._queue.pop()
         if self._queue or (self._serving is not None and self._serving is not broken):
-            self.shutdown()
+            self._take_no_more()
             return
         if broken is None or not broken.begun:
             request_id = new_request_id()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -19,7 +19,8 @@ from holdfast.domain.refusals import Fault, InvalidInput, Refusal
 from holdfast.domain.status import Status
 from holdfast.domain.unit import UnitFields, code_fault
 from holdfast.operations.inventory import BULK_TRANSACTION_SIZE, Inventory, ReplaceUnit
-from holdfast.operations.write_path import Outcome, Written
+from holdfast.operations.many_units import OUTCOMES, outcome_name, write_all
+from holdfast.operations.write_path import Outcome
 from holdfast.web import strict_json
 from holdfast.web.addresses import project_of, refuse_other_projects
 from holdfast.web.answer import JsonAnswer
@@ -27,22 +28,19 @@ from holdfast.web.authors import author_of
 from holdfast.web.call import JSON, Call
 from holdfast.web.checking import refuse_faults
 from holdfast.web.integration import plain_bodies
-from holdfast.web.integration.bodies import REPLACE, check, sent_status, with_status_fault
 from holdfast.web.json_items import array_items, line_items
 from holdfast.web.problems import problem_document
 from holdfast.web.queries import Query
 from holdfast.web.refusals import TooManyItems
+from holdfast.web.unit_bodies import REPLACE, check, sent_status, with_status_fault
 from holdfast.web.wire import encode
 
 NDJSON = "application/x-ndjson"
 BULK_BODY_LIMIT = 32 * 1024**2
-TRANSACTIONS_IN_FLIGHT = 2
 # Other requests have their turn after so many characters.
 CHARACTERS_A_TURN = 64 * 1024
 # The answer to a unit may be a hundred times as long as the unit.
 ITEMS_AT_MOST = 200_000
-
-OUTCOMES = ("created", "replaced", "unchanged", "refused")
 
 
 class _Item(NamedTuple):
@@ -89,22 +87,17 @@ class _BulkRun:
         """Every valid code of the body, whatever became of its unit."""
 
     async def through(self, text: str, places: array[int]) -> None:
-        """While the database works on one transaction, the next is being read."""
-        async with asyncio.TaskGroup() as group:
-            running: list[tuple[list[_Item], asyncio.Task[list[Outcome]]]] = []
-            for first in range(0, len(places), 3 * BULK_TRANSACTION_SIZE):
-                items = await self._read(text, places[first : first + 3 * BULK_TRANSACTION_SIZE])
-                if len(running) == TRANSACTIONS_IN_FLIGHT:
-                    await self._note(*running.pop(0))
-                running.append((items, group.create_task(self._write(items))))
-            for items, task in running:
-                await self._note(items, task)
+        await write_all(self._inventory, self._batches(text, places), self._note, store=self._store)
 
     def document(self, missing: list[str] | None) -> list[bytes | bytearray]:
         """In parts: the results may be many megabytes, and are not copied once more."""
         counts = {outcome: self._counts[outcome] for outcome in OUTCOMES}
         tail = b"" if missing is None else b',"missing":' + encode(missing)
         return [b'{"counts":' + encode(counts) + b',"results":[', self._results, b"]" + tail + b"}"]
+
+    async def _batches(self, text: str, places: array[int]) -> AsyncIterator[list[_Item]]:
+        for first in range(0, len(places), 3 * BULK_TRANSACTION_SIZE):
+            yield await self._read(text, places[first : first + 3 * BULK_TRANSACTION_SIZE])
 
     async def _read(self, text: str, places: array[int]) -> list[_Item]:
         items = []
@@ -154,17 +147,10 @@ class _BulkRun:
             self.named.add(code)
         return []
 
-    async def _write(self, items: list[_Item]) -> list[Outcome]:
-        commands = [item.command for item in items if not isinstance(item.command, Refusal)]
-        written: Iterator[Outcome] = iter(())
-        if commands:
-            written = iter(await self._inventory.write_many(commands, store=self._store))
-        return [item.command if isinstance(item.command, Refusal) else next(written) for item in items]
-
-    async def _note(self, items: list[_Item], task: asyncio.Task[list[Outcome]]) -> None:
+    async def _note(self, items: Sequence[_Item], outcomes: list[Outcome]) -> None:
         results = []
-        for item, outcome in zip(items, await task, strict=True):
-            result: dict[str, Any] = {"code": item.code, "outcome": _outcome_name(outcome)}
+        for item, outcome in zip(items, outcomes, strict=True):
+            result: dict[str, Any] = {"code": item.code, "outcome": outcome_name(outcome)}
             if isinstance(outcome, Refusal):
                 result["problem"] = problem_document(outcome, self._request_id)
             results.append(result)
@@ -201,11 +187,3 @@ def _code_faults(value: Any, code: Any) -> list[Fault]:
 
 def _printable(code: str) -> str:
     return code.encode(errors="backslashreplace").decode()
-
-
-def _outcome_name(outcome: Outcome) -> str:
-    if not isinstance(outcome, Written):
-        return "refused"
-    if outcome.created:
-        return "created"
-    return "replaced" if outcome.changed else "unchanged"

@@ -2,49 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from holdfast.domain.refusals import Fault
-from holdfast.operations.feed import EventFeed, FeedItem
+from holdfast.operations.feed import EventFeed, event_document
+from holdfast.operations.subscribing import Subscribing
 from holdfast.web.answer import JsonAnswer
 from holdfast.web.call import Call
 from holdfast.web.checking import refuse_faults
-from holdfast.web.queries import Query, cursor_text
-from holdfast.web.wire import time_text
+from holdfast.web.cursors import cursor_text
+from holdfast.web.queries import Query
 
 
 class EventRoutes:
-    def __init__(self, feed: EventFeed) -> None:
+    def __init__(self, feed: EventFeed, subscribing: Subscribing) -> None:
         self._feed = feed
+        self._subscribing = subscribing
 
     async def list(self, call: Call) -> JsonAnswer:
         faults: list[Fault] = []
         query = Query(call, faults)
-        after, limit = query.position("after"), query.limit()
+        after, limit, endpoint_id = query.position("after"), query.limit(), query.id("endpoint")
         query.finish()
         refuse_faults(faults)
-        page = await self._feed.read(after, limit, call.key.project_slugs)
+        slugs = call.key.project_slugs
+        if endpoint_id is not None:
+            await self._subscribing.find(endpoint_id, slugs)
+        page = await self._feed.read(after, limit, slugs, endpoint_id)
         document = {
-            "events": [_event_document(item) for item in page.items],
+            "events": [event_document(item) for item in page.items],
             "nextCursor": cursor_text(str(page.next_position)),
         }
         return JsonAnswer(document)
-
-
-def _event_document(item: FeedItem) -> dict[str, Any]:
-    reference = item.booking_reference
-    return {
-        "id": item.id,
-        "type": item.type,
-        "createdAt": time_text(item.created_at),
-        "data": {
-            "unit": {
-                "id": item.unit_id,
-                "code": item.unit_code,
-                "projectSlug": item.project_slug,
-                "status": item.status,
-                "previousStatus": item.previous_status,
-            },
-            "booking": None if reference is None else {"reference": reference},
-        },
-    }

@@ -18,7 +18,8 @@ from typing_extensions import TypedDict
 from holdfast.domain.status import Status
 from holdfast.domain.unit import UnitFields
 from holdfast.web.fields import Bounds, canonical
-from holdfast.web.integration.bounds import (
+from holdfast.web.strict_json import LONGEST_NUMBER
+from holdfast.web.unit_bounds import (
     AREA,
     DESCRIPTION_LENGTH,
     LONGEST_URL,
@@ -29,7 +30,6 @@ from holdfast.web.integration.bounds import (
     TYPE_LENGTH,
     YEAR,
 )
-from holdfast.web.strict_json import LONGEST_NUMBER
 
 _PLAIN_ADDRESS = r"^https?://[a-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9/._~%&=?+-]*)?\Z"
 

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from holdfast.domain.permissions import Permission
 from holdfast.operations.feed import EventFeed
 from holdfast.operations.inventory import Inventory
+from holdfast.operations.subscribing import Subscribing
 from holdfast.web.integration.bulk import BulkRoute
 from holdfast.web.integration.events import EventRoutes
 from holdfast.web.integration.projects import ProjectRoutes
 from holdfast.web.integration.units import UnitRoutes
-from holdfast.web.routing import Guard, Nowhere, Place, resource
+from holdfast.web.routing import Doors, Nowhere, Place, behind, guarded
 
 PREFIX = "/v1/integration"
 
 
-def integration_places(inventory: Inventory, feed: EventFeed, guard: Guard) -> list[Place]:
+def integration_places(
+    inventory: Inventory, feed: EventFeed, subscribing: Subscribing, doors: Doors
+) -> list[Place]:
     """The busiest first: they are tried in this order."""
-    units = UnitRoutes(inventory)
+    units, bulk = UnitRoutes(inventory), BulkRoute(inventory)
     project = PREFIX + "/projects/{slug}"
+    own = behind(doors, Permission.INTEGRATE)
     return [
-        resource(project + "/units/{code}", guard, GET=units.get, PUT=units.put, PATCH=units.patch),
-        resource(project + "/units", guard, GET=units.list, PUT=BulkRoute(inventory).put),
-        resource(PREFIX + "/projects", guard, GET=ProjectRoutes(inventory).list),
-        resource(PREFIX + "/events", guard, GET=EventRoutes(feed).list),
-        Nowhere(PREFIX, guard),
+        guarded(project + "/units/{code}", GET=own(units.get), PUT=own(units.put), PATCH=own(units.patch)),
+        guarded(project + "/units", GET=own(units.list), PUT=own(bulk.put)),
+        guarded(PREFIX + "/projects", GET=own(ProjectRoutes(inventory).list)),
+        guarded(PREFIX + "/events", GET=own(EventRoutes(feed, subscribing).list)),
+        Nowhere(PREFIX, doors(Permission.INTEGRATE)),
     ]

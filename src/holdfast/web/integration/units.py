@@ -19,10 +19,11 @@ from holdfast.web.answer import JsonAnswer
 from holdfast.web.authors import author_of
 from holdfast.web.call import Call
 from holdfast.web.checking import refuse_faults
+from holdfast.web.cursors import cursor_text
 from holdfast.web.integration import plain_bodies
-from holdfast.web.integration.bodies import PATCH, REPLACE, CheckedBody, check, sent_status, with_status_fault
 from holdfast.web.json_bodies import json_text
-from holdfast.web.queries import Query, cursor_text, refuse_query
+from holdfast.web.queries import Query, refuse_query
+from holdfast.web.unit_bodies import PATCH, REPLACE, CheckedBody, check, sent_status, with_status_fault
 from holdfast.web.wire import unit_document
 
 

@@ -37,7 +37,7 @@ HEADERS: dict[str, dict[str, Any]] = {
         "example": 'Bearer error="invalid_token"',
     },
     "Cache-Control": {
-        "description": "`no-store`: the answer is for its buyer alone.",
+        "description": "`no-store`: the answer holds what opens something, and is for its reader alone.",
         "schema": TEXT,
         "example": "no-store",
     },
@@ -73,6 +73,11 @@ _PROBLEMS: dict[str, tuple[tuple[ProblemType, ...], tuple[str, ...]]] = {
     "ForbiddenToPayments": ((types.INSUFFICIENT_SCOPE,), ("WWW-Authenticate",)),
     "ForbiddenToStaff": ((types.INSUFFICIENT_SCOPE,), ("WWW-Authenticate",)),
     "UnknownBooking": ((types.UNKNOWN_BOOKING,), ()),
+    "UnknownEndpoint": ((types.UNKNOWN_ENDPOINT,), ()),
+    "UnknownEndpointOrProject": ((types.UNKNOWN_ENDPOINT, types.UNKNOWN_PROJECT), ()),
+    "UnknownKey": ((types.UNKNOWN_KEY,), ()),
+    "UnknownStaff": ((types.UNKNOWN_STAFF,), ()),
+    "UnknownDelivery": ((types.UNKNOWN_DELIVERY,), ()),
     "HoldRefused": (
         (types.NOT_AVAILABLE, types.HOLD_LAPSED, types.TRANSITION_NOT_ALLOWED),
         ("Retry-After",),
@@ -83,6 +88,9 @@ _PROBLEMS: dict[str, tuple[tuple[ProblemType, ...], tuple[str, ...]]] = {
     "DepositRefused": ((types.NOT_SIGNED, types.TRANSITION_NOT_ALLOWED), ("Retry-After",)),
     "NotSigned": ((types.NOT_SIGNED,), ()),
     "ProjectExists": ((types.PROJECT_EXISTS,), ()),
+    "StaffExists": ((types.STAFF_EXISTS,), ()),
+    "LastAdmin": ((types.LAST_ADMIN,), ()),
+    "EndpointRemoved": ((types.ENDPOINT_REMOVED,), ()),
     "TooManyFromAddress": ((types.TOO_MANY_REQUESTS,), ("Retry-After",)),
     "TooManyHolds": (
         (types.TOO_MANY_HOLDS, types.HELD_TOO_RECENTLY, types.TOO_MANY_REQUESTS),
@@ -92,7 +100,12 @@ _PROBLEMS: dict[str, tuple[tuple[ProblemType, ...], tuple[str, ...]]] = {
 }
 """By name: the problems that share a status, and the headers that come with them."""
 
-_SCHEMAS = {"ProjectExists": "Problem"}
+_SCHEMAS = {
+    "ProjectExists": "Problem",
+    "StaffExists": "Problem",
+    "LastAdmin": "Problem",
+    "EndpointRemoved": "EndpointRemoved",
+}
 _SCHEMAS_BY_STATUS = {409: "Conflict", 422: "InvalidInput"}
 
 ANYWHERE = ("MalformedRequest", "MethodNotAllowed")

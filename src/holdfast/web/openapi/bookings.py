@@ -27,6 +27,7 @@ def booking_paths() -> Paths:
         f"{booking}/extend": {"post": _extend()},
         f"{booking}/mark-refunded": {"post": _mark_refunded()},
         f"{booking}/reissue-link": {"post": _reissue_link()},
+        f"{booking}/erase-buyer": {"post": _erase_buyer()},
     }
 
 
@@ -82,6 +83,13 @@ def _mark_refunded() -> Operation:
     return _act(
         "markRefunded", "Mark the deposit as paid back", "refunded", "BookingRefused",
         description="Of a booking that is `refund-due`. Repeating it changes nothing.",
+    )  # fmt: skip
+
+
+def _erase_buyer() -> Operation:
+    return _act(
+        "eraseBuyer", "Erase the buyer's personal data", "erased", "BookingRefused",
+        description=texts.ERASE_BUYER,
     )  # fmt: skip
 
 

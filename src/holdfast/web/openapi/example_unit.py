@@ -49,6 +49,8 @@ UNIT = Unit(
 )
 
 REFERENCE = reference_of(1)
+ENDPOINT_ID = UUID("c4a0f7de-1b1e-4d0c-8a77-2f6d3a9b5e21")
+DELIVERY_ID = UUID("f26f5d0a-93a7-5b0e-9d3c-6a0c4b1f8e57")
 
 
 def as_json(value: Any) -> Any:

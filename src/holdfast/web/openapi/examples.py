@@ -11,13 +11,13 @@ from typing import Any
 from holdfast.domain.event import EventName, event_id
 from holdfast.domain.status import Status
 from holdfast.domain.unit import UnitFields
+from holdfast.web.cursors import cursor_text
 from holdfast.web.integration.routes import PREFIX as INTEGRATION
 from holdfast.web.openapi.example_unit import NOW, REFERENCE, as_json
 from holdfast.web.openapi.example_unit import PROJECT as PROJECT
 from holdfast.web.openapi.example_unit import REQUEST_ID as REQUEST_ID
 from holdfast.web.openapi.example_unit import UNIT as UNIT
 from holdfast.web.openapi.problem_examples import problem as problem
-from holdfast.web.queries import cursor_text
 from holdfast.web.wire import camel_case, project_document, time_text, unit_document
 
 ETAG = '"7a-1"'

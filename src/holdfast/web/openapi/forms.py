@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from holdfast.domain.project import SLUG_LENGTH, SLUG_PATTERN
 from holdfast.domain.reference import SYMBOLS
@@ -48,6 +51,7 @@ SLUG: Schema = TEXT | {"minLength": SLUG_LENGTH[0], "maxLength": SLUG_LENGTH[1],
 BOOKING_REFERENCE: Schema = TEXT | {"pattern": f"^{_WRITTEN}-{_WRITTEN}-{_WRITTEN}$"}
 TYPED_REFERENCE: Schema = TEXT | {"pattern": f"^{_TYPED}-?{_TYPED}-?{_TYPED}$"}
 """As people may write it."""
+CURSOR: Schema = TEXT | {"minLength": 1, "pattern": "^[A-Za-z0-9_-]+$"}
 AMOUNT: Schema = {"type": "number", "minimum": 0}
 
 
@@ -81,7 +85,28 @@ def described(schema: Schema, text: str) -> Schema:
     return schema | {"description": f"{text} {own}" if own else text}
 
 
+def body_schema(
+    adapter: TypeAdapter[Any], told: Mapping[str, str], patterns: Mapping[str, str] | None = None
+) -> Schema:
+    """A body as pydantic tells it, in our words; ``patterns``: in place of those that few validators know."""
+    found = adapter.json_schema(ref_template=REFERENCE)
+    own = patterns or {}
+    properties = {
+        name: described(schema, told[name]) | ({"pattern": own[name]} if name in own else {})
+        for name, schema in found["properties"].items()
+    }
+    shape = {"type": "object", "properties": properties, "additionalProperties": False}
+    return shape | ({"required": found["required"]} if "required" in found else {})
+
+
 def record(properties: dict[str, Schema], optional: tuple[str, ...] = (), **more: Any) -> Schema:
     """An object of an answer. Later releases may add members; readers pass over what they do not know."""
     required = [name for name in properties if name not in optional]
     return {"type": "object", "properties": properties, "required": required, **more}
+
+
+def parameter(place: str, name: str, schema: Any, description: str, example: Any = None) -> dict[str, Any]:
+    found = {"name": name, "in": place, "description": description, "schema": schema}
+    if place == "path":
+        found["required"] = True
+    return found if example is None else found | {"example": example}

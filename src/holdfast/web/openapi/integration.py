@@ -127,9 +127,9 @@ def _list_events() -> Operation:
     page = {"events": [examples.event(EventName.UNAVAILABLE)], "nextCursor": examples.POSITION}
     answers = {
         "200": json_answer("A page of events.", "EventList", page),
-        **problems(*WITH_KEY, "CursorExpired"),
+        **problems(*WITH_KEY, "UnknownEndpoint", "CursorExpired"),
     }
     return _with_key(
-        "listEvents", "Events", "Read the event feed", "after", "limit",
+        "listEvents", "Events", "Read the event feed", "after", "limit", "feedOf",
         description=texts.LIST_EVENTS, responses=answers,
     )  # fmt: skip

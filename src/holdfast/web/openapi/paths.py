@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from holdfast.web.openapi.administration import administration_paths
 from holdfast.web.openapi.answers import ANYWHERE, answer, json_answer, problems
 from holdfast.web.openapi.bookings import booking_paths
+from holdfast.web.openapi.delivery_log import delivery_log_paths
 from holdfast.web.openapi.forms import TEXT
 from holdfast.web.openapi.integration import integration_paths
 from holdfast.web.openapi.operations import Operation, Paths, operation
+from holdfast.web.openapi.people import people_paths
 from holdfast.web.openapi.sales import sale_paths
 from holdfast.web.openapi.settled import settled_paths
 from holdfast.web.openapi.storefront import storefront_paths
+from holdfast.web.openapi.subscriptions import subscription_paths
 
 
 def paths() -> Paths:
@@ -19,6 +23,10 @@ def paths() -> Paths:
         **booking_paths(),
         **sale_paths(),
         **settled_paths(),
+        **subscription_paths(),
+        **delivery_log_paths(),
+        **administration_paths(),
+        **people_paths(),
         "/healthz": {"get": _probe("getHealth", "Is the process alive?", "alive")},
         "/readyz": {"get": _readiness()},
         "/metrics": {"get": _metrics()},

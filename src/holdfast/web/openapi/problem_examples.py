@@ -11,7 +11,17 @@ from holdfast.domain.spelling import moment_text
 from holdfast.domain.status import Status
 from holdfast.web import refusals as http
 from holdfast.web.call import BODY_LIMIT, JSON
-from holdfast.web.openapi.example_unit import HOLD_ENDS, NOW, PROJECT, REFERENCE, REQUEST_ID, UNIT, as_json
+from holdfast.web.openapi.example_unit import (
+    DELIVERY_ID,
+    ENDPOINT_ID,
+    HOLD_ENDS,
+    NOW,
+    PROJECT,
+    REFERENCE,
+    REQUEST_ID,
+    UNIT,
+    as_json,
+)
 from holdfast.web.problems import problem_document, problem_type
 from holdfast.web.public_guard import ADDRESS_OVER_LIMIT
 
@@ -29,6 +39,8 @@ _FAILURES: tuple[Exception, ...] = (
     refusals.UnknownUnit(PROJECT.slug, UNIT.code),
     refusals.UnknownBooking(REFERENCE),
     refusals.UnknownKey(PROJECT.id),
+    refusals.UnknownEndpoint(ENDPOINT_ID),
+    refusals.UnknownDelivery(DELIVERY_ID),
     refusals.PreconditionFailed("8a-1"),
     refusals.StatusLocked(
         "The status cannot be set while the unit is held.", Status.HELD, ["status"], HOLD_ENDS, NOW
@@ -46,18 +58,29 @@ _FAILURES: tuple[Exception, ...] = (
     refusals.HoldLapsed("The hold has lapsed. The unit is free again.", Status.AVAILABLE),
     refusals.TransitionNotAllowed("put-on-sale", Status.UNAVAILABLE, True),
     refusals.ProjectExists(PROJECT.slug),
+    refusals.SignInRefused(),
+    refusals.SecondFactorNeeded("ticket"),
+    refusals.UnknownStaff("sara@example.com"),
+    refusals.SetupLinkRefused(),
+    refusals.StaffExists("sara@example.com"),
+    refusals.LastAdmin(),
+    refusals.TooManyAttempts(60.0),
+    refusals.EndpointRemoved(),
     refusals.CursorExpired(),
     refusals.TooManyRequests(1),
     refusals.TooManyHolds("This visitor holds 3 units already, and 3 is the most at a time.", 212),
     refusals.HeldTooRecently("Your hold of this unit has just lapsed; wait for a moment.", 41),
     refusals.DatabaseAway(),
     refusals.SchemaNotCurrent(),
+    refusals.SecretsUnreadable(),
     http.MalformedBody("The body is not JSON: Expecting value (character 12)."),
     http.TwoCredentials(),
     http.BodyTooLarge(BODY_LIMIT),
     http.UnsupportedMediaType((JSON,)),
     http.MethodNotAllowed("DELETE", ("GET", "PUT", "PATCH", "HEAD")),
     http.UnknownRoute(),
+    http.NotYours(),
+    http.ForeignForm(),
     Exception(),
 )  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.domain.refusals import Conflict
+from holdfast.domain.refusals import Conflict, EndpointRemoved
 from holdfast.web.openapi.forms import TEXT, TIME, Schema, record, reference
 from holdfast.web.openapi.texts import FIELDS
 
@@ -31,10 +31,12 @@ def problem_schemas() -> dict[str, Schema]:
     }
     fault = {"pointer": TEXT | {"description": FIELDS["pointer"]}, "message": TEXT}
     rare = ("holdExpiresAt", "fields")
+    removed: Schema = TEXT | {"const": EndpointRemoved.reason}
     return {
         "Problem": record({**base, "errors": errors, **conflict}, optional=("errors", *conflict)),
         "InvalidInput": record({**base, "errors": errors}),
         "Conflict": record({**base, **conflict}, optional=rare),
+        "EndpointRemoved": record({**base, "reason": removed}),
         "ConflictReason": TEXT | {"enum": sorted(kind.reason for kind in Conflict.__subclasses__())},
         "Fault": record(fault),
     }

@@ -1,4 +1,4 @@
-"""The operations on units in the back office: one for each action of the status table."""
+"""The operations on units in the back office: reading them, and one for each action of the status table."""
 
 from __future__ import annotations
 
@@ -9,16 +9,46 @@ from holdfast.domain.status import TRANSITIONS, Action, Caller
 from holdfast.web.backoffice.routes import PREFIX
 from holdfast.web.openapi import selling_examples as examples
 from holdfast.web.openapi import selling_texts as texts
-from holdfast.web.openapi.answers import OF_STAFF, WITH_BODY, json_answer, problems
+from holdfast.web.openapi.answers import OF_STAFF, WITH_BODY, answer, json_answer, problems
 from holdfast.web.openapi.operations import Operation, Paths, body_of, key_with, operation
 
 _TAG = "Sales"
-_UNIT = f"{PREFIX}/projects/{{slug}}/units/{{code}}"
+_UNITS = f"{PREFIX}/projects/{{slug}}/units"
+_UNIT = f"{_UNITS}/{{code}}"
 
 
 def sale_paths() -> Paths:
     actions = {f"{_UNIT}/{action}": {"post": _act(action)} for action in texts.ACTIONS}
-    return {**actions, f"{_UNIT}/history": {"get": _history()}}
+    return {
+        _UNITS: {"get": _list()},
+        _UNIT: {"get": _get()},
+        **actions,
+        f"{_UNIT}/history": {"get": _history()},
+    }
+
+
+def _list() -> Operation:
+    page = {"units": [examples.staff_unit(Action.OPEN)], "nextCursor": None}
+    answers = {
+        "200": json_answer("A page of units.", "StaffUnitList", page),
+        **problems(*OF_STAFF, "UnknownProject"),
+    }
+    return operation(
+        "listStaffUnits", _TAG, "List the units of a project", "slug", "status", "cursor", "limit",
+        description=texts.LIST_STAFF_UNITS, security=key_with(Scope.BACKOFFICE), responses=answers,
+    )  # fmt: skip
+
+
+def _get() -> Operation:
+    answers = {
+        "200": json_answer("The unit.", "StaffUnit", examples.staff_unit(Action.OPEN), "ETag"),
+        "304": answer("The unit still has the ETag of `If-None-Match`.", "ETag"),
+        **problems(*OF_STAFF, "UnknownUnit"),
+    }
+    return operation(
+        "getStaffUnit", _TAG, "Read a unit", "slug", "code", "ifChanged",
+        security=key_with(Scope.BACKOFFICE), responses=answers,
+    )  # fmt: skip
 
 
 def _act(action: Action) -> Operation:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from holdfast.domain.event import EventName
 from holdfast.domain.project import NAME_LENGTH
 from holdfast.domain.status import Status
-from holdfast.web.integration.bulk import OUTCOMES
+from holdfast.operations.many_units import OUTCOMES
+from holdfast.web.openapi.administration_schemas import administration_schemas
 from holdfast.web.openapi.forms import (
     BOOKING_REFERENCE,
     READ_CODE,
@@ -18,21 +19,29 @@ from holdfast.web.openapi.forms import (
     record,
     reference,
 )
+from holdfast.web.openapi.people import people_schemas
 from holdfast.web.openapi.problem_schemas import problem_schemas
 from holdfast.web.openapi.selling_bodies import selling_bodies
 from holdfast.web.openapi.selling_schemas import selling_schemas
 from holdfast.web.openapi.staff_schemas import staff_schemas
 from holdfast.web.openapi.texts import FIELDS
 from holdfast.web.openapi.units import unit_schemas
+from holdfast.web.openapi.webhook_bodies import webhook_bodies
+from holdfast.web.openapi.webhook_schemas import webhook_schemas
 
 
 def schemas() -> dict[str, Schema]:
     units = unit_schemas()
+    staff = staff_schemas(units["Unit"], _project())
     return {
         **units,
         **selling_schemas(units["Unit"]),
-        **staff_schemas(units["Unit"], _project()),
+        **staff,
+        **administration_schemas(staff["HistoryEntry"]),
+        **people_schemas(),
         **selling_bodies(),
+        **webhook_schemas(),
+        **webhook_bodies(),
         "Status": {"type": "string", "enum": [*Status], "description": FIELDS["status"]},
         "UnitList": page("units", "Unit"),
         "Project": _project(),

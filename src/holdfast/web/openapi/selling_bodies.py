@@ -13,9 +13,8 @@ from holdfast.web.openapi.forms import (
     CODE_PATTERN,
     EMAIL_PATTERN,
     PHONE_PATTERN,
-    REFERENCE,
     Schema,
-    described,
+    body_schema,
     reference,
 )
 from holdfast.web.openapi.selling_texts import FIELDS
@@ -44,12 +43,4 @@ def selling_bodies() -> dict[str, Schema]:
 
 
 def _body(adapter: TypeAdapter[Any]) -> Schema:
-    found = adapter.json_schema(ref_template=REFERENCE)
-    properties = {name: _field(name, schema) for name, schema in found["properties"].items()}
-    shape = {"type": "object", "properties": properties, "additionalProperties": False}
-    return shape | ({"required": found["required"]} if "required" in found else {})
-
-
-def _field(name: str, found: Schema) -> Schema:
-    pattern = {"pattern": _PATTERNS[name]} if name in _PATTERNS else {}
-    return described(found, FIELDS[name]) | pattern
+    return body_schema(adapter, FIELDS, _PATTERNS)

@@ -18,6 +18,7 @@ from holdfast.domain.selling import (
     act,
     cancel,
     close_sale_of_booking,
+    erase_buyer,
     extend,
     sign,
 )
@@ -28,7 +29,7 @@ from holdfast.web.backoffice.documents import (
     entry_document,
     layout_document,
     staff_project_document,
-    staff_unit_document,
+    written_unit_document,
 )
 from holdfast.web.booking_wire import written_document
 from holdfast.web.openapi.example_unit import NOW, PROJECT, REFERENCE, REQUEST_ID, UNIT, as_json
@@ -58,11 +59,13 @@ def _story() -> dict[str, Decision]:
     reserved = confirm_deposit(agreed, _NUMBER, Caller.PAYMENT_SYSTEM, _PERIODS, minute[2])
     paid = after(agreed, reserved)
     cancelled = cancel(paid, _NUMBER, Caller.STAFF, minute[3])
+    sold = close_sale_of_booking(paid, _NUMBER, Caller.STAFF, minute[3])
     return {
         "held": held,
         "signed": signed,
         "reserved": reserved,
-        "sold": close_sale_of_booking(paid, _NUMBER, Caller.STAFF, minute[3]),
+        "sold": sold,
+        "erased": erase_buyer(after(paid, sold), _NUMBER, minute[4]),
         "extended": extend(opened, UNIT.code, Caller.STAFF, None, _PERIODS, minute[1]),
         "refund-due": cancelled,
         "refunded": mark_refunded(after(paid, cancelled), _NUMBER, minute[4]),
@@ -108,9 +111,9 @@ def hold() -> Any:
 def staff_unit(action: Action) -> Any:
     """After the action; those that are not told of leave the unit free, or off sale."""
     if action in _AFTER:
-        return as_json(staff_unit_document(_written(_STORY[_AFTER[action]])))
+        return as_json(written_unit_document(_written(_STORY[_AFTER[action]])))
     free = Status.UNAVAILABLE if action is Action.REVOKE_SALE else Status.AVAILABLE
-    return as_json(staff_unit_document(_written(Decision(UNIT._replace(status=free)))))
+    return as_json(written_unit_document(_written(Decision(UNIT._replace(status=free)))))
 
 
 def buyer_details() -> dict[str, str]:

@@ -28,7 +28,7 @@ _UNIT_ON_SALE = (
     "description", "images", "files", "holdExpiresAt",
 )  # fmt: skip
 _TERMS = ("priceSar", "vatIncluded", "vatRate", "totalSar", "depositPercent", "depositSar")
-_TIMES = ("holdExpiresAt", "reservedUntil", "signedAt", "depositConfirmedAt", "closedAt")
+_TIMES = ("holdExpiresAt", "reservedUntil", "signedAt", "depositConfirmedAt", "closedAt", "buyerErasedAt")
 
 
 def selling_schemas(unit: Schema) -> dict[str, Schema]:
@@ -89,4 +89,5 @@ def _booking() -> dict[str, Schema]:
         "signedAt": times["signedAt"],
         "depositConfirmedAt": times["depositConfirmedAt"],
         "closedAt": times["closedAt"],
+        "buyerErasedAt": times["buyerErasedAt"],
     }

@@ -24,11 +24,12 @@ FIELDS = {
     "request with the same `Idempotency-Key` is answered with it again.",
     "token": "The bearer token of the booking. It is displayed in this answer, and kept nowhere.",
     "unitCode": "The code of the unit.",
-    "buyer": "Null before the signature, and never for a walk-in sale.",
+    "buyer": "Null before the signature, and when the buyer's data were erased.",
     "reservedUntil": "When the reservation ends, or would have ended; null if there is none.",
     "signedAt": "When the buyer signed.",
     "depositConfirmedAt": "When the deposit was confirmed.",
     "closedAt": "When the sale was closed.",
+    "buyerErasedAt": "When the buyer's personal data were erased.",
     "buyerName": "The buyer's name: printable text. Of all three, spaces at the ends are dropped.",
     "buyerEmail": "The buyer's e-mail address.",
     "buyerPhone": "The buyer's phone number: digits of any script, with a + before them if you like.",
@@ -42,7 +43,7 @@ FIELDS = {
     "bookingReference": "The booking that has the unit; null if none does.",
     "entryReference": "The booking that it was about, if one.",
     "action": "What was done: an action of the status table, `create`, `change` for the fields of a unit, "
-    "`sign`, `mark-refunded` or `reissue-link`. Later releases may add others.",
+    "`sign`, `mark-refunded`, `reissue-link` or `erase-buyer`. Later releases may add others.",
     "before": "What was, in the names of the unit's fields; only what changed. Null: it was not there.",
     "after": "What is, in the same names; only what changed.",
     "requestId": "The `X-Request-Id` of the request that did it.",
@@ -94,6 +95,11 @@ one is 409 `hold-lapsed`; one that is reserved or sold is ended by staff only: 4
 `transition-not-allowed`.
 """
 
+LIST_STAFF_UNITS = """\
+The units of a project, ordered by code, with what staff alone know of them: whether they are archived, until
+when they are reserved, which booking has them. Follow `nextCursor` until it is null.
+"""
+
 LIST_BOOKINGS = "Bookings, the latest first. A key that is limited to projects sees only theirs."
 
 CONFIRM_DEPOSIT = """\
@@ -119,6 +125,14 @@ never moved closer.
 
 REISSUE_LINK = """\
 Gives the booking a new token, for a buyer who has lost the link; the old one opens nothing from then on.
+"""
+
+ERASE_BUYER = """\
+Erases the buyer's name, e-mail address and phone number from a booking that is sold or has ended; terms,
+times and status stay. Repeating it changes nothing. A booking that is `open`, `signed` or `reserved`, or
+whose deposit is still due back, is 409 `transition-not-allowed`.
+
+Late money for an erased booking makes it `refund-due`: no unit is reserved for somebody whom nobody knows.
 """
 
 ACTIONS = {

@@ -26,6 +26,7 @@ _PERIOD: Schema = {"type": "number", "exclusiveMinimum": 0}
 def staff_schemas(unit: Schema, project: Schema) -> dict[str, Schema]:
     return {
         "StaffUnit": _staff_unit(unit),
+        "StaffUnitList": page("units", "StaffUnit"),
         "HistoryEntry": _entry(),
         "History": page("entries", "HistoryEntry"),
         "Actor": _actor(),

@@ -24,7 +24,7 @@ characters.
 
 **Conditions** (`If-Match`, `If-None-Match`) count where one unit is read, replaced, changed or acted on, and
 are described there. No other operation looks at them: neither the bulk route nor the storefront, nor the
-actions on bookings, the settings of projects or layouts.
+actions on bookings, the settings of projects or layouts, nor endpoints and deliveries.
 
 **Repeating is safe.** The same PUT twice stores the same unit once, a deposit is confirmed once, a hold
 with an `Idempotency-Key` is made once, and nothing is ever half done.
@@ -41,6 +41,9 @@ TAGS = {
     "Sales": "Back office, scope `backoffice`: what staff do to a unit, and what was done to it.",
     "Settings": "Back office, scope `backoffice`: projects, how long their holds and reservations last, and "
     "their layout. None of it takes a condition such as `If-Match`.",
+    "Webhooks": "Back office, scope `backoffice`: endpoints, which events are sent to, and the log of what "
+    "was sent.",
+    "Administration": "Back office, scope `admin`: keys, staff, and the audit trail.",
     "Operation": "For those who run Holdfast. No key needed.",
 }
 
@@ -125,12 +128,19 @@ LIST_EVENTS = """\
 Every committed unit event in one order that has no gaps and never changes. Keep `nextCursor` and send it
 as `after` the next time. Without `after` the feed starts with the oldest event that is kept. A key that
 is limited to projects sees only theirs. A cursor that is older than the events kept is 410.
+
+With `endpoint` the feed has what is delivered to that endpoint, each item under the id of its delivery: a
+receiver that was away catches up here, and passes over the ids that it knows.
 """
 
 DELIVERY = """\
-Answer with any 2xx status within ten seconds. Anything else is tried again: eight attempts over about an
-hour, the gap doubling from thirty seconds, each with the same `X-Service-Delivery`. Treat an id that you
-have seen as done.
+Answer with any 2xx status within ten seconds. Anything else, a redirect too, is tried again: eight attempts
+over about an hour, the gap doubling from thirty seconds, each with the same `X-Service-Delivery` and the same
+body, byte for byte. After the last the delivery is displayed as failed, and staff can send it again.
+
+Every event arrives at least once, and so now and then twice: treat an id that you have seen as done. The
+first attempts for one unit come in the order of its changes; a retry may come after later events, unless the
+endpoint is `ordered`. Of two events of a unit the later has the later `createdAt`.
 
 To check the signature, compute the HMAC-SHA256 of the timestamp, a dot and the raw body, with the
 endpoint's secret as the key, and compare it in constant time with the hex digest in

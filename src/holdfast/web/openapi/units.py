@@ -7,8 +7,6 @@ from pydantic import TypeAdapter
 
 from holdfast.domain.unit import UnitFields
 from holdfast.web.fields import NO_NUL
-from holdfast.web.integration.bodies import PATCH, REPLACE
-from holdfast.web.integration.bounds import LONGEST_MEDIA_NAME, LONGEST_URL
 from holdfast.web.openapi.forms import (
     CODE,
     READ_CODE,
@@ -25,6 +23,8 @@ from holdfast.web.openapi.forms import (
     untitled,
 )
 from holdfast.web.openapi.texts import FIELDS
+from holdfast.web.unit_bodies import PATCH, REPLACE
+from holdfast.web.unit_bounds import LONGEST_MEDIA_NAME, LONGEST_URL
 from holdfast.web.wire import UnitDocument, camel_case
 
 WRITABLE = frozenset(camel_case(name) for name in UnitFields._fields)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from holdfast.domain.endpoint import PING
 from holdfast.domain.event import EventName
 from holdfast.web.call import JSON
 from holdfast.web.openapi import examples as examples
 from holdfast.web.openapi import texts as texts
 from holdfast.web.openapi.forms import TEXT, UUID, reference
 
-PING = "ping"
 AGENT = "Service-Webhooks/1"
 
 _HEADERS: dict[str, tuple[dict[str, Any], str, Any]] = {

@@ -11,8 +11,9 @@ from holdfast.web.authentication import bearer_token
 from holdfast.web.call import Call
 from holdfast.web.checking import no_fields, refuse_faults
 from holdfast.web.client_address import ClientAddresses
+from holdfast.web.cursors import cursor_text
 from holdfast.web.json_bodies import optional_json_body
-from holdfast.web.queries import Query, cursor_text, refuse_query
+from holdfast.web.queries import Query, refuse_query
 from holdfast.web.storefront.documents import STATUSES_ON_SALE, offer_document
 from holdfast.web.storefront.visitors import requester_of
 from holdfast.web.wire import optional_time_text

@@ -12,7 +12,7 @@ from holdfast.domain.replacing import STATUS_MESSAGE
 from holdfast.domain.status import LOCKED, Status
 from holdfast.domain.unit import UnitFields, unit_id
 from holdfast.web.checking import checked, names_of
-from holdfast.web.integration.schemas import PatchBody, ReplaceBody
+from holdfast.web.unit_schemas import PatchBody, ReplaceBody
 
 REPLACE: TypeAdapter[Any] = TypeAdapter(ReplaceBody)
 PATCH: TypeAdapter[Any] = TypeAdapter(PatchBody)

@@ -32,7 +32,7 @@ from holdfast.web.fields import (
     whole,
     within,
 )
-from holdfast.web.integration.bounds import (
+from holdfast.web.unit_bounds import (
     AREA,
     DESCRIPTION_LENGTH,
     LONGEST_MEDIA_NAME,

@@ -1,0 +1,146 @@
+"""holdfast delivery"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+from uuid import UUID
+
+import click
+from click.core import ParameterSource
+
+from holdfast.cli.database import with_database
+from holdfast.cli.output import print_json, print_table, shared_options
+from holdfast.cli.timeline import delivery_lines, exact_time
+from holdfast.domain.audit import COMMAND
+from holdfast.domain.delivery import Delivery, DeliveryStatus
+from holdfast.domain.endpoint import PING
+from holdfast.domain.event import EventName
+from holdfast.domain.unit import code_fault
+from holdfast.operations.deliveries import Deliveries, Filters
+from holdfast.operations.feed import EventFeed
+from holdfast.operations.webhook_documents import delivery_document, told_document
+from holdfast.web.cursors import moment_and_id_cursor_text, read_moment_and_id_cursor
+
+T = TypeVar("T")
+
+_AT_MOST = 10_000
+_START, _END = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+_BEHIND_ALL = (_END, UUID(int=2**128 - 1))
+_with_id = click.argument("delivery_id", metavar="ID", type=click.UUID)
+
+
+@click.group()
+def delivery() -> None:
+    """List deliveries, look into them, and send them again."""
+
+
+def _sound_code(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
+    fault = None if text is None else code_fault(text)
+    if fault is not None:
+        raise click.BadParameter(fault.message)
+    return text
+
+
+def _place(_: click.Context, __: click.Parameter, cursor: str | None) -> tuple[datetime, UUID]:
+    if cursor is None:
+        return _BEHIND_ALL
+    try:
+        return read_moment_and_id_cursor(cursor)
+    except (ValueError, OverflowError):
+        raise click.BadParameter("this is not a cursor that a list has given.") from None
+
+
+@delivery.command("list")
+@click.option("--endpoint", "endpoint_id", type=click.UUID, metavar="ID", help="Of this endpoint only.")
+@click.option("--event", type=click.Choice([*map(str, EventName), PING]), help="Of this event only.")
+@click.option("--unit-code", callback=_sound_code, metavar="CODE", help="Of units with this code only.")
+@click.option(
+    "--status", type=click.Choice([str(status) for status in DeliveryStatus]), help="Of this status only."
+)
+@click.option(
+    "--limit", default=50, show_default=True, type=click.IntRange(1, _AT_MOST), help="How many at most."
+)
+@click.option("--cursor", "before", callback=_place, metavar="CURSOR", help="Go on from there.")
+@shared_options
+def list_(
+    endpoint_id: UUID | None,
+    event: str | None,
+    unit_code: str | None,
+    status: str | None,
+    limit: int,
+    before: tuple[datetime, UUID],
+    data: Path | None,
+    as_json: bool,
+) -> None:
+    """List deliveries, the latest first."""
+    filters = Filters(
+        since=_START,
+        until=_END,
+        events=None if event is None else (event,),
+        unit_code=unit_code,
+        status=None if status is None else DeliveryStatus(status),
+    )
+    page = _with_deliveries(data, lambda log: log.page(endpoint_id, before, filters, limit))
+    cursor = _cursor_after(page[limit - 1]) if len(page) > limit else None
+    if as_json:
+        print_json({"deliveries": [delivery_document(one) for one in page[:limit]], "nextCursor": cursor})
+        return
+    headings = ("CREATED", "EVENT", "UNIT", "STATUS", "ATTEMPTS", "LAST ANSWER", "ID")
+    print_table(headings, [_row(one) for one in page[:limit]], if_empty="There are no such deliveries.")
+    if cursor is not None:
+        click.echo(f"There are more: {_same_list_from(cursor)}", err=True)
+
+
+@delivery.command()
+@_with_id
+@shared_options
+def show(delivery_id: UUID, data: Path | None, as_json: bool) -> None:
+    """Tell what became of a delivery, attempt by attempt."""
+    found, attempts = _with_deliveries(data, lambda log: log.find(delivery_id))
+    if as_json:
+        print_json(told_document(found, attempts))
+    else:
+        click.echo("\n".join(delivery_lines(found, attempts)))
+
+
+@delivery.command()
+@_with_id
+@shared_options
+def resend(delivery_id: UUID, data: Path | None, as_json: bool) -> None:
+    """Send it again, whatever became of it: the same id, the same body."""
+    found, attempts = _with_deliveries(data, lambda log: log.resend(delivery_id, COMMAND))
+    if as_json:
+        print_json(told_document(found, attempts))
+    else:
+        click.echo(
+            f"{found.event} is to be sent again; see what became of it: holdfast delivery show {found.id}"
+        )
+
+
+def _with_deliveries(data: Path | None, work: Callable[[Deliveries], Awaitable[T]]) -> T:
+    return with_database(data, lambda database: work(Deliveries(database, EventFeed(database))))
+
+
+def _cursor_after(one: Delivery) -> str:
+    return moment_and_id_cursor_text(one.created_at, one.id)
+
+
+def _same_list_from(cursor: str) -> str:
+    """The command that goes on, with the options that were given to this one."""
+    context = click.get_current_context()
+    words = ["holdfast", "delivery", "list"]
+    for option in context.command.params:
+        name = str(option.name)
+        if name != "before" and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            words += [option.opts[0], str(context.params[name])]
+    return shlex.join([*words, "--cursor", cursor])
+
+
+def _row(one: Delivery) -> tuple[str, ...]:
+    answer = one.last_cause or ("-" if one.last_status_code is None else str(one.last_status_code))
+    created = exact_time(one.created_at)
+    return created, one.event, one.unit_code or "-", one.status, str(one.attempts), answer, str(one.id)

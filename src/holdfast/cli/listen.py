@@ -1,0 +1,113 @@
+"""holdfast listen"""
+
+import asyncio
+import signal
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from holdfast.bootstrap import forwarding
+from holdfast.cli.arguments import utf8_only
+from holdfast.cli.database import read_settings, with_database
+from holdfast.cli.output import print_json, shared_options
+from holdfast.delivery.forwarding import Forwarded
+from holdfast.domain.endpoint import new_secret_text
+from holdfast.domain.endpoint_url import UrlFault, read_url
+from holdfast.domain.event import EventName
+from holdfast.storage.database import Database
+
+POLL_SECONDS = 0.3
+
+
+def _sound_url(_: click.Context, __: click.Parameter, url: str) -> str:
+    try:
+        read_url(url)
+    except UrlFault as fault:
+        raise click.BadParameter(str(fault)) from None
+    return url
+
+
+@click.command()
+@click.option(
+    "--forward-to",
+    "url",
+    required=True,
+    callback=_sound_url,
+    metavar="URL",
+    help="Where each event is posted.",
+)
+@click.option(
+    "--event",
+    "events",
+    multiple=True,
+    type=click.Choice([str(name) for name in EventName]),
+    help="Only these; may be repeated.  [default: all]",
+)
+@click.option(
+    "--secret",
+    envvar="HOLDFAST_SECRET",
+    callback=utf8_only,
+    help="Sign with this secret.  [default: HOLDFAST_SECRET, or a new one, which is printed]",
+)
+@shared_options
+def listen(url: str, events: tuple[str, ...], secret: str | None, data: Path | None, as_json: bool) -> None:
+    """Post every event from now on to a URL of your own machine, signed, until Ctrl-C.
+
+    For development: an event is posted once, whatever comes of it, and no log is kept. What is for
+    production is an endpoint.
+    """
+    settings = read_settings(data)
+    text = secret or new_secret_text()
+    # One that was given is known already, and no business of whoever reads this terminal.
+    shown = None if secret else text
+
+    async def work(database: Database) -> None:
+        stop = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        async with forwarding(database, settings, url, text, events) as forwarder:
+            await forwarder.start()
+            _announce(url, shown, as_json)
+            while not stop.is_set():
+                if not await forwarder.run_once(partial(_tell, as_json=as_json)):
+                    await _pause(stop)
+
+    with_database(data, work)
+
+
+async def _pause(stop: asyncio.Event) -> None:
+    try:
+        await asyncio.wait_for(stop.wait(), POLL_SECONDS)
+    except TimeoutError:
+        return
+
+
+def _announce(url: str, secret: str | None, as_json: bool) -> None:
+    if as_json:
+        print_json({"listening": True, "url": url, "secret": secret})
+        return
+    click.echo(f"Events go to {url} from now on; Ctrl-C stops it.")
+    click.echo(f"They are signed with {secret or 'the secret that was given.'}")
+
+
+def _tell(forwarded: Forwarded, as_json: bool) -> None:
+    item, attempted = forwarded
+    if as_json:
+        print_json(_document(forwarded))
+        return
+    outcome = attempted.cause or f"The receiver answered {attempted.status_code}."
+    click.echo(f"{item.created_at:%H:%M:%S}  {item.type:<16}  {item.unit_code:<12}  {outcome}")
+
+
+def _document(forwarded: Forwarded) -> dict[str, Any]:
+    item, attempted = forwarded
+    return {
+        "id": str(item.id),
+        "event": str(item.type),
+        "unitCode": item.unit_code,
+        "statusCode": attempted.status_code,
+        "cause": attempted.cause,
+        "durationMs": round(attempted.duration_ms, 3),
+    }

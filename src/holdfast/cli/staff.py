@@ -1,0 +1,147 @@
+"""holdfast staff"""
+
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from holdfast.cli.arguments import utf8_only
+from holdfast.cli.database import read_settings, with_database
+from holdfast.cli.output import print_json, print_table, shared_options, shown_time
+from holdfast.domain.audit import COMMAND
+from holdfast.domain.passwords import LONGEST
+from holdfast.domain.permissions import Role
+from holdfast.domain.staff import Staff, name_from
+from holdfast.operations.setup_links import GOOD_FOR_HOURS, setup_url
+from holdfast.operations.staff_documents import invited_document, staff_document
+from holdfast.operations.staffing import Invited, Staffing
+from holdfast.operations.starting import public_url_of
+from holdfast.storage.database import Database
+
+T = TypeVar("T")
+
+_ONCE = f"The link works once, within {GOOD_FOR_HOURS} hours; whoever opens it chooses the password."
+_email = click.argument("email", callback=utf8_only)
+
+
+@click.group()
+def staff() -> None:
+    """Add, list, disable and reset the people of the back office."""
+
+
+@staff.command()
+@_email
+@click.option("--role", required=True, type=click.Choice([str(role) for role in Role]))
+@click.option("--name", callback=utf8_only, help="How others see them.  [default: EMAIL up to the @]")
+@click.option("--password-stdin", is_flag=True, help="Read the password from stdin instead of making a link.")
+@shared_options
+def add(
+    email: str, role: str, name: str | None, password_stdin: bool, data: Path | None, as_json: bool
+) -> None:
+    """Add somebody, and print the link on which they choose their password."""
+    shown = name_from(email) if name is None else name
+    if password_stdin:
+        password = _typed_password()
+        added = _with_staffing(data, lambda own: own.add(email, shown, Role(role), password, COMMAND))
+        _tell(added, as_json, f"Added {added.email} as {added.role}.")
+        return
+    _invite(data, as_json, lambda own: own.invite(email, shown, Role(role), COMMAND))
+
+
+@staff.command("list")
+@shared_options
+def list_(data: Path | None, as_json: bool) -> None:
+    """List everybody, those who are disabled included."""
+    found = _with_staffing(data, lambda own: own.all())
+    if as_json:
+        print_json({"staff": [staff_document(one) for one in found]})
+        return
+    headings = ("E-MAIL", "NAME", "ROLE", "STATE", "SECOND FACTOR", "LAST SIGN-IN")
+    print_table(headings, [_row(one) for one in found], if_empty="There is no staff yet.")
+
+
+@staff.command()
+@_email
+@shared_options
+def disable(email: str, data: Path | None, as_json: bool) -> None:
+    """Sign somebody out everywhere, and keep them out."""
+    changed = _set_disabled(data, email, True)
+    _tell(changed, as_json, f"{changed.email} is disabled and signed out.")
+
+
+@staff.command()
+@_email
+@shared_options
+def enable(email: str, data: Path | None, as_json: bool) -> None:
+    """Let somebody who was disabled sign in again."""
+    changed = _set_disabled(data, email, False)
+    _tell(changed, as_json, f"{changed.email} may sign in.")
+
+
+@staff.command()
+@_email
+@shared_options
+def reset(email: str, data: Path | None, as_json: bool) -> None:
+    """Sign somebody out, remove password and second factor, and print a new set-up link."""
+
+    async def renew(own: Staffing) -> Invited:
+        return await own.reset((await own.find_by_email(email)).id, COMMAND)
+
+    _invite(data, as_json, renew)
+
+
+def _invite(data: Path | None, as_json: bool, work: Callable[[Staffing], Awaitable[Invited]]) -> None:
+    settings = read_settings(data)
+
+    async def use(database: Database) -> tuple[Staff, str]:
+        address = settings.public_url or await public_url_of(database)
+        person, token = await work(Staffing(database))
+        return person, setup_url(address, token)
+
+    person, url = with_database(data, use)
+    if as_json:
+        print_json(invited_document(person, url))
+        return
+    click.echo(url)
+    click.echo(_ONCE, err=True)
+
+
+def _set_disabled(data: Path | None, email: str, disabled: bool) -> Staff:
+    async def change(own: Staffing) -> Staff:
+        person = await own.find_by_email(email)
+        return await own.change(person.id, {"disabled": disabled}, COMMAND)
+
+    return _with_staffing(data, change)
+
+
+def _with_staffing(data: Path | None, work: Callable[[Staffing], Awaitable[T]]) -> T:
+    return with_database(data, lambda database: work(Staffing(database)))
+
+
+def _typed_password() -> str:
+    """One line; more than a password can have is not read."""
+    line = sys.stdin.buffer.readline(8 * LONGEST)
+    try:
+        return line.decode().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError:
+        raise click.UsageError("The password on stdin is not UTF-8.") from None
+
+
+def _tell(person: Staff, as_json: bool, sentence: str) -> None:
+    if as_json:
+        print_json(staff_document(person))
+    else:
+        click.echo(sentence)
+
+
+def _row(one: Staff) -> tuple[str, ...]:
+    factor = "yes" if one.has_second_factor else "no"
+    return one.email, one.name, one.role, _state(one), factor, shown_time(one.last_signed_in_at)
+
+
+def _state(one: Staff) -> str:
+    if one.disabled_at is not None:
+        return f"disabled {shown_time(one.disabled_at)}"
+    return "active" if one.has_password else "invited"

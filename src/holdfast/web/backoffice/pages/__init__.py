@@ -1,0 +1,1 @@
+"""The back office as pages: what staff see and click."""

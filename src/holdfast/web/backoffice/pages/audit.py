@@ -1,0 +1,135 @@
+"""The audit trail, sifted by whoever wants to know."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+from uuid import UUID
+
+from starlette.responses import Response
+
+from holdfast.domain.audit import ActorKind
+from holdfast.domain.permissions import Permission
+from holdfast.domain.project import Project, slug_fault
+from holdfast.operations.auditing import Auditing, TrailPage, TrailWishes
+from holdfast.operations.inventory import Inventory
+from holdfast.web.backoffice.audit import LONGEST_ACTION
+from holdfast.web.backoffice.desk import Desk
+from holdfast.web.backoffice.pages.audit_views import ACTIONS, line_of
+from holdfast.web.backoffice.pages.booking_views import status_word
+from holdfast.web.backoffice.visits import PREFIX, Visit
+from holdfast.web.cursors import moment_cursor_text, read_moment_cursor
+from holdfast.web.queries import LONGEST_TEXT, read_id
+from holdfast.web.routing import Place
+
+AUDIT = f"{PREFIX}/audit"
+ENTRIES_A_PAGE = 50
+PROJECTS_OFFERED = 500
+
+
+class Sieve(NamedTuple):
+    """What the filters say; one that says nothing that can be is off."""
+
+    project: str = ""
+    by: str = ""
+    """A kind of actor."""
+    actor: str = ""
+    """One of them."""
+    action: str = ""
+    subject: str = ""
+    since: str = ""
+    until: str = ""
+
+    def address(self, **others: str) -> str:
+        said = {**self._asdict(), **others}
+        query = urlencode({name: value for name, value in said.items() if value})
+        return f"{AUDIT}?{query}" if query else AUDIT
+
+    @property
+    def is_on(self) -> bool:
+        return any(self)
+
+
+class AuditPages:
+    def __init__(self, auditing: Auditing, inventory: Inventory) -> None:
+        self._auditing = auditing
+        self._inventory = inventory
+
+    async def show(self, visit: Visit) -> Response:
+        projects = await self._inventory.projects_page(None, "", PROJECTS_OFFERED)
+        sieve = _sieve(visit, projects)
+        page = await self._auditing.page(_wishes(visit, sieve), _cursor(visit), ENTRIES_A_PAGE)
+        return await visit.render(
+            "audit.html",
+            sieve=sieve,
+            projects=projects,
+            kinds=tuple(ActorKind),
+            audited_actions=ACTIONS,
+            lines=[line_of(noted, visit) for noted in page.entries],
+            status_of_booking=partial(status_word, visit.language),
+            first=sieve.address() if visit.query.has("cursor") else None,
+            **_onward(sieve, page),
+        )
+
+
+def audit_page_places(desk: Desk, auditing: Auditing, inventory: Inventory) -> list[Place]:
+    return [desk.page(AUDIT, Permission.SEE_AUDIT, GET=AuditPages(auditing, inventory).show)]
+
+
+def _onward(sieve: Sieve, page: TrailPage) -> dict[str, Any]:
+    """``looked_back_to``: where the look ended though there was room for more on the page."""
+    onward = page.goes_on_before
+    is_short = onward is not None and len(page.entries) < ENTRIES_A_PAGE
+    return {
+        "next": None if onward is None else sieve.address(cursor=moment_cursor_text(*onward)),
+        "looked_back_to": onward[0] if onward is not None and is_short else None,
+    }
+
+
+def _sieve(visit: Visit, projects: list[Project]) -> Sieve:
+    query = visit.query
+    said = Sieve(*(query.text(name) for name in Sieve._fields))
+    subject = read_id(said.subject)
+    return Sieve(
+        project=said.project if _is_offered(said.project, projects) else "",
+        by=said.by if said.by in tuple(ActorKind) else "",
+        actor=said.actor if len(said.actor) <= LONGEST_TEXT else "",
+        action=said.action if len(said.action) <= LONGEST_ACTION else "",
+        subject="" if subject is None else str(subject),
+        since=said.since if _moment(visit, said.since) else "",
+        until=said.until if _moment(visit, said.until) else "",
+    )
+
+
+def _is_offered(slug: str, projects: list[Project]) -> bool:
+    """Where there are too many to offer, any may be named."""
+    too_many = len(projects) > PROJECTS_OFFERED
+    return slug_fault(slug) is None and (too_many or any(project.slug == slug for project in projects))
+
+
+def _wishes(visit: Visit, sieve: Sieve) -> TrailWishes:
+    return TrailWishes(
+        project_slug=sieve.project or None,
+        actor=sieve.actor or sieve.by or None,
+        action=sieve.action or None,
+        subject_id=UUID(sieve.subject) if sieve.subject else None,
+        since=_moment(visit, sieve.since),
+        until=_moment(visit, sieve.until),
+    )
+
+
+def _moment(visit: Visit, text: str) -> datetime | None:
+    """In the time zone of the pages. What lies beyond the years of a calendar is no time."""
+    try:
+        return visit.language.at(text) if 1970 <= int(text[:4]) <= 9000 else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _cursor(visit: Visit) -> tuple[datetime, int] | None:
+    try:
+        return read_moment_cursor(visit.query.text("cursor"))
+    except (ValueError, OverflowError):
+        return None

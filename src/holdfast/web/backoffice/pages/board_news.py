@@ -1,0 +1,95 @@
+"""What a browser that shows a board is told: the cells and rows that are different now, and the counts."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from holdfast.domain.board import NO_FILTERS, BoardUnit, Filters
+from holdfast.operations.watching import News, Watcher, Watching
+from holdfast.web.backoffice.live import event
+from holdfast.web.backoffice.pages.board_cells import CellWriter
+from holdfast.web.html.language import Language
+from holdfast.web.html.templates import templates
+
+
+class BoardNews:
+    """For one browser; the source of its stream."""
+
+    def __init__(
+        self,
+        watching: Watching,
+        watcher: Watcher,
+        language: Language,
+        slug: str,
+        filters: Filters,
+        *,
+        as_table: bool,
+    ) -> None:
+        self._watching = watching
+        self._watcher = watcher
+        self._language = language
+        self._slug = slug
+        self._filters = filters
+        self._as_table = as_table
+        self._has_begun = False
+
+    async def arrival(self) -> None:
+        await self._watcher.arrival()
+
+    def take(self) -> bytes:
+        news = self._watcher.take()
+        told = event("everything", b"{}") if news.everything else b""
+        if news.units or news.counts:
+            told += event("units", msgspec.json.encode(self._document(news)))
+        return told + self._beat()
+
+    def beat(self) -> bytes:
+        """None while the database is not heard: whoever hears nothing shows that it is not up to date."""
+        if self._has_begun and not self._watching.is_current:
+            return b""
+        self._has_begun = True
+        return self._beat()
+
+    def close(self) -> None:
+        self._watcher.close()
+
+    def _beat(self) -> bytes:
+        moment = self._watcher.moment
+        now = self._watching.now() or moment
+        assert moment is not None
+        assert now is not None
+        return event("beat", b'{"now":%d}' % _milliseconds(now), str(_milliseconds(moment)))
+
+    def _document(self, news: News) -> dict[str, Any]:
+        number = self._language.number
+        counts = (
+            {}
+            if news.counts is None
+            else {status.value: number(units) for status, units in news.counts.by_status.items()}
+        )
+        return {"counts": counts, "units": [self._unit(unit) for unit in news.units]}
+
+    def _unit(self, unit: BoardUnit) -> dict[str, Any]:
+        return {
+            "code": unit.code,
+            "version": unit.version,
+            "fits": self._filters.match(unit),
+            "html": fragment(unit, self._language, self._slug, self._as_table),
+        }
+
+
+@lru_cache(maxsize=2000)
+def fragment(unit: BoardUnit, language: Language, slug: str, as_table: bool) -> str:
+    """Many see the same, in one of few languages."""
+    writer = CellWriter(language, slug)
+    template = templates().get_template(f"backoffice/{'table_row' if as_table else 'board_cell'}.html")
+    one = unit if as_table else writer.cell(unit, NO_FILTERS)
+    return template.render(language=language, writer=writer, one=one, place=None)
+
+
+def _milliseconds(at: datetime) -> int:
+    return int(at.timestamp() * 1000)

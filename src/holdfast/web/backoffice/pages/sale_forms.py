@@ -1,0 +1,36 @@
+"""What staff fill in when they sell: a buyer, an end."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from holdfast.domain.booking import Buyer
+from holdfast.domain.refusals import InvalidInput
+from holdfast.web.backoffice.visits import Visit
+from holdfast.web.buyer_bodies import BUYER, BUYER_NAMES, buyer_from
+from holdfast.web.checking import valid_body
+from holdfast.web.html.said import said_fault
+
+BUYER_FIELDS = ("buyerName", "buyerEmail", "buyerPhone")
+_NO_TIME = "This must be a date and a time."
+
+
+def named_buyer(visit: Visit) -> Buyer:
+    """What was left empty is missing, not too short."""
+    sent = {name: visit.form.raw(name) for name in BUYER_FIELDS if visit.form.text(name)}
+    return buyer_from(valid_body(BUYER, sent, BUYER_NAMES))
+
+
+def chosen_end(visit: Visit) -> datetime | None:
+    """None: one period later, as was left open. A browser knows no seconds."""
+    text = visit.form.text("until")
+    if not text:
+        return None
+    try:
+        return visit.language.at(text).astimezone(UTC).replace(microsecond=0)
+    except (ValueError, OverflowError):
+        raise InvalidInput.at("/until", _NO_TIME) from None
+
+
+def faults_by_field(visit: Visit, refusal: InvalidInput) -> dict[str, str]:
+    return {fault.pointer.strip("/"): said_fault(fault, visit.language) for fault in refusal.faults}

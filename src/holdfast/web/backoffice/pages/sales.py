@@ -1,0 +1,61 @@
+"""The pages of selling: units and bookings."""
+
+from __future__ import annotations
+
+from holdfast.domain.booking_actions import BookingAction
+from holdfast.domain.permissions import Permission
+from holdfast.domain.status import TRANSITIONS, Caller
+from holdfast.operations.inventory import Inventory
+from holdfast.operations.selling import Selling
+from holdfast.web.backoffice.desk import Desk
+from holdfast.web.backoffice.pages import booking_views, unit_views
+from holdfast.web.backoffice.pages.booking import BookingPages
+from holdfast.web.backoffice.pages.bookings import BOOKINGS, BookingListPages
+from holdfast.web.backoffice.pages.unit import UnitPages
+from holdfast.web.backoffice.visits import PREFIX
+from holdfast.web.routing import Place
+
+
+def sales_places(desk: Desk, inventory: Inventory, selling: Selling) -> list[Place]:
+    return [*_unit_places(desk, selling), *_booking_places(desk, inventory, selling)]
+
+
+def _unit_places(desk: Desk, selling: Selling) -> list[Place]:
+    pages = UnitPages(selling)
+    unit = PREFIX + "/projects/{slug}/units/{code}"
+    of_staff = dict.fromkeys(row.action for row in TRANSITIONS if Caller.ADMIN in row.callers)
+    return [
+        desk.page(unit, Permission.SEE_UNITS, GET=pages.show),
+        desk.page(f"{unit}/panel", Permission.SEE_UNITS, GET=pages.panel),
+        desk.page(f"{unit}/history", Permission.SEE_UNITS, GET=pages.history),
+        *(
+            desk.page(
+                f"{unit}/{action}",
+                Permission.SEE_UNITS,
+                GET=pages.back,
+                POST=(unit_views.permission_for(action), pages.acting(action)),
+            )
+            for action in of_staff
+        ),
+    ]
+
+
+def _booking_places(desk: Desk, inventory: Inventory, selling: Selling) -> list[Place]:
+    pages = BookingPages(selling)
+    booking = BOOKINGS + "/{reference}"
+    return [
+        desk.page(BOOKINGS, Permission.SEE_BOOKINGS, GET=BookingListPages(inventory, selling).show),
+        desk.page(booking, Permission.SEE_BOOKINGS, GET=pages.show),
+        *(
+            desk.page(
+                f"{booking}/{action}",
+                Permission.SEE_BOOKINGS,
+                GET=pages.back,
+                POST=(
+                    booking_views.permission_for(action),
+                    pages.reissue_link if action is BookingAction.REISSUE_LINK else pages.acting(action),
+                ),
+            )
+            for action in BookingAction
+        ),
+    ]

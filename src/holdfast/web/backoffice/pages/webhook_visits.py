@@ -1,0 +1,52 @@
+"""What the pages about webhooks share: their addresses, and what a request for one of them says."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from starlette.responses import Response
+
+from holdfast.domain.endpoint import state_of
+from holdfast.domain.refusals import Fault
+from holdfast.web.addresses import id_of
+from holdfast.web.backoffice.visits import PREFIX, Visit
+from holdfast.web.checking import refuse_faults
+from holdfast.web.html.guarded import HEADERS
+from holdfast.web.html.said import said_text
+from holdfast.web.html.words import words
+
+WEBHOOKS = f"{PREFIX}/settings/api/webhooks"
+DELIVERIES = f"{PREFIX}/deliveries"
+
+
+def id_in_path(visit: Visit) -> UUID:
+    faults: list[Fault] = []
+    found = id_of(visit.call, faults)
+    refuse_faults(faults)
+    return found
+
+
+def words_of(visit: Visit) -> dict[str, Any]:
+    """For templates that tell how endpoints do, and why something failed."""
+    code = visit.language.code
+    return {
+        "said": partial(said_text, language=visit.language),
+        "state_of": state_of,
+        # Where a word is another one for an endpoint than for a person.
+        "of_endpoint": partial(words(code).pgettext, "endpoint"),
+    }
+
+
+def unchanged() -> Response:
+    """What a script has already is left as it is."""
+    return Response(status_code=204, headers=HEADERS)
+
+
+async def go_from_part(visit: Visit, path: str, notice: str) -> Response:
+    """On to another page, whether a browser or a script has asked."""
+    response = await visit.go(path, notice)
+    if not visit.is_fragment:
+        return response
+    return Response(status_code=204, headers={**HEADERS, "HX-Redirect": path})

@@ -1,0 +1,1 @@
+"""What all pages for people are made of: templates, languages, forms, cookies."""

@@ -1,0 +1,64 @@
+"""Cookies: read, set and taken back."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from starlette.responses import Response
+
+from holdfast.web.call import Call
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_YEAR_SECONDS = 365 * 86_400
+
+
+class Cookies(NamedTuple):
+    """``__Host-`` names are kept to this host and to https, which browsers grant to loopback as well.
+
+    Over plain http from elsewhere a browser would drop them, and nobody could sign in.
+    """
+
+    is_secure: bool
+    is_https: bool = False
+    """Whether people come over https."""
+
+    @classmethod
+    def for_address(cls, url: str | None) -> Cookies:
+        parts = urlsplit(url or "http://localhost")
+        is_https = parts.scheme == "https"
+        return cls(is_https or parts.hostname in _LOOPBACK, is_https)
+
+    def name(self, name: str) -> str:
+        return f"__Host-{name}" if self.is_secure else name
+
+    def read(self, call: Call, name: str) -> str | None:
+        """The first of that name; a browser sends the most specific one first."""
+        wanted = self.name(name) + "="
+        for part in _parts(call):
+            if part.startswith(wanted):
+                return part[len(wanted) :].strip('"')
+        return None
+
+    def set(self, response: Response, name: str, value: str, *, seconds: int | None = None) -> None:
+        """Without ``seconds``: until the browser closes."""
+        response.set_cookie(
+            self.name(name),
+            value,
+            max_age=seconds,
+            path="/",
+            secure=self.is_secure,
+            httponly=True,
+            samesite="lax",
+        )
+
+    def keep(self, response: Response, name: str, value: str) -> None:
+        self.set(response, name, value, seconds=_YEAR_SECONDS)
+
+    def drop(self, response: Response, name: str) -> None:
+        self.set(response, name, "", seconds=0)
+
+
+def _parts(call: Call) -> list[str]:
+    lines = [value.decode("latin-1") for name, value in call.exchange.head.lines if name == b"cookie"]
+    return [part.strip() for line in lines for part in line.split(";")]

@@ -1,0 +1,63 @@
+// What every page of the back office can do with a script: copy, close, count down. Nothing needs it.
+"use strict";
+
+document.documentElement.classList.add("js");
+
+document.addEventListener("click", async (event) => {
+  const copy = event.target.closest("[data-copy]");
+  if (copy) {
+    await navigator.clipboard.writeText(copy.dataset.copy);
+    const word = copy.querySelector("span");
+    const before = word.textContent;
+    word.textContent = copy.dataset.done;
+    setTimeout(() => { word.textContent = before; }, 1500);
+  }
+  if (event.target.closest("[data-close]")) event.target.closest("details").open = false;
+});
+
+// One question at a time; Escape and a click elsewhere take it back.
+document.addEventListener("toggle", (event) => {
+  const asked = event.target;
+  if (!(asked instanceof HTMLDetailsElement) || !asked.open || !asked.matches(".asks")) return;
+  for (const other of document.querySelectorAll(".asks[open]")) if (other !== asked) other.open = false;
+}, true);
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  const open = document.querySelector(".asks[open], .menu[open]");
+  if (!open) return;
+  open.open = false;
+  open.querySelector("summary").focus();
+});
+document.addEventListener("click", (event) => {
+  for (const asked of document.querySelectorAll(".asks[open]")) if (!asked.contains(event.target)) asked.open = false;
+});
+
+// Countdowns go by the server's clock: how far ours is off follows from the time at which the page was made.
+const holdfast = window.holdfast = {
+  skewMs: 0,
+  setServerTime(ms) { this.skewMs = ms - Date.now(); },
+  now() { return Date.now() + this.skewMs; },
+};
+const digits = document.documentElement.dataset.digits === "arab" ? "٠١٢٣٤٥٦٧٨٩" : "0123456789";
+const inDigits = (text) => text.replace(/\d/g, (digit) => digits[digit]);
+function left(seconds) {
+  if (seconds <= 0) return inDigits("0:00");
+  const [days, hours, minutes] = [86400, 3600, 60].map((unit) => Math.floor(seconds / unit));
+  const two = (number) => String(number).padStart(2, "0");
+  if (days >= 2) return null;
+  const text = hours ? `${hours}:${two(minutes % 60)}:${two(Math.floor(seconds) % 60)}` : `${minutes}:${two(Math.floor(seconds) % 60)}`;
+  return inDigits(text);
+}
+function tick() {
+  const now = holdfast.now() / 1000;
+  for (const shown of document.querySelectorAll("[data-ends]")) {
+    const text = left(Number(shown.dataset.ends) - now);
+    if (text === null || shown.textContent === text) continue;
+    shown.textContent = text;
+    shown.classList.toggle("over", Number(shown.dataset.ends) <= now);
+  }
+}
+const made = document.documentElement.dataset.now;
+if (made) holdfast.setServerTime(Number(made));
+tick();
+setInterval(tick, 1000);
