@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: help setup serve test check format docs bench lock clean
+.PHONY: help setup serve test check format docs screenshots bench lock clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -13,10 +13,12 @@ INSTALL := $(PIP) install --no-deps --require-hashes
 COMPILE := cd requirements && PIP_CONFIG_FILE=/dev/null PIP_FIND_LINKS= PIP_INDEX_URL= PIP_EXTRA_INDEX_URL= \
 	CUSTOM_COMPILE_COMMAND="make lock" ../$(BIN)/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras
+# Most tests wait for something most of the time. A file stays in one process: its tests share servers.
+PYTEST := $(BIN)/pytest --numprocesses auto --dist loadfile
 ARGS ?=
 
 help: ## List the commands
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 setup: $(VENV)/.base ## Make .venv with everything the product needs; the command is then .venv/bin/holdfast
 
@@ -24,14 +26,14 @@ serve: $(VENV)/.base ## Run Holdfast with a demo project on its embedded databas
 	@exec $(BIN)/holdfast serve --demo $(ARGS)
 
 test: $(VENV)/.dev ## Run the tests (ARGS="tests/domain -x" chooses)
-	$(BIN)/pytest $(ARGS)
+	$(PYTEST) $(ARGS)
 
 check: $(VENV)/.dev ## All that CI runs: lint, format, types, import rules, tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/pytest $(ARGS)
+	$(PYTEST) $(ARGS)
 
 format: $(VENV)/.dev ## Put the code into shape
 	$(BIN)/ruff check --fix .
@@ -39,6 +41,9 @@ format: $(VENV)/.dev ## Put the code into shape
 
 docs: $(VENV)/.dev ## Write the generated pages of docs/ anew
 	$(BIN)/python -m tests.docs.state_machine
+
+screenshots: $(VENV)/.dev ## Draw every page into docs/screenshots (needs Chromium)
+	$(BIN)/python -m tests.browser.screenshots
 
 bench: $(VENV)/.bench ## Measure against the peers; writes benchmarks/results (needs wrk)
 	$(BIN)/python -m benchmarks $(ARGS)
@@ -49,8 +54,8 @@ lock: $(VENV)/.dev ## Take the newest versions into requirements/*.txt
 	$(COMPILE) --output-file bench.txt bench.in
 
 clean: ## Remove .venv and caches (never the data directory)
-	rm -rf $(VENV) dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .schemathesis
-	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf $(VENV) dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .schemathesis sdk/python/.ruff_cache
+	find src tests benchmarks sdk -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \

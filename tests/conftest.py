@@ -1,5 +1,6 @@
 """Ground for all the tests: PostgreSQL from the wheel, and a real server on it."""
 
+import os
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 
 import pytest
@@ -13,6 +14,12 @@ from tests.support.sql import Sql
 
 # All tests come from one address, and hold more units than one visitor may.
 UNLIMITED = {"HOLDFAST_HOLDS_PER_ADDRESS": "0", "HOLDFAST_REHOLD_SECONDS": "0"}
+AT_MOST_PROCESSES = 6
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are processors, since tests wait; each has PostgreSQL and servers of its own."""
+    return min((os.cpu_count() or 1) + 1, AT_MOST_PROCESSES)
 
 
 @pytest.fixture(scope="session")

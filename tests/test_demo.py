@@ -2,14 +2,20 @@
 
 import re
 
-from holdfast.demo import EXAMPLE_PATH, KEY_NAME, SLUG, demo_units, fill
+import pytest
+
+from holdfast.demo import EMAIL, EXAMPLE_PATH, KEY_NAME, SLUG, demo_units, fill
 from holdfast.domain.access import Scope
+from holdfast.domain.audit import COMMAND
+from holdfast.domain.permissions import Role
+from holdfast.domain.refusals import SignInRefused
 from holdfast.domain.status import Status
 from holdfast.operations.administering import list_keys
 from holdfast.storage.database import Database
-from holdfast.web.integration.bodies import REPLACE, CheckedBody, check
 from holdfast.web.json_items import value_at
+from holdfast.web.unit_bodies import REPLACE, CheckedBody, check
 from holdfast.web.wire import camel_case, encode
+from tests.support.staffing import open_office
 
 UNITS = list(demo_units())
 
@@ -49,3 +55,28 @@ async def test_its_key_opens_the_integration_api_and_the_back_office_until_the_n
     keys = [key for key in await list_keys(database) if key.name == KEY_NAME]
     assert [key.scopes for key in keys] == [frozenset({Scope.INTEGRATION, Scope.BACKOFFICE})] * 2
     assert sorted(key.revoked_at is None for key in keys) == [False, True]
+
+
+async def test_its_admin_has_a_new_password_at_each_start_and_the_last_ones_sessions_end(
+    database: Database,
+) -> None:
+    office = open_office(database)
+    first = await fill(database)
+    opened = await office.sign_in(EMAIL, password=first.password)
+    assert opened.staff.role is Role.ADMIN
+    second = await fill(database)
+    assert not await office.is_signed_in(opened)
+    with pytest.raises(SignInRefused):
+        await office.sign_in(EMAIL, password=first.password)
+    assert await office.sign_in(EMAIL, password=second.password)
+
+
+async def test_its_admin_is_one_again_whatever_a_visitor_has_made_of_them(database: Database) -> None:
+    office = open_office(database)
+    password = (await fill(database)).password
+    opened = await office.sign_in(EMAIL, password=password)
+    await office.set_up_factor(await office.oneself(opened), password)
+    await office.add("other@example.com")
+    await office.staffing.change(opened.staff.id, {"role": Role.VIEWER, "disabled": True}, COMMAND)
+    again = await office.sign_in(EMAIL, password=(await fill(database)).password)
+    assert (again.staff.role, again.staff.has_second_factor) == (Role.ADMIN, False)

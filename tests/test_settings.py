@@ -9,6 +9,9 @@ import pytest
 from holdfast.domain.periods import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DAYS
 from holdfast.settings import Settings, WrongSetting
 
+KEY = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
+OTHER_KEY = "_-EyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
+
 
 def test_nothing_set_means_the_embedded_database_in_the_data_folder() -> None:
     settings = Settings.from_environment({})
@@ -22,9 +25,19 @@ def test_nothing_set_means_the_embedded_database_in_the_data_folder() -> None:
         holds_per_visitor=3,
         holds_per_address=20,
         rehold_seconds=60.0,
+        session_idle_minutes=120.0,
+        session_hours=12.0,
+        time_zone="Asia/Riyadh",
         rate_limit=0.0,
         public_rate_limit=50.0,
         event_retention_days=400.0,
+        retry_first_gap_seconds=30.0,
+        attempts=8,
+        attempt_timeout_seconds=10.0,
+        lease_seconds=None,
+        delivery_retention_days=90.0,
+        allowed_networks=(),
+        encryption_keys=(),
         processes=1,
     )
 
@@ -36,14 +49,25 @@ def test_everything_set_is_read() -> None:
             "HOLDFAST_DATA_DIR": "/var/lib/holdfast",
             "HOLDFAST_PUBLIC_URL": "https://units.example.com:8443",
             "HOLDFAST_TRUSTED_PROXIES": "10.0.0.0/8, 2001:db8::7",
+            "HOLDFAST_CORS_ORIGINS": "https://www.Example.com:443, http://localhost:3000,",
             "HOLDFAST_HOLD_SECONDS": "0.5",
             "HOLDFAST_RESERVATION_DAYS": "7",
             "HOLDFAST_HOLDS_PER_VISITOR": "1",
             "HOLDFAST_HOLDS_PER_ADDRESS": "100",
             "HOLDFAST_REHOLD_SECONDS": "1.5",
+            "HOLDFAST_SESSION_IDLE_MINUTES": "0.5",
+            "HOLDFAST_SESSION_HOURS": "8",
+            "HOLDFAST_TIME_ZONE": "Africa/Cairo",
             "HOLDFAST_RATE_LIMIT": "2.5",
             "HOLDFAST_PUBLIC_RATE_LIMIT": "20",
             "HOLDFAST_EVENT_RETENTION_DAYS": "0.5",
+            "HOLDFAST_RETRY_FIRST_GAP_SECONDS": "0.25",
+            "HOLDFAST_ATTEMPTS": "3",
+            "HOLDFAST_ATTEMPT_TIMEOUT_SECONDS": "1.5",
+            "HOLDFAST_LEASE_SECONDS": "2.5",
+            "HOLDFAST_DELIVERY_RETENTION_DAYS": "7",
+            "HOLDFAST_ALLOWED_NETWORKS": "127.0.0.0/8,::1",
+            "HOLDFAST_ENCRYPTION_KEYS": f"{KEY}, {OTHER_KEY},",
             "HOLDFAST_PROCESSES": "4",
         }
     )
@@ -52,14 +76,25 @@ def test_everything_set_is_read() -> None:
         data_dir=Path("/var/lib/holdfast"),
         public_url="https://units.example.com:8443",
         trusted_proxies=(ip_network("10.0.0.0/8"), ip_network("2001:db8::7/128")),
+        cors_origins=("https://www.example.com", "http://localhost:3000"),
         hold_seconds=0.5,
         reservation_days=7.0,
         holds_per_visitor=1,
         holds_per_address=100,
         rehold_seconds=1.5,
+        session_idle_minutes=0.5,
+        session_hours=8.0,
+        time_zone="Africa/Cairo",
         rate_limit=2.5,
         public_rate_limit=20.0,
         event_retention_days=0.5,
+        retry_first_gap_seconds=0.25,
+        attempts=3,
+        attempt_timeout_seconds=1.5,
+        lease_seconds=2.5,
+        delivery_retention_days=7.0,
+        allowed_networks=(ip_network("127.0.0.0/8"), ip_network("::1/128")),
+        encryption_keys=(KEY, OTHER_KEY),
         processes=4,
     )
 
@@ -135,6 +170,12 @@ def test_database_urls_of_every_form_are_accepted(url: str) -> None:
         ("PUBLIC_URL", "https://user@units.example.com"),
         ("PUBLIC_URL", "https://"),
         ("PUBLIC_URL", "https://units.example.com:port"),
+        ("CORS_ORIGINS", "*"),
+        ("CORS_ORIGINS", "null"),
+        ("CORS_ORIGINS", "www.example.com"),
+        ("CORS_ORIGINS", "https://www.example.com/"),
+        ("CORS_ORIGINS", "https://*.example.com,ftp://example.com"),
+        ("CORS_ORIGINS", "https://شقة.example"),
         ("TRUSTED_PROXIES", "proxy.example.com"),
         ("TRUSTED_PROXIES", "10.0.0.1/8"),
         ("TRUSTED_PROXIES", "10.0.0.0/33"),
@@ -151,6 +192,14 @@ def test_database_urls_of_every_form_are_accepted(url: str) -> None:
         ("HOLDS_PER_ADDRESS", "9" * 5000),
         ("REHOLD_SECONDS", "-1"),
         ("REHOLD_SECONDS", "1e300"),
+        ("SESSION_IDLE_MINUTES", "0"),
+        ("SESSION_IDLE_MINUTES", "soon"),
+        ("SESSION_HOURS", "-1"),
+        ("SESSION_HOURS", "1e9"),
+        ("TIME_ZONE", "Riyadh"),
+        ("TIME_ZONE", "Asia"),
+        ("TIME_ZONE", "../etc/passwd"),
+        ("TIME_ZONE", "asia/riyadh"),
         ("PUBLIC_RATE_LIMIT", "-1"),
         ("PUBLIC_RATE_LIMIT", "inf"),
         ("RATE_LIMIT", "-1"),
@@ -160,6 +209,25 @@ def test_database_urls_of_every_form_are_accepted(url: str) -> None:
         ("EVENT_RETENTION_DAYS", "0"),
         ("EVENT_RETENTION_DAYS", "-3"),
         ("EVENT_RETENTION_DAYS", "1e9"),
+        ("RETRY_FIRST_GAP_SECONDS", "0"),
+        ("RETRY_FIRST_GAP_SECONDS", "-30"),
+        ("RETRY_FIRST_GAP_SECONDS", "86401"),
+        ("RETRY_FIRST_GAP_SECONDS", "30s"),
+        ("ATTEMPTS", "0"),
+        ("ATTEMPTS", "31"),
+        ("ATTEMPTS", "8.0"),
+        ("ATTEMPT_TIMEOUT_SECONDS", "0"),
+        ("ATTEMPT_TIMEOUT_SECONDS", "60.1"),
+        ("ATTEMPT_TIMEOUT_SECONDS", "inf"),
+        ("LEASE_SECONDS", "0"),
+        ("LEASE_SECONDS", "601"),
+        ("LEASE_SECONDS", "10.9"),
+        ("LEASE_SECONDS", "long"),
+        ("DELIVERY_RETENTION_DAYS", "0"),
+        ("DELIVERY_RETENTION_DAYS", "36501"),
+        ("ALLOWED_NETWORKS", "localhost"),
+        ("ALLOWED_NETWORKS", "10.0.0.1/8"),
+        ("ALLOWED_NETWORKS", "10.0.0.0/8;127.0.0.1"),
         ("PROCESSES", "0"),
         ("PROCESSES", "1.5"),
         ("PROCESSES", "many"),
@@ -191,3 +259,32 @@ def test_a_period_is_as_long_as_a_project_may_have_it_and_no_longer(name: str, m
     Settings.from_environment({name: str(most)})
     with pytest.raises(WrongSetting):
         Settings.from_environment({name: str(most + 1)})
+
+
+@pytest.mark.parametrize(("timeout", "lease"), [("10", "11"), ("1.5", "2.5"), ("60", "600")])
+def test_a_lease_is_at_least_a_second_longer_than_an_attempt(timeout: str, lease: str) -> None:
+    given = {"HOLDFAST_ATTEMPT_TIMEOUT_SECONDS": timeout, "HOLDFAST_LEASE_SECONDS": lease}
+    assert Settings.from_environment(given).lease_seconds == float(lease)
+    shorter = {**given, "HOLDFAST_LEASE_SECONDS": str(float(timeout) + 0.9)}
+    with pytest.raises(WrongSetting) as refused:
+        Settings.from_environment(shorter)
+    assert str(refused.value).startswith("HOLDFAST_LEASE_SECONDS is ")
+
+
+@pytest.mark.parametrize(
+    "keys",
+    ["hunter2", KEY[:-1], KEY[:-5] + "====", KEY + KEY, f"{KEY},hunter2", KEY.replace("M", "!"), "é" * 44],
+)
+def test_an_encryption_key_that_is_none_is_refused_and_no_key_is_shown(keys: str) -> None:
+    with pytest.raises(WrongSetting) as refused:
+        Settings.from_environment({"HOLDFAST_ENCRYPTION_KEYS": keys})
+    sentence = str(refused.value)
+    assert sentence.startswith("HOLDFAST_ENCRYPTION_KEYS is '…', but must be ")
+    assert sentence.endswith(".")
+    assert not any(part in sentence for part in (KEY[:8], "hunter2", "é"))
+
+
+def test_the_settings_do_not_show_their_keys() -> None:
+    settings = Settings.from_environment({"HOLDFAST_ENCRYPTION_KEYS": KEY})
+    assert KEY not in repr(settings)
+    assert KEY not in str(settings)

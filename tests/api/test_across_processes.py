@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.bodies import minimal
 from tests.support.client import Project, Unit, integration_client
-from tests.support.feed import read_on
+from tests.support.feed import concerning, read_on
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_an_event_is_in_the_feed_of_every_connection(
     unit = Unit(connections[0], project, "A-101")
     unit.create(minimal())
     unit.patch({"status": "unavailable"})
-    feeds = [[event["id"] for event in read_on(reader, cursor)[0]] for reader in connections]
+    feeds = [concerning(unit, read_on(reader, cursor)[0]) for reader in connections]
     assert all(feed == feeds[0] and len(feed) == 1 for feed in feeds)
 
 

@@ -121,6 +121,16 @@ def test_a_server_without_its_database_is_alive_but_not_ready(cluster: Cluster, 
     assert client.get("/metrics").status_code == 200
 
 
+def test_a_page_says_that_the_database_is_away(cluster: Cluster, client: httpx.Client) -> None:
+    cluster.stop()
+    headers = {"cookie": f"__Host-holdfast_session={'x' * 43}", "accept": "text/html"}
+    answer = client.get("/backoffice/projects", headers=headers)
+    assert answer.status_code == 503
+    assert answer.headers["content-type"].startswith("text/html")
+    assert int(answer.headers["retry-after"]) >= 1
+    assert "The database is away for a moment" in answer.text
+
+
 def test_an_invalid_request_is_never_a_500(cluster: Cluster, client: httpx.Client, tower: Project) -> None:
     cluster.stop()
     unit = Unit(client, tower, "A-101")

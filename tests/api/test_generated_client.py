@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import datetime, timedelta
@@ -20,6 +21,7 @@ from tests.support.client import NO_TLS, Project, Unit
 from tests.support.keys import Keys
 from tests.support.server import HOLDFAST, RunningServer
 from tests.support.sql import Sql
+from tests.support.webhooks import NOBODY_LISTENS, PATIENCE_SECONDS
 
 GENERATOR = HOLDFAST.with_name("openapi-python-client")
 PACKAGE = "generated_holdfast_client"
@@ -180,6 +182,31 @@ def test_it_settles_a_project(staff: Any, api: Any, project: Project) -> None:
     again = call("put_layout", "settings").sync(project.slug, client=staff, body=sent)
     assert again == layout
     assert (again.units[0].floor, again.units[0].guessed) == (12, True)
+
+
+def test_it_registers_an_endpoint_and_reads_its_log(staff: Any, project: Project) -> None:
+    body = model("NewEndpoint")(url=NOBODY_LISTENS, projects=[project.slug], paused=True)
+    made = call("add_endpoint", "webhooks").sync(client=staff, body=body)
+    assert (made.state, made.projects, made.failing) == ("paused", [project.slug], None)
+    ping = call("ping_endpoint", "webhooks").sync(made.id, client=staff)
+    pending = model("DeliveryStatus").PENDING
+    listed = call("list_deliveries", "webhooks").sync(client=staff, endpoint=made.id, status=pending)
+    assert [one.id for one in listed.deliveries] == [ping.id]
+    change = model("EndpointChange")(paused=False)
+    call("change_endpoint", "webhooks").sync(made.id, client=staff, body=change)
+    tried = read_once_tried(staff, ping.id)
+    assert (tried.attempts[0].cause, tried.attempts[0].response) == ("The connection was refused.", None)
+    assert call("remove_endpoint", "webhooks").sync_detailed(made.id, client=staff).status_code == 204
+    refusal = call("resend_delivery", "webhooks").sync(ping.id, client=staff)
+    assert isinstance(refusal, model("EndpointRemoved"))
+    assert (refusal.status, refusal.type_) == (409, "/problems/endpoint-removed")
+
+
+def read_once_tried(staff: Any, delivery_id: Any) -> Any:
+    until = time.monotonic() + PATIENCE_SECONDS
+    while not (found := call("get_delivery", "webhooks").sync(delivery_id, client=staff)).attempts:
+        assert time.monotonic() < until
+    return found
 
 
 @of_the_cookie

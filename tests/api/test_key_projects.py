@@ -8,7 +8,7 @@ import pytest
 from tests.support import feed as feed_pages
 from tests.support.bodies import full, minimal
 from tests.support.client import Project, Unit, integration_client, put_array
-from tests.support.feed import Feed, read_on
+from tests.support.feed import TRIM_UP_TO_UNIT, Feed, read_on
 from tests.support.keys import Keys
 from tests.support.problems import problem
 from tests.support.server import RunningServer
@@ -110,7 +110,7 @@ def test_a_reader_of_a_quiet_project_is_not_left_behind(
     unit.patch({"status": "available"})
     cursor = feed_pages.page(limited, after=cursor)["nextCursor"]
     trimmed = sql.value("select trimmed_position from event_feed")
-    sql.execute("update event_feed set trimmed_position = last_position")
+    sql.execute(TRIM_UP_TO_UNIT, unit.read()["id"])
     try:
         assert feed_pages.page(limited, after=cursor)["events"] == []
     finally:

@@ -13,6 +13,7 @@ from tests.support.keys import Keys
 from tests.support.projects import add_project
 from tests.support.server import HOLDFAST, RunningServer, environment, serving
 from tests.support.sql import Sql
+from tests.support.webhooks import Registrar
 
 SCHEMATHESIS = HOLDFAST.with_name("schemathesis")
 HOOKS = Path(__file__).parents[1] / "support" / "schemathesis_lines.py"
@@ -35,6 +36,7 @@ include-operation-id = "closeSale"
 checks.negative_data_rejection.enabled = false
 """
 SELLING = "^/v1/(storefront|backoffice)/"
+WEBHOOKS = "^/v1/backoffice/(endpoints|deliveries)"
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +53,9 @@ def explored(tmp_path_factory: pytest.TempPathFactory, module_postgres_url: str)
         yield running
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def key(sql_here: Sql, module_postgres_url: str) -> str:
-    """It opens everything, so that no answer is hidden behind a 403."""
+    """It opens everything, so that no answer is hidden behind a 403. Each test has its own."""
     scopes = ("integration", "payments", "backoffice", "admin")
     return Keys(sql_here, module_postgres_url).issue(scopes=scopes).text
 
@@ -87,6 +89,18 @@ parameters = {{ "path.reference" = "{reference}" }}
 # The answer to another token is 404: whether there is such a booking is not told.
 checks.ignored_auth.enabled = false
 """
+
+
+def with_known_ids(**ids: str) -> str:
+    """By the folder of the path."""
+    return "".join(
+        f"""
+[[operations]]
+include-path-regex = "^/v1/backoffice/{folder}/"
+parameters = {{ "path.id" = "{known}" }}
+"""
+        for folder, known in ids.items()
+    )
 
 
 def explore(folder: Path, server: RunningServer, config: str, *options: str) -> None:
@@ -127,8 +141,25 @@ def test_around_a_booking_that_exists_every_answer_is_as_described(
     own = with_own_booking(*held(http, project, "A-1204"))
     known = with_parameters(slug=project.slug, code="A-1203", reference=reference)
     config = CONFIGURATION + own + with_key(key) + known
-    options = ("--include-path-regex", SELLING, "--max-examples", "10")
+    options = (
+        *("--include-path-regex", SELLING, "--exclude-path-regex", WEBHOOKS, "--max-examples", "10"),
+        *("--exclude-operation-id", "revokeKey"),
+    )
     explore(tmp_path, explored, config, "--phases", "examples,coverage,fuzzing", *options)
+
+
+def test_around_an_endpoint_that_exists_every_answer_is_as_described(
+    explored: RunningServer, key: str, http: httpx.Client, tmp_path: Path
+) -> None:
+    registrar = Registrar(http)
+    endpoint_id = registrar.add()["id"]
+    delivery_id = registrar.tried(registrar.ping(endpoint_id)["id"])["id"]
+    known = with_known_ids(endpoints=endpoint_id, deliveries=delivery_id)
+    options = ("--include-path-regex", WEBHOOKS, "--exclude-operation-id", "removeEndpoint")
+    config = CONFIGURATION + known + with_key(key)
+    phases = ("--phases", "examples,coverage,fuzzing", "--max-examples", "5")
+    explore(tmp_path, explored, config, *options, *phases)
+    assert registrar.read(endpoint_id)["id"] == endpoint_id
 
 
 def test_anywhere_every_answer_is_as_described(explored: RunningServer, key: str, tmp_path: Path) -> None:

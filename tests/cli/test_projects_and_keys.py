@@ -97,12 +97,14 @@ def test_what_does_not_exist_is_refused(settings: dict[str, str]) -> None:
         ("key", "add", "--name", "x", "--expires", "0"),
         ("key", "add", "--name", "x", "--expires", "-1"),
         ("key", "add", "--name", "x", "--expires", "soon"),
+        ("key", "add", "--name", "x", "--project", "\udcff"),
         ("key", "revoke", "not-an-id"),
         ("key", "forget"),
         ("project", "add", "no-name"),
         ("unknown",),
         ("serve", "--port", "65536"),
         ("serve", "--processes", "0"),
+        ("serve", "--host", "\udcff"),
     ],
 )
 def test_wrong_usage_exits_2(settings: dict[str, str], arguments: tuple[str, ...]) -> None:

@@ -1,13 +1,14 @@
 """Holds the answer that a document shows against the one that came.
 
-What differs at each run (ids, times, keys, tokens, references, cursors, request ids) must be of the same
-kind, and one value wherever the document shows one value. ``…`` in an object stands for members that are
-not shown.
+What differs at each run (ids, times, keys, secrets, tokens, references, cursors, request ids) must be of the
+same kind, and one value wherever the document shows one value. Signatures and how long something took need
+only be of the same kind. ``…`` in an object stands for members that are not shown.
 """
 
 import json
 import re
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -15,7 +16,8 @@ from holdfast.domain.reference import SYMBOLS
 from tests.docs.documents import Block
 
 ELIDED = "…"
-CURSOR = "/nextCursor"
+CURSORS = ("/nextCursor", "/after", "/upTo")
+DURATION = "Ms"
 _GROUP = f"[{SYMBOLS}]{{3}}"
 _VARYING = re.compile(
     r"(?P<id>\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b)"
@@ -24,8 +26,14 @@ _VARYING = re.compile(
     r"|(?P<ref>\bU-\d{6,}\b)"
     rf"|(?P<reference>\b{_GROUP}-{_GROUP}-{_GROUP}\b)"
     r"|(?P<token>\bhft_[\w-]{32}(?![\w-]))"
+    r"|(?P<secret>\bhfs_[\w-]{43}(?![\w-]))"
     r"|(?P<request>\b[0-9a-f]{32}\b)"
+    r"|(?P<signature>\bsha256=[0-9a-f]{64}\b)"
+    r"|(?P<timestamp>\b1[789]\d{8}\b)"
 )
+# Two of these may be alike in one run and differ in the next.
+_OF_ITS_KIND = ("signature", "timestamp")
+_ALIKE, _APART = timedelta(milliseconds=1), timedelta(seconds=1)
 
 
 class Answers:
@@ -33,6 +41,11 @@ class Answers:
         self.came: dict[str, str] = {}
         """What came for each varying value that was shown."""
         self._shown: dict[str, str] = {}
+
+    def copy(self) -> "Answers":
+        other = Answers()
+        other.came, other._shown = dict(self.came), dict(self._shown)
+        return other
 
     def differences(self, shown: Block, output: str) -> list[str]:
         if shown.language == "http":
@@ -73,8 +86,11 @@ class Answers:
                 yield from self._json(f"{pointer}/{at}", one, other)
         elif isinstance(shown, str) and isinstance(came, str):
             # A cursor is opaque: all that can be said of it is that it is taken back.
-            compare = self._same if pointer == CURSOR else self._text
+            compare = self._same if pointer in CURSORS else self._text
             yield from compare(pointer, shown, came)
+        elif pointer.endswith(DURATION) and isinstance(came, int | Decimal):
+            if not isinstance(shown, int | Decimal):
+                yield f"{pointer}: {shown!r} is shown, a duration came"
         elif (type(shown), shown) != (type(came), came):
             yield f"{pointer}: {shown!r} is shown, {came!r} came"
 
@@ -93,7 +109,20 @@ class Answers:
             yield f"{where}: {shown!r} is shown, {came!r} came"
             return
         for one, other in zip(_VARYING.finditer(shown), _VARYING.finditer(came), strict=True):
-            yield from self._same(where, one[0], other[0])
+            if one.lastgroup == "time":
+                yield from self._same_time(where, one[0], other[0])
+            elif one.lastgroup not in _OF_ITS_KIND:
+                yield from self._same(where, one[0], other[0])
+
+    def _same_time(self, where: str, shown: str, came: str) -> Iterator[str]:
+        """Times that are read one after the other may fall into one millisecond, or not."""
+        known = self.came.get(shown, came)
+        before = self._shown.get(came, shown)
+        if abs(_moment(known) - _moment(came)) <= _ALIKE and abs(_moment(before) - _moment(shown)) < _APART:
+            self.came.setdefault(shown, came)
+            self._shown.setdefault(came, shown)
+        else:
+            yield from self._same(where, shown, came)
 
     def _same(self, where: str, shown: str, came: str) -> Iterator[str]:
         """One value shown is one value that came, and two are two."""
@@ -101,6 +130,10 @@ class Answers:
             yield f"{where}: {shown} was shown before for {self.came[shown]}, now {came} came"
         elif self._shown.setdefault(came, shown) != shown:
             yield f"{where}: {shown} is shown for what was shown before as {self._shown[came]}"
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
 
 
 def _masked(text: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "integration-guide.md"
 SELLING_GUIDE = ROOT / "docs" / "selling-guide.md"
+WEBHOOKS_GUIDE = ROOT / "docs" / "webhooks-guide.md"
 OPERATIONS = ROOT / "docs" / "operations.md"
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 README = ROOT / "README.md"

@@ -1,22 +1,30 @@
 """A reader who types every example of a document into a shell, one after the other."""
 
+import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.docs.answers import Answers
 from tests.docs.documents import Block, blocks, name_of
 
 ADDRESS = "http://127.0.0.1:8000"
-COMMAND = ".venv/bin/holdfast"
+COMMANDS = ".venv/bin/"
+RECEIVER_PORT = 9000
 TYPED = ("bash", "console", "python")
 SHOWN = ("http", "json", "text")
 SECONDS = 30
+SETTLED_WITHIN_SECONDS = 10.0
+LOOKS_AGAIN_SECONDS = 0.1
 
 # The shell of one block hands its variables to that of the next.
-_SCRIPT = "set -a; . ./variables\n{block}\ncode=$?; export -p > variables; exit $code"
+_SCRIPT = "echo $$ >> shells; set -a; . ./variables\n{block}\ncode=$?; export -p > variables; exit $code"
+_READS = ("cat ", 'curl -i "$')
 
 
 @dataclass(frozen=True)
@@ -53,20 +61,38 @@ class Reader:
         self._environment = dict(environment)
         self.answers = Answers()
         (folder / "variables").write_text("")
+        (folder / "shells").write_text("")
 
     def follow(self, example: Example) -> list[str]:
-        """What is not as the document says."""
+        """What is not as the document says. Who only looks may look again: a delivery takes a moment."""
+        give_up_at = time.monotonic() + (SETTLED_WITHIN_SECONDS if _only_reads(example) else 0)
+        before = self.answers
+        while True:
+            self.answers = before.copy()
+            found = self._differences(example)
+            if not found or time.monotonic() >= give_up_at:
+                return found
+            time.sleep(LOOKS_AGAIN_SECONDS)
+
+    def close(self) -> None:
+        """Ends what the examples have left running, such as a receiver in the background."""
+        for shell in (self._folder / "shells").read_text().split():
+            with suppress(ProcessLookupError):
+                os.killpg(int(shell), signal.SIGKILL)
+
+    def _differences(self, example: Example) -> list[str]:
         done = self.type(example.command)
         if done.returncode != 0:
             return [f"it ended with {done.returncode}: {done.stdout}{done.stderr}"]
-        return [] if example.answer is None else self.answers.differences(example.answer, done.stdout)
+        if example.answer is None:
+            return []
+        shown = replace(example.answer, text=self._replaced(example.answer.text))
+        return self.answers.differences(shown, done.stdout)
 
     def type(self, block: Block) -> subprocess.CompletedProcess[str]:
-        text = self.answers.as_it_came(block.text)
+        text = self._replaced(self.answers.as_it_came(block.text))
         if block.language == "python":
             text = f"{sys.executable} - <<'THE_END'\n{text}\nTHE_END"
-        for shown, real in self._replacements.items():
-            text = text.replace(shown, real)
         return subprocess.run(
             ["bash", "-c", _SCRIPT.format(block=text)],
             cwd=self._folder,
@@ -75,4 +101,15 @@ class Reader:
             text=True,
             timeout=SECONDS,
             check=False,
+            process_group=0,
         )
+
+    def _replaced(self, text: str) -> str:
+        for shown, real in self._replacements.items():
+            text = text.replace(shown, real)
+        return text
+
+
+def _only_reads(example: Example) -> bool:
+    text = example.command.text
+    return text.startswith(_READS) and "-X" not in text

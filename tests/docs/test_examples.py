@@ -2,18 +2,23 @@
 
 import os
 import shutil
+import socket
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
-from tests.docs.documents import GUIDE, README, SELLING_GUIDE
-from tests.docs.reader import ADDRESS, COMMAND, Example, Reader, examples
+from tests.docs.documents import GUIDE, README, ROOT, SELLING_GUIDE, WEBHOOKS_GUIDE
+from tests.docs.reader import ADDRESS, COMMANDS, RECEIVER_PORT, Example, Reader, examples
 from tests.support import commands
 from tests.support.server import HOLDFAST, RunningServer, environment, serving
 
-EXAMPLES = {document: list(examples(document)) for document in (README, GUIDE, SELLING_GUIDE)}
+EXAMPLES = {document: list(examples(document)) for document in (README, GUIDE, SELLING_GUIDE, WEBHOOKS_GUIDE)}
+RECEIVER_KIT = ROOT / "sdk" / "python" / "src"
 ALL = [example for found in EXAMPLES.values() for example in found]
 SCOPES_OF_THE_DEMO = ("--scope", "integration", "--scope", "backoffice")
+# As the webhooks guide says: nobody waits for the last of eight attempts.
+FEW_ATTEMPTS = {"HOLDFAST_ATTEMPTS": "2", "HOLDFAST_RETRY_FIRST_GAP_SECONDS": "1"}
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("curl") and shutil.which("bash")), reason="the examples need curl and bash"
@@ -22,7 +27,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def settings(module_postgres_url: str) -> dict[str, str]:
-    return {"HOLDFAST_DATABASE_URL": module_postgres_url}
+    return {"HOLDFAST_DATABASE_URL": module_postgres_url, **FEW_ATTEMPTS}
 
 
 @pytest.fixture(scope="module")
@@ -50,12 +55,29 @@ def differences(
 ) -> dict[str, list[str]]:
     """What each example got wrong; they are followed in order, for each builds on those before it."""
     found: dict[str, list[str]] = {}
-    variables = {**settings, "KEY": demo_key, "PATH": os.environ["PATH"]}
-    replacements = {ADDRESS: docs_server.address, COMMAND: str(HOLDFAST)}
+    variables = {**settings, "KEY": demo_key, "PATH": os.environ["PATH"], "PYTHONPATH": str(RECEIVER_KIT)}
     for listed in EXAMPLES.values():
-        reader = Reader(tmp_path_factory.mktemp("reader"), replacements, environment(variables))
-        found |= {example.name: reader.follow(example) for example in listed}
+        folder = tmp_path_factory.mktemp("reader")
+        with closing(Reader(folder, _replacements(docs_server), environment(variables))) as reader:
+            found |= {example.name: reader.follow(example) for example in listed}
     return found
+
+
+def _replacements(server: RunningServer) -> dict[str, str]:
+    port = _free_port()
+    return {
+        ADDRESS: server.address,
+        COMMANDS: f"{HOLDFAST.parent}/",
+        f"127.0.0.1:{RECEIVER_PORT}": f"127.0.0.1:{port}",
+        f"--port {RECEIVER_PORT}": f"--port {port}",
+    }
+
+
+def _free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port: int = sock.getsockname()[1]
+        return port
 
 
 @pytest.mark.parametrize("example", ALL, ids=lambda example: example.name)

@@ -6,20 +6,30 @@ from pathlib import Path
 import pytest
 from prometheus_client import REGISTRY
 
+from holdfast.delivery import causes, dispatcher
+from holdfast.delivery.answer import LONGEST_BODY, LONGEST_HEAD
+from holdfast.delivery.causes import Overdue
+from holdfast.delivery.connecting import _MOST_ADDRESSES
+from holdfast.domain import delivery
 from holdfast.domain.access import Scope
 from holdfast.domain.booking import BookingStatus
+from holdfast.domain.delivery import DeliveryStatus, Schedule
+from holdfast.domain.endpoint import DEFAULT_IN_FLIGHT, IN_FLIGHT, LONGEST_DESCRIPTION, LONGEST_URL
+from holdfast.domain.signature import TOLERANCE_SECONDS
 from holdfast.domain.status import TRANSITIONS, Action, Caller
 from holdfast.observability import metrics
 from holdfast.settings import Settings
+from holdfast.storage.claims import IN_TROUBLE
+from holdfast.web import unit_bounds as bounds
+from holdfast.web.backoffice.endpoint_bodies import NEW_ENDPOINT_NAMES, PROJECTS_AT_MOST
 from holdfast.web.call import BODY_LIMIT
 from holdfast.web.http.reading import LARGEST_HEAD
-from holdfast.web.integration.bounds import LONGEST_MEDIA_NAME, LONGEST_URL, MEDIA_AT_MOST
 from holdfast.web.integration.bulk import BULK_BODY_LIMIT, ITEMS_AT_MOST
-from holdfast.web.integration.schemas import ReplaceBody
 from holdfast.web.json_items import LONGEST_ITEM
 from holdfast.web.problem_types import PROBLEM_TYPES
 from holdfast.web.queries import DEFAULT_LIMIT, LARGEST_LIMIT
 from holdfast.web.strict_json import LONGEST_NUMBER
+from holdfast.web.unit_schemas import ReplaceBody
 from holdfast.web.wire import camel_case
 from tests.docs.documents import (
     ARCHITECTURE,
@@ -28,6 +38,7 @@ from tests.docs.documents import (
     README,
     ROOT,
     SELLING_GUIDE,
+    WEBHOOKS_GUIDE,
     map_paths,
     name_of,
     table,
@@ -49,9 +60,10 @@ def test_every_problem_is_in_the_table() -> None:
     assert shown == {kind.name: (str(kind.status), kind.title) for kind in PROBLEM_TYPES.values()}
 
 
-def test_the_problems_of_selling_are_those_of_the_code() -> None:
+@pytest.mark.parametrize("guide", [SELLING_GUIDE, WEBHOOKS_GUIDE], ids=name_of)
+def test_the_problems_of_a_guide_are_those_of_the_code(guide: Path) -> None:
     known = {kind.name: (str(kind.status), kind.title) for kind in PROBLEM_TYPES.values()}
-    shown = {row[0]: (row[1], row[2]) for row in table(SELLING_GUIDE, "Problem")}
+    shown = {row[0]: (row[1], row[2]) for row in table(guide, "Problem")}
     assert shown == {name: known.get(name) for name in shown}
 
 
@@ -94,11 +106,69 @@ def test_limits_are_those_of_the_code() -> None:
         "One unit of a bulk body": f"{LONGEST_ITEM // 1024**2} MiB",
         "Request line and headers": f"{LARGEST_HEAD // 1024} KiB",
         "limit of a list": f"1 to {LARGEST_LIMIT}, {DEFAULT_LIMIT} if left out",
-        "Elements of images, of files": f"{MEDIA_AT_MOST} each",
-        "URL of an image or file": f"{LONGEST_URL} characters",
-        "Name of an image or file": f"{LONGEST_MEDIA_NAME} characters",
+        "Elements of images, of files": f"{bounds.MEDIA_AT_MOST} each",
+        "URL of an image or file": f"{bounds.LONGEST_URL} characters",
+        "Name of an image or file": f"{bounds.LONGEST_MEDIA_NAME} characters",
         "One number in a body": f"{LONGEST_NUMBER} characters",
     }
+
+
+def test_every_choice_of_an_endpoint_is_in_the_table() -> None:
+    shown = {row[0]: row[2] for row in table(WEBHOOKS_GUIDE, "Member")}
+    assert set(shown) == {camel_case(name) for name in NEW_ENDPOINT_NAMES}
+    assert shown["projects"] == f"up to {PROJECTS_AT_MOST}"
+
+
+def test_the_attempts_are_made_at_the_times_in_the_table() -> None:
+    schedule, seconds = Schedule(), 0.0
+    expected = [["1", "–", "–"]]
+    for tried in range(1, schedule.attempts):
+        gap = schedule.gap_after(tried).total_seconds()
+        seconds += gap
+        expected.append([str(tried + 1), f"{gap:g} s", _minutes(seconds)])
+    assert table(WEBHOOKS_GUIDE, "Attempt") == expected
+
+
+def test_every_status_of_a_delivery_is_in_the_table() -> None:
+    assert [row[0] for row in table(WEBHOOKS_GUIDE, "Delivery")] == list(DeliveryStatus)
+
+
+def test_every_cause_is_in_the_table() -> None:
+    shown = {row[0] for row in table(WEBHOOKS_GUIDE, "Cause")}
+    fixed = [value for name, value in vars(causes).items() if name.isupper() and isinstance(value, str)]
+    tables = [*causes._CONNECTING.values(), *causes._CERTIFICATE.values()]
+    overdue = Overdue(Settings().attempt_timeout_seconds)
+    of_workers = delivery.OUR_OWN
+    of_status = [causes.of_status(code) for code in (500, 301, 101)]
+    known = {*fixed, *tables, *overdue.causes.values(), overdue.in_headers, *of_workers, *of_status}
+    assert known <= shown
+    assert {text for text in shown - known if "10.0.0.5" not in text} == {"The receiver does not speak TLS."}
+
+
+def test_limits_of_webhooks_are_those_of_the_code() -> None:
+    settings = Settings()
+    assert {row[0]: row[1] for row in table(WEBHOOKS_GUIDE, "Limit")} == {
+        "Time for an answer": f"{settings.attempt_timeout_seconds:g} s",
+        "Attempts of one series": str(settings.attempts),
+        "Attempts on their way to one endpoint, over all workers": (
+            f"{DEFAULT_IN_FLIGHT}, up to {IN_FLIGHT[1]} by maxInFlight; "
+            f"{IN_TROUBLE} while its last attempt has failed"
+        ),
+        "Attempts on their way from one worker": (
+            f"{dispatcher.AT_ONCE}, and {dispatcher.KEPT_FREE} more to endpoints with hardly any on their way"
+        ),
+        "Body of your answer, as kept": f"{LONGEST_BODY // 1024} KiB",
+        "Headers of your answer, in all": f"{LONGEST_HEAD // 1024} KiB",
+        "Addresses of a name that are tried": str(_MOST_ADDRESSES),
+        "Age of a signature that a receiver accepts": f"{TOLERANCE_SECONDS} s",
+        "Length of a URL": f"{LONGEST_URL} characters",
+        "Length of a description": f"{LONGEST_DESCRIPTION} characters",
+    }
+
+
+def test_the_operator_is_told_how_much_a_worker_has_on_the_way() -> None:
+    told = " ".join(OPERATIONS.read_text().split())
+    assert f"at most {dispatcher.AT_ONCE} on the way, and {dispatcher.KEPT_FREE} more to endpoints" in told
 
 
 @pytest.mark.parametrize("document", [README, ARCHITECTURE], ids=name_of)
@@ -115,6 +185,11 @@ def _sources(action: Action) -> str:
     return ", ".join(
         row.source for row in TRANSITIONS if row.action is action and Caller.ADMIN in row.callers
     )
+
+
+def _minutes(seconds: float) -> str:
+    minutes, rest = divmod(seconds, 60)
+    return f"{minutes:g} min {rest:g} s" if minutes else f"{rest:g} s"
 
 
 def _default_text(default: object) -> str:

@@ -6,7 +6,16 @@ import pytest
 
 from holdfast.domain.event import EventName
 from holdfast.domain.refusals import TransitionNotAllowed
-from holdfast.domain.status import TRANSITIONS, Action, Caller, Status, transition
+from holdfast.domain.status import (
+    TRANSITIONS,
+    Action,
+    Caller,
+    Status,
+    Transition,
+    actions_for,
+    transition,
+    transitions_for,
+)
 
 STAFF = {"staff", "admin"}
 
@@ -63,3 +72,55 @@ def test_neither_the_api_puts_an_archived_unit_on_sale_nor_is_it_archived_twice(
 
 def test_every_event_name_is_emitted_by_some_transition() -> None:
     assert {row.event for row in TRANSITIONS if row.event} == set(EventName)
+
+
+def is_possible(action: Action, caller: Caller, status: Status, archived: bool) -> bool:
+    try:
+        transition(action, caller, status, archived)
+    except TransitionNotAllowed:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(("caller", "status", "archived"), list(product(Caller, Status, (False, True))))
+def test_the_actions_that_are_offered_are_those_that_are_possible(
+    caller: Caller, status: Status, archived: bool
+) -> None:
+    possible = {action for action in Action if is_possible(action, caller, status, archived)}
+    offered = actions_for(caller, status, archived)
+    assert set(offered) == possible
+    assert len(offered) == len(possible)
+
+
+@pytest.mark.parametrize(("caller", "status", "archived"), list(product(Caller, Status, (False, True))))
+def test_what_is_offered_is_told_as_it_will_be_done(caller: Caller, status: Status, archived: bool) -> None:
+    for row in transitions_for(caller, status, archived):
+        assert row == transition(row.action, caller, status, archived)
+
+
+def test_actions_stand_in_the_order_of_the_table() -> None:
+    assert actions_for(Caller.STAFF, Status.AVAILABLE, archived=False) == (
+        Action.OPEN,
+        Action.CLOSE_SALE,
+        Action.TAKE_OFF_SALE,
+        Action.ARCHIVE,
+    )
+
+
+def is_told_to_end(row: Transition) -> Status | None:
+    """In words: who has a unit and does not go on to have it loses what they had."""
+    loses = {
+        "lapse-hold": "held",
+        "cancel-hold": "held",
+        "lapse-reservation": "reserved",
+        "cancel-reservation": "reserved",
+        "take-off-sale": row.source if row.source in ("held", "reserved") else None,
+        "archive": row.source if row.source in ("held", "reserved") else None,
+        "revoke-sale": "sold",
+    }.get(row.action)
+    return None if loses is None else Status(loses)
+
+
+@pytest.mark.parametrize("row", TRANSITIONS, ids=lambda row: f"{row.action} from {row.source}")
+def test_a_transition_tells_what_the_buyer_loses_by_it(row: Transition) -> None:
+    assert row.ends == is_told_to_end(row)

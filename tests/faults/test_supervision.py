@@ -185,6 +185,11 @@ def test_a_taken_port_is_one_sentence(settings: dict[str, str]) -> None:
     )
 
 
+def test_what_cannot_be_a_host_is_one_sentence(settings: dict[str, str]) -> None:
+    told = run_refused(settings, 1, "serve", "--host", "a..b", "--port", "0")
+    assert told == "holdfast: 'a..b' is not a host name or an IP address.\n"
+
+
 def test_a_command_works_beside_serve_and_leaves_it_running(
     server: RunningServer, settings: dict[str, str]
 ) -> None:

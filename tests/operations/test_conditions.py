@@ -1,15 +1,23 @@
-"""What staff do to a unit only if it is as they know it."""
+"""What staff do to a unit or a booking only if it is as they know it."""
 
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from holdfast.domain.booking import BookingStatus
 from holdfast.domain.precondition import Precondition
-from holdfast.domain.refusals import InvalidInput, PreconditionFailed, TransitionNotAllowed, UnknownUnit
+from holdfast.domain.refusals import (
+    BookingChanged,
+    InvalidInput,
+    PreconditionFailed,
+    TransitionNotAllowed,
+    UnknownUnit,
+)
 from holdfast.domain.status import Action, Caller, Status
 from holdfast.domain.unit import revision
 from holdfast.operations.inventory import Inventory
-from holdfast.operations.selling import Rules, Selling, StaffAction
+from holdfast.operations.selling import Found, Rules, Selling, StaffAction
 from holdfast.operations.write_path import Written
 from holdfast.storage.database import Database
 from tests.operations.buyers import STAFF, hold
@@ -138,3 +146,45 @@ async def test_a_walk_in_sale_of_a_unit_that_was_reserved_meanwhile_is_a_conflic
     with pytest.raises(TransitionNotAllowed) as refused:
         await act(selling, walk_in, await current(database))
     assert refused.value.status is Status.RESERVED
+
+
+ON_BOOKINGS: dict[str, Callable[[Selling, Found, str], Awaitable[Written]]] = {
+    "confirm-deposit": lambda desk, found, seen: desk.confirm_deposit(found, Caller.STAFF, STAFF, seen),
+    "close-sale": lambda desk, found, seen: desk.close_sale(found, Caller.STAFF, STAFF, seen),
+    "extend": lambda desk, found, seen: desk.extend(found, None, Caller.STAFF, STAFF, seen),
+    "cancel": lambda desk, found, seen: desk.cancel(found, Caller.STAFF, STAFF, seen),
+    "mark-refunded": lambda desk, found, seen: desk.mark_refunded(found, STAFF, seen),
+    "erase-buyer": lambda desk, found, seen: desk.erase_buyer(found, STAFF, seen),
+}
+
+
+@pytest.mark.parametrize("do", ON_BOOKINGS.values(), ids=ON_BOOKINGS)
+async def test_an_action_on_a_booking_that_has_changed_is_not_done(
+    selling: Selling, database: Database, do: Callable[[Selling, Found, str], Awaitable[Written]]
+) -> None:
+    found = await selling.find((await hold(selling)).booking.reference)
+    await selling.sign(found, BUYER, "request-2")
+    with pytest.raises(BookingChanged, match="it is signed now"):
+        await do(selling, found, BookingStatus.OPEN)
+    assert await rows(database, "select status from booking") == [("signed",)]
+
+
+async def test_a_booking_that_changes_while_it_is_cancelled_is_decided_on_anew(
+    selling: Selling, database: Database
+) -> None:
+    """Whoever gave up a hold has not given a deposit back."""
+    found = await selling.find((await hold(selling)).booking.reference)
+    await selling.sign(found, BUYER, "request-2")
+    other = Inventory(
+        InterferingDatabase(database, lambda: selling.confirm_deposit(found, Caller.PAYMENT_SYSTEM, STAFF))
+    )
+    with pytest.raises(BookingChanged):
+        await Selling(database, other, Rules()).cancel(found, Caller.STAFF, STAFF, BookingStatus.SIGNED)
+    await other.close()
+    assert await rows(database, "select status from booking") == [("reserved",)]
+
+
+async def test_a_booking_that_is_as_it_was_seen_is_cancelled(selling: Selling) -> None:
+    found = await selling.find((await hold(selling)).booking.reference)
+    done = await selling.cancel(found, Caller.STAFF, STAFF, BookingStatus.OPEN)
+    assert done.booking.status is BookingStatus.CANCELLED

@@ -246,3 +246,11 @@ async def test_no_list_reads_bookings_that_it_is_not_about(database: Database) -
     about_bookings = [plan for plan in explaining.plans if " on booking" in plan]
     assert len(about_bookings) == len(SCOPES) * (1 + len(BookingStatus))
     assert [plan for plan in about_bookings if "Seq Scan on booking" in plan or reads_in_vain(plan)] == []
+
+
+async def test_refunds_due_are_counted_as_they_are_listed(database: Database) -> None:
+    await in_every_status(database)
+    async with database.reading() as connection:
+        listed = await booking_lists.page(connection, None, None, None, BookingStatus.REFUND_DUE, 100)
+        assert await booking_lists.refunds_due(connection, 100) == len(listed) == 2
+        assert await booking_lists.refunds_due(connection, 1) == 1

@@ -44,6 +44,16 @@ async def test_a_connection_that_was_lost_is_replaced(two: Connections) -> None:
     assert await server_pid(two) != before
 
 
+async def test_what_was_idle_when_another_one_was_lost_is_not_trusted(two: Connections) -> None:
+    async with two.one() as connection, two.one() as other:
+        before = {connection.get_server_pid(), other.get_server_pid()}
+    with pytest.raises(asyncpg.PostgresError):
+        async with two.one() as lost:
+            await lost.execute("select pg_terminate_backend(pg_backend_pid())")
+    async with two.one() as connection, two.one() as other:
+        assert not before & {connection.get_server_pid(), other.get_server_pid()}
+
+
 async def test_a_connection_is_not_used_again_in_the_middle_of_a_statement(two: Connections) -> None:
     started = asyncio.Event()
     pid = 0

@@ -11,7 +11,7 @@ from holdfast.domain.periods import Periods
 from holdfast.domain.refusals import Refusal
 from holdfast.domain.status import Action, Caller, Status
 from holdfast.storage.database import Database
-from tests.domain.bookings import BUYER, DRAFT, NUMBER, OTHER_NUMBER, booking, claimed
+from tests.domain.bookings import BUYER, DRAFT, NUMBER, OTHER_NUMBER, after_the_end, booking, claimed
 from tests.domain.units import NOW, standing, unit
 
 TIMES = ("signed_at", "deposit_confirmed_at", "reserved_until", "closed_at", "ended_at", "refunded_at")
@@ -123,3 +123,32 @@ async def test_the_table_asks_for_the_times_in_their_order(database: Database) -
         )
     places = [constraint.index(name) for name in ("is_sound_booking", *TIMES)]
     assert places == sorted(places)
+
+
+ERASED = """
+    select status, named, linked from unnest($1::text[]) as status,
+        (values (false), (true)) as is_named (named), (values (false), (true)) as is_linked (linked)
+    where is_rid_of_its_buyer(
+        status, case when named then 'x' end, null, null, case when linked then gen_random_uuid() end, null
+    )
+"""
+
+
+def can_be_erased(status: BookingStatus) -> bool:
+    found = claimed(status) if status in CLAIMING else after_the_end(status)
+    try:
+        selling.erase_buyer(found, NUMBER, NOW)
+    except Refusal:
+        return False
+    return True
+
+
+async def test_the_database_takes_a_booking_as_erased_when_nothing_is_left_of_its_buyer(
+    database: Database,
+) -> None:
+    async with database.reading() as connection:
+        rows = [tuple(row) for row in await connection.fetch(ERASED, list(BookingStatus))]
+    erasable = {status for status in BookingStatus if can_be_erased(status)}
+    # Late money of somebody who was erased before it came.
+    later = {BookingStatus.REFUND_DUE}
+    assert set(rows) == {(status, False, False) for status in erasable | later}

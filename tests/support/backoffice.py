@@ -29,6 +29,7 @@ BOOKING_FIELDS = {
     "signedAt",
     "depositConfirmedAt",
     "closedAt",
+    "buyerErasedAt",
 }
 ENTRY_FIELDS = {"at", "actor", "action", "bookingReference", "before", "after", "requestId"}
 

@@ -27,6 +27,10 @@ class Cluster:
     def start(self) -> None:
         self.url = self._postgres.start()
 
+    @property
+    def log(self) -> Path:
+        return self._postgres.log
+
     def stop(self) -> None:
         self._postgres.stop()
 

@@ -8,6 +8,9 @@ import httpx
 from tests.support.client import Project, Unit
 
 EVENTS = "/v1/integration/events"
+TRIM_UP_TO_UNIT = """
+    update event_feed set trimmed_position = (select max(position) from event where unit_id = $1::text::uuid)
+"""
 
 
 def page(http: httpx.Client, **query: str | int) -> dict[str, Any]:
@@ -54,10 +57,15 @@ class Feed:
         return self.cursor
 
     def of(self, where: Project | Unit) -> list[dict[str, Any]]:
-        return [event for event in self.all() if _concerns(event["data"]["unit"], where)]
+        return concerning(where, self.all())
 
     def types_of(self, where: Project | Unit) -> list[str]:
         return [str(event["type"]) for event in self.of(where)]
+
+
+def concerning(where: Project | Unit, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What a test brought about itself: holds that others left behind lapse at any time."""
+    return [event for event in events if _concerns(event["data"]["unit"], where)]
 
 
 def _concerns(unit: dict[str, Any], where: Project | Unit) -> bool:

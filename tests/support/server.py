@@ -14,14 +14,19 @@ from typing import IO
 
 HOLDFAST = Path(sys.executable).with_name("holdfast")
 READY = "Holdfast is ready at "
+# What seals the secrets of endpoints, and where receivers of the tests are.
+WEBHOOKS = {
+    "HOLDFAST_ENCRYPTION_KEYS": "bm90IGEgc2VjcmV0LCBmb3IgdGVzdHMgYWxvbmUgISE=",
+    "HOLDFAST_ALLOWED_NETWORKS": "127.0.0.0/8,::1/128",
+}
 START_SECONDS = 60
 STOP_SECONDS = 30
 
 
 def environment(settings: Mapping[str, str]) -> dict[str, str]:
-    """The caller's environment without its own HOLDFAST settings, and with these."""
+    """The caller's environment without its own HOLDFAST settings, and with these; an empty one is not set."""
     outside = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
-    return {**outside, **settings}
+    return {**outside, **WEBHOOKS, **settings}
 
 
 @dataclass

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 import jsonschema_rs
 
+from holdfast.web.problems import MEDIA_TYPE
+
 Document = dict[str, Any]
 
 
@@ -65,3 +67,24 @@ def shown(media_type: dict[str, Any]) -> list[Any]:
     if "example" in media_type:
         return [media_type["example"]]
     return [example["value"] for example in media_type["examples"].values()]
+
+
+def named(document: Document, name: str) -> Document:
+    return next(found.body for found in operations(document) if found.body["operationId"] == name)
+
+
+def schema(document: Document, name: str) -> Document:
+    found: Document = document["components"]["schemas"][name]
+    return found
+
+
+def told(document: Document, operation: Document, status: str) -> dict[str, Any]:
+    """The problems that an operation shows under a status."""
+    answer = resolved(document, operation["responses"][status])
+    examples: dict[str, Any] = answer["content"][MEDIA_TYPE]["examples"]
+    return {name: example["value"] for name, example in examples.items()}
+
+
+def parameters_of(document: Document, name: str) -> dict[tuple[str, str], Document]:
+    found = [resolved(document, parameter) for parameter in named(document, name)["parameters"]]
+    return {(parameter["in"], parameter["name"]): parameter for parameter in found}

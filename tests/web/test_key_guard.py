@@ -1,12 +1,14 @@
 """Which scopes open which routes."""
 
 from collections.abc import AsyncIterator
+from functools import partial
 from time import monotonic
 
 import httpx
 import pytest
 
 from holdfast.domain.access import Scope
+from holdfast.domain.permissions import Permission
 from holdfast.operations.administering import issue_key
 from holdfast.operations.key_ring import KeyRing
 from holdfast.storage.database import Database, open_database
@@ -15,21 +17,27 @@ from holdfast.web.authentication import KeyGuard
 from holdfast.web.call import Call
 from holdfast.web.front import Front
 from holdfast.web.rate_limit import RateLimit
-from holdfast.web.routing import resource
+from holdfast.web.routing import behind, guarded
 from tests.support.http_serving import client_of
 from tests.support.problems import problem
 
-GUARDS = {
-    "/integration": (Scope.INTEGRATION,),
-    "/backoffice": (Scope.BACKOFFICE,),
-    "/confirm-deposit": (Scope.PAYMENTS, Scope.BACKOFFICE),
-    "/keys": (Scope.ADMIN,),
+PERMISSIONS = {
+    "/integration": Permission.INTEGRATE,
+    "/backoffice": Permission.SELL,
+    "/confirm-deposit": Permission.CONFIRM_DEPOSIT,
+    "/keys": Permission.MANAGE_KEYS,
 }
 OPENED_BY = {
     "/integration": {Scope.INTEGRATION},
     "/backoffice": {Scope.BACKOFFICE, Scope.ADMIN},
     "/confirm-deposit": {Scope.PAYMENTS, Scope.BACKOFFICE, Scope.ADMIN},
     "/keys": {Scope.ADMIN},
+}
+NAMED = {
+    "/integration": Scope.INTEGRATION,
+    "/backoffice": Scope.BACKOFFICE,
+    "/confirm-deposit": Scope.PAYMENTS,
+    "/keys": Scope.ADMIN,
 }
 
 
@@ -44,9 +52,12 @@ async def http(database: Database) -> AsyncIterator[httpx.AsyncClient]:
     async def open_door(_: Call) -> JsonAnswer:
         return JsonAnswer("open")
 
-    ring, limit = KeyRing(database, monotonic), RateLimit(0, monotonic)
-    doors = [resource(path, KeyGuard(ring, limit, *scopes), GET=open_door) for path, scopes in GUARDS.items()]
-    async with client_of(Front(doors)) as client:
+    ring = KeyRing(database, monotonic)
+    doors = partial(KeyGuard, ring, RateLimit(0, monotonic))
+    places = [
+        guarded(path, GET=behind(doors, permission)(open_door)) for path, permission in PERMISSIONS.items()
+    ]
+    async with client_of(Front(places)) as client:
         yield client
     await ring.close()
 
@@ -56,7 +67,7 @@ async def answer(http: httpx.AsyncClient, database: Database, path: str, *scopes
     return await http.get(path, headers={"Authorization": f"Bearer {issued.text}"})
 
 
-@pytest.mark.parametrize("path", GUARDS)
+@pytest.mark.parametrize("path", PERMISSIONS)
 async def test_a_route_is_opened_by_its_scopes_and_no_others(
     http: httpx.AsyncClient, database: Database, path: str
 ) -> None:
@@ -64,14 +75,14 @@ async def test_a_route_is_opened_by_its_scopes_and_no_others(
     assert opening == OPENED_BY[path]
 
 
-@pytest.mark.parametrize("path", GUARDS)
-async def test_the_refusal_names_the_main_scope(
+@pytest.mark.parametrize("path", PERMISSIONS)
+async def test_the_refusal_names_the_narrowest_scope(
     http: httpx.AsyncClient, database: Database, path: str
 ) -> None:
     other = next(scope for scope in Scope if scope not in OPENED_BY[path])
     response = await answer(http, database, path, other)
-    assert f"`{GUARDS[path][0]}`" in problem(response, 403)["detail"]
-    assert f'scope="{GUARDS[path][0]}"' in response.headers["www-authenticate"]
+    assert f"`{NAMED[path]}`" in problem(response, 403)["detail"]
+    assert f'scope="{NAMED[path]}"' in response.headers["www-authenticate"]
 
 
 async def test_one_of_several_scopes_of_a_key_is_enough(http: httpx.AsyncClient, database: Database) -> None:
@@ -80,8 +91,17 @@ async def test_one_of_several_scopes_of_a_key_is_enough(http: httpx.AsyncClient,
         assert response.status_code == 200
 
 
-@pytest.mark.parametrize("path", GUARDS)
+@pytest.mark.parametrize("path", PERMISSIONS)
 async def test_without_a_token_no_scope_is_told(http: httpx.AsyncClient, path: str) -> None:
     response = await http.get(path)
     problem(response, 401)
     assert response.headers["www-authenticate"] == "Bearer"
+
+
+async def test_a_wrong_method_is_told_to_those_who_may_use_the_right_one(
+    http: httpx.AsyncClient, database: Database
+) -> None:
+    for scope, status in ((Scope.BACKOFFICE, 405), (Scope.PAYMENTS, 403)):
+        issued = await issue_key(database, "a key of the tests", [scope])
+        response = await http.delete("/backoffice", headers={"Authorization": f"Bearer {issued.text}"})
+        problem(response, status)

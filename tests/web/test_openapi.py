@@ -20,7 +20,7 @@ ANSWERS = {
     "listUnits": {"200", "404"},
     "putUnits": {"200", "404", "413", "415"},
     "listProjects": {"200"},
-    "listEvents": {"200", "410"},
+    "listEvents": {"200", "404", "410"},
 }
 SERVICE_HEADERS = {
     "User-Agent",
@@ -125,4 +125,4 @@ def test_no_title_would_name_a_class_of_a_generated_client(document: Document) -
 
 
 def test_the_description_is_small_enough_to_read() -> None:
-    assert len(openapi_json()) < 200_000
+    assert len(openapi_json()) < 300_000

@@ -1,8 +1,10 @@
 """Real answers of a real server are as described: one sale, told from hold to refund."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -153,6 +155,41 @@ def test_everything_that_staff_settle(call: Caller) -> None:
     layout["units"][0] |= {"building": None, "floor": None, "position": None, "guessed": False}
     assert call("putLayout", body=layout) == layout
     call("putLayout", 422, body={"units": [layout["units"][0]] * 2})
+
+
+def test_an_endpoint_from_its_registration_to_its_removal(call: Caller) -> None:
+    url = "http://127.0.0.1:9/hook"
+    made = call("addEndpoint", 201, body={"url": url, "projects": [call.slug], "paused": True})
+    own = {"id": made["id"]}
+    call("addEndpoint", 422, body={"url": "https://10.0.0.1/"})
+    call("addEndpoint", 404, body={"url": url, "projects": ["no-such-project"]})
+    call("listEndpoints")
+    call("getEndpoint", **own)
+    call("changeEndpoint", **own, body={"description": "Our ERP"})
+    call("changeEndpoint", 404, id=str(uuid4()), body={})
+    call("rotateSecret", **own)
+    call("takeOffSale")
+    ping = call("pingEndpoint", 202, **own)
+    assert len(call("listDeliveries")["deliveries"]) >= 2
+    call("getDelivery", id=ping["id"])
+    call("getDelivery", 404, id=str(uuid4()))
+    call("resendDelivery", 202, id=ping["id"])
+    call("recoverDeliveries", **own, body={"since": "2026-01-01T00:00:00Z", "dryRun": True})
+    call("recoverDeliveries", 202, **own, body={"since": "2026-01-01T00:00:00Z"})
+    assert call("getReconciliation", **own)["pending"] == 1
+    call("removeEndpoint", 204, **own)
+    call("resendDelivery", 409, id=ping["id"])
+
+
+def test_a_delivery_that_was_tried(call: Caller) -> None:
+    made = call("addEndpoint", 201, body={"url": "http://127.0.0.1:9/hook", "projects": [call.slug]})
+    ping = call("pingEndpoint", 202, id=made["id"])
+    until = time.monotonic() + 20
+    while not (found := call("getDelivery", id=ping["id"]))["attemptCount"]:
+        assert time.monotonic() < until
+    assert found["lastCause"] == found["attempts"][0]["cause"] == "The connection was refused."
+    assert call("getEndpoint", id=made["id"])["failing"]["cause"] == "The connection was refused."
+    call("removeEndpoint", 204, id=made["id"])
 
 
 @pytest.mark.parametrize("name", ["getOwnBooking", "cancelOwnBooking", "signBooking"])

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from holdfast.domain.unit import code_fault
 from holdfast.web import strict_json
-from holdfast.web.integration.bodies import PATCH, REPLACE, CheckedBody, check
 from holdfast.web.openapi.examples import full_body, least_body, unit
 from holdfast.web.openapi.forms import CODE, UNPRINTABLE, URL_PATTERN
+from holdfast.web.unit_bodies import PATCH, REPLACE, CheckedBody, check
 from tests.web.reading import validator
 
 Document = dict[str, Any]

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
+from holdfast.domain.project import name_fault
 from holdfast.domain.refusals import InvalidInput
-from holdfast.operations.administering import name_fault
 from holdfast.web import strict_json
 from holdfast.web.backoffice.bodies import (
     EXTENSION,

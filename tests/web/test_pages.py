@@ -85,7 +85,7 @@ async def test_a_path_that_is_nearly_a_page_is_none(browser: httpx.AsyncClient, 
 
 async def test_the_welcome_leads_on(browser: httpx.AsyncClient) -> None:
     text = (await browser.get("/")).text
-    for path in ("/docs", "/problems", "/openapi.json", "/readyz"):
+    for path in ("/backoffice", "/docs", "/problems", "/readyz"):
         assert f'href="{path}"' in text
 
 

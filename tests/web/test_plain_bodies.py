@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from holdfast.web import json_items, strict_json
 from holdfast.web.integration import plain_bodies
-from holdfast.web.integration.bodies import REPLACE, CheckedBody, check
 from holdfast.web.refusals import MalformedBody
+from holdfast.web.unit_bodies import REPLACE, CheckedBody, check
 
 UNIT = {
     "type": "شقة",

@@ -16,7 +16,9 @@ from tests.support.keys import Keys
 from tests.support.problems import invalid, problem
 from tests.support.server import RunningServer
 
-BOOKING_ACTIONS = ("confirm-deposit", "cancel", "close-sale", "extend", "mark-refunded", "reissue-link")
+BOOKING_ACTIONS = (
+    "confirm-deposit", "cancel", "close-sale", "extend", "mark-refunded", "reissue-link", "erase-buyer",
+)  # fmt: skip
 UNIT_ACTIONS = [str(action) for action in Action if action is not Action.REVOKE_SALE]
 
 

@@ -25,6 +25,7 @@ BOOKING_FIELDS = {
     "signedAt",
     "depositConfirmedAt",
     "closedAt",
+    "buyerErasedAt",
 }
 TERMS_FIELDS = {"priceSar", "vatIncluded", "vatRate", "totalSar", "depositPercent", "depositSar"}
 
@@ -41,8 +42,8 @@ def test_an_open_booking_has_exactly_its_members(held: Hold) -> None:
         held.unit.project.slug,
         held.expires_at,
     )
-    empty = ("reservedUntil", "buyer", "signedAt", "depositConfirmedAt", "closedAt")
-    assert [booking[name] for name in empty] == [None] * 5
+    empty = ("reservedUntil", "buyer", "signedAt", "depositConfirmedAt", "closedAt", "buyerErasedAt")
+    assert [booking[name] for name in empty] == [None] * 6
 
 
 def test_a_booking_tells_how_far_it_has_come(held: Hold, sql: Sql) -> None:

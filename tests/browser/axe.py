@@ -1,0 +1,34 @@
+"""axe-core, run in the page. It comes in by the debugger's door, which no content policy closes."""
+
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from playwright.sync_api import Page
+
+STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
+COLOURS = ["color-contrast", "link-in-text-block"]
+NODES_TOLD = 3
+"""Of each rule: where one row breaks it, all do."""
+# The first of many are like the rest, and to reckon their contrasts takes its time.
+_REPEATED = ["tbody > tr:nth-child(n+13)", ".timeline > li:nth-child(n+13)", ".floor:nth-child(n+5)"]
+_RUN = "([context, options]) => axe.run(context, options)"
+
+
+def axe_faults(page: Page, *, only_colours: bool = False) -> list[str]:
+    """A line for each element that breaks a rule, or a rule about colours."""
+    page.evaluate(_script())
+    rules = {"type": "rule", "values": COLOURS} if only_colours else {"type": "tag", "values": STANDARDS}
+    options = {"runOnly": rules, "resultTypes": ["violations"]}
+    found = page.evaluate(_RUN, [{"exclude": [[selector] for selector in _REPEATED]}, options])
+    return [_line(rule, node) for rule in found["violations"] for node in rule["nodes"][:NODES_TOLD]]
+
+
+@cache
+def _script() -> str:
+    return (files("axe_playwright_python") / "axe.min.js").read_text()
+
+
+def _line(rule: dict[str, Any], node: dict[str, Any]) -> str:
+    why = "; ".join(check["message"] for check in (*node["any"], *node["all"], *node["none"]))
+    return f"{rule['id']}: {node['html'][:200]} ({why})"

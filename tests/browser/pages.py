@@ -1,0 +1,154 @@
+"""Every page of the back office: where it is, and who looks at it. A test holds it against the routes."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+from urllib.parse import quote
+
+from playwright.sync_api import Page
+
+from holdfast.domain.booking_actions import BookingAction
+from holdfast.domain.status import TRANSITIONS, Caller
+from tests.browser import steps
+from tests.browser.scene import Scene
+
+BASE = "/backoffice"
+PROJECT = BASE + "/projects/{slug}"
+UNIT = PROJECT + "/units/{code}"
+BOOKING = BASE + "/bookings/{reference}"
+WEBHOOKS = BASE + "/settings/api/webhooks"
+ENDPOINT = WEBHOOKS + "/{id}"
+DELIVERY = BASE + "/deliveries/{id}"
+
+
+class BrowserPage(NamedTuple):
+    name: str
+    """Of the picture, too."""
+    route: str | None
+    """None: what is told where there is no page."""
+    path: Callable[[Scene], str]
+    role: str | None = "admin"
+    """None: nobody is signed in."""
+    status: int = 200
+    on_phone: bool = False
+    """Whether there is a picture of it at the width of a phone."""
+    then: Callable[[Page, Scene], None] | None = None
+    """What is done on it first."""
+
+
+def _at(path: str) -> Callable[[Scene], str]:
+    return lambda scene: path.format(slug=quote(scene.project.slug, safe=""))
+
+
+def _unit(status: str, rest: str = "") -> Callable[[Scene], str]:
+    return lambda scene: (
+        UNIT.format(slug=quote(scene.project.slug, safe=""), code=quote(scene.units[status], safe="")) + rest
+    )
+
+
+def _booking(status: str) -> Callable[[Scene], str]:
+    return lambda scene: BOOKING.format(reference=scene.bookings[status])
+
+
+def _endpoint(kind: str, rest: str = "") -> Callable[[Scene], str]:
+    return lambda scene: ENDPOINT.format(id=scene.endpoints[kind]) + rest
+
+
+def _delivery(status: str) -> Callable[[Scene], str]:
+    return lambda scene: DELIVERY.format(id=scene.deliveries[status])
+
+
+def _person() -> Callable[[Scene], str]:
+    return lambda scene: f"{STAFF}/{scene.person('sales', 'en').id}"
+
+
+IMPORT = PROJECT + "/import"
+KEYS = BASE + "/settings/api/keys"
+STAFF = BASE + "/staff"
+ACCOUNT = BASE + "/account"
+SIGN_IN = BASE + "/sign-in"
+
+PAGES: tuple[BrowserPage, ...] = (
+    BrowserPage("sign-in", SIGN_IN, _at(SIGN_IN), None, on_phone=True),
+    BrowserPage("sign-in-refused", SIGN_IN, _at(SIGN_IN), None, then=steps.fail_to_sign_in),
+    BrowserPage("sign-in-code", SIGN_IN, _at(SIGN_IN), None, then=steps.give_the_password),
+    BrowserPage("set-up", BASE + "/set-up/{token}", lambda scene: scene.set_up_link, None),
+    BrowserPage("projects", BASE + "/projects", _at(BASE + "/projects"), on_phone=True),
+    BrowserPage("project-new", BASE + "/new-project", _at(BASE + "/new-project")),
+    BrowserPage("board", PROJECT, _at(PROJECT), on_phone=True),
+    BrowserPage("board-filtered", PROJECT, _at(PROJECT + "?status=available&bedrooms=2&priceTo=1000000")),
+    BrowserPage("table", PROJECT, _at(PROJECT + "?view=table"), on_phone=True),
+    BrowserPage("figures", PROJECT + "/figures", _at(PROJECT + "/figures")),
+    BrowserPage("layout", PROJECT + "/layout", _at(PROJECT + "/layout")),
+    BrowserPage("project-settings", PROJECT + "/settings", _at(PROJECT + "/settings")),
+    BrowserPage("import", IMPORT, _at(IMPORT)),
+    BrowserPage("import-columns", IMPORT + "/{id}", _at(IMPORT), then=steps.upload_a_file),
+    BrowserPage("import-checked", IMPORT + "/{id}", _at(IMPORT), then=steps.check_the_file),
+    BrowserPage("unit-available", UNIT, _unit("available"), then=steps.send_a_bad_walk_in),
+    BrowserPage("unit-held", UNIT, _unit("held"), role="sales", then=steps.ask_before_the_hold_ends),
+    BrowserPage("unit-reserved", UNIT, _unit("reserved"), on_phone=True),
+    BrowserPage("unit-sold", UNIT, _unit("sold"), role="viewer"),
+    BrowserPage("unit-archived", UNIT, _unit("archived")),
+    BrowserPage("unit-history", UNIT + "/history", _unit("sold", "/history")),
+    BrowserPage("bookings", BASE + "/bookings", _at(BASE + "/bookings"), on_phone=True),
+    BrowserPage("booking-open", BOOKING, _booking("open")),
+    BrowserPage("booking-signed", BOOKING, _booking("signed"), role="sales"),
+    BrowserPage("booking-reserved", BOOKING, _booking("reserved")),
+    BrowserPage("booking-sold", BOOKING, _booking("sold")),
+    BrowserPage("booking-refund-due", BOOKING, _booking("refund-due")),
+    BrowserPage("settings", BASE + "/settings", _at(BASE + "/settings")),
+    BrowserPage("keys", KEYS, _at(KEYS)),
+    BrowserPage("key-new", KEYS + "/new", _at(KEYS + "/new"), role="integrator"),
+    BrowserPage("key-issued", KEYS + "/new", _at(KEYS + "/new"), then=steps.make_a_key),
+    BrowserPage("webhooks", WEBHOOKS, _at(WEBHOOKS), on_phone=True),
+    BrowserPage("webhook-new", WEBHOOKS + "/new", _at(WEBHOOKS + "/new"), role="integrator"),
+    BrowserPage(
+        "webhook-registered", WEBHOOKS + "/new", _at(WEBHOOKS + "/new"), then=steps.register_an_endpoint
+    ),
+    BrowserPage("webhook", ENDPOINT, _endpoint("healthy")),
+    BrowserPage("webhook-refusing", ENDPOINT, _endpoint("refusing"), on_phone=True),
+    BrowserPage("webhook-paused", ENDPOINT, _endpoint("paused"), role="viewer"),
+    BrowserPage("webhook-edit", ENDPOINT + "/edit", _endpoint("healthy", "/edit")),
+    BrowserPage("webhook-recover", ENDPOINT + "/recover", _endpoint("refusing", "/recover")),
+    BrowserPage(
+        "webhook-recover-counted",
+        ENDPOINT + "/recover",
+        _endpoint("refusing", "/recover?since=2026-01-01T00:00"),
+    ),
+    BrowserPage("webhook-reconciled", ENDPOINT + "/reconciliation", _endpoint("healthy", "/reconciliation")),
+    BrowserPage("deliveries", BASE + "/deliveries", _at(BASE + "/deliveries"), on_phone=True),
+    BrowserPage("deliveries-failed", BASE + "/deliveries", _at(BASE + "/deliveries?status=failed")),
+    BrowserPage("delivery-delivered", DELIVERY, _delivery("delivered")),
+    BrowserPage("delivery-failed", DELIVERY, _delivery("failed"), on_phone=True),
+    BrowserPage("delivery-pending", DELIVERY, _delivery("pending")),
+    BrowserPage("staff", STAFF, _at(STAFF)),
+    BrowserPage("staff-new", STAFF + "/new", _at(STAFF + "/new")),
+    BrowserPage("staff-invited", STAFF + "/new", _at(STAFF + "/new"), then=steps.invite_somebody),
+    BrowserPage("staff-person", STAFF + "/{id}", _person()),
+    BrowserPage("audit", BASE + "/audit", _at(BASE + "/audit")),
+    BrowserPage("account", ACCOUNT, _at(ACCOUNT), role="viewer"),
+    BrowserPage("account-factor", ACCOUNT, _at(ACCOUNT), role="viewer", then=steps.set_up_a_factor),
+    BrowserPage("nothing-here", None, _at(BASE + "/nothing"), status=404),
+    BrowserPage("not-yours", None, _at(STAFF), role="viewer", status=403),
+)
+
+# What answers GET with something else than a page: a part of one, a stream, a file, or a way back to one.
+NOT_PAGES: frozenset[str] = frozenset(
+    {
+        BASE,
+        PROJECT + "/live",
+        PROJECT + "/export.csv",
+        PROJECT + "/export.xlsx",
+        UNIT + "/panel",
+        SIGN_IN + "/code",
+        SIGN_IN + "/language",
+        *(f"{UNIT}/{row.action}" for row in TRANSITIONS if Caller.ADMIN in row.callers),
+        *(f"{BOOKING}/{action}" for action in BookingAction),
+        DELIVERY + "/resend",
+        DELIVERY + "/result",
+        *(f"{ENDPOINT}/{act}" for act in ("pause", "ping", "remove", "resume", "rotate")),
+        *(f"{STAFF}/{{id}}/{act}" for act in ("disable", "enable", "reset", "role")),
+        *(f"{ACCOUNT}/{act}" for act in ("name", "password", "preferences")),
+        *(f"{ACCOUNT}/sign-out-{where}" for where in ("elsewhere", "everywhere")),
+        *(f"{ACCOUNT}/second-factor{act}" for act in ("", "/confirm", "/remove")),
+    }
+)

@@ -1,0 +1,67 @@
+"""A unit is taken off sale by somebody who has no mouse."""
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.journeys import board, cell, panel
+from tests.browser.office import Office
+from tests.support.client import Project
+
+MANY = 200
+_FOCUSED = """() => {
+    const one = document.activeElement, box = one.getBoundingClientRect(), style = getComputedStyle(one);
+    const isRinged = style.outlineStyle !== "none" || style.boxShadow !== "none";
+    return { words: (one.getAttribute("aria-label") || one.innerText || "").trim(),
+             isSeen: box.width > 0 && box.height > 0 && isRinged };
+}"""
+
+
+def tab_to(page: Page, words: str) -> None:
+    """With the tabulator, as often as it takes; wherever it stops must be seen."""
+    for _ in range(MANY):
+        page.keyboard.press("Tab")
+        focused = page.evaluate(_FOCUSED)
+        if focused["words"].startswith(words):
+            assert focused["isSeen"], f"nobody sees that {words} has the focus"
+            return
+    raise AssertionError(f"the tabulator never comes to {words}")
+
+
+def test_the_first_stop_leads_past_the_menu(page: Page) -> None:
+    page.goto("/backoffice/projects")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+
+
+def test_a_unit_is_taken_off_sale_by_keys_alone(page: Page, office: Office, tower: Project) -> None:
+    page.goto("/backoffice/projects")
+    tab_to(page, tower.name)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text(tower.name)
+    tab_to(page, "A-201")
+    page.keyboard.press("ArrowDown")
+    expect(cell(page, "A-101")).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(cell(page, "A-102")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("A-102")
+    tab_to(page, "Take off sale")
+    page.keyboard.press("Enter")
+    expect(panel(page)).to_contain_text("Unavailable")
+    assert office.unit(tower, "A-102").read()["status"] == "unavailable"
+
+
+def test_a_question_is_taken_back_with_escape(page: Page, office: Office, tower: Project) -> None:
+    office.buyer.hold(office.unit(tower, "A-103"))
+    board(page, tower)
+    cell(page, "A-103").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("A-103")
+    tab_to(page, "Cancel the hold")
+    page.keyboard.press("Enter")
+    expect(page.locator("details.asks[open]")).to_have_count(1)
+    page.keyboard.press("Escape")
+    expect(page.locator("details.asks[open]")).to_have_count(0)
+    expect(panel(page).locator("summary", has_text="Cancel the hold")).to_be_focused()
+    assert office.unit(tower, "A-103").read()["status"] == "held"

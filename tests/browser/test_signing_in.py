@@ -1,0 +1,93 @@
+"""The way in: by password, by a second factor, by a set-up link; and the way out."""
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Open
+from tests.browser.journeys import press
+from tests.browser.office import Office
+from tests.browser.people import PASSWORD
+
+
+def sign_in(page: Page, email: str, password: str = PASSWORD) -> None:
+    page.get_by_label("E-mail address").fill(email)
+    page.get_by_label("Password").fill(password)
+    press(page, "Sign in")
+
+
+def test_whoever_signs_in_comes_to_the_page_they_wanted(open_window: Open, office: Office) -> None:
+    page, person = open_window().page, office.people.add("sales")
+    page.goto("/backoffice/bookings")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
+    sign_in(page, person.email)
+    expect(page.get_by_role("heading", level=1)).to_have_text("Bookings")
+
+
+def test_an_unknown_account_and_a_wrong_password_are_told_the_same(open_window: Open, office: Office) -> None:
+    page, person = open_window().page, office.people.add("sales")
+    told = []
+    for email in (person.email, "nobody@example.com"):
+        page.goto("/backoffice/sign-in")
+        sign_in(page, email, "not the password at all")
+        expect(page.get_by_role("alert")).to_be_visible()
+        told.append(page.get_by_role("alert").inner_text())
+        expect(page.get_by_label("E-mail address")).to_have_value(email)
+        expect(page.get_by_label("Password")).to_have_value("")
+    assert told[0] == told[1]
+
+
+def test_a_second_factor_is_asked_for_after_the_password(open_window: Open, office: Office) -> None:
+    page, person = open_window().page, office.people.add_with_factor()
+    page.goto("/backoffice/sign-in")
+    sign_in(page, person.email)
+    page.get_by_label("Code of six digits").fill("000000" if person.code != "000000" else "111111")
+    press(page, "Sign in")
+    expect(page.get_by_role("alert")).to_be_visible()
+    page.get_by_label("Code of six digits").fill(person.code)
+    press(page, "Sign in")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Projects")
+
+
+def test_it_works_without_a_script(open_window: Open, office: Office) -> None:
+    page, person = open_window(scripts=False).page, office.people.add("viewer")
+    page.goto("/backoffice")
+    sign_in(page, person.email)
+    expect(page.get_by_role("heading", level=1)).to_have_text("Projects")
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
+
+
+def test_a_set_up_link_is_good_for_one_password(open_window: Open, office: Office) -> None:
+    page, link = open_window().page, office.people.invite("Omar Haddad")
+    page.goto(link)
+    expect(page.get_by_role("heading", level=1)).to_have_text("Welcome, Omar Haddad")
+    page.get_by_label("Password", exact=True).fill("seven lanterns by the wadi")
+    page.get_by_label("The password once more").fill("seven lanterns by the wadi")
+    press(page, "Set up and sign in")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Projects")
+    stranger = open_window().page
+    stranger.goto(link)
+    expect(stranger.get_by_label("Password", exact=True)).to_have_count(0)
+
+
+def test_signing_out_elsewhere_ends_other_sessions_and_not_this_one(
+    open_window: Open, office: Office
+) -> None:
+    person = office.people.add("sales")
+    here, elsewhere = open_window(person).page, open_window().page
+    elsewhere.goto("/backoffice/sign-in")
+    sign_in(elsewhere, person.email)
+    expect(elsewhere.get_by_role("heading", level=1)).to_have_text("Projects")
+    here.goto("/backoffice/account")
+    here.locator("summary", has_text="Sign out everywhere else").click()
+    press(here, "Sign out everywhere else")
+    expect(here.get_by_role("heading", level=1)).to_have_text("Your account")
+    elsewhere.goto("/backoffice/projects")
+    expect(elsewhere.get_by_role("heading", level=1)).to_have_text("Sign in")
+
+
+def test_a_stranger_chooses_the_language(open_window: Open) -> None:
+    page = open_window(locale="en-GB").page
+    page.goto("/backoffice/sign-in")
+    press(page, "العربية")
+    expect(page.locator("html")).to_have_attribute("dir", "rtl")
+    expect(page.get_by_role("heading", level=1)).to_have_text("تسجيل الدخول")

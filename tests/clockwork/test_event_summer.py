@@ -1,0 +1,65 @@
+"""The loop that sums events leaves pages nothing to sum."""
+
+from uuid import UUID
+
+from holdfast.clockwork.event_summer import PAUSE_SECONDS, EventSummer
+from holdfast.operations.feed import EventFeed
+from holdfast.operations.figures import COMPARED_EVERY, Sums
+from holdfast.storage import figures
+from holdfast.storage.database import Database
+from tests.support.sales import new_units, sell
+from tests.support.stock import replacement, store
+
+
+async def counted(database: Database, project_id: UUID) -> int:
+    async with database.reading() as connection:
+        return await figures.counted_units(connection, project_id)
+
+
+async def test_a_round_sums_every_numbered_event_and_counts_every_unit(database: Database) -> None:
+    project_id = await new_units(database, "A-1", "A-2")
+    await sell(database, (project_id, "A-1"))
+    await EventFeed(database).number()
+    assert await EventSummer(Sums(database)).run_once() == PAUSE_SECONDS
+    assert await counted(database, project_id) == 2
+    async with database.reading() as connection:
+        assert await figures.unsummed(connection) == 0
+        assert await connection.fetchval("select sum(steps)::int from event_hour") == 3
+
+
+async def test_two_loops_sum_each_event_once(database: Database) -> None:
+    project_id = await new_units(database, "A-1")
+    await sell(database, (project_id, "A-1"))
+    await EventFeed(database).number()
+    for _ in range(2):
+        await EventSummer(Sums(database)).run_once()
+    async with database.reading() as connection:
+        assert await connection.fetchval("select sum(steps)::int from event_hour") == 3
+
+
+async def test_units_are_compared_by_one_loop_and_seldom(database: Database) -> None:
+    project_id = await new_units(database, "A-1")
+    await EventSummer(Sums(database)).run_once()
+    await store(database, replacement(project_id, "A-2"))
+    await EventSummer(Sums(database)).run_once()
+    assert await counted(database, project_id) == 1
+    async with database.writing() as connection:
+        await connection.execute(
+            "update event_sums set units_compared_at = units_compared_at - $1::interval", COMPARED_EVERY
+        )
+    await EventSummer(Sums(database)).run_once()
+    assert await counted(database, project_id) == 2
+
+
+async def test_a_loop_does_not_wait_for_another_that_has_the_turn(database: Database) -> None:
+    project_id = await new_units(database, "A-1")
+    await sell(database, (project_id, "A-1"))
+    await EventFeed(database).number()
+    async with database.writing() as other:
+        assert await figures.sum_events(other, 1) == 1
+        await Sums(database).sum_up()
+        assert await counted(database, project_id) == 0
+    await Sums(database).sum_up()
+    assert await counted(database, project_id) == 1
+    async with database.reading() as connection:
+        assert await connection.fetchval("select sum(steps)::int from event_hour") == 3

@@ -1,0 +1,80 @@
+"""Files of units, brought in inside the test's process."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID, uuid4
+
+from holdfast.domain.audit import ActorKind, Author
+from holdfast.domain.import_choice import Choice, guess
+from holdfast.operations.importing.files import Import, ImportFiles
+from holdfast.operations.importing.findings import Finding
+from holdfast.operations.importing.runs import ImportRuns
+from holdfast.operations.inventory import Inventory
+from holdfast.storage.database import Database
+from holdfast.web.imported_rows import RowReading
+from holdfast.web.sheets.read_file import read
+from tests.support.stock import SLUG
+
+AUTHOR = Author(ActorKind.STAFF, "sales@example.com", "request-1")
+HEADING = "Code,Type,Area (m²),Price (SAR)"
+
+
+def csv_of(*lines: str, heading: str = HEADING) -> bytes:
+    return "\r\n".join([heading, *lines]).encode()
+
+
+class Importer:
+    """A member of staff with a file."""
+
+    def __init__(self, database: Database) -> None:
+        self.inventory = Inventory(database)
+        self.files = ImportFiles(database, self.inventory)
+        self.runs = ImportRuns(database, self.inventory, RowReading)
+        self.staff_id = uuid4()
+
+    async def upload(self, content: bytes, name: str = "units.csv") -> Import:
+        reply = read(content)
+        assert reply.fault == ""
+        return await self.find(await self.files.keep(SLUG, self.staff_id, name, reply))
+
+    async def find(self, import_id: UUID) -> Import:
+        found = await self.files.find(SLUG, import_id, self.staff_id)
+        assert found is not None
+        return found
+
+    async def check(self, content: bytes, **chosen: Any) -> Import:
+        file = await self.upload(content)
+        choice: Choice = guess(file.contents)._replace(**chosen)
+        assert await self.runs.check(SLUG, file, choice, AUTHOR)
+        return await self.settled(file.id)
+
+    async def bring_in(self, content: bytes, **chosen: Any) -> Import:
+        file = await self.check(content, **chosen)
+        assert await self.runs.store(SLUG, file, AUTHOR)
+        return await self.settled(file.id)
+
+    async def settled(self, import_id: UUID) -> Import:
+        async with asyncio.timeout(60):
+            await self.runs.settle(import_id, 60)
+        return await self.find(import_id)
+
+    async def counts(self, file: Import, *, stored: bool = False) -> dict[str, int]:
+        return await self.files.counts(file.id, stored=stored)
+
+    async def refused(self, file: Import, *, stored: bool = False) -> Sequence[Finding]:
+        return await self.files.findings(file.id, "refused", 0, 1000, stored=stored)
+
+    async def changed(self, file: Import) -> Sequence[Finding]:
+        return await self.files.findings(file.id, "replaced", 0, 1000, stored=False)
+
+    async def reasons(self, file: Import) -> list[tuple[int, str | None, str, str]]:
+        return [
+            (finding.row, reason.field, reason.text, reason.message)
+            for finding in await self.refused(file)
+            for reason in finding.reasons
+        ]
+
+    async def close(self) -> None:
+        await self.runs.close()
+        await self.inventory.close()

@@ -1,0 +1,125 @@
+"""A receiver that writes down what it got and what it answered: the other side of the delivery log."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from tests.support.receivers import Peer, Received, receiving
+
+PATIENCE_SECONDS = 60
+
+
+@dataclass
+class Arrival:
+    at: float
+    path: str
+    delivery_id: str
+    event: str
+    timestamp: str
+    signature: str
+    body: bytes
+    status: int | None = None
+    """None: no answer was given."""
+    answered_at: float | None = None
+
+
+Behaviour = Callable[[Arrival], Awaitable[int]]
+"""The status to answer with, as soon as the receiver feels like it."""
+
+
+async def accept(_: Arrival) -> int:
+    return 200
+
+
+async def refuse(_: Arrival) -> int:
+    return 500
+
+
+@dataclass
+class Journal:
+    port: int = 0
+    arrivals: list[Arrival] = field(default_factory=list)
+    behave: Behaviour = accept
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def url(self, path: str) -> str:
+        return f"http://127.0.0.1:{self.port}/{path}"
+
+    def of(self, path: str) -> list[Arrival]:
+        return [arrival for arrival in self.arrivals if arrival.path == path]
+
+    def by_delivery(self) -> dict[str, list[Arrival]]:
+        found: dict[str, list[Arrival]] = defaultdict(list)
+        for arrival in self.arrivals:
+            found[arrival.delivery_id].append(arrival)
+        return found
+
+    async def until(self, is_so: Callable[[], bool], patience_seconds: float = PATIENCE_SECONDS) -> None:
+        """Looked at whenever something arrives or is answered."""
+        async with asyncio.timeout(patience_seconds):
+            while not is_so():
+                self._news.clear()
+                await self._news.wait()
+
+    async def arrived(self, count: int) -> None:
+        await self.until(lambda: len(self.arrivals) >= count)
+
+    async def talk(self, peer: Peer) -> None:
+        while True:
+            arrival = _arrival(await peer.request())
+            self.arrivals.append(arrival)
+            self._news.set()
+            status = await self.behave(arrival)
+            arrival.status, arrival.answered_at = status, time.time()
+            await peer.send(f"HTTP/1.1 {status} Told\r\nContent-Length: 0\r\n\r\n".encode())
+            self._news.set()
+
+
+def _arrival(received: Received) -> Arrival:
+    return Arrival(
+        time.time(),
+        received.line.split(" ")[1].removeprefix("/"),
+        received.header("X-Service-Delivery"),
+        received.header("X-Service-Event"),
+        received.header("X-Service-Timestamp"),
+        received.header("X-Service-Signature"),
+        received.body,
+    )
+
+
+@asynccontextmanager
+async def journalling() -> AsyncIterator[Journal]:
+    journal = Journal()
+    async with receiving(journal.talk) as receiver:
+        journal.port = receiver.port
+        yield journal
+
+
+class Gate:
+    """A behaviour that answers nobody until it is opened."""
+
+    def __init__(self, status: int = 200) -> None:
+        self._status = status
+        self._opened = asyncio.Event()
+
+    def open(self) -> None:
+        self._opened.set()
+
+    async def __call__(self, _: Arrival) -> int:
+        await self._opened.wait()
+        return self._status
+
+
+class Slowly:
+    def __init__(self, seconds: float, status: int = 200) -> None:
+        self._seconds = seconds
+        self._status = status
+
+    async def __call__(self, _: Arrival) -> int:
+        await asyncio.sleep(self._seconds)
+        return self._status

@@ -1,0 +1,208 @@
+"""Units that change, endpoints that are told, a receiver that takes notes, and workers in between."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+from cryptography.fernet import Fernet
+
+from holdfast.bootstrap import subscribing
+from holdfast.domain.audit import COMMAND
+from holdfast.domain.endpoint import Wishes
+from holdfast.domain.refusals import DatabaseAway
+from holdfast.domain.status import Status
+from holdfast.operations.inventory import PatchUnit
+from holdfast.operations.subscribing import Subscribing
+from holdfast.operations.write_path import Written, write
+from holdfast.settings import Settings
+from holdfast.storage.database import Database, open_database
+from tests.support.delivery_checker import DeliveryHistory, faults_of
+from tests.support.delivery_journal import Journal, journalling
+from tests.support.stock import new_project, replacement, store
+from tests.support.workers import START_SECONDS, Pace, Worker
+
+PATIENCE_SECONDS = 60
+LOOK_SECONDS = 0.02
+OTHER = {Status.AVAILABLE: Status.UNAVAILABLE, Status.UNAVAILABLE: Status.AVAILABLE}
+
+# Whose claim it was: the sessions of a worker carry its name.
+NOTE_CLAIMS = """
+    create table claim_note (delivery_id uuid, token bigint, worker text, at timestamptz);
+    create function note_claim() returns trigger language plpgsql as $$
+        begin
+            insert into claim_note values
+                (new.delivery_id, new.token, current_setting('tests.worker', true), clock_timestamp());
+            return null;
+        end $$;
+    create trigger note_claim after insert on in_flight for each row execute function note_claim();
+"""
+EVENTS = "select id::text, unit_id::text, unit_version, type, endpoint_ids::text[] from event"
+_COLUMNS = "id::text, endpoint_id::text, unit_id::text, unit_version, event, body, attempts"
+DELIVERIES = f"""
+    select {_COLUMNS}, 'pending' as status from pending_delivery where unit_id is not null
+    union all select {_COLUMNS}, status from ended_delivery where unit_id is not null
+"""
+ATTEMPTS = """
+    select delivery_id::text, number, trigger, extract(epoch from started_at)::float8 as started_at,
+        extract(epoch from ended_at)::float8 as ended_at, secret_id::text, status_code, cause,
+        (
+            select header ->> 1 from json_array_elements(request_headers) as header
+            where header ->> 0 = 'X-Service-Signature'
+        ) as signature
+    from attempt
+"""
+IN_FLIGHT = "select delivery_id::text from in_flight"
+UNSETTLED = "select exists (select from pending_delivery) or exists (select from in_flight)"
+
+
+@dataclass
+class Scene:
+    database: Database
+    subscribing: Subscribing
+    journal: Journal
+    settings: dict[str, str]
+    pace: Pace
+    folder: Path
+    project_id: UUID
+    workers: list[Worker] = field(default_factory=list)
+    secrets: dict[str, str] = field(default_factory=dict)
+    ordered: set[str] = field(default_factory=set)
+    acknowledged: set[tuple[str, int]] = field(default_factory=set)
+    _statuses: dict[str, Status] = field(default_factory=dict)
+
+    async def start_workers(self, *names: str) -> list[Worker]:
+        """And wait until they work."""
+        started = [Worker(name, self.settings, self.folder) for name in names]
+        self.workers += started
+        async with asyncio.timeout(START_SECONDS):
+            while not all(worker.is_working for worker in started):  # noqa: ASYNC110 - its file tells nobody
+                await asyncio.sleep(LOOK_SECONDS)
+        return started
+
+    async def endpoint(self, path: str, **wishes: Any) -> UUID:
+        issued = await self.subscribing.add(Wishes(self.journal.url(path), **wishes), COMMAND)
+        self.secrets[str(issued.endpoint.secret_id)] = issued.text
+        if issued.endpoint.wishes.ordered:
+            self.ordered.add(str(issued.endpoint.id))
+        return issued.endpoint.id
+
+    async def rotate(self, endpoint_id: UUID) -> str:
+        """The id of the new secret."""
+        issued = await self.subscribing.rotate(endpoint_id, COMMAND)
+        self.secrets[str(issued.endpoint.secret_id)] = issued.text
+        return str(issued.endpoint.secret_id)
+
+    async def add_units(self, codes: Sequence[str]) -> None:
+        await store(self.database, *(replacement(self.project_id, code) for code in codes))
+        self._statuses.update(dict.fromkeys(codes, Status.AVAILABLE))
+
+    async def change(self, *codes: str) -> None:
+        """One event of each; insists while the database is away."""
+        wanted = {code: OTHER[self._statuses[code]] for code in codes}
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while wanted:
+                commands = [PatchUnit((self.project_id, code), {}, to) for code, to in wanted.items()]
+                for code, outcome in zip(list(wanted), await write(self.database, commands), strict=True):
+                    if isinstance(outcome, Written):
+                        self._note(code, outcome)
+                        del wanted[code]
+                if wanted:
+                    await asyncio.sleep(LOOK_SECONDS)
+
+    def _note(self, code: str, written: Written) -> None:
+        self._statuses[code] = written.unit.status
+        self.acknowledged.add((str(written.unit.id), written.unit.version))
+
+    async def rows(self, statement: str, *arguments: object) -> list[dict[str, Any]]:
+        async with self.database.reading() as connection:
+            return [dict(row) for row in await connection.fetch(statement, *arguments)]
+
+    async def value(self, statement: str, *arguments: object) -> Any:
+        async with self.database.reading() as connection:
+            return await connection.fetchval(statement, *arguments)
+
+    async def execute(self, statement: str) -> None:
+        async with self.database.writing_at_once() as connection:
+            await connection.execute(statement)
+
+    async def until(
+        self, statement: str, *arguments: object, patience_seconds: float = PATIENCE_SECONDS
+    ) -> None:
+        """Until the database says so, and is there to say it."""
+        async with asyncio.timeout(patience_seconds):
+            while not await self._answer(statement, *arguments):  # noqa: ASYNC110 - only rows tell
+                await asyncio.sleep(LOOK_SECONDS)
+
+    async def _answer(self, statement: str, *arguments: object) -> bool:
+        try:
+            return bool(await self.value(statement, *arguments))
+        except DatabaseAway:
+            return False
+
+    async def settled(self, patience_seconds: float = PATIENCE_SECONDS) -> None:
+        """Nothing is to be sent any more, nor on its way."""
+        await self.until(f"select not ({UNSETTLED})", patience_seconds=patience_seconds)
+
+    async def history(self) -> DeliveryHistory:
+        return DeliveryHistory(
+            await self.rows(EVENTS),
+            await self.rows(DELIVERIES),
+            await self.rows(ATTEMPTS),
+            await self.rows(IN_FLIGHT),
+            list(self.journal.arrivals),
+            self.secrets,
+            frozenset(self.ordered),
+            frozenset(self.acknowledged),
+        )
+
+    @asynccontextmanager
+    async def aside(self) -> AsyncIterator[asyncpg.Connection]:
+        """A connection for what no part of ours does."""
+        connection = await asyncpg.connect(self.settings["HOLDFAST_DATABASE_URL"])
+        try:
+            yield connection
+        finally:
+            await connection.close()
+
+    async def assert_sound(self, *, foreseen: str = "nothing") -> DeliveryHistory:
+        """Once everything is settled; no worker has anything to complain of but what is foreseen."""
+        await self.settled()
+        history = await self.history()
+        assert faults_of(history, self.pace) == []
+        complaints = [complaint for worker in self.workers for complaint in worker.complaints()]
+        assert [complaint for complaint in complaints if foreseen not in complaint] == []
+        return history
+
+
+@asynccontextmanager
+async def delivery_scene(database_url: str, folder: Path, pace: Pace) -> AsyncIterator[Scene]:
+    settings = {
+        "HOLDFAST_DATABASE_URL": database_url,
+        "HOLDFAST_ENCRYPTION_KEYS": Fernet.generate_key().decode(),
+        "HOLDFAST_ALLOWED_NETWORKS": "127.0.0.0/8",
+        **pace.settings(),
+    }
+    async with (
+        open_database(database_url) as database,
+        subscribing(database, Settings.from_environment(settings)) as own,
+        journalling() as journal,
+    ):
+        await write_down_claims(database)
+        scene = Scene(database, own, journal, settings, pace, folder, await new_project(database))
+        try:
+            yield scene
+        finally:
+            for worker in scene.workers:
+                worker.end()
+
+
+async def write_down_claims(database: Database) -> None:
+    async with database.writing_at_once() as connection:
+        await connection.execute(NOTE_CLAIMS)

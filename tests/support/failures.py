@@ -1,0 +1,66 @@
+"""Deliveries that failed, put into the log as if their time had passed."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid4
+
+from tests.support.sql import Sql
+
+_ENDED = """
+    insert into ended_delivery (
+        id, endpoint_id, event, created_at, body, tried, attempts, last_status_code, last_cause, status,
+        ended_at
+    )
+    select id, $2, 'ping', $3, delivery_body(id, 'ping', $3, null, null, null, null, null, null), 8, 8, 500,
+        'The receiver answered 500.', 'failed', $3
+    from unnest($1::uuid[]) as made (id)
+"""
+_ATTEMPT = """
+    insert into attempt (
+        delivery_id, number, trigger, started_at, ended_at, duration_ms, dns_ms, connect_ms, tls_ms,
+        first_byte_ms, url, request_headers, secret_id, address, status_code, response_headers,
+        response_body, response_clipped, cause
+    )
+    values ($1, $2, $3, $4, $4, 100, 10, 20, 30, 15, 'https://erp.example/hook?a=1', $5, $6, '203.0.113.7',
+        $7, $8, $9, $10, $11)
+"""
+SENT = [["Host", "erp.example"], ["X-Service-Event", "ping"], ["X-Service-Signature", "sha256=it's"]]
+
+
+def failed(sql: Sql, endpoint_id: str, count: int = 1, ago: timedelta = timedelta(seconds=10)) -> list[UUID]:
+    """So long ago, and within this day, of which the log has its part."""
+    ids = [uuid4() for _ in range(count)]
+    sql.execute(_ENDED, ids, UUID(endpoint_id), datetime.now(UTC) - ago)
+    return ids
+
+
+def attempted(
+    sql: Sql,
+    delivery_id: UUID,
+    number: int = 1,
+    *,
+    answer: bytes | None = b"no",
+    headers: tuple[tuple[str, str], ...] = (("Server", "receiver"),),
+    cause: str | None = "The receiver answered 500.",
+    is_clipped: bool = False,
+) -> UUID:
+    """An attempt of it; without an answer the request was never written. Gives the id of its secret."""
+    secret_id = uuid4()
+    is_sent = answer is not None
+    sql.execute(
+        _ATTEMPT,
+        delivery_id,
+        number,
+        "first" if number == 1 else "retry",
+        datetime.now(UTC) - timedelta(seconds=10),
+        json.dumps(SENT if is_sent else []),
+        secret_id,
+        500 if is_sent else None,
+        json.dumps(headers if is_sent else []),
+        answer or b"",
+        is_clipped,
+        cause,
+    )
+    return secret_id

@@ -1,0 +1,86 @@
+"""People of the back office, made for a test."""
+
+from typing import NamedTuple
+from uuid import UUID
+
+from argon2 import PasswordHasher
+
+from holdfast.domain.audit import COMMAND
+from holdfast.domain.permissions import Role
+from holdfast.domain.second_factor import STEP_SECONDS, code_at
+from holdfast.domain.staff import SessionTimes, Staff
+from holdfast.operations.accounts import Accounts, Oneself
+from holdfast.operations.passwords import Passwords
+from holdfast.operations.setup_links import SetupLinks
+from holdfast.operations.signing_in import Opened, SigningIn
+from holdfast.operations.staffing import Staffing
+from holdfast.storage.database import Database
+from holdfast.storage.encryption_keys import new_encryption_key
+from holdfast.storage.sealing import SecretBox
+
+PASSWORD = "a horse of lead"
+QUICK = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+ADDRESS, AGENT = "192.0.2.7", "Mozilla/5.0 (X11)"
+
+
+class Office(NamedTuple):
+    """All that has to do with staff, on one database."""
+
+    database: Database
+    box: SecretBox
+    signing_in: SigningIn
+    staffing: Staffing
+    links: SetupLinks
+    accounts: Accounts
+
+    async def add(self, email: str = "nora@example.com", role: Role = Role.ADMIN) -> Staff:
+        return await self.staffing.add(email, email.partition("@")[0], role, PASSWORD, COMMAND)
+
+    async def sign_in(
+        self, email: str = "nora@example.com", code: str | None = None, password: str = PASSWORD
+    ) -> Opened:
+        return await self.signing_in.sign_in(email, password, code, ADDRESS, AGENT)
+
+    async def oneself(self, opened: Opened) -> Oneself:
+        found = await self.signing_in.find(opened.token)
+        assert found is not None
+        return Oneself(found.staff, found.session_id, ADDRESS, COMMAND)
+
+    async def is_signed_in(self, opened: Opened) -> bool:
+        return await self.signing_in.find(opened.token) is not None
+
+    async def now(self) -> float:
+        async with self.database.reading() as connection:
+            return float(await connection.fetchval("select extract(epoch from clock_timestamp())::float8"))
+
+    async def code(self, secret: str, apart: int = 0) -> str:
+        return code_at(secret, int(await self.now()) // STEP_SECONDS + apart)
+
+    async def set_up_factor(self, who: Oneself, password: str = PASSWORD) -> str:
+        """Confirmed with the code before the present one, which is still good for a sign-in."""
+        await self.accounts.offer_factor(who, password)
+        secret = await self.accounts.offered_factor(who.staff.id)
+        assert secret is not None
+        await self.accounts.confirm_factor(who, await self.code(secret, -1))
+        return secret
+
+    async def actions(self, staff_id: UUID) -> list[str]:
+        """What the audit trail tells of somebody, the oldest first."""
+        async with self.database.reading() as connection:
+            rows = await connection.fetch(
+                "select action from audit_entry where subject_id = $1 order by id", staff_id
+            )
+        return [row[0] for row in rows]
+
+
+def open_office(database: Database, times: SessionTimes | None = None) -> Office:
+    """With passwords that are hashed in no time; the product takes its time, on purpose."""
+    box, passwords = SecretBox([new_encryption_key()]), Passwords(QUICK)
+    return Office(
+        database,
+        box,
+        SigningIn(database, box, times or SessionTimes(), passwords),
+        Staffing(database, passwords),
+        SetupLinks(database, passwords),
+        Accounts(database, box, passwords),
+    )

@@ -1,0 +1,221 @@
+"""CSV and XLSX files, as they come from outside."""
+
+import io
+import struct
+import sys
+import zipfile
+from datetime import datetime
+
+import pytest
+import xlsxwriter  # type: ignore[import-untyped]
+
+from holdfast.domain.cells import Cell
+from holdfast.domain.import_choice import guess
+from holdfast.domain.refusals import InvalidInput
+from holdfast.operations.importing.packing import Reply, unpack_rows
+from holdfast.web.sheets import reading, workbooks
+from holdfast.web.sheets.read_file import read
+from holdfast.web.sheets.reading import TOO_MUCH, SheetReader
+
+TEXT = "الرمز,السعر\r\nA-1,100\r\n"
+
+
+def rows_of(reply: Reply, sheet: int = 0) -> list[tuple[int, list[Cell]]]:
+    assert reply.fault == ""
+    return [row for part in reply.parts[sheet] for row in unpack_rows(part)]
+
+
+def workbook(*sheets: tuple[str, list[list[object]]], hidden: tuple[str, ...] = ()) -> bytes:
+    file = io.BytesIO()
+    with xlsxwriter.Workbook(file, {"strings_to_urls": False, "default_date_format": "yyyy-mm-dd"}) as made:
+        for name, rows in sheets:
+            sheet = made.add_worksheet(name)
+            for at, row in enumerate(rows):
+                sheet.write_row(at, 0, row)
+            if name in hidden:
+                sheet.hide()
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "mark"),
+    [
+        ("utf-8", b""),
+        ("utf-8", b"\xef\xbb\xbf"),
+        ("utf-16-le", b"\xff\xfe"),
+        ("utf-16-be", b"\xfe\xff"),
+        ("utf-16-le", b""),
+        ("utf-16-be", b""),
+        ("windows-1256", b""),
+    ],
+)
+def test_csv_of_every_usual_encoding_is_read(encoding: str, mark: bytes) -> None:
+    reply = read(mark + TEXT.encode(encoding))
+    assert rows_of(reply) == [(1, ["الرمز", "السعر"]), (2, ["A-1", "100"])]
+    assert reply.contents is not None
+    assert reply.contents.encoding == encoding
+
+
+def test_western_letters_are_told_from_arabic_ones() -> None:
+    reply = read("Código;Descripción\r\nA-1;Área: 5 m²\r\n".encode("windows-1252"))
+    assert rows_of(reply)[1] == (2, ["A-1", "Área: 5 m²"])
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_every_usual_delimiter_is_found_by_itself(delimiter: str) -> None:
+    rows = [["Code", "Notes", "Price"], ["A-1", "one; two, three", "1,5"], ["A-2", "", "2"]]
+    text = "\n".join(delimiter.join(f'"{cell}"' for cell in row) for row in rows)
+    assert rows_of(read(text.encode())) == [(at, row) for at, row in enumerate(rows, 1)]
+
+
+def test_a_delimiter_that_the_file_names_is_taken() -> None:
+    assert rows_of(read(b"sep=;\r\nCode;Price,SAR\r\n")) == [(1, ["Code", "Price,SAR"])]
+
+
+def test_rows_are_numbered_as_a_spreadsheet_numbers_them() -> None:
+    text = 'Code,Notes\r\n\r\n"A-1","two\r\nlines"\r\n,\r\nA-2,x\r\n'
+    assert rows_of(read(text.encode())) == [
+        (1, ["Code", "Notes"]),
+        (3, ["A-1", "two\r\nlines"]),
+        (5, ["A-2", "x"]),
+    ]
+
+
+def test_the_sheets_that_a_person_sees_are_read() -> None:
+    units: list[list[object]] = [["Code", "Price"], ["A-1", 5]]
+    content = workbook(("Cover", [["Hello"]]), ("Units", units), ("Secret", units), hidden=("Secret",))
+    reply = read(content)
+    assert reply.contents is not None
+    assert [sheet.name for sheet in reply.contents.sheets] == ["Cover", "Units"]
+    assert guess(reply.contents).sheet == 1
+    assert rows_of(reply, 1) == [(1, ["Code", "Price"]), (2, ["A-1", 5.0])]
+
+
+def test_a_percentage_is_the_number_that_is_shown_and_a_failed_formula_is_no_value() -> None:
+    file = io.BytesIO()
+    with xlsxwriter.Workbook(file) as made:
+        sheet = made.add_worksheet()
+        shown = made.add_format({"num_format": "0.0%"})
+        built_in = made.add_format({"num_format": 9})
+        sheet.write_row(0, 0, ["Code", "VAT", "Deposit", "Beds", "Baths", "Price"])
+        sheet.write_string(1, 0, "A-1")
+        sheet.write_number(1, 1, 0.15, shown)
+        sheet.write_number(1, 2, 0.07, built_in)
+        sheet.write_formula(1, 3, "=1/0", None, "#DIV/0!")
+        sheet.write_formula(1, 4, "=1+1", None, 2)
+        sheet.write_number(1, 5, 0.15)
+    assert rows_of(read(file.getvalue()))[1] == (2, ["A-1", 15.0, 7.0, None, 2.0, 0.15])
+
+
+def test_dates_and_yes_and_no_are_read_as_such() -> None:
+    content = workbook(("Units", [["Code", "When", "Yes"], ["A-1", datetime(2027, 6, 30), True]]))  # noqa: DTZ001
+    assert rows_of(read(content))[1] == (2, ["A-1", "2027-06-30", True])
+
+
+def test_the_decimal_sign_is_guessed_from_the_whole_file() -> None:
+    for text, sign in (("Code;Price\nA;1.000\nB;12,50\n", ","), ("Code;Price\nA;1,000\nB;12.50\n", ".")):
+        contents = read(text.encode()).contents
+        assert contents is not None
+        assert guess(contents).sign == sign
+
+
+def test_a_title_above_the_headings_is_passed_over() -> None:
+    contents = read(b"Price list,\n,\nUnit No.,Price\nA-1,5\n").contents
+    assert contents is not None
+    assert (guess(contents).heading_row, guess(contents).fields) == (3, ["code", "price_sar"])
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "fault"),
+    [
+        (100_021, 1, "The file has more than 100000 rows; split it."),
+        (1, 201, "The file has more than 200 columns."),
+    ],
+    ids=["rows", "columns"],
+)
+def test_a_file_with_too_much_in_it_is_refused(rows: int, columns: int, fault: str) -> None:
+    line = ",".join(["x"] * columns) + "\n"
+    assert read((line * rows).encode()).fault == fault
+
+
+def test_a_row_that_is_longer_than_any_unit_is_refused() -> None:
+    line = ",".join(["x" * 200_000] * 6)
+    assert read(f"Code\n{line}\n".encode()).fault == "Row 2 of the file is longer than any unit can be."
+
+
+def test_long_rows_are_kept_in_smaller_parts() -> None:
+    reply = read(b"Code,Notes\n" + b"\n".join(b"A-%d,%b" % (at, b"x" * 100_000) for at in range(200)))
+    assert len(rows_of(reply)) == 201
+    assert max(len(unpack_rows(part)) for part in reply.parts[0]) < 50
+
+
+def bomb(name: str, size: int) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr("xl/workbook.xml", b"<workbook/>")
+        with archive.open("xl/" + name, "w", force_zip64=True) as member:
+            for _ in range(size // 1024**2 + 1):
+                member.write(bytes(1024**2))
+    return file.getvalue()
+
+
+def test_a_file_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(workbooks, "UNPACKED_AT_MOST", 8 * 1024**2)
+    assert read(bomb("sharedStrings.xml", 9 * 1024**2)).fault == workbooks.TOO_LARGE
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"PK\x03\x04", workbook(("A", [["x"]]))[:-40], b"PK\x03\x04" + bytes(100)],
+    ids=["stub", "cut off", "zeros"],
+)
+def test_a_damaged_workbook_is_refused(content: bytes) -> None:
+    assert read(content).fault == workbooks.NOT_A_WORKBOOK
+
+
+async def test_a_sheet_that_claims_to_be_endless_takes_nothing_from_the_web_process() -> None:
+    """Two cells in opposite corners: whoever makes a table of them needs half a terabyte."""
+    plain = io.BytesIO(workbook(("A", [["Code"]])))
+    file = io.BytesIO()
+    with zipfile.ZipFile(plain) as source, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as target:
+        for name in source.namelist():
+            text = source.read(name)
+            if name == "xl/worksheets/sheet1.xml":
+                corner = b'<row r="1048576"><c r="XFD1048576"><v>1</v></c></row></sheetData>'
+                text = text.replace(b"</sheetData>", corner)
+            target.writestr(name, text)
+    with pytest.raises(InvalidInput, match="takes too much"):
+        await SheetReader().read(file.getvalue())
+
+
+async def test_a_member_that_lies_about_its_size_takes_nothing_from_the_web_process() -> None:
+    content = bytearray(bomb("worksheets/sheet1.xml", 64 * 1024**2))
+    directory = content.rindex(b"PK\x01\x02")
+    struct.pack_into("<L", content, directory + 24, 1000)
+    with pytest.raises(InvalidInput) as refused:
+        await SheetReader().read(bytes(content))
+    assert refused.value.faults[0].message in (workbooks.NOT_A_WORKBOOK, workbooks.TOO_LARGE, TOO_MUCH)
+
+
+async def test_a_file_is_read_beside_the_web_process() -> None:
+    reply = await SheetReader().read(TEXT.encode())
+    assert rows_of(reply)[1] == (2, ["A-1", "100"])
+
+
+async def test_the_process_that_reads_knows_neither_the_database_nor_the_keys(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    program = (
+        "import os, msgspec; from holdfast.operations.importing.packing import Reply;"
+        "os.write(1, msgspec.msgpack.encode(Reply(fault=' '.join(os.environ))))"
+    )
+    monkeypatch.setenv("HOLDFAST_DATABASE_URL", "postgresql://nobody@localhost/nothing")
+    monkeypatch.setenv("HOLDFAST_ENCRYPTION_KEYS", "not for strangers")
+    monkeypatch.setattr(reading, "_PROGRAM", (sys.executable, "-I", "-c", program))
+    with pytest.raises(InvalidInput) as told:
+        await SheetReader().read(b"")
+    known = told.value.faults[0].message.split()
+    assert "PATH" in known
+    assert not [name for name in known if name.startswith("HOLDFAST")]
