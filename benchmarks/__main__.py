@@ -1,6 +1,7 @@
 """``python -m benchmarks [part …] [--quick]``: all parts, or the ones named."""
 
 import argparse
+import os
 import signal
 import sys
 import tempfile
@@ -9,12 +10,30 @@ from pathlib import Path
 
 from benchmarks import machine
 from benchmarks.arena import Arena, NotDurable, own_cluster
-from benchmarks.parts import bulk, contention, growth, holds, idle, lapse, latency, listing, put
+from benchmarks.parts import (
+    bulk,
+    contention,
+    deliveries,
+    delivery_growth,
+    delivery_latency,
+    delivery_workers,
+    growth,
+    holds,
+    idle,
+    isolation,
+    lapse,
+    latency,
+    listing,
+    pages,
+    put,
+)
 from benchmarks.processes import DidNotStart
 from benchmarks.progress import Progress
 from benchmarks.report import archive, text
 from benchmarks.report.findings import Finding
 from benchmarks.wrk import InvalidRun, WrkMissing, find_wrk
+from holdfast.storage.encryption_keys import NAME as ENCRYPTION_KEYS
+from holdfast.storage.encryption_keys import new_encryption_key
 
 PARTS: dict[str, Callable[[Arena], Finding]] = {
     "put": put.measure,
@@ -26,6 +45,12 @@ PARTS: dict[str, Callable[[Arena], Finding]] = {
     "contention": contention.measure,
     "lapse": lapse.measure,
     "idle": idle.measure,
+    "deliveries": deliveries.measure,
+    "delivery_workers": delivery_workers.measure,
+    "delivery_latency": delivery_latency.measure,
+    "isolation": isolation.measure,
+    "delivery_growth": delivery_growth.measure,
+    "pages": pages.measure,
 }
 RESULTS = Path(__file__).parent / "results"
 
@@ -33,6 +58,8 @@ RESULTS = Path(__file__).parent / "results"
 def main() -> int:
     asked = _arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    # Whoever names a database names the key too that seals the secrets in it.
+    os.environ[ENCRYPTION_KEYS] = new_encryption_key()
     try:
         find_wrk()
         findings = _measure(asked)

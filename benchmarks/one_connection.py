@@ -9,11 +9,13 @@ from benchmarks.wrk import InvalidRun
 
 
 class OneConnection:
-    def __init__(self, contestant: Contestant, *, as_buyer: bool = False) -> None:
-        """A buyer has no key, and sends no body."""
+    def __init__(self, contestant: Contestant, *, as_buyer: bool = False, cookie: str | None = None) -> None:
+        """A buyer has no key, and sends no body; staff have a cookie."""
         self._name = contestant.name
-        with_key = f"Authorization: Bearer {contestant.ground.key}\r\nContent-Type: application/json\r\n"
-        self._head = f" HTTP/1.1\r\nHost: 127.0.0.1\r\n{'' if as_buyer else with_key}Content-Length: "
+        known = f"Authorization: Bearer {contestant.ground.key}\r\nContent-Type: application/json\r\n"
+        if cookie is not None:
+            known = f"Cookie: {cookie}\r\nAccept: text/html\r\n"
+        self._head = f" HTTP/1.1\r\nHost: 127.0.0.1\r\n{'' if as_buyer else known}Content-Length: "
         self._socket = socket.create_connection(("127.0.0.1", contestant.port), timeout=60)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 

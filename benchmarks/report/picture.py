@@ -20,7 +20,8 @@ STYLE: dict[Any, Any] = {
     "axes.spines.right": False, "axes.spines.left": False, "ytick.left": False, "axes.axisbelow": True,
     "axes.grid": True, "axes.grid.axis": "x", "grid.color": "#e2e8f0",
 }  # fmt: skip
-PROMISED = {"bulk": 15_000, "lapse": 1, "idle": 120}
+PROMISED = {"bulk": 15_000, "lapse": 1, "idle": 120, "delivery_latency": 1}
+PER_SECOND = "deliveries per second, more is better"
 Bar = tuple[str, float, str, str]  # name, length, what is written at its end, colour
 
 
@@ -145,6 +146,24 @@ def _against(name: str, yardstick: str) -> str:
     return LIMIT if name == yardstick else OURS
 
 
+def _deliveries(figures: dict[str, Any]) -> tuple[str, list[Bar]]:
+    """Beside the bare loop at its best."""
+    ranked = sorted(figures.items(), key=lambda item: -item[1]["per_second"])
+    best = next(figure["per_second"] for name, figure in ranked if not name.startswith("Holdfast"))
+    return PER_SECOND, [
+        (name, figure["per_second"], _share(figure["per_second"], best), _colour(name))
+        for name, figure in ranked
+    ]
+
+
+def _isolation(figures: dict[str, Any]) -> tuple[str, list[Bar]]:
+    alone = next(iter(figures.values()))["p99_ms"]
+    return "p99 in milliseconds of the healthy ones, less is better", [
+        (name, figure["p99_ms"], f"{figure['p99_ms']:.1f}   {figure['p99_ms'] / alone:.2f}×", OURS)
+        for name, figure in figures.items()
+    ]
+
+
 def _lapse(figures: dict[str, Any]) -> tuple[str, list[Bar]]:
     """Times of very different sizes, so each is drawn as a share of what is promised for it."""
     timed = [one for one in figures["promised"] if one[3] in (" s", " ms")]
@@ -160,6 +179,14 @@ def _idle(figures: dict[str, Any]) -> tuple[str, list[Bar]]:
     ]
 
 
+def _pages(figures: dict[str, Any]) -> tuple[str, list[Bar]]:
+    """The slowest, which the others need not be compared with."""
+    ranked = sorted(figures.items(), key=lambda item: -item[1]["p95_ms"])[:8]
+    return "p95 in milliseconds of the slowest pages, less is better; dashed: the target", [
+        (name, figure["p95_ms"], f"{figure['p95_ms']:.0f}", OURS) for name, figure in ranked
+    ]
+
+
 PANELS: dict[str, Callable[[dict[str, Any]], tuple[str, list[Bar]]]] = {
     "put": _put,
     "latency": _latency,
@@ -170,4 +197,10 @@ PANELS: dict[str, Callable[[dict[str, Any]], tuple[str, list[Bar]]]] = {
     "contention": _beside_each_other("answers per second, more is better", "GET of the same unit"),
     "lapse": _lapse,
     "idle": _idle,
+    "deliveries": _deliveries,
+    "delivery_workers": _beside_each_other(PER_SECOND, "Holdfast, 1 worker process"),
+    "delivery_latency": _lapse,
+    "isolation": _isolation,
+    "delivery_growth": _beside_each_other(PER_SECOND, "empty"),
+    "pages": _pages,
 }

@@ -1,0 +1,1 @@
+"""The bare loop: signs and posts with aiohttp, and records nothing."""
