@@ -12,6 +12,8 @@ from holdfast.storage.database import Database
 from tests.support.engine import Engine, an_engine
 
 THIS_HOUR = "select date_trunc('hour', clock_timestamp(), 'UTC')"
+# An attempt takes a millisecond here, which may not have passed when it is recorded.
+HAVE_PASSED = "select date_trunc('milliseconds', clock_timestamp()) >= max(ended_at) from ended_delivery"
 LOG_DAY = """
     create table if not exists ended_delivery_{day:%Y%m%d} partition of ended_delivery
     for values from ('{day:%Y-%m-%d} 00:00Z') to ('{after:%Y-%m-%d} 00:00Z')
@@ -41,6 +43,8 @@ async def end(engine: Engine, status_code: int, ended_at: datetime | None = None
         await engine.execute(
             "update ended_delivery set created_at = $2, ended_at = $2 where id = $1", delivery_id, ended_at
         )
+    while not await engine.value(HAVE_PASSED):
+        pass
 
 
 async def _make_day(engine: Engine, day: datetime) -> None:

@@ -11,6 +11,7 @@ import pytest
 from holdfast.domain.import_choice import guess
 from holdfast.operations.importing import runs
 from holdfast.operations.importing.files import KEPT_A_PERSON
+from holdfast.operations.importing.packing import ROWS_A_PART
 from holdfast.storage import imports
 from holdfast.storage.database import Database
 from tests.operations.importing import AUTHOR, Importer, csv_of
@@ -107,6 +108,23 @@ async def test_a_run_without_a_sign_of_life_is_taken_over_and_one_that_is_alive_
     assert file.is_interrupted
     assert await importer.runs.store(SLUG, file, AUTHOR)
     assert (await importer.settled(file.id)).stage == "imported"
+
+
+async def test_a_run_that_is_taken_over_goes_on_after_the_last_part_that_was_recorded(
+    importer: Importer, database: Database
+) -> None:
+    rows = [f"A-{number},Villa,1,1" for number in range(ROWS)]
+    file = await importer.check(csv_of(*rows, "A-0,Villa,1,1"))
+    first_part = ROWS_A_PART - len(["the heading"])
+    dead, stored = uuid4(), imports.Result("created", first_part, None)
+    await value(database, BEATEN, file.id, dead, timedelta())
+    async with database.writing() as connection:
+        assert await imports.record(connection, file.id, dead, True, 0, [stored])
+    await value(database, BEATEN, file.id, dead, timedelta(minutes=1))
+    assert await importer.runs.store(SLUG, await importer.find(file.id), AUTHOR)
+    file = await importer.settled(file.id)
+    assert await importer.counts(file, stored=True) == {"created": ROWS, "refused": 1}
+    assert await value(database, "select count(*) from unit") == ROWS - first_part
 
 
 async def test_what_was_not_checked_is_not_stored(importer: Importer) -> None:

@@ -1,6 +1,7 @@
 """Staff sign in, stay signed in for a time, and are signed out."""
 
 import asyncio
+import logging
 from datetime import timedelta
 
 import pytest
@@ -93,6 +94,22 @@ async def test_who_is_disabled_or_has_no_password_yet_is_refused(office: Office)
     await office.staffing.change(person.id, {"disabled": True}, COMMAND)
     await fails(office, NORA, PASSWORD)
     await fails(office, "new@example.com", PASSWORD)
+
+
+async def test_the_log_tells_who_was_let_in_and_who_was_not_and_never_what_was_typed(
+    office: Office, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "holdfast.operations.signing_in")
+    await office.add()
+    await office.sign_in()
+    await fails(office, NORA)
+    await fails(office, UNKNOWN)
+    told = [(one.levelname, one.__dict__["fields"]) for one in caplog.records]
+    assert told == [
+        ("INFO", {"staff": NORA, "address": ADDRESS}),
+        ("WARNING", {"staff": NORA, "address": ADDRESS}),
+        ("WARNING", {"staff": None, "address": ADDRESS}),
+    ]
 
 
 async def test_a_notice_is_told_once_and_only_to_who_shows_it(office: Office) -> None:

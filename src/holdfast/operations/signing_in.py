@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 from contextlib import suppress
 from datetime import datetime
@@ -26,6 +27,8 @@ __all__ = ["OpenSession", "Opened", "SessionTimes", "SignedIn", "SigningIn"]
 _TOKEN_BYTES = 32
 _TOKEN_LENGTH = 43
 _LONGEST_AGENT = 300
+
+_log = logging.getLogger(__name__)
 
 
 class SignedIn(NamedTuple):
@@ -73,7 +76,7 @@ class SigningIn:
         account = await self._account(email)
         is_right = await self._is_right(account, password, subjects)
         if account is None or not is_right or account.staff.disabled_at is not None:
-            raise SignInRefused
+            raise _refusal(account, address)
         if account.factor_sealed is not None and not code:
             await take_back(self._database, subjects)
             raise SecondFactorNeeded(self._tickets.issue(account))
@@ -86,7 +89,7 @@ class SigningIn:
         async with self._database.reading() as connection:
             account = None if staff_id is None else await staff.account(connection, staff_id)
         if account is None or not self._tickets.is_for(ticket, account):
-            raise SignInRefused
+            raise _refusal(account, address)
         subjects = _subjects(account.staff.email, address)
         await count(self._database, subjects)
         return await self._open(account, code, subjects, _Visitor(address, agent), None)
@@ -115,7 +118,9 @@ class SigningIn:
             account = await staff.account_locked(connection, staff_id)
             if account is None or account.staff.disabled_at is not None or account.factor_sealed is not None:
                 raise SignInRefused
-            return await self._begin(connection, account, _Visitor(address, agent), 0, None)
+            opened = await self._begin(connection, account, _Visitor(address, agent), 0, None)
+        _log.info("signed in", extra={"fields": _who(account, address)})
+        return opened
 
     async def _account(self, email: str) -> Account | None:
         if email_fault(email.strip()) is not None:
@@ -151,10 +156,14 @@ class SigningIn:
         async with self._database.writing() as connection:
             account = await staff.account_locked(connection, found.staff.id)
             if account is None or account.staff.disabled_at or account.password_hash != found.password_hash:
-                raise SignInRefused
+                raise _refusal(account, visitor.address)
             step = self._step(account, code)
+            if step is None:
+                raise _refusal(account, visitor.address)
             await forgive(connection, subjects)
-            return await self._begin(connection, account, visitor, step, newer_hash)
+            opened = await self._begin(connection, account, visitor, step, newer_hash)
+        _log.info("signed in", extra={"fields": _who(account, visitor.address)})
+        return opened
 
     async def _begin(
         self,
@@ -173,18 +182,25 @@ class SigningIn:
         await sessions.end_old(connection, self._times)
         return Opened(token, person)
 
-    def _step(self, account: Account, code: str | None) -> int:
-        """Of the second factor, if there is one; each is good for one sign-in."""
+    def _step(self, account: Account, code: str | None) -> int | None:
+        """Of the second factor, if there is one; each is good for one sign-in. None if the code is wrong."""
         if account.factor_sealed is None:
             return 0
-        step = step_of(self._box.open(account.factor_sealed), code or "", account.read_at, account.used_step)
-        if step is None:
-            raise SignInRefused
-        return step
+        return step_of(self._box.open(account.factor_sealed), code or "", account.read_at, account.used_step)
 
 
 def _subjects(email: str, address: str) -> Subjects:
     return subject(Counted.ACCOUNT, email_key(email)), subject(Counted.ADDRESS, address)
+
+
+def _refusal(account: Account | None, address: str) -> SignInRefused:
+    """The log tells more than the answer, but not what was typed: that may be a password."""
+    _log.warning("a sign-in was refused", extra={"fields": _who(account, address)})
+    return SignInRefused()
+
+
+def _who(account: Account | None, address: str) -> dict[str, str | None]:
+    return {"staff": None if account is None else account.staff.email, "address": _one_line(address)}
 
 
 def _one_line(text: str) -> str:

@@ -44,7 +44,10 @@ _BEGIN = f"""
         and (stage = any($5) or (stage = any($6) and not {_ALIVE}))
     returning choice
 """
-_FORGET_RESULTS = "delete from import_result where import_id = $1 and (stored or not $2)"
+_FORGET_RESULTS = "delete from import_result where import_id = $1"
+_NEXT_TO_STORE = """
+    select coalesce(max(part) + 1, 0) from import_result where import_id = $1 and stored
+"""
 _BEAT = "update import_file set beat_at = clock_timestamp() where id = $1 and run_id = $2 returning id"
 _RECORD = """
     with alive as (
@@ -148,9 +151,17 @@ async def begin(
     chosen: bytes | None = await connection.fetchval(
         _BEGIN, import_id, stage, run_id, choice, begun_from, taken_over_from, last_run_id
     )
-    if chosen is not None:
-        await connection.execute(_FORGET_RESULTS, import_id, stage == "importing")
     return chosen
+
+
+async def forget_results(connection: Connection, import_id: UUID) -> None:
+    await connection.execute(_FORGET_RESULTS, import_id)
+
+
+async def next_to_store(connection: Connection, import_id: UUID) -> int:
+    """The first part of which nothing was recorded as stored."""
+    number: int = await connection.fetchval(_NEXT_TO_STORE, import_id)
+    return number
 
 
 async def beat(connection: Connection, import_id: UUID, run_id: UUID) -> bool:

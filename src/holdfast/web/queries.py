@@ -154,7 +154,7 @@ class Query:
             return None
         try:
             return read(text)
-        except (ValueError, OverflowError):
+        except ValueError:
             self._refuse("cursor", "This is not a cursor that a page has given.")
             return None
 

@@ -1,7 +1,8 @@
 """Runs through the rows of a file: one that only checks, and one that stores.
 
 A run is a task of one process, and says in the database how far it is. A process that dies leaves it without
-a sign of life; then anybody may begin it again, and rows that were stored are found unchanged.
+a sign of life; then it may be taken over. One that stores goes on after the last part that was recorded: rows
+of the next two may have been stored already, and are found unchanged.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ class Run(NamedTuple):
     slug: str
     choice: Choice
     parts: int
+    first: int
+    """The part with which it begins: those before it were stored by a run that this one takes over."""
     author: Author
     stores: bool
 
@@ -95,11 +98,16 @@ class ImportRuns:
                 taken_over_from=(IMPORTING,) if stores else (CHECKING, IMPORTING),
                 last_run_id=file.run_id,
             )
-        if packed is None:
-            return False
+            if packed is None:
+                return False
+            first = 0
+            if stores:
+                first = await imports.next_to_store(connection, file.id)
+            else:
+                await imports.forget_results(connection, file.id)
         chosen = unpack(Choice, packed)
         parts = file.contents.sheets[chosen.sheet].parts
-        run = Run(file.id, run_id, file.project_id, slug, chosen, parts, author, stores)
+        run = Run(file.id, run_id, file.project_id, slug, chosen, parts, first, author, stores)
         task = asyncio.create_task(self._watched(run))
         self._tasks[run_id] = run, task
         task.add_done_callback(lambda _: self._tasks.pop(run_id, None))
@@ -132,6 +140,7 @@ class ImportRuns:
             raise group.exceptions[0] from None
 
     async def _batches(self, run: Run) -> AsyncIterator[list[RowRead]]:
+        """Parts that were stored are read too: a row is refused if an earlier one has its code."""
         read = self._reader(run.project_id, run.slug, run.choice, run.author)
         for number in range(run.parts):
             async with self._database.reading() as connection:
@@ -144,7 +153,8 @@ class ImportRuns:
                     rows.append(read(row))
                     if len(rows) % ROWS_A_TURN == 0:
                         await asyncio.sleep(0)
-            yield rows
+            if number >= run.first:
+                yield rows
 
     async def _beat(self, run: Run) -> None:
         """Whatever fails: a run that is under way is not to seem dead."""
@@ -172,7 +182,7 @@ class _Recording:
     def __init__(self, database: Database, run: Run) -> None:
         self._database = database
         self._run = run
-        self._part = 0
+        self._part = run.first
 
     async def note(self, rows: Sequence[RowRead], outcomes: list[Outcome]) -> None:
         run = self._run

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from decimal import Decimal
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from holdfast.domain.permissions import Permission
 from holdfast.domain.status import Action
 from holdfast.operations.auditing import Noted, Subject
+from holdfast.web.backoffice.pages.differences import Difference, between, values_of
 from holdfast.web.backoffice.visits import PREFIX, Visit
-from holdfast.web.times import read_time
 
 # In the order in which they are offered.
 ACTIONS = (
@@ -24,8 +22,6 @@ ACTIONS = (
     "set-up", "reset", "change-password", "set-second-factor", "remove-second-factor",
 )  # fmt: skip
 
-_LONGEST_TEXT = 200
-_TIMES = ("holdExpiresAt", "reservedUntil", "expiresAt", "revokedAt", "disabledAt", "since", "until")
 _ALL_IF_NONE = ("projects", "projectSlugs")
 _PAGES = {
     "project": (Permission.SEE_UNITS, f"{PREFIX}/projects/{{}}/settings"),
@@ -33,12 +29,6 @@ _PAGES = {
     "key": (Permission.MANAGE_KEYS, f"{PREFIX}/settings/api/keys"),
     "staff": (Permission.ADMINISTER, f"{PREFIX}/staff/{{}}"),
 }
-
-
-class Difference(NamedTuple):
-    name: str
-    before: Any
-    after: Any
 
 
 class AuditLine(NamedTuple):
@@ -63,8 +53,8 @@ class AuditLine(NamedTuple):
 
 def line_of(noted: Noted, visit: Visit) -> AuditLine:
     entry, subject = noted.entry, noted.subject
-    before = None if entry.before is None else _read(entry.before)
-    after = _read(entry.after) if before is not None else _first(_read(entry.after), subject)
+    before = None if entry.before is None else values_of(entry.before)
+    after = values_of(entry.after) if before is not None else _first(values_of(entry.after), subject)
     return AuditLine(
         at=entry.at,
         actor_kind=entry.actor_kind,
@@ -78,7 +68,7 @@ def line_of(noted: Noted, visit: Visit) -> AuditLine:
         project_slug=noted.project_slug,
         booking_reference=entry.booking_reference,
         is_first=before is None,
-        differences=_differences(before or {}, after),
+        differences=between(before or {}, after),
         request_id=entry.request_id,
     )
 
@@ -99,26 +89,3 @@ def _first(values: dict[str, Any], subject: Subject | None) -> dict[str, Any]:
         for key, value in values.items()
         if (key, value) != ("name", name) and (value not in (None, "", []) or key in _ALL_IF_NONE)
     }
-
-
-def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Difference]:
-    """Without what stands on both sides for the sake of its name alone."""
-    names = dict.fromkeys([*before, *after])
-    return [
-        Difference(name, before.get(name), after.get(name))
-        for name in names
-        if name not in before or name not in after or before[name] != after[name]
-    ]
-
-
-def _read(text: str) -> dict[str, Any]:
-    values: dict[str, Any] = json.loads(text, parse_float=Decimal)
-    return {name: _value(name, value) for name, value in values.items()}
-
-
-def _value(name: str, value: Any) -> Any:
-    if name in _TIMES and isinstance(value, str):
-        return read_time(value)
-    if isinstance(value, str) and len(value) > _LONGEST_TEXT:
-        return value[:_LONGEST_TEXT] + "…"
-    return value

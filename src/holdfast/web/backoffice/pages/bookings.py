@@ -105,7 +105,7 @@ def _wanted(visit: Visit, slugs: set[str]) -> Wanted:
 def _cursor(visit: Visit) -> tuple[datetime, int] | None:
     try:
         return read_moment_cursor(visit.query.text("cursor"))
-    except (ValueError, OverflowError):
+    except ValueError:
         return None
 
 

@@ -80,5 +80,5 @@ def moment_of(sent: Form, name: str, language: Language) -> datetime | None:
 def _cursor(sent: Form) -> tuple[datetime, UUID]:
     try:
         return read_moment_and_id_cursor(sent.text("cursor"))
-    except (ValueError, OverflowError):
+    except ValueError:
         return BEHIND_ALL

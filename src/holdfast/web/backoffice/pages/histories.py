@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import datetime
-from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from holdfast.operations.staff_units import Recorded
-from holdfast.web.times import read_time
-
-_TIMES = frozenset({"holdExpiresAt", "reservedUntil"})
-_LONGEST_TEXT = 280
-
-
-class Difference(NamedTuple):
-    name: str
-    before: Any
-    after: Any
+from holdfast.web.backoffice.pages.differences import Difference, between, values_of
 
 
 class Told(NamedTuple):
@@ -35,9 +24,8 @@ class Told(NamedTuple):
 
 
 def told(entry: Recorded) -> Told:
-    before = None if entry.before is None else _read(entry.before)
-    after = _read(entry.after)
-    names = list(dict.fromkeys([*(before or {}), *after]))
+    before = None if entry.before is None else values_of(entry.before)
+    after = values_of(entry.after)
     return Told(
         entry.at,
         entry.actor_kind,
@@ -45,19 +33,6 @@ def told(entry: Recorded) -> Told:
         entry.action,
         entry.booking_reference,
         before is None,
-        [Difference(name, (before or {}).get(name), after.get(name)) for name in names],
+        between(before or {}, after),
         entry.request_id,
     )
-
-
-def _read(text: str) -> dict[str, Any]:
-    values: dict[str, Any] = json.loads(text, parse_float=Decimal)
-    return {name: _value(name, value) for name, value in values.items()}
-
-
-def _value(name: str, value: Any) -> Any:
-    if name in _TIMES and isinstance(value, str):
-        return read_time(value)
-    if isinstance(value, str) and len(value) > _LONGEST_TEXT:
-        return value[:_LONGEST_TEXT] + "…"
-    return value

@@ -1,0 +1,44 @@
+"""What the audit trail keeps of a change, read for people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from holdfast.web.times import read_time
+
+_LONGEST_TEXT = 280
+_TIMES = frozenset(
+    {"holdExpiresAt", "reservedUntil", "expiresAt", "revokedAt", "disabledAt", "since", "until"}
+)
+
+
+class Difference(NamedTuple):
+    name: str
+    before: Any
+    after: Any
+
+
+def values_of(text: str) -> dict[str, Any]:
+    values: dict[str, Any] = json.loads(text, parse_float=Decimal)
+    return {name: _value(name, value) for name, value in values.items()}
+
+
+def between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Difference]:
+    """Without what stands on both sides for the sake of its name alone."""
+    names = dict.fromkeys([*before, *after])
+    return [
+        Difference(name, before.get(name), after.get(name))
+        for name in names
+        if name not in before or name not in after or before[name] != after[name]
+    ]
+
+
+def _value(name: str, value: Any) -> Any:
+    if name in _TIMES and isinstance(value, str):
+        return read_time(value)
+    if isinstance(value, str) and len(value) > _LONGEST_TEXT:
+        return value[:_LONGEST_TEXT] + "…"
+    return value
