@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.domain.board import NO_FILTERS, BoardUnit, Filters
+from holdfast.domain.board import BoardUnit, Filters
 from holdfast.operations.watching import News, Watcher, Watching
 from holdfast.web.backoffice.live import event
 from holdfast.web.backoffice.pages.board_cells import CellWriter
@@ -86,9 +86,10 @@ class BoardNews:
 def fragment(unit: BoardUnit, language: Language, slug: str, as_table: bool) -> str:
     """Many see the same, in one of few languages."""
     writer = CellWriter(language, slug)
-    template = templates().get_template(f"backoffice/{'table_row' if as_table else 'board_cell'}.html")
-    one = unit if as_table else writer.cell(unit, NO_FILTERS)
-    return template.render(language=language, writer=writer, one=one, place=None)
+    if not as_table:
+        return writer.cell(unit)
+    template = templates().get_template("backoffice/table_row.html")
+    return template.render(language=language, writer=writer, one=unit, place=None)
 
 
 def _milliseconds(at: datetime) -> int:
