@@ -45,7 +45,7 @@ docs: $(VENV)/.dev ## Write the generated pages of docs/ anew
 screenshots: $(VENV)/.dev ## Draw every page into docs/screenshots (needs Chromium)
 	$(BIN)/python -m tests.browser.screenshots
 
-bench: $(VENV)/.bench ## Measure against the peers; writes benchmarks/results (needs wrk)
+bench: $(VENV)/.bench $(VENV)/.dev ## Measure against the peers; writes benchmarks/results (needs wrk and Chromium)
 	$(BIN)/python -m benchmarks $(ARGS)
 
 lock: $(VENV)/.dev ## Take the newest versions into requirements/*.txt

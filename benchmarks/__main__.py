@@ -11,6 +11,7 @@ from pathlib import Path
 from benchmarks import machine
 from benchmarks.arena import Arena, NotDurable, own_cluster
 from benchmarks.parts import (
+    board,
     bulk,
     contention,
     deliveries,
@@ -51,6 +52,7 @@ PARTS: dict[str, Callable[[Arena], Finding]] = {
     "isolation": isolation.measure,
     "delivery_growth": delivery_growth.measure,
     "pages": pages.measure,
+    "board": board.measure,
 }
 RESULTS = Path(__file__).parent / "results"
 

@@ -1,6 +1,7 @@
 """Every page of the back office, with very many units and a very long log of deliveries."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from statistics import median, quantiles
 from urllib.parse import quote
 from uuid import UUID
@@ -17,6 +18,7 @@ from benchmarks.report.findings import Finding, Table, Target
 LIMIT_MS = 100.0
 ENDPOINTS = 10
 PAGES_WARMED = 3
+LONG_AGO = f"{datetime.now(UTC) - timedelta(days=60):%Y-%m-%dT00:00}"
 
 
 def measure(arena: Arena) -> Finding:
@@ -51,11 +53,13 @@ def _pages(ground: Ground, own: Office) -> Mapping[str, str]:
     url = ground.database_url
     delivery = database.value(url, "select id from ended_delivery order by ended_at desc limit 1")
     endpoint = database.value(url, "select id from endpoint order by id limit 1")
-    return {name: f"/backoffice{path}" for name, path in _paths(own.reference, delivery, endpoint).items()}
+    person = database.value(url, "select id from staff order by id limit 1")
+    paths = _paths(own.reference, delivery, endpoint, person)
+    return {name: f"/backoffice{path}" for name, path in paths.items()}
 
 
-def _paths(reference: str, delivery: UUID, endpoint: UUID) -> dict[str, str]:
-    tower, city = f"/projects/{TOWER}", f"/projects/{CITY}"
+def _paths(reference: str, delivery: UUID, endpoint: UUID, person: UUID) -> dict[str, str]:
+    tower, city, webhooks = f"/projects/{TOWER}", f"/projects/{CITY}", "/settings/api/webhooks"
     return {
         "projects": "/projects",
         "board of 2 000 units": tower,
@@ -67,20 +71,36 @@ def _paths(reference: str, delivery: UUID, endpoint: UUID) -> dict[str, str]:
         "layout of the city": f"{city}/layout",
         "import": f"{city}/import",
         "project settings": f"{tower}/settings",
+        "filtered table of the city": f"{city}?view=table&status=sold&bedrooms=2&priceFrom=700000",
         "unit": f"{tower}/units/A-0101",
+        "history of a unit": f"{tower}/units/A-0101/history",
+        "new project": "/new-project",
         "bookings": "/bookings",
         "bookings of a project": f"/bookings?project={TOWER}",
         "refunds due": "/bookings?status=refund-due",
         "booking": f"/bookings/{reference}",
+        "settings": "/settings",
         "keys": "/settings/api/keys",
-        "endpoints": "/settings/api/webhooks",
-        "endpoint": f"/settings/api/webhooks/{endpoint}",
+        "new key": "/settings/api/keys/new",
+        "endpoints": webhooks,
+        "endpoint": f"{webhooks}/{endpoint}",
+        "new endpoint": f"{webhooks}/new",
+        "endpoint, edited": f"{webhooks}/{endpoint}/edit",
+        "reconciliation": f"{webhooks}/{endpoint}/reconciliation",
+        "resend all failed, counted": f"{webhooks}/{endpoint}/recover?since={LONG_AGO}",
         "deliveries": "/deliveries",
         "failed deliveries": "/deliveries?status=failed",
-        "deliveries of a unit": f"/deliveries?unitCode={quote('A-0101')}",
+        "deliveries by event": "/deliveries?event=unit.sold",
+        "deliveries by answer": "/deliveries?code=5xx",
+        "deliveries of an endpoint": f"/deliveries?endpoint={endpoint}&status=failed",
+        "deliveries of long ago": f"/deliveries?until={LONG_AGO}",
+        "deliveries of a unit": f"/deliveries?unit={quote('A-0101')}",
         "delivery": f"/deliveries/{delivery}",
         "staff": "/staff",
+        "person": f"/staff/{person}",
+        "new person": "/staff/new",
         "audit trail": "/audit",
+        "audit trail of a project": f"/audit?project={TOWER}&action=create",
         "account": "/account",
     }
 

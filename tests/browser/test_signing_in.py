@@ -6,6 +6,7 @@ from tests.browser.conftest import Open
 from tests.browser.journeys import press
 from tests.browser.office import Office
 from tests.browser.people import PASSWORD
+from tests.support.client import Project
 
 
 def sign_in(page: Page, email: str, password: str = PASSWORD) -> None:
@@ -83,6 +84,19 @@ def test_signing_out_elsewhere_ends_other_sessions_and_not_this_one(
     expect(here.get_by_role("heading", level=1)).to_have_text("Your account")
     elsewhere.goto("/backoffice/projects")
     expect(elsewhere.get_by_role("heading", level=1)).to_have_text("Sign in")
+
+
+def test_a_page_whose_session_ends_while_it_is_open_goes_to_the_sign_in_and_back(
+    open_window: Open, office: Office, tower: Project
+) -> None:
+    person = office.people.add("sales")
+    page = open_window(person).page
+    address = f"/backoffice/projects/{tower.slug}/units/A-101"
+    page.goto(address)
+    page.context.clear_cookies()
+    page.wait_for_url("**/backoffice/sign-in?next=*")
+    sign_in(page, person.email)
+    page.wait_for_url(f"**{address}")
 
 
 def test_a_stranger_chooses_the_language(open_window: Open) -> None:

@@ -1,5 +1,6 @@
 """Cells of a spreadsheet, as people write them."""
 
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -153,6 +154,13 @@ def test_what_is_escaped_reads_as_it_was_and_starts_no_formula(text: str) -> Non
 @given(st.from_regex(r"'{0,3}[=+\-@\t\r].*"))
 def test_what_looks_like_a_formula_reads_as_it_was(text: str) -> None:
     assert unescaped(escaped(text)) == unescaped(escaped_in_workbook(text)) == text
+
+
+@given(st.text(st.sampled_from("a;= '\"+\n\t")))
+def test_no_formula_begins_where_another_program_would_cut_the_text(text: str) -> None:
+    assert unescaped(escaped(text)) == unescaped(escaped_in_workbook(text)) == text
+    for cell in re.split("[;\t\r\n]", escaped(text)):
+        assert not cell.lstrip(' "').startswith(("=", "+"))
 
 
 @given(st.decimals(0, 999_999_999_999, places=2))

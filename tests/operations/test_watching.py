@@ -7,11 +7,12 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from holdfast.domain.layout import Place
 from holdfast.domain.refusals import DatabaseAway
 from holdfast.domain.status import Status
 from holdfast.operations import watching as operation
 from holdfast.operations.watching import News, Watcher, Watching
-from holdfast.storage import boards
+from holdfast.storage import boards, layouts
 from holdfast.storage.database import Connection, Database
 from tests.support.sales import hold, make_lapse, new_units
 from tests.support.stock import claim, new_project, replacement, store
@@ -167,6 +168,23 @@ async def test_whoever_was_away_for_long_is_shown_everything(database: Database,
     assert news.everything
     assert news.units == []
     assert news.counts is not None
+
+
+async def test_another_layout_is_another_picture(database: Database, watching: Watching) -> None:
+    project_id = await new_units(database, "A-1")
+    async with database.reading() as connection:
+        turn = await boards.layout_turn(connection, project_id)
+    watcher = await started(watching, await watching.watch(project_id, await moment(database), turn))
+    await watching.run_once()
+    assert not watcher.take().everything
+    async with database.writing() as connection:
+        await layouts.replace(connection, project_id, {"A-1": Place("B", 7, 1)})
+    await watching.run_once()
+    assert watcher.take().everything
+    back = await watching.watch(project_id, await moment(database), turn)
+    assert back.take().everything, "it shows the picture of before"
+    back = await watching.watch(project_id, await moment(database), turn + 1)
+    assert not back.take().everything
 
 
 async def test_too_many_changes_are_told_as_everything(

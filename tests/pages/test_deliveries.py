@@ -39,6 +39,17 @@ def test_every_delivery_is_listed_with_what_became_of_it(
     assert '<code dir="ltr">200</code>' in shown
 
 
+def test_of_very_many_attempts_the_latest_are_shown(viewer: Person, registrar: Registrar, sql: Sql) -> None:
+    (delivery_id,) = failed(sql, registrar.add(paused=True)["id"])
+    for number in range(1, 53):
+        attempted(sql, delivery_id, number)
+    shown = viewer.see(f"{DELIVERIES}/{delivery_id}")
+    assert shown.count('class="card attempt"') == 50
+    assert ("Attempt 52 " in shown, "Attempt 3 " in shown, "Attempt 2 " in shown) == (True, True, False)
+    assert "Only the latest 50 attempts are shown." in shown
+    assert len(registrar.delivery(str(delivery_id))["attempts"]) == 52
+
+
 def test_one_that_is_retried_counts_down_to_its_next_attempt(
     viewer: Person, registrar: Registrar, inbox: Inbox
 ) -> None:

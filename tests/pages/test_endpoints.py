@@ -187,6 +187,14 @@ def test_a_ping_is_sent_and_its_result_follows(admin: Person, registrar: Registr
     assert "hx-get" not in result, "what is over need not be asked for again"
 
 
+def test_the_result_of_a_ping_stays_whatever_is_sent_after_it(admin: Person, registrar: Registrar) -> None:
+    endpoint, other = registrar.add(paused=True), registrar.add(paused=True)
+    first, *_ = [registrar.ping(endpoint["id"])["id"] for _ in range(10)]
+    assert 'id="ping"' in admin.see(f"{own(endpoint)}?ping={first}")
+    assert 'id="ping"' not in admin.see(f"{own(other)}?ping={first}")
+    assert 'id="ping"' not in admin.see(f"{own(endpoint)}?ping=nonsense")
+
+
 def test_removing_says_how_many_deliveries_are_cancelled(admin: Person, registrar: Registrar) -> None:
     endpoint = registrar.add(description="To go", paused=True)
     registrar.ping(endpoint["id"])

@@ -133,6 +133,14 @@ def test_whoever_comes_back_is_told_what_they_missed(viewer: Person, stored: Uni
         assert "is-unavailable" in stream.change_of(stored.code)["html"]
 
 
+def test_whoever_is_not_signed_in_any_more_is_told_so(people: People, stored: Unit) -> None:
+    """A browser would take a way to the sign-in for a stream that broke, and try again for ever."""
+    stranger = people.stranger()
+    answer = stranger.look(f"/backoffice/projects/{stored.project.slug}/live", accept="text/event-stream")
+    assert (answer.status_code, answer.text) == (200, "event: ended\ndata: {}\n\n")
+    assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
+
+
 def test_whoever_was_away_for_long_is_told_to_show_everything(viewer: Person, stored: Unit) -> None:
     with watching(viewer, stored.project, "?since=1000") as stream:
         assert stream.next("everything") == {}

@@ -65,6 +65,25 @@ def test_a_right_password_leads_to_where_one_wanted_to_go(stranger: Person, emai
     assert email in stranger.see("/backoffice/account")
 
 
+@pytest.mark.parametrize(
+    ("shown", "back"),
+    [
+        (
+            "http://here.example/backoffice/deliveries?status=failed",
+            "%2Fbackoffice%2Fdeliveries%3Fstatus%3Dfailed",
+        ),
+        ("https://elsewhere.example/bad", ""),
+        ("http://[", ""),
+        ("", ""),
+    ],
+)
+def test_a_script_is_told_to_take_its_page_to_the_sign_in(stranger: Person, shown: str, back: str) -> None:
+    """A redirection it would follow unseen, and put the sign-in where a part of the page belongs."""
+    answer = stranger.look("/backoffice/deliveries", **{"hx-request": "true", "hx-current-url": shown})
+    assert (answer.status_code, answer.text) == (204, "")
+    assert answer.headers["hx-redirect"] == SIGN_IN + (f"?next={back}" if back else "")
+
+
 def test_the_session_is_in_a_cookie_for_this_host_that_no_script_reads(stranger: Person, email: str) -> None:
     answer = stranger.submit(SIGN_IN, {"email": email, "password": PASSWORD}, on=SIGN_IN)
     (cookie,) = [line for line in answer.headers.get_list("set-cookie") if "holdfast_session" in line]

@@ -35,7 +35,24 @@ def canonical(number: Decimal) -> Decimal:
 
 
 NASTY = st.sampled_from(
-    ["=1+1", "-5", "+1", "@x", "\t=", "\r", "'=", "''+", "<img onerror>", "#N/A", "٪", "1,5", "x0041_"]
+    [
+        "=1+1",
+        "-5",
+        "+1",
+        "@x",
+        "\t=",
+        "\r",
+        "'=",
+        "''+",
+        "<img onerror>",
+        "#N/A",
+        "٪",
+        "1,5",
+        "x0041_",
+        "a;=1",
+        "a; '=1",
+        "a\n-b",
+    ]
 )
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20) | NASTY
 CODES = (TEXT | st.integers().map(str)).filter(lambda code: code_fault(code) is None)

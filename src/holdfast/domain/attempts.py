@@ -48,7 +48,8 @@ def remembered(kind: Counted, attempts: Attempts, now: datetime) -> Attempts:
 
 
 def wait_before_next(kind: Counted, attempts: Attempts, now: datetime) -> timedelta:
-    """Of an account the waits grow, and end: nobody locks somebody else out for good.
+    """Of an account the waits grow, and end. Whoever keeps at it keeps its owner waiting, but for as long as
+    that lasts; a set-up link gets in meanwhile.
 
     Many people may share an address, so there only a flood is held up.
     """

@@ -85,23 +85,30 @@ def exact(number: float) -> Decimal:
     return Decimal(number) if isinstance(number, int) else Decimal(f"{number:.15g}")
 
 
-# A program that opens a CSV takes such text for a formula, and runs it.
-_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001
-_QUOTED_FORMULA = re.compile(r"'+[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001
+# A program that opens a CSV takes such text for a formula, and runs it: at the beginning of a cell, and where
+# the same program in another country ends a cell.
+_SIGNS_OF_FORMULA = "=+\\-@＝＋－＠"  # noqa: RUF001
+_FORMULA = re.compile(rf"'*[{_SIGNS_OF_FORMULA}\t\r\n]")
+_QUOTED_FORMULA = re.compile(rf"'+[{_SIGNS_OF_FORMULA}\t\r\n]")
+_INNER_FORMULA = re.compile(rf"""([;\t\r\n][ "]*)('*[{_SIGNS_OF_FORMULA}])""")
+_QUOTED_INNER_FORMULA = re.compile(rf"""([;\t\r\n][ "]*)'('*[{_SIGNS_OF_FORMULA}])""")
 
 
 def escaped(text: str) -> str:
     """For CSV: harmless in every program, and read back as it was."""
+    text = _INNER_FORMULA.sub(r"\1'\2", text)
     return f"'{text}" if _FORMULA.match(text) else text
 
 
 def escaped_in_workbook(text: str) -> str:
     """There text is text. Only what looks escaped has to be escaped once more."""
+    text = _QUOTED_INNER_FORMULA.sub(r"\1''\2", text)
     return f"'{text}" if _QUOTED_FORMULA.match(text) else text
 
 
 def unescaped(text: str) -> str:
-    return text[1:] if _QUOTED_FORMULA.match(text) else text
+    text = text[1:] if _QUOTED_FORMULA.match(text) else text
+    return _QUOTED_INNER_FORMULA.sub(r"\1\2", text)
 
 
 def sign_evidence(text: str) -> str | None:

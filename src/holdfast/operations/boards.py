@@ -12,7 +12,7 @@ from holdfast.domain.board import BoardUnit, Building, Counts, Filters, picture
 from holdfast.domain.layout import arrange
 from holdfast.domain.project import Project
 from holdfast.operations.inventory import Inventory
-from holdfast.operations.known_layouts import KnownLayouts, Section
+from holdfast.operations.known_layouts import KnownLayouts, Layout, Section
 from holdfast.storage import boards, layouts, projects
 from holdfast.storage.boards import NO_SALES, Sales
 from holdfast.storage.database import Connection, Database
@@ -42,6 +42,7 @@ class Board(NamedTuple):
     project: Project
     seen_at: datetime
     """The database's time; what changed later is not in it."""
+    layout_turn: int
     counts: Counts
     types: Sequence[str]
     buildings: Sequence[Building]
@@ -92,13 +93,14 @@ class Boards:
             seen_at = await boards.now(connection)
             project = await projects.get(connection, project_id)
             counts = (await boards.counts(connection, [project_id]))[project_id]
-            sections = await self._layouts.sections(connection, project_id, counts.total)
+            layout = await self._layouts.find(connection, project_id, counts.total)
             if counts.total > WHOLE_UP_TO:
-                return await self._one_building(connection, project, seen_at, counts, sections, section)
+                return await self._one_building(connection, project, seen_at, counts, layout, section)
             units = await boards.all_units(connection, project_id, WHOLE_UP_TO)
-        placed = [one for building in sections for one in building.placed]
+        placed = [one for building in layout.sections for one in building.placed]
         types = sorted({unit.type for unit in units})
-        return Board(project, seen_at, counts, types, picture(units, placed), (), 0, 0)
+        buildings = picture(units, placed)
+        return Board(project, seen_at, layout.turn, counts, types, buildings, (), 0, 0)
 
     async def _one_building(
         self,
@@ -106,9 +108,10 @@ class Boards:
         project: Project,
         seen_at: datetime,
         counts: Counts,
-        sections: Sequence[Section],
+        layout: Layout,
         section: int,
     ) -> Board:
+        sections = layout.sections
         section = section if 0 <= section < len(sections) else 0
         placed = sections[section].placed
         shown = placed[:WHOLE_UP_TO]
@@ -116,7 +119,8 @@ class Boards:
         types = await self._types_of(connection, project.id)
         buildings = picture(units, shown)
         left_out = len(placed) - len(shown)
-        return Board(project, seen_at, counts, types, buildings, _names(sections), section, left_out)
+        names = _names(sections)
+        return Board(project, seen_at, layout.turn, counts, types, buildings, names, section, left_out)
 
     async def table(self, slug: str, filters: Filters, after_code: str, limit: int) -> Table:
         project_id = await self._inventory.project_id(slug)

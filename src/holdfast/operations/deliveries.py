@@ -55,14 +55,15 @@ class Deliveries:
             return await delivery_log.page(connection, wanted, project_ids, before, filters, limit + 1)
 
     async def find(
-        self, delivery_id: UUID, slugs: tuple[str, ...] | None = None
+        self, delivery_id: UUID, slugs: tuple[str, ...] | None = None, *, attempts_at_most: int | None = None
     ) -> tuple[Delivery, list[Attempt]]:
+        """It may have been resent without end: whoever says how many is given the latest attempts."""
         async with self._database.reading_one_moment() as connection:
             project_ids = await projects.find_ids(connection, slugs)
             found = await delivery_log.find(connection, delivery_id, project_ids)
             if found is None or found.endpoint_id not in await delivery_log.endpoint_ids(connection, slugs):
                 raise UnknownDelivery(delivery_id)
-            return found, await delivery_log.attempts(connection, delivery_id)
+            return found, await delivery_log.attempts(connection, delivery_id, attempts_at_most)
 
     async def resend(
         self, delivery_id: UUID, author: Author, slugs: tuple[str, ...] | None = None

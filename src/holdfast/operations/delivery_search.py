@@ -74,6 +74,10 @@ class DeliverySearch:
             filters = Filters(START, END)
             return await delivery_log.page(connection, [endpoint_id], None, BEHIND_ALL, filters, limit)
 
+    async def find(self, delivery_id: UUID) -> Delivery | None:
+        async with self._database.reading_one_moment() as connection:
+            return await delivery_log.find(connection, delivery_id)
+
     async def labels(self) -> list[EndpointLabel]:
         """Of all endpoints, to choose from."""
         async with self._database.reading() as connection:

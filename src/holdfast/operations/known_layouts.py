@@ -23,9 +23,14 @@ class Section(NamedTuple):
     placed: list[Placed]
 
 
+class Layout(NamedTuple):
+    turn: int
+    """Another one after each edit."""
+    sections: list[Section]
+
+
 class _Known(NamedTuple):
     turn: int
-    """Of the layout: another one after each edit."""
     codes: frozenset[str]
     sections: list[Section]
 
@@ -37,7 +42,7 @@ class KnownLayouts:
     def __init__(self) -> None:
         self._known: OrderedDict[UUID, _Known] = OrderedDict()
 
-    async def sections(self, connection: Connection, project_id: UUID, units: int) -> list[Section]:
+    async def find(self, connection: Connection, project_id: UUID, units: int) -> Layout:
         turn = await boards.layout_turn(connection, project_id)
         known = self._known.get(project_id)
         if known is None or known.turn != turn:
@@ -45,7 +50,7 @@ class KnownLayouts:
         if len(known.codes) != units:
             known = await self._with_new_units(connection, project_id, known)
         self._remember(project_id, known)
-        return known.sections
+        return Layout(turn, known.sections)
 
     async def _with_new_units(self, connection: Connection, project_id: UUID, known: _Known) -> _Known:
         codes = await layouts.codes(connection, project_id)

@@ -1,4 +1,4 @@
-"""Who watches which project, and what they are told. However many watch, the database is asked once."""
+"""Who watches which project, and what they are told. One look serves however many watch."""
 
 from __future__ import annotations
 
@@ -87,6 +87,8 @@ class _Audience:
 
     def __init__(self) -> None:
         self.watchers: set[Watcher] = set()
+        self.layout_turn: int | None = None
+        """At the last look; with another one the board is another picture."""
         self.told: dict[UUID, tuple[int, Status]] = {}
         """What each unit was last told to be: what is looked at twice is told once. The version alone is not
         enough: what was decided just before the end of a hold may have that of a release never written."""
@@ -113,15 +115,17 @@ class Watching:
         """The database's clock, as far as it is known here."""
         return self._since and self._since + timedelta(seconds=monotonic() - self._polled_at)
 
-    async def watch(self, project_id: UUID, since: datetime | None) -> Watcher:
-        """``since``: what happened from then on is told first."""
+    async def watch(
+        self, project_id: UUID, since: datetime | None, layout_turn: int | None = None
+    ) -> Watcher:
+        """``since``: what happened from then on is told first. ``layout_turn``: of the picture shown."""
         watcher = Watcher(project_id, self._leave)
         self._audiences.setdefault(project_id, _Audience()).watchers.add(watcher)
         if self._polling is None or self._polling.done():
             self._since, self._looked_back_at = None, monotonic()
             self._polling = asyncio.get_running_loop().create_task(self._poll())
         try:
-            await self._catch_up(watcher, since)
+            await self._catch_up(watcher, since, layout_turn)
         except BaseException:
             watcher.close()
             raise
@@ -150,9 +154,11 @@ class Watching:
             full = {one for one, units in changes.items() if len(units) > MOST_CHANGES}
             changed = [one for one, units in fresh.items() if units or (looks_back and one in full)]
             counts = await boards.counts(connection, changed) if changed else {}
+            turns = await boards.layout_turns(connection, project_ids)
         for project_id in project_ids:
             too_many = project_id in full and project_id in counts
-            self._tell(project_id, moment, fresh.get(project_id, []), counts.get(project_id), too_many)
+            everything = self._is_arranged_anew(project_id, turns.get(project_id)) or too_many
+            self._tell(project_id, moment, fresh.get(project_id, []), counts.get(project_id), everything)
         self._since, self._polled_at = moment, monotonic()
         if looks_back:
             self._looked_back_at = self._polled_at
@@ -171,17 +177,19 @@ class Watching:
                 logger.exception("a look at what changed on boards failed")
             await asyncio.sleep(max(POLL_SECONDS, min(4 * (monotonic() - began_at), LONGEST_PAUSE_SECONDS)))
 
-    async def _catch_up(self, watcher: Watcher, since: datetime | None) -> None:
+    async def _catch_up(self, watcher: Watcher, since: datetime | None, layout_turn: int | None) -> None:
         """Not while it is looked: what is older would be told after what is newer."""
         async with self._turn:
             async with self._database.reading() as connection:
                 moment = watcher.moment = await boards.now(connection)
                 if since is None:
                     return
-                project_id, is_long_ago = watcher.project_id, since <= moment - AWAY_AT_MOST
-                found = () if is_long_ago else await self._missed(connection, project_id, since)
-                counts = await boards.counts(connection, [project_id]) if found or is_long_ago else {}
-            watcher.tell(moment, found, counts.get(project_id), everything=is_long_ago)
+                project_id = watcher.project_id
+                is_other = layout_turn not in (None, await boards.layout_turn(connection, project_id))
+                everything = is_other or since <= moment - AWAY_AT_MOST
+                found = () if everything else await self._missed(connection, project_id, since)
+                counts = await boards.counts(connection, [project_id]) if found or everything else {}
+            watcher.tell(moment, found, counts.get(project_id), everything=everything)
 
     async def _missed(self, connection: Connection, project_id: UUID, since: datetime) -> Sequence[BoardUnit]:
         found = await boards.changes(connection, [project_id], since - LATE_BY, MOST_CHANGES)
@@ -189,6 +197,13 @@ class Watching:
             # A page that was made just after a bulk shows it: to show everything anew would never end.
             found = await boards.changes(connection, [project_id], since, MOST_CHANGES)
         return found.get(project_id, ())
+
+    def _is_arranged_anew(self, project_id: UUID, turn: int | None) -> bool:
+        audience = self._audiences.get(project_id)
+        if audience is None:
+            return False
+        earlier, audience.layout_turn = audience.layout_turn, turn
+        return earlier not in (None, turn)
 
     def _fresh(self, project_id: UUID, units: Sequence[BoardUnit]) -> list[BoardUnit]:
         audience = self._audiences.get(project_id)
@@ -202,14 +217,14 @@ class Watching:
         moment: datetime,
         fresh: Sequence[BoardUnit],
         counts: Counts | None,
-        too_many: bool,
+        everything: bool,
     ) -> None:
         audience = self._audiences.get(project_id)
         if audience is None:
             return
         audience.told.update((unit.id, (unit.version, unit.status)) for unit in fresh)
         for watcher in audience.watchers:
-            watcher.tell(moment, fresh, counts, everything=too_many)
+            watcher.tell(moment, fresh, counts, everything=everything)
 
     def _leave(self, watcher: Watcher) -> None:
         audience = self._audiences.get(watcher.project_id)

@@ -82,6 +82,7 @@ _SALES = """
 """
 _TYPES = "select distinct type from unit where project_id = $1 order by type limit $2"
 _LAYOUT_TURN = "select layout_turn from project where id = $1"
+_LAYOUT_TURNS = "select id, layout_turn from project where id = any($1::uuid[])"
 _NOW = "select statement_timestamp()::timestamptz(3)"
 
 
@@ -157,6 +158,10 @@ async def types(connection: Connection, project_id: UUID, limit: int) -> list[st
 async def layout_turn(connection: Connection, project_id: UUID) -> int:
     (turn,) = await fetch_one(connection, _LAYOUT_TURN, project_id)
     return int(turn)
+
+
+async def layout_turns(connection: Connection, project_ids: Sequence[UUID]) -> dict[UUID, int]:
+    return {row[0]: row[1] for row in await connection.fetch(_LAYOUT_TURNS, project_ids)}
 
 
 _STATUS = {str(status): status for status in Status}

@@ -27,7 +27,10 @@ _FIND_ENDED = f"""
     select {_ENDED} from ended_delivery where id = $1 and {within(2)}
     order by ended_at desc limit 1
 """
-_ATTEMPTS = f"select {ATTEMPT_COLUMNS} from attempt where delivery_id = $1 order by number, started_at"
+_ATTEMPTS = f"""
+    select {ATTEMPT_COLUMNS} from attempt where delivery_id = $1
+    order by number desc, started_at desc limit $2
+"""
 
 _FILTERS = f"""
     ($6::text[] is null or event = any($6)) and ($7::text is null or unit_code = $7)
@@ -147,8 +150,10 @@ async def find(
     return _delivery(row) if row else None
 
 
-async def attempts(connection: Connection, delivery_id: UUID) -> list[Attempt]:
-    return [_attempt(row) for row in await connection.fetch(_ATTEMPTS, delivery_id)]
+async def attempts(connection: Connection, delivery_id: UUID, at_most: int | None = None) -> list[Attempt]:
+    """In their order; of more than ``at_most`` the latest."""
+    rows = await connection.fetch(_ATTEMPTS, delivery_id, at_most)
+    return [_attempt(row) for row in reversed(rows)]
 
 
 async def endpoint_ids(connection: Connection, slugs: tuple[str, ...] | None) -> list[UUID]:

@@ -6,9 +6,8 @@ import hmac
 import logging
 import secrets
 from collections.abc import Awaitable, Callable
-from urllib.parse import quote
 
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from holdfast.domain.permissions import Permission
 from holdfast.domain.refusals import DatabaseAway, Refusal
@@ -23,10 +22,10 @@ from holdfast.web.backoffice.visits import (
     Visit,
     csrf_token,
 )
+from holdfast.web.backoffice.ways import SAFE, to_sign_in, without_slash
 from holdfast.web.call import BODY_LIMIT, Call
 from holdfast.web.html.cookies import Cookies
 from holdfast.web.html.forms import read_form
-from holdfast.web.html.guarded import HEADERS
 from holdfast.web.html.language import DIRECTIONS, language_of, preferred
 from holdfast.web.html.said import said
 from holdfast.web.problem_types import INTERNAL_ERROR
@@ -37,7 +36,6 @@ from holdfast.web.routing import path_matcher
 Show = Callable[[Visit], Awaitable[Response]]
 Guarded = tuple[Permission | None, Show]
 
-_SAFE = frozenset({"GET", "HEAD"})
 _HTTPS_FOR_A_YEAR = "max-age=31536000"
 _OWN_SITE = frozenset({b"same-origin", b"none"})
 
@@ -95,7 +93,7 @@ class Desk:
         """A notice is for a page that is looked at: neither for a part of one nor for a stream."""
         values = call.exchange.head.values
         is_page = b"text/html" in values.get(b"accept", b"") and b"hx-request" not in values
-        is_change = call.method not in _SAFE
+        is_change = call.method not in SAFE
         return await self.signing_in.find(
             token, takes_notice=is_page and not is_change, is_click=is_page or is_change
         )
@@ -167,7 +165,7 @@ class PageResource:
         except DatabaseAway as away:
             return await refused(self._desk.visit_of_stranger(call), away)
         if visit.signed_in is None and not self.is_open:
-            return _to_sign_in(visit)
+            return to_sign_in(visit)
         try:
             return await self._shown(visit)
         except ClientGone:
@@ -183,7 +181,7 @@ class PageResource:
         permission, show = guarded
         if permission is not None and not visit.may(permission):
             raise NotYours
-        if call.method not in _SAFE:
+        if call.method not in SAFE:
             visit.form = await read_form(call, self._limit)
             _refuse_foreign(visit)
         return await show(visit)
@@ -205,13 +203,13 @@ class Elsewhere:
 
     async def _answered(self, call: Call) -> Response:
         if call.path.endswith("/"):
-            return _without_slash(self._desk.visit_of_stranger(call))
+            return without_slash(self._desk.visit_of_stranger(call))
         try:
             visit = await self._desk.visit(call)
         except DatabaseAway as away:
             return await refused(self._desk.visit_of_stranger(call), away)
         if visit.signed_in is None:
-            return _to_sign_in(visit)
+            return to_sign_in(visit)
         return await refused(visit, UnknownRoute())
 
 
@@ -228,27 +226,6 @@ async def refused(visit: Visit, failure: Exception) -> Response:
     for name, value in problem_headers(failure):
         page.headers[name.decode()] = value.decode()
     return page
-
-
-def local_path(path: str) -> str:
-    """Where to go on to, if it is one of our pages."""
-    is_ours = path.startswith(PREFIX) and "\\" not in path
-    return path if is_ours and path.isprintable() else PREFIX
-
-
-def _without_slash(visit: Visit) -> Response:
-    """There is no page whose path ends in a slash, but people type one."""
-    path, query = visit.address.partition("?")[::2]
-    address = path.rstrip("/") + (f"?{query}" if query else "")
-    return RedirectResponse(address, 308, headers=HEADERS)
-
-
-def _to_sign_in(visit: Visit) -> Response:
-    """Only what can be asked for again is gone back to."""
-    back = visit.address if visit.call.method in _SAFE else PREFIX
-    query = "" if back == PREFIX else f"?next={quote(back, safe='')}"
-    headers = {**HEADERS, "HX-Redirect": f"{PREFIX}/sign-in{query}"} if visit.is_fragment else HEADERS
-    return RedirectResponse(f"{PREFIX}/sign-in{query}", 303, headers=headers)
 
 
 def _refuse_foreign(visit: Visit) -> None:

@@ -18,8 +18,9 @@ BEAT_SECONDS = 3.0
 ADMITTED_FOR_SECONDS = 3.0
 """So often it is looked whether the watcher may still watch."""
 
+EVENT_STREAM = "text/event-stream; charset=utf-8"
 _HEADERS = [
-    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"content-type", EVENT_STREAM.encode()),
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
     # A proxy that gathers what it passes on would keep it until it is no longer news.

@@ -77,6 +77,11 @@ class Visit:
         return b"hx-request" in self.call.exchange.head.values
 
     @property
+    def is_stream(self) -> bool:
+        """Whether a script listens for what is to come."""
+        return b"text/event-stream" in self.call.exchange.head.values.get(b"accept", b"")
+
+    @property
     def csrf(self) -> str:
         """What a form must send back; it follows from the cookie and tells nothing of it."""
         return csrf_token(self.token)

@@ -78,7 +78,8 @@ class BoardPages:
         slug, sent = slug_of(visit.call), visit.query
         filters = read_filters(visit, sent).filters
         project_id = await self._inventory.project_id(slug)
-        watcher = await self._watching.watch(project_id, _since(visit.call, sent))
+        turn = _number(sent.text("turn"))
+        watcher = await self._watching.watch(project_id, _since(visit.call, sent), turn)
         as_table = sent.text("view") == "table"
         news = BoardNews(self._watching, watcher, visit.language, slug, filters, as_table=as_table)
         return EventStream(news, partial(_is_still_signed_in, visit))

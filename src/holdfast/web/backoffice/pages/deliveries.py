@@ -30,6 +30,8 @@ from holdfast.web.html.said import said
 from holdfast.web.routing import Place
 
 DELIVERIES_A_PAGE = 50
+ATTEMPTS_SHOWN = 50
+"""With all that was sent and answered; one of them may take a hundred kilobytes."""
 _FIRST_ID = UUID(int=0)
 
 
@@ -55,7 +57,9 @@ class DeliveryPages:
 
     async def show(self, visit: Visit) -> Response:
         """A script asks for what changes, while it may."""
-        delivery, attempts = await self._deliveries.find(id_in_path(visit))
+        delivery, attempts = await self._deliveries.find(
+            id_in_path(visit), attempts_at_most=ATTEMPTS_SHOWN + 1
+        )
         mark = _mark([delivery])
         if visit.is_fragment and visit.query.text("seen") == mark:
             return unchanged()
@@ -69,7 +73,7 @@ class DeliveryPages:
         delivery_id = id_in_path(visit)
         if not visit.is_fragment:
             return await visit.go(f"{DELIVERIES}/{delivery_id}")
-        delivery, _ = await self._deliveries.find(delivery_id)
+        delivery, _ = await self._deliveries.find(delivery_id, attempts_at_most=0)
         if visit.query.text("seen") == _mark([delivery]):
             return unchanged()
         values = {"ping": delivery, "mark": _mark([delivery]), **words_of(visit)}
@@ -138,12 +142,14 @@ def _next(found: Found, asked: AskedFor) -> str | None:
     return asked.address(DELIVERIES, cursor=moment_and_id_cursor_text(found.searched_back_to, _FIRST_ID))
 
 
-def _told(delivery: Delivery, attempts: Sequence[Attempt], endpoint: Endpoint | None) -> dict[str, Any]:
+def _told(delivery: Delivery, found: Sequence[Attempt], endpoint: Endpoint | None) -> dict[str, Any]:
+    attempts = found[-ATTEMPTS_SHOWN:]
     is_paused = endpoint is not None and endpoint.wishes.paused
     read_at = delivery.created_at if endpoint is None else endpoint.read_at
     return {
         "delivery": delivery,
         "attempts": attempts,
+        "are_more": len(found) > len(attempts),
         "endpoint": endpoint,
         "unit_address": unit_address(delivery),
         "steps": timeline(delivery, attempts, read_at, is_paused=is_paused),

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from starlette.responses import Response
 
+from holdfast.domain.delivery import Delivery
 from holdfast.domain.endpoint import Endpoint, IssuedSecret, Wishes
 from holdfast.domain.event import EventName
 from holdfast.domain.permissions import Permission
@@ -144,18 +145,20 @@ class EndpointPages:
     async def _told(self, endpoint: Endpoint, visit: Visit) -> dict[str, Any]:
         standing = (await self._search.standings([endpoint.id]))[endpoint.id]
         latest = await self._search.latest(endpoint.id, LATEST)
-        ping_id = read_id(visit.query.text("ping"))
-        found = next((one for one in latest if one.id == ping_id), None)
         return {
             "endpoint": endpoint,
             "standing": standing,
             "line": sparkline(standing.hours, endpoint.read_at),
             "latest": latest,
-            "ping": found,
+            "ping": await self._ping(endpoint, read_id(visit.query.text("ping"))),
             "every_event": len(EventName),
             "snippets": snippets,
             **words_of(visit),
         }
+
+    async def _ping(self, endpoint: Endpoint, delivery_id: UUID | None) -> Delivery | None:
+        found = None if delivery_id is None else await self._search.find(delivery_id)
+        return found if found is not None and found.endpoint_id == endpoint.id else None
 
     async def _set_paused(self, visit: Visit, paused: bool, notice: str) -> Response:
         endpoint_id = id_in_path(visit)
@@ -229,7 +232,7 @@ def _no_such_project(visit: Visit) -> dict[str, str]:
 def _cursor(visit: Visit) -> tuple[datetime, UUID] | None:
     try:
         return read_moment_and_id_cursor(visit.query.text("cursor"))
-    except (ValueError, OverflowError):
+    except ValueError:
         return None
 
 

@@ -19,9 +19,10 @@ from holdfast.domain.refusals import (
 from holdfast.domain.staff import Staff
 from holdfast.operations.setup_links import Invitation, SetupLinks
 from holdfast.operations.signing_in import Opened, SigningIn
-from holdfast.web.backoffice.desk import Desk, local_path
+from holdfast.web.backoffice.desk import Desk
 from holdfast.web.backoffice.pages.sale_forms import faults_by_field
 from holdfast.web.backoffice.visits import PREFIX, SESSION_COOKIE, Visit
+from holdfast.web.backoffice.ways import local_path
 from holdfast.web.client_address import ClientAddresses
 from holdfast.web.html.language import DIRECTIONS
 from holdfast.web.html.said import said

@@ -8,8 +8,9 @@ from starlette.responses import Response
 
 from holdfast.domain.permissions import Permission
 from holdfast.operations.announcing import Announcing
-from holdfast.web.backoffice.desk import Desk, local_path
+from holdfast.web.backoffice.desk import Desk
 from holdfast.web.backoffice.visits import PREFIX, Visit
+from holdfast.web.backoffice.ways import local_path
 from holdfast.web.refusals import MalformedBody
 from holdfast.web.routing import Place
 

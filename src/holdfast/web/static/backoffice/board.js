@@ -238,6 +238,7 @@
     askingSince = Date.now();
     try {
       const answer = await fetch(location.href, { headers: { "HX-Request": "true", accept: "text/html" }, redirect: "error" });
+      if (answer.headers.has("HX-Redirect")) { end(); return; }
       if (!answer.ok) throw new Error(answer.statusText);
       putInPlace(fromHtml(await answer.text()));
       misses = 0;
@@ -285,6 +286,12 @@
     clearTimeout(again);
     again = 0;
   }
+  function end() {
+    isOver = true;
+    leave();
+    lost();
+    ended.hidden = false;
+  }
   function watch() {
     leave();
     if (isOver) return;
@@ -292,6 +299,7 @@
     query.delete("building");
     query.set("view", isTable ? "table" : "board");
     query.set("since", last);
+    if (part().dataset.turn) query.set("turn", part().dataset.turn);
     stream = new EventSource(`${live.dataset.live.split("?")[0]}?${query}`);
     stream.addEventListener("beat", (event) => {
       last = event.lastEventId;
@@ -300,12 +308,7 @@
     });
     stream.addEventListener("units", (event) => tell(JSON.parse(event.data)));
     stream.addEventListener("everything", () => showAll(Math.random() * 500));
-    stream.addEventListener("ended", () => {
-      isOver = true;
-      leave();
-      lost();
-      ended.hidden = false;
-    });
+    stream.addEventListener("ended", end);
     stream.addEventListener("error", () => {
       leave();
       lost();
