@@ -4,6 +4,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from holdfast.storage.database import Database, open_database
 from tests.support import commands
@@ -15,6 +16,10 @@ from tests.support.sql import Sql
 # All tests come from one address, and hold more units than one visitor may.
 UNLIMITED = {"HOLDFAST_HOLDS_PER_ADDRESS": "0", "HOLDFAST_REHOLD_SECONDS": "0"}
 AT_MOST_PROCESSES = 6
+
+# How fast examples are made says something of the machine, and nothing of what they are for.
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
 
 
 def pytest_xdist_auto_num_workers() -> int:

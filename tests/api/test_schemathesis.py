@@ -130,7 +130,7 @@ def test_in_a_project_that_exists_every_answer_is_as_described(
     explored: RunningServer, key: str, project: Project, tmp_path: Path
 ) -> None:
     config = CONFIGURATION + with_key(key) + with_parameters(slug=project.slug)
-    options = ("--exclude-path-regex", SELLING, "--max-examples", "20")
+    options = ("--exclude-path-regex", SELLING, "--max-examples", "12")
     explore(tmp_path, explored, config, "--phases", "examples,coverage,fuzzing,stateful", *options)
 
 
@@ -163,4 +163,4 @@ def test_around_an_endpoint_that_exists_every_answer_is_as_described(
 
 
 def test_anywhere_every_answer_is_as_described(explored: RunningServer, key: str, tmp_path: Path) -> None:
-    explore(tmp_path, explored, CONFIGURATION + with_key(key), "--phases", "fuzzing", "--max-examples", "15")
+    explore(tmp_path, explored, CONFIGURATION + with_key(key), "--phases", "fuzzing", "--max-examples", "8")

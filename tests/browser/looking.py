@@ -59,7 +59,8 @@ def _faults(page: Page, looked_at: BrowserPage, scene: Scene, language: str, the
         yield "it speaks another language"
     # The same page in other colours has nothing else that could be wrong.
     yield from axe_faults(page, only_colours=theme == "dark")
-    yield from _too_wide(page)
+    if theme == "light":
+        yield from _too_wide(page)
 
 
 def _too_wide(page: Page) -> Iterator[str]:

@@ -39,6 +39,10 @@ def _at(path: str) -> Callable[[Scene], str]:
     return lambda scene: path.format(slug=quote(scene.project.slug, safe=""))
 
 
+def _elsewhere(rest: str) -> Callable[[Scene], str]:
+    return lambda scene: PROJECT.format(slug=quote(scene.elsewhere.slug, safe="")) + rest
+
+
 def _unit(status: str, rest: str = "") -> Callable[[Scene], str]:
     return lambda scene: (
         UNIT.format(slug=quote(scene.project.slug, safe=""), code=quote(scene.units[status], safe="")) + rest
@@ -72,6 +76,7 @@ PAGES: tuple[BrowserPage, ...] = (
     BrowserPage("sign-in-refused", SIGN_IN, _at(SIGN_IN), None, then=steps.fail_to_sign_in),
     BrowserPage("sign-in-code", SIGN_IN, _at(SIGN_IN), None, then=steps.give_the_password),
     BrowserPage("set-up", BASE + "/set-up/{token}", lambda scene: scene.set_up_link, None),
+    BrowserPage("set-up-over", BASE + "/set-up/{token}", _at(BASE + "/set-up/" + "x" * 43), None, 404),
     BrowserPage("projects", BASE + "/projects", _at(BASE + "/projects"), on_phone=True),
     BrowserPage("project-new", BASE + "/new-project", _at(BASE + "/new-project")),
     BrowserPage("board", PROJECT, _at(PROJECT), on_phone=True),
@@ -83,6 +88,10 @@ PAGES: tuple[BrowserPage, ...] = (
     BrowserPage("import", IMPORT, _at(IMPORT)),
     BrowserPage("import-columns", IMPORT + "/{id}", _at(IMPORT), then=steps.upload_a_file),
     BrowserPage("import-checked", IMPORT + "/{id}", _at(IMPORT), then=steps.check_the_file),
+    BrowserPage("import-done", IMPORT + "/{id}", _elsewhere("/import"), then=steps.import_the_file),
+    BrowserPage(
+        "import-interrupted", IMPORT + "/{id}", _elsewhere("/import"), then=steps.find_the_import_interrupted
+    ),
     BrowserPage("unit-available", UNIT, _unit("available"), then=steps.send_a_bad_walk_in),
     BrowserPage("unit-held", UNIT, _unit("held"), role="sales", then=steps.ask_before_the_hold_ends),
     BrowserPage("unit-reserved", UNIT, _unit("reserved"), on_phone=True),
@@ -94,6 +103,7 @@ PAGES: tuple[BrowserPage, ...] = (
     BrowserPage("booking-signed", BOOKING, _booking("signed"), role="sales"),
     BrowserPage("booking-reserved", BOOKING, _booking("reserved")),
     BrowserPage("booking-sold", BOOKING, _booking("sold")),
+    BrowserPage("booking-link", BOOKING, _booking("sold"), then=steps.make_a_new_link),
     BrowserPage("booking-refund-due", BOOKING, _booking("refund-due")),
     BrowserPage("settings", BASE + "/settings", _at(BASE + "/settings")),
     BrowserPage("keys", KEYS, _at(KEYS)),
@@ -107,6 +117,8 @@ PAGES: tuple[BrowserPage, ...] = (
     BrowserPage("webhook", ENDPOINT, _endpoint("healthy")),
     BrowserPage("webhook-refusing", ENDPOINT, _endpoint("refusing"), on_phone=True),
     BrowserPage("webhook-paused", ENDPOINT, _endpoint("paused"), role="viewer"),
+    BrowserPage("webhook-pinged", ENDPOINT, _endpoint("healthy"), then=steps.send_a_ping),
+    BrowserPage("webhook-rotated", ENDPOINT, _endpoint("paused"), then=steps.rotate_the_secret),
     BrowserPage("webhook-edit", ENDPOINT + "/edit", _endpoint("healthy", "/edit")),
     BrowserPage("webhook-recover", ENDPOINT + "/recover", _endpoint("refusing", "/recover")),
     BrowserPage(

@@ -1,9 +1,12 @@
 """How to come to pages that follow upon a form; in no language, since they are looked at in each."""
 
+from uuid import UUID
+
 from playwright.sync_api import Page, expect
 
 from tests.browser.people import PASSWORD
 from tests.browser.scene import Scene
+from tests.support.chromium import beside_playwright
 
 SHEET = """code,type,area,price,bedrooms
 A-0101,Studio,46.5,455000,0
@@ -13,6 +16,7 @@ C-0102,2-bedroom apartment,-112.8,990000,2
 ,Studio,46.5,455000,0
 """
 """One unit changed, one new, three rows that cannot be taken."""
+INTERRUPT = "update import_file set stage = 'importing', beat_at = now() - interval '1 minute' where id = $1"
 
 
 def give_the_password(page: Page, scene: Scene) -> None:
@@ -70,6 +74,43 @@ def check_the_file(page: Page, scene: Scene) -> None:
     upload_a_file(page, scene)
     page.click("main form[method=post] button.primary")
     expect(page.locator("nav.tiles")).to_be_visible()
+
+
+def import_the_file(page: Page, scene: Scene) -> None:
+    check_the_file(page, scene)
+    page.click("form[action$='/commit'] button")
+    expect(page.locator(".tile").first).to_be_visible()
+    expect(page.locator("form[action$='/commit']")).to_have_count(0)
+
+
+def find_the_import_interrupted(page: Page, scene: Scene) -> None:
+    check_the_file(page, scene)
+    with beside_playwright():
+        scene.office.sql.execute(INTERRUPT, UUID(page.url.rpartition("/")[2].partition("?")[0]))
+    page.reload()
+    expect(page.locator("progress")).to_be_visible()
+
+
+def rotate_the_secret(page: Page, _: Scene) -> None:
+    _unfold(page, "/rotate")
+    expect(page.locator(".once")).to_be_visible()
+
+
+def send_a_ping(page: Page, _: Scene) -> None:
+    page.click("form[action$='/ping'] button")
+    expect(page.locator("#ping")).to_be_visible()
+
+
+def make_a_new_link(page: Page, _: Scene) -> None:
+    _unfold(page, "/reissue-link")
+    expect(page.locator(".once")).to_be_visible()
+
+
+def _unfold(page: Page, action: str) -> None:
+    """What asks first."""
+    asks = page.locator("details").filter(has=page.locator(f"form[action$='{action}']"))
+    asks.locator("summary").click()
+    asks.locator("form button:not([data-close])").first.click()
 
 
 def ask_before_the_hold_ends(page: Page, _: Scene) -> None:

@@ -13,7 +13,7 @@ from uuid import UUID
 import asyncpg
 from cryptography.fernet import Fernet
 
-from holdfast.bootstrap import subscribing
+from holdfast.bootstrap.endpoints import subscribing
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.endpoint import Wishes
 from holdfast.domain.refusals import DatabaseAway

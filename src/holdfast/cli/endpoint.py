@@ -9,7 +9,7 @@ from uuid import UUID
 
 import click
 
-from holdfast.bootstrap import subscribing_by_command
+from holdfast.bootstrap.endpoints import subscribing_by_command
 from holdfast.cli.arguments import limited_to_projects
 from holdfast.cli.database import read_settings, with_database
 from holdfast.cli.output import print_json, print_table, shared_options, shown_time

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from holdfast.bootstrap import forwarding
+from holdfast.bootstrap.endpoints import forwarding
 from holdfast.cli.arguments import utf8_only
 from holdfast.cli.database import read_settings, with_database
 from holdfast.cli.output import print_json, shared_options

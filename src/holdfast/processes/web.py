@@ -9,7 +9,7 @@ from functools import partial
 
 import uvicorn
 
-from holdfast.bootstrap import WebApplication
+from holdfast.bootstrap.web import WebApplication
 from holdfast.processes.child import child_settings, leave_with_parent
 from holdfast.processes.garbage import collect_seldom
 from holdfast.processes.listening import BACKLOG

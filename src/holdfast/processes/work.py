@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import uvloop
 
-from holdfast.bootstrap import run_clockwork
+from holdfast.bootstrap.work import run_clockwork
 from holdfast.processes.child import child_settings, leave_with_parent
 from holdfast.processes.files import allow_many_files
 from holdfast.processes.garbage import collect_seldom
