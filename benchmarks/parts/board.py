@@ -77,7 +77,7 @@ class Watched(NamedTuple):
 
 def measure(arena: Arena) -> Finding:
     seconds = 5 if arena.quick else 20
-    ground = arena.ground("board", 0)
+    ground = arena.ground("holdfast", 0)
     own = office.fill(ground.database_url, 2 * UNITS_OF_A_TOWER, arena.progress)
     codes = database.value(ground.database_url, ON_SALE, TOWER)
     watched: dict[str, Watched] = {}

@@ -159,7 +159,7 @@ def test_what_looks_like_a_formula_reads_as_it_was(text: str) -> None:
 @given(st.text(st.sampled_from("a;= '\"+\n\t")))
 def test_no_formula_begins_where_another_program_would_cut_the_text(text: str) -> None:
     assert unescaped(escaped(text)) == unescaped(escaped_in_workbook(text)) == text
-    for cell in re.split("[;\t\r\n]", escaped(text)):
+    for cell in re.split("[;\t\r\n]", escaped(text))[1:]:
         assert not cell.lstrip(' "').startswith(("=", "+"))
 
 

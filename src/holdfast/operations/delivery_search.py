@@ -21,11 +21,11 @@ __all__ = ["HOURS", "DeliverySearch", "EndpointLabel", "Filters", "Found", "Hour
 START, END = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 BEHIND_ALL = (END, UUID(int=2**128 - 1))
 COUNTED_WAITING = 10_000
-PATIENCE_SECONDS = 0.015
+PATIENCE_SECONDS = 0.04
 
 _FIRST_STEP, _LONGEST_STEP = timedelta(minutes=5), timedelta(days=20)
-_STEP_SECONDS = 0.08
-_LEAST_WIDER, _WIDEST = 3, 32
+_WIDER_AT_MOST = 4.0
+"""A quiet night says little of the busy day before it."""
 _FIRST_STEPS_BACK = 24
 _FIRST_ID = UUID(int=0)
 _MILLISECOND = timedelta(milliseconds=1)
@@ -59,7 +59,7 @@ class DeliverySearch:
         self, endpoint_id: UUID | None, before: tuple[datetime, UUID], filters: Filters, limit: int
     ) -> Found:
         """Step by step back in time, each step wider than the last. What many have is found in the first;
-        what few have is looked for until it takes too long, and then in another page."""
+        what few have is looked for as long as a page may take, and then in another page."""
         async with self._database.reading_one_moment() as connection:
             endpoints = await _wanted(connection, endpoint_id)
             search = _Search(endpoints, before, filters, limit + 1, self._patience_seconds)
@@ -136,14 +136,16 @@ class _Search(NamedTuple):
         start = min(until, now)
         is_sparse = _is_sparse(self.filters)
         step = _first_step(now - start) if is_sparse else _LATELY
+        left = self.patience_seconds
         while until > since:
             start = since if start - since <= step else start - step
             started_at = monotonic()
             found += await self._within(connection, start, until, self.limit - len(found))
             took = monotonic() - started_at
-            if len(found) >= self.limit or (is_sparse and took > self.patience_seconds):
+            left -= took
+            if len(found) >= self.limit or (is_sparse and took > left):
                 break
-            until, step = start, _next_step(step, took) if is_sparse else timedelta.max
+            until, step = start, _next_step(step, left / took) if is_sparse else timedelta.max
         return found, start
 
     async def _within(
@@ -169,12 +171,9 @@ def _first_step(back: timedelta) -> timedelta:
     return max(_FIRST_STEP, back / _FIRST_STEPS_BACK)
 
 
-def _next_step(step: timedelta, took_seconds: float) -> timedelta:
-    """So wide that it may be expected to end within the time that a page has."""
-    if step > _LONGEST_STEP:
-        return timedelta.max
-    wider = _STEP_SECONDS / max(took_seconds, _STEP_SECONDS / _WIDEST)
-    return step * max(wider, _LEAST_WIDER)
+def _next_step(step: timedelta, times_left: float) -> timedelta:
+    """So wide that it may be expected to end within the time that is left."""
+    return timedelta.max if step > _LONGEST_STEP else step * min(times_left, _WIDER_AT_MOST)
 
 
 def _just_behind(moment: datetime) -> datetime:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import timedelta
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import NamedTuple
 from uuid import UUID
@@ -12,12 +12,14 @@ from holdfast.domain.figures import (
     Conversion,
     SalesDay,
     StatusDay,
+    Step,
     conversion,
     days_up_to,
     sales_days,
     status_days,
 )
 from holdfast.domain.project import Project
+from holdfast.domain.status import Status
 from holdfast.operations.inventory import Inventory
 from holdfast.storage import figures, projects
 from holdfast.storage.database import Database
@@ -45,6 +47,17 @@ class ProjectFigures(NamedTuple):
     @property
     def units_sold(self) -> int:
         return sum(day.units for day in self.sales)
+
+
+class _Read(NamedTuple):
+    project: Project
+    days: Sequence[date]
+    counted: int
+    """Units, when they were last counted by the time of their creation."""
+    now: Mapping[Status, int]
+    steps: Mapping[date, Mapping[Step, int]]
+    created: Mapping[date, Mapping[Status, int]]
+    sold: Mapping[date, tuple[int, Decimal]]
 
 
 class Sums:
@@ -82,30 +95,37 @@ class Figures:
     async def of(self, slug: str, number_of_days: int, zone: str) -> ProjectFigures:
         """The last days, each as long as it is in that time zone."""
         project_id = await self._inventory.project_id(slug)
-        await self._catch_up(project_id)
-        async with self._database.reading_one_moment() as connection:
-            project = await projects.get(connection, project_id)
-            days = days_up_to(await figures.today(connection, zone), number_of_days)
-            now = await figures.stored_counts(connection, project_id)
-            steps = await figures.steps(connection, project_id, days[0], zone)
-            created = await figures.created(connection, project_id, days[0], zone)
-            sold = await figures.sold(connection, project_id, days[0], zone)
+        await self._sum_up()
+        found = await self._read(project_id, number_of_days, zone)
+        total = sum(found.now.values())
+        if found.counted != total and (total <= COUNTED_AT_ONCE or found.counted == 0):
+            async with self._database.writing() as connection:
+                await figures.recount(connection, project_id)
+            found = await self._read(project_id, number_of_days, zone)
         return ProjectFigures(
-            project,
-            status_days(days, now, steps, created),
-            sales_days(days, sold),
-            conversion(days, steps),
+            found.project,
+            status_days(found.days, found.now, found.steps, found.created),
+            sales_days(found.days, found.sold),
+            conversion(found.days, found.steps),
         )
 
-    async def _catch_up(self, project_id: UUID) -> None:
-        """With what little the loop has left; without a loop, or before its first round, with more."""
+    async def _sum_up(self) -> None:
+        """What little the loop has left; without a loop, or before its first round, more."""
         async with self._database.reading() as connection:
             unsummed = await figures.unsummed(connection)
-            counted = await figures.counted_units(connection, project_id)
-            total = sum((await figures.stored_counts(connection, project_id)).values())
         if unsummed > UNSUMMED_AT_MOST:
             async with self._database.writing() as connection:
                 await figures.sum_events(connection, SUMMED_AT_ONCE)
-        if counted != total and (total <= COUNTED_AT_ONCE or counted == 0):
-            async with self._database.writing() as connection:
-                await figures.recount(connection, project_id)
+
+    async def _read(self, project_id: UUID, number_of_days: int, zone: str) -> _Read:
+        async with self._database.reading_one_moment() as connection:
+            days = days_up_to(await figures.today(connection, zone), number_of_days)
+            return _Read(
+                await projects.get(connection, project_id),
+                days,
+                await figures.counted_units(connection, project_id),
+                await figures.stored_counts(connection, project_id),
+                await figures.steps(connection, project_id, days[0], zone),
+                await figures.created(connection, project_id, days[0], zone),
+                await figures.sold(connection, project_id, days[0], zone),
+            )

@@ -83,15 +83,14 @@ def _windows_page(content: bytes) -> str:
 
 
 def _delimiter(sample: str) -> str:
-    """The one that cuts most rows into the same number of cells, more than one."""
+    """The one that cuts most, in rows with the same number of cells."""
     return max(DELIMITERS, key=lambda delimiter: _evenness(sample, delimiter))
 
 
-def _evenness(sample: str, delimiter: str) -> tuple[int, int]:
+def _evenness(sample: str, delimiter: str) -> int:
     reader = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter)
     try:
         widths = Counter(len(row) for row in islice(reader, _ROWS_LOOKED_AT) if row)
     except csv.Error:
-        return 0, 0
-    width, rows = max(widths.items(), key=lambda found: (found[1], found[0]), default=(1, 0))
-    return (rows, width) if width > 1 else (0, 0)
+        return 0
+    return max((rows * (width - 1) for width, rows in widths.items()), default=0)
