@@ -19,6 +19,7 @@ from tests.support.receivers import unused_port
 from tests.support.server import serving
 
 OFF_SALE = re.compile(r"\bis-unavailable\b")
+DIM = re.compile(r"\bdim\b")
 HELD = re.compile(r"\bis-held\b")
 
 
@@ -58,6 +59,18 @@ def test_a_hold_of_a_buyer_appears_with_its_countdown(page: Page, office: Office
     expect(cell(page, "A-203")).to_have_class(HELD)
     expect(cell(page, "A-203").locator("[data-ends]")).to_have_text(re.compile(r"^\d+:\d\d$"))
     assert is_marked(page)
+
+
+def test_a_filtered_board_counts_on_while_units_change(page: Page, office: Office, tower: Project) -> None:
+    page.goto(f"/backoffice/projects/{tower.slug}?status=available")
+    matching = page.locator("[data-matching]")
+    expect(matching).to_contain_text("6 of 6")
+    office.desk.did(office.unit(tower, "A-203"), "take-off-sale")
+    expect(matching).to_contain_text("5 of 6")
+    expect(cell(page, "A-203")).to_have_class(DIM)
+    office.desk.did(office.unit(tower, "A-203"), "put-on-sale")
+    expect(matching).to_contain_text("6 of 6")
+    expect(cell(page, "A-203")).not_to_have_class(DIM)
 
 
 class Fetches:

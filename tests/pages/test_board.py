@@ -67,7 +67,7 @@ def test_a_unit_with_a_naughty_name_is_just_a_name(viewer: Person, stocked: Proj
 def test_a_held_unit_shows_when_its_hold_ends(viewer: Person, http: httpx.Client, stocked: Project) -> None:
     Buyer(http).hold(Unit(http, stocked, "A-101"))
     page = viewer.see(address(stocked))
-    assert cells(page)["A-101"] == "is-held"
+    assert cells(page)["A-101"] == "is-held timed"
     assert re.search(r"<bdi>A-101</bdi><span data-ends=\"[\d.]+\">\d\d:\d\d</span>", page)
 
 

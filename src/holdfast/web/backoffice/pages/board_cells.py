@@ -61,12 +61,13 @@ class CellWriter:
         look = "archived" if unit.archived else unit.status.value
         word, kind = self.words[look], self._escaped(unit.type)
         code = unit.code if _is_plain(unit.code) else str(escape(unit.code))
-        dim = "" if filters is NO_FILTERS or filters.match(unit) else " dim"
+        end = self._end(unit)
+        more = (" timed" if end else "") + ("" if filters is NO_FILTERS or filters.match(unit) else " dim")
         return (
-            f'<a class="u is-{look}{dim}" href="{self.address(unit)}" aria-label="{code}, {word}"'
+            f'<a class="u is-{look}{more}" href="{self.address(unit)}" aria-label="{code}, {word}"'
             f' title="{word} · {kind} · {self.area(unit.area_sqm)} · {self.money(unit.price_sar)}"'
             f' data-f="{unit.price_sar}|{_or_nothing(unit.bedrooms)}|{unit.sqm_price_sar}|{kind}"'
-            f' data-v="{unit.version}"><bdi>{code}</bdi>{self._end(unit)}</a>'
+            f' data-v="{unit.version}"><bdi>{code}</bdi>{end}</a>'
         )
 
     def _cells(self, units: Iterable[BoardUnit | None], filters: Filters) -> Markup:

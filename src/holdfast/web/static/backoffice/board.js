@@ -43,18 +43,23 @@
       && (wanted.bedrooms === null || (bedrooms !== "" && Number(bedrooms) === wanted.bedrooms))
       && within(Number(price), wanted.price) && within(Number(sqm), wanted.sqm);
   }
+  let matching = 0;
+  function sift(cell, wanted) {
+    const isIn = fits(cell, wanted);
+    cell.classList.toggle("dim", !isIn);
+    return isIn ? 1 : 0;
+  }
+  function tellMatching(wanted) {
+    const isAny = wanted.statuses.length || wanted.type || [wanted.bedrooms, ...wanted.price, ...wanted.sqm].some((one) => one !== null);
+    const told = form.querySelector("[data-matching]");
+    told.textContent = isAny ? said(told.dataset.one, matching, units.size) : "";
+    form.querySelector("[data-clear]").hidden = !isAny;
+  }
   function filter() {
     const wanted = asked();
-    const isAny = wanted.statuses.length || wanted.type || [wanted.bedrooms, ...wanted.price, ...wanted.sqm].some((one) => one !== null);
-    let number = 0;
-    for (const cell of units.values()) {
-      const isIn = fits(cell, wanted);
-      if (isIn) number += 1;
-      cell.classList.toggle("dim", !isIn);
-    }
-    const told = form.querySelector("[data-matching]");
-    told.textContent = isAny ? said(told.dataset.one, number, units.size) : "";
-    form.querySelector("[data-clear]").hidden = !isAny;
+    matching = 0;
+    for (const cell of units.values()) matching += sift(cell, wanted);
+    tellMatching(wanted);
   }
   function address() {
     const values = new URLSearchParams();
@@ -190,18 +195,24 @@
       const shown = form.querySelector(`[data-count="${status}"]`);
       if (shown && shown.textContent !== number) { shown.textContent = number; flash(shown); }
     }
+    const wanted = isTable ? null : asked();
+    const buildings = new Set();
     for (const unit of news.units) {
       const old = units.get(unit.code);
       if (!old) { if (isTable && unit.fits && isOfThisPage(unit.code)) wantsAll = true; continue; }
       if (unit.version < Number(old.dataset.v)) continue;
       if (isTable && !unit.fits) { old.remove(); units.delete(unit.code); continue; }
-      replace(old, fromHtml(unit.html), unit.code);
+      const fresh = replace(old, fromHtml(unit.html), unit.code);
+      if (isTable || fresh === old) continue;
+      matching += sift(fresh, wanted) - (old.classList.contains("dim") ? 0 : 1);
+      buildings.add(fresh.closest(".building"));
     }
-    if (!isTable) { filter(); countBuildings(); }
+    // Of thousands only those that are different are looked at: somebody may be scrolling.
+    if (buildings.size) { tellMatching(wanted); countUnits(buildings); }
     if (wantsAll) showAll();
   }
-  function countBuildings() {
-    for (const building of part().querySelectorAll(".building")) {
+  function countUnits(buildings) {
+    for (const building of buildings) {
       const told = building.querySelector("[data-available]");
       if (!told) continue;
       told.textContent = said(told.dataset.available, building.querySelectorAll(".u.is-available").length, building.querySelectorAll(".u").length);
@@ -209,7 +220,7 @@
   }
   const lookOf = (element) => (isTable ? element.querySelector(".status") : element).className.match(/is-\w+/)[0];
   function replace(old, fresh, code) {
-    if (old.dataset.v === fresh.dataset.v && lookOf(old) === lookOf(fresh)) return;
+    if (old.dataset.v === fresh.dataset.v && lookOf(old) === lookOf(fresh)) return old;
     if (isTable) fresh.querySelector(".floor-of").replaceWith(old.querySelector(".floor-of"));
     const hadFocus = document.activeElement === old;
     fresh.tabIndex = old.tabIndex;
@@ -219,6 +230,7 @@
     units.set(code, fresh);
     if (hadFocus) fresh.focus({ preventScroll: true });
     flash(fresh);
+    return fresh;
   }
   function flash(element) {
     element.classList.add("fresh");
