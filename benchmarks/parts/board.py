@@ -3,10 +3,11 @@
 import json
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import cycle, pairwise
 from statistics import median, quantiles
-from threading import Event, Thread
+from threading import Event
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -37,8 +38,9 @@ WATCH = """seconds => new Promise(done => {
     const frames = [], tasks = [], until = performance.now() + 1000 * seconds;
     new PerformanceObserver(list => tasks.push(...list.getEntries().map(one => one.duration)))
         .observe({ type: "longtask" });
-    let flashes = 0, step = 12;
-    new MutationObserver(list => { flashes += list.reduce((all, one) => all + one.addedNodes.length, 0); })
+    let replaced = 0, step = 12;
+    const cells = one => [...one.addedNodes].filter(node => node.matches?.("a.u")).length;
+    new MutationObserver(list => { replaced += list.reduce((all, one) => all + cells(one), 0); })
         .observe(document.getElementById("board-part"), { childList: true, subtree: true });
     const frame = now => {
         frames.push(now);
@@ -46,7 +48,7 @@ WATCH = """seconds => new Promise(done => {
         if (page.scrollTop + page.clientHeight >= page.scrollHeight - 1) step = -12;
         else if (page.scrollTop <= 0) step = 12;
         scrollBy(0, step);
-        if (now < until) requestAnimationFrame(frame); else done({ frames, tasks, flashes });
+        if (now < until) requestAnimationFrame(frame); else done({ frames, tasks, replaced });
     };
     requestAnimationFrame(frame);
 })"""
@@ -88,10 +90,10 @@ def measure(arena: Arena) -> Finding:
         page = context.new_page()
         page.goto(f"{contestant.address}/backoffice/projects/{TOWER}")
         page.wait_for_selector("[data-live].on", state="attached")
-        seen = _seen(page, contestant, codes[: 10 if arena.quick else 50])
+        seen = _seen(page, contestant, codes[-(10 if arena.quick else 50) :])
         arena.progress(f"board: a change elsewhere is seen after {median(seen):.0f} ms")
         watched[LEFT_ALONE] = _watch(page, seconds)
-        with _changing(contestant, codes):
+        with _changing(contestant, codes[: -len(seen)]):
             watched[CHANGING] = _watch(page, seconds)
     if watched[CHANGING].replaced < CHANGES_A_SECOND * seconds / 2:
         raise InvalidRun(f"Only {watched[CHANGING].replaced} cells changed on the board.")
@@ -114,20 +116,20 @@ def _watch(page: Page, seconds: int) -> Watched:
     seen: dict[str, Any] = page.evaluate(WATCH, seconds)
     frames = seen["frames"]
     gaps = [later - sooner for sooner, later in pairwise(frames)]
-    return Watched(gaps, seen["tasks"], seen["flashes"])
+    return Watched(gaps, seen["tasks"], seen["replaced"])
 
 
 @contextmanager
 def _changing(contestant: Contestant, codes: list[str]) -> Iterator[None]:
     """Units go off sale and on sale again, at their times, through the API."""
     stop = Event()
-    changing = Thread(target=_change, args=(contestant, codes, stop))
-    changing.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        changing.join()
+    with ThreadPoolExecutor(1) as threads:
+        changing = threads.submit(_change, contestant, codes, stop)
+        try:
+            yield
+        finally:
+            stop.set()
+        changing.result()
 
 
 def _change(contestant: Contestant, codes: list[str], stop: Event) -> None:

@@ -112,6 +112,17 @@ async def test_the_log_tells_who_was_let_in_and_who_was_not_and_never_what_was_t
     ]
 
 
+async def test_who_has_to_wait_is_in_the_log_by_address(
+    office: Office, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(FREE_FAILURES):
+        await fails(office, UNKNOWN)
+    with pytest.raises(TooManyAttempts):
+        await office.signing_in.sign_in(UNKNOWN, PASSWORD, None, ADDRESS, AGENT)
+    assert caplog.messages[-1] == "a sign-in was put off"
+    assert caplog.records[-1].__dict__["fields"] == {"address": ADDRESS}
+
+
 async def test_a_notice_is_told_once_and_only_to_who_shows_it(office: Office) -> None:
     await office.add()
     opened = await office.sign_in()

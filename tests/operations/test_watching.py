@@ -187,6 +187,17 @@ async def test_another_layout_is_another_picture(database: Database, watching: W
     assert not back.take().everything
 
 
+async def test_a_layout_that_changes_before_the_first_look_is_told(
+    database: Database, watching: Watching
+) -> None:
+    project_id = await new_units(database, "A-1")
+    watcher = await watching.watch(project_id, None)
+    async with database.writing() as connection:
+        await layouts.replace(connection, project_id, {"A-1": Place("B", 7, 1)})
+    await watching.run_once()
+    assert watcher.take().everything
+
+
 async def test_too_many_changes_are_told_as_everything(
     database: Database, watching: Watching, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,6 +64,14 @@ def test_a_unit_with_a_naughty_name_is_just_a_name(viewer: Person, stocked: Proj
     assert "&lt;img src=x onerror=" in page
 
 
+def test_a_type_is_just_a_name_too(viewer: Person, http: httpx.Client, project: Project) -> None:
+    Unit(http, project, "A-1").create(minimal(type=NAUGHTY))
+    page = viewer.see(address(project))
+    assert "<img" not in page
+    assert 'onerror="' not in page
+    assert page.count("&lt;img src=x onerror=&#34;alert(1)&#34;&gt;") == 3, "in words, for filters, to choose"
+
+
 def test_a_held_unit_shows_when_its_hold_ends(viewer: Person, http: httpx.Client, stocked: Project) -> None:
     Buyer(http).hold(Unit(http, stocked, "A-101"))
     page = viewer.see(address(stocked))

@@ -321,6 +321,13 @@ def test_the_history_says_who_did_what_and_what_was_before(sales: Person, stored
     assert "Key <bdi" in page
 
 
+def test_a_change_at_the_end_of_a_long_text_is_told(sales: Person, stored: Unit) -> None:
+    for text in ("x" * 300, "x" * 300 + "y"):
+        assert stored.patch({"description": text}).status_code == 200
+    page = sales.see(f"{unit_page(stored)}/history")
+    assert page.count("x" * 280 + "…") == 3, "after the one, before and after the other"
+
+
 def test_the_history_goes_on_page_by_page(sales: Person, stored: Unit) -> None:
     for price in range(951_000, 951_060):
         assert stored.patch({"priceSar": price}).status_code == 200

@@ -68,6 +68,22 @@ def test_every_usual_delimiter_is_found_by_itself(delimiter: str) -> None:
     assert rows_of(read(text.encode())) == [(at, row) for at, row in enumerate(rows, 1)]
 
 
+@pytest.mark.parametrize(
+    ("text", "cells"),
+    [
+        ("code;price\nA-1;1,200,000\nA-2;1,300,000\n", 2),
+        ("code;type;area;price\nA-1;Villa, corner;1,112.50;12,000,000\n", 4),
+        ("code;type;price\nA-1;Pool, gym, parking, garden;5\nA-2;Pool, gym, parking, garden;5\n", 3),
+        ("code,price\nA-1,a|b|c|d\nA-2,a|b|c|d\n", 2),
+        ('code,type,price\nA-1,"a;b\nc;d\ne;f\ng;h",5\n', 3),
+        ("Price list\ncode;price\nA-1;1,200,000\n", 2),
+        ("code,price\n", 2),
+    ],
+)
+def test_what_the_cells_are_full_of_is_no_delimiter(text: str, cells: int) -> None:
+    assert {len(row) for _, row in rows_of(read(text.encode()))[-2:]} <= {cells}
+
+
 def test_a_delimiter_that_the_file_names_is_taken() -> None:
     assert rows_of(read(b"sep=;\r\nCode;Price,SAR\r\n")) == [(1, ["Code", "Price,SAR"])]
 

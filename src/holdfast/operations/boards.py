@@ -57,6 +57,7 @@ class Board(NamedTuple):
 class Table(NamedTuple):
     project: Project
     seen_at: datetime
+    layout_turn: int
     counts: Counts
     types: Sequence[str]
     units: Sequence[BoardUnit]
@@ -133,9 +134,11 @@ class Boards:
             codes = [unit.code for unit in units]
             chosen = await layouts.places_among(connection, project_id, codes)
             types = await self._types_of(connection, project_id)
+            turn = await boards.layout_turn(connection, project_id)
         by_code = {one.code: one.place for one in arrange(codes, chosen)}
         floors = [by_code[code][:2] for code in codes]
-        return Table(project, seen_at, counts, types, units, floors, codes[-1] if len(page) > limit else None)
+        next_code = codes[-1] if len(page) > limit else None
+        return Table(project, seen_at, turn, counts, types, units, floors, next_code)
 
     async def _types_of(self, connection: Connection, project_id: UUID) -> list[str]:
         """They hardly ever change, and to find them takes a look at every unit."""

@@ -72,7 +72,7 @@ class SigningIn:
 
     async def sign_in(self, email: str, password: str, code: str | None, address: str, agent: str) -> Opened:
         subjects = _subjects(email, address)
-        await count(self._database, subjects)
+        await self._count(subjects, address)
         account = await self._account(email)
         is_right = await self._is_right(account, password, subjects)
         if account is None or not is_right or account.staff.disabled_at is not None:
@@ -91,7 +91,7 @@ class SigningIn:
         if account is None or not self._tickets.is_for(ticket, account):
             raise _refusal(account, address)
         subjects = _subjects(account.staff.email, address)
-        await count(self._database, subjects)
+        await self._count(subjects, address)
         return await self._open(account, code, subjects, _Visitor(address, agent), None)
 
     async def sign_out(self, token: str) -> None:
@@ -117,10 +117,17 @@ class SigningIn:
         async with self._database.writing() as connection:
             account = await staff.account_locked(connection, staff_id)
             if account is None or account.staff.disabled_at is not None or account.factor_sealed is not None:
-                raise SignInRefused
+                raise _refusal(account, address)
             opened = await self._begin(connection, account, _Visitor(address, agent), 0, None)
         _log.info("signed in", extra={"fields": _who(account, address)})
         return opened
+
+    async def _count(self, subjects: Subjects, address: str) -> None:
+        try:
+            await count(self._database, subjects)
+        except TooManyAttempts:
+            _log.warning("a sign-in was put off", extra={"fields": {"address": _one_line(address)}})
+            raise
 
     async def _account(self, email: str) -> Account | None:
         if email_fault(email.strip()) is not None:

@@ -180,13 +180,15 @@ class Watching:
     async def _catch_up(self, watcher: Watcher, since: datetime | None, layout_turn: int | None) -> None:
         """Not while it is looked: what is older would be told after what is newer."""
         async with self._turn:
+            project_id = watcher.project_id
             async with self._database.reading() as connection:
                 moment = watcher.moment = await boards.now(connection)
+                turn = await boards.layout_turn(connection, project_id)
+                audience = self._audiences[project_id]
+                audience.layout_turn = audience.layout_turn or turn
                 if since is None:
                     return
-                project_id = watcher.project_id
-                is_other = layout_turn not in (None, await boards.layout_turn(connection, project_id))
-                everything = is_other or since <= moment - AWAY_AT_MOST
+                everything = layout_turn not in (None, turn) or since <= moment - AWAY_AT_MOST
                 found = () if everything else await self._missed(connection, project_id, since)
                 counts = await boards.counts(connection, [project_id]) if found or everything else {}
             watcher.tell(moment, found, counts.get(project_id), everything=everything)

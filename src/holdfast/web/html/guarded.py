@@ -1,4 +1,4 @@
-"""The headers of pages that belong to somebody: nothing runs, loads or frames but what is ours."""
+"""The headers of pages that belong to somebody: nothing runs or frames but what is ours."""
 
 from __future__ import annotations
 

@@ -83,14 +83,18 @@ def _windows_page(content: bytes) -> str:
 
 
 def _delimiter(sample: str) -> str:
-    """The one that cuts most, in rows with the same number of cells."""
+    """The one that cuts most rows as it cuts the first, which is nearly always the headings; or else the one
+    that cuts most rows into the same number of cells."""
     return max(DELIMITERS, key=lambda delimiter: _evenness(sample, delimiter))
 
 
-def _evenness(sample: str, delimiter: str) -> int:
+def _evenness(sample: str, delimiter: str) -> tuple[int, int, int]:
     reader = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter)
     try:
-        widths = Counter(len(row) for row in islice(reader, _ROWS_LOOKED_AT) if row)
+        found = [len(row) for row in islice(reader, _ROWS_LOOKED_AT) if row]
     except csv.Error:
-        return 0
-    return max((rows * (width - 1) for width, rows in widths.items()), default=0)
+        return 0, 0, 0
+    widths = Counter(width for width in found if width > 1)
+    width, rows = max(widths.items(), key=lambda one: (one[1], one[0]), default=(1, 0))
+    as_first = widths[found[0]] if found else 0
+    return as_first if as_first > 1 else 0, rows, width

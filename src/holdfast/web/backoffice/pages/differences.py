@@ -23,20 +23,20 @@ class Difference(NamedTuple):
 
 def values_of(text: str) -> dict[str, Any]:
     values: dict[str, Any] = json.loads(text, parse_float=Decimal)
-    return {name: _value(name, value) for name, value in values.items()}
+    return values
 
 
 def between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Difference]:
-    """Without what stands on both sides for the sake of its name alone."""
+    """Without what stands on both sides for the sake of its name alone. Long texts are compared whole."""
     names = dict.fromkeys([*before, *after])
     return [
-        Difference(name, before.get(name), after.get(name))
+        Difference(name, _shown(name, before.get(name)), _shown(name, after.get(name)))
         for name in names
         if name not in before or name not in after or before[name] != after[name]
     ]
 
 
-def _value(name: str, value: Any) -> Any:
+def _shown(name: str, value: Any) -> Any:
     if name in _TIMES and isinstance(value, str):
         return read_time(value)
     if isinstance(value, str) and len(value) > _LONGEST_TEXT:

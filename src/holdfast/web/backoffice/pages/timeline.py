@@ -28,10 +28,11 @@ class Step(NamedTuple):
 def timeline(
     delivery: Delivery, attempts: Sequence[Attempt], now: datetime, *, is_paused: bool
 ) -> list[Step]:
+    """``attempts``: the latest of them; what lies between the commit and those is left open."""
     steps = [Step("committed", delivery.created_at)]
-    ended_at = delivery.created_at
+    ended_at = delivery.created_at if attempts and attempts[0].number == 1 else None
     for attempt in attempts:
-        gap = max((attempt.started_at - ended_at).total_seconds(), 0.0)
+        gap = None if ended_at is None else max((attempt.started_at - ended_at).total_seconds(), 0.0)
         steps.append(Step("attempt", attempt.started_at, gap, attempt))
         ended_at = attempt.ended_at
     return [*steps, _last(delivery, now, is_paused)]

@@ -262,6 +262,8 @@
     if (wantsAll && !isOver) showAll(misses ? Math.min(30000, 1000 * 2 ** misses) * (0.75 + Math.random() / 2) : 0);
   }
   function putInPlace(fresh) {
+    // Which building it is may be another one then, and what stands around the picture goes with it.
+    if (form.elements.building && fresh.dataset.turn !== part().dataset.turn) { location.reload(); return; }
     const place = part().querySelector(".floors")?.scrollLeft;
     part().replaceWith(fresh);
     if (place) fresh.querySelector(".floors")?.scrollTo(place, 0);
@@ -311,7 +313,7 @@
     query.delete("building");
     query.set("view", isTable ? "table" : "board");
     query.set("since", last);
-    if (part().dataset.turn) query.set("turn", part().dataset.turn);
+    query.set("turn", part().dataset.turn);
     stream = new EventSource(`${live.dataset.live.split("?")[0]}?${query}`);
     stream.addEventListener("beat", (event) => {
       last = event.lastEventId;
