@@ -11,7 +11,7 @@ from tests.support.chromium import beside_playwright
 SHEET = """code,type,area,price,bedrooms
 A-0101,Studio,46.5,455000,0
 A-0104,3-bedroom apartment,148.6,about a million,3
-C-0101,2-bedroom apartment,112.8,990000,2
+C-{number},2-bedroom apartment,112.8,990000,2
 C-0102,2-bedroom apartment,-112.8,990000,2
 ,Studio,46.5,455000,0
 """
@@ -62,9 +62,11 @@ def invite_somebody(page: Page, scene: Scene) -> None:
     expect(page.locator(".once")).to_be_visible()
 
 
-def upload_a_file(page: Page, _: Scene) -> None:
+def upload_a_file(page: Page, scene: Scene) -> None:
+    """With a unit that no file had before: what is there already need not be imported."""
+    sheet = SHEET.format(number=scene.next_number())
     page.set_input_files(
-        "[name=file]", {"name": "units.csv", "mimeType": "text/csv", "buffer": SHEET.encode()}
+        "[name=file]", {"name": "units.csv", "mimeType": "text/csv", "buffer": sheet.encode()}
     )
     page.click("[data-upload] button.primary")
     expect(page.locator("[name=column0]")).to_be_visible()
