@@ -13,8 +13,9 @@ INSTALL := $(PIP) install --no-deps --require-hashes
 COMPILE := cd requirements && PIP_CONFIG_FILE=/dev/null PIP_FIND_LINKS= PIP_INDEX_URL= PIP_EXTRA_INDEX_URL= \
 	CUSTOM_COMPILE_COMMAND="make lock" ../$(BIN)/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras
-# Most tests wait for something most of the time. A file stays in one process: its tests share servers.
-PYTEST := $(BIN)/pytest --numprocesses auto --dist loadfile
+# Most tests wait for something most of the time. A file stays in one process: its tests share servers. The order
+# of the files is that of tests/conftest.py, in which the longest come first.
+PYTEST := $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 ARGS ?=
 
 help: ## List the commands

@@ -16,10 +16,26 @@ from tests.support.sql import Sql
 # All tests come from one address, and hold more units than one visitor may.
 UNLIMITED = {"HOLDFAST_HOLDS_PER_ADDRESS": "0", "HOLDFAST_REHOLD_SECONDS": "0"}
 AT_MOST_PROCESSES = 6
+# They take minutes, and a file stays in one process: whichever of them came last would run alone.
+BEGIN_FIRST = (
+    "tests/api/test_schemathesis.py",
+    "tests/browser/test_every_page_in_english.py",
+    "tests/browser/test_every_page_in_arabic.py",
+    "tests/faults/test_supervision.py",
+    "tests/faults/test_sweepers.py",
+    "tests/faults/test_delivery_crashes.py",
+    "tests/browser/test_names_are_names.py",
+    "tests/browser/test_live_board.py",
+    "tests/docs/test_examples.py",
+)
 
 # How fast examples are made says something of the machine, and nothing of what they are for.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not item.nodeid.startswith(BEGIN_FIRST))
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -16,8 +16,10 @@ REQUEST = b"GET /slow HTTP/1.1\r\nHost: holdfast.example\r\n\r\n"
 
 
 @asynccontextmanager
-async def connected(app: Application) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    async with listening(app, KEPT_SECONDS) as address:
+async def connected(
+    app: Application, kept_seconds: float = KEPT_SECONDS
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    async with listening(app, kept_seconds) as address:
         reader, writer = await asyncio.open_connection(*address)
         try:
             yield reader, writer

@@ -23,6 +23,9 @@ from tests.web.connecting import (
     rest_of,
 )
 
+UNHURRIED_SECONDS = 1.5
+"""Where a busy machine must not be taken for a client that stalls."""
+
 
 async def as_a_page(_: Call) -> ASGIApp:
     return PlainTextResponse("a page")
@@ -38,11 +41,12 @@ async def test_a_connection_that_was_idle_for_too_long_is_closed(handler: Handle
 
 
 async def test_a_connection_in_use_stays_open_however_old_it_is() -> None:
-    async with connected(Front([resource("/slow", GET=in_one_piece)])) as (reader, writer):
+    front = Front([resource("/slow", GET=in_one_piece)])
+    async with connected(front, kept_seconds=UNHURRIED_SECONDS) as (reader, writer):
         for _ in range(6):
             writer.write(REQUEST)
             await answer_of(reader)
-            await asyncio.sleep(KEPT_SECONDS / 2)
+            await asyncio.sleep(UNHURRIED_SECONDS / 3)
 
 
 async def test_a_connection_whose_body_never_comes_is_closed_after_its_answer() -> None:
@@ -107,12 +111,12 @@ async def test_a_client_that_takes_no_answers_gets_no_more_of_them_and_is_given_
 async def test_a_client_that_takes_a_long_answer_slowly_gets_all_of_it(
     in_one: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "STALLED_SECONDS", 3 * KEPT_SECONDS)
+    monkeypatch.setattr(connection, "STALLED_SECONDS", UNHURRIED_SECONDS)
     numbers = b"1," * 3_000_000
     parts: list[bytes | bytearray] = [b"[" + numbers, bytearray(numbers + b"1]")]
 
     async def much(_: Call) -> JsonAnswer:
-        await asyncio.sleep(5 * KEPT_SECONDS)
+        await asyncio.sleep(1.2 * UNHURRIED_SECONDS)
         return JsonAnswer.of_parts([b"".join(parts)] if in_one else parts)
 
     async with connected(Front([resource("/slow", GET=much)])) as (reader, writer):
@@ -121,7 +125,7 @@ async def test_a_client_that_takes_a_long_answer_slowly_gets_all_of_it(
         received = 0
         while received < sum(map(len, parts)):
             received += len(await reader.readexactly(min(1_500_000, sum(map(len, parts)) - received)))
-            await asyncio.sleep(KEPT_SECONDS)
+            await asyncio.sleep(UNHURRIED_SECONDS / 5)
 
 
 async def test_the_time_of_a_head_does_not_run_while_earlier_requests_are_served(
