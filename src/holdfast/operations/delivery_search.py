@@ -21,7 +21,7 @@ __all__ = ["HOURS", "DeliverySearch", "EndpointLabel", "Filters", "Found", "Hour
 START, END = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 BEHIND_ALL = (END, UUID(int=2**128 - 1))
 COUNTED_WAITING = 10_000
-PATIENCE_SECONDS = 0.04
+PATIENCE_SECONDS = 0.03
 
 _FIRST_STEP, _LONGEST_STEP = timedelta(minutes=5), timedelta(days=20)
 _WIDER_AT_MOST = 4.0
