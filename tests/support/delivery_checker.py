@@ -173,8 +173,10 @@ def _earliest_next(pair: Matched, pace: Pace) -> float:
     attempt, arrival = pair
     if attempt["cause"] == LOST:
         return float(attempt["started_at"]) + pace.lease_seconds
-    seen = None if arrival is None else arrival.answered_at or arrival.at
-    return (seen or attempt["started_at"]) + pace.gap_after(attempt["number"])
+    # An attempt ends for its worker, too: on a busy machine the receiver may notice what it did only later.
+    ended_at = float(attempt["ended_at"])
+    answered_at = None if arrival is None else arrival.answered_at
+    return min(answered_at or ended_at, ended_at) + pace.gap_after(attempt["number"])
 
 
 def _signature_faults(
