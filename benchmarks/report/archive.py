@@ -41,5 +41,5 @@ def _publish(folder: Path, machine: dict[str, str], parts: dict[str, Any]) -> No
     commands = " and ".join(dict.fromkeys(part["command"] for part in parts.values()))
     known = [{key: value for key, value in part.items() if key != "command"} for part in parts.values()]
     findings = [Finding.from_json(part) for part in known]
-    draw(folder / PICTURE, machine, findings)
-    (folder / "README.md").write_text(page(machine, commands, findings, PICTURE))
+    picture = PICTURE if draw(folder / PICTURE, machine, findings) else None
+    (folder / "README.md").write_text(page(machine, commands, findings, picture))

@@ -9,10 +9,11 @@ machine, one PostgreSQL with durable commits, and the same load; read the ratios
 """
 
 
-def page(machine: dict[str, str], command: str, findings: list[Finding], picture: str) -> str:
+def page(machine: dict[str, str], command: str, findings: list[Finding], picture: str | None) -> str:
     facts = "\n".join(f"- {name}: {text}" for name, text in {**machine, "command": f"`{command}`"}.items())
     targets = [target for finding in findings for target in finding.targets]
-    sections = [INTRODUCTION, facts, f"![The results as bars]({picture})", "## Targets", _targets(targets)]
+    drawn = [f"![The results as bars]({picture})"] if picture else []
+    sections = [INTRODUCTION, facts, *drawn, "## Targets", _targets(targets)]
     for finding in findings:
         sections.append(f"## {finding.title}")
         sections += [_table(table) for table in finding.tables]

@@ -25,8 +25,11 @@ PER_SECOND = "deliveries per second, more is better"
 Bar = tuple[str, float, str, str]  # name, length, what is written at its end, colour
 
 
-def draw(path: Path, machine: dict[str, str], findings: list[Finding]) -> None:
+def draw(path: Path, machine: dict[str, str], findings: list[Finding]) -> bool:
+    """Whether there was anything to draw: some parts are tables alone."""
     panels = [(finding, PANELS[finding.name]) for finding in findings if finding.name in PANELS]
+    if not panels:
+        return False
     bars = [len(panel(finding.figures)[1]) for finding, panel in panels]
     with plt.rc_context(STYLE):
         heights = [count + 1.6 for count in bars]
@@ -42,6 +45,7 @@ def draw(path: Path, machine: dict[str, str], findings: list[Finding]) -> None:
         figure.suptitle(f"Holdfast, its peers and the bare database ({facts})", fontsize=13, weight="bold")
         figure.savefig(path, dpi=140, facecolor="white", metadata={"Software": None})
         plt.close(figure)
+    return True
 
 
 def _bars(axis: Axes, title: str, label: str, bars: list[Bar]) -> None:
