@@ -14,7 +14,7 @@ from holdfast.domain.access import Scope
 from holdfast.domain.permissions import OF_ROLE, OF_SCOPE, Permission, Role
 from holdfast.web.app import web_places
 from holdfast.web.backoffice.desk import Elsewhere, PageResource
-from holdfast.web.backoffice.visits import csrf_token
+from holdfast.web.html.own_forms import csrf_token
 from holdfast.web.pages import PageFiles
 from holdfast.web.parts import Parts
 from holdfast.web.routing import Nowhere, Place, Resource

@@ -10,7 +10,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp
 from uvicorn.server import ServerState
 
-from holdfast.web.backoffice.live import EventStream, event
+from holdfast.web.html.live import EventStream, event
 from holdfast.web.call import Call
 from holdfast.web.front import Front
 from holdfast.web.http import connection

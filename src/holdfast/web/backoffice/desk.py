@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import logging
 import secrets
 from collections.abc import Awaitable, Callable
@@ -20,24 +19,23 @@ from holdfast.web.backoffice.visits import (
     PREFIX,
     SESSION_COOKIE,
     Visit,
-    csrf_token,
 )
 from holdfast.web.backoffice.ways import SAFE, to_sign_in, without_slash
 from holdfast.web.call import BODY_LIMIT, Call
 from holdfast.web.html.cookies import Cookies
 from holdfast.web.html.forms import read_form
 from holdfast.web.html.language import DIRECTIONS, language_of, preferred
+from holdfast.web.html.own_forms import refuse_foreign
 from holdfast.web.html.said import said
 from holdfast.web.problem_types import INTERNAL_ERROR
 from holdfast.web.problems import problem_headers, problem_type
-from holdfast.web.refusals import ClientGone, ForeignForm, MethodNotAllowed, NotYours, UnknownRoute
+from holdfast.web.refusals import ClientGone, MethodNotAllowed, NotYours, UnknownRoute
 from holdfast.web.routing import path_matcher
 
 Show = Callable[[Visit], Awaitable[Response]]
 Guarded = tuple[Permission | None, Show]
 
 _HTTPS_FOR_A_YEAR = "max-age=31536000"
-_OWN_SITE = frozenset({b"same-origin", b"none"})
 
 logger = logging.getLogger("holdfast.web")
 
@@ -183,7 +181,7 @@ class PageResource:
             raise NotYours
         if call.method not in SAFE:
             visit.form = await read_form(call, self._limit)
-            _refuse_foreign(visit)
+            refuse_foreign(call, visit.form, visit.token)
         return await show(visit)
 
 
@@ -226,10 +224,3 @@ async def refused(visit: Visit, failure: Exception) -> Response:
     for name, value in problem_headers(failure):
         page.headers[name.decode()] = value.decode()
     return page
-
-
-def _refuse_foreign(visit: Visit) -> None:
-    site = visit.call.exchange.head.values.get(b"sec-fetch-site", b"none")
-    sent = visit.form.raw("csrf")
-    if site not in _OWN_SITE or not hmac.compare_digest(sent.encode(), csrf_token(visit.token).encode()):
-        raise ForeignForm

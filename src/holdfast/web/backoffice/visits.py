@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +17,7 @@ from holdfast.web.call import Call
 from holdfast.web.html.forms import Form, url_fields
 from holdfast.web.html.guarded import HEADERS, html
 from holdfast.web.html.language import NAMES, Language
+from holdfast.web.html.own_forms import csrf_token
 from holdfast.web.html.templates import templates
 
 if TYPE_CHECKING:
@@ -83,7 +83,6 @@ class Visit:
 
     @property
     def csrf(self) -> str:
-        """What a form must send back; it follows from the cookie and tells nothing of it."""
         return csrf_token(self.token)
 
     @property
@@ -135,10 +134,6 @@ class Visit:
             left = json.dumps([notice, kind])
             await self.desk.signing_in.leave_notice(self.signed_in.session_id, left)
         return RedirectResponse(path, 303, headers=HEADERS)
-
-
-def csrf_token(token: str) -> str:
-    return hashlib.sha256(b"csrf:" + token.encode()).hexdigest()
 
 
 def _left(signed_in: SignedIn | None) -> Notice | None:

@@ -6,9 +6,9 @@ from urllib.parse import quote, urlsplit
 
 from starlette.responses import RedirectResponse, Response
 
-from holdfast.web.backoffice.live import EVENT_STREAM, event
 from holdfast.web.backoffice.visits import PREFIX, Visit
 from holdfast.web.html.guarded import HEADERS
+from holdfast.web.html.live import EVENT_STREAM, event
 
 SAFE = frozenset({"GET", "HEAD"})
 

@@ -16,7 +16,6 @@ from holdfast.operations.inventory import Inventory
 from holdfast.operations.watching import Watching
 from holdfast.web.addresses import project_of
 from holdfast.web.backoffice.desk import Desk
-from holdfast.web.backoffice.live import EventStream
 from holdfast.web.backoffice.pages.board_cells import CellWriter
 from holdfast.web.backoffice.pages.board_filters import NAMES, AskedFor, read_filters
 from holdfast.web.backoffice.pages.board_news import BoardNews
@@ -24,6 +23,7 @@ from holdfast.web.backoffice.visits import PREFIX, Visit
 from holdfast.web.call import Call
 from holdfast.web.checking import refuse_faults
 from holdfast.web.html.forms import Form
+from holdfast.web.html.live import EventStream
 from holdfast.web.routing import Place
 
 ROWS = 100

@@ -10,9 +10,9 @@ import msgspec
 
 from holdfast.domain.board import BoardUnit, Filters
 from holdfast.operations.watching import News, Watcher, Watching
-from holdfast.web.backoffice.live import event
 from holdfast.web.backoffice.pages.board_cells import CellWriter
 from holdfast.web.html.language import Language
+from holdfast.web.html.live import event
 from holdfast.web.html.templates import templates
 
 
