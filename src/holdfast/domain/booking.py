@@ -59,6 +59,25 @@ class Buyer(NamedTuple):
     phone: str
 
 
+class Agreement(NamedTuple):
+    """What the buyer signed for, as it was described at that moment; price and deposit are the terms."""
+
+    project_name: str
+    unit_type: str
+    area_sqm: Decimal
+    bedrooms: int | None
+    bathrooms: int | None
+    delivery_year: int | None
+    language: str
+    """In which it was read."""
+    wording: int
+    """Which version of the text around these facts."""
+
+
+WORDING = 1
+"""Of agreements that are signed now. The text of an earlier one is kept while there are agreements in it."""
+
+
 class Holder(NamedTuple):
     """By what a buyer is known before they have a name; ids that tell nothing of address or cookie."""
 
@@ -102,6 +121,10 @@ class Booking(NamedTuple):
     idempotency_id: UUID | None
     buyer_erased_at: datetime | None = None
     """Since when nothing is left of the buyer's person."""
+    agreement: Agreement | None = None
+    """From the signature on."""
+    payment_id: str | None = None
+    """What the payment system calls the payment of the deposit."""
 
     @property
     def ends_at(self) -> datetime | None:
@@ -119,6 +142,13 @@ class Draft(NamedTuple):
     token_hash: bytes
     holder: Holder = NOBODY
     idempotency_id: UUID | None = None
+
+
+def agreement_on(fields: UnitFields, project_name: str, language: str) -> Agreement:
+    return Agreement(
+        project_name, fields.type, fields.area_sqm, fields.bedrooms, fields.bathrooms, fields.delivery_year,
+        language, WORDING,
+    )  # fmt: skip
 
 
 def terms_of(fields: UnitFields) -> Terms:

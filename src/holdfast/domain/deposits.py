@@ -9,7 +9,7 @@ from holdfast.domain.claims import booking_in, claim_on, refusal_of
 from holdfast.domain.decision import Decision, Standing
 from holdfast.domain.opening import unit_in
 from holdfast.domain.periods import Periods
-from holdfast.domain.refusals import NotSigned
+from holdfast.domain.refusals import NotSigned, TransitionNotAllowed
 from holdfast.domain.spelling import moment_text
 from holdfast.domain.status import Action, Caller, Status, transition
 from holdfast.domain.unit import Step, Unit, move, step_for
@@ -18,10 +18,16 @@ MARK_REFUNDED = "mark-refunded"
 
 
 def confirm_deposit(
-    standing: Standing, number: int, caller: Caller, periods: Periods, now: datetime
+    standing: Standing,
+    number: int,
+    caller: Caller,
+    periods: Periods,
+    now: datetime,
+    payment_id: str | None = None,
 ) -> Decision:
     """A payment system repeats itself, and may come late: money is never silently lost."""
     unit, booking = booking_in(standing, number)
+    booking = _paid_by(booking, payment_id, unit)
     if booking.deposit_confirmed_at is not None:
         return Decision(unit, booking=booking, action=Action.CONFIRM_DEPOSIT)
     if booking.signed_at is None:
@@ -79,6 +85,18 @@ def _reserve_again(
     decision = _reserve(standing, held.unit, booking, caller, periods, now)
     first = (held.event,) if held.event else ()
     return decision._replace(events=first + decision.events)
+
+
+def _paid_by(booking: Booking, payment_id: str | None, unit: Unit) -> Booking:
+    """Staff may have confirmed what the payment system tells later; two payments are one too many."""
+    if payment_id is None or booking.payment_id == payment_id:
+        return booking
+    if booking.payment_id is not None:
+        detail = (
+            f"The deposit was paid by the payment {booking.payment_id}: pay {payment_id} back to the buyer."
+        )
+        raise TransitionNotAllowed(Action.CONFIRM_DEPOSIT, unit.status, detail=detail)
+    return booking._replace(payment_id=payment_id)
 
 
 def _why_not_signed(booking: Booking) -> str:

@@ -12,6 +12,7 @@ from holdfast.domain.booking import (
     BookingStatus,
     Buyer,
     Draft,
+    agreement_on,
     end,
     new_booking,
     terms_of,
@@ -24,6 +25,9 @@ from holdfast.domain.refusals import Fault, HoldLapsed, InvalidInput, Transition
 from holdfast.domain.spelling import camel_case
 from holdfast.domain.status import Action, Caller, Status
 from holdfast.domain.unit import Unit, ends_at, move, step_for
+
+LANGUAGE = "en"
+"""Of those who do not say: of the API, whose words are English."""
 
 SIGN, REISSUE_LINK, ERASE_BUYER = "sign", "reissue-link", "erase-buyer"
 
@@ -38,11 +42,17 @@ _WHY_NOT_ERASED = {
 }
 
 
-def sign(standing: Standing, number: int, buyer: Buyer, now: datetime) -> Decision:
-    """The agreement is fixed at this moment: a second signature may only repeat the first."""
+def sign(standing: Standing, number: int, buyer: Buyer, now: datetime, language: str = LANGUAGE) -> Decision:
+    """The agreement is fixed at this moment: a second signature may only repeat the first.
+
+    ``language``: in which the buyer has read it.
+    """
     unit, booking = booking_in(standing, number)
     if booking.status is BookingStatus.OPEN:
-        signed = booking._replace(status=BookingStatus.SIGNED, buyer=buyer, signed_at=now)
+        agreement = agreement_on(unit.fields, standing.project.name, language)
+        signed = booking._replace(
+            status=BookingStatus.SIGNED, buyer=buyer, signed_at=now, agreement=agreement
+        )
         return Decision(unit, booking=signed, action=SIGN)
     if booking.status in CLAIMING and booking.signed_at is not None and booking.buyer == buyer:
         return Decision(unit, booking=booking, action=SIGN)

@@ -142,10 +142,11 @@ class OfBooking:
 @dataclass(frozen=True, slots=True)
 class Sign(OfBooking):
     buyer: Buyer
+    language: str = selling.LANGUAGE
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
         self.meet_condition(standing)
-        return selling.sign(standing, self.number, self.buyer, now)
+        return selling.sign(standing, self.number, self.buyer, now, self.language)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +162,13 @@ class Cancel(OfBooking):
 class ConfirmDeposit(OfBooking):
     caller: Caller
     periods: Periods
+    payment_id: str | None = None
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
         self.meet_condition(standing)
-        return deposits.confirm_deposit(standing, self.number, self.caller, self.periods, now)
+        return deposits.confirm_deposit(
+            standing, self.number, self.caller, self.periods, now, self.payment_id
+        )
 
 
 @dataclass(frozen=True, slots=True)
