@@ -11,7 +11,7 @@ import holdfast
 SOURCE = Path(holdfast.__file__).parent
 # Whose sentences no page tells: what operators read on their console, and what only JSON can be told.
 NOT_ON_PAGES = (
-    "bootstrap", "cli", "clockwork", "demo.py", "observability", "processes", "setting_values.py",
+    "bootstrap", "cli", "clockwork", "demo", "observability", "processes", "setting_values.py",
     "settings.py", "storage/embedded", "storage/migrations", "storage/schema.py", "storage/standings.py",
     "web/json_items.py", "web/openapi", "web/problem_types.py",
     "web/storefront", "web/strict_json.py",

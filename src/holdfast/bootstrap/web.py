@@ -19,6 +19,7 @@ from holdfast.operations.accounts import Accounts
 from holdfast.operations.announcing import Announcing
 from holdfast.operations.auditing import Auditing
 from holdfast.operations.boards import Boards
+from holdfast.operations.buying import Buying
 from holdfast.operations.deliveries import Deliveries
 from holdfast.operations.delivery_search import DeliverySearch
 from holdfast.operations.feed import EventFeed
@@ -76,6 +77,7 @@ class WebApplication:
 async def web_parts(settings: Settings) -> AsyncIterator[Parts]:
     async with open_database(url_of(settings)) as database, subscribing(database, settings) as own:
         inventory = Inventory(database)
+        selling = Selling(database, inventory, _rules(settings))
         key_ring = KeyRing(database, monotonic)
         box, passwords = SecretBox(keys_of(settings)), Passwords()
         feed = EventFeed(database)
@@ -83,7 +85,8 @@ async def web_parts(settings: Settings) -> AsyncIterator[Parts]:
         import_runs = ImportRuns(database, inventory, RowReading)
         parts = Parts(
             inventory=inventory,
-            selling=Selling(database, inventory, _rules(settings)),
+            selling=selling,
+            buying=Buying(database, inventory, selling),
             projects=Projects(database, inventory),
             boards=Boards(database, inventory),
             figures=Figures(database, inventory),

@@ -26,6 +26,8 @@ class Requester(NamedTuple):
     visitor: str | None = None
     """The cookie of our pages."""
     idempotency_key: str | None = None
+    comes_back: bool = False
+    """Whether the visitor's cookie is a secret of ours, by which they get at their bookings again."""
 
 
 class Drafted(NamedTuple):
@@ -55,26 +57,39 @@ class DraftBook:
     async def draft(self) -> Drafted:
         """For a booking that staff make."""
         token = new_token_text()
-        return Drafted(await self._draft(token, NOBODY, None), token)
+        return Drafted(_draft(await self._number(), token, NOBODY, None), token)
 
     async def draft_for(self, requester: Requester, project_id: UUID, code: str) -> Drafted:
         """The same request again (by its Idempotency-Key) gets the same token again.
 
         Such a token is made of the installation's secret and the key: whoever guesses the key cannot make
-        it, nor can whoever reads the database, unless the key can be guessed.
+        it, nor can whoever reads the database, unless the key can be guessed. A visitor who comes back has
+        tokens of the same kind, one for each reference.
         """
         secret = self._secret or await self._installation_secret()
+        number = await self._number()
         idempotency_id, token = None, new_token_text()
         if requester.idempotency_key is not None:
             unit = str(unit_id(project_id, code))
             name = f"{unit}\n{requester.address}\n{requester.visitor or ''}\n{requester.idempotency_key}"
             idempotency_id = _hidden_id(secret, "idempotency key", name)
             token = token_from(hmac.digest(secret, b"token\n" + name.encode(), "sha256"))
-        return Drafted(await self._draft(token, _holder(secret, requester), idempotency_id), token)
+        elif requester.comes_back and requester.visitor is not None:
+            token = _token_of_visitor(secret, requester.visitor, reference_of(number))
+        return Drafted(_draft(number, token, _holder(secret, requester), idempotency_id), token)
 
-    async def _draft(self, token: str, holder: Holder, idempotency_id: UUID | None) -> Draft:
-        number = self._numbers.popleft() if self._numbers else await self._next_number()
-        return Draft(number, reference_of(number), token_hash(token), holder, idempotency_id)
+    async def token_of_visitor(self, visitor: str, reference: str) -> str:
+        """The token of a booking that was made for a visitor who comes back."""
+        secret = self._secret or await self._installation_secret()
+        return _token_of_visitor(secret, visitor, reference)
+
+    async def visitor_id(self, visitor: str) -> UUID:
+        """By which the bookings of a visitor are known."""
+        secret = self._secret or await self._installation_secret()
+        return _hidden_id(secret, "visitor", visitor)
+
+    async def _number(self) -> int:
+        return self._numbers.popleft() if self._numbers else await self._next_number()
 
     async def _next_number(self) -> int:
         """Numbers that a process took and never used are gone; references are never made twice."""
@@ -90,6 +105,14 @@ class DraftBook:
             async with self._database.reading() as connection:
                 self._secret = await bookings.installation_secret(connection)
         return self._secret
+
+
+def _draft(number: int, token: str, holder: Holder, idempotency_id: UUID | None) -> Draft:
+    return Draft(number, reference_of(number), token_hash(token), holder, idempotency_id)
+
+
+def _token_of_visitor(secret: bytes, visitor: str, reference: str) -> str:
+    return token_from(hmac.digest(secret, f"visitor's token\n{reference}\n{visitor}".encode(), "sha256"))
 
 
 def _holder(secret: bytes, requester: Requester) -> Holder:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 from datetime import datetime
 from typing import NamedTuple
+from uuid import UUID
 
 from holdfast.domain.access import new_token_text, token_hash
 from holdfast.domain.audit import ActorKind, Author
@@ -16,6 +17,7 @@ from holdfast.domain.precondition import UNCONDITIONAL, Precondition
 from holdfast.domain.project import Project
 from holdfast.domain.reference import number_of
 from holdfast.domain.refusals import DatabaseAway, Refusal, UnknownBooking
+from holdfast.domain.selling import LANGUAGE
 from holdfast.domain.status import Action, Caller
 from holdfast.domain.unit import Unit
 from holdfast.operations.command import Command
@@ -99,9 +101,9 @@ class Selling:
             return Held(booking, token, written.unit, written.project, is_new=False)
         return Held(booking, drafted.token, written.unit, written.project, is_new=True)
 
-    async def sign(self, found: Found, buyer: Buyer, request_id: str) -> Written:
+    async def sign(self, found: Found, buyer: Buyer, request_id: str, language: str = LANGUAGE) -> Written:
         author = Author(ActorKind.BUYER, found.booking.reference, request_id)
-        return await self._run(Sign(_key(found), author, found.booking.number, buyer))
+        return await self._run(Sign(_key(found), author, found.booking.number, buyer, language))
 
     async def cancel_as_buyer(self, found: Found, request_id: str) -> Written:
         author = Author(ActorKind.BUYER, found.booking.reference, request_id)
@@ -112,6 +114,13 @@ class Selling:
         if not hmac.compare_digest(found.booking.token_hash, token_hash(token)):
             raise UnknownBooking(reference)
         return found
+
+    async def token_of_visitor(self, visitor: str, reference: str) -> str:
+        """Of a booking that our pages made for the visitor."""
+        return await self._drafts.token_of_visitor(visitor, reference)
+
+    async def visitor_id(self, visitor: str) -> UUID:
+        return await self._drafts.visitor_id(visitor)
 
     # Staff and payment systems
 
@@ -163,10 +172,15 @@ class Selling:
     # With ``seen`` only a booking that has this status still: somebody decided on what they saw.
 
     async def confirm_deposit(
-        self, found: Found, caller: Caller, author: Author, seen: str | None = None
+        self,
+        found: Found,
+        caller: Caller,
+        author: Author,
+        seen: str | None = None,
+        payment_id: str | None = None,
     ) -> Written:
         number, periods = found.booking.number, self._rules.periods
-        command = ConfirmDeposit(_key(found), author, number, caller, periods, seen_status=seen)
+        command = ConfirmDeposit(_key(found), author, number, caller, periods, payment_id, seen_status=seen)
         return await self._run(command)
 
     async def cancel(self, found: Found, caller: Caller, author: Author, seen: str | None = None) -> Written:

@@ -16,18 +16,18 @@ from holdfast.storage.database import Connection, fetch_one
 
 # The same rule as domain.unit.as_seen; a test holds the two against each other.
 _ENDS_AT = "coalesce(hold_expires_at, reserved_until)"
-_IS_OVER = f"{_ENDS_AT} <= statement_timestamp()"
-_SEEN_STATUS = f"case when {_IS_OVER} then 'available' else status end"
+IS_OVER = f"{_ENDS_AT} <= statement_timestamp()"
+_SEEN_STATUS = f"case when {IS_OVER} then 'available' else status end"
 
-_COLUMNS = f"""
+COLUMNS = f"""
     id, code, type, trim_scale(area_sqm)::text, trim_scale(price_sar)::text, bedrooms,
     {_SEEN_STATUS}, archived,
-    case when {_IS_OVER} then null else {_ENDS_AT} end,
-    case when {_IS_OVER} then version + 1 else version end
+    case when {IS_OVER} then null else {_ENDS_AT} end,
+    case when {IS_OVER} then version + 1 else version end
 """
 
-_ALL = f"select {_COLUMNS} from unit where project_id = $1 order by code limit $2"
-_NAMED = f"select {_COLUMNS} from unit where project_id = $1 and code = any($2::text[])"
+_ALL = f"select {COLUMNS} from unit where project_id = $1 order by code limit $2"
+_NAMED = f"select {COLUMNS} from unit where project_id = $1 and code = any($2::text[])"
 
 # One index scan for each status that is stored, merged in the order of codes.
 _BRANCH = """(
@@ -50,7 +50,7 @@ _COUNTS = f"""
     group by project_id, status
     union all
     select project_id, status, 'available', count(*) from unit
-    where {_IS_OVER} and project_id = any($1::uuid[])
+    where {IS_OVER} and project_id = any($1::uuid[])
     group by project_id, status
 """
 
@@ -62,13 +62,13 @@ _CHANGES = f"""
     from unnest($1::uuid[]) as watched (id)
     cross join lateral (
         (
-            select {_COLUMNS} from unit
+            select {COLUMNS} from unit
             where project_id = watched.id and updated_at >= $2
                 and updated_hour >= date_trunc('hour', $2::timestamptz at time zone 'UTC')
             order by updated_at desc, id limit $3
         ) union all (
-            select {_COLUMNS}
-            from (select * from unit where {_IS_OVER} and {_ENDS_AT} >= $2 offset 0) as unit
+            select {COLUMNS}
+            from (select * from unit where {IS_OVER} and {_ENDS_AT} >= $2 offset 0) as unit
             where project_id = watched.id
             order by {_ENDS_AT} desc, id limit $3
         )
@@ -101,11 +101,11 @@ async def now(connection: Connection) -> datetime:
 
 async def all_units(connection: Connection, project_id: UUID, limit: int) -> list[BoardUnit]:
     """The first of them by code, one more than ``limit`` if there are more."""
-    return [_unit(row) for row in await connection.fetch(_ALL, project_id, limit + 1)]
+    return [board_unit(row) for row in await connection.fetch(_ALL, project_id, limit + 1)]
 
 
 async def named_units(connection: Connection, project_id: UUID, codes: Sequence[str]) -> list[BoardUnit]:
-    return [_unit(row) for row in await connection.fetch(_NAMED, project_id, codes)]
+    return [board_unit(row) for row in await connection.fetch(_NAMED, project_id, codes)]
 
 
 async def page(
@@ -116,14 +116,14 @@ async def page(
         _page_statement(filters.statuses), project_id, after_code, limit, statuses, filters.type,
         filters.price_from, filters.price_to, filters.bedrooms, filters.sqm_price_from, filters.sqm_price_to,
     )  # fmt: skip
-    return [_unit(row) for row in rows]
+    return [board_unit(row) for row in rows]
 
 
 def _page_statement(statuses: Collection[Status]) -> str:
     stored = set(statuses) | (MID_BOOKING if Status.AVAILABLE in statuses else set())
     conditions = [f"status = '{status}'" for status in sorted(stored)] or ["true"]
     branches = " union all ".join(_BRANCH.format(stored=one, seen=_SEEN_STATUS) for one in conditions)
-    return _PAGE.format(columns=_COLUMNS, branches=branches)
+    return _PAGE.format(columns=COLUMNS, branches=branches)
 
 
 async def counts(connection: Connection, project_ids: Sequence[UUID]) -> dict[UUID, Counts]:
@@ -142,7 +142,7 @@ async def changes(
     """Of each project the latest, up to about twice ``limit``; one more than that many if there are more."""
     found: dict[UUID, list[BoardUnit]] = {}
     for row in await connection.fetch(_CHANGES, project_ids, since, limit + 1):
-        found.setdefault(row[0], []).append(_unit(row[1:]))
+        found.setdefault(row[0], []).append(board_unit(row[1:]))
     return found
 
 
@@ -167,7 +167,7 @@ async def layout_turns(connection: Connection, project_ids: Sequence[UUID]) -> d
 _STATUS = {str(status): status for status in Status}
 
 
-def _unit(columns: asyncpg.Record | tuple[Any, ...]) -> BoardUnit:
+def board_unit(columns: asyncpg.Record | tuple[Any, ...]) -> BoardUnit:
     unit_id, code, type_name, area, price, bedrooms, status, archived, ends_at, version = columns
     return BoardUnit(
         unit_id, code, type_name, Decimal(area), Decimal(price), bedrooms, _STATUS[status], archived,

@@ -45,6 +45,7 @@ _WITH_UNIT = """
     join project on project.id = booking.project_id
 """
 _FIND = f"{_FOUND} {_WITH_UNIT} where booking.number = $1"
+_HELD_BY = f"{_FOUND} {_WITH_UNIT} where booking.visitor_id = $1 and booking.visitor_slot is not null"
 _KEYED = f"""
     select unit.turn, {READ_COLUMNS} from booking join unit on unit.id = booking.unit_id
     where booking.unit_id = any($1::uuid[]) and booking.idempotency_id = any($2::uuid[])
@@ -103,6 +104,12 @@ async def installation_secret(connection: Connection) -> bytes:
 
 async def find(connection: Connection, number: int) -> Found | None:
     return found_in(await connection.fetchrow(_FIND, number))
+
+
+async def held_by(connection: Connection, visitor_id: UUID) -> list[Found]:
+    """What a visitor holds; a hold that is over may be among it, as it is seen now."""
+    rows = await connection.fetch(_HELD_BY, visitor_id)
+    return [found for row in rows if (found := found_in(row)) is not None]
 
 
 async def keyed(

@@ -20,6 +20,7 @@ from holdfast.web.parts import Parts
 from holdfast.web.public_guard import PublicGuard
 from holdfast.web.routing import Place
 from holdfast.web.status_routes import status_places
+from holdfast.web.storefront.pages.routes import storefront_page_places
 from holdfast.web.storefront.routes import storefront_places
 
 
@@ -45,6 +46,7 @@ def web_places(parts: Parts) -> list[Place]:
         *staff_places(PREFIX, parts.staffing, parts.public_url, doors),
         *backoffice_places(inventory, selling, parts.projects, doors),
         *backoffice_page_places(desk, parts),
+        *storefront_page_places(parts, public),
         *status_places(parts.health),
         *page_places(),
     ]

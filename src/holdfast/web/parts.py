@@ -9,6 +9,7 @@ from holdfast.operations.accounts import Accounts
 from holdfast.operations.announcing import Announcing
 from holdfast.operations.auditing import Auditing
 from holdfast.operations.boards import Boards
+from holdfast.operations.buying import Buying
 from holdfast.operations.deliveries import Deliveries
 from holdfast.operations.delivery_search import DeliverySearch
 from holdfast.operations.feed import EventFeed
@@ -34,6 +35,7 @@ from holdfast.web.rate_limit import RateLimit
 class Parts(NamedTuple):
     inventory: Inventory
     selling: Selling
+    buying: Buying
     projects: Projects
     boards: Boards
     figures: Figures

@@ -14,6 +14,7 @@ from jinja2.runtime import Context
 from markupsafe import Markup
 
 from holdfast.domain.spelling import moment_text
+from holdfast.web.html.bilingual import in_language
 from holdfast.web.html.language import Language
 from holdfast.web.html.words import words
 
@@ -40,6 +41,7 @@ def templates() -> Environment:
     environment.filters |= {name: _written(name) for name in _WRITTEN}
     environment.filters |= {name: _time(name) for name in _TIMES}
     environment.filters["ago"] = _ago
+    environment.filters["own"] = _own
     return environment
 
 
@@ -89,6 +91,12 @@ def _ago(context: Context, at: datetime) -> Markup:
     return Markup('<time datetime="{}" title="{}">{}</time>').format(
         moment_text(at), language.moment_in_full(at), shown
     )
+
+
+@pass_context
+def _own(context: Context, text: str) -> str:
+    """Of a text in two languages the part in this one."""
+    return in_language(text, _language(context).code)
 
 
 def _time_element(at: datetime, shown: str) -> Markup:

@@ -17,10 +17,10 @@ _KEY_HEADER = "/header/Idempotency-Key"
 
 
 def requester_of(call: Call, addresses: ClientAddresses, faults: list[Fault]) -> Requester:
-    return Requester(addresses.find(call).counted_as, _visitor(call), _idempotency_key(call, faults))
+    return Requester(addresses.find(call).counted_as, visitor_of(call), _idempotency_key(call, faults))
 
 
-def _visitor(call: Call) -> str | None:
+def visitor_of(call: Call) -> str | None:
     """A cookie that our pages did not make counts as none."""
     value = call.exchange.head.values.get(b"cookie")
     found = None if value is None else _COOKIE.search(value.decode("latin-1"))
