@@ -27,6 +27,7 @@ from benchmarks.parts import (
     listing,
     pages,
     put,
+    storefront,
 )
 from benchmarks.processes import DidNotStart
 from benchmarks.progress import Progress
@@ -53,6 +54,7 @@ PARTS: dict[str, Callable[[Arena], Finding]] = {
     "delivery_growth": delivery_growth.measure,
     "pages": pages.measure,
     "board": board.measure,
+    "storefront": storefront.measure,
 }
 RESULTS = Path(__file__).parent / "results"
 

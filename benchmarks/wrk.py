@@ -5,7 +5,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +31,7 @@ class Answered:
     seconds: float
     p50_ms: float
     p99_ms: float
+    p95_ms: float = 0.0
     refused: int = 0
     """Answers of 400 and above, where the load is meant to earn them."""
 
@@ -71,16 +72,9 @@ def put_load(contestant: Contestant, units: int, seconds: int, slug: str = workl
 @contextmanager
 def put_load_meanwhile(contestant: Contestant, units: int, at_most_seconds: int) -> Iterator[list[Answered]]:
     """The same while the block runs; what was answered stands in the list after it."""
-    answered: list[Answered] = []
-    load = _put(contestant, units, at_most_seconds, workload.SLUG)
-    with subprocess.Popen(load.command(contestant), stdout=subprocess.PIPE, text=True) as process:
-        try:
-            yield answered
-        finally:
-            # wrk takes this as the end of its time, and reports as it does then.
-            process.send_signal(signal.SIGINT)
-        output, _ = process.communicate()
-    answered.append(_all_accepted(contestant, _read(contestant, output)))
+    with _meanwhile(contestant, _put(contestant, units, at_most_seconds, workload.SLUG)) as answered:
+        yield answered
+    _all_accepted(contestant, answered[0])
 
 
 def hold_load(contestant: Contestant, units: range, seconds: int) -> Answered:
@@ -92,6 +86,26 @@ def hold_load(contestant: Contestant, units: range, seconds: int) -> Answered:
 def same_load(contestant: Contestant, method: str, path: str, seconds: int, connections: int) -> Answered:
     """The same request on every connection. What is refused is counted and left to the caller to judge."""
     return _run(contestant, Load("same.lua", [method, path], seconds, connections))
+
+
+def same_load_meanwhile(
+    contestant: Contestant, method: str, path: str, at_most_seconds: int, connections: int
+) -> AbstractContextManager[list[Answered]]:
+    """The same while the block runs; what was answered stands in the list after it."""
+    return _meanwhile(contestant, Load("same.lua", [method, path], at_most_seconds, connections))
+
+
+@contextmanager
+def _meanwhile(contestant: Contestant, load: Load) -> Iterator[list[Answered]]:
+    answered: list[Answered] = []
+    with subprocess.Popen(load.command(contestant), stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield answered
+        finally:
+            # wrk takes this as the end of its time, and reports as it does then.
+            process.send_signal(signal.SIGINT)
+        output, _ = process.communicate()
+    answered.append(_read(contestant, output))
 
 
 def voided(contestant: Contestant, why: str) -> InvalidRun:
