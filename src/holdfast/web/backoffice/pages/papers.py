@@ -1,0 +1,46 @@
+"""The agreement and the receipt of a booking, as its buyer has them."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from starlette.responses import Response
+
+from holdfast.domain.permissions import Permission
+from holdfast.domain.refusals import Fault
+from holdfast.operations.selling import Selling
+from holdfast.web.addresses import reference_of
+from holdfast.web.backoffice.desk import Desk, Show
+from holdfast.web.backoffice.pages.bookings import BOOKINGS
+from holdfast.web.backoffice.visits import Visit
+from holdfast.web.checking import refuse_faults
+from holdfast.web.html.guarded import HEADERS
+from holdfast.web.papers.making import Asked, Papers
+from holdfast.web.papers.sheets import Kind
+from holdfast.web.routing import Place
+
+
+def paper_places(desk: Desk, selling: Selling, papers: Papers) -> list[Place]:
+    booking = BOOKINGS + "/{reference}"
+    return [
+        desk.page(
+            f"{booking}/{kind}{ending}",
+            Permission.SEE_BOOKINGS,
+            GET=_showing(selling, papers, kind, as_file=bool(ending)),
+        )
+        for kind, ending in product(Kind, ("", ".pdf"))
+    ]
+
+
+def _showing(selling: Selling, papers: Papers, kind: Kind, *, as_file: bool) -> Show:
+    async def show(visit: Visit) -> Response:
+        faults: list[Fault] = []
+        reference = reference_of(visit.call, faults)
+        refuse_faults(faults)
+        found = await selling.find(reference)
+        home = f"{BOOKINGS}/{found.booking.reference}"
+        wanted = visit.query.text("lang")
+        asked = Asked(kind, as_file, wanted, visit.language.code, home, HEADERS)
+        return await papers.given(found, asked)
+
+    return show

@@ -1,0 +1,64 @@
+"""Bookings in every condition, as subjects of papers."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from holdfast.domain.booking import (
+    WORDING,
+    Agreement,
+    Booking,
+    BookingStatus,
+    Buyer,
+    Draft,
+    Terms,
+    new_booking,
+)
+from holdfast.web.html.language import language_of
+from holdfast.web.papers.sheets import Kind, Sheet, Subject, sheet_of
+
+REFERENCE = "Q39-4F6-4K6"
+ADDRESS = f"https://sales.example.com/p/narjis-heights/bookings/{REFERENCE}"
+NOW = datetime(2026, 11, 16, 7, 30, 12, tzinfo=UTC)
+LATER = NOW + timedelta(days=2)
+NORA = Buyer("Nora Al-Harbi", "nora@example.com", "+966 50 123 4567")
+NOURA = Buyer("نورة بنت عبدالله الحربي", "noura@example.com", "+966 50 123 4567")
+TERMS = Terms(Decimal(1299000), False, Decimal(5), Decimal(10))
+AGREEMENT = Agreement(
+    "Narjis Heights | مرتفعات النرجس", "Apartment | شقة", Decimal("142.5"), 3, 2, 2028, "en", WORDING
+)  # fmt: skip
+ENDED: dict[BookingStatus, dict[str, Any]] = {
+    BookingStatus.LAPSED: {"ended_at": LATER, "deposit_confirmed_at": None, "payment_id": None},
+    BookingStatus.CANCELLED: {"ended_at": LATER, "deposit_confirmed_at": None, "payment_id": None},
+    BookingStatus.REFUND_DUE: {"ended_at": LATER},
+    BookingStatus.REFUNDED: {"ended_at": LATER, "refunded_at": LATER + timedelta(days=1)},
+}
+
+
+def a_booking(status: BookingStatus = BookingStatus.RESERVED, **others: Any) -> Booking:
+    """Signed, and its deposit confirmed where its status does not say otherwise."""
+    draft = Draft(5, REFERENCE, b"")
+    end = NOW + timedelta(minutes=5)
+    booking = new_booking(
+        draft, (UUID(int=1), UUID(int=2)), TERMS, status, NOW, buyer=NORA, hold_expires_at=end
+    )
+    made = {
+        "signed_at": NOW + timedelta(minutes=2),
+        "deposit_confirmed_at": NOW + timedelta(minutes=4),
+        "reserved_until": NOW + timedelta(days=14),
+        "payment_id": "pay_7Hk29",
+    }
+    return booking._replace(**{**made, **ENDED.get(status, {}), **others})
+
+
+def a_sheet(
+    kind: Kind = Kind.AGREEMENT,
+    code: str = "en",
+    booking: Booking | None = None,
+    agreement: Agreement = AGREEMENT,
+    *,
+    is_kept: bool = True,
+) -> Sheet:
+    subject = Subject(booking or a_booking(), "A-1203", agreement, is_kept)
+    return sheet_of(kind, subject, language_of(code, "latn", "Asia/Riyadh"))
