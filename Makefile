@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: help setup serve test check format docs screenshots bench lock clean
+.PHONY: help setup serve test check format docs drawings site screenshots bench lock clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -17,6 +17,7 @@ COMPILE := cd requirements && PIP_CONFIG_FILE=/dev/null PIP_FIND_LINKS= PIP_INDE
 # of the files is that of tests/conftest.py, in which the longest come first.
 PYTEST := $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 ARGS ?=
+SITE ?= dist/site
 
 help: ## List the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -43,8 +44,14 @@ format: $(VENV)/.dev ## Put the code into shape
 docs: $(VENV)/.dev ## Write the generated pages of docs/ anew
 	$(BIN)/python -m tests.docs.state_machine
 
+site: $(VENV)/.dev ## Build the documents as a site into dist/site
+	$(BIN)/python -m sphinx -q --fail-on-warning --keep-going --fresh-env -d $(SITE)-cache -c docs . $(SITE)
+
+drawings: $(VENV)/.base ## Draw the plans of the demo anew
+	$(BIN)/python -m holdfast.demo.plans
+
 screenshots: $(VENV)/.dev ## Draw every page into docs/screenshots (needs Chromium)
-	$(BIN)/python -m tests.browser.screenshots
+	$(BIN)/python -m tests.browser.screenshots $(ARGS)
 
 bench: $(VENV)/.bench $(VENV)/.dev ## Measure against the peers; writes benchmarks/results (needs wrk and Chromium)
 	$(BIN)/python -m benchmarks $(ARGS)

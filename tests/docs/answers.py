@@ -22,6 +22,9 @@ _GROUP = f"[{SYMBOLS}]{{3}}"
 _VARYING = re.compile(
     r"(?P<id>\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b)"
     r"|(?P<time>\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)"
+    r"|(?P<stamp>\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{3})? UTC)"
+    r"|(?P<clock>\b\d\d:\d\d:\d\d\b)"
+    r"|(?P<took>\b\d+(?:\.\d+)? ms\b)"
     r"|(?P<key>\bhfk_[0-9A-Za-z]{4,42}\b)"
     r"|(?P<ref>\bU-\d{6,}\b)"
     rf"|(?P<reference>\b{_GROUP}-{_GROUP}-{_GROUP}\b)"
@@ -32,7 +35,7 @@ _VARYING = re.compile(
     r"|(?P<timestamp>\b1[789]\d{8}\b)"
 )
 # Two of these may be alike in one run and differ in the next.
-_OF_ITS_KIND = ("signature", "timestamp")
+_OF_ITS_KIND = ("signature", "timestamp", "stamp", "clock", "took")
 _ALIKE, _APART = timedelta(milliseconds=1), timedelta(seconds=1)
 
 

@@ -4,17 +4,24 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import dedent
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "integration-guide.md"
 SELLING_GUIDE = ROOT / "docs" / "selling-guide.md"
 WEBHOOKS_GUIDE = ROOT / "docs" / "webhooks-guide.md"
+PAYMENTS_GUIDE = ROOT / "docs" / "payments-guide.md"
 OPERATIONS = ROOT / "docs" / "operations.md"
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 README = ROOT / "README.md"
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+OF_OTHER_FOLDERS = sorted(
+    path for folder in ("sdk", "examples", "benchmarks") for path in (ROOT / folder).rglob("*.md")
+)
 
-_BLOCK = re.compile(r"^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(
+    r"^(?P<indent> *)```(?P<language>\w*)\n(?P<text>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL
+)
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _ENTRY = re.compile(r"^( *)(\S+)")
 
@@ -33,9 +40,16 @@ def name_of(document: Path) -> str:
 
 def blocks(document: Path) -> list[Block]:
     return [
-        Block(found["language"], found["text"], found.start(), found.end())
+        Block(found["language"], dedent(found["text"]), found.start(), found.end())
         for found in _BLOCK.finditer(document.read_text())
     ]
+
+
+def block_beginning(document: Path, language: str, beginning: str) -> str:
+    """The text of the one block that begins so."""
+    found = (block for block in blocks(document) if block.language == language)
+    (block,) = (block for block in found if block.text.startswith(beginning))
+    return block.text
 
 
 def prose(document: Path) -> str:

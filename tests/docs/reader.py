@@ -14,11 +14,12 @@ from tests.docs.answers import Answers
 from tests.docs.documents import Block, blocks, name_of
 
 ADDRESS = "http://127.0.0.1:8000"
+DATABASE_URL = "postgresql://holdfast:secret@db1:5432,db2:5432/holdfast"
 COMMANDS = ".venv/bin/"
 RECEIVER_PORT = 9000
-TYPED = ("bash", "console", "python")
+TYPED = ("bash", "python")
 SHOWN = ("http", "json", "text")
-SECONDS = 30
+SECONDS = 120
 SETTLED_WITHIN_SECONDS = 10.0
 LOOKS_AGAIN_SECONDS = 0.1
 
@@ -38,7 +39,7 @@ def examples(document: Path) -> Iterator[Example]:
     """Each block to be typed, with the answer that follows it directly."""
     text = document.read_text()
     found = blocks(document)
-    for block, following in zip(found, [*found[1:], None], strict=True):
+    for block, following in zip(found, [*found[1:], None][: len(found)], strict=True):
         if block.language not in TYPED:
             continue
         answer = following if _answers(text, block, following) else None
