@@ -14,6 +14,8 @@ class ActorKind(StrEnum):
     STAFF = "staff"
     BUYER = "buyer"
     CLOCK = "clock"
+    PAYMENT = "payment"
+    """The payment system, by its signature."""
     COMMAND = "command"
     """Somebody at the console of the server."""
 
@@ -21,7 +23,7 @@ class ActorKind(StrEnum):
 class Author(NamedTuple):
     kind: ActorKind
     id: str | None = None
-    """The id of the key, the reference of the buyer's booking, the e-mail address of staff."""
+    """Of the key or the payment, the reference of the buyer's booking, the e-mail address of staff."""
     request_id: str | None = None
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from holdfast.domain.booking import CLAIMING, Booking
 from holdfast.domain.decision import Standing
 from holdfast.domain.reference import reference_of
-from holdfast.domain.refusals import BookingChanged, TransitionNotAllowed, UnknownBooking
+from holdfast.domain.refusals import BookingChanged, HoldLapsed, TransitionNotAllowed, UnknownBooking
+from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit
 
 
@@ -38,3 +39,8 @@ def refuse_ended(action: str, unit: Unit, booking: Booking) -> None:
 def refusal_of(action: str, unit: Unit, booking: Booking) -> TransitionNotAllowed:
     detail = f"`{action}` is not possible: the booking is {booking.status}."
     return TransitionNotAllowed(action, unit.status, detail=detail)
+
+
+def lapse_of(unit: Unit) -> HoldLapsed:
+    free = " The unit is free again." if unit.status is Status.AVAILABLE else ""
+    return HoldLapsed(f"The hold has lapsed.{free}", unit.status)

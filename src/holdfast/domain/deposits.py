@@ -31,7 +31,7 @@ def confirm_deposit(
     if booking.deposit_confirmed_at is not None:
         return Decision(unit, booking=booking, action=Action.CONFIRM_DEPOSIT)
     if booking.signed_at is None:
-        raise NotSigned(_why_not_signed(booking), unit.status)
+        raise NotSigned(why_not_signed(booking), unit.status)
     if booking.status in CLAIMING:
         return _reserve(standing, unit, booking, caller, periods, now)
     # A unit is not reserved for somebody whom nobody knows any more.
@@ -99,7 +99,7 @@ def _paid_by(booking: Booking, payment_id: str | None, unit: Unit) -> Booking:
     return booking._replace(payment_id=payment_id)
 
 
-def _why_not_signed(booking: Booking) -> str:
+def why_not_signed(booking: Booking) -> str:
     if booking.hold_expires_at is None:
         return "This sale was closed without a hold; there is no deposit to confirm."
     if booking.status in HOLDING:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from holdfast.domain.refusals import HeldTooRecently, TooManyHolds
+from holdfast.domain.refusals import HeldTooRecently, TooManyHolds, TooManyHoldsAtAddress
 
 
 class HoldLimits(NamedTuple):
@@ -24,6 +24,10 @@ class LiveHold(NamedTuple):
     expires_at: datetime
 
 
+VISITOR = "This visitor"
+ADDRESS = "Your network address"
+
+
 def free_slot(holds: Sequence[LiveHold], limit: int, who: str, now: datetime) -> int | None:
     """The lowest place that is free. Two that ask at once get the same, and the database takes one.
 
@@ -36,7 +40,8 @@ def free_slot(holds: Sequence[LiveHold], limit: int, who: str, now: datetime) ->
         return 1
     live = {hold.slot: hold.expires_at for hold in holds if hold.expires_at > now}
     if len(live) >= limit:
-        raise TooManyHolds(
+        refusal = TooManyHoldsAtAddress if who == ADDRESS else TooManyHolds
+        raise refusal(
             f"{who} holds {len(live)} units already, and {limit} is the most at a time.",
             (min(live.values()) - now).total_seconds(),
         )

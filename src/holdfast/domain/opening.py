@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from holdfast.domain.booking import HOLDING, Booking, BookingStatus, Draft, Slots, new_booking, terms_of
 from holdfast.domain.decision import Decision, Standing
-from holdfast.domain.fairness import HoldLimits, free_slot, refuse_rehold
+from holdfast.domain.fairness import ADDRESS, VISITOR, HoldLimits, free_slot, refuse_rehold
 from holdfast.domain.periods import Periods
 from holdfast.domain.refusals import HoldLapsed, NotAvailable, TransitionNotAllowed, UnknownUnit
 from holdfast.domain.status import Action, Caller, Status, Transition, transition
@@ -108,10 +108,10 @@ def _places(standing: Standing, opening: Opening, now: datetime) -> Slots:
     of_visitor = of_address = None
     if holder.visitor_id is not None:
         holds = standing.live_holds.get(holder.visitor_id, ())
-        of_visitor = free_slot(holds, limits.per_visitor, "This visitor", now)
+        of_visitor = free_slot(holds, limits.per_visitor, VISITOR, now)
     if holder.address_id is not None:
         holds = standing.live_holds.get(holder.address_id, ())
-        of_address = free_slot(holds, limits.per_address, "Your network address", now)
+        of_address = free_slot(holds, limits.per_address, ADDRESS, now)
     return Slots(of_address, of_visitor)
 
 

@@ -1,7 +1,7 @@
 """Every reason to say no, drawn as one tree. No HTTP here: ``web.problems`` maps these to answers.
 
 Refusal
-├── NoCredentials, KeyRefused
+├── NoCredentials, KeyRefused, SignatureRefused
 ├── ScopeMissing
 │   └── KeyLimited
 ├── InvalidInput
@@ -16,7 +16,8 @@ Refusal
 │   ├── NotSigned
 │   ├── HoldLapsed
 │   └── TransitionNotAllowed
-│       └── BookingChanged
+│       ├── BookingChanged
+│       └── AgreementChanged
 ├── ProjectExists
 ├── StaffExists, LastAdmin
 ├── EndpointRemoved
@@ -24,6 +25,7 @@ Refusal
 ├── TooManyRequests
 │   └── TooManyAttempts
 ├── TooManyHolds
+│   ├── TooManyHoldsAtAddress
 │   └── HeldTooRecently
 ├── SchemaNotCurrent
 ├── SecretsUnreadable
@@ -54,6 +56,10 @@ class KeyRefused(Refusal):
 
     def __init__(self, detail: str = "This API key is unknown, revoked or expired.") -> None:
         super().__init__(detail)
+
+
+class SignatureRefused(Refusal):
+    """What was sent is not signed, or not by whom we share the secret with, or too long ago."""
 
 
 class ScopeMissing(Refusal):
@@ -238,6 +244,15 @@ class BookingChanged(TransitionNotAllowed):
         Conflict.__init__(self, detail, status)
 
 
+class AgreementChanged(TransitionNotAllowed):
+    """Nobody signs for what they have not read."""
+
+    def __init__(self, status: Status) -> None:
+        Conflict.__init__(
+            self, "The agreement has changed since it was read: read it again, then sign.", status
+        )
+
+
 class ProjectExists(Refusal):
     def __init__(self, slug: str) -> None:
         super().__init__(f"There is already a project `{slug}`.")
@@ -287,6 +302,10 @@ class TooManyHolds(Refusal):
     def __init__(self, detail: str, retry_after_seconds: float) -> None:
         super().__init__(detail)
         self.retry_after_seconds = retry_after_seconds
+
+
+class TooManyHoldsAtAddress(TooManyHolds):
+    """Perhaps others' holds: people at one place may share an address."""
 
 
 class HeldTooRecently(TooManyHolds):

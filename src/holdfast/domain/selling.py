@@ -8,6 +8,7 @@ from holdfast.domain.booking import (
     CLAIMING,
     HOLDING,
     NOBODY,
+    Agreement,
     Booking,
     BookingStatus,
     Buyer,
@@ -17,11 +18,11 @@ from holdfast.domain.booking import (
     new_booking,
     terms_of,
 )
-from holdfast.domain.claims import booking_in, claim_on, refusal_of, refuse_ended
+from holdfast.domain.claims import booking_in, claim_on, lapse_of, refusal_of, refuse_ended
 from holdfast.domain.decision import Decision, Standing
 from holdfast.domain.opening import unit_in
 from holdfast.domain.periods import Periods, later_end
-from holdfast.domain.refusals import Fault, HoldLapsed, InvalidInput, TransitionNotAllowed
+from holdfast.domain.refusals import AgreementChanged, Fault, InvalidInput, TransitionNotAllowed
 from holdfast.domain.spelling import camel_case
 from holdfast.domain.status import Action, Caller, Status
 from holdfast.domain.unit import Unit, ends_at, move, step_for
@@ -42,14 +43,23 @@ _WHY_NOT_ERASED = {
 }
 
 
-def sign(standing: Standing, number: int, buyer: Buyer, now: datetime, language: str = LANGUAGE) -> Decision:
+def sign(
+    standing: Standing,
+    number: int,
+    buyer: Buyer,
+    now: datetime,
+    language: str = LANGUAGE,
+    as_read: Agreement | None = None,
+) -> Decision:
     """The agreement is fixed at this moment: a second signature may only repeat the first.
 
-    ``language``: in which the buyer has read it.
+    ``language``: in which the buyer has read it; ``as_read``: what they have read, where that is known.
     """
     unit, booking = booking_in(standing, number)
     if booking.status is BookingStatus.OPEN:
         agreement = agreement_on(unit.fields, standing.project.name, language)
+        if as_read not in (None, agreement):
+            raise AgreementChanged(unit.status)
         signed = booking._replace(
             status=BookingStatus.SIGNED, buyer=buyer, signed_at=now, agreement=agreement
         )
@@ -57,7 +67,7 @@ def sign(standing: Standing, number: int, buyer: Buyer, now: datetime, language:
     if booking.status in CLAIMING and booking.signed_at is not None and booking.buyer == buyer:
         return Decision(unit, booking=booking, action=SIGN)
     if booking.status is BookingStatus.LAPSED:
-        raise _lapsed(unit)
+        raise lapse_of(unit)
     raise refusal_of(SIGN, unit, booking)
 
 
@@ -72,7 +82,7 @@ def cancel(standing: Standing, number: int, caller: Caller, now: datetime) -> De
     if caller is Caller.BUYER and booking.status is BookingStatus.CANCELLED:
         return Decision(unit, booking=booking, action=Action.CANCEL_HOLD)
     if caller is Caller.BUYER and booking.status is BookingStatus.LAPSED:
-        raise _lapsed(unit)
+        raise lapse_of(unit)
     raise refusal_of(Action.CANCEL_HOLD, unit, booking)
 
 
@@ -183,8 +193,3 @@ def _sold_to_another(unit: Unit) -> TransitionNotAllowed:
     refusal = TransitionNotAllowed(Action.CLOSE_SALE, unit.status, detail=detail)
     refusal.fields = _BUYER_FIELDS
     return refusal
-
-
-def _lapsed(unit: Unit) -> HoldLapsed:
-    free = " The unit is free again." if unit.status is Status.AVAILABLE else ""
-    return HoldLapsed(f"The hold has lapsed.{free}", unit.status)

@@ -72,7 +72,7 @@ class Boards:
     def __init__(self, database: Database, inventory: Inventory) -> None:
         self._database = database
         self._inventory = inventory
-        self._layouts = KnownLayouts()
+        self.layouts = KnownLayouts()
         self._types: dict[UUID, tuple[float, list[str]]] = {}
 
     async def projects(self, after_slug: str, limit: int) -> list[ProjectCard]:
@@ -94,7 +94,7 @@ class Boards:
             seen_at = await boards.now(connection)
             project = await projects.get(connection, project_id)
             counts = (await boards.counts(connection, [project_id]))[project_id]
-            layout = await self._layouts.find(connection, project_id, counts.total)
+            layout = await self.layouts.find(connection, project_id, counts.total)
             if counts.total > WHOLE_UP_TO:
                 return await self._one_building(connection, project, seen_at, counts, layout, section)
             units = await boards.all_units(connection, project_id, WHOLE_UP_TO)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from holdfast.domain.access import token_hash
@@ -61,10 +62,19 @@ class Buying:
 
     async def live_holds(self, slug: str, visitor: str) -> list[Found]:
         """What the visitor holds in this project now, to go back to."""
+        return [one for one in await self.all_live_holds(visitor) if one.project_slug == slug]
+
+    async def all_live_holds(self, visitor: str) -> list[Found]:
+        """In every project, if the visitor's cookie opens them; the first to end is the first."""
         visitor_id = await self._selling.visitor_id(visitor)
         async with self._database.reading() as connection:
             found = await bookings.held_by(connection, visitor_id)
-        return [one for one in found if one.project_slug == slug and one.booking.status in CLAIMING]
+        live = [
+            one
+            for one in found
+            if one.booking.status in CLAIMING and await self._entered(one.booking, visitor) is not None
+        ]
+        return sorted(live, key=lambda one: (one.booking.hold_expires_at or one.now, one.unit_code))
 
     async def find(self, reference: str, visitor: str, tokens: Sequence[str]) -> tuple[Found, str]:
         """By the visitor's cookie, or by a token that came with a link; and the token that opened it."""
@@ -74,6 +84,11 @@ class Buying:
             if hmac.compare_digest(found.booking.token_hash, token_hash(token)):
                 return found, token
         raise UnknownBooking(reference)
+
+    async def now(self) -> datetime:
+        """By the clock that all holds end by."""
+        async with self._database.reading() as connection:
+            return await bookings.now(connection)
 
     async def similar(self, unit: Unit) -> list[BoardUnit]:
         """Free ones, the most alike first."""

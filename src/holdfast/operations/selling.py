@@ -9,7 +9,7 @@ from uuid import UUID
 
 from holdfast.domain.access import new_token_text, token_hash
 from holdfast.domain.audit import ActorKind, Author
-from holdfast.domain.booking import Booking, BookingStatus, Buyer
+from holdfast.domain.booking import Agreement, Booking, BookingStatus, Buyer
 from holdfast.domain.fairness import HoldLimits
 from holdfast.domain.opening import Opening
 from holdfast.domain.periods import Periods
@@ -84,6 +84,10 @@ class Selling:
     def periods(self) -> Periods:
         return self._rules.periods
 
+    @property
+    def limits(self) -> HoldLimits:
+        return self._rules.limits
+
     # Buyers
 
     async def hold(
@@ -101,9 +105,16 @@ class Selling:
             return Held(booking, token, written.unit, written.project, is_new=False)
         return Held(booking, drafted.token, written.unit, written.project, is_new=True)
 
-    async def sign(self, found: Found, buyer: Buyer, request_id: str, language: str = LANGUAGE) -> Written:
+    async def sign(
+        self,
+        found: Found,
+        buyer: Buyer,
+        request_id: str,
+        language: str = LANGUAGE,
+        as_read: Agreement | None = None,
+    ) -> Written:
         author = Author(ActorKind.BUYER, found.booking.reference, request_id)
-        return await self._run(Sign(_key(found), author, found.booking.number, buyer, language))
+        return await self._run(Sign(_key(found), author, found.booking.number, buyer, language, as_read))
 
     async def cancel_as_buyer(self, found: Found, request_id: str) -> Written:
         author = Author(ActorKind.BUYER, found.booking.reference, request_id)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from holdfast.domain import deposits, selling
 from holdfast.domain.audit import Author
-from holdfast.domain.booking import Buyer, Draft, Holder
+from holdfast.domain.booking import Agreement, Buyer, Draft, Holder
 from holdfast.domain.claims import refuse_changed
 from holdfast.domain.decision import Decision, Standing, Wanted
 from holdfast.domain.opening import Opening, open_unit, unit_in
@@ -143,10 +143,11 @@ class OfBooking:
 class Sign(OfBooking):
     buyer: Buyer
     language: str = selling.LANGUAGE
+    as_read: Agreement | None = None
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
         self.meet_condition(standing)
-        return selling.sign(standing, self.number, self.buyer, now, self.language)
+        return selling.sign(standing, self.number, self.buyer, now, self.language, self.as_read)
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,6 +102,11 @@ async def installation_secret(connection: Connection) -> bytes:
     return bytes(secret)
 
 
+async def now(connection: Connection) -> datetime:
+    moment: datetime = await connection.fetchval("select clock_timestamp()")
+    return moment
+
+
 async def find(connection: Connection, number: int) -> Found | None:
     return found_in(await connection.fetchrow(_FIND, number))
 

@@ -12,6 +12,7 @@ from holdfast.web.answer import NOT_KEPT, JsonAnswer
 from holdfast.web.authors import author_of, caller_of
 from holdfast.web.backoffice.bodies import EXTENSION, EXTENSION_NAMES
 from holdfast.web.booking_wire import found_document, written_document
+from holdfast.web.buyer_links import buyer_link
 from holdfast.web.call import Call
 from holdfast.web.checking import no_fields, refuse_faults, valid_body
 from holdfast.web.cursors import moment_cursor_text
@@ -20,9 +21,10 @@ from holdfast.web.queries import Query, refuse_query
 
 
 class StaffBookingRoutes:
-    def __init__(self, inventory: Inventory, selling: Selling) -> None:
+    def __init__(self, inventory: Inventory, selling: Selling, public_url: str) -> None:
         self._inventory = inventory
         self._selling = selling
+        self._public_url = public_url
 
     async def list(self, call: Call) -> JsonAnswer:
         """The latest first."""
@@ -75,7 +77,8 @@ class StaffBookingRoutes:
     async def reissue_link(self, call: Call) -> JsonAnswer:
         found = await self._named(call)
         written, token = await self._selling.reissue_link(found, author_of(call))
-        return JsonAnswer({**written_document(written), "token": token}, 200, NOT_KEPT)
+        url = buyer_link(self._public_url, found.project_slug, found.booking.reference, token)
+        return JsonAnswer({**written_document(written), "token": token, "url": url}, 200, NOT_KEPT)
 
     async def erase_buyer(self, call: Call) -> JsonAnswer:
         found = await self._named(call)

@@ -38,10 +38,10 @@ def webhook_places(subscribing: Subscribing, deliveries: Deliveries, doors: Door
 
 
 def backoffice_places(
-    inventory: Inventory, selling: Selling, projects: Projects, doors: Doors
+    inventory: Inventory, selling: Selling, projects: Projects, public_url: str, doors: Doors
 ) -> list[Place]:
     return [
-        *_booking_places(StaffBookingRoutes(inventory, selling), doors),
+        *_booking_places(StaffBookingRoutes(inventory, selling, public_url), doors),
         *_unit_places(StaffUnitRoutes(selling, projects), doors),
         *_project_places(StaffProjectRoutes(inventory, projects), doors),
         Nowhere(PREFIX, doors(Permission.SEE_UNITS)),

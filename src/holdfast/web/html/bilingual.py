@@ -13,16 +13,16 @@ _LATIN = re.compile(r"[A-Za-z\u00C0-\u024F]")
 
 def in_language(text: str, code: str) -> str:
     """The parts of a text that are written as that language is; all of it where there are none."""
-    parts = [part.strip() for part in _PARTS.split(text) if part.strip()]
-    own = [part for part in parts if _is_in(part, code)]
-    if not own or len(own) == len(parts):
+    parts = [(part.strip(), _language(part)) for part in _PARTS.split(text) if part.strip()]
+    own = [part for part, written in parts if written in (code, None)]
+    if len(own) == len(parts) or code not in [written for _, written in parts]:
         return text
     return "\n".join(own)
 
 
-def _is_in(part: str, code: str) -> bool:
+def _language(part: str) -> str | None:
     """By the letters that it has more of; figures alone are anybody's."""
     arabic, latin = len(_ARABIC.findall(part)), len(_LATIN.findall(part))
     if arabic == latin == 0:
-        return True
-    return (arabic > latin) == (code == "ar")
+        return None
+    return "ar" if arabic > latin else "en"

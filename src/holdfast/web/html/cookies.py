@@ -40,6 +40,12 @@ class Cookies(NamedTuple):
                 return part[len(wanted) :].strip('"')
         return None
 
+    def names(self, call: Call, prefix: str) -> list[str]:
+        """Those that begin so, as ``read`` takes them; a browser sends the oldest first."""
+        begins, host = self.name(prefix), self.name("")
+        named = (part.partition("=")[0] for part in _parts(call))
+        return [name.removeprefix(host) for name in named if name.startswith(begins)]
+
     def set(self, response: Response, name: str, value: str, *, seconds: int | None = None) -> None:
         """Without ``seconds``: until the browser closes."""
         response.set_cookie(

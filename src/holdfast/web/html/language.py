@@ -117,12 +117,17 @@ class Language(NamedTuple):
         return at.astimezone(self.zone)
 
     def _decimal(self, value: Number, form: str) -> str:
-        locale = _LOCALE_OF_DIGITS[self.digits]
-        # Of the digits the numbering system gives the separators alone.
-        return self._in_digits(format_decimal(value, form, locale=locale, numbering_system=self.digits))
+        return self._in_digits(_separated(value, form, self.digits))
 
     def _in_digits(self, text: str) -> str:
         return text.translate(_ARABIC_DIGITS) if self.digits == "arab" else text
+
+
+@lru_cache(maxsize=10_000)
+def _separated(value: Number, form: str, digits: str) -> str:
+    """Remembered: many pages say the same prices, and to write one takes longer than to look it up."""
+    # Of the digits the numbering system gives the separators alone.
+    return format_decimal(value, form, locale=_LOCALE_OF_DIGITS[digits], numbering_system=digits)
 
 
 @lru_cache(maxsize=100)

@@ -17,6 +17,7 @@ from holdfast.domain.spelling import moment_text
 from holdfast.web.html.bilingual import in_language
 from holdfast.web.html.language import Language
 from holdfast.web.html.words import words
+from holdfast.web.papers.terms import terms_in_full
 
 WEB = Path(__file__).parent.parent
 STATIC = WEB / "static"
@@ -38,6 +39,7 @@ def templates() -> Environment:
     )
     environment.globals |= {"_": _gettext, "gettext": _gettext, "ngettext": _ngettext}
     environment.globals["static"] = cache(static_address)
+    environment.globals["terms_in_full"] = terms_in_full
     environment.filters |= {name: _written(name) for name in _WRITTEN}
     environment.filters |= {name: _time(name) for name in _TIMES}
     environment.filters["ago"] = _ago

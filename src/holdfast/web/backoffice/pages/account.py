@@ -13,11 +13,11 @@ from holdfast.operations.accounts import Accounts, Oneself
 from holdfast.operations.signing_in import SigningIn
 from holdfast.web.backoffice.desk import Desk
 from holdfast.web.backoffice.pages.browsers import browser_of
-from holdfast.web.backoffice.pages.qr_codes import qr_code
 from holdfast.web.backoffice.pages.sale_forms import faults_by_field
 from holdfast.web.backoffice.pages.sign_in import SIGN_IN, whence
 from holdfast.web.backoffice.visits import PREFIX, Visit
 from holdfast.web.client_address import ClientAddresses
+from holdfast.web.html.qr_codes import qr_code
 from holdfast.web.problems import problem_type
 from holdfast.web.refusals import MalformedBody
 from holdfast.web.routing import Place

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from functools import partial
 from urllib.parse import urlencode
 
@@ -22,12 +21,11 @@ from holdfast.web.backoffice.pages.board_news import BoardNews
 from holdfast.web.backoffice.visits import PREFIX, Visit
 from holdfast.web.call import Call
 from holdfast.web.checking import refuse_faults
-from holdfast.web.html.forms import Form
 from holdfast.web.html.live import EventStream
+from holdfast.web.html.moments import milliseconds, told_until, whole_number
 from holdfast.web.routing import Place
 
 ROWS = 100
-_LONGEST_NUMBER = 18
 
 
 class BoardPages:
@@ -41,7 +39,7 @@ class BoardPages:
         asked = read_filters(visit, sent)
         if sent.text("view") == "table":
             return await self._table(visit, slug, asked)
-        board = await self._boards.board(slug, _number(sent.text("building")) or 0)
+        board = await self._boards.board(slug, whole_number(sent.text("building")) or 0)
         writer = CellWriter(visit.language, slug)
         return await visit.render(
             "board_part.html" if visit.is_fragment else "board.html",
@@ -51,7 +49,7 @@ class BoardPages:
             asked=asked,
             statuses=list(Status),
             tab="board",
-            since=_milliseconds(board.seen_at),
+            since=milliseconds(board.seen_at),
             live=_live_address(slug, asked, "board"),
         )
 
@@ -68,7 +66,7 @@ class BoardPages:
             asked=asked,
             statuses=list(Status),
             tab="table",
-            since=_milliseconds(table.seen_at),
+            since=milliseconds(table.seen_at),
             live=_live_address(slug, asked, "table"),
             first=_page_address(slug, asked, None) if after else None,
             next=_page_address(slug, asked, table.next_code) if table.next_code is not None else None,
@@ -78,8 +76,8 @@ class BoardPages:
         slug, sent = slug_of(visit.call), visit.query
         filters = read_filters(visit, sent).filters
         project_id = await self._inventory.project_id(slug)
-        turn = _number(sent.text("turn"))
-        watcher = await self._watching.watch(project_id, _since(visit.call, sent), turn)
+        turn = whole_number(sent.text("turn"))
+        watcher = await self._watching.watch(project_id, told_until(visit.call, sent), turn)
         as_table = sent.text("view") == "table"
         news = BoardNews(self._watching, watcher, visit.language, slug, filters, as_table=as_table)
         return EventStream(news, partial(_is_still_signed_in, visit))
@@ -98,21 +96,6 @@ async def _is_still_signed_in(visit: Visit) -> bool:
     return found is not None
 
 
-def _since(call: Call, sent: Form) -> datetime | None:
-    """Up to when the browser has been told: by itself, or by the page that it shows."""
-    last = call.exchange.head.values.get(b"last-event-id", b"").decode("latin-1")
-    moment = _number(last) or _number(sent.text("since"))
-    try:
-        return None if moment is None else datetime.fromtimestamp(moment / 1000, UTC)
-    except (OverflowError, ValueError, OSError):
-        return None
-
-
-def _number(text: str) -> int | None:
-    is_number = text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER
-    return int(text) if is_number else None
-
-
 def _filtering(asked: AskedFor) -> list[tuple[str, str]]:
     return [(name, value) for name in NAMES for value in asked.typed.all(name) if value]
 
@@ -124,10 +107,6 @@ def _live_address(slug: str, asked: AskedFor, view: str) -> str:
 def _page_address(slug: str, asked: AskedFor, after: str | None) -> str:
     place = [] if after is None else [("after", after)]
     return f"{PREFIX}/projects/{slug}?{urlencode([('view', 'table'), *_filtering(asked), *place])}"
-
-
-def _milliseconds(at: datetime) -> int:
-    return int(at.timestamp() * 1000)
 
 
 def board_places(desk: Desk, boards: Boards, watching: Watching, inventory: Inventory) -> list[Place]:

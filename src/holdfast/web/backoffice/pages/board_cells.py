@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 
 from holdfast.domain.board import NO_FILTERS, BoardUnit, Building, Filters
 from holdfast.domain.status import Status
+from holdfast.web.html.bilingual import in_language
 from holdfast.web.html.language import Language
 
 _ARABIC = str.maketrans("0123456789,.", "٠١٢٣٤٥٦٧٨٩٬\N{ARABIC DECIMAL SEPARATOR}")
@@ -45,7 +46,7 @@ class CellWriter:
         self._language = language
         self._is_arabic = language.code == "ar"
         self._in_arabic_digits = language.digits == "arab"
-        self._known: dict[str, str] = {}
+        self._known: dict[str, tuple[str, str]] = {}
         self.words = status_words(language)
         self._sqm = language.gettext("m²")
 
@@ -59,13 +60,13 @@ class CellWriter:
         """One link, as light as can be. ``data-f`` is what the filters of the browser go by: price, bedrooms,
         price per m², type."""
         look = "archived" if unit.archived else unit.status.value
-        word, kind = self.words[look], self._escaped(unit.type)
+        word, (kind, own_kind) = self.words[look], self._kind(unit.type)
         code = unit.code if _is_plain(unit.code) else str(escape(unit.code))
         end = self._end(unit)
         more = (" timed" if end else "") + ("" if filters is NO_FILTERS or filters.match(unit) else " dim")
         return (
             f'<a class="u is-{look}{more}" href="{self.address(unit)}" aria-label="{code}, {word}"'
-            f' title="{word} · {kind} · {self.area(unit.area_sqm)} · {self.money(unit.price_sar)}"'
+            f' title="{word} · {own_kind} · {self.area(unit.area_sqm)} · {self.money(unit.price_sar)}"'
             f' data-f="{unit.price_sar}|{_or_nothing(unit.bedrooms)}|{unit.sqm_price_sar}|{kind}"'
             f' data-v="{unit.version}"><bdi>{code}</bdi>{end}</a>'
         )
@@ -80,11 +81,12 @@ class CellWriter:
         shown = self._digits(f"{unit.ends_at.astimezone(self._language.zone):%H:%M}")
         return f'<span data-ends="{unit.ends_at.timestamp()}">{shown}</span>'
 
-    def _escaped(self, text: str) -> str:
-        """Types are few."""
+    def _kind(self, text: str) -> tuple[str, str]:
+        """As it is kept, and as this person reads it. Types are few."""
         found = self._known.get(text)
         if found is None:
-            found = self._known[text] = str(escape(text))
+            own = in_language(text, self._language.code)
+            found = self._known[text] = (str(escape(text)), str(escape(own)))
         return found
 
     def address(self, unit: BoardUnit) -> str:

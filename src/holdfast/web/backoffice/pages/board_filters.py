@@ -9,6 +9,7 @@ from typing import NamedTuple
 from holdfast.domain.board import Filters
 from holdfast.domain.status import Status
 from holdfast.web.backoffice.visits import Visit
+from holdfast.web.html.amounts import amount_in
 from holdfast.web.html.forms import Form
 
 AMOUNTS = ("priceFrom", "priceTo", "sqmFrom", "sqmTo")
@@ -16,11 +17,6 @@ NAMES = ("status", "type", *AMOUNTS, "bedrooms")
 MOST_BEDROOMS = 999
 LONGEST_TYPE = 100
 
-# Digits of any script, with or without separators between thousands.
-_AMOUNT = re.compile(r"\d{1,15}(\.\d{1,4})?")
-_SEPARATORS = str.maketrans(
-    {",": None, "٬": None, " ": None, "\N{NO-BREAK SPACE}": None, "\N{ARABIC DECIMAL SEPARATOR}": "."}
-)
 _WHOLE = re.compile(r"\d{1,3}")
 
 
@@ -55,13 +51,11 @@ def read_filters(visit: Visit, sent: Form) -> AskedFor:
 
 
 def _amount(visit: Visit, sent: Form, name: str, faults: dict[str, str]) -> Decimal | None:
-    text = sent.text(name).translate(_SEPARATORS)
-    if not text:
-        return None
-    if _AMOUNT.fullmatch(text):
-        return Decimal(text)
-    faults[name] = visit._("This must be an amount.")
-    return None
+    text = sent.text(name)
+    amount = amount_in(text)
+    if text and amount is None:
+        faults[name] = visit._("This must be an amount.")
+    return amount
 
 
 def _bedrooms(visit: Visit, sent: Form, faults: dict[str, str]) -> int | None:

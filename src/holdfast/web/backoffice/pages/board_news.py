@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +12,7 @@ from holdfast.operations.watching import News, Watcher, Watching
 from holdfast.web.backoffice.pages.board_cells import CellWriter
 from holdfast.web.html.language import Language
 from holdfast.web.html.live import event
+from holdfast.web.html.moments import milliseconds
 from holdfast.web.html.templates import templates
 
 
@@ -62,7 +62,7 @@ class BoardNews:
         now = self._watching.now() or moment
         assert moment is not None
         assert now is not None
-        return event("beat", b'{"now":%d}' % _milliseconds(now), str(_milliseconds(moment)))
+        return event("beat", b'{"now":%d}' % milliseconds(now), str(milliseconds(moment)))
 
     def _document(self, news: News) -> dict[str, Any]:
         number = self._language.number
@@ -90,7 +90,3 @@ def fragment(unit: BoardUnit, language: Language, slug: str, as_table: bool) -> 
         return writer.cell(unit)
     template = templates().get_template("backoffice/table_row.html")
     return template.render(language=language, writer=writer, one=unit, place=None)
-
-
-def _milliseconds(at: datetime) -> int:
-    return int(at.timestamp() * 1000)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.responses import Response
 
@@ -20,17 +20,30 @@ from holdfast.web.backoffice.pages.bookings import BOOKINGS
 from holdfast.web.backoffice.pages.sale_forms import chosen_end, faults_by_field
 from holdfast.web.backoffice.pages.unit_views import unit_path
 from holdfast.web.backoffice.visits import Notice, Visit
+from holdfast.web.buyer_links import buyer_link
 from holdfast.web.checking import refuse_faults
 from holdfast.web.html.forms import Form
+from holdfast.web.html.qr_codes import QrCode, qr_code
 from holdfast.web.html.said import said
 from holdfast.web.problems import problem_type
 
 _NOTHING_TYPED = Form(())
 
 
+class Issued(NamedTuple):
+    """What opens a booking, to be shown once."""
+
+    link: str
+    token: str
+    """The same without the address, for those who use the API."""
+    qr: QrCode
+    """Of the link, for the phone of a buyer who is there."""
+
+
 class BookingPages:
-    def __init__(self, selling: Selling) -> None:
+    def __init__(self, selling: Selling, public_url: str) -> None:
         self._selling = selling
+        self._public_url = public_url
 
     async def show(self, visit: Visit) -> Response:
         return await self._shown(visit, await self._file(visit))
@@ -46,10 +59,11 @@ class BookingPages:
         return act
 
     async def reissue_link(self, visit: Visit) -> Response:
-        """The token is in this answer and nowhere else."""
-        file = await self._file(visit)
-        _, token = await self._selling.reissue_link(file.found, visit.author)
-        return await self._shown(visit, await self._file(visit), token=token)
+        """The link is in this answer and nowhere else."""
+        found = (await self._file(visit)).found
+        _, token = await self._selling.reissue_link(found, visit.author)
+        link = buyer_link(self._public_url, found.project_slug, found.booking.reference, token)
+        return await self._shown(visit, await self._file(visit), issued=Issued(link, token, qr_code(link)))
 
     async def _act(self, visit: Visit, action: BookingAction) -> Response:
         found = (await self._file(visit)).found
@@ -93,7 +107,7 @@ class BookingPages:
         typed: Form = _NOTHING_TYPED,
         faults: dict[str, str] | None = None,
         asked: BookingAction | None = None,
-        token: str | None = None,
+        issued: Issued | None = None,
     ) -> Response:
         return await visit.render(
             "booking.html",
@@ -102,7 +116,7 @@ class BookingPages:
             typed=typed,
             faults=faults or {},
             asked=asked,
-            issued_token=token,
+            issued=issued,
         )
 
     def _values(self, visit: Visit, file: BookingFile) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from holdfast.web.backoffice.pages.board import board_places
 from holdfast.web.backoffice.pages.figures import figure_places
 from holdfast.web.backoffice.pages.importing import import_places
 from holdfast.web.backoffice.pages.layout import layout_places
+from holdfast.web.backoffice.pages.papers import paper_places
 from holdfast.web.backoffice.pages.projects import project_list_places
 from holdfast.web.backoffice.pages.sales import sales_places
 from holdfast.web.backoffice.pages.sign_in import sign_in_places
@@ -28,7 +29,8 @@ def backoffice_page_places(desk: Desk, parts: Parts) -> list[Place]:
         *sign_in_places(desk, parts.signing_in, parts.setup_links, parts.addresses),
         *account_places(desk, parts.accounts, parts.signing_in, parts.addresses),
         *staff_page_places(desk, parts.staffing, parts.public_url),
-        *sales_places(desk, parts.inventory, parts.selling),
+        *sales_places(desk, parts.inventory, parts.selling, parts.public_url),
+        *paper_places(desk, parts.selling, parts.papers),
         *import_places(desk, parts.import_files, parts.import_runs, parts.projects, parts.inventory),
         *project_list_places(desk, parts.boards),
         *board_places(desk, parts.boards, parts.watching, parts.inventory),

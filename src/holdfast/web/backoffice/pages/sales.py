@@ -16,12 +16,12 @@ from holdfast.web.backoffice.visits import PREFIX
 from holdfast.web.routing import Place
 
 
-def sales_places(desk: Desk, inventory: Inventory, selling: Selling) -> list[Place]:
-    return [*_unit_places(desk, selling), *_booking_places(desk, inventory, selling)]
+def sales_places(desk: Desk, inventory: Inventory, selling: Selling, public_url: str) -> list[Place]:
+    return [*_unit_places(desk, selling, public_url), *_booking_places(desk, inventory, selling, public_url)]
 
 
-def _unit_places(desk: Desk, selling: Selling) -> list[Place]:
-    pages = UnitPages(selling)
+def _unit_places(desk: Desk, selling: Selling, public_url: str) -> list[Place]:
+    pages = UnitPages(selling, public_url)
     unit = PREFIX + "/projects/{slug}/units/{code}"
     of_staff = dict.fromkeys(row.action for row in TRANSITIONS if Caller.ADMIN in row.callers)
     return [
@@ -40,8 +40,8 @@ def _unit_places(desk: Desk, selling: Selling) -> list[Place]:
     ]
 
 
-def _booking_places(desk: Desk, inventory: Inventory, selling: Selling) -> list[Place]:
-    pages = BookingPages(selling)
+def _booking_places(desk: Desk, inventory: Inventory, selling: Selling, public_url: str) -> list[Place]:
+    pages = BookingPages(selling, public_url)
     booking = BOOKINGS + "/{reference}"
     return [
         desk.page(BOOKINGS, Permission.SEE_BOOKINGS, GET=BookingListPages(inventory, selling).show),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -13,7 +14,7 @@ from holdfast.domain.permissions import Permission
 from holdfast.domain.precondition import ANY, Precondition
 from holdfast.domain.refusals import Conflict, Fault, InvalidInput, PreconditionFailed, Refusal
 from holdfast.domain.status import Action, Status
-from holdfast.domain.unit import ends_at, revision
+from holdfast.domain.unit import Media, ends_at, revision
 from holdfast.operations.selling import Selling, StaffAction
 from holdfast.operations.staff_units import Recorded, StaffUnit
 from holdfast.operations.write_path import Written
@@ -25,7 +26,6 @@ from holdfast.web.backoffice.pages.sale_forms import chosen_end, faults_by_field
 from holdfast.web.backoffice.pages.unit_views import (
     goes_on,
     is_walk_in,
-    media,
     offered,
     price_per_sqm,
     unit_path,
@@ -35,6 +35,7 @@ from holdfast.web.checking import refuse_faults
 from holdfast.web.cursors import cursor_text, read_cursor
 from holdfast.web.html.forms import Form
 from holdfast.web.html.guarded import HEADERS
+from holdfast.web.html.media import Medium, media, on_this_host
 from holdfast.web.html.said import said
 from holdfast.web.problems import problem_type
 from holdfast.web.queries import LAST_POSITION
@@ -48,8 +49,9 @@ _END: int = LAST_POSITION
 
 
 class UnitPages:
-    def __init__(self, selling: Selling) -> None:
+    def __init__(self, selling: Selling, public_url: str) -> None:
         self._selling = selling
+        self._public_url = public_url
 
     async def show(self, visit: Visit) -> Response:
         return await self._shown(visit, await self._found(visit))
@@ -124,12 +126,15 @@ class UnitPages:
             status,
             **self._panel_values(visit, found, **asked),
             per_sqm=price_per_sqm(found.unit.fields),
-            images=media(found.unit.fields.images),
-            files=media(found.unit.fields.files),
+            images=self._media(found.unit.fields.images),
+            files=self._media(found.unit.fields.files),
             entries=[told(entry) for entry in entries],
             has_older=cursor is not None,
             deliveries=deliveries,
         )
+
+    def _media(self, sent: Iterable[Media]) -> list[Medium]:
+        return [on_this_host(one, self._public_url) for one in media(sent)]
 
     def _values(self, visit: Visit, found: StaffUnit) -> dict[str, Any]:
         unit, project, _ = found

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from decimal import ROUND_HALF_UP, Decimal
-from typing import NamedTuple
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote
 
 from holdfast.domain.permissions import Permission
 from holdfast.domain.status import Action, Status, Transition, transitions_for
-from holdfast.domain.unit import Media, Unit, UnitFields
+from holdfast.domain.unit import Unit, UnitFields
 from holdfast.web.backoffice.visits import PREFIX, Visit
 
 _HALALA = Decimal("0.01")
@@ -18,16 +16,6 @@ _OTHER_PERMISSIONS = {
     Action.REVOKE_SALE: Permission.REVOKE_SALE,
     Action.CONFIRM_DEPOSIT: Permission.CONFIRM_DEPOSIT,
 }
-
-
-class Medium(NamedTuple):
-    url: str
-    name: str
-
-    @property
-    def is_shown(self) -> bool:
-        """Whether the page may load it: the policy of our pages lets in nothing that came over plain http."""
-        return self.url.lower().startswith("https:")
 
 
 def unit_path(slug: str, code: str) -> str:
@@ -56,22 +44,3 @@ def is_walk_in(row: Transition) -> bool:
 
 def price_per_sqm(fields: UnitFields) -> Decimal:
     return (fields.price_sar / fields.area_sqm).quantize(_HALALA, ROUND_HALF_UP)
-
-
-def media(sent: Iterable[Media]) -> list[Medium]:
-    return [Medium(one, _file_name(one)) if isinstance(one, str) else _named(one) for one in sent]
-
-
-def _named(one: Media) -> Medium:
-    assert not isinstance(one, str)
-    url = one["url"] or ""
-    return Medium(url, one.get("name") or _file_name(url))
-
-
-def _file_name(url: str) -> str:
-    """The last part of its path, which is what people call it."""
-    try:
-        last = unquote(urlsplit(url).path.rpartition("/")[2])
-    except ValueError:
-        return url
-    return last if last.isprintable() and last.strip() else url

@@ -28,6 +28,8 @@ class Visit:
         self.visitor = visitor
         """What the visitor's cookie says, or will say after this answer."""
         self.form = Form(())
+        self.stands_at = call.path
+        """Where a reader of this page should come back to; of a form, the page that it stood on."""
 
     @property
     def csrf(self) -> str:
@@ -50,8 +52,8 @@ class Visit:
 
     @property
     def in_other_languages(self) -> dict[str, str]:
-        """The address of this page in each other language; of a form that was refused, where it stood."""
-        return {code: f"{self.call.path}?lang={code}" for code in self.language.others}
+        """The address of this page in each other language."""
+        return {code: f"{self.stands_at}?lang={code}" for code in self.language.others}
 
     def _(self, text: str, /, **values: Any) -> str:
         return self.language.gettext(text, **values)

@@ -1,0 +1,117 @@
+"""Units as buyers look for them: what they ask of a unit, in which order, and what the price is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Decimal
+from enum import StrEnum
+from typing import NamedTuple
+
+from holdfast.domain.board import BoardUnit
+from holdfast.domain.booking import Terms
+from holdfast.domain.layout import Place
+from holdfast.domain.status import Status
+from holdfast.domain.unit import Media
+
+_HALALA = Decimal("0.01")
+
+
+class Offer(NamedTuple):
+    unit: BoardUnit
+    terms: Terms
+    bathrooms: int | None
+    image: Media | None
+    """The first of its images; None where it was not asked for, too."""
+
+    @property
+    def is_free(self) -> bool:
+        return self.unit.status is Status.AVAILABLE
+
+
+class PlacedOffer(NamedTuple):
+    offer: Offer
+    place: Place
+
+
+class Order(StrEnum):
+    """In which units are listed; what is equal stands in the order of codes."""
+
+    PRICE = "price"
+    PRICE_DOWN = "price-down"
+    AREA = "area"
+    AREA_DOWN = "area-down"
+    FLOOR = "floor"
+    FLOOR_DOWN = "floor-down"
+
+    @property
+    def is_downward(self) -> bool:
+        return self.value.endswith("-down")
+
+
+BY_FLOOR = frozenset({Order.FLOOR, Order.FLOOR_DOWN})
+BY_AREA = frozenset({Order.AREA, Order.AREA_DOWN})
+
+
+class Wish(NamedTuple):
+    """None stands for any. Prices are what a buyer pays: with VAT."""
+
+    free_only: bool = False
+    type: str | None = None
+    bedrooms: int | None = None
+    price_from: Decimal | None = None
+    price_to: Decimal | None = None
+    area_from: Decimal | None = None
+    area_to: Decimal | None = None
+
+    def is_met_by(self, offer: Offer) -> bool:
+        unit = offer.unit
+        return (
+            (offer.is_free or not self.free_only)
+            and self.type in (None, unit.type)
+            and self.bedrooms in (None, unit.bedrooms)
+            and _is_within(offer.terms.total_sar, self.price_from, self.price_to)
+            and _is_within(unit.area_sqm, self.area_from, self.area_to)
+        )
+
+
+NO_WISH = Wish()
+
+
+class Mark(NamedTuple):
+    """Where a page of a list ended."""
+
+    value: Decimal | None
+    """The price or the area; None where floors are what the list goes by."""
+    code: str
+
+
+class Facts(NamedTuple):
+    """Of all units of a project that are on sale."""
+
+    free_from_sar: Decimal | None
+    """What the cheapest costs that is free; None where none is."""
+    areas: tuple[Decimal, Decimal] | None
+    bedrooms: Sequence[int]
+    types: Sequence[str]
+    years: tuple[int, int] | None
+    """In which they are delivered."""
+
+
+def mark_of(offer: Offer, order: Order) -> Mark:
+    if order in BY_FLOOR:
+        return Mark(None, offer.unit.code)
+    value = offer.unit.area_sqm if order in BY_AREA else offer.terms.total_sar
+    return Mark(value, offer.unit.code)
+
+
+def vat_in(terms: Terms) -> Decimal | None:
+    """How much of the total is VAT; None where the rate is not told."""
+    if not terms.vat_rate:
+        return None
+    net = terms.total_sar * 100 / (100 + terms.vat_rate)
+    base = net if terms.vat_included is not False else terms.price_sar
+    return (terms.total_sar - base).quantize(_HALALA, ROUND_HALF_UP)
+
+
+def _is_within(value: Decimal, least: Decimal | None, most: Decimal | None) -> bool:
+    return (least is None or value >= least) and (most is None or value <= most)

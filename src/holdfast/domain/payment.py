@@ -1,0 +1,79 @@
+"""What is asked of a payment page, and what it tells: both signed with a secret that the two share. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import NamedTuple
+from urllib.parse import quote, urlencode
+
+from holdfast.domain.booking import Booking, BookingStatus
+from holdfast.domain.claims import lapse_of
+from holdfast.domain.deposits import why_not_signed
+from holdfast.domain.refusals import Fault, InvalidInput, NotSigned, TransitionNotAllowed
+from holdfast.domain.signature import sign
+from holdfast.domain.spelling import moment_text
+from holdfast.domain.status import Action
+from holdfast.domain.unit import Unit
+
+
+class PaymentRequest(NamedTuple):
+    """The deposit of one booking, to be paid by its buyer."""
+
+    reference: str
+    amount_sar: Decimal
+    return_url: str
+    """Where the buyer goes afterwards, paid or not."""
+    callback_url: str
+    """Where the payment is told, by the payment system itself."""
+    language: str
+    expires_at: datetime
+    """When the hold ends: what is paid later may come too late."""
+    made_at: datetime
+
+
+class Payment(NamedTuple):
+    """Money that has arrived, as the payment system tells it."""
+
+    id: str
+    reference: str
+    amount_sar: Decimal
+
+
+def signed_query(request: PaymentRequest, secret: str) -> str:
+    """The signature is made of the bytes before ``&timestamp=``, as they are sent."""
+    asked = {
+        "reference": request.reference,
+        "amountSar": f"{request.amount_sar:.2f}",
+        "returnUrl": request.return_url,
+        "callbackUrl": request.callback_url,
+        "language": request.language,
+        "expiresAt": moment_text(request.expires_at),
+    }
+    query = urlencode(asked, quote_via=quote, safe="")
+    timestamp = int(request.made_at.timestamp())
+    return f"{query}&timestamp={timestamp}&signature={sign(secret, timestamp, query.encode())}"
+
+
+def refuse_to_ask(unit: Unit, booking: Booking) -> None:
+    """A buyer is asked for money between the signature and the end of the hold, and once."""
+    if booking.status is BookingStatus.SIGNED:
+        return
+    if booking.deposit_confirmed_at is not None:
+        raise _nothing_to_pay("The deposit is paid already.", unit)
+    if booking.status is BookingStatus.LAPSED:
+        raise lapse_of(unit)
+    if booking.status is BookingStatus.OPEN:
+        raise NotSigned(why_not_signed(booking), unit.status)
+    raise _nothing_to_pay(f"The booking is {booking.status}: there is nothing to pay.", unit)
+
+
+def refuse_another_amount(payment: Payment, booking: Booking) -> None:
+    """Less is no deposit, and more is somebody's money: neither is taken for the sum that was agreed."""
+    due = booking.terms.deposit_sar
+    if payment.amount_sar != due:
+        raise InvalidInput([Fault("/amountSar", f"The deposit of this booking is {due} SAR.")])
+
+
+def _nothing_to_pay(detail: str, unit: Unit) -> TransitionNotAllowed:
+    return TransitionNotAllowed(Action.CONFIRM_DEPOSIT, unit.status, detail=detail)

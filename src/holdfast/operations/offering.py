@@ -1,0 +1,192 @@
+"""What buyers are shown: a project as a picture and as a list, and one unit of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+from itertools import chain, repeat
+from time import monotonic
+from typing import NamedTuple
+from uuid import UUID
+
+from holdfast.domain.board import Building, Counts, picture
+from holdfast.domain.layout import Place, Placed, arrange
+from holdfast.domain.offer import BY_FLOOR, Facts, Mark, Offer, Order, PlacedOffer, Wish, mark_of
+from holdfast.domain.project import Project
+from holdfast.domain.status import Status
+from holdfast.operations.floor_orders import FloorOrders
+from holdfast.operations.inventory import Inventory
+from holdfast.operations.known_layouts import KnownLayouts, Layout
+from holdfast.operations.shared_reads import SharedReads
+from holdfast.storage import boards, layouts, offers, projects
+from holdfast.storage.database import Connection, Database
+
+WHOLE_UP_TO = 400
+"""A project with more units is shown one building at a time: pages for phones stay light."""
+DRAWN_AT_MOST = 1000
+COUNTED_UP_TO = 1000
+_STRIDES = (25, 500, 5000)
+"""How far it is looked for the next units by floor: first there are some nearby, mostly."""
+_FACTS_KEPT_FACTOR = 20
+"""Facts are kept that many times as long as it took to find them: it is never much of the database's time."""
+_FACTS_KEPT_AT_MOST_SECONDS = 60.0
+
+
+class Picture(NamedTuple):
+    project: Project
+    seen_at: datetime
+    """The database's time; what changed later is not in it."""
+    layout_turn: int
+    counts: Counts
+    """Of what is on sale."""
+    facts: Facts
+    buildings: Sequence[Building]
+    offers: Sequence[Offer]
+    """Those in the buildings."""
+    sections: Sequence[str | None]
+    """Buildings to choose from, where not all are shown; None stands for what is in no building."""
+    section: int
+    is_cut: bool
+    """Whether there are too many units to be drawn."""
+
+
+class OfferPage(NamedTuple):
+    offers: Sequence[PlacedOffer]
+    next: Mark | None
+    total: int
+    """How many meet the wish, up to ``COUNTED_UP_TO`` and one more."""
+
+
+class Offering:
+    """One for each process."""
+
+    def __init__(self, database: Database, inventory: Inventory, layouts: KnownLayouts) -> None:
+        self._database = database
+        self._inventory = inventory
+        self._layouts = layouts
+        self._floors = FloorOrders()
+        self._reads = SharedReads()
+        self._facts: dict[UUID, tuple[float, Facts]] = {}
+
+    async def picture(self, slug: str, section: int) -> Picture:
+        project_id = await self._inventory.project_id(slug)
+        return await self._reads.read((project_id, section), partial(self._picture, project_id, section))
+
+    async def page(self, slug: str, wish: Wish, order: Order, after: Mark | None, limit: int) -> OfferPage:
+        project_id = await self._inventory.project_id(slug)
+        asked = (project_id, wish, order, after, limit)
+        return await self._reads.read(asked, partial(self._page, *asked))
+
+    async def now(self) -> datetime:
+        """The database's time: what changes later is told by the stream."""
+        async with self._database.reading() as connection:
+            return await boards.now(connection)
+
+    async def building_of(self, slug: str, code: str) -> tuple[Place, Building | None]:
+        """Where the unit stands, and the building around it unless that is huge."""
+        project_id = await self._inventory.project_id(slug)
+        async with self._database.reading_one_moment() as connection:
+            layout = await self._layout(connection, project_id)
+            place = (await self._places(connection, project_id, [code]))[0]
+            section = next((one for one in layout.sections if one.name == place.building), None)
+            if section is None or place.floor is None or len(section.placed) > WHOLE_UP_TO:
+                return place, None
+            found = await offers.these(connection, project_id, [one.code for one in section.placed])
+        drawn = picture([offer.unit for offer in found], section.placed)
+        return place, drawn[0] if drawn else None
+
+    async def named(self, slug: str, codes: Sequence[str]) -> list[PlacedOffer]:
+        """In the order named; those that are no longer on sale are left out."""
+        project_id = await self._inventory.project_id(slug)
+        async with self._database.reading() as connection:
+            found = await offers.among(connection, project_id, Wish(), codes)
+            return await self._placed(
+                connection, project_id, [found[code] for code in codes if code in found]
+            )
+
+    async def _picture(self, project_id: UUID, section: int) -> Picture:
+        async with self._database.reading_one_moment() as connection:
+            seen_at = await boards.now(connection)
+            project = await projects.get(connection, project_id)
+            counts = (await boards.counts(connection, [project_id]))[project_id]
+            layout = await self._layouts.find(connection, project_id, counts.total)
+            facts = await self._facts_of(connection, project_id)
+            is_whole = counts.total <= WHOLE_UP_TO
+            names = [] if is_whole else [one.name for one in layout.sections]
+            section = section if section < len(names) else 0
+            placed = _all(layout) if is_whole else layout.sections[section].placed
+            drawn = placed[:DRAWN_AT_MOST]
+            found = await offers.these(connection, project_id, [one.code for one in drawn])
+        buildings, is_cut = picture([offer.unit for offer in found], drawn), len(placed) > len(drawn)
+        return Picture(
+            project, seen_at, layout.turn, _on_sale(counts), facts, buildings, found, names, section, is_cut
+        )
+
+    async def _page(
+        self, project_id: UUID, wish: Wish, order: Order, after: Mark | None, limit: int
+    ) -> OfferPage:
+        async with self._database.reading_one_moment() as connection:
+            if order in BY_FLOOR:
+                codes = await self._codes_by_floor(connection, project_id, order, after)
+                found = await _first_among(connection, project_id, wish, codes, limit + 1)
+            else:
+                found = await offers.page(connection, project_id, wish, order, after, limit + 1)
+            total = await offers.count(connection, project_id, wish, COUNTED_UP_TO + 1)
+            shown = await self._placed(connection, project_id, found[:limit])
+        last = mark_of(shown[-1].offer, order) if len(found) > limit else None
+        return OfferPage(shown, last, total)
+
+    async def _codes_by_floor(
+        self, connection: Connection, project_id: UUID, order: Order, after: Mark | None
+    ) -> Sequence[str]:
+        floors = await self._floors.find(project_id, await self._layout(connection, project_id))
+        return floors.after(after and after.code, downward=order.is_downward)
+
+    async def _layout(self, connection: Connection, project_id: UUID) -> Layout:
+        counts = (await boards.counts(connection, [project_id]))[project_id]
+        return await self._layouts.find(connection, project_id, counts.total)
+
+    async def _placed(
+        self, connection: Connection, project_id: UUID, found: Sequence[Offer]
+    ) -> list[PlacedOffer]:
+        places = await self._places(connection, project_id, [offer.unit.code for offer in found])
+        return [PlacedOffer(offer, place) for offer, place in zip(found, places, strict=True)]
+
+    async def _places(self, connection: Connection, project_id: UUID, codes: Sequence[str]) -> list[Place]:
+        chosen = await layouts.places_among(connection, project_id, codes)
+        by_code = {one.code: one.place for one in arrange(codes, chosen)}
+        return [by_code[code] for code in codes]
+
+    async def _facts_of(self, connection: Connection, project_id: UUID) -> Facts:
+        known, began_at = self._facts.get(project_id), monotonic()
+        if known is None or known[0] < began_at:
+            found = await offers.facts(connection, project_id)
+            took = monotonic() - began_at
+            kept = min(took * _FACTS_KEPT_FACTOR, _FACTS_KEPT_AT_MOST_SECONDS)
+            known = self._facts[project_id] = (began_at + kept, found)
+        return known[1]
+
+
+async def _first_among(
+    connection: Connection, project_id: UUID, wish: Wish, codes: Sequence[str], wanted: int
+) -> list[Offer]:
+    """The first of the codes that meet the wish, in their order."""
+    found: list[Offer] = []
+    at = 0
+    for stride in chain(_STRIDES, repeat(_STRIDES[-1])):
+        if len(found) >= wanted or at >= len(codes):
+            break
+        some = codes[at : at + stride]
+        meeting = await offers.among(connection, project_id, wish, some)
+        found += [meeting[code] for code in some if code in meeting]
+        at += stride
+    return found[:wanted]
+
+
+def _all(layout: Layout) -> list[Placed]:
+    return [one for section in layout.sections for one in section.placed]
+
+
+def _on_sale(counts: Counts) -> Counts:
+    return Counts({status: n for status, n in counts.by_status.items() if status is not Status.UNAVAILABLE})

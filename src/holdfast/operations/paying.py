@@ -1,0 +1,124 @@
+"""The deposit on its way in: the buyer is sent to a payment page, and its owner tells what was paid."""
+
+from __future__ import annotations
+
+import logging
+from typing import NamedTuple, Protocol
+
+from holdfast.domain.audit import ActorKind, Author
+from holdfast.domain.booking import BookingStatus
+from holdfast.domain.payment import (
+    Payment,
+    PaymentRequest,
+    refuse_another_amount,
+    refuse_to_ask,
+    signed_query,
+)
+from holdfast.domain.refusals import Conflict, InvalidInput, Refusal, UnknownBooking
+from holdfast.domain.signature import Reason, verify
+from holdfast.domain.status import Caller
+from holdfast.operations.inventory import Inventory
+from holdfast.operations.selling import Found, Selling
+from holdfast.operations.write_path import Written
+from holdfast.storage import bookings
+from holdfast.storage.database import Database
+
+__all__ = ["HostedPaymentPage", "Paying", "Payment", "PaymentProvider", "PaymentRequest", "Till"]
+
+_NOT_TAKEN = (UnknownBooking, InvalidInput, Conflict)
+
+logger = logging.getLogger("holdfast.payments")
+
+
+class PaymentProvider(Protocol):
+    """Whoever takes the money. What was paid is told by the signed callback, whoever it is."""
+
+    async def address_for(self, request: PaymentRequest) -> str:
+        """Of the page that the buyer is sent to."""
+        ...
+
+
+class HostedPaymentPage:
+    """A page of the provider or of an adapter, which is told everything in its address."""
+
+    def __init__(self, url: str, secret: str) -> None:
+        self._url = url
+        self._secret = secret
+
+    async def address_for(self, request: PaymentRequest) -> str:
+        return f"{self._url}?{signed_query(request, self._secret)}"
+
+
+class Till(NamedTuple):
+    """What an installation has settled about payments."""
+
+    provider: PaymentProvider | None = None
+    secret: str | None = None
+    """That callbacks are signed with; None: there are none."""
+    callback_url: str = ""
+
+
+class Paying:
+    def __init__(self, database: Database, inventory: Inventory, selling: Selling, till: Till) -> None:
+        self._database = database
+        self._inventory = inventory
+        self._selling = selling
+        self._till = till
+
+    @property
+    def is_open(self) -> bool:
+        """Whether callbacks are taken at all."""
+        return self._till.secret is not None
+
+    async def address_for(self, found: Found, return_url: str, language: str) -> str | None:
+        """Where the buyer pays; None: nowhere here, for there is no payment page or nothing to be paid."""
+        unit, _ = await self._inventory.find(found.project_slug, found.unit_code)
+        refuse_to_ask(unit, found.booking)
+        provider, amount = self._till.provider, found.booking.terms.deposit_sar
+        if provider is None or not amount:
+            return None
+        assert found.booking.hold_expires_at is not None
+        request = PaymentRequest(
+            found.booking.reference, amount, return_url, self._till.callback_url, language,
+            found.booking.hold_expires_at, found.now,
+        )  # fmt: skip
+        return await provider.address_for(request)
+
+    async def signature_fault(
+        self, timestamp: str | None, signature: str | None, body: bytes
+    ) -> Reason | None:
+        """The age goes by the database's clock, which is asked only for those who know the secret."""
+        secret = self._till.secret
+        assert secret is not None
+        fault = verify(secret, timestamp, signature, body, None)
+        if fault is not None:
+            return fault
+        async with self._database.reading() as connection:
+            now = await bookings.now(connection)
+        return verify(secret, timestamp, signature, body, now.timestamp())
+
+    async def confirm(self, payment: Payment, request_id: str) -> Written:
+        """One payment counts once, however often it is told. One that is not taken is money of somebody."""
+        try:
+            written = await self._confirmed(payment, request_id)
+        except _NOT_TAKEN as refusal:
+            _warn("a payment was not taken and is to be paid back", payment, refusal)
+            raise
+        if written.booking.status is BookingStatus.REFUND_DUE:
+            _warn("a payment came too late and is due back", payment)
+        return written
+
+    async def _confirmed(self, payment: Payment, request_id: str) -> Written:
+        found = await self._selling.find(payment.reference)
+        refuse_another_amount(payment, found.booking)
+        author = Author(ActorKind.PAYMENT, payment.id, request_id)
+        return await self._selling.confirm_deposit(
+            found, Caller.PAYMENT_SYSTEM, author, payment_id=payment.id
+        )
+
+
+def _warn(message: str, payment: Payment, refusal: Refusal | None = None) -> None:
+    """By the ids alone: the buyer's person is nobody's business in a log."""
+    fields = {"paymentId": payment.id, "reference": payment.reference, "amountSar": payment.amount_sar}
+    why = {} if refusal is None else {"why": str(refusal)}
+    logger.warning(message, extra={"fields": fields | why})

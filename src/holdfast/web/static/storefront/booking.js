@@ -1,0 +1,116 @@
+// The page of a booking: keeps to the server's clock, warns before the end, and shows anew what has changed.
+// Nothing here decides anything: without it the same forms and links do the same.
+"use strict";
+
+(() => {
+  const loaded = performance.now();
+  const page = document.querySelector("[data-booking]");
+
+  // Clocks are set by what the server says: that of a device may be wrong, and stands still while it sleeps.
+  function setClocks(now, endsAt) {
+    for (const clock of document.querySelectorAll(".countdown [data-ends]")) {
+      clock.dataset.now = now;
+      clock.dataset.from = performance.now() - loaded;
+      if (endsAt !== null) clock.dataset.ends = endsAt;
+    }
+  }
+
+  function isTouched() {
+    const typed = [...document.querySelectorAll("form[novalidate] input")];
+    return typed.some((input) => (input.type === "checkbox" ? input.checked : input.type !== "hidden" && input.value));
+  }
+
+  // Never a reload: of the answer to a form that would send the form again.
+  function lookAgain() {
+    location.replace(page.dataset.booking);
+  }
+
+  let asking = false;
+  let wait = 0;
+
+  async function ask() {
+    if (asking) return;
+    asking = true;
+    clearTimeout(wait);
+    const asked = performance.now();
+    try {
+      const answer = await fetch(`${page.dataset.booking}/state`, { cache: "no-store" });
+      if (answer.status === 404) return lookAgain();
+      if (answer.ok) follow(await answer.json(), (performance.now() - asked) / 2);
+    } catch {
+      // Away for a moment; the next time will tell.
+    } finally {
+      asking = false;
+      plan();
+    }
+  }
+
+  function follow(state, travelled) {
+    if (state.status !== page.dataset.status) return lookAgain();
+    const clock = document.querySelector(".countdown [data-ends]");
+    const moved = clock && Math.abs(Number(clock.dataset.ends) - state.endsAt) > 999;
+    if (moved && !isTouched()) return lookAgain();
+    setClocks(state.now + travelled, state.endsAt);
+  }
+
+  function plan() {
+    clearTimeout(wait);
+    if (!document.hidden) wait = setTimeout(ask, Number(page.dataset.poll) * 1000);
+  }
+
+  function warn() {
+    const box = document.querySelector(".countdown.held");
+    const told = box?.querySelector("[data-warning]");
+    if (!told || told.textContent || !box.classList.contains("soon")) return;
+    told.textContent = told.dataset.warning;
+  }
+
+  function watch() {
+    document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(wait) : ask()));
+    addEventListener("pageshow", (event) => event.persisted && ask());
+    addEventListener("online", ask);
+    document.addEventListener("over", ask);
+    setInterval(warn, 500);
+    ask();
+  }
+
+  if (page && Number(page.dataset.poll)) watch();
+
+  // A button that has to wait opens by itself; the server would say no until then.
+  for (const form of document.querySelectorAll("form[data-waits]")) {
+    const button = form.querySelector("button");
+    const told = form.querySelector("[data-wait-told]");
+    button.disabled = true;
+    told.hidden = false;
+    form.addEventListener("over", () => {
+      button.disabled = false;
+      told.hidden = true;
+    });
+  }
+
+  // One click is one click.
+  for (const form of document.querySelectorAll("form[method=post]")) {
+    form.addEventListener("submit", (event) => {
+      if (form.dataset.sent) event.preventDefault();
+      form.dataset.sent = "yes";
+      form.querySelector("button")?.setAttribute("aria-disabled", "true");
+    });
+  }
+  addEventListener("pageshow", () => {
+    for (const form of document.querySelectorAll("form[data-sent]")) {
+      delete form.dataset.sent;
+      form.querySelector("button")?.removeAttribute("aria-disabled");
+    }
+  });
+
+  for (const button of document.querySelectorAll("[data-copy]")) {
+    const field = document.getElementById(button.dataset.copy);
+    const told = button.parentElement.querySelector("[role=status]");
+    button.hidden = !navigator.clipboard;
+    field.addEventListener("focus", () => field.select());
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(field.value);
+      told.textContent = button.dataset.done;
+    });
+  }
+})();

@@ -1,0 +1,195 @@
+// The project's page and a unit's, live: what is taken elsewhere goes dark here. Filters work at once.
+"use strict";
+
+(() => {
+  const shop = document.getElementById("shop");
+  if (!shop) return;
+  document.documentElement.classList.add("js");
+  const words = JSON.parse(shop.dataset.words);
+  const here = shop.dataset.here;
+  const numbers = new Intl.NumberFormat("en");
+  const byId = (id) => document.getElementById(id);
+  const own = new Set([...document.querySelectorAll("[data-own]")].map((one) => one.dataset.own));
+  if (byId("state")?.dataset.look === "mine") own.add(here);
+
+  // Units by code: windows of the picture, cards of the list
+
+  const codeOf = (one) => decodeURIComponent(one.pathname.split("/").at(-1));
+  let shown = new Map();
+  function look() {
+    shown = new Map();
+    for (const one of shop.querySelectorAll("a.u")) shown.set(codeOf(one), [one]);
+    for (const one of shop.querySelectorAll(".offer")) shown.set(one.dataset.code, [...(shown.get(one.dataset.code) ?? []), one]);
+    settle();
+  }
+  const lookOf = (element) => element.className.match(/is-(\w+)/)[1];
+  function change(code, to) {
+    for (const one of shown.get(code) ?? []) {
+      const from = lookOf(one);
+      if (from === to) continue;
+      one.classList.replace(`is-${from}`, `is-${to}`);
+      if (one.matches(".u")) {
+        one.setAttribute("aria-label", `${code}, ${words[to]}`);
+        flash(one);
+        count(one.closest(".building"));
+      } else {
+        const badge = one.querySelector(".badge");
+        badge.className = `badge is-${to}`;
+        badge.textContent = words[to];
+      }
+    }
+  }
+  function flash(one) {
+    one.classList.add("fresh");
+    setTimeout(() => one.classList.remove("fresh"), 1600);
+  }
+  function count(building) {
+    const told = building?.querySelector("[data-free]");
+    if (told) told.textContent = `${numbers.format(building.querySelectorAll(".u.is-available").length)} / ${numbers.format(building.querySelectorAll(".u").length)}`;
+  }
+
+  // News
+
+  const stale = byId("stale");
+  let silence = 0;
+  function heard() {
+    stale.hidden = true;
+    clearTimeout(silence);
+    silence = setTimeout(() => { stale.hidden = false; }, 10000);
+  }
+  function tell({ units, counts }) {
+    for (const { code, status } of units) {
+      if (status === "available" || status === "sold") own.delete(code);
+      change(code, own.has(code) ? "mine" : status);
+      if (code === here) showState();
+      else if (!shown.has(code) && byId("picture")) showAnew();
+    }
+    if (!counts) return;
+    const all = Object.values(counts).reduce((sum, one) => sum + one, 0);
+    for (const [name, number] of Object.entries({ ...counts, all })) {
+      const told = shop.querySelector(`[data-count="${name}"]`);
+      if (told) told.textContent = numbers.format(number);
+    }
+  }
+  const stream = new EventSource(shop.dataset.live);
+  for (const name of ["beat", "units", "anew"]) stream.addEventListener(name, heard);
+  stream.addEventListener("units", (event) => tell(JSON.parse(event.data)));
+  stream.addEventListener("anew", () => (here ? showState() : showAnew()));
+  addEventListener("pagehide", () => stream.close());
+  addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+
+  // Parts of the page, asked for anew
+
+  async function part(address) {
+    const answer = await fetch(address, { headers: { "HX-Request": "true" } });
+    if (!answer.ok) throw new Error(answer.status);
+    const made = document.createElement("template");
+    made.innerHTML = await answer.text();
+    return made.content;
+  }
+  let asked = 0;
+  async function show(address, isQuiet) {
+    const turn = ++asked;
+    const results = byId("results");
+    if (!isQuiet) results?.setAttribute("aria-busy", "true");
+    try {
+      const fresh = await part(address);
+      if (turn !== asked) return;
+      for (const id of ["picture", "results"]) byId(id)?.replaceWith(fresh.getElementById(id));
+      look();
+    } catch {
+      if (!isQuiet) location.assign(address);
+    }
+  }
+  // Not all at the same moment, and not more often than somebody can follow.
+  let waiting = 0;
+  function showAnew() {
+    waiting ||= setTimeout(() => { waiting = 0; show(location.href.split("#")[0], true); }, 300 + Math.random() * 1700);
+  }
+  let asking = false;
+  let again = false;
+  async function showState() {
+    if (asking) { again = true; return; }
+    asking = true;
+    try {
+      const fresh = await part(location.href.split("#")[0]);
+      const state = fresh.getElementById("state");
+      const similar = state.querySelector("#similar-new");
+      similar.remove();
+      const old = byId("state");
+      const hadFocus = old.contains(document.activeElement);
+      old.replaceWith(state);
+      if (hadFocus) state.querySelector("a, button")?.focus();
+      byId("similar-place").replaceChildren(similar.content);
+      look();
+      own[state.dataset.look === "mine" ? "add" : "delete"](here);
+      change(here, state.dataset.look);
+    } catch {
+      location.reload();
+    } finally {
+      asking = false;
+      if (again) { again = false; showState(); }
+    }
+  }
+
+  // Filters, buildings, pages
+
+  const form = byId("filters");
+  function address(building) {
+    const values = new URLSearchParams();
+    for (const [name, value] of new FormData(form)) if (value.trim() && name !== "building") values.append(name, value);
+    const chosen = building ?? new URLSearchParams(location.search).get("building");
+    if (form.elements.order.selectedIndex === 0) values.delete("order");
+    if (chosen) values.set("building", chosen);
+    return form.getAttribute("action").split("#")[0] + (values.size ? `?${values}` : "");
+  }
+  function go(building) {
+    const to = address(building);
+    history.replaceState(null, "", to);
+    show(to);
+  }
+  let typing = 0;
+  form?.addEventListener("input", (event) => {
+    clearTimeout(typing);
+    typing = setTimeout(go, event.target.inputMode === "decimal" ? 350 : 0);
+  });
+  form?.addEventListener("submit", (event) => { event.preventDefault(); go(); });
+  shop.addEventListener("change", (event) => { if (event.target.id === "building") go(event.target.value); });
+  shop.addEventListener("click", async (event) => {
+    const link = event.target.closest("[data-clear], [rel=next]");
+    if (!link || event.metaKey || event.ctrlKey) return;
+    event.preventDefault();
+    if (link.matches("[data-clear]")) {
+      for (const one of form.elements) {
+        if (one.type === "radio") one.checked = !one.value;
+        else if (one.type === "checkbox") one.checked = false;
+        else if (one.name && one.name !== "order" && one.type !== "hidden") one.value = "";
+      }
+      go();
+      return;
+    }
+    try {
+      const fresh = await part(link.href);
+      const [list, more] = [shop.querySelector("#results .offers"), fresh.querySelector("[rel=next]")];
+      const first = fresh.querySelector(".offer a");
+      list.append(...fresh.querySelectorAll(".offer"));
+      if (more) link.replaceWith(more); else link.remove();
+      first?.focus({ preventScroll: true });
+      look();
+    } catch { location.assign(link.href); }
+  });
+
+  // What a window is about, and the way from one to the next by arrows: once somebody is at the windows.
+
+  let settle = () => {};
+  for (const name of ["pointerover", "focusin"]) {
+    shop.addEventListener(name, async function begin(event) {
+      if (!event.target.closest("a.u")) return;
+      shop.removeEventListener(name, begin);
+      settle = (await import(shop.dataset.windows)).begin(shop, words, lookOf, event);
+      settle();
+    });
+  }
+
+  look();
+})();

@@ -1,0 +1,52 @@
+"""How a browser gets at a booking: by the visitor's cookie, or by one that came of a link."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from holdfast.domain.reference import number_of, reference_of
+from holdfast.domain.refusals import UnknownBooking
+from holdfast.operations.buying import Buying
+from holdfast.operations.selling import Found, Selling
+from holdfast.web.storefront.pages.addressed import booking_in_path, token_in_path
+from holdfast.web.storefront.pages.visits import Visit
+
+PREFIX = "holdfast_booking_"
+MOST_KEPT = 20
+"""Each is sent with every request, and servers on the way take only so much."""
+
+
+async def own_booking(visit: Visit, buying: Buying) -> tuple[Found, str]:
+    """The booking of the address, if it is the visitor's, and the token that opens it."""
+    slug, reference = booking_in_path(visit)
+    name = _cookie_name(reference)
+    kept = None if name is None else visit.door.cookies.read(visit.call, name)
+    found, token = await buying.find(reference, visit.visitor, [kept] if kept else [])
+    if found.project_slug != slug:
+        raise UnknownBooking(reference)
+    return found, token
+
+
+async def entered_by_link(visit: Visit, selling: Selling) -> Found:
+    slug, reference = booking_in_path(visit)
+    found = await selling.find_with_token(reference, token_in_path(visit))
+    if found.project_slug != slug:
+        raise UnknownBooking(reference)
+    return found
+
+
+def keep_key(visit: Visit, response: Response, reference: str, token: str) -> None:
+    """The oldest ones go when there are many."""
+    cookies = visit.door.cookies
+    name = _cookie_name(reference)
+    assert name is not None
+    others = [other for other in cookies.names(visit.call, PREFIX) if other != name]
+    for other in others[: max(0, len(others) - MOST_KEPT + 1)]:
+        cookies.drop(response, other)
+    cookies.keep(response, name, token)
+
+
+def _cookie_name(reference: str) -> str | None:
+    """However the reference is spelled; None if it can be none."""
+    number = number_of(reference)
+    return None if number is None else PREFIX + reference_of(number).replace("-", "").lower()

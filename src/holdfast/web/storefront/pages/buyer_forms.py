@@ -1,0 +1,40 @@
+"""What a buyer fills in when they sign."""
+
+from __future__ import annotations
+
+from holdfast.domain.booking import Buyer
+from holdfast.domain.refusals import Fault, InvalidInput
+from holdfast.web.buyer_bodies import BUYER, BUYER_NAMES, buyer_from
+from holdfast.web.checking import valid_body
+from holdfast.web.html.said import said_fault
+from holdfast.web.storefront.pages.visits import Visit
+
+CONSENT = "consent"
+_FIELDS = ("buyerName", "buyerEmail", "buyerPhone")
+
+
+def signing_buyer(visit: Visit) -> Buyer:
+    """All that is wrong is told at once; what was left empty is missing, not too short."""
+    sent = {name: visit.form.raw(name) for name in _FIELDS if visit.form.text(name)}
+    faults = [] if visit.form.text(CONSENT) else [Fault(f"/{CONSENT}", "This field is required.")]
+    return buyer_from(valid_body(BUYER, sent, BUYER_NAMES, faults))
+
+
+def faults_by_field(visit: Visit, refusal: InvalidInput) -> dict[str, str]:
+    """In the order of the form, each in the buyer's own terms."""
+    told = {fault.pointer.strip("/"): fault for fault in refusal.faults}
+    return {
+        name: _missing(visit, name) if not visit.form.text(name) else said_fault(told[name], visit.language)
+        for name in (*_FIELDS, CONSENT)
+        if name in told
+    }
+
+
+def _missing(visit: Visit, name: str) -> str:
+    words = {
+        "buyerName": visit._("Enter your full name."),
+        "buyerEmail": visit._("Enter your e-mail address."),
+        "buyerPhone": visit._("Enter your phone number."),
+        CONSENT: visit._("Tick the box: without your consent there is no agreement."),
+    }
+    return words[name]

@@ -1,0 +1,89 @@
+"""A unit is held for a buyer, or they are told why not and what else there is."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from starlette.responses import Response
+
+from holdfast.domain.refusals import (
+    HeldTooRecently,
+    NotAvailable,
+    TooManyHolds,
+    TooManyHoldsAtAddress,
+    UnknownUnit,
+)
+from holdfast.domain.status import Status
+from holdfast.web.html.moments import milliseconds
+from holdfast.web.parts import Parts
+from holdfast.web.problems import problem_headers, problem_type
+from holdfast.web.refusals import MethodNotAllowed
+from holdfast.web.storefront.pages.addressed import unit_in_path
+from holdfast.web.storefront.pages.alike import cards_alike
+from holdfast.web.storefront.pages.shop_cells import status_words
+from holdfast.web.storefront.pages.visits import Visit, booking_path, unit_path
+
+_HOLDS_BY = ("POST",)
+
+
+class HoldPages:
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._buying = parts.buying
+
+    async def hold(self, visit: Visit) -> Response:
+        slug, code = unit_in_path(visit)
+        visit.stands_at = unit_path(slug, code)
+        if _is_ahead_of_time(visit):
+            return await self.show_way(visit)
+        address, request_id = visit.network_address, visit.call.request_id
+        try:
+            entered = await self._buying.open(slug, code, address, visit.visitor, request_id)
+        except (NotAvailable, TooManyHolds) as refusal:
+            return await self._refused(visit, slug, code, refusal)
+        return visit.go(booking_path(slug, entered.reference))
+
+    async def show_way(self, visit: Visit) -> Response:
+        """A link, a preview or a reader of history must not take a unit from others."""
+        slug, code = unit_in_path(visit)
+        visit.stands_at = unit_path(slug, code)
+        failure = MethodNotAllowed(visit.call.method, _HOLDS_BY)
+        return _page(visit, failure, "hold_by_button.html", code=code, unit_path=visit.stands_at)
+
+    async def _refused(
+        self, visit: Visit, slug: str, code: str, refusal: NotAvailable | TooManyHolds
+    ) -> Response:
+        unit, project = await self._parts.inventory.find(slug, code)
+        if unit.status is Status.UNAVAILABLE:
+            raise UnknownUnit(slug, code)
+        values: dict[str, Any] = {"unit": unit, "project": project, "unit_path": visit.stands_at}
+        if isinstance(refusal, NotAvailable):
+            values |= {"similar": await cards_alike(self._parts, slug, unit)}
+            words = status_words(visit.language)
+            return _page(visit, refusal, "hold_taken.html", **values, words=words)
+        return await self._asked_to_wait(visit, refusal, values)
+
+    async def _asked_to_wait(self, visit: Visit, refusal: TooManyHolds, values: dict[str, Any]) -> Response:
+        now = await self._buying.now()
+        again_at = now + timedelta(seconds=refusal.retry_after_seconds)
+        values |= {"now": now, "again_at": again_at, "milliseconds": milliseconds}
+        if isinstance(refusal, HeldTooRecently):
+            return _page(visit, refusal, "hold_too_soon.html", **values)
+        if isinstance(refusal, TooManyHoldsAtAddress):
+            return _page(visit, refusal, "hold_too_many_here.html", **values)
+        holds = await self._buying.all_live_holds(visit.visitor)
+        return _page(visit, refusal, "hold_too_many.html", **values, holds=holds)
+
+
+def _is_ahead_of_time(visit: Visit) -> bool:
+    """A browser that fetches what nobody has clicked yet says so."""
+    purpose = visit.call.exchange.head.values.get(b"sec-purpose", b"")
+    return b"prefetch" in purpose.lower()
+
+
+def _page(visit: Visit, failure: Exception, template: str, **values: object) -> Response:
+    page = visit.render(template, problem_type(failure).status, **values)
+    for name, value in problem_headers(failure):
+        page.headers[name.decode()] = value.decode()
+    return page

@@ -1,0 +1,32 @@
+"""The buyer's journey: which path shows what, from the hold on."""
+
+from __future__ import annotations
+
+from holdfast.web.parts import Parts
+from holdfast.web.routing import Place
+from holdfast.web.storefront.pages.bookings import BookingPages, known_ones
+from holdfast.web.storefront.pages.door import Door
+from holdfast.web.storefront.pages.holding import HoldPages
+from holdfast.web.storefront.pages.visits import PREFIX
+
+UNIT = PREFIX + "/{slug}/units/{code}"
+BOOKING = PREFIX + "/{slug}/bookings/{reference}"
+
+
+def hold_places(door: Door, parts: Parts) -> list[Place]:
+    holds = HoldPages(parts)
+    return [door.page(UNIT + "/hold", POST=holds.hold, GET=holds.show_way)]
+
+
+def booking_places(door: Door, parts: Parts) -> list[Place]:
+    """The last of the bookings' pages: what stands after the reference may be a token."""
+    pages = BookingPages(parts)
+    back = pages.back
+    return [
+        door.page(BOOKING, GET=known_ones(pages.show)),
+        door.page(BOOKING + "/state", GET=known_ones(pages.state)),
+        door.page(BOOKING + "/sign", GET=back, POST=known_ones(pages.sign)),
+        door.page(BOOKING + "/pay", GET=back, POST=known_ones(pages.pay)),
+        door.page(BOOKING + "/cancel", GET=back, POST=known_ones(pages.cancel)),
+        door.page(BOOKING + "/{token}", GET=known_ones(pages.enter)),
+    ]

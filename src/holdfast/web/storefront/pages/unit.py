@@ -1,0 +1,99 @@
+"""The page of a unit: what it is, what it costs, where it stands, and whether it can be had now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.responses import Response
+
+from holdfast.domain.booking import terms_of
+from holdfast.domain.offer import vat_in
+from holdfast.domain.project import Project
+from holdfast.domain.refusals import UnknownUnit
+from holdfast.domain.status import Status
+from holdfast.domain.unit import Unit
+from holdfast.operations.buying import Entered
+from holdfast.web.html.moments import milliseconds
+from holdfast.web.parts import Parts
+from holdfast.web.routing import Place
+from holdfast.web.storefront.documents import STATUSES_ON_SALE
+from holdfast.web.storefront.pages.addressed import unit_in_path
+from holdfast.web.storefront.pages.alike import cards_alike
+from holdfast.web.storefront.pages.door import Door
+from holdfast.web.storefront.pages.offer_views import (
+    absolute,
+    how_long,
+    linked_files,
+    shown_images,
+    summary,
+)
+from holdfast.web.storefront.pages.shop_cells import WindowWriter
+from holdfast.web.storefront.pages.visits import PREFIX, Visit, booking_path, project_path, unit_path
+
+
+class UnitPages:
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    async def show(self, visit: Visit) -> Response:
+        slug, code = unit_in_path(visit)
+        seen_at = await self._parts.offering.now()
+        unit, project = await self._parts.inventory.find(slug, code)
+        if unit.status not in STATUSES_ON_SALE:
+            raise UnknownUnit(slug, code)
+        own = await self._own(visit, unit, slug)
+        values = await self._state(visit, unit, project, own)
+        values["now"] = since = milliseconds(seen_at)
+        values["live"] = f"{project_path(slug)}/live?since={since}"
+        if visit.is_fragment:
+            return visit.render("unit_state.html", **values)
+        return visit.render("unit.html", **values, **await self._rest(visit, unit, slug, own))
+
+    async def _own(self, visit: Visit, unit: Unit, slug: str) -> Entered | None:
+        if unit.status is Status.AVAILABLE:
+            return None
+        return await self._parts.buying.own_claim(slug, unit.code, visit.visitor)
+
+    async def _state(self, visit: Visit, unit: Unit, project: Project, own: Entered | None) -> dict[str, Any]:
+        """What is different once somebody has taken the unit, or let it go."""
+        slug, is_taken = project.slug, unit.status is not Status.AVAILABLE and own is None
+        similar = await cards_alike(self._parts, slug, unit) if is_taken else []
+        ends_at = unit.hold_expires_at if unit.status is Status.HELD else None
+        return {
+            "project": project,
+            "unit": unit,
+            "look": "mine" if own else unit.status.value,
+            "words": WindowWriter(visit.language, slug, ()).words,
+            "booking_path": own and booking_path(slug, own.reference),
+            "hold_path": unit_path(slug, unit.code) + "/hold",
+            "held_for": how_long(visit, self._parts.periods.hold(project).total_seconds()),
+            "ends_at": ends_at,
+            "ends": ends_at and milliseconds(ends_at),
+            "similar": similar,
+        }
+
+    async def _rest(self, visit: Visit, unit: Unit, slug: str, own: Entered | None) -> dict[str, Any]:
+        public_url, fields = self._parts.public_url, unit.fields
+        terms, path = terms_of(fields), unit_path(slug, unit.code)
+        place, building = await self._parts.offering.building_of(slug, unit.code)
+        writer = WindowWriter(visit.language, slug, (unit.code,) if own else ())
+        images = shown_images(fields.images, public_url)
+        return {
+            "path": path,
+            "project_path": project_path(slug),
+            "public_url": public_url,
+            "fields": fields,
+            "images": images,
+            "preview": absolute(images[0].url, public_url) if images else None,
+            "summary": summary(visit, fields.description),
+            "files": linked_files(fields.files, public_url),
+            "terms": terms,
+            "vat": vat_in(terms),
+            "place": place,
+            "building": building and writer.building(building, here=unit.code),
+        }
+
+
+def unit_places(door: Door, parts: Parts) -> list[Place]:
+    pages = UnitPages(parts)
+    return [door.page(f"{PREFIX}/{{slug}}/units/{{code}}", GET=pages.show)]
