@@ -10,6 +10,7 @@ from holdfast.domain.periods import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DA
 from holdfast.settings import Settings, WrongSetting
 
 KEY = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
+PAYMENT_SECRET = "a secret of payments"
 OTHER_KEY = "_-EyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
 
 
@@ -38,6 +39,9 @@ def test_nothing_set_means_the_embedded_database_in_the_data_folder() -> None:
         delivery_retention_days=90.0,
         allowed_networks=(),
         encryption_keys=(),
+        payment_url=None,
+        payment_secret=None,
+        demo_receiver=None,
         processes=1,
     )
 
@@ -47,6 +51,7 @@ def test_everything_set_is_read() -> None:
         {
             "HOLDFAST_DATABASE_URL": "postgresql://u:p@h1:5432,h2:5433/db?sslmode=require",
             "HOLDFAST_DATA_DIR": "/var/lib/holdfast",
+            "HOLDFAST_DEMO_RECEIVER": "http://127.0.0.1:8001",
             "HOLDFAST_PUBLIC_URL": "https://units.example.com:8443",
             "HOLDFAST_TRUSTED_PROXIES": "10.0.0.0/8, 2001:db8::7",
             "HOLDFAST_CORS_ORIGINS": "https://www.Example.com:443, http://localhost:3000,",
@@ -68,6 +73,8 @@ def test_everything_set_is_read() -> None:
             "HOLDFAST_DELIVERY_RETENTION_DAYS": "7",
             "HOLDFAST_ALLOWED_NETWORKS": "127.0.0.0/8,::1",
             "HOLDFAST_ENCRYPTION_KEYS": f"{KEY}, {OTHER_KEY},",
+            "HOLDFAST_PAYMENT_URL": "https://pay.example.com:8443/deposits",
+            "HOLDFAST_PAYMENT_SECRET": PAYMENT_SECRET,
             "HOLDFAST_PROCESSES": "4",
         }
     )
@@ -95,6 +102,9 @@ def test_everything_set_is_read() -> None:
         delivery_retention_days=7.0,
         allowed_networks=(ip_network("127.0.0.0/8"), ip_network("::1/128")),
         encryption_keys=(KEY, OTHER_KEY),
+        payment_url="https://pay.example.com:8443/deposits",
+        payment_secret=PAYMENT_SECRET,
+        demo_receiver="http://127.0.0.1:8001",
         processes=4,
     )
 

@@ -13,6 +13,12 @@ IPNetwork = IPv4Network | IPv6Network
 
 _HOST_AND_PORT = re.compile(r"^(\[[^\]]+\]|[^:\[\]]*)(:(.*))?$")
 _LONGEST_COUNT = 12
+_SHORTEST_SECRET = 16
+# Of plain letters: it becomes a part of a header, too.
+_PAYMENT_PAGE = re.compile(
+    r"(?i:(https?))://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?(?:/[A-Za-z0-9._~!$&'()*+,=:@%/-]*)?"
+)
+_LOOPBACK_HOST = re.compile(r"localhost|127(?:\.[0-9]{1,3}){3}|\[::1\]")
 _MAPPED = IPv6Network("::ffff:0:0/96")
 
 
@@ -152,6 +158,39 @@ def public_url(given: Mapping[str, str], name: str) -> str | None:
     if value is not None and not _is_origin(value):
         raise WrongSetting(name, value, "http:// or https:// with a host, and no path or trailing slash")
     return value
+
+
+def payment_url(given: Mapping[str, str], name: str) -> str | None:
+    """Without a query: what is asked of the payment page becomes one."""
+    value = given.get(name)
+    found = None if value is None else _PAYMENT_PAGE.fullmatch(value)
+    if value is not None and (found is None or not _is_safe(found, given) or not _is_port(found[3] or "443")):
+        accepted = "https:// with a host and perhaps a path, or http:// on this machine; no query or fragment"
+        raise WrongSetting(name, value, accepted)
+    return value
+
+
+def _is_safe(page: re.Match[str], given: Mapping[str, str]) -> bool:
+    """In plain http only where nobody is in between, or where buyers are on that host in http already."""
+    host = page[2].lower()
+    if page[1].lower() == "https" or _LOOPBACK_HOST.fullmatch(host):
+        return True
+    public = urlsplit(given.get("HOLDFAST_PUBLIC_URL", "").lower())
+    return public.scheme == "http" and public.netloc.removesuffix(f":{public.port}") == host
+
+
+def payment_secret(given: Mapping[str, str], name: str) -> str | None:
+    value = given.get(name)
+    if value is not None and (len(value) < _SHORTEST_SECRET or not value.isprintable()):
+        # A secret must not end up in a log.
+        raise WrongSetting(name, "…", f"at least {_SHORTEST_SECRET} printable characters")
+    return value
+
+
+def refuse_one_without_the_other(given: Mapping[str, str], one: str, other: str) -> None:
+    for missing, there in ((one, other), (other, one)):
+        if there in given and missing not in given:
+            raise MissingSetting(missing, f"set together with {there}")
 
 
 def time_zone(given: Mapping[str, str], name: str, default: str) -> str:

@@ -59,18 +59,25 @@ class Settings:
     """Where endpoints may be though the public internet is elsewhere; http is fine there, too."""
     encryption_keys: tuple[str, ...] = field(default=(), repr=False)
     """The first seals secrets, each opens them."""
+    payment_url: str | None = None
+    """Where buyers pay their deposit; None: they are told by staff how to."""
+    payment_secret: str | None = field(default=None, repr=False)
+    """Shared with the payment page: signs what each tells the other."""
     session_idle_minutes: float = 120.0
     """After so long without a click, staff sign in anew."""
     session_hours: float = 12.0
     """After so long they do in any case."""
     time_zone: str = "Asia/Riyadh"
     """In which pages tell the time."""
+    demo_receiver: str | None = None
+    """Where `serve --demo` shows its webhooks; then the first page shows what there is to try."""
     processes: int = 1
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Self:
         """Read what is set; an empty value counts as not set, names of no setting here are left alone."""
         given = {name: value.strip() for name, value in environ.items() if value.strip()}
+        values.refuse_one_without_the_other(given, "HOLDFAST_PAYMENT_URL", "HOLDFAST_PAYMENT_SECRET")
         return cls(
             database_url=values.database_url(given, "HOLDFAST_DATABASE_URL"),
             data_dir=values.directory(given, "HOLDFAST_DATA_DIR", "data"),
@@ -104,11 +111,14 @@ class Settings:
             ),
             allowed_networks=values.networks(given, "HOLDFAST_ALLOWED_NETWORKS"),
             encryption_keys=values.encryption_keys(given, "HOLDFAST_ENCRYPTION_KEYS"),
+            payment_url=values.payment_url(given, "HOLDFAST_PAYMENT_URL"),
+            payment_secret=values.payment_secret(given, "HOLDFAST_PAYMENT_SECRET"),
             session_idle_minutes=values.duration(
                 given, "HOLDFAST_SESSION_IDLE_MINUTES", 120.0, _YEAR_MINUTES, "minutes"
             ),
             session_hours=values.duration(given, "HOLDFAST_SESSION_HOURS", 12.0, _YEAR_MINUTES / 60, "hours"),
             time_zone=values.time_zone(given, "HOLDFAST_TIME_ZONE", "Asia/Riyadh"),
+            demo_receiver=values.public_url(given, "HOLDFAST_DEMO_RECEIVER"),
             processes=values.count(given, "HOLDFAST_PROCESSES", 1, 1, _MANY_PROCESSES),
         )
 

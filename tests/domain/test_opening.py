@@ -27,6 +27,7 @@ from holdfast.domain.refusals import (
     HoldLapsed,
     NotAvailable,
     TooManyHolds,
+    TooManyHoldsAtAddress,
     TransitionNotAllowed,
     UnknownUnit,
 )
@@ -196,11 +197,18 @@ def test_a_hold_takes_a_place_of_its_visitor_and_one_of_its_address() -> None:
     assert made(opened(found, limits=HoldLimits(3, 20, 0))).slots == Slots(of_address=3, of_visitor=2)
 
 
-@pytest.mark.parametrize(("full", "who"), [(VISITOR, "This visitor"), (ADDRESS, "Your network address")])
-def test_each_of_the_limits_refuses_alone(full: UUID, who: str) -> None:
+@pytest.mark.parametrize(
+    ("full", "refusal", "who"),
+    [
+        (VISITOR, TooManyHolds, "This visitor"),
+        (ADDRESS, TooManyHoldsAtAddress, "Your network address"),
+    ],
+)
+def test_each_of_the_limits_refuses_alone(full: UUID, refusal: type[TooManyHolds], who: str) -> None:
     live = {VISITOR: [], ADDRESS: [], full: [LiveHold(1, NOW + MINUTE), LiveHold(2, NOW + MINUTE)]}
-    with pytest.raises(TooManyHolds, match=who):
+    with pytest.raises(TooManyHolds, match=who) as refused:
         opened(Standing(PROJECT, unit(), live_holds=live), limits=HoldLimits(2, 2, 0))
+    assert refused.type is refusal
 
 
 def test_staff_and_callers_without_a_cookie_need_no_places_of_it() -> None:

@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 
 from holdfast.domain import deposits, selling
-from holdfast.domain.booking import CLAIMING, NO_SLOTS, BookingStatus, Slots
+from holdfast.domain.booking import CLAIMING, NO_SLOTS, BookingStatus, Slots, agreement_on
 from holdfast.domain.decision import Decision, Standing
 from holdfast.domain.reference import reference_of
 from holdfast.domain.refusals import (
+    AgreementChanged,
     HoldLapsed,
     InvalidInput,
     NotSigned,
@@ -115,6 +117,15 @@ def test_a_second_signature_may_only_repeat_the_first(status: BookingStatus) -> 
     assert unchanged(selling.sign(found, NUMBER, BUYER, NOW), found)
     with pytest.raises(TransitionNotAllowed):
         selling.sign(found, NUMBER, ANOTHER_BUYER, NOW)
+
+
+def test_nobody_signs_for_what_they_have_not_read() -> None:
+    found = claimed()
+    assert found.unit is not None
+    agreement = agreement_on(found.unit.fields, found.project.name, "ar")
+    with pytest.raises(AgreementChanged):
+        selling.sign(found, NUMBER, BUYER, NOW, "ar", agreement._replace(area_sqm=Decimal(1)))
+    assert changed(selling.sign(found, NUMBER, BUYER, NOW, "ar", agreement)).agreement == agreement
 
 
 def test_a_sale_without_a_hold_is_not_signed_afterwards() -> None:

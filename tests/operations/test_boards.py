@@ -76,7 +76,7 @@ async def test_layouts_that_were_looked_at_long_ago_are_forgotten_first(
         await store(database, *(replacement(project_id, f"{slug}-{number}") for number in (1, 2)))
     for slug in ("one", "two", "one"):
         assert len(codes_of(await boards.board(slug))[0]) == 2
-    assert len(boards._layouts._known) == 1
+    assert len(boards.layouts._known) == 1
 
 
 async def test_new_units_take_their_places_among_those_that_are_known(

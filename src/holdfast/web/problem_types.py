@@ -28,6 +28,12 @@ INVALID_KEY = ProblemType(
     "The answer is the same in all these cases on purpose.",
     "Check the key for a missing character, or make a new one. Send it in the Authorization header only.",
 )  # fmt: skip
+SIGNATURE_REFUSED = ProblemType(
+    "signature-refused", 401, "The signature is not valid",
+    "A payment callback is signed with the payment secret, over the timestamp and the body exactly as it is "
+    "sent, and not longer than 300 seconds ago. This one is not.",
+    "The detail says what is wrong with it. The guide to payments shows how to sign.",
+)  # fmt: skip
 INSUFFICIENT_SCOPE = ProblemType(
     "insufficient-scope", 403, "The API key lacks the scope",
     "The key is valid, but it was not made for this part of Holdfast.",
@@ -59,7 +65,7 @@ UNSUPPORTED_MEDIA_TYPE = ProblemType(
 )  # fmt: skip
 BODY_TOO_LARGE = ProblemType(
     "body-too-large", 413, "The body is too large",
-    "A body may have 1 MiB; on the bulk route 32 MiB and 200 000 units.",
+    "A body may have 1 MiB; on the bulk route 32 MiB and 200 000 units; of a payment callback 64 KiB.",
     "Send fewer units in one request. A layout may leave out those that stand where their code says.",
 )  # fmt: skip
 METHOD_NOT_ALLOWED = ProblemType(

@@ -19,6 +19,7 @@ MEDIA_TYPE = "application/problem+json"
 PROBLEM_OF: dict[type[Exception], ProblemType] = {
     refusals.NoCredentials: types.NO_CREDENTIALS,
     refusals.KeyRefused: types.INVALID_KEY,
+    refusals.SignatureRefused: types.SIGNATURE_REFUSED,
     refusals.ScopeMissing: types.INSUFFICIENT_SCOPE,
     refusals.KeyLimited: types.INSUFFICIENT_SCOPE,
     refusals.InvalidInput: types.INVALID_INPUT,
@@ -47,6 +48,7 @@ PROBLEM_OF: dict[type[Exception], ProblemType] = {
     refusals.TooManyRequests: types.TOO_MANY_REQUESTS,
     refusals.TooManyAttempts: types.TOO_MANY_ATTEMPTS,
     refusals.TooManyHolds: types.TOO_MANY_HOLDS,
+    refusals.TooManyHoldsAtAddress: types.TOO_MANY_HOLDS,
     refusals.HeldTooRecently: types.HELD_TOO_RECENTLY,
     refusals.SchemaNotCurrent: types.SCHEMA_NOT_CURRENT,
     refusals.SecretsUnreadable: types.SECRETS_UNREADABLE,
@@ -121,6 +123,8 @@ def _challenge(failure: Exception) -> str | None:
         return "Bearer"
     if isinstance(failure, refusals.KeyRefused):
         return 'Bearer error="invalid_token"'
+    if isinstance(failure, refusals.SignatureRefused):
+        return "PaymentSignature"
     if isinstance(failure, refusals.ScopeMissing):
         return f'Bearer error="insufficient_scope", scope="{failure.scope}"'
     return None

@@ -21,9 +21,9 @@ limited to projects, or expires, makes keys of these projects, and none that las
 """
 _REVOKE = "Within a second the key opens nothing any more. Once more changes nothing."
 _AUDIT = """\
-Everything that was done, by staff, keys, buyers, the clock and at the console, the latest first. Filters are
-combined. For one page a limited number of entries is looked at, so a page may have few entries, or none, and
-still a `nextCursor`: follow it until it is null.
+Everything that was done, by staff, keys, buyers, payment systems, the clock and at the console, the latest
+first. Filters are combined. For one page a limited number of entries is looked at, so a page may have few
+entries, or none, and still a `nextCursor`: follow it until it is null.
 """
 
 

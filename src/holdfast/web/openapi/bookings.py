@@ -96,7 +96,7 @@ def _erase_buyer() -> Operation:
 def _reissue_link() -> Operation:
     answers = {
         "200": json_answer(
-            "The booking, with its new token.",
+            "The booking, with its new token and the link that holds it.",
             "BookingWithToken",
             examples.booking_with_token(),
             "Cache-Control",

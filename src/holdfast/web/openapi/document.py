@@ -9,6 +9,7 @@ from holdfast import __version__
 from holdfast.web.openapi import answers, paths, selling_texts, texts
 from holdfast.web.openapi.examples import first_put
 from holdfast.web.openapi.parameters import PARAMETERS
+from holdfast.web.openapi.payments import PAYMENT_PARAMETERS, PAYMENT_SECURITY
 from holdfast.web.openapi.schemas import schemas
 from holdfast.web.openapi.webhooks import webhooks
 from holdfast.web.wire import encode
@@ -45,9 +46,10 @@ def _components() -> dict[str, Any]:
         "schemas": schemas(),
         "responses": answers.components(),
         "headers": answers.HEADERS,
-        "parameters": PARAMETERS,
+        "parameters": PARAMETERS | PAYMENT_PARAMETERS,
         "securitySchemes": {
             "apiKey": {"type": "http", "scheme": "bearer", "description": texts.BEARER},
             "bookingToken": {"type": "http", "scheme": "bearer", "description": selling_texts.BEARER},
+            **PAYMENT_SECURITY,
         },
     }

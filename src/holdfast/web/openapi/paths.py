@@ -9,6 +9,7 @@ from holdfast.web.openapi.delivery_log import delivery_log_paths
 from holdfast.web.openapi.forms import TEXT
 from holdfast.web.openapi.integration import integration_paths
 from holdfast.web.openapi.operations import Operation, Paths, operation
+from holdfast.web.openapi.payments import payment_paths
 from holdfast.web.openapi.people import people_paths
 from holdfast.web.openapi.sales import sale_paths
 from holdfast.web.openapi.settled import settled_paths
@@ -20,6 +21,7 @@ def paths() -> Paths:
     return {
         **integration_paths(),
         **storefront_paths(),
+        **payment_paths(),
         **booking_paths(),
         **sale_paths(),
         **settled_paths(),

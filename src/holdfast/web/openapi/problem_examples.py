@@ -28,6 +28,9 @@ from holdfast.web.public_guard import ADDRESS_OVER_LIMIT
 _FAILURES: tuple[Exception, ...] = (
     refusals.NoCredentials(),
     refusals.KeyRefused(),
+    refusals.SignatureRefused(
+        "The timestamp is more than 300 seconds from now: sign anew, or set the clock."
+    ),
     refusals.ScopeMissing("integration"),
     refusals.InvalidInput(
         [
@@ -112,6 +115,13 @@ _IN_OTHER_WORDS: dict[str, tuple[Refusal, ...]] = {
         ),
     ),
     "DepositRefused": (refusals.TransitionNotAllowed("confirm-deposit", Status.AVAILABLE, others_may=False),),
+    "PaymentRefused": (
+        refusals.TransitionNotAllowed(
+            "confirm-deposit",
+            Status.RESERVED,
+            detail="The deposit was paid by the payment pay_123: pay pay_124 back to the buyer.",
+        ),
+    ),
     "TooManyFromAddress": (refusals.TooManyRequests(1, ADDRESS_OVER_LIMIT),),
     "TooManyHolds": (refusals.TooManyRequests(1, ADDRESS_OVER_LIMIT),),
 }

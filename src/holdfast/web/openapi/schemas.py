@@ -19,6 +19,7 @@ from holdfast.web.openapi.forms import (
     record,
     reference,
 )
+from holdfast.web.openapi.payments import payment_schemas
 from holdfast.web.openapi.people import people_schemas
 from holdfast.web.openapi.problem_schemas import problem_schemas
 from holdfast.web.openapi.selling_bodies import selling_bodies
@@ -40,6 +41,7 @@ def schemas() -> dict[str, Schema]:
         **administration_schemas(staff["HistoryEntry"]),
         **people_schemas(),
         **selling_bodies(),
+        **payment_schemas(),
         **webhook_schemas(),
         **webhook_bodies(),
         "Status": {"type": "string", "enum": [*Status], "description": FIELDS["status"]},

@@ -32,6 +32,7 @@ from holdfast.web.backoffice.documents import (
     written_unit_document,
 )
 from holdfast.web.booking_wire import written_document
+from holdfast.web.buyer_links import buyer_link
 from holdfast.web.openapi.example_unit import NOW, PROJECT, REFERENCE, REQUEST_ID, UNIT, as_json
 from holdfast.web.storefront.documents import offer_document
 from holdfast.web.wire import camel_case, encode, optional_time_text, time_text
@@ -91,7 +92,8 @@ def booking(after_what: str) -> Any:
 
 
 def booking_with_token() -> Any:
-    return {**booking("signed"), "token": TOKEN}
+    url = buyer_link("https://units.example.com", PROJECT.slug, REFERENCE, TOKEN)
+    return {**booking("signed"), "token": TOKEN, "url": url}
 
 
 def unit_on_sale() -> Any:

@@ -44,7 +44,9 @@ def selling_schemas(unit: Schema) -> dict[str, Schema]:
         "UnitOnSaleList": page("units", "UnitOnSale"),
         "Hold": _hold(),
         "Booking": record(booking, description="A buyer's way from hold to sale."),
-        "BookingWithToken": record({**booking, "token": _token()}),
+        "BookingWithToken": record(
+            {**booking, "token": _token(), "url": TEXT | {"description": FIELDS["url"]}}
+        ),
         "BookingStatus": TEXT | {"enum": [*BookingStatus], "description": FIELDS["bookingStatus"]},
         "BookingList": page("bookings", "Booking"),
         "Terms": record({name: fields[name] for name in _TERMS}, description=FIELDS["terms"]),

@@ -22,6 +22,7 @@ FIELDS = {
     "`refunded`: the booking ended unsold; `refund-due` if a confirmed deposit is to be paid back.",
     "holdToken": "The bearer token of the booking. Only a hash of it is kept; while the hold lives, the same "
     "request with the same `Idempotency-Key` is answered with it again.",
+    "url": "The buyer's link: it opens the page of their booking. It holds the token.",
     "token": "The bearer token of the booking. It is displayed in this answer, and kept nowhere.",
     "unitCode": "The code of the unit.",
     "buyer": "Null before the signature, and when the buyer's data were erased.",
@@ -47,8 +48,10 @@ FIELDS = {
     "before": "What was, in the names of the unit's fields; only what changed. Null: it was not there.",
     "after": "What is, in the same names; only what changed.",
     "requestId": "The `X-Request-Id` of the request that did it.",
-    "actorKind": "A key, staff, a buyer, the clock (an end that came), or a command at the server's console.",
-    "actorId": "The id of the key, the reference of the buyer's booking, or the address of staff.",
+    "actorKind": "A key, staff, a buyer, the clock (an end that came), a payment system that told a payment, "
+    "or a command at the server's console.",
+    "actorId": "The id of the key or the payment, the reference of the buyer's booking, or the address of "
+    "staff.",
     "actorName": "The name of the key.",
     "places": "Building by building, from the lowest floor up.",
     "units": "The places that you choose. Units that are left out stand where their code says.",
@@ -125,6 +128,7 @@ never moved closer.
 
 REISSUE_LINK = """\
 Gives the booking a new token, for a buyer who has lost the link; the old one opens nothing from then on.
+`url` is the link to give to the buyer.
 """
 
 ERASE_BUYER = """\

@@ -1,0 +1,180 @@
+"""The adapter of `examples/` as a process of its own, between buyers and Holdfast."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from holdfast.operations.paying import HostedPaymentPage, PaymentRequest
+from tests.docs.documents import ROOT
+from tests.support.buying import Hold
+from tests.support.listening import free_port, wait_until_it_listens
+from tests.support.server import RunningServer
+from tests.support.till import CALLBACK, SECRET, Till
+
+ADAPTER = ROOT / "examples" / "payment-adapter" / "adapter.py"
+BACK = "https://units.example.com/p/tower/bookings/1?paid=1"
+SEEN_WITHIN_SECONDS = 20
+
+
+@dataclass(frozen=True)
+class Adapter:
+    url: str
+    folder: Path
+
+    @property
+    def payments(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (self.folder / "payments.ndjson").read_text().splitlines()]
+
+    @property
+    def printed(self) -> str:
+        return (self.folder / "printed").read_text()
+
+    def until(self, is_so: Callable[[], bool]) -> None:
+        give_up_at = time.monotonic() + SEEN_WITHIN_SECONDS
+        while not is_so():
+            assert time.monotonic() < give_up_at, self.printed
+            time.sleep(0.02)
+
+    def address(
+        self,
+        holdfast: str,
+        booking: Mapping[str, Any],
+        secret: str = SECRET,
+        ago: timedelta = timedelta(),
+    ) -> str:
+        """As Holdfast makes it."""
+        ends = datetime.fromisoformat(booking["holdExpiresAt"])
+        asked = PaymentRequest(
+            booking["reference"], booking["terms"]["depositSar"], BACK, holdfast + CALLBACK, "ar", ends,
+            datetime.now(UTC) - ago,
+        )  # fmt: skip
+        return asyncio.run(HostedPaymentPage(self.url, secret).address_for(asked))
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[Adapter]:
+    port = free_port()
+    settings = {"PAYMENT_SECRET": SECRET, "PORT": str(port), "PAYMENTS": "payments.ndjson"}
+    with (folder / "printed").open("a") as printed:
+        environment = {"PATH": os.environ["PATH"], **settings}
+        command = [sys.executable, str(ADAPTER)]
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=printed, stderr=printed)
+    try:
+        wait_until_it_listens(process, port)
+        yield Adapter(f"http://127.0.0.1:{port}/pay", folder)
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def adapter(tmp_path: Path) -> Iterator[Adapter]:
+    with running(tmp_path) as started:
+        yield started
+
+
+@pytest.fixture
+def browser() -> Iterator[httpx.Client]:
+    with httpx.Client(trust_env=False, timeout=30) as client:
+        yield client
+
+
+def test_a_buyer_sees_the_amount_pays_once_and_goes_back(
+    server: RunningServer, adapter: Adapter, signed: Hold, browser: httpx.Client
+) -> None:
+    address = adapter.address(server.address, signed.read())
+    page = browser.get(address)
+    assert page.status_code == 200
+    assert f"SAR {signed.read()['terms']['depositSar']:.2f}" in page.text
+    assert adapter.payments == []
+    for _ in range(2):
+        answer = browser.post(address)
+        assert (answer.status_code, answer.headers["location"]) == (303, BACK)
+    assert signed.read()["status"] == "reserved"
+    adapter.until(lambda: len(adapter.payments) == 2)
+    paid, told = adapter.payments
+    assert (paid["reference"], told) == (signed.reference, {"id": paid["id"], "outcome": "reserved"})
+
+
+def test_a_link_that_holdfast_has_not_made_takes_nobodys_money(
+    server: RunningServer, adapter: Adapter, signed: Hold, browser: httpx.Client
+) -> None:
+    booking = signed.read()
+    right = adapter.address(server.address, booking)
+    forged = [
+        right.replace("amountSar=", "amountSar=1"),
+        right.replace("sha256=", "sha256=\u00e9"),
+        right[:-1] + ("0" if right[-1] != "0" else "1"),
+        adapter.address(server.address, booking, "another secret of somebody"),
+        adapter.url,
+        right.replace("/pay?", "/other?"),
+    ]
+    for address in forged:
+        assert browser.get(address).status_code == 403
+        assert browser.post(address).status_code == 403
+    old = adapter.address(server.address, booking, ago=timedelta(minutes=6))
+    assert browser.get(old).status_code == 403
+    assert adapter.payments == []
+    assert signed.read()["status"] == "signed"
+
+
+def test_nobody_is_charged_once_the_hold_is_over(
+    server: RunningServer, adapter: Adapter, signed: Hold, browser: httpx.Client
+) -> None:
+    over = {**signed.read(), "holdExpiresAt": "2026-01-01T00:00:00.000Z"}
+    answer = browser.post(adapter.address(server.address, over))
+    assert (answer.status_code, answer.headers["location"]) == (303, BACK)
+    assert adapter.payments == []
+
+
+def test_what_was_charged_before_a_crash_is_told_after_the_next_start(
+    server: RunningServer, signed: Hold, tmp_path: Path
+) -> None:
+    payment = {
+        "id": "pay_before_the_crash",
+        "reference": signed.reference,
+        "amountSar": f"{signed.read()['terms']['depositSar']:.2f}",
+        "callbackUrl": server.address + CALLBACK,
+    }
+    (tmp_path / "payments.ndjson").write_text(json.dumps(payment) + '\n{"id": "pay_cut_off", "ref')
+    with running(tmp_path) as adapter:
+        adapter.until(lambda: len(adapter.payments) == 2)
+        assert adapter.payments == [payment, {"id": payment["id"], "outcome": "reserved"}]
+    assert signed.read()["status"] == "reserved"
+
+
+def test_it_tells_again_until_there_is_an_answer(adapter: Adapter, browser: httpx.Client) -> None:
+    """Nothing listens where it was sent to."""
+    nowhere = f"http://127.0.0.1:{free_port()}"
+    booking = {
+        "reference": "222-222-222",
+        "terms": {"depositSar": 1},
+        "holdExpiresAt": "2099-01-01T00:00:00.000Z",
+    }
+    assert browser.post(adapter.address(nowhere, booking)).status_code == 303
+    adapter.until(lambda: adapter.printed.count("not told yet pay_222222222") >= 2)
+    assert len(adapter.payments) == 1
+
+
+def test_what_holdfast_does_not_take_is_paid_back(
+    server: RunningServer, adapter: Adapter, signed: Hold, till: Till, browser: httpx.Client
+) -> None:
+    booking = signed.read()
+    assert till.told("pay_by_other_means", booking) == "reserved"
+    browser.post(adapter.address(server.address, booking))
+    adapter.until(lambda: len(adapter.payments) == 2)
+    paid, told = adapter.payments
+    assert told["outcome"].startswith("refused: The deposit was paid by the payment pay_by_other_means")
+    assert f"refund {paid['id']} {signed.reference}" in adapter.printed

@@ -1,0 +1,210 @@
+"""The deposit on its way in: where a buyer is sent, whose word is taken, what is logged."""
+
+import logging
+from datetime import timedelta
+from decimal import Decimal
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from holdfast.domain.booking import BookingStatus
+from holdfast.domain.payment import PaymentRequest
+from holdfast.domain.refusals import (
+    HoldLapsed,
+    InvalidInput,
+    NotSigned,
+    TransitionNotAllowed,
+    UnknownBooking,
+)
+from holdfast.domain.signature import Reason, sign
+from holdfast.domain.status import Caller
+from holdfast.operations.inventory import PatchUnit
+from holdfast.operations.paying import HostedPaymentPage, Paying, Payment, Till
+from holdfast.operations.selling import Found, Selling
+from holdfast.storage import bookings
+from holdfast.storage.database import Database
+from tests.operations.buyers import OMAR, STAFF, hold
+from tests.support.sales import BUYER, make_lapse
+from tests.support.stock import SLUG
+
+SECRET = "a secret of payments"
+PAGE = "https://pay.example.com/deposits"
+CALLBACK = "https://units.example.com/v1/payments/callback"
+BACK = "https://units.example.com/p/palm-court/bookings/1"
+DUE = Decimal("100000.00")
+
+
+@pytest.fixture
+async def paying(database: Database, selling: Selling) -> Paying:
+    inventory = selling._inventory
+    key = (await inventory.project_id(SLUG), "A-1")
+    await inventory.write(PatchUnit(key, {"deposit_percent": Decimal(10)}))
+    till = Till(HostedPaymentPage(PAGE, SECRET), SECRET, CALLBACK)
+    return Paying(database, inventory, selling, till)
+
+
+async def signed(selling: Selling, code: str = "A-1") -> Found:
+    held = await hold(selling, code=code)
+    await selling.sign(await selling.find(held.booking.reference), BUYER, "request-2")
+    return await selling.find(held.booking.reference)
+
+
+def paid(found: Found, payment_id: str = "pay_1", amount: Decimal = DUE) -> Payment:
+    return Payment(payment_id, found.booking.reference, amount)
+
+
+async def now(database: Database) -> float:
+    async with database.reading() as connection:
+        return (await bookings.now(connection)).timestamp()
+
+
+async def test_a_buyer_who_signed_is_sent_to_the_payment_page(paying: Paying, selling: Selling) -> None:
+    found = await signed(selling)
+    address = await paying.address_for(found, BACK, "ar")
+    assert address is not None
+    assert address.startswith(f"{PAGE}?reference={found.booking.reference}&amountSar=100000.00&")
+    asked = dict(parse_qsl(urlsplit(address).query))
+    assert (asked["returnUrl"], asked["callbackUrl"], asked["language"]) == (BACK, CALLBACK, "ar")
+    assert asked["timestamp"] == str(int(found.now.timestamp()))
+
+
+async def test_a_provider_of_ones_own_is_asked_for_the_same(
+    database: Database, selling: Selling, paying: Paying
+) -> None:
+    asked: list[PaymentRequest] = []
+
+    class OwnProvider:
+        async def address_for(self, request: PaymentRequest) -> str:
+            asked.append(request)
+            return "https://checkout.example.com/session-1"
+
+    own = Paying(database, selling._inventory, selling, Till(OwnProvider(), SECRET, CALLBACK))
+    found = await signed(selling)
+    assert await own.address_for(found, BACK, "en") == "https://checkout.example.com/session-1"
+    expires_at = found.booking.hold_expires_at
+    assert expires_at is not None
+    assert asked == [
+        PaymentRequest(found.booking.reference, DUE, BACK, CALLBACK, "en", expires_at, found.now)
+    ]
+
+
+async def test_without_a_provider_or_a_deposit_there_is_nowhere_to_pay(
+    database: Database, selling: Selling, paying: Paying
+) -> None:
+    closed = Paying(database, selling._inventory, selling, Till())
+    assert not closed.is_open
+    assert await closed.address_for(await signed(selling), BACK, "en") is None
+    assert await paying.address_for(await signed(selling, "A-2"), BACK, "en") is None
+
+
+async def test_nobody_is_sent_to_pay_before_the_signature_or_twice(paying: Paying, selling: Selling) -> None:
+    held = await hold(selling)
+    with pytest.raises(NotSigned):
+        await paying.address_for(await selling.find(held.booking.reference), BACK, "en")
+    await selling.sign(await selling.find(held.booking.reference), BUYER, "request-2")
+    found = await selling.find(held.booking.reference)
+    await paying.confirm(paid(found), "request-3")
+    with pytest.raises(TransitionNotAllowed):
+        await paying.address_for(await selling.find(held.booking.reference), BACK, "en")
+
+
+async def test_nobody_is_sent_to_pay_for_a_hold_that_is_over(
+    database: Database, paying: Paying, selling: Selling
+) -> None:
+    found = await signed(selling)
+    await make_lapse(database, found.booking)
+    with pytest.raises(HoldLapsed) as refused:
+        await paying.address_for(await selling.find(found.booking.reference), BACK, "en")
+    assert str(refused.value) == "The hold has lapsed. The unit is free again."
+
+
+@pytest.mark.parametrize(
+    ("age_seconds", "fault"),
+    [(0, None), (299, None), (-299, None), (302, Reason.TOO_OLD), (-302, Reason.TOO_FAR_AHEAD)],
+)
+async def test_the_age_of_a_signature_goes_by_the_databases_clock(
+    database: Database, paying: Paying, age_seconds: int, fault: Reason | None
+) -> None:
+    timestamp = int(await now(database)) - age_seconds
+    signature = sign(SECRET, timestamp, b"{}")
+    assert await paying.signature_fault(str(timestamp), signature, b"{}") is fault
+
+
+async def test_another_secret_or_body_is_told_from_ours(database: Database, paying: Paying) -> None:
+    timestamp = int(await now(database))
+    other = sign("another secret", timestamp, b"{}")
+    assert await paying.signature_fault(str(timestamp), other, b"{}") is Reason.DIGEST_DIFFERS
+    own = sign(SECRET, timestamp, b"{}")
+    assert await paying.signature_fault(str(timestamp), own, b"{ }") is Reason.DIGEST_DIFFERS
+    assert await paying.signature_fault(str(timestamp + 1), own, b"{}") is Reason.DIGEST_DIFFERS
+    assert await paying.signature_fault(None, own, b"{}") is Reason.TIMESTAMP_MISSING
+    assert await paying.signature_fault(str(timestamp), None, b"{}") is Reason.SIGNATURE_MISSING
+
+
+async def test_a_payment_reserves_the_unit_and_is_noted_as_who_did_it(
+    database: Database, paying: Paying, selling: Selling
+) -> None:
+    found = await signed(selling)
+    for _ in range(3):
+        written = await paying.confirm(paid(found), "request-3")
+        assert (written.booking.status, written.booking.payment_id) == (BookingStatus.RESERVED, "pay_1")
+    async with database.reading() as connection:
+        entries = await connection.fetch(
+            "select actor_kind, actor_id, request_id from audit_entry where action = 'confirm-deposit'"
+        )
+    assert [tuple(entry) for entry in entries] == [("payment", "pay_1", "request-3")]
+
+
+async def test_what_is_not_taken_is_logged_with_all_that_it_takes_to_pay_it_back(
+    paying: Paying, selling: Selling, caplog: pytest.LogCaptureFixture
+) -> None:
+    found, unsigned = await signed(selling), await hold(selling, OMAR, "A-2")
+    await paying.confirm(paid(found), "request-3")
+    refused: list[tuple[Payment, type[Exception]]] = [
+        (paid(found, "pay_2"), TransitionNotAllowed),
+        (paid(found, "pay_3", DUE - 1), InvalidInput),
+        (Payment("pay_4", "222-222-222", DUE), UnknownBooking),
+        (Payment("pay_5", unsigned.booking.reference, Decimal(0)), NotSigned),
+    ]
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "holdfast.payments"):
+        for payment, kind in refused:
+            with pytest.raises(kind):
+                await paying.confirm(payment, "request-4")
+    fields = [record.__dict__["fields"] for record in caplog.records]
+    assert [one["paymentId"] for one in fields] == ["pay_2", "pay_3", "pay_4", "pay_5"]
+    assert [one["reference"] for one in fields] == [payment.reference for payment, _ in refused]
+    assert all(one["why"] for one in fields)
+    assert BUYER.name not in caplog.text + str(fields)
+
+
+async def test_a_payment_that_is_due_back_is_logged_too(
+    paying: Paying, selling: Selling, database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    found = await signed(selling)
+    await make_lapse(database, found.booking)
+    await hold(selling, OMAR)
+    with caplog.at_level(logging.WARNING, "holdfast.payments"):
+        written = await paying.confirm(paid(found), "request-3")
+    assert written.booking.status is BookingStatus.REFUND_DUE
+    assert [record.message for record in caplog.records] == ["a payment came too late and is due back"]
+
+
+async def test_staff_and_payment_system_may_both_confirm(paying: Paying, selling: Selling) -> None:
+    found = await signed(selling)
+    await selling.confirm_deposit(found, Caller.STAFF, STAFF)
+    written = await paying.confirm(paid(found), "request-3")
+    assert (written.booking.payment_id, written.booking.status) == ("pay_1", BookingStatus.RESERVED)
+    assert (await selling.find(found.booking.reference)).booking.payment_id == "pay_1"
+
+
+async def test_a_hold_that_ends_while_the_buyer_pays_is_told_to_the_page(
+    paying: Paying, selling: Selling
+) -> None:
+    found = await signed(selling)
+    address = await paying.address_for(found, BACK, "en")
+    assert address is not None
+    told = dict(parse_qsl(urlsplit(address).query))["expiresAt"]
+    assert found.booking.hold_expires_at is not None
+    assert found.booking.hold_expires_at - found.now <= timedelta(minutes=5)
+    assert told == found.booking.hold_expires_at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
