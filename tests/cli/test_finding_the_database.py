@@ -32,9 +32,9 @@ def test_migrate_tells_what_it_did(tmp_path: Path) -> None:
     settings = {"HOLDFAST_DATA_DIR": str(tmp_path)}
     assert run_for_json(settings, "migrate") == {
         "applied": [f"{number:04}" for number in range(1, 12)],
-        "revision": "0011",
+        "revision": "0012",
     }
-    assert run_for_json(settings, "migrate") == {"applied": [], "revision": "0011"}
+    assert run_for_json(settings, "migrate") == {"applied": [], "revision": "0012"}
     assert "up to date" in run(settings, "migrate")
 
 

@@ -226,7 +226,7 @@ def test_the_link_that_serve_prints_makes_the_first_admin_once(tmp_path: Path, p
 def test_the_demo_prints_a_sign_in_that_is_new_at_each_start(tmp_path: Path, postgres_url: str) -> None:
     settings = {"HOLDFAST_DATABASE_URL": postgres_url}
     first, second = (start_for_json(tmp_path, postgres_url, "--demo") for _ in range(2))
-    assert set(first) == {"url", "key", "signIn"}
+    assert set(first) == {"url", "key", "signIn", "project", "receiver"}
     assert set(first["signIn"]) == {"url", "email", "password"}
     assert first["signIn"]["url"] == f"{first['url']}/backoffice"
     assert first["signIn"]["email"] == second["signIn"]["email"] == "demo@holdfast.example"

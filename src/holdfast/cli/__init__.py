@@ -8,7 +8,7 @@ from holdfast import __version__
 from holdfast.domain.refusals import Refusal
 from holdfast.processes.refused import StartRefused
 from holdfast.settings import WrongSetting
-from holdfast.storage.refused import EmbeddedRefused, SchemaRefused
+from holdfast.storage.refused import BackupRefused, EmbeddedRefused, SchemaRefused
 
 _SUBCOMMANDS = {
     "serve": "Run everything: web, background work, and the embedded database if no other is named.",
@@ -19,10 +19,13 @@ _SUBCOMMANDS = {
     "staff": "Add, list, disable and reset the people of the back office.",
     "endpoint": "Register URLs to receive events, try them, and give them new secrets.",
     "delivery": "List deliveries, look into them, and send them again.",
+    "backup": "Write the database and its encryption keys into a file.",
+    "restore": "Restore such a file into an empty database.",
     "verify": "Check the signature of a captured delivery.",
     "listen": "For development: post every event to a URL of this machine, signed.",
+    "simulate": "Play buyers, staff, payments and an ERP against a Holdfast, until they are through.",
 }
-_FOR_PEOPLE = (EmbeddedRefused, Refusal, SchemaRefused, StartRefused, WrongSetting)
+_FOR_PEOPLE = (BackupRefused, EmbeddedRefused, Refusal, SchemaRefused, StartRefused, WrongSetting)
 
 
 class Commands(click.Group):

@@ -23,6 +23,10 @@ _SET_UP = """
   {url}
 """
 _DEMO = """
+  Start at  {address}/
+            five things to try, from buying a home to watching its webhooks
+  Buy       {project}
+  Webhooks  {receiver}
   Sign in   {url}
             {email}
             {password}
@@ -80,13 +84,26 @@ def _document(served: Served) -> dict[str, Any]:
     if served.setup_url is not None:
         document["setupUrl"] = served.setup_url
     if served.demo is not None:
-        document |= {"key": served.demo.key, "signIn": served.demo.sign_in}
+        document |= {
+            "key": served.demo.key,
+            "signIn": served.demo.sign_in,
+            "project": served.demo.project,
+            "receiver": served.demo.receiver,
+        }
     return document
 
 
 def _demo_text(address: str, demo: Demo) -> str:
     example = "" if demo.example is None else _example_text(address, demo.key, demo.example)
-    return _DEMO.format(key=demo.key, address=address, example=example, **demo.sign_in)
+    project = demo.project or "(the demo's project is not in this database)"
+    return _DEMO.format(
+        key=demo.key,
+        address=address,
+        example=example,
+        project=project,
+        receiver=demo.receiver,
+        **demo.sign_in,
+    )
 
 
 def _example_text(address: str, key: str, example: Mapping[str, Any]) -> str:

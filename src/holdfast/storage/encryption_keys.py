@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import os
 import secrets
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from holdfast.setting_values import MissingSetting, WrongSetting, encryption_keys
 from holdfast.settings import Settings
+from holdfast.storage.refused import BackupRefused
 
 NAME = "HOLDFAST_ENCRYPTION_KEYS"
 FILE = "encryption-keys"
@@ -25,6 +27,21 @@ def keys_of(settings: Settings) -> tuple[str, ...]:
     return _of_installation(settings.data_dir)
 
 
+def keep_keys(data_dir: Path, keys: Sequence[str]) -> None:
+    """Make them those of an installation that has none yet; others are never replaced."""
+    refuse_other_keys(data_dir, keys)
+    if not (data_dir / FILE).exists():
+        _make(data_dir / FILE, keys)
+
+
+def refuse_other_keys(data_dir: Path, keys: Sequence[str]) -> None:
+    path = data_dir / FILE
+    if path.exists() and not set(keys) <= set(_read(path)):
+        raise BackupRefused(
+            f"{path} has other encryption keys than the backup; name a new directory with --data."
+        )
+
+
 def new_encryption_key() -> str:
     return base64.urlsafe_b64encode(secrets.token_bytes(_KEY_BYTES)).decode()
 
@@ -34,7 +51,7 @@ def _of_installation(data_dir: Path) -> tuple[str, ...]:
     try:
         return _read(path)
     except FileNotFoundError:
-        _make(path)
+        _make(path, [new_encryption_key()])
         return _read(path)
 
 
@@ -48,14 +65,14 @@ def _read(path: Path) -> tuple[str, ...]:
     return keys
 
 
-def _make(path: Path) -> None:
+def _make(path: Path, keys: Sequence[str]) -> None:
     """Complete or not at all, and never over one that another process has made."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "w") as file:
-            file.write(f"{new_encryption_key()}\n")
+            file.write("".join(f"{key}\n" for key in keys))
             file.flush()
             os.fsync(file.fileno())
         with suppress(FileExistsError):

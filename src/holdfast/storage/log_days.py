@@ -11,10 +11,10 @@ DAYS_AHEAD = 3
 
 # Held while days are made, and while they are dropped, which may wait for a long reader. The numbers only
 # have to be ours alone.
-_MAKING, _DROPPING = 0x686F6C65, 0x686F6C66
+_MAKING, DROPPING = 0x686F6C65, 0x686F6C66
 _TAKE_TURN = f"select pg_advisory_xact_lock({_MAKING})"
-_TRY_TO_DROP = f"select pg_try_advisory_lock({_DROPPING})"
-_END_OF_DROPPING = f"select pg_advisory_unlock({_DROPPING})"
+_TRY_TO_DROP = f"select pg_try_advisory_lock({DROPPING})"
+_END_OF_DROPPING = f"select pg_advisory_unlock({DROPPING})"
 _TODAY = "select (clock_timestamp() at time zone 'UTC')::date"
 _FIRST_KEPT = "select ((clock_timestamp() - $1::interval) at time zone 'UTC')::date"
 _MISSING = """

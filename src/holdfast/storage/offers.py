@@ -43,7 +43,7 @@ _PAGE = f"""
     order by {{key}} {{direction}}, code {{direction}} limit $11
 """
 _AMONG = f"select {_OFFER} from unit where {_MEETS} and code = any($9::text[])"
-_COUNT = f"select count(*) from (select from unit where {_MEETS} limit $9) as met"
+_CODES = f"select code from unit where {_MEETS} limit $9"
 
 _THESE = (
     f"select {_OFFER_UNSEEN} from unit where project_id = $1 and {_IS_ON_SALE} and code = any($2::text[])"
@@ -88,10 +88,9 @@ async def among(
     return {row[1]: _offer(row) for row in rows}
 
 
-async def count(connection: Connection, project_id: UUID, wish: Wish, limit: int) -> int:
-    """How many meet the wish, up to the limit."""
-    (found,) = await fetch_one(connection, _COUNT, project_id, *wish, limit)
-    return int(found)
+async def codes(connection: Connection, project_id: UUID, wish: Wish, limit: int) -> list[str]:
+    """Of those that meet the wish, in no order."""
+    return [row[0] for row in await connection.fetch(_CODES, project_id, *wish, limit)]
 
 
 async def these(connection: Connection, project_id: UUID, codes: Sequence[str]) -> list[Offer]:

@@ -7,3 +7,7 @@ class EmbeddedRefused(Exception):
 
 class SchemaRefused(Exception):
     """This server, database or schema is not one that this release can work on."""
+
+
+class BackupRefused(Exception):
+    """A backup cannot be made, or not be restored."""

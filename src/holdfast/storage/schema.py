@@ -25,7 +25,7 @@ _REVISIONS = sorted(path.name.partition("_")[0] for path in _MIGRATIONS.glob("ve
 HEAD = _REVISIONS[-1]
 
 # Held while a process looks at the revision and changes it. The number only has to be ours alone.
-_ADVISORY_LOCK = 0x686F6C64
+ADVISORY_LOCK = 0x686F6C64
 _CONNECT_TIMEOUT_SECONDS = 5.0
 _REFUSED_AT_THE_DOOR = ("28", "3D")
 
@@ -36,7 +36,7 @@ async def migrate(database_url: str) -> list[str]:
     """Bring the schema up to date; gives the revisions applied. Any number of processes may do so at once."""
     connection = await _connect(database_url)
     try:
-        await _refuse_unsuitable(connection)
+        await refuse_unsuitable(connection)
         if await is_current(connection):
             return []
     finally:
@@ -66,7 +66,7 @@ async def _connect(database_url: str) -> asyncpg.Connection:
             raise
 
 
-async def _refuse_unsuitable(connection: asyncpg.Connection) -> None:
+async def refuse_unsuitable(connection: asyncpg.Connection) -> None:
     major = connection.get_server_version().major
     if major < OLDEST_SERVER:
         raise SchemaRefused(f"Holdfast needs PostgreSQL {OLDEST_SERVER} or newer; this server is {major}.")
@@ -76,8 +76,12 @@ async def _refuse_unsuitable(connection: asyncpg.Connection) -> None:
     _refuse_newer(await current_revision(connection))
 
 
+def is_known(revision: str) -> bool:
+    return revision in _REVISIONS
+
+
 def _refuse_newer(revision: str | None) -> None:
-    if revision is not None and revision not in _REVISIONS:
+    if revision is not None and not is_known(revision):
         raise SchemaRefused(
             f"The database has the schema {revision}, but this release of Holdfast knows it up to {HEAD};"
             " run the release that migrated it, or a newer one."
@@ -117,7 +121,7 @@ def _upgrade_locked(connection: MigratingConnection) -> list[str]:
     from alembic.config import Config
     from sqlalchemy import text
 
-    connection.execute(text("select pg_advisory_xact_lock(:number)"), {"number": _ADVISORY_LOCK})
+    connection.execute(text("select pg_advisory_xact_lock(:number)"), {"number": ADVISORY_LOCK})
     applied: list[str] = []
     config = Config(attributes={"connection": connection, "applied": applied})
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))

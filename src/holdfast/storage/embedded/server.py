@@ -64,6 +64,10 @@ class EmbeddedPostgres:
         self._start_lock = self.data_dir / ".start.lock"
         self._users: FileLock | None = None
 
+    @property
+    def is_made(self) -> bool:
+        return is_made(self.cluster)
+
     def start(self) -> str:
         """Have the server running, be counted as one of its users, and give its URL."""
         make_data_dir(self.data_dir)
@@ -88,11 +92,15 @@ class EmbeddedPostgres:
                 self._launch()
         return True
 
+    def is_alone(self) -> bool:
+        """Whether nobody else uses the server. If so, nobody else will before this user has left."""
+        return self._users is not None and self._users.try_exclusive()
+
     def leave(self) -> None:
         """Stop the server if it was started here and nobody else uses it by now."""
         with FileLock(self._start_lock) as starting:
             # Whoever has this lock is about to use the server, or waits for us to be gone to stop it.
-            if not self.adopted and starting.try_exclusive() and self._is_last():
+            if not self.adopted and starting.try_exclusive() and self.is_alone():
                 self._shut_down()
             self._be_gone()
 
@@ -106,9 +114,6 @@ class EmbeddedPostgres:
 
     def _starting(self) -> AbstractContextManager[None]:
         return exclusively(self._start_lock)
-
-    def _is_last(self) -> bool:
-        return self._users is not None and self._users.try_exclusive()
 
     def _be_counted(self) -> None:
         if self._users is None:

@@ -28,8 +28,22 @@ def serving_alone(data_dir: Path) -> Iterator[None]:
     make_data_dir(data_dir)
     with FileLock(data_dir / ".serve.lock") as lock:
         if not lock.try_exclusive():
-            raise EmbeddedRefused(f"`holdfast serve` is already running on {data_dir}.")
+            raise EmbeddedRefused(f"`holdfast serve` is already running on {data_dir}; stop it first.")
         yield
+
+
+@contextmanager
+def using_embedded_alone(data_dir: Path) -> Iterator[str]:
+    """For a command that must not be disturbed: whoever comes meanwhile waits for its end."""
+    with serving_alone(data_dir):
+        server = EmbeddedPostgres(data_dir)
+        url = server.start()
+        try:
+            if not server.is_alone():
+                raise EmbeddedRefused(f"Another command is using {data_dir}; end it first.")
+            yield url
+        finally:
+            server.leave()
 
 
 @contextmanager

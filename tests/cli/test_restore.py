@@ -1,0 +1,226 @@
+"""`holdfast restore`, above all when it says no; and both commands when they are cut off."""
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from subprocess import DEVNULL
+from uuid import uuid4
+
+import pytest
+
+from holdfast.storage.embedded import serving_alone, using_embedded
+from holdfast.storage.embedded.postmaster import running_postmaster
+from tests.cli.refused import run_refused
+from tests.support.clusters import NEWEST, Cluster
+from tests.support.commands import finish, run, run_for_json
+from tests.support.server import HOLDFAST, WEBHOOKS, environment
+from tests.support.sql import Sql, with_database
+
+KEY = WEBHOOKS["HOLDFAST_ENCRYPTION_KEYS"]
+ANOTHER = "YW5vdGhlciBvbmUsIGZvciB0ZXN0cyBhbG9uZSAhISE="
+EMBEDDED = {"HOLDFAST_ENCRYPTION_KEYS": ""}
+WAITING = "select exists (select from pg_stat_activity where datname = $1 and wait_event_type = 'Lock')"
+AT_WORK = "select exists (select from pg_stat_activity where datname = $1 and application_name = $2)"
+PATIENCE_SECONDS = 30
+
+
+@pytest.fixture(scope="module")
+def settings(module_postgres_url: str) -> dict[str, str]:
+    source = {"HOLDFAST_DATABASE_URL": module_postgres_url}
+    run(source, "project", "add", "tower", "--name", "The Tower")
+    return source
+
+
+@pytest.fixture(scope="module")
+def backup(settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("backups") / "a.backup"
+    run(settings, "backup", str(file))
+    return file
+
+
+@pytest.fixture
+def admin(cluster_of: Callable[[int], Cluster]) -> Iterator[Sql]:
+    """A look at the server from beside."""
+    with Sql(with_database(cluster_of(NEWEST).url, "postgres")) as sql:
+        yield sql
+
+
+@pytest.fixture
+def empty(admin: Sql) -> Iterator[str]:
+    name = f"empty_{uuid4().hex}"
+    admin.execute(f"create database {name}")
+    yield with_database(admin.url, name)
+    admin.execute(f"drop database {name} with (force)")
+
+
+def test_a_backup_is_made_and_restored_for_people(
+    settings: dict[str, str], empty: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.backup"
+    done = finish(settings, "backup", str(file))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"Backed up to {file} (")
+    assert "guard it" in done.stdout
+    done = finish({"HOLDFAST_DATABASE_URL": empty}, "restore", str(file), "--paused")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "projects 1, units 0, bookings 0" in done.stdout
+    assert "Every endpoint is paused" in done.stdout
+    assert "tower" in run({"HOLDFAST_DATABASE_URL": empty}, "project", "list")
+
+
+def test_a_restore_can_leave_every_endpoint_paused(postgres_url: str, empty: str, tmp_path: Path) -> None:
+    source, file = {"HOLDFAST_DATABASE_URL": postgres_url}, str(tmp_path / "a.backup")
+    run(source, "endpoint", "add", "http://127.0.0.1:9/hook")
+    run(source, "backup", file)
+    assert run_for_json({"HOLDFAST_DATABASE_URL": empty}, "restore", file, "--paused")["paused"] is True
+    (only,) = run_for_json({"HOLDFAST_DATABASE_URL": empty}, "endpoint", "list")["endpoints"]
+    assert only["state"] == "paused"
+
+
+def test_a_backup_can_be_looked_into_and_checked(backup: Path) -> None:
+    """On no database at all, and no word of the keys unless it is asked for."""
+    told = run({}, "restore", str(backup), "--check")
+    assert "is whole" in told
+    assert KEY not in told
+    found = run_for_json({}, "restore", str(backup), "--check")
+    assert (found["file"], found["counts"]["projects"]) == (str(backup), 1)
+    assert KEY not in json.dumps(found)
+    assert run({}, "restore", str(backup), "--show-keys") == f"HOLDFAST_ENCRYPTION_KEYS={KEY}\n"
+    assert run_for_json({}, "restore", str(backup), "--show-keys")["encryptionKeys"] == [KEY]
+
+
+def test_a_file_is_replaced_only_by_force(settings: dict[str, str], tmp_path: Path) -> None:
+    file = tmp_path / "a.backup"
+    file.write_text("precious")
+    assert "--force" in run_refused(settings, 1, "backup", str(file))
+    assert file.read_text() == "precious"
+    run(settings, "backup", str(file), "--force")
+    assert "is whole" in run({}, "restore", str(file), "--check")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.backup"]
+
+
+def test_a_backup_makes_no_database_where_there_is_none(tmp_path: Path) -> None:
+    told = run_refused(EMBEDDED, 1, "backup", str(tmp_path / "a"), "--data", str(tmp_path / "data"))
+    assert "There is no database in" in told
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_backup_needs_the_keys_of_its_secrets(settings: dict[str, str], tmp_path: Path) -> None:
+    told = run_refused(settings | EMBEDDED, 1, "backup", str(tmp_path / "a"))
+    assert "HOLDFAST_ENCRYPTION_KEYS is not set" in told
+
+
+@pytest.mark.parametrize("keys", ["", ANOTHER])
+def test_a_service_must_have_the_keys_first(backup: Path, empty: str, keys: str) -> None:
+    own = {"HOLDFAST_DATABASE_URL": empty, "HOLDFAST_ENCRYPTION_KEYS": keys}
+    told = run_refused(own, 1, "restore", str(backup))
+    assert "HOLDFAST_ENCRYPTION_KEYS must have the keys" in told
+    assert "--show-keys" in told
+    assert KEY not in told
+    assert told.count("\n") == 1
+
+
+def test_a_database_that_is_not_empty_is_left_as_it_is(settings: dict[str, str], backup: Path) -> None:
+    told = run_refused(settings, 1, "restore", str(backup))
+    assert "not empty" in told
+    assert "--data" in told
+    assert told.count("\n") == 1
+    assert "tower" in run(settings, "project", "list")
+
+
+def test_a_database_in_use_is_left_alone(backup: Path, empty: str) -> None:
+    """As the processes of `serve` and `work` call themselves."""
+    with Sql(empty) as worker:
+        worker.execute("set application_name = 'holdfast background'")
+        told = run_refused({"HOLDFAST_DATABASE_URL": empty}, 1, "restore", str(backup))
+    assert "stop every `serve` and `work` first" in told
+
+
+def test_a_data_directory_in_use_is_left_alone(backup: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with serving_alone(data):
+        told = run_refused(EMBEDDED, 1, "restore", str(backup), "--data", str(data))
+    assert "`holdfast serve` is already running" in told
+    with using_embedded(data):
+        told = run_refused(EMBEDDED, 1, "restore", str(backup), "--data", str(data))
+    assert "Another command is using" in told
+
+
+def test_other_keys_of_a_data_directory_are_never_replaced(backup: Path, tmp_path: Path) -> None:
+    (tmp_path / "encryption-keys").write_text(f"{ANOTHER}\n")
+    told = run_refused(EMBEDDED, 1, "restore", str(backup), "--data", str(tmp_path))
+    assert "other encryption keys than the backup" in told
+    assert (tmp_path / "encryption-keys").read_text() == f"{ANOTHER}\n"
+    assert running_postmaster(tmp_path / "postgres") is None
+
+
+def test_what_is_no_whole_backup_makes_no_database(backup: Path, tmp_path: Path) -> None:
+    bad, data = tmp_path / "bad", tmp_path / "data"
+    whole = backup.read_bytes()
+    for contents in (b"not a backup", whole[:-3000], whole[:5000] + b"x" + whole[5001:]):
+        bad.write_bytes(contents)
+        told = run_refused(EMBEDDED, 1, "restore", str(bad), "--data", str(data))
+        assert told.count("\n") == 1
+    assert not data.exists()
+
+
+@pytest.mark.parametrize("arguments", [("backup",), ("restore",), ("backup", "a", "b"), ("restore", "--no")])
+def test_wrong_usage_exits_2(arguments: tuple[str, ...]) -> None:
+    run_refused({}, 2, *arguments)
+
+
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_backup_that_is_cut_off_leaves_no_backup(
+    settings: dict[str, str], admin: Sql, tmp_path: Path, sent: signal.Signals
+) -> None:
+    """Its dump waits for a table that somebody has locked."""
+    file = tmp_path / "a.backup"
+    with Sql(settings["HOLDFAST_DATABASE_URL"]) as other:
+        other.execute("begin")
+        other.execute("lock table import_part in access exclusive mode")
+        process = begin(settings, "backup", str(file))
+        wait_for(admin, WAITING, name_of(settings))
+        process.send_signal(sent)
+        assert process.wait(PATIENCE_SECONDS) != 0
+    assert not file.exists()
+    left = list(tmp_path.iterdir())
+    assert len(left) == (sent == signal.SIGKILL)
+    for draft in left:
+        assert "is not a backup" in run_refused({}, 1, "restore", str(draft), "--check")
+
+
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM])
+def test_a_restore_that_is_cut_off_leaves_the_database_empty(
+    backup: Path, empty: str, admin: Sql, sent: signal.Signals
+) -> None:
+    """All data is there, and then an index waits for the name that somebody else is about to take."""
+    target = {"HOLDFAST_DATABASE_URL": empty}
+    with Sql(empty) as other:
+        other.execute("begin")
+        other.execute("create sequence booking_of_project")
+        process = begin(target, "restore", str(backup))
+        wait_for(admin, WAITING, name_of(target))
+        process.send_signal(sent)
+        assert process.wait(PATIENCE_SECONDS) != 0
+    wait_for(admin, AT_WORK.replace("exists", "not exists"), name_of(target), "holdfast backup")
+    with Sql(empty) as sql:
+        assert sql.value("select to_regclass('project')::text") is None
+    assert run_for_json(target, "restore", str(backup))["counts"]["projects"] == 1
+
+
+def begin(settings: dict[str, str], *arguments: str) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen([HOLDFAST, *arguments], env=environment(settings), stdout=DEVNULL, stderr=DEVNULL)
+
+
+def name_of(settings: dict[str, str]) -> str:
+    return settings["HOLDFAST_DATABASE_URL"].split("?")[0].rsplit("/", 1)[1]
+
+
+def wait_for(sql: Sql, statement: str, *arguments: str) -> None:
+    give_up_at = time.monotonic() + PATIENCE_SECONDS
+    while not sql.value(statement, *arguments):
+        assert time.monotonic() < give_up_at
+        time.sleep(0.02)
