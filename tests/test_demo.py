@@ -1,17 +1,25 @@
 """The demo project is one that a client could have sent."""
 
 import re
+from collections import Counter
 
 import pytest
 
-from holdfast.demo import EMAIL, EXAMPLE_PATH, KEY_NAME, SLUG, demo_units, fill
+from holdfast.demo import EMAIL, EXAMPLE_PATH, EXAMPLE_PRICE_PATH, KEY_NAME, NAME, SLUG, demo_units, fill
+from holdfast.demo.past import CANCELLED, OFF_SALE, REFUND_DUE, RESERVED, SOLD, WALK_IN
 from holdfast.domain.access import Scope
 from holdfast.domain.audit import COMMAND
+from holdfast.domain.booking import BookingStatus
 from holdfast.domain.permissions import Role
 from holdfast.domain.refusals import SignInRefused
 from holdfast.domain.status import Status
-from holdfast.operations.administering import list_keys
+from holdfast.domain.unit import Unit
+from holdfast.operations.administering import add_project, list_keys
+from holdfast.operations.inventory import Inventory, PatchUnit, ReplaceUnit
+from holdfast.operations.selling import Rules, Selling
 from holdfast.storage.database import Database
+from holdfast.web.html.bilingual import in_language
+from holdfast.web.html.templates import STATIC
 from holdfast.web.json_items import value_at
 from holdfast.web.unit_bodies import REPLACE, CheckedBody, check
 from holdfast.web.wire import camel_case, encode
@@ -39,12 +47,96 @@ def test_every_unit_is_one_that_a_put_would_accept_and_keep_as_it_is() -> None:
 
 def test_a_few_penthouses_are_not_on_sale() -> None:
     off_sale = [unit.fields.type for unit in UNITS if unit.status is Status.UNAVAILABLE]
-    assert off_sale == ["Penthouse"] * 4
+    assert off_sale == ["Penthouse | بنتهاوس"] * 4
+
+
+def test_every_text_is_in_english_and_in_arabic() -> None:
+    for text in (NAME, *(text for unit in UNITS for text in (unit.fields.type, unit.fields.description))):
+        assert text is not None
+        english, arabic = in_language(text, "en"), in_language(text, "ar")
+        assert english.isascii() or "m²" in english
+        assert text in (f"{english} | {arabic}", f"{english}\n{arabic}")
+
+
+def test_every_drawing_is_a_file_of_the_server() -> None:
+    base = "https://units.example.com"
+    for unit in demo_units(base):
+        for medium in (*unit.fields.images, *unit.fields.files):
+            assert not isinstance(medium, str)
+            path = str(medium["url"]).removeprefix(f"{base}/static/")
+            assert (STATIC / path).is_file(), path
+
+
+async def test_it_has_a_past_with_something_of_every_kind(database: Database) -> None:
+    await fill(database)
+    units = await _units(database)
+    assert Counter(unit.status for unit in units) == {
+        Status.AVAILABLE: 81,
+        Status.SOLD: len(SOLD) + len(WALK_IN),
+        Status.RESERVED: len(RESERVED),
+        Status.UNAVAILABLE: 4 + len(OFF_SALE),
+    }
+    inventory = Inventory(database)
+    found = await Selling(database, inventory, Rules()).page(None, None, None, None, 100)
+    await inventory.close()
+    assert Counter(one.booking.status for one in found) == {
+        BookingStatus.SOLD: len(SOLD) + len(WALK_IN),
+        BookingStatus.RESERVED: len(RESERVED),
+        BookingStatus.CANCELLED: len(CANCELLED),
+        BookingStatus.REFUND_DUE: len(REFUND_DUE),
+    }
+
+
+async def test_the_next_start_leaves_everything_as_it_is(database: Database) -> None:
+    await fill(database)
+    inventory = Inventory(database)
+    project_id = await inventory.project_id(SLUG)
+    # One that has a past, and one that has none: a visitor has changed both.
+    for code, changes in ((SOLD[0], {"description": "mine"}), ("A-0601", {"images": ()})):
+        await inventory.write(PatchUnit((project_id, code), changes))
+    await inventory.close()
+    before = await _units(database)
+    await fill(database)
+    assert await _units(database) == before
+
+
+async def test_what_an_interrupted_start_left_out_is_made_up_for(database: Database) -> None:
+    await add_project(database, SLUG, NAME)
+    inventory = Inventory(database)
+    project_id, first = await inventory.project_id(SLUG), UNITS[0]
+    await inventory.write(ReplaceUnit((project_id, first.code), first.fields))
+    await inventory.close()
+    await fill(database)
+    units = await _units(database)
+    assert len(units) == len(UNITS)
+    assert {unit.code: unit.status for unit in units}[first.code] is Status.SOLD
+
+
+async def test_drawings_are_where_the_server_is_now(database: Database) -> None:
+    await fill(database, "http://127.0.0.1:8000")
+    await fill(database, "https://demo.example.com")
+    for unit in await _units(database):
+        for medium in (*unit.fields.images, *unit.fields.files):
+            assert not isinstance(medium, str)
+            assert str(medium["url"]).startswith("https://demo.example.com/static/demo/")
+
+
+async def _units(database: Database) -> list[Unit]:
+    inventory = Inventory(database)
+    units, _ = await inventory.page(SLUG, "", 1000, None, None)
+    await inventory.close()
+    return units
 
 
 def test_the_example_overwrites_no_unit_of_the_demo() -> None:
     assert EXAMPLE_PATH.split("/units/")[0].endswith(f"/{SLUG}")
     assert EXAMPLE_PATH.rpartition("/")[2] not in {unit.code for unit in UNITS}
+
+
+def test_the_example_of_a_price_is_about_a_unit_that_nobody_has() -> None:
+    code = EXAMPLE_PRICE_PATH.rpartition("/")[2]
+    assert code in {unit.code for unit in UNITS}
+    assert code not in (*SOLD, *WALK_IN, *RESERVED)
 
 
 async def test_its_key_opens_the_integration_api_and_the_back_office_until_the_next_start(

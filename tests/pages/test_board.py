@@ -69,7 +69,17 @@ def test_a_type_is_just_a_name_too(viewer: Person, http: httpx.Client, project: 
     page = viewer.see(address(project))
     assert "<img" not in page
     assert 'onerror="' not in page
-    assert page.count("&lt;img src=x onerror=&#34;alert(1)&#34;&gt;") == 3, "in words, for filters, to choose"
+    assert page.count("&lt;img src=x onerror=&#34;alert(1)&#34;&gt;") == 4, "in words, for filters, to choose"
+
+
+def test_a_type_in_two_languages_is_read_in_ones_own_and_sought_as_it_is_kept(
+    viewer: Person, http: httpx.Client, project: Project
+) -> None:
+    Unit(http, project, "A-1").create(minimal(type="Studio | استوديو"))
+    page = viewer.see(address(project, "?type=Studio+%7C+استوديو"))
+    assert '<option value="Studio | استوديو" selected>Studio</option>' in page
+    assert "· Studio ·" in page
+    assert '|Studio | استوديو"' in page
 
 
 def test_a_held_unit_shows_when_its_hold_ends(viewer: Person, http: httpx.Client, stocked: Project) -> None:
@@ -137,7 +147,7 @@ def test_what_was_typed_stays_in_the_form(viewer: Person, stocked: Project) -> N
     page = viewer.see(address(stocked, "?priceFrom=1,000&status=sold&type=villa"))
     assert 'name="priceFrom" type="text" value="1,000"' in page
     assert 'value="sold" checked' in page
-    assert "<option selected>villa</option>" in page
+    assert '<option value="villa" selected>villa</option>' in page
 
 
 def test_a_long_table_goes_on_on_the_next_page(viewer: Person, project: Project, sql: Sql) -> None:

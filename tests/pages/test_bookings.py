@@ -209,7 +209,9 @@ def test_a_new_link_is_shown_once_and_opens_the_booking(sales: Person, stored: U
     answer = act(sales, held, "reissue-link")
     assert answer.status_code == 200
     assert answer.headers["cache-control"] == "no-store"
-    token = answer.text.split('data-copy="')[1].split('"')[0]
+    link, token = (part.split('"')[0] for part in answer.text.split('data-copy="')[1:3])
+    assert link.endswith(f"/p/{stored.project.slug}/bookings/{held.reference}/{token}")
+    assert 'class="qr"' in answer.text
     assert succeeded(Held(held.http, held.reference, token).read())["reference"] == held.reference
     assert held.read().status_code == 404
     assert token not in sales.see(booking_page(held))

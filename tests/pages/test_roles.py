@@ -18,6 +18,8 @@ from holdfast.web.html.own_forms import csrf_token
 from holdfast.web.pages import PageFiles
 from holdfast.web.parts import Parts
 from holdfast.web.routing import Nowhere, Place, Resource
+from holdfast.web.storefront.pages.door import BuyerPage
+from holdfast.web.storefront.pages.door import Elsewhere as ElsewhereInTheShop
 from tests.support.client import integration_client
 from tests.support.desk import People, Person
 from tests.support.keys import Keys
@@ -33,7 +35,8 @@ NAMES = {
 }  # fmt: skip
 # What asks for no permission stands here by name, so that nothing is opened by an oversight.
 OF_ANYBODY = (
-    "/v1/storefront/", "/healthz", "/readyz", "/metrics", "/docs", "/openapi.json", "/problems",
+    "/v1/storefront/", "/v1/payments/callback", "/healthz", "/readyz", "/metrics", "/docs", "/openapi.json",
+    "/problems",
 )  # fmt: skip
 OF_STRANGERS = {SIGN_IN, f"{SIGN_IN}/code", f"{SIGN_IN}/language", "/backoffice/set-up/{token}"}
 OF_WHOEVER_IS_SIGNED_IN = ("/backoffice/account", *WAYS_OUT)
@@ -107,7 +110,7 @@ def call(client: httpx.Client, way: Way, **headers: str) -> httpx.Response:
 
 
 def test_every_place_is_one_that_these_tests_know() -> None:
-    known = (PageResource, Resource, Nowhere, Elsewhere, PageFiles)
+    known = (PageResource, Resource, Nowhere, Elsewhere, PageFiles, BuyerPage, ElsewhereInTheShop)
     assert [place for place in PLACES if not isinstance(place, known)] == []
     assert len(PAGES) > 50
     assert len(RESOURCES) > 50

@@ -109,12 +109,12 @@ async def make_lapse(database: Database, *made: Booking) -> None:
     """What was to end later is over: unit and booking are given an end that has just passed."""
     numbers = [booking.number for booking in made]
     async with database.writing() as connection:
-        for statement in _END_NOW:
+        for statement in END_NOW:
             await connection.execute(statement, numbers)
 
 
 _JUST_NOW = "date_trunc('milliseconds', now()) - interval '5 milliseconds'"
-_END_NOW = (
+END_NOW = (
     f"""
     update unit set updated_at = created_at,
         hold_expires_at = case when status = 'held' then {_JUST_NOW} end,

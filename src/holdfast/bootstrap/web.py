@@ -11,6 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from holdfast.bootstrap.database import url_of
 from holdfast.bootstrap.endpoints import subscribing
+from holdfast.bootstrap.tour import tour_of
 from holdfast.domain.fairness import HoldLimits
 from holdfast.domain.periods import Periods
 from holdfast.domain.staff import SessionTimes
@@ -30,7 +31,9 @@ from holdfast.operations.importing.runs import ImportRuns
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.key_ring import KeyRing
 from holdfast.operations.keys import Keys
+from holdfast.operations.offering import Offering
 from holdfast.operations.passwords import Passwords
+from holdfast.operations.paying import HostedPaymentPage, Paying, Till
 from holdfast.operations.projects import Projects
 from holdfast.operations.selling import Rules, Selling
 from holdfast.operations.setup_links import SetupLinks
@@ -47,7 +50,9 @@ from holdfast.web.html.cookies import Cookies
 from holdfast.web.http.connection import Application
 from holdfast.web.http.exchange import Exchange
 from holdfast.web.imported_rows import RowReading
+from holdfast.web.papers.making import Papers
 from holdfast.web.parts import Parts
+from holdfast.web.payments.routes import CALLBACK
 from holdfast.web.rate_limit import RateLimit
 
 
@@ -81,14 +86,17 @@ async def web_parts(settings: Settings) -> AsyncIterator[Parts]:
         key_ring = KeyRing(database, monotonic)
         box, passwords = SecretBox(keys_of(settings)), Passwords()
         feed = EventFeed(database)
-        watching = Watching(database)
+        boards, watching = Boards(database, inventory), Watching(database)
         import_runs = ImportRuns(database, inventory, RowReading)
         parts = Parts(
             inventory=inventory,
             selling=selling,
             buying=Buying(database, inventory, selling),
+            paying=Paying(database, inventory, selling, _till(settings)),
+            payment_url=settings.payment_url,
             projects=Projects(database, inventory),
-            boards=Boards(database, inventory),
+            boards=boards,
+            offering=Offering(database, inventory, boards.layouts),
             figures=Figures(database, inventory),
             import_files=ImportFiles(database, inventory),
             import_runs=import_runs,
@@ -112,7 +120,9 @@ async def web_parts(settings: Settings) -> AsyncIterator[Parts]:
             cookies=Cookies.for_address(settings.public_url),
             cors_origins=settings.cors_origins,
             periods=_rules(settings).periods,
+            papers=Papers(inventory, settings.public_url or "", settings.time_zone),
             public_url=settings.public_url or "",
+            tour=tour_of(settings),
             time_zone=settings.time_zone,
         )
         try:
@@ -122,6 +132,13 @@ async def web_parts(settings: Settings) -> AsyncIterator[Parts]:
             await import_runs.close()
             await inventory.close()
             await key_ring.close()
+
+
+def _till(settings: Settings) -> Till:
+    url, secret = settings.payment_url, settings.payment_secret
+    if url is None or secret is None:
+        return Till()
+    return Till(HostedPaymentPage(url, secret), secret, f"{settings.public_url or ''}{CALLBACK}")
 
 
 def _rules(settings: Settings) -> Rules:

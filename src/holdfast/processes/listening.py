@@ -9,11 +9,13 @@ import errno
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 from holdfast.processes.refused import StartRefused
 
 BACKLOG = 2048
+
+_HIGHEST_PORT = 65535
 
 # The web processes of a killed supervisor need a moment to notice and to leave the port.
 _PATIENCE_SECONDS = 1.0
@@ -42,6 +44,14 @@ def listen(host: str, port: int) -> socket.socket:
             if failure.errno != errno.EADDRINUSE or time.monotonic() > give_up_at:
                 raise StartRefused(_explain(host, port, failure)) from None
             time.sleep(_POLL_SECONDS)
+
+
+def listen_beside(host: str, port: int) -> socket.socket:
+    """On the port after that one; on any other where it is taken, or where none was asked for."""
+    if 0 < port < _HIGHEST_PORT:
+        with suppress(StartRefused):
+            return listen(host, port + 1)
+    return listen(host, 0)
 
 
 def address_of(listener: socket.socket, host: str) -> str:

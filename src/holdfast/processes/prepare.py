@@ -11,7 +11,9 @@ import sys
 from typing import Any
 
 from holdfast import demo
+from holdfast.bootstrap.endpoints import subscribing
 from holdfast.demo import DemoAccess
+from holdfast.demo.receiving import register_receiver
 from holdfast.domain.refusals import Refusal
 from holdfast.observability.logging import set_up_logging
 from holdfast.operations.setup_links import offer_first_link, setup_url
@@ -22,33 +24,44 @@ from holdfast.storage.database import open_database
 from holdfast.storage.refused import SchemaRefused
 
 
-async def prepare(settings: Settings, with_demo: bool) -> dict[str, Any]:
+async def prepare(settings: Settings, demo_hook: str | None) -> dict[str, Any]:
+    """``demo_hook``: where the demo's receiver takes webhooks; None: there is no demo."""
     database_url, public_url = settings.database_url, settings.public_url
     assert database_url is not None
     assert public_url is not None
     await migrate_when_reachable(database_url)
     async with open_database(database_url, writers=1, readers=1) as database:
-        await note_start(database, public_url, with_demo)
-        if with_demo:
-            return _demo_answer(await demo.fill(database), public_url)
+        await note_start(database, public_url, demo_hook is not None)
+        if demo_hook is not None:
+            access = await demo.fill(database, public_url)
+            async with subscribing(database, settings) as own:
+                secret = await register_receiver(own, demo_hook)
+            return _demo_answer(access, secret, public_url)
         token = await offer_first_link(database)
     return {} if token is None else {"setupUrl": setup_url(public_url, token)}
 
 
-def _demo_answer(access: DemoAccess, public_url: str) -> dict[str, Any]:
+def _demo_answer(access: DemoAccess, receiver_secret: str, public_url: str) -> dict[str, Any]:
     example = {"path": demo.EXAMPLE_PATH, "body": demo.EXAMPLE_BODY, "holdPath": demo.EXAMPLE_HOLD_PATH}
     return {
         "key": access.key,
         "signIn": {"url": public_url + demo.PAGES, "email": demo.EMAIL, "password": access.password},
         "example": example if access.has_project else None,
+        "project": public_url + demo.PROJECT_PAGE if access.has_project else None,
+        "receiverSecret": receiver_secret,
     }
+
+
+def _demo_hook(arguments: list[str]) -> str | None:
+    """``--demo URL``, or nothing."""
+    return arguments[1] if arguments else None
 
 
 def main() -> int:
     set_up_logging()
     settings = Settings.from_environment(os.environ)
     try:
-        answer = asyncio.run(prepare(settings, with_demo="--demo" in sys.argv[1:]))
+        answer = asyncio.run(prepare(settings, _demo_hook(sys.argv[1:])))
     except (Refusal, SchemaRefused) as refusal:
         answer = {"refusal": str(refusal)}
     sys.stdout.write(json.dumps(answer))

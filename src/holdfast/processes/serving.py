@@ -14,9 +14,10 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from holdfast.processes.demo_world import DemoWorld, demo_world
 from holdfast.processes.listening import address_of, listening
 from holdfast.processes.refused import StartRefused
-from holdfast.processes.supervisor import STOP_SIGNALS, Supervisor, python_module
+from holdfast.processes.supervisor import STOP_SIGNALS, Companion, Supervisor, python_module
 from holdfast.settings import LOOPBACK, Settings
 from holdfast.storage.embedded import EmbeddedPostgres, EmbeddedRefused, serving_alone, serving_embedded
 from holdfast.storage.encryption_keys import keys_of
@@ -42,6 +43,10 @@ class Demo(NamedTuple):
     """Address, e-mail address, password."""
     example: Mapping[str, Any] | None
     """The path and the body of a PUT that works, if the demo's project is there."""
+    project: str | None
+    """Where buyers see that project."""
+    receiver: str
+    """Where webhooks can be seen as they land."""
 
 
 def serve(settings: Settings, host: str, port: int, demo: bool, announce: Callable[[Served], None]) -> None:
@@ -50,24 +55,49 @@ def serve(settings: Settings, host: str, port: int, demo: bool, announce: Callab
         _stopping_cleanly(),
         _alone(settings),
         listening(host, port, settings.processes) as listeners,
+        _world(settings, host, port, demo) as world,
         _database(settings) as (url, embedded),
     ):
         address = address_of(listeners[0], host)
-        environment = _environment(settings, url, address, demo)
-        answer = _prepare(environment, demo)
+        environment = _environment(settings, url, address, world)
+        answer = _prepare(environment, world)
         with _metrics_folder() as metrics:
             supervisor = Supervisor(
                 listeners,
-                {**environment, "PROMETHEUS_MULTIPROC_DIR": str(metrics)},
-                on_ready=lambda: announce(_served(address, answer)),
+                {**environment, **_tour(answer, world), "PROMETHEUS_MULTIPROC_DIR": str(metrics)},
+                on_ready=lambda: announce(_served(address, answer, world)),
                 on_tick=lambda: _keep_up(embedded),
+                companions=_companions(settings, environment, answer, world),
             )
             supervisor.run()
 
 
-def _served(address: str, answer: Mapping[str, Any]) -> Served:
-    demo = Demo(answer["key"], answer["signIn"], answer["example"]) if "key" in answer else None
+def _served(address: str, answer: Mapping[str, Any], world: DemoWorld | None) -> Served:
+    demo = None
+    if world is not None:
+        demo = Demo(answer["key"], answer["signIn"], answer["example"], answer["project"], world.address)
     return Served(address, answer.get("setupUrl"), demo)
+
+
+def _world(settings: Settings, host: str, port: int, demo: bool) -> AbstractContextManager[DemoWorld | None]:
+    return demo_world(host, port, settings.public_url, os.environ) if demo else nullcontext()
+
+
+def _tour(answer: Mapping[str, Any], world: DemoWorld | None) -> dict[str, str]:
+    """The first page shows what there is to try where the demo's project is there to try it on."""
+    if world is None or answer["project"] is None:
+        return {}
+    return {"HOLDFAST_DEMO_RECEIVER": world.address}
+
+
+def _companions(
+    settings: Settings, environment: Mapping[str, str], answer: Mapping[str, Any], world: DemoWorld | None
+) -> list[Companion]:
+    if world is None:
+        return []
+    public_url = environment["HOLDFAST_PUBLIC_URL"]
+    own = world.environment(os.environ, answer["receiverSecret"], public_url, settings.time_zone)
+    return [Companion("outside", world.listener, own)]
 
 
 @contextmanager
@@ -102,11 +132,15 @@ def _database(settings: Settings) -> Iterator[tuple[str, EmbeddedPostgres | None
         yield server.url, server
 
 
-def _environment(settings: Settings, database_url: str, address: str, demo: bool) -> dict[str, str]:
+def _environment(
+    settings: Settings, database_url: str, address: str, world: DemoWorld | None
+) -> dict[str, str]:
     """The demo's endpoints may be on this machine."""
-    allowed = (*settings.allowed_networks, *(LOOPBACK if demo else ()))
+    own = () if world is None else (*LOOPBACK, *world.own_networks)
+    allowed = (*settings.allowed_networks, *own)
     return {
         **os.environ,
+        **({} if world is None else world.settings()),
         "HOLDFAST_DATABASE_URL": database_url,
         "HOLDFAST_DATA_DIR": str(settings.data_dir),
         "HOLDFAST_PUBLIC_URL": settings.public_url or address,
@@ -116,9 +150,9 @@ def _environment(settings: Settings, database_url: str, address: str, demo: bool
     }
 
 
-def _prepare(environment: Mapping[str, str], demo: bool) -> dict[str, Any]:
+def _prepare(environment: Mapping[str, str], world: DemoWorld | None) -> dict[str, Any]:
     result = subprocess.run(
-        python_module("prepare", *(["--demo"] if demo else [])),
+        python_module("prepare", *([] if world is None else ["--demo", world.hook])),
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

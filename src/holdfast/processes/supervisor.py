@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from holdfast.processes.readiness import wait_until_ready
 from holdfast.processes.refused import StartRefused
@@ -35,6 +36,7 @@ class Child:
     name: str
     module: str
     descriptors: tuple[int, ...]
+    environment: Mapping[str, str]
     process: subprocess.Popen[bytes] | None = None
     started_at: float = 0.0
     due_at: float = 0.0
@@ -49,6 +51,14 @@ class Child:
         self.gap_seconds = min(2 * gap, _LONGEST_GAP_SECONDS)
 
 
+class Companion(NamedTuple):
+    """A process that is no part of the service: it has a socket and an environment of its own."""
+
+    module: str
+    listener: socket.socket
+    environment: Mapping[str, str]
+
+
 class Supervisor:
     def __init__(
         self,
@@ -56,8 +66,10 @@ class Supervisor:
         environment: Mapping[str, str],
         on_ready: Callable[[], None],
         on_tick: Callable[[], None],
+        companions: Sequence[Companion] = (),
     ) -> None:
         self._listeners = listeners
+        self._companions = companions
         self._environment = dict(environment)
         self._on_ready = on_ready
         self._on_tick = on_tick
@@ -73,10 +85,13 @@ class Supervisor:
     def _plan(self) -> list[Child]:
         """A web process for each socket."""
         children = [
-            Child(f"web {number}", "web", (listener.fileno(), self._lifeline))
+            Child(f"web {number}", "web", (listener.fileno(), self._lifeline), self._environment)
             for number, listener in enumerate(self._listeners, start=1)
         ]
-        return [*children, Child("work", "work", (self._lifeline,))]
+        children.append(Child("work", "work", (self._lifeline,), self._environment))
+        for module, listener, environment in self._companions:
+            children.append(Child(module, module, (listener.fileno(), self._lifeline), environment))
+        return children
 
     def run(self) -> None:
         """Returns when asked to stop by a signal, with all children gone."""
@@ -128,7 +143,7 @@ class Supervisor:
         """In a session of its own, so that the terminal's Ctrl-C comes to the supervisor alone."""
         return subprocess.Popen(
             python_module(child.module, *map(str, child.descriptors)),
-            env=self._environment,
+            env=child.environment,
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr.fileno(),
             pass_fds=child.descriptors,

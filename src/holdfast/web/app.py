@@ -17,6 +17,7 @@ from holdfast.web.http.connection import Application
 from holdfast.web.integration.routes import integration_places
 from holdfast.web.pages import page_places
 from holdfast.web.parts import Parts
+from holdfast.web.payments.routes import SignedByTheTill, payment_places
 from holdfast.web.public_guard import PublicGuard
 from holdfast.web.routing import Place
 from holdfast.web.status_routes import status_places
@@ -40,13 +41,14 @@ def web_places(parts: Parts) -> list[Place]:
     return [
         *integration_places(inventory, parts.feed, subscribing, doors),
         *storefront_places(inventory, selling, parts.addresses, public),
+        *payment_places(parts.paying, SignedByTheTill(parts.paying)),
         *webhook_places(subscribing, parts.deliveries, doors),
         *key_places(PREFIX, parts.keys, doors),
         *audit_places(PREFIX, parts.auditing, doors),
         *staff_places(PREFIX, parts.staffing, parts.public_url, doors),
-        *backoffice_places(inventory, selling, parts.projects, doors),
+        *backoffice_places(inventory, selling, parts.projects, parts.public_url, doors),
         *backoffice_page_places(desk, parts),
         *storefront_page_places(parts, public),
         *status_places(parts.health),
-        *page_places(),
+        *page_places(parts.tour),
     ]

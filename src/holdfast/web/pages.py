@@ -14,6 +14,7 @@ from starlette.staticfiles import StaticFiles
 
 from holdfast import __version__
 from holdfast.web.call import JSON, Call, asgi_scope
+from holdfast.web.html.language import DIRECTIONS, Language, language_of
 from holdfast.web.html.templates import STATIC, digest, templates
 from holdfast.web.openapi import examples as examples
 from holdfast.web.openapi.document import openapi_document, openapi_json
@@ -21,8 +22,11 @@ from holdfast.web.problem_types import PROBLEM_TYPES, ProblemType
 from holdfast.web.problems import MEDIA_TYPE
 from holdfast.web.refusals import MethodNotAllowed, UnknownRoute
 from holdfast.web.routing import Handler, Place, resource
+from holdfast.web.tour import Tour, language_code
 
 HTML = "text/html"
+_ZONE = "UTC"
+"""These pages tell no time."""
 VIEWER = "vendor/swagger-ui-5.34.1"
 
 CONTENT_SECURITY_POLICY = (
@@ -69,11 +73,12 @@ class _Operation(NamedTuple):
     link: str
 
 
-def page_places() -> list[Place]:
+def page_places(tour: Tour | None = None) -> list[Place]:
+    """``tour``: of a demo, which begins with what there is to try."""
     templates = service_templates()
     problem_pages = {name: _problem_page(templates, kind) for name, kind in PROBLEM_TYPES.items()}
     return [
-        resource("/", GET=_serving(_html(templates, "welcome.html", first_put=examples.first_put()))),
+        resource("/", GET=_serving(_welcome(templates)) if tour is None else _guiding(templates, tour)),
         resource("/docs", GET=_serving(_html(templates, "docs.html", here="/docs", viewer=VIEWER))),
         resource("/openapi.json", GET=_serving(_page(openapi_json(), JSON))),
         resource("/problems", GET=_serving(_problems_page(templates))),
@@ -87,6 +92,25 @@ def _serving(page: Page) -> Handler:
         return _response(call, page)
 
     return serve
+
+
+def _welcome(templates: Environment) -> Page:
+    return _html(templates, "welcome.html", first_put=examples.first_put())
+
+
+def _guiding(templates: Environment, tour: Tour) -> Handler:
+    """In each language once."""
+    pages = {code: _tour_page(templates, tour, language_of(code, "latn", _ZONE)) for code in DIRECTIONS}
+
+    async def serve(call: Call) -> Response:
+        return _response(call, pages[language_code(call)])
+
+    return serve
+
+
+def _tour_page(templates: Environment, tour: Tour, language: Language) -> Page:
+    page = _html(templates, "tour.html", tour=tour, language=language, others=language.others)
+    return page._replace(headers={**page.headers, "Vary": "Accept-Language"})
 
 
 def _serving_by_name(pages: dict[str, Page]) -> Handler:
@@ -123,7 +147,8 @@ def _page(body: bytes, media_type: str, **headers: str) -> Page:
 
 
 def _html(templates: Environment, name: str, **values: Any) -> Page:
-    text = templates.get_template(name).render(version=__version__, **{"here": None, **values})
+    plain: dict[str, Any] = {"here": None, "language": language_of("en", "latn", _ZONE), "others": {}}
+    text = templates.get_template(name).render(version=__version__, **{**plain, **values})
     return _page(
         text.encode(),
         f"{HTML}; charset=utf-8",

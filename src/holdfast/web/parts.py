@@ -20,6 +20,8 @@ from holdfast.operations.importing.runs import ImportRuns
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.key_ring import KeyRing
 from holdfast.operations.keys import Keys
+from holdfast.operations.offering import Offering
+from holdfast.operations.paying import Paying
 from holdfast.operations.projects import Projects
 from holdfast.operations.selling import Selling
 from holdfast.operations.setup_links import SetupLinks
@@ -29,15 +31,21 @@ from holdfast.operations.subscribing import Subscribing
 from holdfast.operations.watching import Watching
 from holdfast.web.client_address import ClientAddresses
 from holdfast.web.html.cookies import Cookies
+from holdfast.web.papers.making import Papers
 from holdfast.web.rate_limit import RateLimit
+from holdfast.web.tour import Tour
 
 
 class Parts(NamedTuple):
     inventory: Inventory
     selling: Selling
     buying: Buying
+    paying: Paying
+    payment_url: str | None
+    """Where buyers are sent to pay."""
     projects: Projects
     boards: Boards
+    offering: Offering
     figures: Figures
     import_files: ImportFiles
     import_runs: ImportRuns
@@ -63,3 +71,6 @@ class Parts(NamedTuple):
     time_zone: str
     cors_origins: tuple[str, ...]
     periods: Periods
+    papers: Papers
+    tour: Tour | None
+    """Of a demo."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Awaitable, Callable
+from functools import cached_property
 from urllib.parse import urlsplit
 
 from starlette.responses import Response
@@ -49,9 +50,13 @@ class Door:
     ) -> None:
         self.cookies = cookies
         self.guard = guard
-        self.headers = _headers(cookies, payment_url)
+        self._payment_url = payment_url
         self._addresses = addresses
         self._time_zone = time_zone
+
+    @cached_property
+    def headers(self) -> dict[str, str]:
+        return _headers(self.cookies, self._payment_url)
 
     def page(self, path: str, **methods: Show) -> BuyerPage:
         return BuyerPage(self, path, methods)

@@ -1,0 +1,47 @@
+"""How a visitor of the demo gets in: a key for programs and a sign-in for people, new at each start."""
+
+import secrets
+from typing import NamedTuple
+
+from holdfast.domain.access import Scope
+from holdfast.domain.audit import COMMAND
+from holdfast.domain.permissions import Role
+from holdfast.domain.refusals import UnknownStaff
+from holdfast.operations.administering import issue_key, revoke_keys_named
+from holdfast.operations.setup_links import SetupLinks
+from holdfast.operations.staffing import Staffing
+from holdfast.storage.database import Database
+
+KEY_NAME = "holdfast serve --demo"
+EMAIL = "demo@holdfast.example"
+STAFF_NAME = "Demo"
+
+_PASSWORD_BYTES = 12
+
+
+class DemoAccess(NamedTuple):
+    key: str
+    password: str
+    """Of ``EMAIL``, who is an admin."""
+    has_project: bool
+
+
+async def new_access(database: Database, has_project: bool) -> DemoAccess:
+    """Key and password are this start's; the last one's are void."""
+    await revoke_keys_named(database, KEY_NAME)
+    issued = await issue_key(database, KEY_NAME, [Scope.INTEGRATION, Scope.BACKOFFICE])
+    return DemoAccess(issued.text, await _new_password(database), has_project)
+
+
+async def _new_password(database: Database) -> str:
+    """For the demo's admin, who is made if need be, and whose sessions end."""
+    staffing, password = Staffing(database), secrets.token_urlsafe(_PASSWORD_BYTES)
+    try:
+        person = await staffing.find_by_email(EMAIL)
+    except UnknownStaff:
+        await staffing.add(EMAIL, STAFF_NAME, Role.ADMIN, password, COMMAND)
+        return password
+    await staffing.change(person.id, {"role": Role.ADMIN, "disabled": False}, COMMAND)
+    _, token = await staffing.reset(person.id, COMMAND)
+    await SetupLinks(database).choose_password(token, password, None)
+    return password

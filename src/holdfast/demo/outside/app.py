@@ -1,0 +1,43 @@
+"""The world outside as one application."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
+
+from holdfast.demo.outside.pages import OutsidePages
+from holdfast.demo.outside.payment_routes import PaymentRoutes
+from holdfast.demo.outside.payments import Cashier
+from holdfast.demo.outside.receiver import Journal, Receiver
+from holdfast.demo.outside.receiver_routes import ReceiverRoutes
+from holdfast.demo.outside.told import Told
+from holdfast.web.html.templates import STATIC
+
+_CALLBACK_SECONDS = 10.0
+
+
+def outside_app(told: Told, journal: Journal) -> Starlette:
+    """``journal``: what has come; once it is closed, nobody is told of more."""
+    pages = OutsidePages(told.holdfast_url, told.time_zone)
+    client = httpx.AsyncClient(timeout=_CALLBACK_SECONDS, trust_env=False)
+    receiver = ReceiverRoutes(Receiver(told.hook_secret, journal), journal, pages)
+    payments = PaymentRoutes(told.payment_secret, Cashier(told.payment_secret, client), pages)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with client:
+            yield
+
+    return Starlette(
+        routes=[
+            *receiver.routes(),
+            *payments.routes(),
+            Mount("/static", StaticFiles(directory=STATIC)),
+        ],
+        lifespan=lifespan,
+    )

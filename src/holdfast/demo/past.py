@@ -1,0 +1,125 @@
+"""What has happened in the demo before the visitor came: each of it by the operation that does it always."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from itertools import cycle
+from typing import NamedTuple
+
+from holdfast.demo.project import SLUG
+from holdfast.domain.audit import COMMAND
+from holdfast.domain.booking import Buyer
+from holdfast.domain.fairness import HoldLimits
+from holdfast.domain.status import Action, Caller
+from holdfast.domain.unit import Unit
+from holdfast.operations.drafts import Requester
+from holdfast.operations.inventory import Inventory
+from holdfast.operations.selling import Found, Rules, Selling, StaffAction
+from holdfast.storage.database import Database
+
+# The first tower is well under way, the second has just been opened.
+SOLD = (
+    "A-0102", "A-0103", "A-0104", "A-0106", "A-0201", "A-0203", "A-0204", "A-0302", "A-0305", "A-0306",
+    "A-0404", "A-0503", "A-0506", "A-0602", "A-0704", "A-0806", "A-0903", "A-1004", "A-1106", "A-1102",
+    "B-0103", "B-0105", "B-0204", "B-0405",
+)  # fmt: skip
+WALK_IN = ("A-0101", "B-0302")
+RESERVED = (
+    "A-0205", "A-0303", "A-0402", "A-0504", "A-0606", "A-0803", "A-1006",
+    "B-0102", "B-0203", "B-0305", "B-0503", "B-0904",
+)  # fmt: skip
+OFF_SALE = ("A-0105", "B-0101")
+"""Furnished, to be shown."""
+CANCELLED = ("A-0403", "B-0701")
+REFUND_DUE = ("B-0602",)
+
+_REQUEST_ID = "demo"
+_UNTOUCHED = 1
+
+
+class _Resident(NamedTuple):
+    buyer: Buyer
+    language: str
+
+
+_Course = Callable[[str, _Resident], Awaitable[None]]
+
+
+def _resident(name: str, mailbox: str, phone: str, language: str) -> _Resident:
+    return _Resident(Buyer(name, f"{mailbox}@example.com", phone), language)
+
+
+_RESIDENTS = (
+    _resident("Nora Al-Harbi", "nora.alharbi", "+966 50 555 0101", "en"),
+    _resident("عبدالله القحطاني", "abdullah.q", "+966 55 555 0102", "ar"),
+    _resident("Layla Haddad", "layla.haddad", "+966 54 555 0103", "en"),
+    _resident("سارة العتيبي", "sarah.otaibi", "+966 56 555 0104", "ar"),
+    _resident("فهد الدوسري", "fahad.d", "+966 50 555 0105", "ar"),
+    _resident("Omar Siddiqui", "omar.siddiqui", "+966 53 555 0106", "en"),
+    _resident("ريم الشمري", "reem.shammari", "+966 58 555 0107", "ar"),
+    _resident("Yousef Mansour", "yousef.mansour", "+966 55 555 0108", "en"),
+    _resident("منيرة الغامدي", "munira.g", "+966 59 555 0109", "ar"),
+    _resident("Hana Al-Zahrani", "hana.zahrani", "+966 50 555 0110", "en"),
+    _resident("ماجد السبيعي", "majed.s", "+966 54 555 0111", "ar"),
+)
+
+
+async def happen(database: Database, inventory: Inventory, units: Iterable[Unit]) -> None:
+    """To units that nothing has happened to yet: what was interrupted goes on, what a visitor did stays."""
+    untouched = {unit.code for unit in units if unit.version == _UNTOUCHED}
+    courses = _Courses(Selling(database, inventory, Rules(limits=HoldLimits(0, 0, 0))))
+    residents = cycle(_RESIDENTS)
+    await asyncio.gather(
+        *(
+            course(code, resident)
+            for codes, course in courses.all()
+            for code, resident in zip(codes, residents, strict=False)
+            if code in untouched
+        )
+    )
+
+
+class _Courses:
+    """Each way that a booking can go."""
+
+    def __init__(self, selling: Selling) -> None:
+        self._selling = selling
+
+    def all(self) -> Iterator[tuple[tuple[str, ...], _Course]]:
+        yield SOLD, self.sell
+        yield RESERVED, self.reserve
+        yield WALK_IN, self.sell_at_the_desk
+        yield CANCELLED, self.change_their_mind
+        yield REFUND_DUE, self.withdraw
+        yield OFF_SALE, self.take_off_sale
+
+    async def sell(self, code: str, resident: _Resident) -> None:
+        await self._selling.close_sale(await self._reserved(code, resident), Caller.STAFF, COMMAND)
+
+    async def reserve(self, code: str, resident: _Resident) -> None:
+        await self._reserved(code, resident)
+
+    async def sell_at_the_desk(self, code: str, resident: _Resident) -> None:
+        await self._act(code, StaffAction(Action.CLOSE_SALE, resident.buyer))
+
+    async def change_their_mind(self, code: str, _: _Resident) -> None:
+        await self._selling.cancel_as_buyer(await self._held(code), _REQUEST_ID)
+
+    async def withdraw(self, code: str, resident: _Resident) -> None:
+        """After the deposit: it is to be paid back."""
+        await self._selling.cancel(await self._reserved(code, resident), Caller.STAFF, COMMAND)
+
+    async def take_off_sale(self, code: str, _: _Resident) -> None:
+        await self._act(code, StaffAction(Action.TAKE_OFF_SALE))
+
+    async def _held(self, code: str) -> Found:
+        held = await self._selling.hold(SLUG, code, Requester(_REQUEST_ID), None, _REQUEST_ID)
+        return await self._selling.find(held.booking.reference)
+
+    async def _reserved(self, code: str, resident: _Resident) -> Found:
+        found = await self._held(code)
+        await self._selling.sign(found, resident.buyer, _REQUEST_ID, resident.language)
+        await self._selling.confirm_deposit(found, Caller.STAFF, COMMAND)
+        return found
+
+    async def _act(self, code: str, asked: StaffAction) -> None:
+        await self._selling.act(SLUG, code, asked, Caller.STAFF, COMMAND)
