@@ -12,6 +12,7 @@ from tests.support.clusters import NEWEST, Cluster
 from tests.support.keys import Keys
 from tests.support.server import RunningServer, serving
 from tests.support.sql import Sql
+from tests.support.till import SETTINGS as PAYMENTS
 
 # All tests come from one address, and hold more units than one visitor may.
 UNLIMITED = {"HOLDFAST_HOLDS_PER_ADDRESS": "0", "HOLDFAST_REHOLD_SECONDS": "0"}
@@ -121,7 +122,7 @@ def api_key(database_url: str) -> str:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory, database_url: str) -> Iterator[RunningServer]:
-    settings = {"HOLDFAST_DATABASE_URL": database_url, **UNLIMITED}
+    settings = {"HOLDFAST_DATABASE_URL": database_url, **UNLIMITED, **PAYMENTS}
     with serving(tmp_path_factory.mktemp("server"), settings) as running:
         yield running
 

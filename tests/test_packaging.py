@@ -4,6 +4,8 @@ import re
 import tomllib
 from pathlib import Path
 
+from hatchling.builders.wheel import WheelBuilder
+
 ROOT = Path(__file__).parents[1]
 BUILD_TOOLS = {"editables", "hatchling"}
 
@@ -41,3 +43,12 @@ def test_locks_that_are_installed_together_agree() -> None:
     for name in ("base.txt", "dev.txt", "bench.txt"):
         for package, version in re.findall(r"^([a-z][\w.-]*)==(\S+)", "\n".join(read(name)), re.MULTILINE):
             assert versions.setdefault(package, version) == version, package
+
+
+def test_the_wheel_holds_what_pages_and_papers_are_made_of() -> None:
+    package = ROOT / "src" / "holdfast"
+    packed = {file.path for file in WheelBuilder(str(ROOT)).recurse_included_files()}
+    for folder in ("web/templates", "web/static", "web/papers", "web/html/words"):
+        files = [path for path in (package / folder).rglob("*") if path.is_file() and path.suffix != ".pyc"]
+        assert files
+        assert {str(path) for path in files} <= packed, folder

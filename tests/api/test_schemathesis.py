@@ -13,6 +13,7 @@ from tests.support.keys import Keys
 from tests.support.projects import add_project
 from tests.support.server import HOLDFAST, RunningServer, environment, serving
 from tests.support.sql import Sql
+from tests.support.till import SETTINGS as PAYMENTS
 from tests.support.webhooks import Registrar
 
 SCHEMATHESIS = HOLDFAST.with_name("schemathesis")
@@ -48,7 +49,9 @@ def sql_here(module_postgres_url: str) -> Iterator[Sql]:
 @pytest.fixture(scope="module")
 def explored(tmp_path_factory: pytest.TempPathFactory, module_postgres_url: str) -> Iterator[RunningServer]:
     """A server of its own: what is held here would count against the other tests' address."""
-    settings = {"HOLDFAST_DATABASE_URL": module_postgres_url, "HOLDFAST_HOLDS_PER_ADDRESS": "0"}
+    settings = {
+        "HOLDFAST_DATABASE_URL": module_postgres_url, "HOLDFAST_HOLDS_PER_ADDRESS": "0", **PAYMENTS,
+    }  # fmt: skip
     with serving(tmp_path_factory.mktemp("explored"), settings) as running:
         yield running
 

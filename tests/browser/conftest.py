@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.buyers import OpenPhone, phone
 from tests.browser.office import Office, open_office
 from tests.browser.scene import Scene, set_up
 from tests.browser.windows import PATIENCE_MS, Window, window
@@ -42,6 +43,22 @@ def office(
         url = cluster_of(NEWEST).new_database()
     with opened_beside_playwright(open_office(tmp_path_factory.mktemp("office"), url)) as office:
         yield office
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory, cluster_of: Callable[[int], Cluster]) -> Iterator[Office]:
+    """`serve --demo`: an office with a payment page and a receiver outside. Shared likewise."""
+    with beside_playwright():
+        url = cluster_of(NEWEST).new_database()
+    with opened_beside_playwright(open_office(tmp_path_factory.mktemp("demo"), url, "--demo")) as demo:
+        yield demo
+
+
+@pytest.fixture
+def open_phone(browser: Browser, demo: Office) -> Iterator[OpenPhone]:
+    """The phones of buyers, each with a browser of its own."""
+    with ExitStack() as phones:
+        yield lambda language="en", **look: phones.enter_context(phone(browser, demo, language, **look))
 
 
 @pytest.fixture(scope="session")

@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 from playwright.sync_api import Browser, Page
 
 from tests.browser.axe import axe_faults
 from tests.browser.pages import BrowserPage
 from tests.browser.scene import Scene
-from tests.browser.windows import DESKTOP, PHONE, Theme, Window, window
+from tests.browser.shop_pages import ShopPage
+from tests.browser.shop_scene import ShopScene
+from tests.browser.windows import DESKTOP, LOCALES, PHONE, Theme, Window, window
 
-LOCALES = {"en": "en-GB", "ar": "ar-SA"}
 THEMES: tuple[Theme, ...] = ("light", "dark")
 # What sticks out of the page, if it can be scrolled sideways for it.
 _TOO_WIDE = """() => {
@@ -24,6 +26,7 @@ _TOO_WIDE = """() => {
 }"""
 
 Look = Callable[[BrowserPage, Theme], None]
+LookAtShop = Callable[[ShopPage, str, Theme], None]
 
 
 @contextmanager
@@ -42,12 +45,34 @@ def looker(browser: Browser, scene: Scene, language: str) -> Iterator[Look]:
         yield lambda page, theme: _look(window_of(page.role, theme), page, scene, language, theme)
 
 
+@contextmanager
+def shop_looker(browser: Browser, scene: ShopScene) -> Iterator[LookAtShop]:
+    """Buyers have no name: each page is looked at in a window of its own."""
+
+    def look(page: ShopPage, language: str, theme: Theme) -> None:
+        with window(
+            browser,
+            scene.demo.address,
+            size=PHONE,
+            theme=theme,
+            locale=LOCALES[language],
+            beside=(scene.outside,),
+        ) as seen:
+            faults = list(_faults(seen.page, page, scene, language, theme))
+        assert not faults, "\n".join(faults)
+
+    yield look
+
+
 def _look(seen: Window, looked_at: BrowserPage, scene: Scene, language: str, theme: Theme) -> None:
     faults = list(_faults(seen.page, looked_at, scene, language, theme)) + seen.watch.taken()
     assert not faults, "\n".join(faults)
 
 
-def _faults(page: Page, looked_at: BrowserPage, scene: Scene, language: str, theme: Theme) -> Iterator[str]:
+def _faults(
+    page: Page, looked_at: BrowserPage | ShopPage, scene: Any, language: str, theme: Theme
+) -> Iterator[str]:
+    """``scene``: the one that the page is of."""
     page.set_viewport_size(DESKTOP)
     answer = page.goto(looked_at.path(scene))
     if answer is None or answer.status != looked_at.status:

@@ -155,6 +155,8 @@ NOT_PAGES: frozenset[str] = frozenset(
         SIGN_IN + "/language",
         *(f"{UNIT}/{row.action}" for row in TRANSITIONS if Caller.ADMIN in row.callers),
         *(f"{BOOKING}/{action}" for action in BookingAction),
+        # They speak the language of their signature; test_papers looks at them.
+        *(f"{BOOKING}/{paper}{ending}" for paper in ("agreement", "receipt") for ending in ("", ".pdf")),
         DELIVERY + "/resend",
         DELIVERY + "/result",
         *(f"{ENDPOINT}/{act}" for act in ("pause", "ping", "remove", "resume", "rotate")),

@@ -1,18 +1,24 @@
 """Writes a picture of every page, in both directions and themes, into docs/screenshots."""
 
 import base64
+import re
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Browser, Page, ViewportSize
 
-from tests.browser.looking import LOCALES, THEMES
+from tests.browser.looking import THEMES
+from tests.browser.office import open_office
 from tests.browser.pages import PAGES, BrowserPage
 from tests.browser.past import put_back
 from tests.browser.scene import Scene, opened_scene
-from tests.browser.windows import DESKTOP, PHONE, Theme, window
+from tests.browser.shop_pages import SHOP_PAGES, ShopPage
+from tests.browser.shop_scene import ShopScene, set_up_shop
+from tests.browser.windows import DESKTOP, LOCALES, PHONE, Theme, window
 from tests.support.chromium import beside_playwright, chromium
 from tests.support.clusters import Cluster
 
@@ -24,14 +30,68 @@ _HEIGHT = "() => document.scrollingElement.scrollHeight"
 
 
 def main() -> None:
+    """All of them, or those of the `office` or of `buyers`."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for old in FOLDER.glob("*.webp"):
-        old.unlink()
+    which = sys.argv[1:] or ["office", "buyers"]
+    if "buyers" in which:
+        _draw_buyers()
+    if "office" in which:
+        _draw_office()
+
+
+def _draw_buyers() -> None:
+    _remove({page.name for page in SHOP_PAGES})
+    with _shop() as scene, chromium() as browser:
+        for language in LOCALES:
+            for page in SHOP_PAGES:
+                _draw_for_buyer(browser, scene, page, language, "light", PHONE)
+                if page.at_a_desk:
+                    _draw_for_buyer(browser, scene, page, language, "light", DESKTOP)
+        for page in SHOP_PAGES:
+            if page.at_a_desk:
+                _draw_for_buyer(browser, scene, page, "en", "dark", PHONE)
+
+
+def _draw_for_buyer(
+    browser: Browser, scene: ShopScene, page: ShopPage, language: str, theme: Theme, size: ViewportSize
+) -> None:
+    suffix = "-phone" if size is PHONE else ""
+    with window(
+        browser,
+        scene.demo.address,
+        size=size,
+        theme=theme,
+        locale=LOCALES[language],
+        beside=(scene.outside,),
+    ) as own:
+        picture = _picture(own.page, page, scene, size)
+    (FOLDER / f"{page.name}-{language}-{theme}{suffix}.webp").write_bytes(picture)
+
+
+def _draw_office() -> None:
+    _remove({page.name for page in PAGES})
     with _scene() as scene, chromium() as browser:
         for language in LOCALES:
             for theme in THEMES:
                 _draw(browser, scene, language, theme, DESKTOP, PAGES)
             _draw(browser, scene, language, "light", PHONE, [page for page in PAGES if page.on_phone])
+
+
+def _remove(names: set[str]) -> None:
+    """The pictures of these pages; the name of a page has no language in it."""
+    for old in FOLDER.glob("*.webp"):
+        if re.split("-(?:en|ar)-", old.stem)[0] in names:
+            old.unlink()
+
+
+@contextmanager
+def _shop() -> Iterator[ShopScene]:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Cluster(Path(folder) / "postgres") as cluster,
+        open_office(Path(folder) / "server", cluster.new_database(), "--demo") as demo,
+    ):
+        yield set_up_shop(demo)
 
 
 @contextmanager
@@ -68,7 +128,8 @@ def _draw(
                     (FOLDER / f"{page.name}-{language}-{theme}{suffix}.webp").write_bytes(picture)
 
 
-def _picture(own: Page, page: BrowserPage, scene: Scene, size: ViewportSize) -> bytes:
+def _picture(own: Page, page: BrowserPage | ShopPage, scene: Any, size: ViewportSize) -> bytes:
+    """``scene``: the one that the page is of."""
     own.set_viewport_size(size)
     own.goto(page.path(scene))
     if page.then is not None:

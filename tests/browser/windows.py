@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
@@ -22,6 +22,7 @@ from tests.browser.people import Person
 
 DESKTOP: ViewportSize = {"width": 1280, "height": 800}
 PHONE: ViewportSize = {"width": 390, "height": 844}
+LOCALES = {"en": "en-GB", "ar": "ar-SA"}
 PATIENCE_MS = 15_000
 COOKIE = "__Host-holdfast_session"
 
@@ -32,7 +33,8 @@ Theme = Literal["light", "dark"]
 class Watch:
     """What went wrong in a window that nobody would see by looking at it."""
 
-    address: str
+    addresses: tuple[str, ...]
+    """Of the house: the server's, and of what else a window may ask."""
     faults: list[str] = field(default_factory=list)
     expected: list[str] = field(default_factory=list)
     refused_pages: set[str] = field(default_factory=set)
@@ -65,7 +67,7 @@ class Watch:
             self.faults.append(f"console: {message.text} ({message.location['url']})")
 
     def _request(self, request: Request) -> None:
-        if not request.url.startswith((self.address, "data:", "blob:")):
+        if not request.url.startswith((*self.addresses, "data:", "blob:")):
             self.faults.append(f"a request leaves the house: {request.url}")
 
     def _response(self, response: Response) -> None:
@@ -98,8 +100,9 @@ def window(
     theme: Theme = "light",
     locale: str = "en-GB",
     scripts: bool = True,
+    beside: Sequence[str] = (),
 ) -> Iterator[Window]:
-    """Of somebody who is signed in, or of a stranger."""
+    """Of somebody who is signed in, or of a stranger. ``beside``: other addresses that it may go to."""
     context = browser.new_context(
         base_url=address,
         viewport=size,
@@ -112,7 +115,7 @@ def window(
     context.set_default_timeout(PATIENCE_MS)
     if person is not None:
         sign_in(context, address, person)
-    page, watch = context.new_page(), Watch(address)
+    page, watch = context.new_page(), Watch((address, *beside))
     watch.over(page)
     try:
         yield Window(page, context, watch)

@@ -69,7 +69,7 @@ def test_a_reserved_unit_says_so_and_shows_similar_ones(
 
 
 def test_a_script_asks_for_what_has_changed_alone(buyer: Buyer, stored: Unit) -> None:
-    part = buyer.see(unit_page(stored), **{"hx-request": "true"})
+    part = buyer.look(unit_page(stored), **{"hx-request": "true"}).text
     assert 'id="state" data-look="available"' in part
     assert "<html" not in part
 

@@ -18,6 +18,7 @@ from holdfast.operations.feed import EventFeed, event_document
 from holdfast.operations.health import Health
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.keys import Keys
+from holdfast.operations.paying import Paying
 from holdfast.operations.projects import Projects
 from holdfast.operations.selling import Selling
 from holdfast.operations.staffing import Staffing
@@ -33,6 +34,7 @@ from holdfast.web.front import Front
 from holdfast.web.integration.routes import integration_places
 from holdfast.web.openapi.example_unit import PROJECT, UNIT, as_json
 from holdfast.web.openapi.examples import first_put
+from holdfast.web.payments.routes import payment_places
 from holdfast.web.problem_types import PROBLEM_TYPES
 from holdfast.web.problems import MEDIA_TYPE, PROBLEM_OF
 from holdfast.web.routing import Guard, Place, Resource
@@ -62,11 +64,12 @@ def described_places() -> list[Place]:
     return [
         *integration_places(inventory, cast(EventFeed, None), subscribing, open_doors),
         *storefront_places(inventory, selling, ClientAddresses(()), let_pass),
+        *payment_places(cast(Paying, None), let_pass),
         *webhook_places(subscribing, deliveries, open_doors),
         *key_places(PREFIX, cast(Keys, None), open_doors),
         *audit_places(PREFIX, cast(Auditing, None), open_doors),
         *staff_places(PREFIX, cast(Staffing, None), "", open_doors),
-        *backoffice_places(inventory, selling, projects, open_doors),
+        *backoffice_places(inventory, selling, projects, "", open_doors),
         *status_places(cast(Health, None)),
     ]
 

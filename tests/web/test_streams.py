@@ -10,9 +10,9 @@ from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp
 from uvicorn.server import ServerState
 
-from holdfast.web.html.live import EventStream, event
 from holdfast.web.call import Call
 from holdfast.web.front import Front
+from holdfast.web.html.live import EventStream, event
 from holdfast.web.http import connection
 from holdfast.web.routing import resource
 from tests.support.http_serving import listening

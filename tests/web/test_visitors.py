@@ -45,7 +45,8 @@ async def visitor(cookie_line: str) -> str | None:
 
 
 async def test_whoever_says_nothing_is_known_by_the_address() -> None:
-    nobody: dict[str, Any] = {"address": PEER, "visitor": None, "idempotency_key": None, "faults": []}
+    known = {"address": PEER, "visitor": None, "idempotency_key": None}
+    nobody: dict[str, Any] = {**known, "comes_back": False, "faults": []}
     assert await told() == nobody
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -23,11 +23,16 @@ class FloorOrder(NamedTuple):
     upward: _Row
     downward: _Row
 
-    def after(self, code: str | None, *, downward: bool) -> Sequence[str]:
-        """What comes behind the code; all of them where it is not known."""
+    def after(
+        self, code: str | None, *, downward: bool, among: Collection[str] | None = None
+    ) -> Sequence[str]:
+        """What comes behind the code; all of them where it is not known. ``among``: of these alone."""
         row = self.downward if downward else self.upward
-        at = None if code is None else row.at.get(code)
-        return row.codes if at is None else row.codes[at + 1 :]
+        at = -1 if code is None else row.at.get(code, -1)
+        if among is None:
+            return row.codes[at + 1 :]
+        wanted = sorted(row.at[one] for one in among if one in row.at)
+        return [row.codes[one] for one in wanted if one > at]
 
 
 class FloorOrders:

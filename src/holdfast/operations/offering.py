@@ -127,21 +127,28 @@ class Offering:
         self, project_id: UUID, wish: Wish, order: Order, after: Mark | None, limit: int
     ) -> OfferPage:
         async with self._database.reading_one_moment() as connection:
+            meeting = await offers.codes(connection, project_id, wish, COUNTED_UP_TO + 1)
             if order in BY_FLOOR:
-                codes = await self._codes_by_floor(connection, project_id, order, after)
+                # Few are soon put in order. Of many there are some nearby, wherever one looks.
+                few = meeting if len(meeting) <= COUNTED_UP_TO else None
+                codes = await self._codes_by_floor(connection, project_id, order, after, few)
                 found = await _first_among(connection, project_id, wish, codes, limit + 1)
             else:
                 found = await offers.page(connection, project_id, wish, order, after, limit + 1)
-            total = await offers.count(connection, project_id, wish, COUNTED_UP_TO + 1)
             shown = await self._placed(connection, project_id, found[:limit])
         last = mark_of(shown[-1].offer, order) if len(found) > limit else None
-        return OfferPage(shown, last, total)
+        return OfferPage(shown, last, len(meeting))
 
     async def _codes_by_floor(
-        self, connection: Connection, project_id: UUID, order: Order, after: Mark | None
+        self,
+        connection: Connection,
+        project_id: UUID,
+        order: Order,
+        after: Mark | None,
+        few: Sequence[str] | None,
     ) -> Sequence[str]:
         floors = await self._floors.find(project_id, await self._layout(connection, project_id))
-        return floors.after(after and after.code, downward=order.is_downward)
+        return floors.after(after and after.code, downward=order.is_downward, among=few)
 
     async def _layout(self, connection: Connection, project_id: UUID) -> Layout:
         counts = (await boards.counts(connection, [project_id]))[project_id]

@@ -65,7 +65,8 @@ def test_the_unit_may_be_somebody_elses_when_the_refund_comes(
 
 def reissued(desk: Desk, held: Held) -> Held:
     answer = desk.did_to_booking(held.reference, "reissue-link")
-    assert set(answer) == BOOKING_FIELDS | {"token"}
+    assert set(answer) == BOOKING_FIELDS | {"token", "url"}
+    assert answer["url"].endswith(f"/p/{answer['projectSlug']}/bookings/{held.reference}/{answer['token']}")
     assert answer["token"] != held.token
     return Held(held.http, held.reference, answer["token"])
 

@@ -1,0 +1,125 @@
+"""Every page of buyers, and those that the demo adds. A test holds it against the routes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from playwright.sync_api import Page, expect
+
+from holdfast.demo import SLUG
+from holdfast.domain.booking import BookingStatus
+from tests.browser.shop_scene import CODES, FREE, GONE, ShopScene
+
+PROJECT = "/p/{slug}"
+UNIT = PROJECT + "/units/{code}"
+BOOKING = PROJECT + "/bookings/{reference}"
+SHOP = f"/p/{SLUG}"
+# A buyer's button, for a unit whose page may not have one any more.
+_PRESS = """(path) => {
+    const form = document.createElement("form");
+    const csrf = document.createElement("input");
+    [form.method, form.action] = ["post", path];
+    [csrf.name, csrf.value] = ["csrf", document.querySelector("[name=csrf]").value];
+    form.append(csrf);
+    document.body.append(form);
+    form.submit();
+}"""
+
+
+class ShopPage(NamedTuple):
+    name: str
+    """Of the picture, too."""
+    route: str | None
+    """None: it is not a page of the storefront."""
+    path: Callable[[ShopScene], str]
+    status: int = 200
+    at_a_desk: bool = False
+    """Whether there is a picture of it at the width of a desk as well."""
+    then: Callable[[Page, ShopScene], None] | None = None
+    """What is done on it first."""
+
+
+def _at(path: str) -> Callable[[ShopScene], str]:
+    return lambda _: path
+
+
+def _unit(code: str) -> Callable[[ShopScene], str]:
+    return _at(f"{SHOP}/units/{code}")
+
+
+def _booking(status: str) -> Callable[[ShopScene], str]:
+    return lambda scene: scene.link(status)
+
+
+def _hold(page: Page, code: str) -> None:
+    with page.expect_navigation():
+        page.evaluate(_PRESS, f"{SHOP}/units/{code}/hold")
+
+
+def _come_second(page: Page, _: ShopScene) -> None:
+    _hold(page, CODES["open"])
+
+
+def _hold_too_many(page: Page, scene: ShopScene) -> None:
+    """What this browser holds by then is let go in the end, for whoever looks next."""
+    references = []
+    for code in FREE:
+        _hold(page, code)
+        if "/bookings/" in page.url:
+            references.append(page.url.rpartition("/")[2])
+            page.goto(f"{SHOP}/units/{FREE[-1]}")
+    expect(page.locator("form[action$='/cancel']").first).to_be_attached()
+    for reference in references:
+        scene.demo.desk.did_to_booking(reference, "cancel")
+
+
+def _fail_to_sign(page: Page, _: ShopScene) -> None:
+    page.locator("[name=buyerEmail]").fill("nora at home")
+    page.locator("form[action$='/sign'] button").click()
+    expect(page.locator("[aria-invalid]").first).to_be_visible()
+
+
+def _go_to_pay(page: Page, _: ShopScene) -> None:
+    page.locator("form[action$='/pay'] button").click()
+    page.wait_for_url("**/pay?*")
+
+
+def _read(paper: str) -> Callable[[Page, ShopScene], None]:
+    def read(page: Page, _: ShopScene) -> None:
+        """In the reader's language, not in that of the signature."""
+        page.goto(f"{page.url}/{paper}?lang={page.locator('html').get_attribute('lang')}")
+
+    return read
+
+
+SHOP_PAGES: tuple[ShopPage, ...] = (
+    ShopPage("start", None, _at("/"), at_a_desk=True),
+    ShopPage("start-receiver", None, lambda scene: scene.outside, at_a_desk=True),
+    ShopPage("shop", PROJECT, _at(SHOP), at_a_desk=True),
+    ShopPage("shop-filtered", PROJECT, _at(f"{SHOP}?bedrooms=2&sort=price")),
+    ShopPage("shop-unknown", PROJECT, _at("/p/no-such-project"), 404),
+    ShopPage("shop-unit", UNIT, _unit("B-1103"), at_a_desk=True),
+    ShopPage("shop-unit-held", UNIT, _unit(CODES["open"])),
+    ShopPage("shop-unit-sold", UNIT, _unit(GONE)),
+    ShopPage("shop-taken", UNIT + "/hold", _unit("B-1103"), then=_come_second),
+    ShopPage("shop-too-many", UNIT + "/hold", _unit("B-1103"), then=_hold_too_many),
+    *(
+        ShopPage(f"buyer-{status}", BOOKING, _booking(status), at_a_desk=status == "open")
+        for status in BookingStatus
+    ),
+    ShopPage("buyer-open-faults", BOOKING, _booking("open"), then=_fail_to_sign),
+    ShopPage("buyer-payment", None, _booking("signed"), then=_go_to_pay),
+    ShopPage("buyer-agreement", BOOKING + "/agreement", _booking("reserved"), then=_read("agreement")),
+    ShopPage("buyer-receipt", BOOKING + "/receipt", _booking("reserved"), then=_read("receipt")),
+    ShopPage("buyer-no-entry", BOOKING + "/{token}", lambda scene: scene.link("open", "/hft_wrong"), 404),
+)
+
+# What answers GET with something else than a page: a stream, a file, JSON, or a way back to one.
+NOT_SHOP_PAGES: frozenset[str] = frozenset(
+    {
+        PROJECT + "/live",
+        *(f"{BOOKING}/{rest}" for rest in ("state", "sign", "pay", "cancel")),
+        *(f"{BOOKING}/{paper}.pdf" for paper in ("agreement", "receipt")),
+    }
+)

@@ -1,0 +1,187 @@
+"""A buyer's whole way, on a phone: from the building to the receipt, and every turn that it can take."""
+
+import re
+from io import BytesIO
+
+import pytest
+from playwright.sync_api import expect
+from pypdf import PdfReader
+
+from tests.browser.buyers import NAMES, OpenPhone, Phone, let_lapse, new_tower
+from tests.browser.office import Office
+
+LANGUAGES = ("en", "ar")
+SHORT = 3.0
+"""Seconds of a hold that is to lapse."""
+
+
+def reads_from(phone: Phone) -> str:
+    return str(phone.page.evaluate("() => getComputedStyle(document.body).direction"))
+
+
+def text_of_pdf(phone: Phone, path: str) -> str:
+    answer = phone.own.context.request.get(path)
+    assert answer.status == 200
+    return "\n".join(page.extract_text() for page in PdfReader(BytesIO(answer.body())).pages)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_from_the_building_to_the_receipt(language: str, open_phone: OpenPhone, demo: Office) -> None:
+    tower = new_tower(demo, "A-101", "A-102", "A-201")
+    phone = open_phone(language)
+    phone.page.goto(f"/p/{tower.slug}")
+    assert reads_from(phone) == {"en": "ltr", "ar": "rtl"}[language]
+    phone.page.locator(".offer").filter(has_text="A-201").get_by_role("link").first.click()
+    phone.press("Open this unit")
+    expect(phone.page.get_by_role("timer")).to_have_text(re.compile(r"^\d:\d\d$"))
+    reference = phone.page.url.rpartition("/")[2]
+    phone.sign()
+    phone.pay()
+    expect(phone.page.locator(".reference")).to_have_text(reference)
+    assert demo.unit(tower, "A-201").read()["status"] == "reserved"
+    booking = f"/p/{tower.slug}/bookings/{reference}"
+    for paper in ("agreement", "receipt"):
+        phone.page.goto(f"{booking}/{paper}")
+        expect(phone.page.locator("body")).to_contain_text(reference)
+        expect(phone.page.locator("body")).to_contain_text(NAMES[language])
+        assert reads_from(phone) == {"en": "ltr", "ar": "rtl"}[language]
+        assert reference in text_of_pdf(phone, f"{booking}/{paper}.pdf")
+
+
+def test_without_scripts_a_buyer_gets_to_the_receipt_too(open_phone: OpenPhone, demo: Office) -> None:
+    tower = new_tower(demo, "A-101")
+    phone = open_phone(scripts=False)
+    reference = phone.open(demo.unit(tower, "A-101"))
+    phone.sign()
+    phone.go_to_pay()
+    phone.press("Pay now")
+    phone.page.wait_for_url("**/bookings/*")
+    while phone.page.locator("[data-booking]").get_attribute("data-status") != "reserved":
+        phone.page.reload()
+    phone.page.get_by_role("link", name="Receipt", exact=True).click()
+    expect(phone.page.locator("body")).to_contain_text(reference)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_hold_lapses_and_the_unit_is_offered_again(
+    language: str, open_phone: OpenPhone, demo: Office
+) -> None:
+    unit = demo.unit(new_tower(demo, "A-101", holdSeconds=SHORT), "A-101")
+    phone = open_phone(language)
+    reference = phone.open(unit)
+    expect(phone.page.locator(".warning")).to_have_text(
+        phone.say("One minute left. After that others can take the unit.")
+    )
+    phone.expect_status("lapsed")
+    phone.press("Hold it again")
+    phone.expect_status("open")
+    assert reference not in phone.page.url
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_whoever_comes_second_is_told_and_shown_three_others(
+    language: str, open_phone: OpenPhone, demo: Office
+) -> None:
+    tower = new_tower(demo, "A-101", "A-102", "A-103", "A-104", "A-105")
+    unit = demo.unit(tower, "A-101")
+    # Without a script the page does not learn that the unit is gone before its buyer presses.
+    first, second = open_phone(), open_phone(language, scripts=False)
+    second.look_at(unit)
+    first.open(unit)
+    second.press("Open this unit")
+    expect(second.heading).to_have_text(second.say("Somebody was faster"))
+    expect(second.page.locator(".offer")).to_have_count(3)
+    second.page.locator(".offer a").first.click()
+    second.press("Open this unit")
+    second.expect_status("open")
+    first.expect_status("open")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_unit_taken_elsewhere_greys_out_by_itself(
+    language: str, open_phone: OpenPhone, demo: Office
+) -> None:
+    tower = new_tower(demo, "A-101", "A-102")
+    watching, beside = open_phone(language), open_phone(language)
+    watching.page.goto(f"/p/{tower.slug}")
+    beside.look_at(demo.unit(tower, "A-101"))
+    open_phone().open(demo.unit(tower, "A-101"))
+    taken = watching.page.locator('a.u[href$="/units/A-101"]')
+    expect(taken).to_have_class(re.compile(r"\bis-held\b"))
+    expect(watching.page.locator('.offer[data-code="A-101"]')).to_have_class(re.compile(r"\bis-held\b"))
+    expect(beside.page.locator("#state")).to_have_attribute("data-look", "held")
+    expect(beside.page.locator("#open-unit")).to_have_count(0)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_late_payment_takes_the_unit_back_while_it_is_free(
+    language: str, open_phone: OpenPhone, demo: Office
+) -> None:
+    unit = demo.unit(new_tower(demo, "A-101"), "A-101")
+    phone = open_phone(language)
+    reference = phone.open(unit)
+    phone.sign()
+    phone.go_to_pay()
+    let_lapse(demo, reference)
+    phone.press("Pay now")
+    phone.page.wait_for_url("**/bookings/*")
+    phone.expect_status("reserved")
+    assert unit.read()["status"] == "reserved"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_late_payment_for_a_unit_that_is_gone_is_due_back(
+    language: str, open_phone: OpenPhone, demo: Office
+) -> None:
+    unit = demo.unit(new_tower(demo, "A-101", "A-102"), "A-101")
+    late, faster = open_phone(language), open_phone()
+    reference = late.open(unit)
+    late.sign()
+    late.go_to_pay()
+    faster.look_at(unit)
+    let_lapse(demo, reference)
+    # The page of the unit learns by itself that it is free again.
+    faster.press("Open this unit")
+    faster.expect_status("open")
+    late.press("Pay now")
+    late.page.wait_for_url("**/bookings/*")
+    late.expect_status("refund-due")
+    expect(late.page.locator("main")).to_contain_text(reference)
+    faster.expect_status("open")
+
+
+def test_a_double_click_a_second_tab_and_the_way_back_lead_to_one_booking(
+    open_phone: OpenPhone, demo: Office
+) -> None:
+    tower = new_tower(demo, "A-101")
+    unit, phone = demo.unit(tower, "A-101"), open_phone()
+    phone.look_at(unit)
+    second_tab = phone.own.another()
+    second_tab.goto(phone.page.url)
+    phone.page.locator("#open-unit").dblclick()
+    phone.expect_status("open")
+    booking = phone.page.url
+    # The other tab has noticed by itself whose the unit is.
+    second_tab.locator("#continue").click()
+    second_tab.wait_for_url(booking)
+    phone.page.go_back()
+    expect(phone.page.locator("#continue")).to_be_visible()
+    phone.page.goto(booking)
+    phone.page.reload()
+    phone.expect_status("open")
+    made = demo.http.get("/v1/backoffice/bookings", params={"project": tower.slug}).json()["bookings"]
+    assert [one["reference"] for one in made] == [booking.rpartition("/")[2]]
+
+
+def test_what_the_form_lacks_is_told_beside_its_field_and_nothing_is_signed(
+    open_phone: OpenPhone, demo: Office
+) -> None:
+    unit, phone = demo.unit(new_tower(demo, "A-101"), "A-101"), open_phone()
+    phone.open(unit)
+    phone.page.get_by_label("Full name").fill("Nora Al-Harbi")
+    phone.page.get_by_label("E-mail address").fill("nora at home")
+    phone.press("Sign the agreement")
+    expect(phone.page.get_by_label("E-mail address")).to_have_attribute("aria-invalid", "true")
+    expect(phone.page.get_by_label("E-mail address")).to_have_value("nora at home")
+    expect(phone.page.get_by_label("Full name")).to_have_value("Nora Al-Harbi")
+    phone.expect_status("open")
