@@ -132,3 +132,33 @@ def test_where_no_site_is_named_nothing_is_said_of_origins(
     for each in (answer, asked):
         assert ALLOW_ORIGIN not in each.headers
         assert "vary" not in each.headers
+
+
+# A hold needs no body, so a browser asks nobody before it sends one
+
+
+def hold_from(http: httpx.Client, own_project: Project, code: str, **headers: str) -> httpx.Response:
+    return http.post(f"/v1/storefront/projects/{own_project.slug}/units/{code}/hold", headers=headers)
+
+
+@pytest.mark.parametrize("origin", [STRANGER, "null"])
+def test_a_site_that_is_not_named_has_no_browser_hold_a_unit(
+    browser: httpx.Client, own_project: Project, origin: str
+) -> None:
+    answer = hold_from(browser, own_project, "A-1", origin=origin, **{"sec-fetch-site": "cross-site"})
+    assert "another site" in problem(answer, 403)["detail"]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": SITE, "sec-fetch-site": "cross-site"},
+        {"origin": STRANGER},
+        {"sec-fetch-site": "same-origin"},
+    ],
+)
+def test_a_site_that_is_named_and_what_is_no_site_may_hold(
+    browser: httpx.Client, own_project: Project, headers: dict[str, str]
+) -> None:
+    """There is no such unit, which is told to those who may."""
+    problem(hold_from(browser, own_project, "A-1", **headers), 404)

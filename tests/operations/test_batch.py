@@ -14,6 +14,7 @@ from holdfast.domain.refusals import (
     NotAvailable,
     TermsLocked,
     TooManyHolds,
+    TooManyHoldsAtAddress,
 )
 from holdfast.domain.status import Caller
 from holdfast.operations.command import Command
@@ -95,7 +96,8 @@ async def test_the_holds_of_one_batch_count_against_the_limit(database: Database
     project_id = await new_units(database, *codes)
     holder = Holder(None, uuid4()) if by == "visitor" else Holder(uuid4(), None)
     outcomes = await write(database, [await opening(database, (project_id, code), holder) for code in codes])
-    assert kinds(outcomes) == [Written] * 3 + [TooManyHolds] * 2
+    refused = TooManyHolds if by == "visitor" else TooManyHoldsAtAddress
+    assert kinds(outcomes) == [Written] * 3 + [refused] * 2
     assert sorted(await rows(database, f"select {by}_slot from booking")) == [(1,), (2,), (3,)]
 
 
@@ -128,7 +130,7 @@ async def test_a_hold_right_behind_a_cancellation_is_held_to_the_limit(database:
     key = (project_id, "A-4")
     taken = await hold(database, key)
     outcomes = await write(database, [cancellation(key, taken), await opening(database, key, holder)])
-    assert kinds(outcomes) == [Written, TooManyHolds]
+    assert kinds(outcomes) == [Written, TooManyHoldsAtAddress]
 
 
 async def test_a_lapsed_hold_ends_before_the_next_one_begins(database: Database) -> None:
@@ -186,7 +188,7 @@ async def test_places_that_fell_free_are_given_again_first(database: Database) -
     first, *_ = await all_done(database, [await opening(database, key, holder) for key in keys[:2]])
     await done(database, cancellation(keys[0], first.booking))
     outcomes = await write(database, [await opening(database, key, holder) for key in keys[2:]])
-    assert kinds(outcomes) == [Written, Written, TooManyHolds]
+    assert kinds(outcomes) == [Written, Written, TooManyHoldsAtAddress]
     places = await rows(database, "select address_slot from booking order by address_slot")
     assert places == [(1,), (2,), (3,), (None,)]
 

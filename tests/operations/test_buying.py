@@ -17,7 +17,7 @@ from tests.operations.buyers import STAFF, hold
 from tests.support.sales import BUYER, make_lapse
 from tests.support.stock import SLUG, claim, new_project, store
 
-NORA, OMAR = "noras-visitor-cookie", "omars-visitor-cookie"
+NORA, OMAR = "noras-secret-cookie", "omars-secret-cookie"
 
 
 @pytest.fixture
@@ -25,26 +25,29 @@ def buying(database: Database, selling: Selling) -> Buying:
     return Buying(database, selling._inventory, selling)
 
 
-async def opened(buying: Buying, visitor: str = NORA, code: str = "A-1") -> Entered:
-    return await buying.open(SLUG, code, "192.0.2.1", visitor, "request-1")
+def counted(secret: str) -> str:
+    """The other cookie of the same browser."""
+    return f"visitor-with-{secret}"
+
+
+async def opened(buying: Buying, secret: str = NORA, code: str = "A-1") -> Entered:
+    return await buying.open(SLUG, code, "192.0.2.1", counted(secret), secret, "request-1")
 
 
 async def test_a_visitor_gets_a_hold_and_its_token(buying: Buying, selling: Selling) -> None:
     entered = await opened(buying)
-    assert entered.is_new
     found = await selling.find_with_token(entered.reference, entered.token)
     assert (found.booking.status, found.unit_code) == (BookingStatus.OPEN, "A-1")
 
 
 async def test_a_second_click_leads_to_the_same_hold(buying: Buying) -> None:
     first, second = await opened(buying), await opened(buying)
-    assert second == first._replace(is_new=False)
+    assert second == first
 
 
 async def test_of_many_clicks_at_once_one_makes_the_hold_and_all_lead_to_it(buying: Buying) -> None:
     entered = await asyncio.gather(*(opened(buying) for _ in range(20)))
     assert len({(one.reference, one.token) for one in entered}) == 1
-    assert [one.is_new for one in entered].count(True) == 1
 
 
 async def test_a_second_click_is_no_second_hold_where_a_visitor_may_have_no_more(buying: Buying) -> None:
@@ -74,9 +77,9 @@ async def test_a_unit_stays_the_visitors_own_after_the_signature_and_the_deposit
     entered = await opened(buying)
     found = await selling.find(entered.reference)
     await selling.sign(found, BUYER, "request-2")
-    assert await opened(buying) == entered._replace(is_new=False)
+    assert await opened(buying) == entered
     await selling.confirm_deposit(found, Caller.PAYMENT_SYSTEM, STAFF, payment_id="pay_1")
-    assert await buying.own_claim(SLUG, "A-1", NORA) == entered._replace(is_new=False)
+    assert await buying.own_claim(SLUG, "A-1", NORA) == entered
     with pytest.raises(NotAvailable):
         await opened(buying, OMAR)
 
@@ -86,7 +89,6 @@ async def test_what_was_given_up_can_be_opened_anew(buying: Buying, selling: Sel
     await selling.cancel_as_buyer(await selling.find(first.reference), "request-2")
     assert await buying.own_claim(SLUG, "A-1", NORA) is None
     second = await opened(buying)
-    assert second.is_new
     assert (second.reference != first.reference, second.token != first.token) == (True, True)
 
 
@@ -94,9 +96,9 @@ async def test_a_visitor_finds_their_booking_and_nobody_elses(buying: Buying) ->
     entered = await opened(buying)
     found, token = await buying.find(entered.reference.lower(), NORA, ())
     assert (found.booking.reference, token) == (entered.reference, entered.token)
-    for visitor, tokens in ((OMAR, ()), ("", ("hft_another",)), (NORA[:-1], ("",))):
+    for secret, tokens in ((OMAR, ()), ("", ("hft_another",)), (NORA[:-1], ("",))):
         with pytest.raises(UnknownBooking):
-            await buying.find(entered.reference, visitor, tokens)
+            await buying.find(entered.reference, secret, tokens)
     with pytest.raises(UnknownBooking):
         await buying.find("nonsense", NORA, ())
 
@@ -105,6 +107,15 @@ async def test_the_token_of_a_link_opens_a_booking_for_any_visitor(buying: Buyin
     entered = await opened(buying)
     found, token = await buying.find(entered.reference, OMAR, ("hft_another", entered.token))
     assert (found.booking.reference, token) == (entered.reference, entered.token)
+
+
+async def test_the_cookie_by_which_holds_are_counted_opens_nothing(buying: Buying) -> None:
+    """Any host beside ours can plant it."""
+    entered = await opened(buying)
+    with pytest.raises(UnknownBooking):
+        await buying.find(entered.reference, counted(NORA), ())
+    assert await buying.own_claim(SLUG, "A-1", counted(NORA)) is None
+    assert await buying.live_holds(SLUG, counted(NORA), OMAR) == []
 
 
 async def test_a_new_link_shuts_out_the_visitors_cookie(buying: Buying, selling: Selling) -> None:
@@ -119,10 +130,10 @@ async def test_a_new_link_shuts_out_the_visitors_cookie(buying: Buying, selling:
 
 
 async def test_the_same_cookie_makes_another_token_for_each_booking(selling: Selling) -> None:
-    tokens = [await selling.token_of_visitor(NORA, reference) for reference in ("222-222-222", "333-333-333")]
-    tokens.append(await selling.token_of_visitor(OMAR, "222-222-222"))
+    tokens = [await selling.token_of_buyer(NORA, reference) for reference in ("222-222-222", "333-333-333")]
+    tokens.append(await selling.token_of_buyer(OMAR, "222-222-222"))
     assert len(set(tokens)) == 3
-    assert tokens[0] == await selling.token_of_visitor(NORA, "222-222-222")
+    assert tokens[0] == await selling.token_of_buyer(NORA, "222-222-222")
 
 
 async def test_the_visitors_cookie_opens_no_hold_of_the_api(buying: Buying, selling: Selling) -> None:
@@ -135,14 +146,14 @@ async def test_the_visitors_cookie_opens_no_hold_of_the_api(buying: Buying, sell
 async def test_live_holds_are_those_of_the_visitor_in_the_project(buying: Buying, selling: Selling) -> None:
     first, second = await opened(buying), await opened(buying, code="A-2")
     await opened(buying, OMAR, "A-3")
-    found = await buying.live_holds(SLUG, NORA)
+    found = await buying.live_holds(SLUG, counted(NORA), NORA)
     assert [(one.booking.reference, one.unit_code) for one in found] == [
         (first.reference, "A-1"),
         (second.reference, "A-2"),
     ]
-    assert await buying.live_holds("another-project", NORA) == []
+    assert await buying.live_holds("another-project", counted(NORA), NORA) == []
     await selling.cancel_as_buyer(found[0], "request-2")
-    assert [one.unit_code for one in await buying.live_holds(SLUG, NORA)] == ["A-2"]
+    assert [one.unit_code for one in await buying.live_holds(SLUG, counted(NORA), NORA)] == ["A-2"]
 
 
 async def test_a_hold_that_is_over_or_paid_is_none_to_go_back_to(
@@ -152,14 +163,14 @@ async def test_a_hold_that_is_over_or_paid_is_none_to_go_back_to(
     await make_lapse(database, (await selling.find(lapsed.reference)).booking)
     signed = await selling.find(paid.reference)
     await selling.sign(signed, BUYER, "request-2")
-    assert [one.unit_code for one in await buying.live_holds(SLUG, NORA)] == ["A-2"]
+    assert [one.unit_code for one in await buying.live_holds(SLUG, counted(NORA), NORA)] == ["A-2"]
     await selling.confirm_deposit(signed, Caller.PAYMENT_SYSTEM, STAFF)
-    assert await buying.live_holds(SLUG, NORA) == []
+    assert await buying.live_holds(SLUG, counted(NORA), NORA) == []
 
 
 async def test_an_unknown_project_is_told(buying: Buying) -> None:
     with pytest.raises(UnknownProject):
-        await buying.open("no-such-project", "A-1", "192.0.2.1", NORA, "request-1")
+        await buying.open("no-such-project", "A-1", "192.0.2.1", counted(NORA), NORA, "request-1")
 
 
 # Others like it

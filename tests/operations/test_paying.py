@@ -32,6 +32,8 @@ PAGE = "https://pay.example.com/deposits"
 CALLBACK = "https://units.example.com/v1/payments/callback"
 BACK = "https://units.example.com/p/palm-court/bookings/1"
 DUE = Decimal("100000.00")
+DUE_BACK = "a payment came too late and is due back"
+STAFF_HAD_CONFIRMED = "a payment was told for a deposit that staff had confirmed"
 
 
 @pytest.fixture
@@ -187,15 +189,48 @@ async def test_a_payment_that_is_due_back_is_logged_too(
     with caplog.at_level(logging.WARNING, "holdfast.payments"):
         written = await paying.confirm(paid(found), "request-3")
     assert written.booking.status is BookingStatus.REFUND_DUE
-    assert [record.message for record in caplog.records] == ["a payment came too late and is due back"]
+    assert [record.message for record in caplog.records] == [DUE_BACK]
 
 
-async def test_staff_and_payment_system_may_both_confirm(paying: Paying, selling: Selling) -> None:
+async def test_staff_and_payment_system_may_both_confirm_and_somebody_is_to_look_at_it(
+    paying: Paying, selling: Selling, caplog: pytest.LogCaptureFixture
+) -> None:
     found = await signed(selling)
     await selling.confirm_deposit(found, Caller.STAFF, STAFF)
-    written = await paying.confirm(paid(found), "request-3")
-    assert (written.booking.payment_id, written.booking.status) == ("pay_1", BookingStatus.RESERVED)
+    with caplog.at_level(logging.WARNING, "holdfast.payments"):
+        for _ in range(2):
+            written = await paying.confirm(paid(found), "request-3")
+            assert (written.booking.payment_id, written.booking.status) == ("pay_1", BookingStatus.RESERVED)
     assert (await selling.find(found.booking.reference)).booking.payment_id == "pay_1"
+    (record,) = caplog.records
+    assert record.message == STAFF_HAD_CONFIRMED
+    fields = record.__dict__["fields"]
+    assert (fields["paymentId"], fields["reference"]) == ("pay_1", found.booking.reference)
+
+
+async def test_a_payment_for_what_staff_confirmed_is_told_apart_also_when_it_is_due_back(
+    paying: Paying, selling: Selling, caplog: pytest.LogCaptureFixture
+) -> None:
+    found = await signed(selling)
+    await selling.confirm_deposit(found, Caller.STAFF, STAFF)
+    await selling.cancel(found, Caller.STAFF, STAFF)
+    with caplog.at_level(logging.WARNING, "holdfast.payments"):
+        written = await paying.confirm(paid(found), "request-3")
+    assert written.booking.status is BookingStatus.REFUND_DUE
+    assert [record.message for record in caplog.records] == [STAFF_HAD_CONFIRMED, DUE_BACK]
+
+
+async def test_a_payment_for_what_staff_confirmed_and_paid_back_is_to_be_paid_back_too(
+    paying: Paying, selling: Selling, caplog: pytest.LogCaptureFixture
+) -> None:
+    found = await signed(selling)
+    await selling.confirm_deposit(found, Caller.STAFF, STAFF)
+    await selling.cancel(found, Caller.STAFF, STAFF)
+    await selling.mark_refunded(found, STAFF)
+    with caplog.at_level(logging.WARNING, "holdfast.payments"), pytest.raises(TransitionNotAllowed):
+        await paying.confirm(paid(found), "request-3")
+    assert [record.__dict__["fields"]["paymentId"] for record in caplog.records] == ["pay_1"]
+    assert (await selling.find(found.booking.reference)).booking.payment_id is None
 
 
 async def test_a_hold_that_ends_while_the_buyer_pays_is_told_to_the_page(

@@ -16,6 +16,7 @@ from tests.support.client import Project, Unit
 from tests.support.desk import Person
 
 VISITOR = "holdfast_visitor"
+SECRET = "__Host-holdfast_buyer"
 BOOKING_COOKIE = "__Host-holdfast_booking_"
 _READ = re.compile(r'name="read" value="([0-9a-f]{64})"')
 
@@ -29,7 +30,7 @@ def unit_page(unit: Unit) -> str:
 
 
 class Buyer(Person):
-    """Known by the cookie that the first page brings, and by an address of their own."""
+    """Known by the cookies that the first page brings, and by an address of their own."""
 
     def __init__(self, address: str, **headers: str) -> None:
         super().__init__(address)
@@ -41,6 +42,10 @@ class Buyer(Person):
         return self._jar[VISITOR]
 
     @property
+    def secret(self) -> str:
+        return self._jar[SECRET]
+
+    @property
     def cookies_kept(self) -> dict[str, str]:
         return dict(self._jar)
 
@@ -48,7 +53,7 @@ class Buyer(Person):
         """A form of ours."""
         return self.post(
             path,
-            data={"csrf": csrf_token(self.visitor), **(fields or {})},
+            data={"csrf": csrf_token(self.secret), **(fields or {})},
             headers={**self.sent(), "sec-fetch-site": "same-origin", **headers},
         )
 

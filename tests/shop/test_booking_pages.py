@@ -49,6 +49,11 @@ def test_a_held_unit_counts_down_by_the_clock_of_the_server(buyer: Buyer, stored
     assert "<noscript>" in page
 
 
+def test_the_title_is_text_alone(buyer: Buyer, stored: Unit) -> None:
+    page = buyer.see(buyer.hold(stored))
+    assert f"<title>Unit {stored.code} is held for you · {stored.code}</title>" in page
+
+
 def test_the_form_asks_for_what_a_browser_knows_already(buyer: Buyer, stored: Unit) -> None:
     page = buyer.see(buyer.hold(stored))
     for kind in ("name", "email", "tel"):
@@ -203,6 +208,7 @@ def test_who_comes_back_from_the_payment_page_waits_for_the_confirmation(
     page = buyer.see(f"{path}?paid=1")
     assert "We are waiting for your payment" in page
     assert 'data-poll="2"' in page
+    assert f'href="{path}?paid=1&amp;lang=ar"' in page
     payment = {
         "id": "pay_1",
         "reference": reference_in(path),
@@ -316,15 +322,32 @@ def test_a_payment_that_comes_too_late_is_explained_until_it_is_paid_back(
     desk.settle(stored.project, holdSeconds=1)
     path = buyer.signed(stored)
     buyer.wait_for(path, "lapsed")
-    assert "Have you paid already?" in buyer.see(path)
+    page = buyer.see(path)
+    assert "Have you paid already?" in page
+    assert 'data-poll="15"' in page
     desk.settle(stored.project, holdSeconds=300)
     new_buyer().hold(stored)
     desk.did_to_booking(reference_in(path), "confirm-deposit")
     page = buyer.see(path)
-    assert "Your payment arrived when the time had run out" in page
+    assert "Your payment arrived when this booking had ended" in page
     assert DEPOSIT in page
     desk.did_to_booking(reference_in(path), "mark-refunded")
     assert "Your deposit was paid back" in buyer.see(path)
+
+
+def test_who_lets_go_after_signing_is_told_of_a_payment_on_its_way(
+    buyer: Buyer, stored: Unit, desk: Desk
+) -> None:
+    path = buyer.signed(stored)
+    buyer.post_form(f"{path}/cancel")
+    page = buyer.see(path)
+    assert "Have you paid already?" in page
+    assert 'data-poll="15"' in page
+    desk.did(stored, "take-off-sale")
+    desk.did_to_booking(reference_in(path), "confirm-deposit")
+    page = buyer.see(path)
+    assert "Your payment arrived when this booking had ended" in page
+    assert "taken" not in page.split("<main")[1]
 
 
 def test_a_reservation_that_the_seller_ended_owes_its_deposit(buyer: Buyer, stored: Unit, desk: Desk) -> None:

@@ -5,7 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.shop.buyers import Buyer, reference_in, unit_page
+from tests.api.storefront.limits import coming_from
+from tests.shop.buyers import VISITOR, Buyer, reference_in, unit_page
 from tests.support.backoffice import Desk
 from tests.support.client import Project, Unit
 from tests.support.server import RunningServer
@@ -158,6 +159,16 @@ def test_the_holds_of_other_projects_count_and_are_shown(
     answer = buyer.try_to_hold(wanted)
     assert answer.status_code == 429
     assert all(path in answer.text for path in paths)
+
+
+def test_holds_that_were_not_made_on_pages_cannot_be_let_go_there(buyer: Buyer, new_unit: NewUnit) -> None:
+    elsewhere = coming_from(new_unit("B-1").http, cookie=f"{VISITOR}={buyer.visitor}")
+    for number in range(3):
+        elsewhere.hold(new_unit(f"A-{number}"))
+    answer = buyer.try_to_hold(new_unit("B-2"))
+    assert answer.status_code == 429
+    assert "Yours were not made on these pages" in answer.text
+    assert "Let one go" not in answer.text
 
 
 def test_a_form_leads_nowhere_but_to_a_unit(buyer: Buyer, stored: Unit) -> None:

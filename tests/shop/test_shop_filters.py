@@ -177,6 +177,17 @@ def test_a_part_of_the_page_is_the_same_as_the_page(buyer: Buyer, street: Projec
     assert "<html" not in part
 
 
+def test_the_other_language_keeps_the_filters(buyer: Buyer, street: Project) -> None:
+    page = buyer.see(f"{project_page(street)}?lang=en&type=a%26b&bedrooms=1")
+    assert f'href="{project_page(street)}?type=a%26b&amp;bedrooms=1&amp;lang=ar"' in page
+
+
+def test_an_address_that_cannot_be_read_is_told_on_a_page(buyer: Buyer, street: Project) -> None:
+    answer = buyer.look(f"{project_page(street)}?bedrooms=%00")
+    assert answer.status_code == 400
+    assert f'href="{project_page(street)}?lang=ar"' in answer.text
+
+
 def test_a_large_project_is_shown_one_building_at_a_time(
     buyer: Buyer, http: httpx.Client, project: Project
 ) -> None:
@@ -194,5 +205,7 @@ def test_a_large_project_is_shown_one_building_at_a_time(
     assert {code[0] for code in windows(page)} == {"A"}
     assert {code[0] for code in windows(other)} == {"C"}
     assert '<option value="2" selected>Building C</option>' in other
+    # What changes in another building is no reason to look at everything anew.
+    assert " data-whole" not in page
     # The list goes by the whole project.
     assert {code[0] for code in all_pages(buyer, f"{project_page(project)}?order=floor")} == set("ABC")

@@ -51,6 +51,7 @@ def test_the_holder_goes_on_and_others_wait(
     booking = buyer.hold(unit)
     mine, others = buyer.see(unit_page(unit)), new_buyer().see(unit_page(unit))
     assert f'href="{booking}">Continue your booking</a>' in mine
+    assert "This unit is held for you." in mine
     assert "Somebody is looking at it right now" in others
     assert re.search(r'data-ends="\d{13}" data-now="\d{13}"', others)
     assert "/hold" not in others
@@ -66,6 +67,17 @@ def test_a_reserved_unit_says_so_and_shows_similar_ones(
     assert "This unit is reserved" in page
     assert len(cards(page)) == 3
     assert set(cards(page)) < {one.code for one in alike}
+
+
+def test_a_buyer_goes_on_with_a_unit_that_is_reserved_for_them(
+    buyer: Buyer, stored: Unit, desk: Desk
+) -> None:
+    booking = buyer.signed(stored)
+    desk.did_to_booking(booking.rpartition("/")[2], "confirm-deposit")
+    page = buyer.see(unit_page(stored))
+    assert f'href="{booking}">Continue your booking</a>' in page
+    assert "This unit is reserved for you." in page
+    assert windows(page) == {stored.code: "reserved"}
 
 
 def test_a_script_asks_for_what_has_changed_alone(buyer: Buyer, stored: Unit) -> None:

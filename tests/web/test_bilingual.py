@@ -17,6 +17,12 @@ from holdfast.web.html.bilingual import in_language
         ("Villa B2 | فيلا B2", "Villa B2", "فيلا B2"),
         ("Corner.\nSea view.\nزاوية.\nإطلالة.", "Corner.\nSea view.", "زاوية.\nإطلالة."),
         ("Résidence | إقامة", "Résidence", "إقامة"),
+        (
+            "Four-bedroom duplex with a roof garden | دوبلكس",
+            "Four-bedroom duplex with a roof garden",
+            "دوبلكس",
+        ),
+        ("Corner | زاوية\nSea view | إطلالة", "Corner\nSea view", "زاوية\nإطلالة"),
     ],
 )
 def test_each_reader_gets_their_own_part(text: str, english: str, arabic: str) -> None:
@@ -36,6 +42,8 @@ def test_each_reader_gets_their_own_part(text: str, english: str, arabic: str) -
         "A|B",
         " | ",
         "120 m² | 3",
+        "مطبخ مجهز بالكامل من الشركة الألمانية\nBosch\nوموقفان للسيارات في القبو",
+        "A fitted kitchen and two parking spaces.\nالنرجس\nA storage room on the same floor.",
     ],
 )
 def test_a_text_in_one_language_is_for_everybody_as_it_is(text: str) -> None:

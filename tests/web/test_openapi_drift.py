@@ -131,7 +131,7 @@ def test_every_status_of_a_problem_is_described(document: Document) -> None:
 
 def test_every_problem_is_described(document: Document) -> None:
     by_command_only = {"secrets-unreadable"}
-    outside_of_every_operation = {"not-found", "internal-error", "not-permitted", "foreign-form"}
+    outside_of_every_operation = {"not-found", "internal-error", "not-permitted"}
     on_pages_only = {"sign-in-refused", "second-factor-needed", "setup-link-refused", "too-many-attempts"}
     names = {name for _, name in described_problems(document)}
     assert names == set(PROBLEM_TYPES) - by_command_only - outside_of_every_operation - on_pages_only

@@ -26,7 +26,7 @@ BOOKING_ACTIONS = {"cancelBooking", "closeSaleOfBooking", "extendBooking", "mark
 ANSWERS = {
     "listUnitsOnSale": PUBLIC | {"200", "404"},
     "getUnitOnSale": PUBLIC | {"200", "404"},
-    "holdUnit": PUBLIC | BODY | {"200", "201", "404", "409"},
+    "holdUnit": PUBLIC | BODY | {"200", "201", "403", "404", "409"},
     "getOwnBooking": OWN | {"200"},
     "signBooking": OWN | BODY | {"200", "409"},
     "cancelOwnBooking": OWN | {"204", "409"},

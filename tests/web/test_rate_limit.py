@@ -13,10 +13,12 @@ from holdfast.web.authentication import bearer_token
 from holdfast.web.call import Call
 from holdfast.web.client_address import ClientAddresses
 from holdfast.web.front import Front
+from holdfast.web.html.cookies import Cookies
 from holdfast.web.http.connection import Application
 from holdfast.web.public_guard import PublicGuard
 from holdfast.web.rate_limit import RateLimit
 from holdfast.web.routing import resource
+from holdfast.web.storefront.pages.door import Door, Elsewhere
 from tests.support.http_serving import client_of
 from tests.support.problems import problem
 
@@ -131,3 +133,14 @@ async def test_a_token_is_optional(
 async def test_two_credentials_are_one_too_many(http: httpx.AsyncClient) -> None:
     headers = [("Authorization", "Bearer abc"), ("Authorization", "Bearer abc")]
     problem(await http.get("/", headers=headers), 400)
+
+
+async def test_what_is_asked_for_in_vain_below_the_pages_counts_too() -> None:
+    addresses = ClientAddresses(ON_THE_SAME_MACHINE)
+    guard = PublicGuard(addresses, RateLimit(1, Clock()))
+    door = Door(addresses, guard, Cookies.for_address(None), "Asia/Riyadh")
+    async with client_of(Front([Elsewhere(door)])) as http:
+        headers = {"x-forwarded-for": "192.0.2.1"}
+        answers = [await http.get("/p/nothing/here/", headers=headers) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [303, 429]
+    assert "<html" in answers[1].text

@@ -46,7 +46,7 @@ async def visitor(cookie_line: str) -> str | None:
 
 async def test_whoever_says_nothing_is_known_by_the_address() -> None:
     known = {"address": PEER, "visitor": None, "idempotency_key": None}
-    nobody: dict[str, Any] = {**known, "comes_back": False, "faults": []}
+    nobody: dict[str, Any] = {**known, "secret": None, "faults": []}
     assert await told() == nobody
 
 

@@ -24,10 +24,10 @@ class Requester(NamedTuple):
 
     address: str
     visitor: str | None = None
-    """The cookie of our pages."""
+    """The cookie by which live holds are counted. Anybody may have chosen it, so it opens nothing."""
     idempotency_key: str | None = None
-    comes_back: bool = False
-    """Whether the visitor's cookie is a secret of ours, by which they get at their bookings again."""
+    secret: str | None = None
+    """The cookie by which a buyer at our pages gets at their bookings again."""
 
 
 class Drafted(NamedTuple):
@@ -63,7 +63,7 @@ class DraftBook:
         """The same request again (by its Idempotency-Key) gets the same token again.
 
         Such a token is made of the installation's secret and the key: whoever guesses the key cannot make
-        it, nor can whoever reads the database, unless the key can be guessed. A visitor who comes back has
+        it, nor can whoever reads the database, unless the key can be guessed. A buyer who comes back has
         tokens of the same kind, one for each reference.
         """
         secret = self._secret or await self._installation_secret()
@@ -74,14 +74,14 @@ class DraftBook:
             name = f"{unit}\n{requester.address}\n{requester.visitor or ''}\n{requester.idempotency_key}"
             idempotency_id = _hidden_id(secret, "idempotency key", name)
             token = token_from(hmac.digest(secret, b"token\n" + name.encode(), "sha256"))
-        elif requester.comes_back and requester.visitor is not None:
-            token = _token_of_visitor(secret, requester.visitor, reference_of(number))
+        elif requester.secret is not None:
+            token = _token_of_buyer(secret, requester.secret, reference_of(number))
         return Drafted(_draft(number, token, _holder(secret, requester), idempotency_id), token)
 
-    async def token_of_visitor(self, visitor: str, reference: str) -> str:
-        """The token of a booking that was made for a visitor who comes back."""
+    async def token_of_buyer(self, own: str, reference: str) -> str:
+        """The token of a booking that was made for the buyer whose secret this is."""
         secret = self._secret or await self._installation_secret()
-        return _token_of_visitor(secret, visitor, reference)
+        return _token_of_buyer(secret, own, reference)
 
     async def visitor_id(self, visitor: str) -> UUID:
         """By which the bookings of a visitor are known."""
@@ -111,8 +111,8 @@ def _draft(number: int, token: str, holder: Holder, idempotency_id: UUID | None)
     return Draft(number, reference_of(number), token_hash(token), holder, idempotency_id)
 
 
-def _token_of_visitor(secret: bytes, visitor: str, reference: str) -> str:
-    return token_from(hmac.digest(secret, f"visitor's token\n{reference}\n{visitor}".encode(), "sha256"))
+def _token_of_buyer(secret: bytes, own: str, reference: str) -> str:
+    return token_from(hmac.digest(secret, f"buyer's token\n{reference}\n{own}".encode(), "sha256"))
 
 
 def _holder(secret: bytes, requester: Requester) -> Holder:

@@ -80,8 +80,7 @@ class Offering:
 
     async def now(self) -> datetime:
         """The database's time: what changes later is told by the stream."""
-        async with self._database.reading() as connection:
-            return await boards.now(connection)
+        return await self._reads.read("now", self._now)
 
     async def building_of(self, slug: str, code: str) -> tuple[Place, Building | None]:
         """Where the unit stands, and the building around it unless that is huge."""
@@ -99,11 +98,18 @@ class Offering:
     async def named(self, slug: str, codes: Sequence[str]) -> list[PlacedOffer]:
         """In the order named; those that are no longer on sale are left out."""
         project_id = await self._inventory.project_id(slug)
+        asked = (project_id, tuple(codes))
+        return await self._reads.read(asked, partial(self._named, *asked))
+
+    async def _now(self) -> datetime:
+        async with self._database.reading() as connection:
+            return await boards.now(connection)
+
+    async def _named(self, project_id: UUID, codes: Sequence[str]) -> list[PlacedOffer]:
         async with self._database.reading() as connection:
             found = await offers.among(connection, project_id, Wish(), codes)
-            return await self._placed(
-                connection, project_id, [found[code] for code in codes if code in found]
-            )
+            known = [found[code] for code in codes if code in found]
+            return await self._placed(connection, project_id, known)
 
     async def _picture(self, project_id: UUID, section: int) -> Picture:
         async with self._database.reading_one_moment() as connection:

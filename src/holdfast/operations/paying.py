@@ -67,11 +67,14 @@ class Paying:
 
     @property
     def is_open(self) -> bool:
-        """Whether callbacks are taken at all."""
+        """Whether there is a payment page; what its owner tells is taken then, and only then."""
         return self._till.secret is not None
 
     async def address_for(self, found: Found, return_url: str, language: str) -> str | None:
-        """Where the buyer pays; None: nowhere here, for there is no payment page or nothing to be paid."""
+        """Where the buyer pays; None: nowhere here, for there is no payment page or no deposit.
+
+        Refused before the signature, and once it is paid or the booking has ended.
+        """
         unit, _ = await self._inventory.find(found.project_slug, found.unit_code)
         refuse_to_ask(unit, found.booking)
         provider, amount = self._till.provider, found.booking.terms.deposit_sar
@@ -98,23 +101,40 @@ class Paying:
         return verify(secret, timestamp, signature, body, now.timestamp())
 
     async def confirm(self, payment: Payment, request_id: str) -> Written:
-        """One payment counts once, however often it is told. One that is not taken is money of somebody."""
+        """For its booking a payment counts once, however often it is told. Any other is money of somebody.
+
+        Ids are compared within a booking: that a payment is told for one booking alone is its owner's part.
+        """
         try:
-            written = await self._confirmed(payment, request_id)
+            found, written = await self._confirmed(payment, request_id)
         except _NOT_TAKEN as refusal:
             _warn("a payment was not taken and is to be paid back", payment, refusal)
             raise
+        if _was_confirmed_without_it(found, written):
+            _warn("a payment was told for a deposit that staff had confirmed", payment)
         if written.booking.status is BookingStatus.REFUND_DUE:
             _warn("a payment came too late and is due back", payment)
         return written
 
-    async def _confirmed(self, payment: Payment, request_id: str) -> Written:
+    async def _confirmed(self, payment: Payment, request_id: str) -> tuple[Found, Written]:
         found = await self._selling.find(payment.reference)
         refuse_another_amount(payment, found.booking)
         author = Author(ActorKind.PAYMENT, payment.id, request_id)
-        return await self._selling.confirm_deposit(
+        written = await self._selling.confirm_deposit(
             found, Caller.PAYMENT_SYSTEM, author, payment_id=payment.id
         )
+        return found, written
+
+
+def _was_confirmed_without_it(found: Found, written: Written) -> bool:
+    """Its id was written, and nothing else: the unit had its reservation, or the booking its end."""
+    if not written.changed or written.decision.events:
+        return False
+    return written.booking.status is not BookingStatus.REFUND_DUE or _is_confirmed(found)
+
+
+def _is_confirmed(found: Found) -> bool:
+    return found.booking.deposit_confirmed_at is not None
 
 
 def _warn(message: str, payment: Payment, refusal: Refusal | None = None) -> None:

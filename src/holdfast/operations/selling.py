@@ -126,9 +126,9 @@ class Selling:
             raise UnknownBooking(reference)
         return found
 
-    async def token_of_visitor(self, visitor: str, reference: str) -> str:
-        """Of a booking that our pages made for the visitor."""
-        return await self._drafts.token_of_visitor(visitor, reference)
+    async def token_of_buyer(self, secret: str, reference: str) -> str:
+        """Of a booking that our pages made for the buyer whose secret this is."""
+        return await self._drafts.token_of_buyer(secret, reference)
 
     async def visitor_id(self, visitor: str) -> UUID:
         return await self._drafts.visitor_id(visitor)

@@ -36,11 +36,12 @@ def web_places(parts: Parts) -> list[Place]:
     """The busiest first."""
     doors = cache(partial(KeyGuard, parts.key_ring, parts.rate_limit))
     inventory, selling, subscribing = parts.inventory, parts.selling, parts.subscribing
+    origins = parts.cors_origins
     public = PublicGuard(parts.addresses, parts.public_rate_limit)
     desk = Desk(parts.signing_in, parts.announcing, parts.cookies, parts.time_zone)
     return [
         *integration_places(inventory, parts.feed, subscribing, doors),
-        *storefront_places(inventory, selling, parts.addresses, public),
+        *storefront_places(inventory, selling, parts.addresses, public, origins),
         *payment_places(parts.paying, SignedByTheTill(parts.paying)),
         *webhook_places(subscribing, parts.deliveries, doors),
         *key_places(PREFIX, parts.keys, doors),

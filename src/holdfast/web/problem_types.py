@@ -85,9 +85,10 @@ NOT_YOURS = ProblemType(
 )  # fmt: skip
 FOREIGN_FORM = ProblemType(
     "foreign-form", 403, "The form is out of date",
-    "Every form of the back office carries a token of the session that it was made for. This one has none, "
-    "or one of another session.",
-    "Reload the page and send the form again.",
+    "Every form of our pages carries a token of the browser or session that it was made for. This one has "
+    "none, or one of another. Or a page of another site has a browser hold a unit, and its origin is not in "
+    "`HOLDFAST_CORS_ORIGINS`.",
+    "Reload the page and send the form again; name the origin in that setting if its pages are yours.",
 )  # fmt: skip
 UNKNOWN_PROJECT = ProblemType(
     "unknown-project", 404, "There is no such project",

@@ -69,5 +69,12 @@ class ForeignForm(RequestRefused):
         super().__init__("This form is out of date. Go back, reload the page and try again.")
 
 
+class ForeignSite(ForeignForm):
+    """A request that a page of another site has a browser send."""
+
+    def __init__(self) -> None:
+        super(ForeignForm, self).__init__("A page of another site sent this, and that site may not.")
+
+
 class ClientGone(Exception):
     """The client hung up before its request was complete; there is nobody to answer."""

@@ -86,6 +86,7 @@ def test_a_key_is_no_signature(till: Till, api_key: str) -> None:
         ({"amountSar": -1}, ["/amountSar"]),
         ({"amountSar": Decimal("1.001")}, ["/amountSar"]),
         ({"amountSar": Decimal("1e400")}, ["/amountSar"]),
+        ({"amountSar": Decimal("1999999999999.99")}, ["/amountSar"]),
         ({"amountSar": True}, ["/amountSar"]),
         ({"currency": "SAR"}, ["/currency"]),
         ({"id": 7, "amountSar": None, "currency": "SAR"}, ["/amountSar", "/currency", "/id"]),

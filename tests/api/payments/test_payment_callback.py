@@ -95,6 +95,15 @@ def test_where_there_is_no_deposit_nothing_confirms_it(till: Till, buyer: Buyer,
     assert till.told(a_payment(), held.read()) == "reserved"
 
 
+def test_the_dearest_deposit_that_there_can_be_is_taken(till: Till, buyer: Buyer, unit: Unit) -> None:
+    terms = {"vatIncluded": False, "vatRate": 100, "depositPercent": 100}
+    unit.create({"type": "tower", "areaSqm": 100, "priceSar": Decimal("999999999999.99"), **terms})
+    held = buyer.hold(unit)
+    held.sign()
+    assert held.read()["terms"]["depositSar"] == Decimal("1999999999999.98")
+    assert till.told(a_payment(), held.read()) == "reserved"
+
+
 def test_money_before_the_signature_is_not_taken(
     till: Till, held: Hold, lines: Callable[[str], list[str]]
 ) -> None:

@@ -35,7 +35,7 @@ class Cookies(NamedTuple):
     def read(self, call: Call, name: str) -> str | None:
         """The first of that name; a browser sends the most specific one first."""
         wanted = self.name(name) + "="
-        for part in _parts(call):
+        for part in cookie_parts(call):
             if part.startswith(wanted):
                 return part[len(wanted) :].strip('"')
         return None
@@ -43,7 +43,7 @@ class Cookies(NamedTuple):
     def names(self, call: Call, prefix: str) -> list[str]:
         """Those that begin so, as ``read`` takes them; a browser sends the oldest first."""
         begins, host = self.name(prefix), self.name("")
-        named = (part.partition("=")[0] for part in _parts(call))
+        named = (part.partition("=")[0] for part in cookie_parts(call))
         return [name.removeprefix(host) for name in named if name.startswith(begins)]
 
     def set(self, response: Response, name: str, value: str, *, seconds: int | None = None) -> None:
@@ -65,6 +65,7 @@ class Cookies(NamedTuple):
         self.set(response, name, "", seconds=0)
 
 
-def _parts(call: Call) -> list[str]:
+def cookie_parts(call: Call) -> list[str]:
+    """Name and value of each; a browser may send several lines of them."""
     lines = [value.decode("latin-1") for name, value in call.exchange.head.lines if name == b"cookie"]
     return [part.strip() for line in lines for part in line.split(";")]

@@ -17,9 +17,13 @@ def csrf_token(token: str) -> str:
     return hashlib.sha256(b"csrf:" + token.encode()).hexdigest()
 
 
+def is_of_own_site(call: Call) -> bool:
+    """As far as the browser says."""
+    return call.exchange.head.values.get(b"sec-fetch-site", b"none") in _OWN_SITE
+
+
 def refuse_foreign(call: Call, form: Form, token: str) -> None:
-    site = call.exchange.head.values.get(b"sec-fetch-site", b"none")
-    if site not in _OWN_SITE or not hmac.compare_digest(
+    if not is_of_own_site(call) or not hmac.compare_digest(
         form.raw("csrf").encode(), csrf_token(token).encode()
     ):
         raise ForeignForm

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.selling import Selling
 from holdfast.web.call import Call
@@ -14,9 +16,13 @@ PREFIX = "/v1/storefront"
 
 
 def storefront_places(
-    inventory: Inventory, selling: Selling, addresses: ClientAddresses, guard: Guard
+    inventory: Inventory,
+    selling: Selling,
+    addresses: ClientAddresses,
+    guard: Guard,
+    cors_origins: Sequence[str] = (),
 ) -> list[Place]:
-    offers = OfferRoutes(inventory, selling, addresses)
+    offers = OfferRoutes(inventory, selling, addresses, cors_origins)
     bookings = BookingRoutes(selling)
     project, booking = PREFIX + "/projects/{slug}", PREFIX + "/bookings/{reference}"
 

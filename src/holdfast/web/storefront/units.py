@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from holdfast.domain.refusals import Fault, UnknownUnit
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.selling import Held, Selling
@@ -15,12 +17,19 @@ from holdfast.web.cursors import cursor_text
 from holdfast.web.json_bodies import optional_json_body
 from holdfast.web.queries import Query, refuse_query
 from holdfast.web.storefront.documents import STATUSES_ON_SALE, offer_document
-from holdfast.web.storefront.visitors import requester_of
+from holdfast.web.storefront.visitors import refuse_other_sites, requester_of
 from holdfast.web.wire import optional_time_text
 
 
 class OfferRoutes:
-    def __init__(self, inventory: Inventory, selling: Selling, addresses: ClientAddresses) -> None:
+    def __init__(
+        self,
+        inventory: Inventory,
+        selling: Selling,
+        addresses: ClientAddresses,
+        cors_origins: Sequence[str] = (),
+    ) -> None:
+        self._origins = frozenset(origin.encode() for origin in cors_origins)
         self._inventory = inventory
         self._selling = selling
         self._addresses = addresses
@@ -50,6 +59,7 @@ class OfferRoutes:
         return JsonAnswer(offer_document(unit, project))
 
     async def hold(self, call: Call) -> JsonAnswer:
+        refuse_other_sites(call, self._origins)
         body = await optional_json_body(call)
         faults: list[Fault] = []
         slug, code = unit_of(call, faults)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from holdfast.domain.refusals import Fault
 from holdfast.operations.selling import Requester
 from holdfast.web.call import Call
 from holdfast.web.client_address import ClientAddresses
+from holdfast.web.html.cookies import cookie_parts
+from holdfast.web.refusals import ForeignSite
 
 VISITOR_COOKIE = "holdfast_visitor"
 
-_COOKIE = re.compile(rf"(?:^|;)\s*{VISITOR_COOKIE}=\"?([A-Za-z0-9_.~-]{{8,128}})\"?\s*(?:;|$)")
+_VISITOR = re.compile(r"[A-Za-z0-9_.~-]{8,128}")
 _KEY_LENGTH = 255
 _KEY_HEADER = "/header/Idempotency-Key"
 
@@ -21,10 +24,21 @@ def requester_of(call: Call, addresses: ClientAddresses, faults: list[Fault]) ->
 
 
 def visitor_of(call: Call) -> str | None:
-    """A cookie that our pages did not make counts as none."""
-    value = call.exchange.head.values.get(b"cookie")
-    found = None if value is None else _COOKIE.search(value.decode("latin-1"))
-    return None if found is None else found[1]
+    """By which live holds are counted, and nothing is opened.
+
+    The name is plain, since shops of other makers may set the cookie too; so may any host beside ours. What
+    cannot be one of ours by its form counts as none.
+    """
+    named = (part.partition("=") for part in cookie_parts(call))
+    values = (value.strip('"') for name, _, value in named if name == VISITOR_COOKIE)
+    return next(filter(_VISITOR.fullmatch, values), None)
+
+
+def refuse_other_sites(call: Call, origins: Collection[bytes]) -> None:
+    """A browser asks nobody before it sends a request without a body, whatever site has it do so."""
+    head = call.exchange.head.values
+    if head.get(b"sec-fetch-site") == b"cross-site" and head.get(b"origin") not in origins:
+        raise ForeignSite
 
 
 def _idempotency_key(call: Call, faults: list[Fault]) -> str | None:

@@ -1,10 +1,12 @@
-"""How a browser gets at a booking: by the visitor's cookie, or by one that came of a link."""
+"""How a browser gets at a booking: by the buyer's cookie, or by one that came of a link."""
 
 from __future__ import annotations
 
+import re
+
 from starlette.responses import Response
 
-from holdfast.domain.reference import number_of, reference_of
+from holdfast.domain.reference import SYMBOLS, number_of, reference_of
 from holdfast.domain.refusals import UnknownBooking
 from holdfast.operations.buying import Buying
 from holdfast.operations.selling import Found, Selling
@@ -14,14 +16,15 @@ from holdfast.web.storefront.pages.visits import Visit
 PREFIX = "holdfast_booking_"
 MOST_KEPT = 20
 """Each is sent with every request, and servers on the way take only so much."""
+_NAME = re.compile(f"{PREFIX}[{SYMBOLS.lower()}]{{9}}")
 
 
 async def own_booking(visit: Visit, buying: Buying) -> tuple[Found, str]:
-    """The booking of the address, if it is the visitor's, and the token that opens it."""
+    """The booking of the address, if it is the buyer's, and the token that opens it."""
     slug, reference = booking_in_path(visit)
     name = _cookie_name(reference)
     kept = None if name is None else visit.door.cookies.read(visit.call, name)
-    found, token = await buying.find(reference, visit.visitor, [kept] if kept else [])
+    found, token = await buying.find(reference, visit.secret, [kept] if kept else [])
     if found.project_slug != slug:
         raise UnknownBooking(reference)
     return found, token
@@ -40,7 +43,9 @@ def keep_key(visit: Visit, response: Response, reference: str, token: str) -> No
     cookies = visit.door.cookies
     name = _cookie_name(reference)
     assert name is not None
-    others = [other for other in cookies.names(visit.call, PREFIX) if other != name]
+    # A browser may hold others that begin alike, and not every name can be sent back to it.
+    kept = filter(_NAME.fullmatch, cookies.names(visit.call, PREFIX))
+    others = [other for other in kept if other != name]
     for other in others[: max(0, len(others) - MOST_KEPT + 1)]:
         cookies.drop(response, other)
     cookies.keep(response, name, token)

@@ -1,14 +1,15 @@
-"""The door of the storefront's pages: open to whoever comes, who is known again by a cookie."""
+"""The door of the storefront's pages: open to whoever comes, who is known again by their cookies."""
 
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 from collections.abc import Awaitable, Callable
 from functools import cached_property
 from urllib.parse import urlsplit
 
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from holdfast.domain.refusals import Refusal
 from holdfast.web.call import Call
@@ -17,23 +18,28 @@ from holdfast.web.html.cookies import Cookies
 from holdfast.web.html.forms import read_form
 from holdfast.web.html.guarded import HEADERS, headers_with
 from holdfast.web.html.language import DIRECTIONS, language_of, preferred
-from holdfast.web.html.own_forms import refuse_foreign
+from holdfast.web.html.own_forms import is_of_own_site, refuse_foreign
 from holdfast.web.html.said import said
 from holdfast.web.problem_types import INTERNAL_ERROR
 from holdfast.web.problems import problem_headers, problem_type
-from holdfast.web.refusals import ClientGone, MethodNotAllowed, UnknownRoute
+from holdfast.web.refusals import ClientGone, ForeignForm, MethodNotAllowed, UnknownRoute
 from holdfast.web.routing import Guard, path_matcher
+from holdfast.web.storefront.pages.own_host import address_at_home
 from holdfast.web.storefront.pages.visits import PREFIX, Visit
 from holdfast.web.storefront.visitors import VISITOR_COOKIE, visitor_of
 
 Show = Callable[[Visit], Awaitable[Response]]
 
 LANGUAGE_COOKIE = "holdfast_language"
-_VISITOR_SECONDS = 400 * 86_400
+BUYER_COOKIE = "holdfast_buyer"
+_SECRET = re.compile(r"[A-Za-z0-9_-]{32}")
+_COOKIE_SECONDS = 400 * 86_400
 """As long as browsers keep a cookie at most."""
 _FORM_LIMIT = 16 * 1024
 _SAFE = frozenset({"GET", "HEAD"})
-_MISTYPED_LINK = PREFIX + "/{slug}/bookings/{token}"
+_MISTYPED = PREFIX + "/{token}"
+"""The route of what may be a link with a slip in it: the token in it is not for the log."""
+_PLAIN = re.compile(r"[A-Za-z0-9-]*")
 _HTTPS_FOR_A_YEAR = "max-age=31536000"
 
 logger = logging.getLogger("holdfast.web")
@@ -47,42 +53,56 @@ class Door:
         cookies: Cookies,
         time_zone: str,
         payment_url: str | None = None,
+        public_url: str = "",
     ) -> None:
         self.cookies = cookies
         self.guard = guard
         self._payment_url = payment_url
         self._addresses = addresses
         self._time_zone = time_zone
+        self._public_url = public_url
 
     @cached_property
     def headers(self) -> dict[str, str]:
         return _headers(self.cookies, self._payment_url)
 
-    def page(self, path: str, **methods: Show) -> BuyerPage:
-        return BuyerPage(self, path, methods)
+    def page(self, path: str, *, is_returned_to: bool = False, **methods: Show) -> BuyerPage:
+        """``is_returned_to``: payment pages send buyers back to it, some of them by a form of their own."""
+        return BuyerPage(self, path, methods, is_returned_to)
 
     def counted_address(self, call: Call) -> str:
         return self._addresses.find(call).counted_as
 
     def visit(self, call: Call) -> Visit:
         language = language_of(self._language(call), "latn", self._time_zone)
-        return Visit(self, call, language, visitor_of(call) or secrets.token_urlsafe(24))
+        visitor = visitor_of(call) or secrets.token_urlsafe(24)
+        return Visit(self, call, language, visitor, self._secret(call) or secrets.token_urlsafe(24))
+
+    def moved(self, call: Call, address: str, status: int) -> Response:
+        """To be asked for there, as it is: nobody is known or remembered by this."""
+        query = call.exchange.query.decode("latin-1")
+        return RedirectResponse(f"{address}?{query}" if query else address, status, headers=self.headers)
+
+    def sent_home(self, call: Call) -> Response | None:
+        """To the host whose cookies the buyer will come back to, if they came by another name of it."""
+        address = address_at_home(call, self._public_url)
+        return None if address is None else self.moved(call, address, 307)
 
     def remember(self, visit: Visit, response: Response) -> None:
         """Who came and how they are spoken to, for the next time; only what is new."""
+        if not _brings_its_cookies(visit.call):
+            return
         if visitor_of(visit.call) is None:
-            # A plain name: the API knows visitors by it too, wherever its pages are.
-            response.set_cookie(
-                VISITOR_COOKIE,
-                visit.visitor,
-                max_age=_VISITOR_SECONDS,
-                path="/",
-                secure=self.cookies.is_secure,
-                httponly=True,
-                samesite="lax",
-            )
+            _set_visitor(response, visit.visitor, is_secure=self.cookies.is_secure)
+        if self._secret(visit.call) is None:
+            self.cookies.set(response, BUYER_COOKIE, visit.secret, seconds=_COOKIE_SECONDS)
         if visit.language.code != self.cookies.read(visit.call, LANGUAGE_COOKIE):
             self.cookies.keep(response, LANGUAGE_COOKIE, visit.language.code)
+
+    def _secret(self, call: Call) -> str | None:
+        """What is not of our making counts as none."""
+        value = self.cookies.read(call, BUYER_COOKIE)
+        return value if value is not None and _SECRET.fullmatch(value) else None
 
     def _language(self, call: Call) -> str:
         """As asked for by a link, as chosen before, as the browser is set."""
@@ -96,8 +116,9 @@ class Door:
 class BuyerPage:
     """A path, and what each method shows there. Refusals are told on a page, in the buyer's language."""
 
-    def __init__(self, door: Door, path: str, methods: dict[str, Show]) -> None:
+    def __init__(self, door: Door, path: str, methods: dict[str, Show], is_returned_to: bool) -> None:
         self.path = path
+        self._is_returned_to = is_returned_to
         self._door = door
         self._match = path_matcher(path)
         self._methods = methods
@@ -110,7 +131,7 @@ class BuyerPage:
         match = self._match(call.path)
         if match is None or call.path.endswith("/"):
             return False
-        call.route = self.path
+        call.route = self.path if _is_plain(match) else _MISTYPED
         call.parameters = match
         return True
 
@@ -118,7 +139,7 @@ class BuyerPage:
         visit = self._door.visit(call)
         try:
             await self._door.guard(call)
-            return await self._shown(visit)
+            return self._door.sent_home(call) or await self._shown(visit)
         except ClientGone:
             raise
         except Exception as failure:  # noqa: BLE001 - every failure becomes a page
@@ -126,12 +147,15 @@ class BuyerPage:
 
     async def _shown(self, visit: Visit) -> Response:
         call = visit.call
+        if call.method == "POST" and self._is_returned_to:
+            # Cookies do not come with a form of another site; with what it leads to they do.
+            return self._door.moved(call, call.path, 303)
         show = self._methods.get("GET" if call.method == "HEAD" else call.method)
         if show is None:
             raise MethodNotAllowed(call.method, self._methods)
         if call.method not in _SAFE:
             visit.form = await read_form(call, _FORM_LIMIT)
-            refuse_foreign(call, visit.form, visit.visitor)
+            refuse_foreign(call, visit.form, visit.secret)
         return await show(visit)
 
 
@@ -146,13 +170,15 @@ class Elsewhere:
     def takes(self, call: Call) -> bool:
         if call.path != PREFIX and not call.path.startswith(PREFIX + "/"):
             return False
-        if "/bookings/" in call.path:
-            # A link with something behind it: the token in it is not for the log.
-            call.route = _MISTYPED_LINK
+        call.route = _MISTYPED
         return True
 
     async def answer(self, call: Call) -> Response:
         visit = self._door.visit(call)
+        try:
+            await self._door.guard(call)
+        except Refusal as refusal:
+            return refused(visit, refusal)
         if call.path.endswith("/") and call.path.rstrip("/") != PREFIX:
             return visit.go(call.path.rstrip("/"))
         return refused(visit, UnknownRoute())
@@ -165,10 +191,34 @@ def refused(visit: Visit, failure: Exception) -> Response:
         fields = {"requestId": visit.call.request_id}
         logger.error("request failed", exc_info=failure, extra={"fields": fields})
     told = said(failure, visit.language) if isinstance(failure, Refusal) else None
-    page = visit.render("refused.html", kind.status, told=told, kind=kind)
+    back = visit.call.path.rpartition("/")[0] if isinstance(failure, ForeignForm) else None
+    page = visit.render("refused.html", kind.status, told=told, kind=kind, back=back)
     for name, value in problem_headers(failure):
         page.headers[name.decode()] = value.decode()
     return page
+
+
+def _brings_its_cookies(call: Call) -> bool:
+    """Whether a browser that has cookies of ours has sent them.
+
+    With a form of another site, or for a part of its page, it keeps them back, and would take new ones in
+    their place: the buyer's bookings were gone.
+    """
+    if call.method not in _SAFE:
+        return False
+    return is_of_own_site(call) or call.exchange.head.values.get(b"sec-fetch-dest") == b"document"
+
+
+def _set_visitor(response: Response, visitor: str, *, is_secure: bool) -> None:
+    """With a plain name: the API knows visitors by it too, wherever its pages are."""
+    response.set_cookie(
+        VISITOR_COOKIE, visitor, _COOKIE_SECONDS, path="/", secure=is_secure, httponly=True, samesite="lax"
+    )
+
+
+def _is_plain(match: re.Match[str]) -> bool:
+    """What is neither slug nor reference may have a token in it."""
+    return all(_PLAIN.fullmatch(match[name]) for name in ("slug", "reference") if name in match.re.groupindex)
 
 
 def _headers(cookies: Cookies, payment_url: str | None) -> dict[str, str]:

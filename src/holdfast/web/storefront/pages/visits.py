@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
@@ -13,6 +13,7 @@ from holdfast.web.html.forms import Form, url_fields
 from holdfast.web.html.language import NAMES, Language
 from holdfast.web.html.own_forms import csrf_token
 from holdfast.web.html.templates import templates
+from holdfast.web.refusals import MalformedBody
 
 if TYPE_CHECKING:
     from holdfast.web.storefront.pages.door import Door
@@ -21,19 +22,21 @@ PREFIX = "/p"
 
 
 class Visit:
-    def __init__(self, door: Door, call: Call, language: Language, visitor: str) -> None:
+    def __init__(self, door: Door, call: Call, language: Language, visitor: str, secret: str) -> None:
         self.door = door
         self.call = call
         self.language = language
         self.visitor = visitor
-        """What the visitor's cookie says, or will say after this answer."""
+        """By which holds are counted: what its cookie says, or will say after this answer."""
+        self.secret = secret
+        """By which the buyer's own bookings open, and their forms are known to be theirs."""
         self.form = Form(())
         self.stands_at = call.path
         """Where a reader of this page should come back to; of a form, the page that it stood on."""
 
     @property
     def csrf(self) -> str:
-        return csrf_token(self.visitor)
+        return csrf_token(self.secret)
 
     @property
     def network_address(self) -> str:
@@ -52,8 +55,20 @@ class Visit:
 
     @property
     def in_other_languages(self) -> dict[str, str]:
-        """The address of this page in each other language."""
-        return {code: f"{self.stands_at}?lang={code}" for code in self.language.others}
+        """The address of this page in each other language, with the same filters."""
+        kept = self._kept_query
+        return {code: f"{self.stands_at}?{kept}lang={code}" for code in self.language.others}
+
+    @property
+    def _kept_query(self) -> str:
+        """Nothing of the address of a form, nor of what no page could read."""
+        if self.stands_at != self.call.path:
+            return ""
+        try:
+            kept = [(name, value) for name, value in self.query.items() if name != "lang"]
+        except MalformedBody:
+            return ""
+        return urlencode(kept) + "&" if kept else ""
 
     def _(self, text: str, /, **values: Any) -> str:
         return self.language.gettext(text, **values)

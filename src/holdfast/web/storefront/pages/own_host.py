@@ -1,0 +1,42 @@
+"""The host that a buyer stays with: this machine has several names, and cookies are kept for each apart."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from urllib.parse import urlsplit
+
+from holdfast.web.call import Call
+
+_OWN_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_SAFE = frozenset({"GET", "HEAD"})
+_HAS_PORT = re.compile(r":\d+$")
+
+
+def address_at_home(call: Call, public_url: str) -> str | None:
+    """Where the page is under the public address; None if the buyer is there, or is to stay where they are.
+
+    Only between names of this machine, and at the same port: whatever else comes here by another name does so
+    through a proxy, which knows better.
+    """
+    asked_at = call.exchange.head.values.get(b"host", b"").decode("latin-1").lower()
+    if asked_at not in _other_names(public_url) or not _is_opened(call):
+        return None
+    return f"{public_url}{call.path}"
+
+
+@cache
+def _other_names(public_url: str) -> frozenset[str]:
+    """By which the same machine is asked, if it is this one."""
+    home = urlsplit(public_url).netloc.lower()
+    name, colon, port = home.rpartition(":") if _HAS_PORT.search(home) else (home, "", "")
+    if name not in _OWN_NAMES:
+        return frozenset()
+    return frozenset(f"{own}{colon}{port}" for own in _OWN_NAMES - {name})
+
+
+def _is_opened(call: Call) -> bool:
+    """By somebody, as a page; not by a script as a part of one, or to be told what changes."""
+    head = call.exchange.head.values
+    is_opened = head.get(b"sec-fetch-mode", b"navigate") == b"navigate" and b"hx-request" not in head
+    return is_opened and call.method in _SAFE and b"event-stream" not in head.get(b"accept", b"")
