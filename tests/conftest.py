@@ -27,6 +27,9 @@ BEGIN_FIRST = (
     "tests/faults/test_delivery_crashes.py",
     "tests/browser/test_names_are_names.py",
     "tests/browser/test_live_board.py",
+    "tests/browser/test_buyers_pages.py",
+    "tests/browser/test_buying.py",
+    "tests/cli/test_restore.py",
     "tests/docs/test_examples.py",
 )
 

@@ -1,16 +1,25 @@
 """What stands outside of the demo, beside a real server: a receiver of webhooks and a payment page."""
 
+import json
+import re
 import signal
+import subprocess
 from collections.abc import Iterator
+from html import unescape
 from http import HTTPStatus
 
+import httpx
 import psutil
 import pytest
 
+from tests.docs.commands import check_complete, words_of
 from tests.support.demo import PATIENCE_SECONDS, Demo, Visitor, demo_served
+from tests.support.server import environment
+from tests.support.weight import MOST_BYTES, fonts_in, loaded_with, weight
 
 SOON = {"HOLDFAST_RETRY_FIRST_GAP_SECONDS": "0.2", "HOLDFAST_REHOLD_SECONDS": "0"}
 SHORT_HOLD = {"holdSeconds": 3}
+_COPIED = re.compile(r'data-copy="([^"]+)"')
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +44,31 @@ def test_the_first_page_shows_five_things_to_try_in_both_languages(demo: Demo) -
         assert "/backoffice/projects/narjis-heights" in page
         assert "simulate --buyers 20" in page
     assert demo.printed["key"] not in english
+
+
+@pytest.mark.parametrize("language", ["en", "ar"])
+def test_the_first_page_is_under_100_kb_before_its_picture(demo: Demo, language: str) -> None:
+    page = demo.http.get("/", params={"lang": language})
+    loaded = loaded_with(demo.http.get, page)
+    assert {httpx.URL(address).path.rpartition(".")[2] for address in loaded} == {"css", "js", "svg"}
+    fonts = [demo.http.get(font) for font in fonts_in(loaded)]
+    assert weight([page, *loaded.values(), *fonts]) < MOST_BYTES
+
+
+def test_the_commands_of_the_first_page_do_what_it_says(demo: Demo) -> None:
+    network, key, price, simulate = map(unescape, _COPIED.findall(demo.http.get("/").text))
+    changed = subprocess.run(
+        ["bash", "-euc", f"{key.replace('hfk_...', demo.printed['key'])}\n{price}"],
+        env=environment({}), capture_output=True, text=True, check=True, timeout=PATIENCE_SECONDS,
+    )  # fmt: skip
+    unit = json.loads(changed.stdout)
+    assert demo.unit(unit["code"]) == unit
+    assert json.loads(words_of(price)[1][-1]).items() <= unit.items()
+    check_complete(words_of(simulate)[1][1:])
+    variables, made = words_of(network)
+    assert made[:2] == ["make", "serve"]
+    assert list(variables) == ["HOLDFAST_PUBLIC_URL"]
+    check_complete(["serve", *made[2].removeprefix("ARGS=").split()])
 
 
 def test_a_hold_arrives_on_the_receivers_page_verified(demo: Demo) -> None:
@@ -86,6 +120,7 @@ def test_a_payment_reserves_the_unit_by_the_signed_callback(demo: Demo, visitor:
 def test_a_declined_payment_leads_back_and_changes_nothing(demo: Demo, visitor: Visitor) -> None:
     back = visitor.buy("A-0605", "decline").page
     assert "/p/narjis-heights/bookings/" in str(back.url)
+    assert "Pay the deposit" in back.text
     assert demo.unit("A-0605")["status"] == "held"
 
 
@@ -107,7 +142,7 @@ def test_a_way_to_the_payment_page_that_was_changed_is_refused(demo: Demo) -> No
     for query in ("", "reference=Q39-4F6-4K6&amountSar=1", "reference=X&timestamp=1&signature=sha256%3D00"):
         refused = demo.outside.get(f"/pay?{query}", headers={"Accept-Language": "ar"})
         assert refused.status_code == HTTPStatus.FORBIDDEN
-        assert "لا شيء للدفع هنا" in refused.text
+        assert "لا يوجد ما يُدفع هنا" in refused.text
     assert demo.outside.post("/pay", data={"link": "x", "choice": "now"}).status_code == HTTPStatus.FORBIDDEN
     assert demo.outside.get("/payments/pay_nothing").status_code == HTTPStatus.NOT_FOUND
 
@@ -121,6 +156,9 @@ def test_a_killed_world_is_started_again_and_knows_its_secrets(demo: Demo) -> No
     (entry,) = demo.arrivals("A-0801")
     assert "signature verified" in entry
     assert demo.children("outside") != [killed]
+    # A browser that was there before knows a number that this one has not reached.
+    with demo.outside.stream("GET", "/live?lang=en", headers={"Last-Event-ID": "5000"}) as stream:
+        assert next(line for line in stream.iter_lines() if line.startswith("id: ")) == "id: 1"
 
 
 def test_nothing_outlives_a_killed_supervisor(demo: Demo) -> None:

@@ -93,15 +93,21 @@ def _read(paper: str) -> Callable[[Page, ShopScene], None]:
     return read
 
 
+def _come_back_from_paying(page: Page, _: ShopScene) -> None:
+    page.goto(f"{page.url}?paid=1")
+    expect(page.locator("#waiting")).to_be_visible()
+
+
 SHOP_PAGES: tuple[ShopPage, ...] = (
     ShopPage("start", None, _at("/"), at_a_desk=True),
     ShopPage("start-receiver", None, lambda scene: scene.outside, at_a_desk=True),
     ShopPage("shop", PROJECT, _at(SHOP), at_a_desk=True),
-    ShopPage("shop-filtered", PROJECT, _at(f"{SHOP}?bedrooms=2&sort=price")),
+    ShopPage("shop-filtered", PROJECT, _at(f"{SHOP}?bedrooms=2&order=price")),
     ShopPage("shop-unknown", PROJECT, _at("/p/no-such-project"), 404),
     ShopPage("shop-unit", UNIT, _unit("B-1103"), at_a_desk=True),
     ShopPage("shop-unit-held", UNIT, _unit(CODES["open"])),
     ShopPage("shop-unit-sold", UNIT, _unit(GONE)),
+    ShopPage("shop-hold-by-button", UNIT + "/hold", _unit("B-1103/hold"), 405),
     ShopPage("shop-taken", UNIT + "/hold", _unit("B-1103"), then=_come_second),
     ShopPage("shop-too-many", UNIT + "/hold", _unit("B-1103"), then=_hold_too_many),
     *(
@@ -110,6 +116,9 @@ SHOP_PAGES: tuple[ShopPage, ...] = (
     ),
     ShopPage("buyer-open-faults", BOOKING, _booking("open"), then=_fail_to_sign),
     ShopPage("buyer-payment", None, _booking("signed"), then=_go_to_pay),
+    ShopPage("buyer-payment-refused", None, lambda scene: f"{scene.outside}/pay?x=1", 403),
+    ShopPage("buyer-waiting", BOOKING, _booking("signed"), then=_come_back_from_paying),
+    ShopPage("buyer-no-agreement", BOOKING + "/agreement", _booking("open"), then=_read("agreement")),
     ShopPage("buyer-agreement", BOOKING + "/agreement", _booking("reserved"), then=_read("agreement")),
     ShopPage("buyer-receipt", BOOKING + "/receipt", _booking("reserved"), then=_read("receipt")),
     ShopPage("buyer-no-entry", BOOKING + "/{token}", lambda scene: scene.link("open", "/hft_wrong"), 404),

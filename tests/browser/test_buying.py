@@ -1,18 +1,21 @@
 """A buyer's whole way, on a phone: from the building to the receipt, and every turn that it can take."""
 
 import re
+import time
 from io import BytesIO
 
 import pytest
 from playwright.sync_api import expect
 from pypdf import PdfReader
 
-from tests.browser.buyers import NAMES, OpenPhone, Phone, let_lapse, new_tower
+from tests.browser.buyers import NAMES, NO_MEDIA, OpenPhone, Phone, let_lapse, new_tower
 from tests.browser.office import Office
+from tests.browser.windows import PATIENCE_MS
+from tests.support.bodies import full
 
 LANGUAGES = ("en", "ar")
-SHORT = 3.0
-"""Seconds of a hold that is to lapse."""
+OVER_A_MINUTE = 62.0
+"""Seconds of a hold whose page warns a moment after it was loaded."""
 
 
 def reads_from(phone: Phone) -> str:
@@ -23,6 +26,25 @@ def text_of_pdf(phone: Phone, path: str) -> str:
     answer = phone.own.context.request.get(path)
     assert answer.status == 200
     return "\n".join(page.extract_text() for page in PdfReader(BytesIO(answer.body())).pages)
+
+
+def look_again_until(phone: Phone, status: str) -> None:
+    """As somebody does whose page cannot change by itself."""
+    give_up_at = time.monotonic() + PATIENCE_MS / 1000
+    while (seen := phone.page.locator("[data-booking]").get_attribute("data-status")) != status:
+        assert time.monotonic() < give_up_at, f"it is still {seen}"
+        phone.page.reload()
+
+
+def be_seen(phone: Phone, *, seen: bool) -> None:
+    """As if another tab were in front, or no longer."""
+    phone.page.evaluate(
+        """(isHidden) => {
+          Object.defineProperty(document, "hidden", { configurable: true, get: () => isHidden });
+          document.dispatchEvent(new Event("visibilitychange"));
+        }""",
+        not seen,
+    )
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -56,8 +78,7 @@ def test_without_scripts_a_buyer_gets_to_the_receipt_too(open_phone: OpenPhone, 
     phone.go_to_pay()
     phone.press("Pay now")
     phone.page.wait_for_url("**/bookings/*")
-    while phone.page.locator("[data-booking]").get_attribute("data-status") != "reserved":
-        phone.page.reload()
+    look_again_until(phone, "reserved")
     phone.page.get_by_role("link", name="Receipt", exact=True).click()
     expect(phone.page.locator("body")).to_contain_text(reference)
 
@@ -66,12 +87,13 @@ def test_without_scripts_a_buyer_gets_to_the_receipt_too(open_phone: OpenPhone, 
 def test_a_hold_lapses_and_the_unit_is_offered_again(
     language: str, open_phone: OpenPhone, demo: Office
 ) -> None:
-    unit = demo.unit(new_tower(demo, "A-101", holdSeconds=SHORT), "A-101")
+    unit = demo.unit(new_tower(demo, "A-101", holdSeconds=OVER_A_MINUTE), "A-101")
     phone = open_phone(language)
     reference = phone.open(unit)
     expect(phone.page.locator(".warning")).to_have_text(
         phone.say("One minute left. After that others can take the unit.")
     )
+    let_lapse(demo, reference)
     phone.expect_status("lapsed")
     phone.press("Hold it again")
     phone.expect_status("open")
@@ -111,6 +133,46 @@ def test_a_unit_taken_elsewhere_greys_out_by_itself(
     expect(watching.page.locator('.offer[data-code="A-101"]')).to_have_class(re.compile(r"\bis-held\b"))
     expect(beside.page.locator("#state")).to_have_attribute("data-look", "held")
     expect(beside.page.locator("#open-unit")).to_have_count(0)
+
+
+def test_a_page_that_nobody_sees_gives_its_stream_back_and_catches_up_later(
+    open_phone: OpenPhone, demo: Office
+) -> None:
+    tower = new_tower(demo, "A-101")
+    watching = open_phone()
+    with watching.page.expect_response("**/live?*"):
+        watching.page.goto(f"/p/{tower.slug}")
+    with watching.page.expect_event("requestfailed", lambda request: "/live?" in request.url):
+        be_seen(watching, seen=False)
+    open_phone().open(demo.unit(tower, "A-101"))
+    be_seen(watching, seen=True)
+    expect(watching.page.locator("a.u")).to_have_class(re.compile(r"\bis-held\b"))
+
+
+def test_a_new_unit_is_drawn_and_neither_pages_nor_focus_are_lost(
+    open_phone: OpenPhone, demo: Office
+) -> None:
+    tower = new_tower(demo, *(f"A-1{number:02}" for number in range(1, 13)))
+    phone = open_phone()
+    phone.page.goto(f"/p/{tower.slug}")
+    phone.page.get_by_role("link", name="Show more").click()
+    expect(phone.page.locator(".offer")).to_have_count(12)
+    phone.page.locator('a.u[href$="/units/A-105"]').focus()
+    demo.unit(tower, "A-201").create(full() | NO_MEDIA)
+    expect(phone.page.locator('a.u[href$="/units/A-201"]')).to_have_count(1)
+    expect(phone.page.locator(".offer")).to_have_count(12)
+    expect(phone.page.locator('a.u[href$="/units/A-105"]')).to_be_focused()
+
+
+def test_a_stream_that_is_refused_once_is_asked_for_again(open_phone: OpenPhone, demo: Office) -> None:
+    tower = new_tower(demo, "A-101")
+    watching = open_phone()
+    watching.own.watch.expect("503")
+    watching.page.route("**/live?*", lambda route: route.fulfill(status=503), times=1)
+    with watching.page.expect_response(lambda one: "/live?" in one.url and one.status == 200):
+        watching.page.goto(f"/p/{tower.slug}")
+    open_phone().open(demo.unit(tower, "A-101"))
+    expect(watching.page.locator("a.u")).to_have_class(re.compile(r"\bis-held\b"))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

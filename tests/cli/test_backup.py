@@ -203,10 +203,12 @@ def test_a_delivery_is_signed_with_the_secret_that_the_receiver_has(
 
 
 def test_a_reader_of_the_feed_goes_on_and_misses_nothing_new(before: Before, after: httpx.Client) -> None:
-    hold = Buyer(after).hold(Unit(after, before.project, "A-9"))
+    unit = Unit(after, before.project, "Z-1")
+    unit.create(full())
+    hold = Buyer(after).hold(unit)
     page = after.get("/v1/integration/events", params={"after": before.cursor, "limit": "1000"})
     assert page.status_code == 200
-    items = [item for item in page.json()["events"] if item["data"]["unit"]["code"] == "A-9"]
+    items = [item for item in page.json()["events"] if item["data"]["unit"]["code"] == unit.code]
     assert items[-1]["type"] == "unit.held"
     # What was given out after the backup is never given to something else.
     assert items[-1]["id"] not in before.event_ids

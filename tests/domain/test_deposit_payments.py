@@ -65,7 +65,7 @@ def test_staff_may_confirm_again_what_was_paid(status: BookingStatus) -> None:
     assert unchanged(tell(found, None), found)
 
 
-@pytest.mark.parametrize("status", PAID)
+@pytest.mark.parametrize("status", [RESERVED, SOLD, REFUND_DUE])
 def test_what_staff_confirmed_first_is_known_by_the_payment_that_is_told_later(status: BookingStatus) -> None:
     found = paid_by(status, None)
     decision = tell(found)
@@ -75,6 +75,15 @@ def test_what_staff_confirmed_first_is_known_by_the_payment_that_is_told_later(s
     assert (decision.unit, decision.events) == (found.unit, ())
     then = after(found, decision)
     assert unchanged(tell(then), then)
+
+
+def test_a_payment_for_what_staff_confirmed_and_paid_back_is_not_kept_in_silence() -> None:
+    found = paid_by(REFUNDED, None)
+    with pytest.raises(TransitionNotAllowed) as refused:
+        tell(found)
+    sentence = "The deposit was refunded: pay pay_1 back to the buyer, unless it is what was refunded."
+    assert str(refused.value) == sentence
+    assert unchanged(tell(found, None), found)
 
 
 @pytest.mark.parametrize("status", [LAPSED, CANCELLED])

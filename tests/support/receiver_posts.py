@@ -21,7 +21,7 @@ SECRET = Secret(UUID("0191e5b0-0000-7000-8000-000000000001"), "whsec_0123456789"
 BODY = b'{"id":"1","type":"unit.held"}'
 # Reading the system's authorities takes longer than most of the tests.
 TRUSTS_NOBODY = SSLContext(PROTOCOL_TLS_CLIENT)
-GRACE_SECONDS = 0.5
+GRACE_SECONDS = 1.5
 """How much later than its deadline an attempt may return."""
 
 

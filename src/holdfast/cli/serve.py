@@ -24,7 +24,7 @@ _SET_UP = """
 """
 _DEMO = """
   Start at  {address}/
-            five things to try, from buying a home to watching its webhooks
+            five things to try, from buying a unit to watching its webhooks
   Buy       {project}
   Webhooks  {receiver}
   Sign in   {url}

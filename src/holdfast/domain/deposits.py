@@ -96,6 +96,12 @@ def _paid_by(booking: Booking, payment_id: str | None, unit: Unit) -> Booking:
             f"The deposit was paid by the payment {booking.payment_id}: pay {payment_id} back to the buyer."
         )
         raise TransitionNotAllowed(Action.CONFIRM_DEPOSIT, unit.status, detail=detail)
+    # What staff confirmed has gone back: nobody would look for this money here any more.
+    if booking.status is BookingStatus.REFUNDED:
+        detail = (
+            f"The deposit was refunded: pay {payment_id} back to the buyer, unless it is what was refunded."
+        )
+        raise TransitionNotAllowed(Action.CONFIRM_DEPOSIT, unit.status, detail=detail)
     return booking._replace(payment_id=payment_id)
 
 

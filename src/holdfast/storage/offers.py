@@ -63,7 +63,7 @@ _LOOKED_AT = 2000
 _SIMILAR = f"""
     select {COLUMNS} from (
         select * from unit
-        where project_id = $1 and id <> $2 and (status = 'available' or {IS_OVER}) and not archived
+        where project_id = $1 and id <> $2 and {_IS_FREE} and not archived
         limit {_LOOKED_AT}
     ) as unit
     order by bedrooms is distinct from $3, type <> $4, abs(price_sar - $5::numeric), code

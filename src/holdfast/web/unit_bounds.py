@@ -15,6 +15,8 @@ LONGEST_MEDIA_NAME = 500
 
 AREA = Bounds(Decimal(0), Decimal("9999999.9999"), 4, least_is_out=True)
 PRICE = Bounds(Decimal(0), Decimal("999999999999.99"), 2)
+DEPOSIT = PRICE._replace(most=2 * PRICE.most)
+"""All of a price to which as much VAT is added."""
 PERCENTAGE = Bounds(Decimal(0), Decimal(100), 4)
 ROOMS = Bounds(Decimal(0), Decimal(999), 0)
 YEAR = Bounds(Decimal(1900), Decimal(2200), 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from http import HTTPStatus
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -46,7 +47,7 @@ class PaymentRoutes:
         except LinkRefused as refusal:
             return self._refused(request, refusal, None)
         if form.get("choice") == "decline":
-            return RedirectResponse(asked.return_url, HTTPStatus.SEE_OTHER)
+            return RedirectResponse(_unpaid(asked.return_url), HTTPStatus.SEE_OTHER)
         is_late = form.get("choice") == "late"
         await _settled(self._cashier.pay(asked, after_the_hold=is_late), wait=not is_late)
         return RedirectResponse(f"/payments/{asked.payment_id}", HTTPStatus.SEE_OTHER)
@@ -74,6 +75,13 @@ class PaymentRoutes:
         return self._pages.html(
             "pay_refused.html", self._pages.language(language, request), status, reason=refusal.reason
         )
+
+
+def _unpaid(return_url: str) -> str:
+    """The address that a buyer who has not paid goes back to: it says nothing of a payment."""
+    parts = urlsplit(return_url)
+    kept = [(name, value) for name, value in parse_qsl(parts.query) if name != "paid"]
+    return parts._replace(query=urlencode(kept)).geturl()
 
 
 async def _settled(payment: Payment, *, wait: bool) -> None:

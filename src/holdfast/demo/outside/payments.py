@@ -1,8 +1,8 @@
 """A payment page that stands in for a provider's: the way to it is checked, and what was paid is called back.
 
-No money moves. Everything else is as an adapter for a real provider does it: the link is verified before
-anything of it is believed, a payment has one id however often it is told, and it is told again until
-Holdfast has answered.
+No money moves. The link is verified before anything of it is believed, a booking has one payment with one id
+however often it is told, and it is told again until Holdfast has answered. One thing is here on purpose that
+a real page must not do: it pays after the end of a hold if one likes, to show what becomes of late money.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class PaymentRequest(NamedTuple):
 
     @property
     def payment_id(self) -> str:
-        """Ours; the same link is the same payment."""
-        return "pay_" + hashlib.sha256(self.link.encode()).hexdigest()[:20]
+        """Ours. A buyer who comes again has another link, and the same payment."""
+        return "pay_" + hashlib.sha256(f"{self.reference} {self.amount_sar}".encode()).hexdigest()[:20]
 
 
 class Progress(StrEnum):

@@ -19,6 +19,7 @@ from holdfast.web.html.language import Language
 
 HOOK = "/hook"
 BEAT_SECONDS = 10.0
+_LONGEST_NUMBER = 18
 
 
 class ReceiverRoutes:
@@ -56,12 +57,18 @@ class ReceiverRoutes:
     async def tell(self, request: Request) -> Response:
         """Each that lands from now on, or after the last that the browser knows."""
         known = request.headers.get("last-event-id") or request.query_params.get("after", "")
-        number = int(known) if known.isascii() and known.isdecimal() else self._journal.latest_number
         return StreamingResponse(
-            self._news(number, self._language(request)),
+            self._news(self._number(known), self._language(request)),
             media_type="text/event-stream",
             headers={"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"},
         )
+
+    def _number(self, known: str) -> int:
+        """After which to begin. One that is not reached yet is of a receiver before this one: all is new."""
+        latest = self._journal.latest_number
+        if not (known.isascii() and known.isdecimal() and len(known) <= _LONGEST_NUMBER):
+            return latest
+        return int(known) if int(known) <= latest else 0
 
     async def _news(self, number: int, language: Language) -> AsyncIterator[str]:
         while not self._journal.is_closed:

@@ -73,6 +73,7 @@ _PROBLEMS: dict[str, tuple[tuple[ProblemType, ...], tuple[str, ...]]] = {
     "ForbiddenInBackOffice": ((types.INSUFFICIENT_SCOPE,), ("WWW-Authenticate",)),
     "ForbiddenToPayments": ((types.INSUFFICIENT_SCOPE,), ("WWW-Authenticate",)),
     "ForbiddenToStaff": ((types.INSUFFICIENT_SCOPE,), ("WWW-Authenticate",)),
+    "ForeignSite": ((types.FOREIGN_FORM,), ()),
     "UnknownBooking": ((types.UNKNOWN_BOOKING,), ()),
     "UnknownEndpoint": ((types.UNKNOWN_ENDPOINT,), ()),
     "UnknownEndpointOrProject": ((types.UNKNOWN_ENDPOINT, types.UNKNOWN_PROJECT), ()),

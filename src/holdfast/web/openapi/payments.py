@@ -22,8 +22,8 @@ the body exactly as it is sent.
 """
 _AT = f"The Unix time of the signature, in seconds; at most {TOLERANCE_SECONDS} seconds from now."
 _FIELDS = {
-    "id": "What the payment system calls this payment: visible ASCII, without spaces. The same id is the "
-    "same payment, however often it is told.",
+    "id": "What the payment system calls this payment: visible ASCII, without spaces. For one booking the "
+    "same id is the same payment, however often it is told.",
     "reference": "The reference of the booking, as it came to the payment page.",
     "amountSar": "What was paid: the deposit of the booking, to the halala.",
 }
@@ -34,8 +34,10 @@ says which.
 
 Tell a payment again until the answer is 200: the same `id` changes nothing, and is answered with the booking
 as it is now. A second payment for a deposit that is paid already, under another `id`, is 409
-`transition-not-allowed`; one before the signature is 409 `not-signed`; another amount is 422. Such money is
-recorded in the log alone, and is to be paid back by whoever received it.
+`transition-not-allowed`, and so is one for a deposit that staff had confirmed and that was refunded; one
+before the signature is 409 `not-signed`; another amount is 422. Such money is recorded in the log alone, and
+is to be paid back by whoever received it. Tell a payment for one booking: ids are compared within a booking,
+and not across them.
 
 The body has at most {BODY_LIMIT // 1024} KiB.
 """

@@ -101,6 +101,7 @@ _IN_OTHER_WORDS: dict[str, tuple[Refusal, ...]] = {
     "ForbiddenInBackOffice": (refusals.ScopeMissing("backoffice"),),
     "ForbiddenToPayments": (refusals.ScopeMissing("payments"),),
     "ForbiddenToStaff": (refusals.ScopeMissing("admin"),),
+    "ForeignSite": (http.ForeignSite(),),
     "BuyerRefused": (
         refusals.TransitionNotAllowed(
             "sign", Status.RESERVED, detail="`sign` is not possible: the booking is reserved."

@@ -55,7 +55,7 @@ def _hold() -> Operation:
     answers = {
         "200": _hold_answer("The hold that the token of the request is of."),
         "201": _hold_answer("The unit is held."),
-        **problems(*_PUBLIC, *WITH_BODY, "UnknownUnit", "HoldRefused", "TooManyHolds"),
+        **problems(*_PUBLIC, *WITH_BODY, "ForeignSite", "UnknownUnit", "HoldRefused", "TooManyHolds"),
     }
     return operation(
         "holdUnit", _TAG, "Hold a unit", "slug", "code", "idempotencyKey", "visitor",

@@ -11,6 +11,8 @@
     for (const clock of document.querySelectorAll(".countdown [data-ends]")) {
       clock.dataset.now = now;
       clock.dataset.from = performance.now() - loaded;
+      // One that ran ahead comes to its end once more.
+      delete clock.dataset.over;
       if (endsAt !== null) clock.dataset.ends = endsAt;
     }
   }
@@ -21,8 +23,10 @@
   }
 
   // Never a reload: of the answer to a form that would send the form again.
-  function lookAgain() {
-    location.replace(page.dataset.booking);
+  // Who has paid waits on, while the booking waits for the deposit.
+  function lookAgain(status) {
+    const isWaiting = status === "signed" && new URLSearchParams(location.search).has("paid");
+    location.replace(page.dataset.booking + (isWaiting ? "?paid=1" : ""));
   }
 
   let asking = false;
@@ -46,10 +50,10 @@
   }
 
   function follow(state, travelled) {
-    if (state.status !== page.dataset.status) return lookAgain();
+    if (state.status !== page.dataset.status) return lookAgain(state.status);
     const clock = document.querySelector(".countdown [data-ends]");
     const moved = clock && Math.abs(Number(clock.dataset.ends) - state.endsAt) > 999;
-    if (moved && !isTouched()) return lookAgain();
+    if (moved && !isTouched()) return lookAgain(state.status);
     setClocks(state.now + travelled, state.endsAt);
   }
 

@@ -52,17 +52,17 @@
 
   const stale = byId("stale");
   let silence = 0;
-  function heard() {
+  function listen() {
     stale.hidden = true;
     clearTimeout(silence);
     silence = setTimeout(() => { stale.hidden = false; }, 10000);
   }
   function tell({ units, counts }) {
     for (const { code, status } of units) {
-      if (status === "available" || status === "sold") own.delete(code);
+      if (status !== "held") own.delete(code);
       change(code, own.has(code) ? "mine" : status);
       if (code === here) showState();
-      else if (!shown.has(code) && byId("picture")) showAnew();
+      else if (!shown.has(code) && "whole" in shop.dataset) showAnew();
     }
     if (!counts) return;
     const all = Object.values(counts).reduce((sum, one) => sum + one, 0);
@@ -71,11 +71,43 @@
       if (told) told.textContent = numbers.format(number);
     }
   }
-  const stream = new EventSource(shop.dataset.live);
-  for (const name of ["beat", "units", "anew"]) stream.addEventListener(name, heard);
-  stream.addEventListener("units", (event) => tell(JSON.parse(event.data)));
-  stream.addEventListener("anew", () => (here ? showState() : showAnew()));
-  addEventListener("pagehide", () => stream.close());
+  const live = new URL(shop.dataset.live, location);
+  let stream = null;
+  let retry = 0;
+  let failures = 0;
+  function leave() {
+    stream?.close();
+    clearTimeout(retry);
+    clearTimeout(silence);
+  }
+  // A browser that is answered by an error gives up: asking again is left to us.
+  function lost() {
+    stream.close();
+    failures += 1;
+    retry = setTimeout(watch, Math.min(5000, 500 * 2 ** failures) * (0.75 + Math.random() / 2));
+  }
+  function watch() {
+    const turn = byId("picture")?.dataset.turn;
+    if (turn) live.searchParams.set("turn", turn);
+    stream = new EventSource(live);
+    stream.addEventListener("beat", (event) => {
+      live.searchParams.set("since", event.lastEventId);
+      failures = 0;
+      listen();
+    });
+    stream.addEventListener("units", (event) => tell(JSON.parse(event.data)));
+    stream.addEventListener("anew", () => (here ? showState() : showAnew()));
+    stream.addEventListener("error", lost);
+  }
+  // A browser keeps few connections to one server: a page that nobody sees gives its own back.
+  function attend() {
+    leave();
+    if (document.hidden) return;
+    listen();
+    watch();
+  }
+  document.addEventListener("visibilitychange", attend);
+  addEventListener("pagehide", leave);
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
   // Parts of the page, asked for anew
@@ -87,7 +119,15 @@
     made.innerHTML = await answer.text();
     return made.content;
   }
+  const ownAddress = () => location.href.split("#")[0];
+  // The same link or field, once what it stood in has been replaced.
+  function sameAs(one) {
+    const box = one.closest("#picture, #results")?.id;
+    const name = one.id ? `#${CSS.escape(one.id)}` : `[href="${CSS.escape(one.getAttribute("href") ?? "")}"]`;
+    return () => box && byId(box).querySelector(name)?.focus({ preventScroll: true });
+  }
   let asked = 0;
+  let isLonger = false;
   async function show(address, isQuiet) {
     const turn = ++asked;
     const results = byId("results");
@@ -95,7 +135,11 @@
     try {
       const fresh = await part(address);
       if (turn !== asked) return;
-      for (const id of ["picture", "results"]) byId(id)?.replaceWith(fresh.getElementById(id));
+      const keepsList = isQuiet && isLonger;
+      const focusAgain = sameAs(document.activeElement);
+      for (const id of keepsList ? ["picture"] : ["picture", "results"]) byId(id)?.replaceWith(fresh.getElementById(id));
+      isLonger = keepsList;
+      if (document.activeElement === document.body) focusAgain();
       look();
     } catch {
       if (!isQuiet) location.assign(address);
@@ -104,15 +148,21 @@
   // Not all at the same moment, and not more often than somebody can follow.
   let waiting = 0;
   function showAnew() {
-    waiting ||= setTimeout(() => { waiting = 0; show(location.href.split("#")[0], true); }, 300 + Math.random() * 1700);
+    waiting ||= setTimeout(() => { waiting = 0; show(ownAddress(), true); }, 300 + Math.random() * 1700);
   }
+  let due = 0;
   let asking = false;
   let again = false;
-  async function showState() {
-    if (asking) { again = true; return; }
+  function showState(after = 0, within = 300) {
+    if (asking) again = true;
+    else due ||= setTimeout(askState, after + Math.random() * within);
+  }
+  async function askState() {
+    due = 0;
     asking = true;
+    let failure = null;
     try {
-      const fresh = await part(location.href.split("#")[0]);
+      const fresh = await part(ownAddress());
       const state = fresh.getElementById("state");
       const similar = state.querySelector("#similar-new");
       similar.remove();
@@ -124,12 +174,14 @@
       look();
       own[state.dataset.look === "mine" ? "add" : "delete"](here);
       change(here, state.dataset.look);
-    } catch {
-      location.reload();
-    } finally {
-      asking = false;
-      if (again) { again = false; showState(); }
+    } catch (error) {
+      failure = error.message;
     }
+    asking = false;
+    if (failure === "404") location.reload();
+    else if (failure) showState(2000, 3000);
+    else if (again) showState();
+    again = false;
   }
 
   // Filters, buildings, pages
@@ -174,6 +226,7 @@
       const first = fresh.querySelector(".offer a");
       list.append(...fresh.querySelectorAll(".offer"));
       if (more) link.replaceWith(more); else link.remove();
+      isLonger = true;
       first?.focus({ preventScroll: true });
       look();
     } catch { location.assign(link.href); }
@@ -192,4 +245,5 @@
   }
 
   look();
+  attend();
 })();

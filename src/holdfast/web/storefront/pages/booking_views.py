@@ -15,6 +15,9 @@ from holdfast.operations.buying import Entered
 from holdfast.operations.selling import Found
 from holdfast.web.storefront.pages.offer_views import Card
 
+_MAY_STILL_BE_PAID = frozenset({BookingStatus.LAPSED, BookingStatus.CANCELLED})
+"""Once signed: what arrives late is taken while the unit is free."""
+
 
 class StepState(StrEnum):
     DONE = "done"
@@ -29,7 +32,7 @@ class Step(NamedTuple):
 
 
 class Sight(NamedTuple):
-    """A booking with what is known around it, all at one moment."""
+    """A booking with what is known around it. Each was read on its own, one soon after the other."""
 
     found: Found
     unit: Unit
@@ -92,4 +95,6 @@ def poll_seconds(booking: Booking, is_waiting: bool) -> int:
     """How often the page asks where it stands; 0 is not at all."""
     if booking.status in HOLDING:
         return 2 if is_waiting else 5
+    if booking.status in _MAY_STILL_BE_PAID and booking.signed_at is not None:
+        return 15
     return 30 if booking.status in (BookingStatus.RESERVED, BookingStatus.REFUND_DUE) else 0

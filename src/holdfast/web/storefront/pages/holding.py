@@ -39,7 +39,7 @@ class HoldPages:
             return await self.show_way(visit)
         address, request_id = visit.network_address, visit.call.request_id
         try:
-            entered = await self._buying.open(slug, code, address, visit.visitor, request_id)
+            entered = await self._buying.open(slug, code, address, visit.visitor, visit.secret, request_id)
         except (NotAvailable, TooManyHolds) as refusal:
             return await self._refused(visit, slug, code, refusal)
         return visit.go(booking_path(slug, entered.reference))
@@ -72,12 +72,13 @@ class HoldPages:
             return _page(visit, refusal, "hold_too_soon.html", **values)
         if isinstance(refusal, TooManyHoldsAtAddress):
             return _page(visit, refusal, "hold_too_many_here.html", **values)
-        holds = await self._buying.all_live_holds(visit.visitor)
+        holds = await self._buying.all_live_holds(visit.visitor, visit.secret)
         return _page(visit, refusal, "hold_too_many.html", **values, holds=holds)
 
 
 def _is_ahead_of_time(visit: Visit) -> bool:
-    """A browser that fetches what nobody has clicked yet says so."""
+    """Browsers mark what they fetch before anybody has clicked. None sends a form so; if one did, it would be
+    nobody's wish."""
     purpose = visit.call.exchange.head.values.get(b"sec-purpose", b"")
     return b"prefetch" in purpose.lower()
 

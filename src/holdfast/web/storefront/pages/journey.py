@@ -23,7 +23,7 @@ def booking_places(door: Door, parts: Parts) -> list[Place]:
     pages = BookingPages(parts)
     back = pages.back
     return [
-        door.page(BOOKING, GET=known_ones(pages.show)),
+        door.page(BOOKING, is_returned_to=True, GET=known_ones(pages.show)),
         door.page(BOOKING + "/state", GET=known_ones(pages.state)),
         door.page(BOOKING + "/sign", GET=back, POST=known_ones(pages.sign)),
         door.page(BOOKING + "/pay", GET=back, POST=known_ones(pages.pay)),

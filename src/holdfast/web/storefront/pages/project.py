@@ -10,13 +10,14 @@ from starlette.responses import Response
 from holdfast.domain.status import Status
 from holdfast.operations.offering import COUNTED_UP_TO, OfferPage, Picture
 from holdfast.web.html.bilingual import in_language
-from holdfast.web.html.live import EventStream
 from holdfast.web.html.moments import milliseconds, told_until, whole_number
 from holdfast.web.parts import Parts
 from holdfast.web.routing import Place
 from holdfast.web.storefront.pages.addressed import project_in_path
 from holdfast.web.storefront.pages.door import Door
-from holdfast.web.storefront.pages.offer_views import cards, own_holds
+from holdfast.web.storefront.pages.known_again import is_known_again
+from holdfast.web.storefront.pages.live_seats import LiveSeats, SeatedStream
+from holdfast.web.storefront.pages.offer_views import OwnHold, cards, own_holds
 from holdfast.web.storefront.pages.shop_cells import WindowWriter
 from holdfast.web.storefront.pages.shop_news import ShopNews
 from holdfast.web.storefront.pages.visits import PREFIX, Visit, project_path
@@ -28,13 +29,14 @@ CARDS = 9
 class ProjectPages:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
+        self._seats = LiveSeats(parts.addresses)
 
     async def show(self, visit: Visit) -> Response:
         slug, asked = project_in_path(visit), read_wish(visit.query)
         offering = self._parts.offering
         picture = await offering.picture(slug, asked.building)
         page = await offering.page(slug, asked.wish, asked.order, asked.after, CARDS)
-        holds = own_holds(await self._parts.buying.live_holds(slug, visit.visitor), slug)
+        holds = await self._own_holds(visit, slug)
         own = [hold.code for hold in holds]
         return visit.render(
             "project_part.html" if visit.is_fragment else "project.html",
@@ -51,8 +53,18 @@ class ProjectPages:
         slug, sent = project_in_path(visit), visit.query
         project_id = await self._parts.inventory.project_id(slug)
         watching, turn = self._parts.watching, whole_number(sent.text("turn"))
-        watcher = await watching.watch(project_id, told_until(visit.call, sent), turn)
-        return EventStream(ShopNews(watching, watcher), _everybody_may)
+        give_back = self._seats.take(visit.call)
+        try:
+            watcher = await watching.watch(project_id, told_until(visit.call, sent), turn)
+        except BaseException:
+            give_back()
+            raise
+        return SeatedStream(ShopNews(watching, watcher), _everybody_may, give_back)
+
+    async def _own_holds(self, visit: Visit, slug: str) -> list[OwnHold]:
+        if not is_known_again(visit):
+            return []
+        return own_holds(await self._parts.buying.live_holds(slug, visit.visitor, visit.secret), slug)
 
     def _drawn(self, visit: Visit, picture: Picture, asked: AskedFor, own: list[str]) -> dict[str, Any]:
         slug = picture.project.slug

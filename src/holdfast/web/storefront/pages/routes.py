@@ -12,7 +12,7 @@ from holdfast.web.storefront.pages.unit import unit_places
 
 
 def storefront_page_places(parts: Parts, guard: Guard) -> list[Place]:
-    door = Door(parts.addresses, guard, parts.cookies, parts.time_zone, parts.payment_url)
+    door = Door(parts.addresses, guard, parts.cookies, parts.time_zone, parts.payment_url, parts.public_url)
     return [
         *hold_places(door, parts),
         *paper_places(door, parts),

@@ -89,5 +89,5 @@ def status_words(language: Language) -> dict[str, str]:
         "held": language.gettext("Held"),
         "reserved": language.gettext("Reserved"),
         "sold": language.gettext("Sold"),
-        "mine": language.gettext("Yours"),
+        "mine": language.gettext("Held for you"),
     }

@@ -52,7 +52,7 @@ class Sights:
         """What the buyer can do now: hold it again, go on with a newer booking, or look at others."""
         buying, selling, found = self._parts.buying, self._parts.selling, sight.found
         if sight.unit.status is not Status.AVAILABLE:
-            own = await buying.own_claim(found.project_slug, found.unit_code, visit.visitor)
+            own = await buying.own_claim(found.project_slug, found.unit_code, visit.secret)
             similar = [] if own else await cards_alike(self._parts, found.project_slug, sight.unit)
             return sight._replace(own=own, similar=similar)
         is_holder = found.booking.holder.visitor_id == await selling.visitor_id(visit.visitor)

@@ -20,6 +20,7 @@ from holdfast.web.storefront.documents import STATUSES_ON_SALE
 from holdfast.web.storefront.pages.addressed import unit_in_path
 from holdfast.web.storefront.pages.alike import cards_alike
 from holdfast.web.storefront.pages.door import Door
+from holdfast.web.storefront.pages.known_again import is_known_again
 from holdfast.web.storefront.pages.offer_views import (
     absolute,
     how_long,
@@ -47,12 +48,13 @@ class UnitPages:
         values["live"] = f"{project_path(slug)}/live?since={since}"
         if visit.is_fragment:
             return visit.render("unit_state.html", **values)
-        return visit.render("unit.html", **values, **await self._rest(visit, unit, slug, own))
+        rest = await self._rest(visit, unit, slug, is_mine=values["look"] == "mine")
+        return visit.render("unit.html", **values, **rest)
 
     async def _own(self, visit: Visit, unit: Unit, slug: str) -> Entered | None:
-        if unit.status is Status.AVAILABLE:
+        if unit.status is Status.AVAILABLE or not is_known_again(visit):
             return None
-        return await self._parts.buying.own_claim(slug, unit.code, visit.visitor)
+        return await self._parts.buying.own_claim(slug, unit.code, visit.secret)
 
     async def _state(self, visit: Visit, unit: Unit, project: Project, own: Entered | None) -> dict[str, Any]:
         """What is different once somebody has taken the unit, or let it go."""
@@ -62,7 +64,7 @@ class UnitPages:
         return {
             "project": project,
             "unit": unit,
-            "look": "mine" if own else unit.status.value,
+            "look": "mine" if own and unit.status is Status.HELD else unit.status.value,
             "words": WindowWriter(visit.language, slug, ()).words,
             "booking_path": own and booking_path(slug, own.reference),
             "hold_path": unit_path(slug, unit.code) + "/hold",
@@ -72,11 +74,11 @@ class UnitPages:
             "similar": similar,
         }
 
-    async def _rest(self, visit: Visit, unit: Unit, slug: str, own: Entered | None) -> dict[str, Any]:
+    async def _rest(self, visit: Visit, unit: Unit, slug: str, *, is_mine: bool) -> dict[str, Any]:
         public_url, fields = self._parts.public_url, unit.fields
         terms, path = terms_of(fields), unit_path(slug, unit.code)
         place, building = await self._parts.offering.building_of(slug, unit.code)
-        writer = WindowWriter(visit.language, slug, (unit.code,) if own else ())
+        writer = WindowWriter(visit.language, slug, (unit.code,) if is_mine else ())
         images = shown_images(fields.images, public_url)
         return {
             "path": path,
