@@ -116,6 +116,11 @@ def test_another_name_of_this_machine_leads_to_the_one_that_cookies_are_kept_for
     assert names_set(answer) == set()
 
 
+def test_behind_a_proxy_that_names_this_machine_otherwise_a_buyer_stays(buyer: Buyer, stored: Unit) -> None:
+    other = {"host": f"localhost:{buyer.base_url.port}", "x-forwarded-host": "shop.example"}
+    assert buyer.look(unit_page(stored), **other).status_code == 200
+
+
 @pytest.mark.parametrize(
     "headers",
     [

@@ -84,7 +84,7 @@
   function lost() {
     stream.close();
     failures += 1;
-    retry = setTimeout(watch, Math.min(5000, 500 * 2 ** failures) * (0.75 + Math.random() / 2));
+    retry = setTimeout(watch, Math.min(3e4, 500 * 2 ** failures) * (0.75 + Math.random() / 2));
   }
   function watch() {
     const turn = byId("picture")?.dataset.turn;
@@ -148,7 +148,8 @@
   // Not all at the same moment, and not more often than somebody can follow.
   let waiting = 0;
   function showAnew() {
-    waiting ||= setTimeout(() => { waiting = 0; show(ownAddress(), true); }, 300 + Math.random() * 1700);
+    const redraw = () => (byId("results") ? show(ownAddress(), true) : location.reload());
+    waiting ||= setTimeout(() => { waiting = 0; redraw(); }, 300 + Math.random() * 1700);
   }
   let due = 0;
   let asking = false;

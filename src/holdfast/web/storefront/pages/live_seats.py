@@ -15,7 +15,8 @@ from holdfast.web.html.live import EventStream, Source
 
 GiveBack = Callable[[], None]
 
-PER_ADDRESS = 50
+PER_ADDRESS = 200
+"""Many phones share the address of their network."""
 IN_ALL = 2_000
 
 _AGAIN_AFTER_SECONDS = 60

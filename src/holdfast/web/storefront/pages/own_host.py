@@ -36,7 +36,10 @@ def _other_names(public_url: str) -> frozenset[str]:
 
 
 def _is_opened(call: Call) -> bool:
-    """By somebody, as a page; not by a script as a part of one, or to be told what changes."""
+    """By somebody, as a page; not by a script as a part of one, or to be told what changes. Nor through a
+    proxy that has put its own name for us in place of the one that it was asked at."""
     head = call.exchange.head.values
     is_opened = head.get(b"sec-fetch-mode", b"navigate") == b"navigate" and b"hx-request" not in head
-    return is_opened and call.method in _SAFE and b"event-stream" not in head.get(b"accept", b"")
+    is_forwarded = b"x-forwarded-host" in head or b"forwarded" in head
+    is_stream = b"event-stream" in head.get(b"accept", b"")
+    return call.method in _SAFE and is_opened and not is_stream and not is_forwarded
