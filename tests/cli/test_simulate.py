@@ -14,6 +14,7 @@ from tests.cli.simulating import ALL_SCOPES, OWN_KEYS, project_on_sale
 from tests.support import states
 from tests.support.client import Project, Unit, integration_client
 from tests.support.commands import COMMAND_SECONDS, run_for_json
+from tests.support.feed import Feed
 from tests.support.keys import Keys
 from tests.support.server import HOLDFAST, RunningServer, environment
 from tests.support.sql import Sql
@@ -67,8 +68,7 @@ def test_it_ends_by_itself_and_its_numbers_are_those_of_the_server(
     assert events["unit.reserved"] == told["sales"] + told["withdrawn"]
     assert all(row["revoked_at"] is not None for row in sql.rows(OWN_KEYS))
     assert sql.value(KEPT_SHORT, "holdfast simulate")
-    feed = http.get("/v1/integration/events", params={"limit": 1000}).json()["events"]
-    assert sum(one["data"]["unit"]["projectSlug"] == project.slug for one in feed) == sum(events.values())
+    assert len(Feed(http).of(project)) == sum(events.values())
 
 
 def _held_again(told: dict[str, Any], sql: Sql, project: Project) -> int:

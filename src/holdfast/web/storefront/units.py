@@ -29,7 +29,7 @@ class OfferRoutes:
         addresses: ClientAddresses,
         cors_origins: Sequence[str] = (),
     ) -> None:
-        self._origins = frozenset(origin.encode() for origin in cors_origins)
+        self._origins = cors_origins
         self._inventory = inventory
         self._selling = selling
         self._addresses = addresses

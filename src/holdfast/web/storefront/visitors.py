@@ -34,10 +34,12 @@ def visitor_of(call: Call) -> str | None:
     return next(filter(_VISITOR.fullmatch, values), None)
 
 
-def refuse_other_sites(call: Call, origins: Collection[bytes]) -> None:
+def refuse_other_sites(call: Call, origins: Collection[str]) -> None:
     """A browser asks nobody before it sends a request without a body, whatever site has it do so."""
     head = call.exchange.head.values
-    if head.get(b"sec-fetch-site") == b"cross-site" and head.get(b"origin") not in origins:
+    if head.get(b"sec-fetch-site") != b"cross-site":
+        return
+    if head.get(b"origin", b"").decode("latin-1") not in origins:
         raise ForeignSite
 
 
