@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
@@ -17,6 +18,7 @@ from tests.support.desk import Person
 
 VISITOR = "holdfast_visitor"
 SECRET = "__Host-holdfast_buyer"
+PATIENCE_SECONDS = 60
 BOOKING_COOKIE = "__Host-holdfast_booking_"
 _READ = re.compile(r'name="read" value="([0-9a-f]{64})"')
 
@@ -82,8 +84,9 @@ class Buyer(Person):
 
     def wait_for(self, path: str, status: str) -> None:
         """By the route that the page's script asks."""
-        while self.state(path)["status"] != status:
-            pass
+        until = time.monotonic() + PATIENCE_SECONDS
+        while (found := self.state(path)["status"]) != status:
+            assert time.monotonic() < until, found
 
 
 def reference_in(path: str) -> str:

@@ -125,13 +125,18 @@ async def web_parts(settings: Settings) -> AsyncIterator[Parts]:
             tour=tour_of(settings),
             time_zone=settings.time_zone,
         )
-        try:
+        async with _closing(watching, import_runs, inventory, key_ring):
             yield parts
-        finally:
-            await watching.close()
-            await import_runs.close()
-            await inventory.close()
-            await key_ring.close()
+
+
+@asynccontextmanager
+async def _closing(*parts: Watching | ImportRuns | Inventory | KeyRing) -> AsyncIterator[None]:
+    """In this order: those that use another one before it."""
+    try:
+        yield
+    finally:
+        for part in parts:
+            await part.close()
 
 
 def _till(settings: Settings) -> Till:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from starlette.responses import Response
+
 from holdfast.domain import refusals
 from holdfast.domain.refusals import Refusal
 from holdfast.web import problem_types as types
@@ -116,6 +118,12 @@ def problem_headers(failure: Exception) -> Iterator[Header]:
         yield b"etag", f'"{failure.current}"'.encode()
     if challenge := _challenge(failure):
         yield b"www-authenticate", challenge.encode()
+
+
+def add_problem_headers(page: Response, failure: Exception) -> None:
+    """For pages, which tell the rest in words."""
+    for name, value in problem_headers(failure):
+        page.headers[name.decode()] = value.decode()
 
 
 def _challenge(failure: Exception) -> str | None:

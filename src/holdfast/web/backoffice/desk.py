@@ -28,7 +28,7 @@ from holdfast.web.html.language import DIRECTIONS, language_of, preferred
 from holdfast.web.html.own_forms import refuse_foreign
 from holdfast.web.html.said import said
 from holdfast.web.problem_types import INTERNAL_ERROR
-from holdfast.web.problems import problem_headers, problem_type
+from holdfast.web.problems import add_problem_headers, problem_type
 from holdfast.web.refusals import ClientGone, MethodNotAllowed, NotYours, UnknownRoute
 from holdfast.web.routing import path_matcher
 
@@ -221,6 +221,5 @@ async def refused(visit: Visit, failure: Exception) -> Response:
     if isinstance(failure, DatabaseAway):
         visit.signed_in = None
     page = await visit.render("refused.html", kind.status, told=told, kind=kind)
-    for name, value in problem_headers(failure):
-        page.headers[name.decode()] = value.decode()
+    add_problem_headers(page, failure)
     return page

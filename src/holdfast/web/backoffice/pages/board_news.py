@@ -12,13 +12,11 @@ from holdfast.operations.watching import News, Watcher, Watching
 from holdfast.web.backoffice.pages.board_cells import CellWriter
 from holdfast.web.html.language import Language
 from holdfast.web.html.live import event
-from holdfast.web.html.moments import milliseconds
 from holdfast.web.html.templates import templates
+from holdfast.web.html.watched import WatchedProject
 
 
-class BoardNews:
-    """For one browser; the source of its stream."""
-
+class BoardNews(WatchedProject):
     def __init__(
         self,
         watching: Watching,
@@ -29,40 +27,17 @@ class BoardNews:
         *,
         as_table: bool,
     ) -> None:
-        self._watching = watching
-        self._watcher = watcher
+        super().__init__(watching, watcher)
         self._language = language
         self._slug = slug
         self._filters = filters
         self._as_table = as_table
-        self._has_begun = False
 
-    async def arrival(self) -> None:
-        await self._watcher.arrival()
-
-    def take(self) -> bytes:
-        news = self._watcher.take()
+    def told(self, news: News) -> bytes:
         told = event("everything", b"{}") if news.everything else b""
         if news.units or news.counts:
             told += event("units", msgspec.json.encode(self._document(news)))
-        return told + self._beat()
-
-    def beat(self) -> bytes:
-        """None while the database is not heard: whoever hears nothing shows that it is not up to date."""
-        if self._has_begun and not self._watching.is_current:
-            return b""
-        self._has_begun = True
-        return self._beat()
-
-    def close(self) -> None:
-        self._watcher.close()
-
-    def _beat(self) -> bytes:
-        moment = self._watcher.moment
-        now = self._watching.now() or moment
-        assert moment is not None
-        assert now is not None
-        return event("beat", b'{"now":%d}' % milliseconds(now), str(milliseconds(moment)))
+        return told
 
     def _document(self, news: News) -> dict[str, Any]:
         number = self._language.number

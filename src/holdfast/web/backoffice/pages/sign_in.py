@@ -26,7 +26,7 @@ from holdfast.web.backoffice.ways import local_path
 from holdfast.web.client_address import ClientAddresses
 from holdfast.web.html.language import DIRECTIONS
 from holdfast.web.html.said import said
-from holdfast.web.problems import problem_headers, problem_type
+from holdfast.web.problems import add_problem_headers, problem_type
 from holdfast.web.routing import Place
 
 SIGN_IN = f"{PREFIX}/sign-in"
@@ -196,6 +196,5 @@ async def _told(visit: Visit, template: str, refusal: Refusal, **values: Any) ->
             time=visit.language.duration(refusal.retry_after_seconds),
         )
     page = await visit.render(template, problem_type(refusal).status, trouble=told, **values)
-    for name, value in problem_headers(refusal):
-        page.headers[name.decode()] = value.decode()
+    add_problem_headers(page, refusal)
     return page

@@ -21,7 +21,7 @@ from holdfast.web.html.language import DIRECTIONS, language_of, preferred
 from holdfast.web.html.own_forms import is_of_own_site, refuse_foreign
 from holdfast.web.html.said import said
 from holdfast.web.problem_types import INTERNAL_ERROR
-from holdfast.web.problems import problem_headers, problem_type
+from holdfast.web.problems import add_problem_headers, problem_type
 from holdfast.web.refusals import ClientGone, ForeignForm, MethodNotAllowed, UnknownRoute
 from holdfast.web.routing import Guard, path_matcher
 from holdfast.web.storefront.pages.own_host import address_at_home
@@ -193,8 +193,7 @@ def refused(visit: Visit, failure: Exception) -> Response:
     told = said(failure, visit.language) if isinstance(failure, Refusal) else None
     back = visit.call.path.rpartition("/")[0] if isinstance(failure, ForeignForm) else None
     page = visit.render("refused.html", kind.status, told=told, kind=kind, back=back)
-    for name, value in problem_headers(failure):
-        page.headers[name.decode()] = value.decode()
+    add_problem_headers(page, failure)
     return page
 
 

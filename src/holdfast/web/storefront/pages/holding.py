@@ -17,7 +17,7 @@ from holdfast.domain.refusals import (
 from holdfast.domain.status import Status
 from holdfast.web.html.moments import milliseconds
 from holdfast.web.parts import Parts
-from holdfast.web.problems import problem_headers, problem_type
+from holdfast.web.problems import add_problem_headers, problem_type
 from holdfast.web.refusals import MethodNotAllowed
 from holdfast.web.storefront.pages.addressed import unit_in_path
 from holdfast.web.storefront.pages.alike import cards_alike
@@ -85,6 +85,5 @@ def _is_ahead_of_time(visit: Visit) -> bool:
 
 def _page(visit: Visit, failure: Exception, template: str, **values: object) -> Response:
     page = visit.render(template, problem_type(failure).status, **values)
-    for name, value in problem_headers(failure):
-        page.headers[name.decode()] = value.decode()
+    add_problem_headers(page, failure)
     return page
