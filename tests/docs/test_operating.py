@@ -11,7 +11,7 @@ import yaml  # type: ignore[import-untyped]
 from prometheus_client import REGISTRY
 
 from holdfast.observability import metrics
-from holdfast.processes.supervisor import _LEAVE_SECONDS
+from holdfast.server.supervisor import _LEAVE_SECONDS
 from tests.docs.commands import check_complete
 from tests.docs.documents import OPERATIONS, block_beginning
 

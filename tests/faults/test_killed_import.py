@@ -29,7 +29,7 @@ def office(tmp_path: Path, postgres_url: str) -> Iterator[Installation]:
 
 def kill_web_processes(office: Installation) -> None:
     for child in psutil.Process(office.server.process.pid).children():
-        if "holdfast.processes.web" in child.cmdline():
+        if "holdfast.server.web" in child.cmdline():
             child.kill()
 
 

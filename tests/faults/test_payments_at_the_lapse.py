@@ -155,7 +155,7 @@ def end_of(booking: Row, history: History, told: str) -> str:
 
 def web_processes(server: RunningServer) -> list[psutil.Process]:
     children = psutil.Process(server.process.pid).children()
-    return [child for child in children if "holdfast.processes.web" in child.cmdline()]
+    return [child for child in children if "holdfast.server.web" in child.cmdline()]
 
 
 async def pay_and_kill(server: RunningServer, market: Market, held: list[dict[str, Any]]) -> None:

@@ -50,7 +50,7 @@ def postmaster(folder: Path) -> psutil.Process | None:
 
 def children(server: RunningServer, kind: str) -> list[psutil.Process]:
     family = psutil.Process(server.process.pid).children()
-    return [child for child in family if f"holdfast.processes.{kind}" in child.cmdline()]
+    return [child for child in family if f"holdfast.server.{kind}" in child.cmdline()]
 
 
 def wait_until_gone(processes: list[psutil.Process]) -> None:

@@ -40,7 +40,7 @@ class Demo:
 
     def children(self, kind: str | None = None) -> list[psutil.Process]:
         family = psutil.Process(self.process.pid).children()
-        return [one for one in family if kind is None or f"holdfast.processes.{kind}" in one.cmdline()]
+        return [one for one in family if kind is None or f"holdfast.server.{kind}" in one.cmdline()]
 
     def hold(self, code: str) -> dict[str, Any]:
         answer = self.http.post(f"/v1/storefront/projects/narjis-heights/units/{code}/hold")

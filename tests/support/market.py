@@ -118,7 +118,7 @@ async def reach_web_processes(server: RunningServer, address: str, count: int = 
 def _web_processes_reached(server: RunningServer, address: str) -> int:
     port = int(address.rsplit(":", 1)[1])
     family = psutil.Process(server.process.pid).children()
-    web = [child for child in family if "holdfast.processes.web" in child.cmdline()]
+    web = [child for child in family if "holdfast.server.web" in child.cmdline()]
     return sum(
         any(_is_established(connection, port) for connection in child.net_connections()) for child in web
     )

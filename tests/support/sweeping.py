@@ -7,7 +7,7 @@ import psutil
 from tests.support.server import RunningServer
 from tests.support.sql import Sql
 
-WORKER = "holdfast.processes.work"
+WORKER = "holdfast.server.work"
 TRIES = 500
 LOOKS = 10
 PAUSE = "select pg_sleep(0.01)"

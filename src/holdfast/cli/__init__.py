@@ -6,7 +6,7 @@ import click
 
 from holdfast import __version__
 from holdfast.domain.refusals import Refusal
-from holdfast.processes.refused import StartRefused
+from holdfast.server.refused import StartRefused
 from holdfast.settings import WrongSetting
 from holdfast.storage.refused import BackupRefused, EmbeddedRefused, SchemaRefused
 

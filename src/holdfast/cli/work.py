@@ -12,8 +12,8 @@ import click
 from holdfast.cli.database import database_url, read_settings
 from holdfast.cli.output import print_json, shared_options
 from holdfast.observability.logging import set_up_logging
-from holdfast.processes import work as work_process
-from holdfast.processes.waiting import migrate_when_reachable
+from holdfast.server import work as work_process
+from holdfast.server.waiting import migrate_when_reachable
 from holdfast.storage.encryption_keys import keys_of
 
 

@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from holdfast.processes.listening import address_of, listen_beside
+from holdfast.server.listening import address_of, listen_beside
 
 # What its process is told. Nothing else of ours: it has no business with the database.
 HOOK_SECRET = "DEMO_HOOK_SECRET"  # noqa: S105 - the name of a variable

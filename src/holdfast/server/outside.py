@@ -12,10 +12,10 @@ from holdfast.demo.outside.app import outside_app
 from holdfast.demo.outside.receiver import Journal
 from holdfast.demo.outside.told import Told
 from holdfast.observability.logging import set_up_logging
-from holdfast.processes.child import leave_with_parent
-from holdfast.processes.demo_world import HOLDFAST_URL, HOOK_SECRET, PAYMENT_SECRET, TIME_ZONE
-from holdfast.processes.listening import BACKLOG
-from holdfast.processes.web_server import WebServer
+from holdfast.server.child import leave_with_parent
+from holdfast.server.demo_world import HOLDFAST_URL, HOOK_SECRET, PAYMENT_SECRET, TIME_ZONE
+from holdfast.server.listening import BACKLOG
+from holdfast.server.web_server import WebServer
 
 _OPEN_REQUESTS_SECONDS = 5
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
-from holdfast.processes.refused import StartRefused
+from holdfast.server.refused import StartRefused
 
 BACKLOG = 2048
 

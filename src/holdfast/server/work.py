@@ -8,9 +8,9 @@ from collections.abc import Callable
 import uvloop
 
 from holdfast.bootstrap.work import run_clockwork
-from holdfast.processes.child import child_settings, leave_with_parent
-from holdfast.processes.files import allow_many_files
-from holdfast.processes.garbage import collect_seldom
+from holdfast.server.child import child_settings, leave_with_parent
+from holdfast.server.files import allow_many_files
+from holdfast.server.garbage import collect_seldom
 from holdfast.settings import Settings
 
 

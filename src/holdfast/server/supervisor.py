@@ -16,8 +16,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from holdfast.processes.readiness import wait_until_ready
-from holdfast.processes.refused import StartRefused
+from holdfast.server.readiness import wait_until_ready
+from holdfast.server.refused import StartRefused
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -179,7 +179,7 @@ class Supervisor:
 
 def python_module(name: str, *arguments: str) -> list[str]:
     """-P: a folder named holdfast where the user happens to be is not ours."""
-    return [sys.executable, "-P", "-m", f"holdfast.processes.{name}", *arguments]
+    return [sys.executable, "-P", "-m", f"holdfast.server.{name}", *arguments]
 
 
 def _how(process: subprocess.Popen[bytes]) -> str:

@@ -14,10 +14,10 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from holdfast.processes.demo_world import DemoWorld, demo_world
-from holdfast.processes.listening import address_of, listening
-from holdfast.processes.refused import StartRefused
-from holdfast.processes.supervisor import STOP_SIGNALS, Companion, Supervisor, python_module
+from holdfast.server.demo_world import DemoWorld, demo_world
+from holdfast.server.listening import address_of, listening
+from holdfast.server.refused import StartRefused
+from holdfast.server.supervisor import STOP_SIGNALS, Companion, Supervisor, python_module
 from holdfast.settings import LOOPBACK, Settings
 from holdfast.storage.embedded import EmbeddedPostgres, EmbeddedRefused, serving_alone, serving_embedded
 from holdfast.storage.encryption_keys import keys_of

@@ -18,7 +18,7 @@ from holdfast.domain.refusals import Refusal
 from holdfast.observability.logging import set_up_logging
 from holdfast.operations.setup_links import offer_first_link, setup_url
 from holdfast.operations.starting import note_start
-from holdfast.processes.waiting import migrate_when_reachable
+from holdfast.server.waiting import migrate_when_reachable
 from holdfast.settings import Settings
 from holdfast.storage.database import open_database
 from holdfast.storage.refused import SchemaRefused

@@ -7,10 +7,10 @@ from functools import partial
 import uvicorn
 
 from holdfast.bootstrap.web import WebApplication
-from holdfast.processes.child import child_settings, leave_with_parent
-from holdfast.processes.garbage import collect_seldom
-from holdfast.processes.listening import BACKLOG
-from holdfast.processes.web_server import WebServer
+from holdfast.server.child import child_settings, leave_with_parent
+from holdfast.server.garbage import collect_seldom
+from holdfast.server.listening import BACKLOG
+from holdfast.server.web_server import WebServer
 from holdfast.settings import Settings
 from holdfast.web.http.connection import HttpConnection
 from holdfast.web.http.heads import KnownHeads
