@@ -1,13 +1,12 @@
 """Settings come from the environment, and nonsense stops the start with one sentence."""
 
-import dataclasses
 from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
 
 from holdfast.domain.periods import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DAYS
-from holdfast.settings import Settings, WrongSetting
+from holdfast.settings import Settings, WrongSetting, refuse_misspelt_settings
 
 KEY = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
 PAYMENT_SECRET = "a secret of payments"
@@ -110,7 +109,7 @@ def test_everything_set_is_read() -> None:
 
 
 def test_an_empty_value_counts_as_not_set() -> None:
-    names = (field.name.upper() for field in dataclasses.fields(Settings))
+    names = (name.upper() for name in Settings.model_fields)
     assert Settings.from_environment(
         {f"HOLDFAST_{name}": " " for name in names}
     ) == Settings.from_environment({})
@@ -298,3 +297,60 @@ def test_the_settings_do_not_show_their_keys() -> None:
     settings = Settings.from_environment({"HOLDFAST_ENCRYPTION_KEYS": KEY})
     assert KEY not in repr(settings)
     assert KEY not in str(settings)
+
+
+def test_settings_cannot_be_changed() -> None:
+    settings = Settings()
+    with pytest.raises(ValueError):
+        settings.processes = 2  # type: ignore[misc]
+    assert settings.model_copy(update={"processes": 2}).processes == 2
+
+
+def test_settings_made_by_hand_do_not_read_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_PROCESSES", "4")
+    assert Settings().processes == 1
+
+
+@pytest.mark.parametrize(
+    ("misspelt", "known"),
+    [
+        ("HOLDFAST_HOLD_SECOND", "HOLDFAST_HOLD_SECONDS"),
+        ("HOLDFAST_HODL_SECONDS", "HOLDFAST_HOLD_SECONDS"),
+        ("HOLDFAST_DATABASEURL", "HOLDFAST_DATABASE_URL"),
+        ("HOLDFAST_PROCESS", "HOLDFAST_PROCESSES"),
+        ("HOLDFAST_KEYS", "HOLDFAST_KEY"),
+    ],
+)
+def test_a_misspelt_name_is_refused_with_the_right_one(misspelt: str, known: str) -> None:
+    with pytest.raises(WrongSetting) as refused:
+        refuse_misspelt_settings({misspelt: "x"})
+    assert str(refused.value) == f"{misspelt} is not a setting; did you mean {known}?"
+
+
+def test_other_unknown_names_are_warned_of_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    refuse_misspelt_settings({"HOLDFAST_SOMETHING": "x", "HOLDFAST_COLOUR": "x", "PATH": "/bin"})
+    assert caplog.messages == ["ignoring unknown settings: HOLDFAST_COLOUR, HOLDFAST_SOMETHING"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(f"HOLDFAST_{name.upper()}" for name in Settings.model_fields),
+        "HOLDFAST_URL",
+        "HOLDFAST_KEY",
+        "HOLDFAST_SECRET",
+        "HOLDFAST_PORT",
+        "HOLDFAST_PORT_8000_TCP_ADDR",
+        "HOLDFAST_SERVICE_HOST",
+    ],
+)
+def test_known_names_and_those_of_kubernetes_are_accepted(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    refuse_misspelt_settings({name: "x"})
+    assert not caplog.messages
+
+
+def test_a_misspelt_name_without_a_value_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
+    refuse_misspelt_settings({"HOLDFAST_HOLD_SECOND": " "})
+    assert not caplog.messages

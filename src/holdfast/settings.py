@@ -1,137 +1,310 @@
 """The settings of a process, read once from HOLDFAST_* at its start."""
 
+from __future__ import annotations
+
+import base64
+import logging
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from ipaddress import ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Any, Self
+from urllib.parse import parse_qsl, urlsplit
+from zoneinfo import available_timezones
 
-from holdfast import setting_values as values
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, ValidationInfo, model_validator
+from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+
+from holdfast.domain.addresses import IPNetwork
 from holdfast.domain.periods import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DAYS
-from holdfast.setting_values import IPNetwork, WrongSetting
-
-__all__ = ["Settings", "WrongSetting"]
 
 LOOPBACK: tuple[IPNetwork, ...] = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
-"""What the demo allows."""
+"""The networks that the demo allows."""
+SHORTEST_PAYMENT_SECRET = 16
+
+_PREFIX = "HOLDFAST_"
+_READ_BY_COMMANDS = frozenset({"HOLDFAST_URL", "HOLDFAST_KEY", "HOLDFAST_SECRET"})
+# Kubernetes sets these for a service named "holdfast".
+_IGNORED = ("HOLDFAST_PORT", "HOLDFAST_SERVICE_")
+_MISSPELT_WITHIN = 2
 
 _CENTURY_DAYS = 36_500
-_MANY_HOLDS = 1_000_000
-_MANY_PROCESSES = 1000
-_MANY_ATTEMPTS = 30
 _DAY_SECONDS = 86_400
-_YEAR_MINUTES = 525_600
-_LONGEST_ATTEMPT_SECONDS = 60
-_LONGEST_LEASE_SECONDS = 600
+_YEAR_HOURS = 8_760
+_MAX_HOLDS = 1_000_000
+
+_MAPPED = IPv6Network("::ffff:0:0/96")
+_HOST_AND_PORT = re.compile(r"(?:\[[^\]]+\]|[^:\[\]]*)(?::(?P<port>.*))?")
+# ASCII only: it becomes a part of a header, too. Without a query: Holdfast appends its own.
+_PAYMENT_PAGE = re.compile(
+    r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?"
+    r"(?:/[A-Za-z0-9._~!$&'()*+,=:@%/-]*)?",
+    re.IGNORECASE | re.ASCII,
+)
+_LOOPBACK_HOST = re.compile(r"localhost|127(?:\.[0-9]{1,3}){3}|\[::1\]")
+_ORIGIN = "http:// or https:// with a host, and no path or trailing slash"
+_NETWORKS = "IP addresses or networks such as 10.0.0.0/8, with commas between them"
+
+_log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    database_url: str | None = None
+class WrongSetting(Exception):
+    """A setting that cannot be used; the text is one sentence for the person who set it."""
+
+
+def parse_encryption_keys(text: str) -> tuple[str, ...]:
+    """Read keys that are separated by commas; raise ValueError if one is not a key."""
+    return _encryption_keys(_split(text))
+
+
+def refuse_misspelt_settings(environ: Mapping[str, str]) -> None:
+    """Raise WrongSetting for a name that is almost that of a setting; warn of other unknown names."""
+    known = {_PREFIX + name.upper() for name in Settings.model_fields} | _READ_BY_COMMANDS
+    given = {name for name, value in environ.items() if name.startswith(_PREFIX) and value.strip()}
+    unknown = sorted(name for name in given - known if not name.startswith(_IGNORED))
+    for name in unknown:
+        distance, nearest = min((_edit_distance(name, other), other) for other in known)
+        if distance <= _MISSPELT_WITHIN:
+            raise WrongSetting(f"{name} is not a setting; did you mean {nearest}?")
+    if unknown:
+        _log.warning("ignoring unknown settings: %s", ", ".join(unknown))
+
+
+def _edit_distance(one: str, other: str) -> int:
+    row = list(range(len(other) + 1))
+    for letter in one:
+        above, row = row, [row[0] + 1]
+        for at, other_letter in enumerate(other):
+            row.append(min(above[at + 1] + 1, row[at] + 1, above[at] + (letter != other_letter)))
+    return row[-1]
+
+
+def _check(is_right: bool) -> None:
+    """Pydantic turns the ValueError of a validator into its own; the text is the field's description."""
+    if not is_right:
+        raise ValueError
+
+
+def _split(value: Any) -> Any:
+    """Split the text of a variable at its commas; leave everything else alone."""
+    if not isinstance(value, str):
+        return value
+    return tuple(entry.strip() for entry in value.split(",") if entry.strip())
+
+
+def _whole_number(value: Any) -> Any:
+    """Refuse text that pydantic would accept for an integer, such as 8.0 and 1_000."""
+    _check(not isinstance(value, str) or (value.isascii() and value.isdecimal()))
+    return value
+
+
+def _unmapped(network: IPNetwork) -> IPNetwork:
+    """IPv4 clients are known by their IPv4 address, whatever kind of socket they come in by."""
+    if isinstance(network, IPv6Network) and network.subnet_of(_MAPPED):
+        return IPv4Network((int(network.network_address) & 0xFFFFFFFF, network.prefixlen - 96))
+    return network
+
+
+def _directory(path: Path) -> Path:
+    _check("\0" not in str(path))
+    path = path.expanduser().absolute()
+    _check(path.is_dir() or not path.exists())
+    return path
+
+
+def _database_url(url: str) -> str:
+    parts = urlsplit(url)
+    hosts = [_HOST_AND_PORT.fullmatch(host) for host in parts.netloc.rpartition("@")[2].split(",")]
+    ports = dict(parse_qsl(parts.query)).get("port", "5432").split(",")
+    _check(parts.scheme in ("postgresql", "postgres") and "://" in url and all(map(_is_port, ports)))
+    _check(all(host and (host["port"] is None or _is_port(host["port"])) for host in hosts))
+    return url
+
+
+def _is_port(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 5 and 0 < int(text) < 65536
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    _check(parts.scheme in ("http", "https") and bool(parts.hostname) and parts.username is None)
+    _check(not (parts.path or parts.query or parts.fragment or parts.port == 0 or set(url) & set(" \\?#")))
+    return url
+
+
+def _browser_origins(origins: tuple[str, ...]) -> tuple[str, ...]:
+    """Write origins as browsers do: in lower case, and without the default port of their scheme."""
+    _check(all(_origin(origin).isascii() for origin in origins))
+    lowered = [origin.lower() for origin in origins]
+    ports = [":80" if origin.startswith("http:") else ":443" for origin in lowered]
+    return tuple(dict.fromkeys(map(str.removesuffix, lowered, ports)))
+
+
+def _payment_url(url: str, info: ValidationInfo) -> str:
+    """Accept plain http on this machine, and on the host on which buyers already use plain http."""
+    page = _PAYMENT_PAGE.fullmatch(url)
+    _check(page is not None and _is_port(page["port"] or "443"))
+    assert page is not None
+    host, public = page["host"].lower(), urlsplit((info.data.get("public_url") or "").lower())
+    is_public_host = public.scheme == "http" and public.netloc.removesuffix(f":{public.port}") == host
+    _check(page["scheme"].lower() == "https" or bool(_LOOPBACK_HOST.fullmatch(host)) or is_public_host)
+    return url
+
+
+def _encryption_keys(keys: tuple[str, ...]) -> tuple[str, ...]:
+    for key in keys:
+        _check(len(base64.b64decode(key.encode(), altchars=b"-_", validate=True)) == 32)
+    return keys
+
+
+def _payment_secret(secret: str) -> str:
+    _check(len(secret) >= SHORTEST_PAYMENT_SECRET and secret.isprintable())
+    return secret
+
+
+def _time_zone(name: str) -> str:
+    _check(name in available_timezones())
+    return name
+
+
+def _duration(default: float | None, most: float, unit: str) -> Any:
+    return Field(default, gt=0, le=most, description=f"a number of {unit} over 0 and up to {most:g}")
+
+
+def _count(default: int, least: int, most: int) -> Any:
+    accepted = f"a whole number from {least or '0 (off)'} to {most}"
+    return Field(default, ge=least, le=most, description=accepted)
+
+
+def _rate(default: float) -> Any:
+    return Field(default, ge=0, description="a number of 0 (off) or more")
+
+
+_Number = Annotated[float, Field(allow_inf_nan=False)]
+_Count = Annotated[int, BeforeValidator(_whole_number)]
+_Origin = Annotated[str, AfterValidator(_origin)]
+_List = Annotated[tuple[str, ...], BeforeValidator(_split)]
+_Networks = Annotated[
+    tuple[Annotated[IPv4Network | IPv6Network, AfterValidator(_unmapped)], ...], BeforeValidator(_split)
+]
+
+
+class Settings(BaseSettings):
+    """Each field is read from the variable of its name; its description says what the value must be."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=_PREFIX, enable_decoding=False, frozen=True, hide_input_in_errors=True
+    )
+
+    database_url: Annotated[str, AfterValidator(_database_url)] | None = Field(
+        None, description="postgresql://USER:PASSWORD@HOST[:PORT][,HOST[:PORT]]/DATABASE"
+    )
     """None: the embedded PostgreSQL in the data directory."""
-    data_dir: Path = Path("data")
-    public_url: str | None = None
+    data_dir: Annotated[Path, AfterValidator(_directory)] = Field(
+        Path("data"), validate_default=True, description="the path of a directory"
+    )
+    public_url: _Origin | None = Field(None, description=_ORIGIN)
     """None: the address that `serve` is bound to."""
-    trusted_proxies: tuple[IPNetwork, ...] = ()
+    trusted_proxies: _Networks = Field((), description=_NETWORKS)
     """Whose word is taken for where a request comes from."""
-    cors_origins: tuple[str, ...] = ()
-    """Of the sites whose pages may call the API from a browser."""
-    hold_seconds: float = 300.0
-    reservation_days: float = 14.0
-    holds_per_visitor: int = 3
-    """Live at the same time; 0 is no limit. So is it with addresses."""
-    holds_per_address: int = 20
-    rehold_seconds: float = 60.0
+    cors_origins: Annotated[_List, AfterValidator(_browser_origins)] = Field(
+        (),
+        description="origins such as https://www.example.com, with commas between them"
+        " (* does not stand for all)",
+    )
+    """Sites whose pages may call the API from a browser."""
+    hold_seconds: _Number = _duration(300.0, LONGEST_HOLD_SECONDS, "seconds")
+    reservation_days: _Number = _duration(14.0, LONGEST_RESERVATION_DAYS, "days")
+    holds_per_visitor: _Count = _count(3, 0, _MAX_HOLDS)
+    """Live at the same time; 0 is no limit. The same goes for addresses."""
+    holds_per_address: _Count = _count(20, 0, _MAX_HOLDS)
+    rehold_seconds: _Number = Field(
+        60.0,
+        ge=0,
+        le=LONGEST_HOLD_SECONDS,
+        description=f"a number of seconds from 0 (off) to {LONGEST_HOLD_SECONDS:g}",
+    )
     """How long a visitor whose hold lapsed waits for the same unit; 0 is not at all."""
-    rate_limit: float = 0.0
+    rate_limit: _Number = _rate(0.0)
     """Requests per second and key over all processes; 0 is no limit."""
-    public_rate_limit: float = 50.0
+    public_rate_limit: _Number = _rate(50.0)
     """Requests to the storefront per second and address over all processes; 0 is no limit."""
-    event_retention_days: float = 400.0
-    retry_first_gap_seconds: float = 30.0
+    event_retention_days: _Number = _duration(400.0, _CENTURY_DAYS, "days")
+    retry_first_gap_seconds: _Number = _duration(30.0, _DAY_SECONDS, "seconds")
     """After the first attempt of a delivery; each further gap is twice the one before."""
-    attempts: int = 8
-    attempt_timeout_seconds: float = 10.0
-    lease_seconds: float | None = None
+    attempts: _Count = _count(8, 1, 30)
+    attempt_timeout_seconds: _Number = _duration(10.0, 60, "seconds")
+    lease_seconds: _Number | None = _duration(None, 600, "seconds")
     """For how long a worker may keep a delivery; None is 25 s more than an attempt may last."""
-    delivery_retention_days: float = 90.0
-    allowed_networks: tuple[IPNetwork, ...] = ()
-    """Where endpoints may be though the public internet is elsewhere; http is fine there, too."""
-    encryption_keys: tuple[str, ...] = field(default=(), repr=False)
+    delivery_retention_days: _Number = _duration(90.0, _CENTURY_DAYS, "days")
+    allowed_networks: _Networks = Field((), description=_NETWORKS)
+    """Where endpoints may be besides the public internet; they may use http there."""
+    encryption_keys: Annotated[_List, AfterValidator(_encryption_keys)] = Field(
+        (), repr=False, description="keys of 32 bytes in URL-safe base64, with commas between them"
+    )
     """The first seals secrets, each opens them."""
-    payment_url: str | None = None
-    """Where buyers pay their deposit; None: they are told by staff how to."""
-    payment_secret: str | None = field(default=None, repr=False)
+    payment_url: Annotated[str, AfterValidator(_payment_url)] | None = Field(
+        None,
+        description="https:// with a host and perhaps a path, or http:// on this machine;"
+        " no query or fragment",
+    )
+    """Where buyers pay their deposit; None: staff tell them how to."""
+    payment_secret: Annotated[str, AfterValidator(_payment_secret)] | None = Field(
+        None, repr=False, description=f"at least {SHORTEST_PAYMENT_SECRET} printable characters"
+    )
     """Shared with the payment page: signs what each tells the other."""
-    session_idle_minutes: float = 120.0
+    session_idle_minutes: _Number = _duration(120.0, _YEAR_HOURS * 60, "minutes")
     """After so long without a click, staff sign in anew."""
-    session_hours: float = 12.0
+    session_hours: _Number = _duration(12.0, _YEAR_HOURS, "hours")
     """After so long they do in any case."""
-    time_zone: str = "Asia/Riyadh"
+    time_zone: Annotated[str, AfterValidator(_time_zone)] = Field(
+        "Asia/Riyadh", description="the name of a time zone, such as Asia/Riyadh"
+    )
     """In which pages tell the time."""
-    demo_receiver: str | None = None
+    demo_receiver: _Origin | None = Field(None, description=_ORIGIN)
     """Where `serve --demo` shows its webhooks; then the first page shows what there is to try."""
-    processes: int = 1
+    processes: _Count = _count(1, 1, 1000)
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Self:
-        """Read what is set; an empty value counts as not set, names of no setting here are left alone."""
+        """Read what is set; an empty value counts as not set, other names are left alone."""
         given = {name: value.strip() for name, value in environ.items() if value.strip()}
-        values.refuse_one_without_the_other(given, "HOLDFAST_PAYMENT_URL", "HOLDFAST_PAYMENT_SECRET")
-        return cls(
-            database_url=values.database_url(given, "HOLDFAST_DATABASE_URL"),
-            data_dir=values.directory(given, "HOLDFAST_DATA_DIR", "data"),
-            public_url=values.public_url(given, "HOLDFAST_PUBLIC_URL"),
-            trusted_proxies=values.networks(given, "HOLDFAST_TRUSTED_PROXIES"),
-            cors_origins=values.origins(given, "HOLDFAST_CORS_ORIGINS"),
-            hold_seconds=values.duration(
-                given, "HOLDFAST_HOLD_SECONDS", 300.0, LONGEST_HOLD_SECONDS, "seconds"
-            ),
-            reservation_days=values.duration(
-                given, "HOLDFAST_RESERVATION_DAYS", 14.0, LONGEST_RESERVATION_DAYS, "days"
-            ),
-            holds_per_visitor=values.count(given, "HOLDFAST_HOLDS_PER_VISITOR", 3, 0, _MANY_HOLDS),
-            holds_per_address=values.count(given, "HOLDFAST_HOLDS_PER_ADDRESS", 20, 0, _MANY_HOLDS),
-            rehold_seconds=values.gap(given, "HOLDFAST_REHOLD_SECONDS", 60.0, LONGEST_HOLD_SECONDS),
-            rate_limit=values.rate(given, "HOLDFAST_RATE_LIMIT", 0.0),
-            public_rate_limit=values.rate(given, "HOLDFAST_PUBLIC_RATE_LIMIT", 50.0),
-            event_retention_days=values.duration(
-                given, "HOLDFAST_EVENT_RETENTION_DAYS", 400.0, _CENTURY_DAYS, "days"
-            ),
-            retry_first_gap_seconds=values.duration(
-                given, "HOLDFAST_RETRY_FIRST_GAP_SECONDS", 30.0, _DAY_SECONDS, "seconds"
-            ),
-            attempts=values.count(given, "HOLDFAST_ATTEMPTS", 8, 1, _MANY_ATTEMPTS),
-            attempt_timeout_seconds=values.duration(
-                given, "HOLDFAST_ATTEMPT_TIMEOUT_SECONDS", 10.0, _LONGEST_ATTEMPT_SECONDS, "seconds"
-            ),
-            lease_seconds=_lease(given),
-            delivery_retention_days=values.duration(
-                given, "HOLDFAST_DELIVERY_RETENTION_DAYS", 90.0, _CENTURY_DAYS, "days"
-            ),
-            allowed_networks=values.networks(given, "HOLDFAST_ALLOWED_NETWORKS"),
-            encryption_keys=values.encryption_keys(given, "HOLDFAST_ENCRYPTION_KEYS"),
-            payment_url=values.payment_url(given, "HOLDFAST_PAYMENT_URL"),
-            payment_secret=values.payment_secret(given, "HOLDFAST_PAYMENT_SECRET"),
-            session_idle_minutes=values.duration(
-                given, "HOLDFAST_SESSION_IDLE_MINUTES", 120.0, _YEAR_MINUTES, "minutes"
-            ),
-            session_hours=values.duration(given, "HOLDFAST_SESSION_HOURS", 12.0, _YEAR_MINUTES / 60, "hours"),
-            time_zone=values.time_zone(given, "HOLDFAST_TIME_ZONE", "Asia/Riyadh"),
-            demo_receiver=values.public_url(given, "HOLDFAST_DEMO_RECEIVER"),
-            processes=values.count(given, "HOLDFAST_PROCESSES", 1, 1, _MANY_PROCESSES),
-        )
+        source = EnvSettingsSource(cls)
+        source.env_vars = {name.lower(): value for name, value in given.items() if name.isupper()}
+        try:
+            return cls(**source())
+        except ValidationError as failure:
+            raise WrongSetting(_sentence(str(failure.errors()[0]["loc"][0]), given)) from None
+
+    @classmethod
+    def settings_customise_sources(
+        cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, *_: Any, **__: Any
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """``Settings(...)`` takes its arguments only; the environment is read by ``from_environment``."""
+        return (init_settings,)
+
+    @model_validator(mode="after")
+    def _check_together(self) -> Self:
+        for missing, there in (("payment_url", "payment_secret"), ("payment_secret", "payment_url")):
+            if getattr(self, missing) is None and getattr(self, there) is not None:
+                raise WrongSetting(
+                    f"{_PREFIX}{missing.upper()} is not set, but must be set together with"
+                    f" {_PREFIX}{there.upper()}."
+                )
+        least = self.attempt_timeout_seconds + 1
+        if self.lease_seconds is not None and self.lease_seconds < least:
+            # Otherwise another worker would send what is still on its way.
+            raise WrongSetting(
+                f"HOLDFAST_LEASE_SECONDS is '{self.lease_seconds:g}', but must be at least {least:g}:"
+                " a second more than an attempt."
+            )
+        return self
 
 
-def _lease(given: Mapping[str, str]) -> float | None:
-    """Longer than an attempt: otherwise what is on its way would be sent twice."""
-    name = "HOLDFAST_LEASE_SECONDS"
-    if name not in given:
-        return None
-    seconds = values.duration(given, name, 0.0, _LONGEST_LEASE_SECONDS, "seconds")
-    timeout = values.duration(
-        given, "HOLDFAST_ATTEMPT_TIMEOUT_SECONDS", 10.0, _LONGEST_ATTEMPT_SECONDS, "seconds"
-    )
-    if seconds < timeout + 1:
-        raise WrongSetting(name, given[name], f"at least {timeout + 1:g}: a second more than an attempt")
-    return seconds
+def _sentence(field_name: str, given: Mapping[str, str]) -> str:
+    """Say what is wrong with a value, without repeating a secret or a password: it would end up in a log."""
+    name, field = _PREFIX + field_name.upper(), Settings.model_fields[field_name]
+    value = given.get(name, str(field.default)) if field.repr else "…"
+    if field_name == "database_url":
+        value = re.sub(r"(//[^:/@]*):.*@", r"\1:…@", value)
+    return f"{name} is {value!r}, but must be {field.description}."

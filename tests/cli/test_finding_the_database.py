@@ -8,7 +8,7 @@ import pytest
 from holdfast.storage.embedded import EmbeddedPostgres
 from holdfast.storage.embedded.postmaster import running_postmaster
 from tests.cli.refused import run_refused
-from tests.support.commands import run, run_for_json
+from tests.support.commands import finish, run, run_for_json
 
 
 def test_a_command_makes_the_embedded_database_and_stops_it_again(tmp_path: Path) -> None:
@@ -42,6 +42,19 @@ def test_a_wrong_setting_is_one_sentence(tmp_path: Path) -> None:
     told = run_refused({"HOLDFAST_DATABASE_URL": "mysql://h"}, 1, "key", "list")
     assert told.startswith("holdfast: HOLDFAST_DATABASE_URL is 'mysql://h', but must be ")
     assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["serve", "work", "migrate"])
+def test_a_misspelt_setting_is_one_sentence(command: str, tmp_path: Path) -> None:
+    told = run_refused({"HOLDFAST_HOLD_SECOND": "60"}, 1, command, "--data", str(tmp_path / "data"))
+    assert told == "holdfast: HOLDFAST_HOLD_SECOND is not a setting; did you mean HOLDFAST_HOLD_SECONDS?\n"
+    assert not (tmp_path / "data").exists()
+
+
+def test_an_unknown_setting_is_warned_of_and_does_not_stop_a_command(tmp_path: Path) -> None:
+    done = finish({"HOLDFAST_COLOUR": "blue", "HOLDFAST_DATA_DIR": str(tmp_path)}, "migrate", "--json")
+    assert done.returncode == 0
+    assert "ignoring unknown settings: HOLDFAST_COLOUR" in done.stderr.splitlines()
 
 
 def test_a_database_that_is_away_is_one_sentence() -> None:

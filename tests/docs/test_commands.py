@@ -67,7 +67,7 @@ def test_what_is_not_typed_could_be(shown: Shown) -> None:
 
 
 def _of_holdfast() -> set[str]:
-    return {f"HOLDFAST_{name.upper()}" for name in Settings.__dataclass_fields__}
+    return {f"HOLDFAST_{name.upper()}" for name in Settings.model_fields}
 
 
 def _made(words: list[str]) -> None:

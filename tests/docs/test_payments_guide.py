@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from holdfast.domain.payment import PaymentRequest, signed_query
 from holdfast.domain.signature import TOLERANCE_SECONDS
-from holdfast.setting_values import _SHORTEST_SECRET
+from holdfast.settings import SHORTEST_PAYMENT_SECRET
 from holdfast.web.payments.bodies import LONGEST_ID, PaymentBody
 from holdfast.web.payments.routes import BODY_LIMIT, SIGNATURE, TIMESTAMP
 from holdfast.web.wire import camel_case
@@ -48,7 +48,7 @@ def test_every_parameter_and_every_member_is_in_a_table() -> None:
 
 def test_limits_are_those_of_the_code() -> None:
     told = " ".join(TEXT.split())
-    assert f"at least {_SHORTEST_SECRET} characters" in told
+    assert f"at least {SHORTEST_PAYMENT_SECRET} characters" in told
     assert f"up to {LONGEST_ID} visible ASCII characters" in told
     assert f"at most {BODY_LIMIT // 1024} KiB" in told
     assert f"good for {TOLERANCE_SECONDS} seconds" in told

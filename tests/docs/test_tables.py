@@ -1,6 +1,5 @@
 """What stands in a table of the documents and in the code is the same."""
 
-import dataclasses
 from pathlib import Path
 
 import pytest
@@ -50,8 +49,8 @@ PACKAGE = ROOT / "src" / "holdfast"
 def test_every_setting_is_in_the_table_with_its_default() -> None:
     shown = {row[0]: row[1] for row in table(OPERATIONS, "Setting")}
     assert shown == {
-        f"HOLDFAST_{field.name.upper()}": _default_text(field.default)
-        for field in dataclasses.fields(Settings)
+        f"HOLDFAST_{name.upper()}": _default_text(field.default)
+        for name, field in Settings.model_fields.items()
     }
 
 

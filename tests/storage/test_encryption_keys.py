@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.refusals import SecretsUnreadable
-from holdfast.setting_values import WrongSetting
-from holdfast.settings import Settings
+from holdfast.settings import Settings, WrongSetting
 from holdfast.storage.encryption_keys import FILE, keys_of, new_encryption_key
 from holdfast.storage.sealing import SecretBox
 

@@ -11,8 +11,8 @@ import holdfast
 SOURCE = Path(holdfast.__file__).parent
 # Whose sentences no page tells: what operators read on their console, and what only JSON can be told.
 NOT_ON_PAGES = (
-    "bootstrap", "cli", "clockwork", "demo", "observability", "processes", "setting_values.py",
-    "settings.py", "simulation", "storage/backups", "storage/embedded", "storage/encryption_keys.py",
+    "bootstrap", "cli", "clockwork", "demo", "observability", "processes", "settings.py",
+    "simulation", "storage/backups", "storage/embedded", "storage/encryption_keys.py",
     "storage/migrations", "storage/schema.py", "storage/standings.py",
     "web/json_items.py", "web/openapi", "web/problem_types.py",
     "web/payments", "web/storefront/bookings.py", "web/storefront/visitors.py", "web/strict_json.py",

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from holdfast.domain.refusals import Fault
-from holdfast.setting_values import networks
+from holdfast.settings import Settings
 from holdfast.web.answer import JsonAnswer
 from holdfast.web.call import Call
 from holdfast.web.client_address import ClientAddresses
@@ -21,7 +21,9 @@ POINTER = "/header/Idempotency-Key"
 
 
 def telling_requesters(trusted: str = "") -> Front:
-    addresses = ClientAddresses(networks({"PROXIES": trusted}, "PROXIES"))
+    addresses = ClientAddresses(
+        Settings.from_environment({"HOLDFAST_TRUSTED_PROXIES": trusted}).trusted_proxies
+    )
 
     async def tell(call: Call) -> JsonAnswer:
         faults: list[Fault] = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import partial
 from ipaddress import ip_network
 
@@ -45,7 +44,7 @@ async def _resolver() -> AsyncIterator[Resolver]:
 async def subscribing_by_command(database: Database, settings: Settings) -> AsyncIterator[Subscribing]:
     """Where the demo is served, this machine's own addresses are allowed, as they are to its processes."""
     if await is_demo(database):
-        settings = replace(settings, allowed_networks=(*settings.allowed_networks, *LOOPBACK))
+        settings = settings.model_copy(update={"allowed_networks": (*settings.allowed_networks, *LOOPBACK)})
     async with subscribing(database, settings) as own:
         yield own
 
@@ -63,6 +62,6 @@ async def forwarding(
     database: Database, settings: Settings, url: str, secret: str, events: Sequence[str]
 ) -> AsyncIterator[Forwarder]:
     """Whoever names the URL is at the console: any address will do."""
-    anywhere = replace(settings, allowed_networks=(ip_network("0.0.0.0/0"), ip_network("::/0")))
+    anywhere = settings.model_copy(update={"allowed_networks": (ip_network("0.0.0.0/0"), ip_network("::/0"))})
     async with sending(anywhere) as sender:
         yield Forwarder(EventFeed(database), sender, url, secret, events)

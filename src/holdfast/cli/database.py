@@ -6,7 +6,6 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,7 +19,7 @@ T = TypeVar("T")
 
 def read_settings(data: Path | None) -> Settings:
     settings = Settings.from_environment(os.environ)
-    return settings if data is None else replace(settings, data_dir=data.absolute())
+    return settings if data is None else settings.model_copy(update={"data_dir": data.absolute()})
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from holdfast.cli.output import print_json, shared_options
 from holdfast.observability.logging import set_up_logging
 from holdfast.server.serving import Demo, Served
 from holdfast.server.serving import serve as run
-from holdfast.settings import Settings
+from holdfast.settings import Settings, refuse_misspelt_settings
 
 _SET_UP = """
   Nobody can sign in yet. Make the first admin here, once, within a day:
@@ -62,9 +61,10 @@ _EXAMPLE = """
 def serve(host: str, port: int, processes: int, demo: bool, data: Path | None, as_json: bool) -> None:
     """Run everything in one command, until Ctrl-C."""
     set_up_logging()
-    settings = replace(Settings.from_environment(os.environ), processes=processes)
+    refuse_misspelt_settings(os.environ)
+    settings = Settings.from_environment(os.environ).model_copy(update={"processes": processes})
     if data is not None:
-        settings = replace(settings, data_dir=data.absolute())
+        settings = settings.model_copy(update={"data_dir": data.absolute()})
     run(settings, host, port, demo, partial(_announce, as_json=as_json))
 
 

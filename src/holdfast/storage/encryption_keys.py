@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from holdfast.setting_values import MissingSetting, WrongSetting, encryption_keys
-from holdfast.settings import Settings
+from holdfast.settings import Settings, WrongSetting, parse_encryption_keys
 from holdfast.storage.refused import BackupRefused
 
 NAME = "HOLDFAST_ENCRYPTION_KEYS"
@@ -23,7 +22,10 @@ def keys_of(settings: Settings) -> tuple[str, ...]:
     if settings.encryption_keys:
         return settings.encryption_keys
     if settings.database_url is not None:
-        raise MissingSetting(NAME, "where HOLDFAST_DATABASE_URL is, to seal the secrets of endpoints")
+        raise WrongSetting(
+            f"{NAME} is not set, but must be where HOLDFAST_DATABASE_URL is,"
+            " to seal the secrets of endpoints."
+        )
     return _of_installation(settings.data_dir)
 
 
@@ -57,11 +59,13 @@ def _of_installation(data_dir: Path) -> tuple[str, ...]:
 
 def _read(path: Path) -> tuple[str, ...]:
     try:
-        keys = encryption_keys({NAME: ",".join(path.read_text().split())}, NAME)
-    except (UnicodeDecodeError, WrongSetting):
+        keys = parse_encryption_keys(",".join(path.read_text().split()))
+    except ValueError:
         keys = ()
     if not keys:
-        raise WrongSetting(str(path), "…", "a file with a key of 32 bytes in URL-safe base64 on each line")
+        raise WrongSetting(
+            f"{path} is '…', but must be a file with a key of 32 bytes in URL-safe base64 on each line."
+        )
     return keys
 
 

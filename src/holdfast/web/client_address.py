@@ -9,7 +9,7 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import NamedTuple
 
-from holdfast.setting_values import IPNetwork
+from holdfast.domain.addresses import IPNetwork
 from holdfast.web.call import Call
 from holdfast.web.http.heads import FORWARDED_FOR, Head
 

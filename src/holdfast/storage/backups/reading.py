@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from holdfast.setting_values import WrongSetting, encryption_keys
+from holdfast.settings import parse_encryption_keys
 from holdfast.storage.backups.manifest import Manifest, read_manifest
 from holdfast.storage.backups.writing import (
     BLOCK,
@@ -128,6 +128,6 @@ def _sums_of(
 
 def _keys_in(text: bytes) -> tuple[str, ...]:
     try:
-        return encryption_keys({KEYS: ",".join(text.decode("ascii").split())}, KEYS)
-    except (UnicodeDecodeError, WrongSetting):
+        return parse_encryption_keys(",".join(text.decode("ascii").split()))
+    except ValueError:
         raise BackupRefused("The encryption keys in the backup cannot be read.") from None
