@@ -1,17 +1,17 @@
 """Staff who work in the browser, and their sessions."""
 
-import time
 from dataclasses import dataclass, replace
 from uuid import UUID, uuid4
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.permissions import Role
-from holdfast.domain.second_factor import STEP_SECONDS, code_at, new_secret
+from holdfast.operations.second_factor import new_secret
 from holdfast.operations.signing_in import SessionTimes, SigningIn
 from holdfast.operations.staffing import Staffing
 from holdfast.storage.database import open_database
 from holdfast.storage.sealing import SecretBox
 from tests.support.chromium import beside_playwright
+from tests.support.second_factor import code_now
 from tests.support.server import WEBHOOKS
 from tests.support.sql import Sql
 
@@ -35,7 +35,7 @@ class Person:
     def code(self) -> str:
         """What an app on their phone shows now."""
         assert self.factor is not None
-        return code_at(self.factor, int(time.time()) // STEP_SECONDS)
+        return code_now(self.factor)
 
 
 class People:

@@ -2,9 +2,9 @@
 
 import time
 
-from holdfast.domain.second_factor import STEP_SECONDS, code_at
+import pyotp
 
 
 def code_now(secret: str, apart: int = 0) -> str:
     """``apart``: so many steps later."""
-    return code_at(secret, int(time.time()) // STEP_SECONDS + apart)
+    return pyotp.TOTP(secret).at(int(time.time()), apart)

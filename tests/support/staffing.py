@@ -3,11 +3,11 @@
 from typing import NamedTuple
 from uuid import UUID
 
+import pyotp
 from argon2 import PasswordHasher
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.permissions import Role
-from holdfast.domain.second_factor import STEP_SECONDS, code_at
 from holdfast.domain.staff import SessionTimes, Staff
 from holdfast.operations.accounts import Accounts, Oneself
 from holdfast.operations.passwords import Passwords
@@ -54,7 +54,7 @@ class Office(NamedTuple):
             return float(await connection.fetchval("select extract(epoch from clock_timestamp())::float8"))
 
     async def code(self, secret: str, apart: int = 0) -> str:
-        return code_at(secret, int(await self.now()) // STEP_SECONDS + apart)
+        return pyotp.TOTP(secret).at(int(await self.now()), apart)
 
     async def set_up_factor(self, who: Oneself, password: str = PASSWORD) -> str:
         """Confirmed with the code before the present one, which is still good for a sign-in."""

@@ -9,10 +9,10 @@ from holdfast.domain.attempts import Counted, subject
 from holdfast.domain.audit import Author, Change
 from holdfast.domain.passwords import password_fault
 from holdfast.domain.refusals import InvalidInput, TooManyAttempts, UnknownStaff
-from holdfast.domain.second_factor import new_secret, step_of
 from holdfast.domain.staff import Preferences, Staff, email_key, staff_name_fault
 from holdfast.operations.passwords import Passwords
 from holdfast.operations.refusing import refuse
+from holdfast.operations.second_factor import accepted_step, new_secret
 from holdfast.operations.staff_entries import difference, record
 from holdfast.operations.trying import Subjects, count, forgive, take_back
 from holdfast.storage import sessions, staff
@@ -139,7 +139,7 @@ class Accounts:
             raise
 
     def _step(self, account: Account, sealed: bytes, code: str) -> int | None:
-        return step_of(self._box.open(sealed), code, account.read_at, 0)
+        return accepted_step(self._box.open(sealed), code, account.read_at, 0)
 
 
 async def _locked(connection: Connection, who: Oneself) -> Account:

@@ -12,9 +12,9 @@ from uuid import UUID, uuid4
 from holdfast.domain.access import token_hash
 from holdfast.domain.attempts import Counted, subject
 from holdfast.domain.refusals import SecondFactorNeeded, SignInRefused, TooManyAttempts
-from holdfast.domain.second_factor import step_of
 from holdfast.domain.staff import OpenSession, SessionTimes, Staff, email_fault, email_key
 from holdfast.operations.passwords import Passwords
+from holdfast.operations.second_factor import accepted_step
 from holdfast.operations.tickets import Tickets
 from holdfast.operations.trying import Subjects, count, forgive, take_back
 from holdfast.storage import sessions, staff
@@ -193,7 +193,9 @@ class SigningIn:
         """Of the second factor, if there is one; each is good for one sign-in. None if the code is wrong."""
         if account.factor_sealed is None:
             return 0
-        return step_of(self._box.open(account.factor_sealed), code or "", account.read_at, account.used_step)
+        return accepted_step(
+            self._box.open(account.factor_sealed), code or "", account.read_at, account.used_step
+        )
 
 
 def _subjects(email: str, address: str) -> Subjects:

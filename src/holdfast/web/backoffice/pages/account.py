@@ -7,9 +7,9 @@ from typing import Any
 from starlette.responses import Response
 
 from holdfast.domain.refusals import InvalidInput, TooManyAttempts
-from holdfast.domain.second_factor import enrolment_url, shown_secret
 from holdfast.domain.staff import DIGITS, LANGUAGES, OpenSession, Preferences, Theme
 from holdfast.operations.accounts import Accounts, Oneself
+from holdfast.operations.second_factor import enrolment_url, shown_secret
 from holdfast.operations.signing_in import SigningIn
 from holdfast.web.backoffice.desk import Desk
 from holdfast.web.backoffice.pages.browsers import browser_of
