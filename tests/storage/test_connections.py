@@ -7,12 +7,13 @@ import asyncpg
 import pytest
 
 from holdfast.storage import connections as module
-from holdfast.storage.connections import Connections
+from holdfast.storage.connections import Connections, open_connections
+from holdfast.storage.database import connect
 
 
 @pytest.fixture
 async def two(postgres_url: str) -> AsyncIterator[Connections]:
-    connections = Connections(lambda: asyncpg.connect(postgres_url), 2)
+    connections = await open_connections(connect, postgres_url, 2)
     yield connections
     await connections.close()
 
@@ -91,10 +92,10 @@ async def test_nobody_waits_for_ever(two: Connections, monkeypatch: pytest.Monke
 
 
 async def test_a_failure_to_connect_gives_the_turn_back() -> None:
-    async def fail() -> asyncpg.Connection:
+    async def fail(*_: object, **__: object) -> asyncpg.Connection:
         raise OSError("away")
 
-    connections = Connections(fail, 1)
+    connections = await open_connections(fail, "postgresql://nowhere/db", 1)
     for _ in range(3):
         with pytest.raises(OSError, match="away"):
             await server_pid(connections)
@@ -104,7 +105,31 @@ async def test_closing_takes_a_connection_from_one_who_does_not_give_it_back(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "CLOSE_SECONDS", 0.05)
-    connections = Connections(lambda: asyncpg.connect(postgres_url), 2)
+    connections = await open_connections(connect, postgres_url, 2)
     async with connections.one() as connection:
         await connections.close()
-        assert connection.is_closed()
+        with pytest.raises(asyncpg.InterfaceError):
+            await connection.execute("select 1")
+
+
+async def test_expired_connections_are_replaced_when_they_are_next_used(two: Connections) -> None:
+    before = await server_pid(two)
+    await two.expire()
+    assert await server_pid(two) != before
+
+
+async def test_a_cancelled_user_of_a_lost_connection_stays_cancelled(two: Connections) -> None:
+    lost, forever = asyncio.Event(), asyncio.Event()
+
+    async def wait_after_loss() -> None:
+        async with two.one() as connection, two.one() as other:
+            connection.add_termination_listener(lambda _: lost.set())
+            await other.execute("select pg_terminate_backend($1)", connection.get_server_pid())
+            await forever.wait()
+
+    waiting = asyncio.create_task(wait_after_loss())
+    await lost.wait()
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert await server_pid(two)

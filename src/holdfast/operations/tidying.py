@@ -51,7 +51,7 @@ class Tidying:
             pages = max(await claims.pages(connection), FEW_PAGES)
         if not self._planned_for / GROWN < pages < self._planned_for * GROWN:
             self._planned_for = pages
-            self._database.forget_plans()
+            await self._database.forget_plans()
 
     async def _cancel_of_removed_endpoints(self) -> None:
         async with self._database.reading() as connection:

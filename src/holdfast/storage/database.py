@@ -13,7 +13,7 @@ import asyncpg
 
 from holdfast.domain.project import Project
 from holdfast.domain.refusals import DatabaseAway
-from holdfast.storage.connections import Connections
+from holdfast.storage.connections import Connections, open_connections, terminate
 from holdfast.storage.dsn import split_hosts
 from holdfast.storage.hints import NOTIFY, Hint
 
@@ -136,17 +136,17 @@ class Database:
                     yield connection
                 except asyncio.CancelledError:
                     # Whoever is in a hurry does not wait for an answer: the database undoes it by itself.
-                    connection.terminate()
+                    terminate(connection)
                     raise
                 except BaseException:
                     await _roll_back(connection, transaction)
                     raise
                 await _commit(connection, transaction)
 
-    def forget_plans(self) -> None:
-        """For when the tables are no longer what they were when the plans were made."""
-        self._writers.forget_plans()
-        self._readers.forget_plans()
+    async def forget_plans(self) -> None:
+        """Replace the connections when the tables are no longer what they were when the plans were made."""
+        await self._writers.expire()
+        await self._readers.expire()
 
     def hint_at_deliveries(self) -> None:
         """Workers look at once. They would soon anyway: that a hint is lost does not matter."""
@@ -175,14 +175,13 @@ async def open_database(
     ``name`` is what the database calls its connections; ``more`` are settings besides.
     """
 
-    def connections(size: int, of_kind: Mapping[str, str]) -> Connections:
+    async def pool(size: int, of_kind: Mapping[str, str]) -> Connections:
         settings = {**_SESSION, **of_kind, **more, "application_name": name}
-        return Connections(
-            lambda: connect(database_url, command_timeout=COMMAND_TIMEOUT_SECONDS, server_settings=settings),
-            size,
+        return await open_connections(
+            connect, database_url, size, command_timeout=COMMAND_TIMEOUT_SECONDS, server_settings=settings
         )
 
-    database = Database(connections(writers, _PLAN_ONCE), connections(readers, {}))
+    database = Database(await pool(writers, _PLAN_ONCE), await pool(readers, {}))
     try:
         yield database
     finally:
@@ -251,7 +250,7 @@ async def _commit(connection: Connection, transaction: Any) -> None:
     except (asyncpg.PostgresError, *_LOST) as failure:
         if _is_an_answer(failure):
             raise
-        connection.terminate()
+        terminate(connection)
         raise CommitUnknown from failure
 
 
@@ -263,9 +262,7 @@ def _is_an_answer(failure: BaseException) -> bool:
 
 async def _roll_back(connection: Connection, transaction: Any) -> None:
     """After a lost connection there is nothing left to undo: the database has done it."""
-    if connection.is_closed():
-        return
     try:
         await transaction.rollback()
     except (asyncpg.PostgresError, *_LOST):
-        connection.terminate()
+        terminate(connection)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import date, timedelta
+
+import asyncpg
 
 from holdfast.storage.database import Connection
 
@@ -64,7 +67,8 @@ async def drop_before(connection: Connection, keep: timedelta) -> list[str]:
     try:
         return await _drop_before(connection, keep)
     finally:
-        if not connection.is_closed():
+        # A lost connection has given up the lock, and refuses every call.
+        with suppress(asyncpg.InterfaceError):
             await connection.execute(_END_OF_DROPPING)
 
 
