@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from ssl import SSLContext
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import asyncpg
 from asyncpg import connect_utils as driver
 
 from holdfast.storage.backups.relay import PORT, Service, relayed
 from holdfast.storage.database import Connection, connect, failures_named
-from holdfast.storage.dsn import split_hosts
 
 _NAME = "holdfast backup"
 # What takes as long as the database is large must be cut off by nobody.
@@ -25,6 +24,16 @@ _UNHURRIED = {
 }
 
 
+class _AddressedConnection(asyncpg.Connection):
+    """Knows to where it was opened, and how: as the driver has read the URL and the environment."""
+
+    def __init__(
+        self, protocol: Any, transport: Any, loop: Any, addr: str | tuple[str, int], config: Any, params: Any
+    ) -> None:
+        super().__init__(protocol, transport, loop, addr, config, params)
+        self.address, self.parameters = addr, params
+
+
 class Door(NamedTuple):
     connection: Connection
     programs: Mapping[str, str]
@@ -35,24 +44,17 @@ class Door(NamedTuple):
 @asynccontextmanager
 async def opened_door(database_url: str) -> AsyncIterator[Door]:
     with failures_named():
-        host_url, connection = await _first_that_takes_writes(database_url)
+        connection = await connect(
+            database_url, server_settings=_UNHURRIED, connection_class=_AddressedConnection
+        )
+        assert isinstance(connection, _AddressedConnection)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(connection.close)
-        yield Door(connection, await _way_to(host_url, stack))
+        yield Door(connection, await _environment(connection, stack))
 
 
-async def _first_that_takes_writes(database_url: str) -> tuple[str, Connection]:
-    last_failure: Exception = OSError("The database URL names no host.")
-    for host_url in split_hosts(database_url):
-        try:
-            return host_url, await connect(host_url, server_settings=_UNHURRIED)
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as failure:
-            last_failure = failure
-    raise last_failure
-
-
-async def _way_to(host_url: str, stack: AsyncExitStack) -> dict[str, str]:
-    address, named = _as_the_driver_reads_it(host_url)
+async def _environment(connection: _AddressedConnection, stack: AsyncExitStack) -> dict[str, str]:
+    address, named = connection.address, connection.parameters
     way = {"PGUSER": named.user, "PGDATABASE": named.database, "PGAPPNAME": _NAME}
     if isinstance(named.password, str):
         way["PGPASSWORD"] = named.password
@@ -65,18 +67,7 @@ async def _way_to(host_url: str, stack: AsyncExitStack) -> dict[str, str]:
     return way | _plainly(str(folder_of_relay), PORT)
 
 
-def _as_the_driver_reads_it(host_url: str) -> tuple[str | tuple[str, int], driver._ConnectionParameters]:
-    """A reading of our own, of the URL and of what stands in the environment, would differ some day."""
-    addresses, named, _ = driver._parse_connect_arguments(  # type: ignore[attr-defined]
-        dsn=host_url, host=None, port=None, user=None, password=None, passfile=None, database=None,
-        command_timeout=None, statement_cache_size=0, max_cached_statement_lifetime=0,
-        max_cacheable_statement_size=0, ssl=None, direct_tls=None, server_settings=None,
-        target_session_attrs=None, krbsrvname=None, gsslib=None, service=None, servicefile=None,
-    )  # fmt: skip
-    return addresses[0], named
-
-
-def _service(address: tuple[str, int], tls: SSLContext, named: driver._ConnectionParameters) -> Service:
+def _service(address: tuple[str, int], tls: SSLContext, named: Any) -> Service:
     tls_only = named.sslmode not in (driver.SSLMode.allow, driver.SSLMode.prefer)
     return Service(*address, tls, tls_only, named.ssl_negotiation is driver.SSLNegotiation.direct)
 
