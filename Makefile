@@ -18,6 +18,7 @@ COMPILE := cd requirements && PIP_CONFIG_FILE=/dev/null PIP_FIND_LINKS= PIP_INDE
 PYTEST := $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 ARGS ?=
 SITE ?= dist/site
+NPM_TOOLS := $(VENV)/openapi-tools
 
 help: ## List the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -27,10 +28,10 @@ setup: $(VENV)/.base ## Make .venv with everything the product needs; the comman
 serve: $(VENV)/.base ## Run Holdfast with a demo project on its embedded database (ARGS="--port 9000" adds options)
 	@exec $(BIN)/holdfast serve --demo $(ARGS)
 
-test: $(VENV)/.dev ## Run the tests (ARGS="tests/domain -x" chooses)
+test: $(VENV)/.dev $(VENV)/.npm ## Run the tests (ARGS="tests/domain -x" chooses)
 	$(PYTEST) $(ARGS)
 
-check: $(VENV)/.dev ## All that CI runs: lint, format, types, import rules, tests
+check: $(VENV)/.dev $(VENV)/.npm ## All that CI runs: lint, format, types, import rules, tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -85,3 +86,9 @@ $(VENV)/.dev: requirements/dev.txt $(VENV)/.base
 $(VENV)/.bench: requirements/bench.txt $(VENV)/.base
 	@$(INSTALL) --requirement requirements/bench.txt
 	@touch $@
+
+# Without npm, or without its registry, the tests that need these tools are skipped and say so.
+$(VENV)/.npm: tests/openapi/package.json tests/openapi/package-lock.json tests/openapi/.npmrc | $(BIN)/python
+	@rm -rf $(NPM_TOOLS) && mkdir $(NPM_TOOLS) && cp $^ $(NPM_TOOLS)
+	@if npm ci --prefix $(NPM_TOOLS) --loglevel error >/dev/null; then touch $@; \
+		else echo "The npm tools of tests/openapi are not installed." >&2; fi

@@ -1,5 +1,6 @@
 """What stands twice in the packaging says the same twice."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -36,6 +37,14 @@ def test_the_locks_name_no_registry_and_no_machine() -> None:
     for name in ("base.txt", "dev.txt", "bench.txt"):
         text = (ROOT / "requirements" / name).read_text()
         assert not re.search(r"https?:|file:/|--index-url|--find-links|--trusted-host|(^|\s)/\w", text), name
+
+
+def test_the_npm_lock_has_a_hash_and_no_registry_for_every_package() -> None:
+    lock = json.loads((ROOT / "tests" / "openapi" / "package-lock.json").read_text())
+    packages = [package for path, package in lock["packages"].items() if path]
+    assert packages
+    assert all(package["integrity"].startswith("sha512-") for package in packages)
+    assert not any("resolved" in package for package in packages)
 
 
 def test_locks_that_are_installed_together_agree() -> None:
