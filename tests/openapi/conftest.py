@@ -21,7 +21,7 @@ from tests.support.sql import Sql
 
 HERE = Path(__file__).parent
 OPENAPI_GENERATOR = HOLDFAST.with_name("openapi-generator-cli")
-SECONDS = 120
+SECONDS = 240
 ENVIRONMENT = {
     # The tools are not to report that they were used, nor to ask whether there is a newer version of them.
     "REDOCLY_TELEMETRY": "off",
