@@ -3,6 +3,7 @@
 import pytest
 
 from holdfast.domain.endpoint import Endpoint, EndpointState, state_of
+from holdfast.domain.message import Message
 from holdfast.operations import endpoint_health
 from holdfast.storage.database import Database
 from tests.support.engine import Engine, made, replying, switch
@@ -33,7 +34,8 @@ async def test_the_first_failure_is_remembered_with_its_time_and_the_last_with_i
     assert first is not None
     assert second is not None
     assert second.since == first.since
-    assert (first.cause, second.cause) == ("The receiver answered 500.", "The receiver answered 503.")
+    assert first.cause == Message("The receiver answered %(code)s.", {"code": 500})
+    assert second.cause == Message("The receiver answered %(code)s.", {"code": 503})
     assert await state(engine, endpoint) is EndpointState.ACTIVE
 
 

@@ -137,7 +137,7 @@ async def test_lost_and_failed_attempts_count_together(database: Database) -> No
         await engine.answer(await engine.claim(), 502)
         found = await engine.find(claimed.delivery_id)
     assert (found.status, found.attempts) == (DeliveryStatus.FAILED, 3)
-    assert (found.last_status_code, found.last_cause) == (502, "The receiver answered 502.")
+    assert (found.last_status_code, str(found.last_cause)) == (502, "The receiver answered 502.")
 
 
 async def test_two_rescuers_at_once_log_a_lost_attempt_once(engine: Engine, postgres_url: str) -> None:

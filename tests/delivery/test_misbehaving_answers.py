@@ -64,7 +64,7 @@ async def test_a_redirect_is_a_failure_and_its_target_is_never_contacted(status:
         head = f"HTTP/1.1 {status} Moved\r\nLocation: {target.url}\r\nContent-Length: 0\r\n\r\n"
         attempted = await attempt_at_and_leave(answering(head.encode()))
         assert target.connections == 0
-    assert attempted.cause == f"The receiver answered {status} and redirects are not followed."
+    assert str(attempted.cause) == f"The receiver answered {status} and redirects are not followed."
     assert attempted.status_code == status
     assert ("Location", target.url) in attempted.response_headers
 
@@ -198,4 +198,4 @@ async def test_a_body_without_a_length_ends_with_the_connection_and_is_whole() -
 async def test_a_410_says_that_the_endpoint_is_gone() -> None:
     attempted = await attempt_at_and_leave(answering(b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n"))
     assert attempted.is_gone
-    assert attempted.cause == "The receiver answered 410."
+    assert str(attempted.cause) == "The receiver answered 410."

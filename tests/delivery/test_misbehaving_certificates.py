@@ -130,7 +130,7 @@ async def test_a_receiver_that_breaks_off_the_handshake_is_quoted() -> None:
     async with receiving(talk) as receiver, a_sender(tls=trusting()) as sender:
         attempted = await in_time(sender, a_post(f"https://127.0.0.1:{receiver.port}/"))
         await receiver.all_left()
-    assert attempted.cause == "The TLS handshake failed: handshake failure."
+    assert str(attempted.cause) == "The TLS handshake failed: handshake failure."
 
 
 async def test_an_encrypted_connection_is_used_again_without_another_handshake(names: NameServer) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.delivery import dispatcher as dispatcher_module
 from holdfast.domain.delivery import UNREADABLE, DeliveryStatus, Schedule
+from holdfast.domain.message import Message
 from holdfast.storage.database import Database
 from holdfast.storage.encryption_keys import new_encryption_key
 from tests.support.engine import Engine, an_engine, eventually, replying, switch
@@ -53,7 +54,9 @@ async def test_the_gap_doubles_from_the_first_and_the_last_attempt_is_the_end(da
         await engine.answer(await engine.claim(), 500)
         found, attempts = await engine.deliveries.find(delivery_id)
     assert (found.status, found.attempts, found.next_attempt_at) == (DeliveryStatus.FAILED, 8, None)
-    assert found.last_cause == "The receiver answered 500."
+    assert str(found.last_cause) == "The receiver answered 500."
+    kept = Message("The receiver answered %(code)s.", {"code": 500})
+    assert {found.last_cause, *(one.cause for one in attempts)} == {kept}
     assert [one.trigger for one in attempts] == ["first"] + ["retry"] * 7
 
 

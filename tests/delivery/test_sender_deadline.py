@@ -77,7 +77,7 @@ async def test_a_slow_secret_is_part_of_the_deadline() -> None:
 async def test_another_deadline_is_told_with_its_figure() -> None:
     async with receiving(answering()) as receiver, a_sender(timeout_seconds=0.25) as sender:
         attempted = await in_time(sender, a_post(receiver.url), 0.25)
-    assert attempted.cause == "No answer within 0.25 seconds."
+    assert str(attempted.cause) == "No answer within 0.25 seconds."
 
 
 async def test_two_hundred_attempts_at_once_all_succeed_and_leave_nothing_behind() -> None:

@@ -149,7 +149,7 @@ def test_the_deposit_is_paid_by_its_exact_amount_however_it_is_written(paid: str
 def test_another_amount_is_refused_and_told_what_is_due(paid: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         refuse_another_amount(Payment("pay_1", "234-679-FHK", Decimal(paid)), due("1000.10"))
-    assert refused.value.faults == (("/amountSar", "The deposit of this booking is 1000.10 SAR."),)
+    assert str(refused.value) == "amountSar: The deposit of this booking is 1000.10 SAR."
 
 
 def test_where_there_is_no_deposit_nothing_is_the_exact_amount() -> None:

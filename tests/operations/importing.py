@@ -70,7 +70,7 @@ class Importer:
 
     async def reasons(self, file: Import) -> list[tuple[int, str | None, str, str]]:
         return [
-            (finding.row, reason.field, reason.text, reason.message)
+            (finding.row, reason.field, reason.text, str(reason.message))
             for finding in await self.refused(file)
             for reason in finding.reasons
         ]

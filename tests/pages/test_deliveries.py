@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from holdfast.domain.message import Message
 from tests.support.client import Project, Unit
 from tests.support.desk import Person
 from tests.support.failures import attempted, failed
@@ -166,6 +167,20 @@ def test_an_attempt_that_never_came_to_a_request_says_so(
     assert "The request was never written" in shown
     assert "Copy as curl" not in shown
     assert "The certificate has expired." not in arab.see(f"{DELIVERIES}/{delivery_id}")
+
+
+def test_a_cause_is_told_in_arabic_by_its_message_and_one_of_an_older_release_as_it_was_stored(
+    viewer: Person, arab: Person, registrar: Registrar, sql: Sql
+) -> None:
+    (delivery_id,) = failed(sql, registrar.add(paused=True)["id"])
+    attempted(sql, delivery_id, 1, cause="The receiver answered 502.")
+    attempted(sql, delivery_id, 2, cause=Message("The receiver answered %(code)s.", {"code": 503}))
+    english, arabic = viewer.see(f"{DELIVERIES}/{delivery_id}"), arab.see(f"{DELIVERIES}/{delivery_id}")
+    assert "The receiver answered 502." in english
+    assert "The receiver answered 503." in english
+    assert "The receiver answered 502." in arabic
+    assert "The receiver answered 503." not in arabic
+    assert "رد المستقبِل بالرمز ٥٠٣." in arabic
 
 
 def test_the_timeline_tells_every_step_and_the_time_between(

@@ -225,6 +225,12 @@ def test_a_unit_that_looks_like_markup_is_just_a_name(sales: Person, project: Pr
     assert "&lt;img src=x onerror=alert(1)&gt;" in shown
 
 
+def test_reasons_are_told_in_arabic_with_their_numbers(arab: Person, project: Project) -> None:
+    _, page = checked(arab, project, "Code,Type,Area,Price\r\nA-1,Villa,1,1.234\r\nA-1,Villa,1,1\r\n")
+    assert "الحد الأقصى لعدد المنازل العشرية: ٢." in page
+    assert "ورد هذا الرمز من قبل في الصف ٢." in page
+
+
 def test_the_pages_speak_arabic(arab: Person, project: Project) -> None:
     assert "استيراد" in arab.see(import_path(project))
     _, page = checked(arab, project, "رمز الوحدة,السعر\r\nA-1,x\r\n")

@@ -25,7 +25,7 @@ from tests.support.server import HOLDFAST, environment
 from tests.support.sql import Sql, with_database
 from tests.support.stock import replacement
 
-REVISIONS = [f"{number:04}" for number in range(1, 13)]
+REVISIONS = [f"{number:04}" for number in range(1, 14)]
 MIGRATING_AT_ONCE = 6
 
 FILLED = """

@@ -11,6 +11,7 @@ from ipaddress import ip_network
 from typing import Any
 from uuid import UUID
 
+from holdfast.delivery import causes
 from holdfast.delivery.address_guard import AddressGuard, url_fault
 from holdfast.delivery.dispatcher import Dispatcher
 from holdfast.delivery.resolver import Resolver
@@ -161,12 +162,12 @@ def made(claimed: Claimed, schedule: Schedule = SCHEDULE, status_code: int | Non
     """An attempt that was answered so; None is one that was refused."""
     succeeded = status_code is not None and 200 <= status_code < 300
     decided = after_attempt(claimed.progress, succeeded, schedule)
-    cause = f"The receiver answered {status_code}." if status_code else "The connection was refused."
+    cause = causes.REFUSED if status_code is None else causes.of_status(status_code)
     return Result(
         claimed.delivery_id, claimed.endpoint_id, claimed.unit_id, claimed.token, claimed.progress,
         claimed.claimed_at, claimed.claimed_at + timedelta(milliseconds=1), 1.0, (None, None, None, None),
         claimed.url, (), claimed.secret.id, "127.0.0.1", status_code, (), b"", False,
-        None if succeeded else cause, status_code == 410, decided.outcome, decided.gap,
+        cause, status_code == 410, decided.outcome, decided.gap,
     )  # fmt: skip
 
 

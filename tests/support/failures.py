@@ -6,33 +6,37 @@ import json
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
+from holdfast.domain.message import AnyMessage, Message
+from holdfast.storage.messages import message_json
 from tests.support.sql import Sql
 
 _ENDED = """
     insert into ended_delivery (
-        id, endpoint_id, event, created_at, body, tried, attempts, last_status_code, last_cause, status,
-        ended_at
+        id, endpoint_id, event, created_at, body, tried, attempts, last_status_code, last_cause,
+        last_cause_message, status, ended_at
     )
     select id, $2, 'ping', $3, delivery_body(id, 'ping', $3, null, null, null, null, null, null), 8, 8, 500,
-        'The receiver answered 500.', 'failed', $3
+        $4, $5, 'failed', $3
     from unnest($1::uuid[]) as made (id)
 """
 _ATTEMPT = """
     insert into attempt (
         delivery_id, number, trigger, started_at, ended_at, duration_ms, dns_ms, connect_ms, tls_ms,
         first_byte_ms, url, request_headers, secret_id, address, status_code, response_headers,
-        response_body, response_clipped, cause
+        response_body, response_clipped, cause, cause_message
     )
     values ($1, $2, $3, $4, $4, 100, 10, 20, 30, 15, 'https://erp.example/hook?a=1', $5, $6, '203.0.113.7',
-        $7, $8, $9, $10, $11)
+        $7, $8, $9, $10, $11, $12)
 """
+ANSWERED_500 = Message("The receiver answered %(code)s.", {"code": 500})
 SENT = [["Host", "erp.example"], ["X-Service-Event", "ping"], ["X-Service-Signature", "sha256=it's"]]
 
 
 def failed(sql: Sql, endpoint_id: str, count: int = 1, ago: timedelta = timedelta(seconds=10)) -> list[UUID]:
     """So long ago, and within this day, of which the log has its part."""
     ids = [uuid4() for _ in range(count)]
-    sql.execute(_ENDED, ids, UUID(endpoint_id), datetime.now(UTC) - ago)
+    cause = (str(ANSWERED_500), message_json(ANSWERED_500))
+    sql.execute(_ENDED, ids, UUID(endpoint_id), datetime.now(UTC) - ago, *cause)
     return ids
 
 
@@ -43,7 +47,7 @@ def attempted(
     *,
     answer: bytes | None = b"no",
     headers: tuple[tuple[str, str], ...] = (("Server", "receiver"),),
-    cause: str | None = "The receiver answered 500.",
+    cause: AnyMessage = ANSWERED_500,
     is_clipped: bool = False,
 ) -> UUID:
     """An attempt of it; without an answer the request was never written. Gives the id of its secret."""
@@ -61,6 +65,7 @@ def attempted(
         json.dumps(headers if is_sent else []),
         answer or b"",
         is_clipped,
-        cause,
+        str(cause),
+        message_json(cause),
     )
     return secret_id

@@ -17,8 +17,8 @@ from holdfast.web.html.words import catalogues, read_catalogue
 KEYWORDS = {"_": None, "gettext": None, "N_": None, "ngettext": (1, 2)}
 LANGUAGES = ("ar",)
 PLURAL_FORMS = {"ar": 6}
-# Its texts are sentences of refusals, which `test_said` holds against the source.
-SAID = "said"
+# Its texts are messages of the domain, which `test_translation` holds against the source.
+MESSAGES = "messages"
 _PLACE = re.compile(r"%\((\w+)\)s")
 _COUNT = {"num"}
 
@@ -56,10 +56,10 @@ def _name(function: ast.expr) -> str:
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
-def messages(code: str, *, said: bool = True) -> Iterator[tuple[str, Message]]:
+def messages(code: str, *, domain: bool = True) -> Iterator[tuple[str, Message]]:
     for path in catalogues(code):
         for message in read_catalogue(path, code):
-            if message.id and (said or path.stem != SAID):
+            if message.id and (domain or path.stem != MESSAGES):
                 yield path.name, message
 
 
@@ -110,7 +110,7 @@ def test_every_translation_has_the_places_of_its_text(code: str) -> None:
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_every_translation_can_be_filled_in(code: str) -> None:
     """A percent sign stands for itself in a text without places, and twice in one that has some."""
-    for name, message in messages(code, said=False):
+    for name, message in messages(code):
         for form in (*forms_of(message.id), *forms_of(message.string)):
             values = dict.fromkeys(places(form), "7")
             assert not values or "%(" not in form % values, f"{name}: {message.id}"
@@ -119,7 +119,7 @@ def test_every_translation_can_be_filled_in(code: str) -> None:
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_no_word_is_markup(code: str) -> None:
     """Words go into pages and attributes as they stand; only what is put into their places is escaped."""
-    for name, message in messages(code, said=False):
+    for name, message in messages(code, domain=False):
         for form in (*forms_of(message.id), *forms_of(message.string)):
             assert not set('<>&"') & set(form), f"{name}: {message.id}"
 
@@ -139,7 +139,7 @@ def test_no_translation_is_left_of_a_text_that_is_gone(code: str, pages: list[Sa
     said = {one.text for one in pages}
     assert [
         (name, message.id)
-        for name, message in messages(code, said=False)
+        for name, message in messages(code, domain=False)
         if forms_of(message.id)[0] not in said
     ] == []
     for path in catalogues(code):

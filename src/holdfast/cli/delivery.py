@@ -41,7 +41,7 @@ def delivery() -> None:
 def _sound_code(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
     fault = None if text is None else code_fault(text)
     if fault is not None:
-        raise click.BadParameter(fault.message)
+        raise click.BadParameter(str(fault.message))
     return text
 
 
@@ -141,6 +141,6 @@ def _same_list_from(cursor: str) -> str:
 
 
 def _row(one: Delivery) -> tuple[str, ...]:
-    answer = one.last_cause or ("-" if one.last_status_code is None else str(one.last_status_code))
+    answer = str(one.last_cause or one.last_status_code or "-")
     created = exact_time(one.created_at)
     return created, one.event, one.unit_code or "-", one.status, str(one.attempts), answer, str(one.id)

@@ -16,6 +16,7 @@ from holdfast.delivery.forwarding import Forwarded
 from holdfast.domain.endpoint import new_secret_text
 from holdfast.domain.endpoint_url import UrlFault, read_url
 from holdfast.domain.event import EventName
+from holdfast.domain.message import optional_text
 from holdfast.storage.database import Database
 
 POLL_SECONDS = 0.3
@@ -108,6 +109,6 @@ def _document(forwarded: Forwarded) -> dict[str, Any]:
         "event": str(item.type),
         "unitCode": item.unit_code,
         "statusCode": attempted.status_code,
-        "cause": attempted.cause,
+        "cause": optional_text(attempted.cause),
         "durationMs": round(attempted.duration_ms, 3),
     }

@@ -12,13 +12,14 @@ from holdfast.delivery import causes
 from holdfast.delivery.resolver import NameUnresolved
 from holdfast.domain.addresses import IPAddress, IPNetwork, is_allowed, is_loopback, refusal
 from holdfast.domain.endpoint_url import EndpointUrl, UrlFault, is_public_name, read_url
+from holdfast.domain.message import AnyMessage, MessageError
 
 # Somebody waits at a form; each connect checks again in any case.
 _LONGEST_LOOKUP_SECONDS = 3.0
 
 
-class AddressRefused(Exception):
-    """The text is the cause."""
+class AddressRefused(MessageError):
+    """The message is the cause."""
 
 
 class NameLookup(Protocol):
@@ -53,7 +54,7 @@ class AddressGuard:
         return tuple(address for address in addresses if is_allowed(address, self._allowed))
 
 
-async def url_fault(url: str, guard: AddressGuard, resolver: NameLookup) -> str | None:
+async def url_fault(url: str, guard: AddressGuard, resolver: NameLookup) -> AnyMessage | None:
     """What is wrong with the URL of an endpoint that is to be saved: one sentence, or None.
 
     A public name that does not resolve yet is fine: it is checked again on the socket of every connect.
@@ -62,7 +63,7 @@ async def url_fault(url: str, guard: AddressGuard, resolver: NameLookup) -> str 
         target = read_url(url)
         guard.check(target, await _addresses(target, resolver))
     except (UrlFault, AddressRefused) as fault:
-        return str(fault)
+        return fault.message
     except (NameUnresolved, TimeoutError) as error:
         return _unresolved_fault(target, error)
     return None
@@ -75,9 +76,9 @@ async def _addresses(target: EndpointUrl, resolver: NameLookup) -> tuple[IPAddre
         return await resolver.addresses_of(target.host)
 
 
-def _unresolved_fault(target: EndpointUrl, error: Exception) -> str | None:
+def _unresolved_fault(target: EndpointUrl, error: NameUnresolved | TimeoutError) -> AnyMessage | None:
     if not is_public_name(target.host):
-        return str(error) or causes.NAME_UNRESOLVED
+        return error.message if isinstance(error, NameUnresolved) else causes.NAME_UNRESOLVED
     return None if target.is_encrypted else causes.NOT_ENCRYPTED
 
 

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 from uuid import UUID
 
+from holdfast.domain.message import AnyMessage
+
 
 class Secret(NamedTuple):
     id: UUID
@@ -49,7 +51,7 @@ class Attempted(NamedTuple):
     response_body: bytes
     response_clipped: bool
     """There was, or may have been, more."""
-    cause: str | None
+    cause: AnyMessage | None
     """None if it was delivered; otherwise one sentence in plain words."""
     is_gone: bool
     """The receiver answered 410."""

@@ -1,4 +1,4 @@
-"""Why an attempt failed, in plain words: one sentence each, for people who read the log."""
+"""Why an attempt failed, in plain words: one message each, for people who read the log."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from enum import Enum, auto
 
 from holdfast.domain.addresses import IPAddress
 from holdfast.domain.delivery import UNREAD
+from holdfast.domain.message import AnyMessage, Message
 
 REFUSED = "The connection was refused."
 CLOSED_EARLY = "The connection was closed before an answer came."
@@ -54,34 +55,40 @@ _CERTIFICATE = {
 _NOT_TLS = frozenset(("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNEXPECTED_MESSAGE", "RECORD_LAYER_FAILURE"))
 
 
-def of_status(code: int) -> str | None:
+def of_status(code: int) -> AnyMessage | None:
     if 200 <= code < 300:
         return None
     if code in _REDIRECTS:
-        return f"The receiver answered {code} and redirects are not followed."
+        return Message("The receiver answered %(code)s and redirects are not followed.", {"code": code})
     if code == 101:
         return "The receiver answered 101 and asks for another protocol."
-    return f"The receiver answered {code}."
+    return Message("The receiver answered %(code)s.", {"code": code})
 
 
-def of_address(address: IPAddress, words: str, *, is_literal: bool) -> str:
-    subject = "The URL's host is" if is_literal else "The name resolves to"
-    return f"{subject} {address}, which is {words}."
+def of_address(address: IPAddress, words: str, *, is_literal: bool) -> Message:
+    message = (
+        "The URL's host is %(address)s, which is %(address_kind)s."
+        if is_literal
+        else "The name resolves to %(address)s, which is %(address_kind)s."
+    )
+    return Message(message, {"address": str(address), "address_kind": words})
 
 
-def of_connecting(error: OSError) -> str:
-    return _CONNECTING.get(error.errno or 0) or f"The connection failed: {error.strerror or error}."
+def of_connecting(error: OSError) -> AnyMessage:
+    known = _CONNECTING.get(error.errno or 0)
+    return known or Message("The connection failed: %(reason)s.", {"reason": error.strerror or str(error)})
 
 
-def of_tls(error: OSError) -> str:
+def of_tls(error: OSError) -> AnyMessage:
     if isinstance(error, ssl.SSLCertVerificationError):
-        return _CERTIFICATE.get(error.verify_code) or f"The certificate is not valid: {error.verify_message}."
+        known = _CERTIFICATE.get(error.verify_code)
+        return known or Message("The certificate is not valid: %(reason)s.", {"reason": error.verify_message})
     if not isinstance(error, ssl.SSLError) or isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
         return CLOSED_IN_TLS
     if error.reason in _NOT_TLS:
         return "The receiver does not speak TLS."
     reason = (error.reason or "unknown").rpartition("_ALERT_")[2]
-    return f"The TLS handshake failed: {reason.replace('_', ' ').lower()}."
+    return Message("The TLS handshake failed: %(reason)s.", {"reason": reason.replace("_", " ").lower()})
 
 
 class Phase(Enum):
@@ -96,18 +103,42 @@ class Overdue:
     """The causes that name the deadline, made once."""
 
     def __init__(self, timeout_seconds: float) -> None:
-        within = f"within {_in_words(timeout_seconds)}"
         self.causes = {
-            Phase.RESOLVING: f"The host name could not be resolved {within}.",
-            Phase.CONNECTING: f"No connection {within}.",
-            Phase.ENCRYPTING: f"The TLS handshake did not end {within}.",
+            Phase.RESOLVING: _within(
+                timeout_seconds,
+                "The host name could not be resolved within one second.",
+                "The host name could not be resolved within ten seconds.",
+                "The host name could not be resolved within %(seconds)s seconds.",
+            ),
+            Phase.CONNECTING: _within(
+                timeout_seconds,
+                "No connection within one second.",
+                "No connection within ten seconds.",
+                "No connection within %(seconds)s seconds.",
+            ),
+            Phase.ENCRYPTING: _within(
+                timeout_seconds,
+                "The TLS handshake did not end within one second.",
+                "The TLS handshake did not end within ten seconds.",
+                "The TLS handshake did not end within %(seconds)s seconds.",
+            ),
             Phase.SIGNING: UNREAD,
-            Phase.ANSWERING: f"No answer {within}.",
+            Phase.ANSWERING: _within(
+                timeout_seconds,
+                "No answer within one second.",
+                "No answer within ten seconds.",
+                "No answer within %(seconds)s seconds.",
+            ),
         }
-        self.in_headers = f"The headers of the answer did not end {within}."
+        self.in_headers = _within(
+            timeout_seconds,
+            "The headers of the answer did not end within one second.",
+            "The headers of the answer did not end within ten seconds.",
+            "The headers of the answer did not end within %(seconds)s seconds.",
+        )
 
 
-def _in_words(seconds: float) -> str:
+def _within(seconds: float, of_one: str, of_ten: str, of_others: str) -> AnyMessage:
     if seconds == 1:
-        return "one second"
-    return "ten seconds" if seconds == 10 else f"{seconds:g} seconds"
+        return of_one
+    return of_ten if seconds == 10 else Message(of_others, {"seconds": f"{seconds:g}"})

@@ -16,6 +16,7 @@ from holdfast.delivery.course import Course
 from holdfast.delivery.racing import first_open, interleaved
 from holdfast.domain.addresses import IPAddress
 from holdfast.domain.endpoint_url import EndpointUrl
+from holdfast.domain.message import MessageError
 
 # A name with hundreds of addresses must not turn us into a scanner of networks.
 _MOST_ADDRESSES = 6
@@ -24,8 +25,8 @@ _GOODBYE_SECONDS = 1.0
 _HANDSHAKE_SECONDS = 86_400.0
 
 
-class NotConnected(Exception):
-    """The text is the cause."""
+class NotConnected(MessageError):
+    """The message is the cause."""
 
 
 class Connector:

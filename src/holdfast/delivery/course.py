@@ -11,6 +11,7 @@ from holdfast.delivery.attempted import Attempted, Timings
 from holdfast.delivery.causes import Overdue, Phase
 from holdfast.delivery.connection import Connection
 from holdfast.delivery.request import Headers
+from holdfast.domain.message import AnyMessage
 
 
 class Course:
@@ -33,11 +34,11 @@ class Course:
     def phase_ms(self) -> float:
         return (perf_counter() - self._entered_at) * 1000
 
-    def overdue_cause(self, overdue: Overdue) -> str:
+    def overdue_cause(self, overdue: Overdue) -> AnyMessage:
         has_begun = self.answer is not None and self.answer.has_begun
         return overdue.in_headers if has_begun else overdue.causes[self._phase]
 
-    def failed(self, cause: str) -> Attempted:
+    def failed(self, cause: AnyMessage) -> Attempted:
         return self._attempted(None, (), b"", False, cause)
 
     def answered(self, answer: Answer) -> Attempted:
@@ -49,7 +50,7 @@ class Course:
         return self._attempted(answer.status_code, headers, answer.body, clipped, cause)
 
     def _attempted(
-        self, status_code: int | None, headers: Headers, body: bytes, clipped: bool, cause: str | None
+        self, status_code: int | None, headers: Headers, body: bytes, clipped: bool, cause: AnyMessage | None
     ) -> Attempted:
         return Attempted(
             (perf_counter() - self.started_at) * 1000,

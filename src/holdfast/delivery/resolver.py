@@ -12,6 +12,7 @@ from aiodns.error import ARES_ENODATA, ARES_ENOTFOUND, DNSError
 
 from holdfast.delivery import causes
 from holdfast.domain.addresses import IPAddress
+from holdfast.domain.message import MessageError
 
 # Asked three times (after 1, 2 and 4 s): a lost packet costs a second, and ten seconds are not used up.
 _FIRST_WAIT_SECONDS = 1.0
@@ -19,8 +20,8 @@ _TRIES = 3
 _CAUSES = {ARES_ENOTFOUND: causes.NAME_UNKNOWN, ARES_ENODATA: causes.NAME_WITHOUT_ADDRESS}
 
 
-class NameUnresolved(Exception):
-    """The text is the cause."""
+class NameUnresolved(MessageError):
+    """The message is the cause."""
 
 
 class Resolver:

@@ -49,7 +49,7 @@ class Sender:
                 answer = await self._exchange(target, post, course)
             return self._conclude(target, course, answer)
         except (UrlFault, AddressRefused, NameUnresolved, NotConnected) as error:
-            return course.failed(str(error))
+            return course.failed(error.message)
         except DeadlinePassed:
             return self._conclude_overdue(course)
         finally:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
+from holdfast.domain.message import AnyMessage, Message, MessageError
 from holdfast.domain.status import Status
 
 Cell = str | int | float | bool | None
@@ -20,7 +21,7 @@ KEPT = "(does not fit a cell; left as it is)"
 
 ERROR_MESSAGE = "The spreadsheet shows an error here instead of a value."
 NUMBER_MESSAGE = "This is not a number."
-SIGN_MESSAGE = "This is not a number with `{sign}` as its decimal sign; check the sign that was chosen."
+SIGN_MESSAGE = "This is not a number with `%(sign)s` as its decimal sign; check the sign that was chosen."
 SHORTENED_MESSAGE = "The spreadsheet has shortened this number; write it in full."
 YES_OR_NO_MESSAGE = "This must be yes or no."
 MEDIA_MESSAGE = "This must be URLs, with spaces or new lines between them."
@@ -60,8 +61,8 @@ _STATUS_WORDS: Mapping[Status, tuple[str, ...]] = {
 _STATUS_OF = {word: status for status, words in _STATUS_WORDS.items() for word in words}
 
 
-class Unreadable(ValueError):
-    """The cell does not say what its column is for; the text says why."""
+class Unreadable(MessageError):
+    """The cell does not say what its column is for; the message says why."""
 
 
 def value_of(field: str, cell: Cell, sign: str) -> Any:
@@ -152,13 +153,13 @@ def _of_workbook(cell: int | float | bool | None) -> Decimal:
     return exact(cell)
 
 
-def _why_no_number(number: str, sign: str) -> str:
+def _why_no_number(number: str, sign: str) -> AnyMessage:
     if _SHORTENED.fullmatch(number):
         return SHORTENED_MESSAGE
     if number.startswith("#"):
         return ERROR_MESSAGE
     other = COMMA if sign == POINT else POINT
-    return SIGN_MESSAGE.format(sign=sign) if _GROUPED[other].fullmatch(number) else NUMBER_MESSAGE
+    return Message(SIGN_MESSAGE, {"sign": sign}) if _GROUPED[other].fullmatch(number) else NUMBER_MESSAGE
 
 
 def _year(cell: Cell, sign: str) -> Decimal | None:

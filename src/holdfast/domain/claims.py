@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast.domain.booking import CLAIMING, Booking
 from holdfast.domain.decision import Standing
+from holdfast.domain.message import Message
 from holdfast.domain.reference import reference_of
 from holdfast.domain.refusals import BookingChanged, HoldLapsed, TransitionNotAllowed, UnknownBooking
 from holdfast.domain.status import Status
@@ -26,7 +27,8 @@ def refuse_changed(standing: Standing, number: int, seen_status: str) -> None:
 
 def claim_on(standing: Standing, unit: Unit, action: str) -> Booking:
     if standing.booking is None:
-        detail = f"The unit is {unit.status}, but no booking of Holdfast has made it so."
+        message = "The unit is %(unit_status)s, but no booking of Holdfast has made it so."
+        detail = Message(message, {"unit_status": unit.status})
         raise TransitionNotAllowed(action, unit.status, detail=detail)
     return standing.booking
 
@@ -37,10 +39,12 @@ def refuse_ended(action: str, unit: Unit, booking: Booking) -> None:
 
 
 def refusal_of(action: str, unit: Unit, booking: Booking) -> TransitionNotAllowed:
-    detail = f"`{action}` is not possible: the booking is {booking.status}."
+    message = "`%(action)s` is not possible: the booking is %(booking_status)s."
+    detail = Message(message, {"action": action, "booking_status": booking.status})
     return TransitionNotAllowed(action, unit.status, detail=detail)
 
 
 def lapse_of(unit: Unit) -> HoldLapsed:
-    free = " The unit is free again." if unit.status is Status.AVAILABLE else ""
-    return HoldLapsed(f"The hold has lapsed.{free}", unit.status)
+    if unit.status is Status.AVAILABLE:
+        return HoldLapsed("The hold has lapsed. The unit is free again.", unit.status)
+    return HoldLapsed("The hold has lapsed.", unit.status)

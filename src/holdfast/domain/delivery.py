@@ -7,6 +7,8 @@ from enum import StrEnum
 from typing import NamedTuple
 from uuid import UUID
 
+from holdfast.domain.message import AnyMessage
+
 LOST = "The worker stopped before it recorded an answer; whether the receiver got it is not known."
 CUT_OFF = "The worker was stopped before an answer came."
 UNREADABLE = "The signing secret cannot be read; HOLDFAST_ENCRYPTION_KEYS lacks the key that sealed it."
@@ -90,7 +92,7 @@ def after_lost(progress: Progress, schedule: Schedule) -> Next:
 class Signs(NamedTuple):
     """What some attempts say of their endpoint."""
 
-    cause: str | None
+    cause: AnyMessage | None
     """Of the last one; None if it succeeded."""
     is_gone: bool = False
     has_succeeded: bool = False
@@ -100,7 +102,7 @@ class Signs(NamedTuple):
         return Signs(later.cause, is_gone, self.has_succeeded or later.has_succeeded)
 
 
-def signs_of(cause: str | None, is_gone: bool) -> Signs:
+def signs_of(cause: AnyMessage | None, is_gone: bool) -> Signs:
     return Signs(cause, is_gone, cause is None)
 
 
@@ -117,5 +119,5 @@ class Delivery(NamedTuple):
     ended_at: datetime | None
     attempts: int
     last_status_code: int | None
-    last_cause: str | None
+    last_cause: AnyMessage | None
     body: str

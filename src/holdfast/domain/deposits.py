@@ -7,6 +7,7 @@ from datetime import datetime
 from holdfast.domain.booking import CLAIMING, HOLDING, NO_SLOTS, Booking, BookingStatus
 from holdfast.domain.claims import booking_in, claim_on, refusal_of
 from holdfast.domain.decision import Decision, Standing
+from holdfast.domain.message import AnyMessage, Message
 from holdfast.domain.opening import unit_in
 from holdfast.domain.periods import Periods
 from holdfast.domain.refusals import NotSigned, TransitionNotAllowed
@@ -92,22 +93,24 @@ def _paid_by(booking: Booking, payment_id: str | None, unit: Unit) -> Booking:
     if payment_id is None or booking.payment_id == payment_id:
         return booking
     if booking.payment_id is not None:
-        detail = (
-            f"The deposit was paid by the payment {booking.payment_id}: pay {payment_id} back to the buyer."
-        )
+        message = "The deposit was paid by the payment %(payment)s: pay %(other_payment)s back to the buyer."
+        detail = Message(message, {"payment": booking.payment_id, "other_payment": payment_id})
         raise TransitionNotAllowed(Action.CONFIRM_DEPOSIT, unit.status, detail=detail)
     # What staff confirmed has gone back: nobody would look for this money here any more.
     if booking.status is BookingStatus.REFUNDED:
-        detail = (
-            f"The deposit was refunded: pay {payment_id} back to the buyer, unless it is what was refunded."
+        message = (
+            "The deposit was refunded: pay %(payment)s back to the buyer, unless it is what was refunded."
         )
+        detail = Message(message, {"payment": payment_id})
         raise TransitionNotAllowed(Action.CONFIRM_DEPOSIT, unit.status, detail=detail)
     return booking._replace(payment_id=payment_id)
 
 
-def why_not_signed(booking: Booking) -> str:
+def why_not_signed(booking: Booking) -> AnyMessage:
     if booking.hold_expires_at is None:
         return "This sale was closed without a hold; there is no deposit to confirm."
     if booking.status in HOLDING:
-        return f"The buyer has not signed yet; the hold ends at {moment_text(booking.hold_expires_at)}."
-    return f"The booking ended without a signature ({booking.status}): pay the money back."
+        message = "The buyer has not signed yet; the hold ends at %(moment)s."
+        return Message(message, {"moment": moment_text(booking.hold_expires_at)})
+    message = "The booking ended without a signature (%(booking_status)s): pay the money back."
+    return Message(message, {"booking_status": booking.status})

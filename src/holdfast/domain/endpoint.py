@@ -10,6 +10,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from holdfast.domain.event import EventName
+from holdfast.domain.message import AnyMessage
 
 PING = "ping"
 """The event of the test button; it goes to its endpoint whatever that chose."""
@@ -49,7 +50,7 @@ class Trouble(NamedTuple):
     """Nothing has arrived since."""
 
     since: datetime
-    cause: str
+    cause: AnyMessage
     gone_at: datetime | None
     """When the receiver answered 410: it wants no more."""
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from holdfast.domain.addresses import IPAddress
+from holdfast.domain.message import Message, MessageError
 
 LONGEST_URL = 2000
 _LONGEST_NAME = 253
@@ -36,8 +37,8 @@ _NOT_PUBLIC = (
 )
 
 
-class UrlFault(Exception):
-    """The URL cannot be one of an endpoint; the text is one sentence for the person who typed it."""
+class UrlFault(MessageError):
+    """The URL cannot be one of an endpoint; the message is for the person who typed it."""
 
 
 class EndpointUrl(NamedTuple):
@@ -82,7 +83,7 @@ def is_public_name(host: str) -> bool:
 
 def _refuse_strange_text(text: str) -> None:
     if len(text) > LONGEST_URL:
-        raise UrlFault(f"The URL must have at most {LONGEST_URL} characters.")
+        raise UrlFault(Message("The URL must have at most %(count)s characters.", {"count": LONGEST_URL}))
     if not text.isprintable() or " " in text or "\\" in text:
         raise UrlFault("The URL must not have spaces, backslashes or invisible characters.")
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from holdfast.domain.message import Message
 from holdfast.domain.refusals import HeldTooRecently, TooManyHolds, TooManyHoldsAtAddress
 
 
@@ -41,8 +42,9 @@ def free_slot(holds: Sequence[LiveHold], limit: int, who: str, now: datetime) ->
     live = {hold.slot: hold.expires_at for hold in holds if hold.expires_at > now}
     if len(live) >= limit:
         refusal = TooManyHoldsAtAddress if who == ADDRESS else TooManyHolds
+        message = "%(who)s holds %(count)s units already, and %(limit)s is the most at a time."
         raise refusal(
-            f"{who} holds {len(live)} units already, and {limit} is the most at a time.",
+            Message(message, {"who": who, "count": len(live), "limit": limit}),
             (min(live.values()) - now).total_seconds(),
         )
     given = {hold.slot for hold in holds}
@@ -58,7 +60,5 @@ def refuse_rehold(lapsed_at: datetime | None, rehold_seconds: float, now: dateti
         return
     wait = (lapsed_at + timedelta(seconds=rehold_seconds) - now).total_seconds()
     if wait > 0:
-        raise HeldTooRecently(
-            f"Your hold of this unit has just lapsed; others have their chance for {rehold_seconds:g} s.",
-            wait,
-        )
+        message = "Your hold of this unit has just lapsed; others have their chance for %(seconds)s s."
+        raise HeldTooRecently(Message(message, {"seconds": f"{rehold_seconds:g}"}), wait)

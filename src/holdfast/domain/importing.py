@@ -8,6 +8,7 @@ from typing import Any
 
 from holdfast.domain.columns import REQUIRED
 from holdfast.domain.decision import Decision, Standing
+from holdfast.domain.message import Message
 from holdfast.domain.precondition import UNCONDITIONAL
 from holdfast.domain.refusals import Fault, InvalidInput
 from holdfast.domain.replacing import replace
@@ -61,8 +62,10 @@ def _status_to_set(unit: Unit | None, status: Status | None) -> Status | None:
     if status not in LOCKED:
         return status
     if unit is None:
-        raise InvalidInput.at("/status", f"A new unit cannot be {status}: only a booking makes it so.")
+        message = "A new unit cannot be %(unit_status)s: only a booking makes it so."
+        raise InvalidInput.at("/status", Message(message, {"unit_status": status}))
     if unit.status is not status:
-        message = f"The unit is {unit.status}; a file cannot make it {status}, only a booking can."
-        raise InvalidInput.at("/status", message)
+        message = "The unit is %(unit_status)s; a file cannot make it %(new_status)s, only a booking can."
+        parameters = {"unit_status": unit.status, "new_status": status}
+        raise InvalidInput.at("/status", Message(message, parameters))
     return None

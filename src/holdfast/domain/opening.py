@@ -8,6 +8,7 @@ from typing import NamedTuple
 from holdfast.domain.booking import HOLDING, Booking, BookingStatus, Draft, Slots, new_booking, terms_of
 from holdfast.domain.decision import Decision, Standing
 from holdfast.domain.fairness import ADDRESS, VISITOR, HoldLimits, free_slot, refuse_rehold
+from holdfast.domain.message import AnyMessage, Message
 from holdfast.domain.periods import Periods
 from holdfast.domain.refusals import HoldLapsed, NotAvailable, TransitionNotAllowed, UnknownUnit
 from holdfast.domain.status import Action, Caller, Status, Transition, transition
@@ -75,11 +76,12 @@ def _replayed(unit: Unit, booking: Booking, draft: Draft) -> Decision:
     if booking.status is BookingStatus.LAPSED:
         raise HoldLapsed("The hold of this Idempotency-Key has lapsed.", unit.status)
     if booking.status not in HOLDING:
-        detail = f"The booking of this Idempotency-Key is {booking.status}."
+        message = "The booking of this Idempotency-Key is %(booking_status)s."
+        detail = Message(message, {"booking_status": booking.status})
         raise TransitionNotAllowed(Action.OPEN, unit.status, detail=detail)
     if booking.token_hash != draft.token_hash:
-        detail = "The token of this hold has been issued anew; ask with the new one."
-        raise TransitionNotAllowed(Action.OPEN, unit.status, detail=detail)
+        message = "The token of this hold has been issued anew; ask with the new one."
+        raise TransitionNotAllowed(Action.OPEN, unit.status, detail=message)
     return Decision(unit, booking=booking, action=Action.OPEN)
 
 
@@ -93,12 +95,12 @@ def _opening_step(unit: Unit, caller: Caller, now: datetime) -> Transition:
         raise NotAvailable(_why_not(unit), unit.status, (), unit.hold_expires_at, now) from None
 
 
-def _why_not(unit: Unit) -> str:
+def _why_not(unit: Unit) -> AnyMessage:
     if unit.status is Status.UNAVAILABLE:
         return "The unit is not on sale."
     if unit.status is Status.HELD:
         return "The unit is held. If the hold is yours, send its token."
-    return f"The unit is {unit.status}."
+    return Message("The unit is %(unit_status)s.", {"unit_status": unit.status})
 
 
 def _places(standing: Standing, opening: Opening, now: datetime) -> Slots:

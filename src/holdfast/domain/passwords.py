@@ -2,6 +2,7 @@
 
 import unicodedata
 
+from holdfast.domain.message import AnyMessage, Message
 from holdfast.domain.refusals import Fault
 
 SHORTEST, LONGEST = 12, 200
@@ -34,9 +35,10 @@ def password_fault(password: str, email: str, pointer: str = "/password") -> Fau
     return None if told is None else Fault(pointer, told)
 
 
-def _fault(password: str, email: str) -> str | None:
+def _fault(password: str, email: str) -> AnyMessage | None:
     if not SHORTEST <= len(password) <= LONGEST:
-        return f"A password has {SHORTEST} to {LONGEST} characters."
+        message = "A password has %(least)s to %(most)s characters."
+        return Message(message, {"least": SHORTEST, "most": LONGEST})
     if any(unicodedata.category(sign) in ("Cc", "Cs") for sign in password):
         return "A password is made of characters that can be typed."
     if _is_silly(password.casefold(), email.casefold()):

@@ -10,7 +10,8 @@ from urllib.parse import quote, urlencode
 from holdfast.domain.booking import Booking, BookingStatus
 from holdfast.domain.claims import lapse_of
 from holdfast.domain.deposits import why_not_signed
-from holdfast.domain.refusals import Fault, InvalidInput, NotSigned, TransitionNotAllowed
+from holdfast.domain.message import AnyMessage, Message
+from holdfast.domain.refusals import InvalidInput, NotSigned, TransitionNotAllowed
 from holdfast.domain.signature import sign
 from holdfast.domain.spelling import moment_text
 from holdfast.domain.status import Action
@@ -65,15 +66,17 @@ def refuse_to_ask(unit: Unit, booking: Booking) -> None:
         raise lapse_of(unit)
     if booking.status is BookingStatus.OPEN:
         raise NotSigned(why_not_signed(booking), unit.status)
-    raise _nothing_to_pay(f"The booking is {booking.status}: there is nothing to pay.", unit)
+    message = "The booking is %(booking_status)s: there is nothing to pay."
+    raise _nothing_to_pay(Message(message, {"booking_status": booking.status}), unit)
 
 
 def refuse_another_amount(payment: Payment, booking: Booking) -> None:
     """Less is no deposit, and more is somebody's money: neither is taken for the sum that was agreed."""
     due = booking.terms.deposit_sar
     if payment.amount_sar != due:
-        raise InvalidInput([Fault("/amountSar", f"The deposit of this booking is {due} SAR.")])
+        message = Message("The deposit of this booking is %(amount)s SAR.", {"amount": due})
+        raise InvalidInput.at("/amountSar", message)
 
 
-def _nothing_to_pay(detail: str, unit: Unit) -> TransitionNotAllowed:
+def _nothing_to_pay(detail: AnyMessage, unit: Unit) -> TransitionNotAllowed:
     return TransitionNotAllowed(Action.CONFIRM_DEPOSIT, unit.status, detail=detail)

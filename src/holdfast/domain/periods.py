@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
 
+from holdfast.domain.message import Message
 from holdfast.domain.project import Project
 from holdfast.domain.refusals import InvalidInput
 
@@ -12,7 +13,7 @@ LONGEST_RESERVATION_DAYS = 3_650
 _LONGEST_EXTENSION = timedelta(days=LONGEST_RESERVATION_DAYS)
 _A_DAY = 86_400
 _TOO_EARLY = "This must not be before the present end."
-_TOO_LATE = f"An end lies at most {LONGEST_RESERVATION_DAYS} days ahead."
+_TOO_LATE = Message("An end lies at most %(days)s days ahead.", {"days": LONGEST_RESERVATION_DAYS})
 
 
 class Periods(NamedTuple):

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID
 
+from holdfast.domain.message import Message
 from holdfast.domain.refusals import Fault
 
 SLUG_PATTERN = "^[a-z0-9]+(-[a-z0-9]+)*$"
@@ -34,7 +35,8 @@ class Project(NamedTuple):
 def slug_fault(slug: str, pointer: str = "/path/slug") -> Fault | None:
     shortest, longest = SLUG_LENGTH
     if not shortest <= len(slug) <= longest:
-        return Fault(pointer, f"A slug has {shortest} to {longest} characters.")
+        message = "A slug has %(least)s to %(most)s characters."
+        return Fault(pointer, Message(message, {"least": shortest, "most": longest}))
     if not _SLUG.match(slug):
         return Fault(pointer, "A slug is made of a-z and 0-9, with single hyphens in between.")
     return None
@@ -45,7 +47,8 @@ def name_fault(name: str) -> Fault | None:
     shortest, longest = NAME_LENGTH
     if shortest <= len(name) <= longest and name.isprintable() and name == name.strip():
         return None
-    return Fault("/name", f"A name is printable text of {shortest} to {longest} characters.")
+    message = "A name is printable text of %(least)s to %(most)s characters."
+    return Fault("/name", Message(message, {"least": shortest, "most": longest}))
 
 
 def suggested_slug(name: str) -> str:

@@ -38,23 +38,25 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from holdfast.domain.message import AnyMessage, Message, MessageError
+
 if TYPE_CHECKING:
     from holdfast.domain.status import Status
 
 
-class Refusal(Exception):
-    """A reason to say no; its text is a sentence for the user."""
+class Refusal(MessageError):
+    """A reason to say no; its message is a sentence for the user."""
 
 
 class NoCredentials(Refusal):
-    def __init__(self, detail: str = "Send your API key as `Authorization: Bearer <key>`.") -> None:
+    def __init__(self, detail: AnyMessage = "Send your API key as `Authorization: Bearer <key>`.") -> None:
         super().__init__(detail)
 
 
 class KeyRefused(Refusal):
     """One answer for an unknown, a revoked and an expired key, so that nobody learns which it is."""
 
-    def __init__(self, detail: str = "This API key is unknown, revoked or expired.") -> None:
+    def __init__(self, detail: AnyMessage = "This API key is unknown, revoked or expired.") -> None:
         super().__init__(detail)
 
 
@@ -64,7 +66,7 @@ class SignatureRefused(Refusal):
 
 class ScopeMissing(Refusal):
     def __init__(self, scope: str) -> None:
-        super().__init__(f"This API key does not have the scope `{scope}`.")
+        super().__init__(Message("This API key does not have the scope `%(scope)s`.", {"scope": scope}))
         self.scope = scope
 
 
@@ -97,33 +99,42 @@ _FAULTS_TOLD = 3
 
 class Fault(NamedTuple):
     pointer: str
-    message: str
+    message: AnyMessage
 
     def sentence(self) -> str:
         place = self.pointer.strip("/")
-        return f"{place}: {self.message}" if place else self.message
+        return f"{place}: {self.message}" if place else str(self.message)
 
 
 class InvalidInput(Refusal):
     def __init__(self, faults: Sequence[Fault]) -> None:
-        shown = [fault.sentence() for fault in faults[:_FAULTS_TOLD]]
-        more = [f"And {len(faults) - _FAULTS_TOLD} more."] if len(faults) > _FAULTS_TOLD else []
-        super().__init__(" ".join(shown + more))
         self.faults = tuple(faults)
+        shown = [fault.sentence() for fault in self.first_faults()]
+        more = self.more_faults()
+        super().__init__(" ".join(shown if more is None else [*shown, str(more)]))
 
     @classmethod
-    def at(cls, pointer: str, message: str) -> InvalidInput:
+    def at(cls, pointer: str, message: AnyMessage) -> InvalidInput:
         return cls([Fault(pointer, message)])
+
+    def first_faults(self) -> Sequence[Fault]:
+        return self.faults[:_FAULTS_TOLD]
+
+    def more_faults(self) -> Message | None:
+        """Return how many faults there are beyond the first, if any."""
+        more = len(self.faults) - _FAULTS_TOLD
+        return Message("And %(count)s more.", {"count": more}) if more > 0 else None
 
 
 class UnknownProject(Refusal):
     def __init__(self, slug: str) -> None:
-        super().__init__(f"There is no project `{slug}`.")
+        super().__init__(Message("There is no project `%(slug)s`.", {"slug": slug}))
 
 
 class UnknownUnit(Refusal):
     def __init__(self, slug: str, code: str) -> None:
-        super().__init__(f"The project `{slug}` has no unit `{code}`.")
+        message = "The project `%(slug)s` has no unit `%(code)s`."
+        super().__init__(Message(message, {"slug": slug, "code": code}))
 
 
 _ECHOED = 50
@@ -134,27 +145,31 @@ class UnknownBooking(Refusal):
     """One answer for a reference that is unknown and a token that is not the booking's."""
 
     def __init__(self, reference: str) -> None:
-        super().__init__(f"There is no booking `{reference[:_ECHOED]}` for this caller.")
+        message = "There is no booking `%(reference)s` for this caller."
+        super().__init__(Message(message, {"reference": reference[:_ECHOED]}))
 
 
 class UnknownKey(Refusal):
     def __init__(self, key_id: object) -> None:
-        super().__init__(f"There is no key with the id {key_id}.")
+        super().__init__(Message("There is no key with the id %(id)s.", {"id": key_id}))
 
 
 class UnknownEndpoint(Refusal):
     def __init__(self, endpoint_id: object) -> None:
-        super().__init__(f"There is no endpoint with the id {str(endpoint_id)[:_ECHOED]}.")
+        shown = str(endpoint_id)[:_ECHOED]
+        super().__init__(Message("There is no endpoint with the id %(id)s.", {"id": shown}))
 
 
 class UnknownDelivery(Refusal):
     def __init__(self, delivery_id: object) -> None:
-        super().__init__(f"There is no delivery with the id {str(delivery_id)[:_ECHOED]}.")
+        shown = str(delivery_id)[:_ECHOED]
+        super().__init__(Message("There is no delivery with the id %(id)s.", {"id": shown}))
 
 
 class UnknownStaff(Refusal):
     def __init__(self, person: object) -> None:
-        super().__init__(f"There is no member of staff `{str(person)[:_ECHOED]}`.")
+        shown = str(person)[:_ECHOED]
+        super().__init__(Message("There is no member of staff `%(email)s`.", {"email": shown}))
 
 
 class SetupLinkRefused(Refusal):
@@ -164,10 +179,15 @@ class SetupLinkRefused(Refusal):
         super().__init__("This set-up link is no longer valid. Ask an admin for a new one.")
 
 
+_NO_STATE = "The unit is not in the state that the request asks for: it does not exist."
+_OTHER_STATE = (
+    'The unit is not in the state that the request asks for: its ETag is "%(current)s", quotes included.'
+)
+
+
 class PreconditionFailed(Refusal):
     def __init__(self, current: str | None) -> None:
-        state = f'its ETag is "{current}", quotes included' if current else "it does not exist"
-        super().__init__(f"The unit is not in the state that the request asks for: {state}.")
+        super().__init__(Message(_OTHER_STATE, {"current": current}) if current else _NO_STATE)
         self.current = current
 
 
@@ -178,7 +198,7 @@ class Conflict(Refusal):
 
     def __init__(
         self,
-        detail: str,
+        detail: AnyMessage,
         status: Status,
         fields: Sequence[str] = (),
         hold_expires_at: datetime | None = None,
@@ -215,6 +235,10 @@ class HoldLapsed(Conflict):
     reason = "hold-lapsed"
 
 
+_NOT_IN_STATUS = "`%(action)s` is not possible while the unit is %(unit_status)s."
+_NOT_FOR_CALLER = "`%(action)s` is not possible for this caller while the unit is %(unit_status)s."
+
+
 class TransitionNotAllowed(Conflict):
     reason = "transition-not-allowed"
 
@@ -226,22 +250,22 @@ class TransitionNotAllowed(Conflict):
         hold_expires_at: datetime | None = None,
         now: datetime | None = None,
         *,
-        detail: str | None = None,
+        detail: AnyMessage | None = None,
         others_may: bool = True,
     ) -> None:
         """``others_may``: whether it is the caller rather than the status that forbids it."""
-        state = "archived" if archived else status
-        caller = " for this caller" if others_may else ""
-        told = detail or f"`{action}` is not possible{caller} while the unit is {state}."
-        super().__init__(told, status, (), hold_expires_at, now)
+        if detail is None:
+            template = _NOT_FOR_CALLER if others_may else _NOT_IN_STATUS
+            detail = Message(template, {"action": action, "unit_status": "archived" if archived else status})
+        super().__init__(detail, status, (), hold_expires_at, now)
 
 
 class BookingChanged(TransitionNotAllowed):
     """Somebody decided on what they had seen, and it is so no longer."""
 
     def __init__(self, booking_status: str, status: Status) -> None:
-        detail = f"The booking has changed since it was read: it is {booking_status} now."
-        Conflict.__init__(self, detail, status)
+        message = "The booking has changed since it was read: it is %(booking_status)s now."
+        Conflict.__init__(self, Message(message, {"booking_status": booking_status}), status)
 
 
 class AgreementChanged(TransitionNotAllowed):
@@ -255,12 +279,13 @@ class AgreementChanged(TransitionNotAllowed):
 
 class ProjectExists(Refusal):
     def __init__(self, slug: str) -> None:
-        super().__init__(f"There is already a project `{slug}`.")
+        super().__init__(Message("There is already a project `%(slug)s`.", {"slug": slug}))
 
 
 class StaffExists(Refusal):
     def __init__(self, email: str) -> None:
-        super().__init__(f"There is already a member of staff with the e-mail address {email[:_ECHOED]}.")
+        message = "There is already a member of staff with the e-mail address %(email)s."
+        super().__init__(Message(message, {"email": email[:_ECHOED]}))
 
 
 class LastAdmin(Refusal):
@@ -284,7 +309,7 @@ KEY_OVER_LIMIT = "This key has sent more requests than its limit allows."
 
 
 class TooManyRequests(Refusal):
-    def __init__(self, retry_after_seconds: float, detail: str = KEY_OVER_LIMIT) -> None:
+    def __init__(self, retry_after_seconds: float, detail: AnyMessage = KEY_OVER_LIMIT) -> None:
         super().__init__(detail)
         self.retry_after_seconds = retry_after_seconds
 
@@ -299,7 +324,7 @@ class TooManyAttempts(TooManyRequests):
 class TooManyHolds(Refusal):
     """Nobody may take a whole building hostage."""
 
-    def __init__(self, detail: str, retry_after_seconds: float) -> None:
+    def __init__(self, detail: AnyMessage, retry_after_seconds: float) -> None:
         super().__init__(detail)
         self.retry_after_seconds = retry_after_seconds
 
@@ -336,6 +361,6 @@ class DatabaseAway(Refusal):
     retry_after_seconds = 1.0
 
     def __init__(
-        self, detail: str = "The database cannot be reached at this moment; try again shortly."
+        self, detail: AnyMessage = "The database cannot be reached at this moment; try again shortly."
     ) -> None:
         super().__init__(detail)

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from holdfast.domain.decision import Decision, Standing
+from holdfast.domain.message import Message
 from holdfast.domain.precondition import UNCONDITIONAL, Precondition
 from holdfast.domain.project import Project
 from holdfast.domain.refusals import (
@@ -82,8 +83,9 @@ def _create(project: Project, code: str, fields: UnitFields, status: Status, now
 
 def _change(unit: Unit, fields: UnitFields, status: Status | None, now: datetime) -> Decision:
     if status is not None and unit.status in LOCKED:
+        message = "The status cannot be set while the unit is %(unit_status)s."
         raise StatusLocked(
-            f"The status cannot be set while the unit is {unit.status}.",
+            Message(message, {"unit_status": unit.status}),
             unit.status,
             ["status"],
             unit.hold_expires_at,

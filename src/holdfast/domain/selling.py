@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from holdfast.domain.booking import (
@@ -20,6 +21,7 @@ from holdfast.domain.booking import (
 )
 from holdfast.domain.claims import booking_in, claim_on, lapse_of, refusal_of, refuse_ended
 from holdfast.domain.decision import Decision, Standing
+from holdfast.domain.message import AnyMessage, Message
 from holdfast.domain.opening import unit_in
 from holdfast.domain.periods import Periods, later_end
 from holdfast.domain.refusals import AgreementChanged, Fault, InvalidInput, TransitionNotAllowed
@@ -34,11 +36,16 @@ SIGN, REISSUE_LINK, ERASE_BUYER = "sign", "reissue-link", "erase-buyer"
 
 _BUYER_FIELDS = ("buyer_name", "buyer_email", "buyer_phone")
 
-_STILL_LIVE = "The booking is {}: it has to end or be sold before its buyer's data can be erased."
+_STILL_LIVE = (
+    "The booking is %(booking_status)s: it has to end or be sold before its buyer's data can be erased."
+)
 # Nobody could be found to give the money to.
 _STILL_OWED = "The deposit is due back: pay it back and mark it as refunded, then erase the buyer's data."
-_WHY_NOT_ERASED = {
-    **{status: _STILL_LIVE.format(status) for status in (*sorted(HOLDING), BookingStatus.RESERVED)},
+_WHY_NOT_ERASED: Mapping[BookingStatus, AnyMessage] = {
+    **{
+        status: Message(_STILL_LIVE, {"booking_status": status})
+        for status in (*sorted(HOLDING), BookingStatus.RESERVED)
+    },
     BookingStatus.REFUND_DUE: _STILL_OWED,
 }
 

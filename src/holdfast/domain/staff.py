@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 from uuid import UUID
 
+from holdfast.domain.message import Message
 from holdfast.domain.permissions import OF_ROLE, Permission, Role
 from holdfast.domain.refusals import Fault
 
@@ -79,14 +80,16 @@ def email_fault(email: str) -> Fault | None:
     shortest, longest = EMAIL_LENGTH
     if shortest <= len(email) <= longest and email.isprintable() and _EMAIL.fullmatch(email):
         return None
-    return Fault("/email", f"An e-mail address has an @ and no spaces, and at most {longest} characters.")
+    message = "An e-mail address has an @ and no spaces, and at most %(count)s characters."
+    return Fault("/email", Message(message, {"count": longest}))
 
 
 def staff_name_fault(name: str) -> Fault | None:
     shortest, longest = NAME_LENGTH
     if shortest <= len(name) <= longest and name.isprintable() and name == name.strip():
         return None
-    return Fault("/name", f"A name is printable text of {shortest} to {longest} characters.")
+    message = "A name is printable text of %(least)s to %(most)s characters."
+    return Fault("/name", Message(message, {"least": shortest, "most": longest}))
 
 
 def name_from(email: str) -> str:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from holdfast.domain.event import UnitEvent, event_id
+from holdfast.domain.message import Message
 from holdfast.domain.names import id_within
 from holdfast.domain.project import Project
 from holdfast.domain.refusals import Fault, TransitionNotAllowed
@@ -65,7 +66,8 @@ class Step(NamedTuple):
 def code_fault(code: str, pointer: str = "/path/code") -> Fault | None:
     shortest, longest = CODE_LENGTH
     if not shortest <= len(code) <= longest:
-        return Fault(pointer, f"A code has {shortest} to {longest} characters.")
+        message = "A code has %(least)s to %(most)s characters."
+        return Fault(pointer, Message(message, {"least": shortest, "most": longest}))
     if not code.isprintable() or code != code.strip():
         return Fault(pointer, "A code is printable text with no space at either end.")
     if not (code.isascii() or unicodedata.is_normalized("NFC", code)):

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from holdfast.domain.access import IssuedKey, Key, Scope, key_hash, key_hint, new_key_text
 from holdfast.domain.audit import Author, Change, Entry
+from holdfast.domain.message import Message
 from holdfast.domain.project import name_fault
 from holdfast.domain.refusals import Fault, InvalidInput, UnknownKey, UnknownProject
 from holdfast.storage import access, audit, projects
@@ -114,10 +115,11 @@ def _power_faults(wishes: KeyWishes, power: Power) -> list[Fault]:
         faults.append(Fault("/scopes", "A key has at least one scope."))
     beyond = [scope for scope in wishes.scopes if scope not in power.scopes]
     if beyond:
-        faults.append(Fault("/scopes", f"You may not issue a key with the scope {beyond[0]}."))
+        message = Message("You may not issue a key with the scope %(scope)s.", {"scope": beyond[0]})
+        faults.append(Fault("/scopes", message))
     if days is not None and not 0 < days <= LONGEST_EXPIRY_DAYS:
-        message = f"A key expires after more than 0 and at most {LONGEST_EXPIRY_DAYS} days."
-        faults.append(Fault("/expiresInDays", message))
+        too_long = "A key expires after more than 0 and at most %(days)s days."
+        faults.append(Fault("/expiresInDays", Message(too_long, {"days": LONGEST_EXPIRY_DAYS})))
     return faults
 
 

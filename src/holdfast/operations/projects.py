@@ -7,6 +7,7 @@ from typing import Any
 
 from holdfast.domain.audit import Author, Change, Entry
 from holdfast.domain.layout import Place, Placed, arrange, guess
+from holdfast.domain.message import Message
 from holdfast.domain.project import Project
 from holdfast.domain.refusals import Fault, InvalidInput
 from holdfast.operations.administering import add_project
@@ -134,7 +135,7 @@ def _moved(before: Mapping[str, Place], moves: Mapping[str, Move | None]) -> dic
 
 def _refuse_unknown(named: Sequence[str | None], codes: set[str], faults: Sequence[Fault]) -> None:
     unknown = [
-        Fault(f"/units/{at}/code", f"The project has no unit `{code}`.")
+        Fault(f"/units/{at}/code", Message("The project has no unit `%(code)s`.", {"code": code}))
         for at, code in enumerate(named)
         if code is not None and code not in codes
     ]

@@ -18,6 +18,7 @@ from holdfast.domain.endpoint import (
     Wishes,
     new_secret_text,
 )
+from holdfast.domain.message import AnyMessage
 from holdfast.domain.refusals import (
     DatabaseAway,
     InvalidInput,
@@ -31,7 +32,7 @@ from holdfast.storage import audit, delivery_changes, delivery_log, endpoints, p
 from holdfast.storage.database import Connection, Database
 from holdfast.storage.sealing import SecretBox
 
-UrlFault = Callable[[str], Awaitable[str | None]]
+UrlFault = Callable[[str], Awaitable[AnyMessage | None]]
 """What is wrong with a URL, in a sentence; it may ask a name server."""
 
 _UNTIL_NOBODY_HAS_THE_OLD_SECONDS = 1.5 * SECRET_FRESH_SECONDS
@@ -46,7 +47,7 @@ class Subscribing:
         self._box = box
         self._url_fault = url_fault
 
-    async def url_fault(self, url: str) -> str | None:
+    async def url_fault(self, url: str) -> AnyMessage | None:
         """What is wrong with a URL, to be told with what else is wrong; ``add`` and ``change`` ask anew."""
         return await self._url_fault(url)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from holdfast.domain.delivery import Delivery
 from holdfast.domain.endpoint import Endpoint, IssuedSecret, Trouble, state_of
+from holdfast.domain.message import optional_text
 from holdfast.domain.spelling import moment_text
 from holdfast.operations.deliveries import Attempt
 
@@ -53,7 +54,7 @@ def delivery_document(delivery: Delivery) -> dict[str, Any]:
         "reason": delivery.reason,
         "attemptCount": delivery.attempts,
         "lastStatusCode": delivery.last_status_code,
-        "lastCause": delivery.last_cause,
+        "lastCause": optional_text(delivery.last_cause),
     }
 
 
@@ -74,7 +75,7 @@ def _attempt_document(attempt: Attempt, body: str) -> dict[str, Any]:
         "endedAt": moment_text(attempt.ended_at),
         "durationMs": _milliseconds(attempt.duration_ms),
         "statusCode": attempt.status_code,
-        "cause": attempt.cause,
+        "cause": optional_text(attempt.cause),
         "secretId": None if attempt.secret_id is None else str(attempt.secret_id),
         "address": attempt.address,
         "timings": _timings_document(attempt),
@@ -129,7 +130,7 @@ def _trouble_document(trouble: Trouble | None) -> dict[str, Any] | None:
         return None
     return {
         "since": moment_text(trouble.since),
-        "cause": trouble.cause,
+        "cause": str(trouble.cause),
         "goneAt": _optional_time(trouble.gone_at),
     }
 

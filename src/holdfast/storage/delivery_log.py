@@ -12,12 +12,15 @@ import msgspec
 
 from holdfast.domain.delivery import Delivery, DeliveryStatus, Trigger
 from holdfast.domain.endpoint import PING
+from holdfast.domain.message import AnyMessage
 from holdfast.storage.database import Connection
+from holdfast.storage.messages import read_optional_message
 from holdfast.storage.projects import within
 from holdfast.storage.records import ATTEMPT_COLUMNS
 
 _SHARED = """
-    id, endpoint_id, event, unit_code, created_at, attempts, last_status_code, last_cause, body
+    id, endpoint_id, event, unit_code, created_at, attempts, last_status_code, last_cause,
+    last_cause_message, body
 """
 _PENDING = f"{_SHARED}, 'pending' as status, null as reason, due_at, null::timestamptz as ended_at"
 _ENDED = f"{_SHARED}, status, reason, null::timestamptz as due_at, ended_at"
@@ -107,7 +110,7 @@ _ANY = (None, None, None, None)
 
 
 class Attempt(NamedTuple):
-    """In the order of ``ATTEMPT_COLUMNS``."""
+    """In the order of ``ATTEMPT_COLUMNS``, whose last two make the cause."""
 
     delivery_id: UUID
     number: int
@@ -127,7 +130,7 @@ class Attempt(NamedTuple):
     response_headers: list[tuple[str, str]]
     response_body: bytes
     response_clipped: bool
-    cause: str | None
+    cause: AnyMessage | None
 
 
 class Filters(NamedTuple):
@@ -232,14 +235,15 @@ def _delivery(row: asyncpg.Record) -> Delivery:
         ended_at=row["ended_at"],
         attempts=row["attempts"],
         last_status_code=row["last_status_code"],
-        last_cause=row["last_cause"],
+        last_cause=read_optional_message(row["last_cause"], row["last_cause_message"]),
         body=row["body"],
     )
 
 
 def _attempt(row: asyncpg.Record) -> Attempt:
-    found = Attempt(*row)
+    found = Attempt(*row[:-1])
     return found._replace(
+        cause=read_optional_message(row["cause"], row["cause_message"]),
         trigger=Trigger(found.trigger),
         request_headers=msgspec.json.decode(row["request_headers"], type=list[tuple[str, str]]),
         response_headers=msgspec.json.decode(row["response_headers"], type=list[tuple[str, str]]),

@@ -11,10 +11,12 @@ import asyncpg
 from holdfast.domain.endpoint import Endpoint, Trouble, Wishes
 from holdfast.domain.event import EventName
 from holdfast.storage.database import Connection, fetch_one
+from holdfast.storage.messages import read_message
 
 _COLUMNS = """
     id, url, description, events, paused, ordered, max_in_flight, secret_id, secret_made_at,
-    failing_since, failing_cause, gone_at, created_at, updated_at, clock_timestamp() as read_at,
+    failing_since, failing_cause, failing_cause_message, gone_at, created_at, updated_at,
+    clock_timestamp() as read_at,
     case when project_ids is not null then array(
         select slug from project where project.id = any(endpoint.project_ids) order by slug
     ) end as project_slugs
@@ -43,6 +45,7 @@ _UPDATE = f"""
         has_unwanted = has_unwanted or not events <@ $4,
         failing_since = case when url = $2 then failing_since end,
         failing_cause = case when url = $2 then failing_cause end,
+        failing_cause_message = case when url = $2 then failing_cause_message end,
         gone_at = case when url = $2 then gone_at end
     where id = $1 returning {_COLUMNS}
 """
@@ -145,14 +148,20 @@ def _endpoint(row: asyncpg.Record) -> Endpoint:
         ordered=row["ordered"],
         max_in_flight=row["max_in_flight"],
     )
-    since = row["failing_since"]
     return Endpoint(
         id=row["id"],
         wishes=wishes,
         secret_id=row["secret_id"],
         secret_made_at=row["secret_made_at"],
-        trouble=None if since is None else Trouble(since, row["failing_cause"], row["gone_at"]),
+        trouble=_trouble(row),
         created_at=row["created_at"],
         updated_at=row["updated_at"],
         read_at=row["read_at"],
     )
+
+
+def _trouble(row: asyncpg.Record) -> Trouble | None:
+    if row["failing_since"] is None:
+        return None
+    cause = read_message(row["failing_cause"], row["failing_cause_message"])
+    return Trouble(row["failing_since"], cause, row["gone_at"])

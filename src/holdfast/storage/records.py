@@ -10,17 +10,18 @@ from uuid import UUID
 import msgspec
 
 from holdfast.domain.delivery import Outcome, Progress, Signs
+from holdfast.domain.message import AnyMessage, optional_text
 from holdfast.storage.database import Connection
+from holdfast.storage.messages import message_json
 
 ATTEMPT_COLUMNS = (
     "delivery_id, number, trigger, started_at, ended_at, duration_ms, dns_ms, connect_ms, tls_ms, "
     "first_byte_ms, url, request_headers, secret_id, address, status_code, response_headers, response_body, "
-    "response_clipped, cause"
+    "response_clipped, cause, cause_message"
 )
-"""In the order of the database's type ``attempt_write``, which goes on with what it makes of its delivery."""
 DELIVERY_COLUMNS = (
     "id, endpoint_id, event, project_id, unit_id, unit_version, unit_code, created_at, body, series, tried, "
-    "attempts, last_status_code, last_cause"
+    "attempts, last_status_code, last_cause, last_cause_message"
 )
 _KEPT_COLUMNS = DELIVERY_COLUMNS.partition(", tried")[0]
 
@@ -45,12 +46,13 @@ _RECORD = f"""
         where pending.id = mine.delivery_id and mine.outcome <> 'retry' and not pending.again
         returning {", ".join(f"pending.{name}" for name in _KEPT_COLUMNS.split(", "))},
             pending.tried + 1 as tried, mine.number as attempts, mine.status_code as last_status_code,
-            mine.cause as last_cause, mine.outcome as status, mine.ended_at
+            mine.cause as last_cause, mine.cause_message as last_cause_message, mine.outcome as status,
+            mine.ended_at
     ),
     kept as (
         update pending_delivery as pending
         set attempts = mine.number, last_status_code = mine.status_code, last_cause = mine.cause,
-            series = pending.series + pending.again::int,
+            last_cause_message = mine.cause_message, series = pending.series + pending.again::int,
             tried = case when pending.again then 0 else pending.tried + 1 end,
             due_at = clock_timestamp() + case when pending.again then interval '0' else mine.gap end,
             again = false, postponed = false
@@ -78,6 +80,7 @@ _NOTE_HEALTH = """
             else coalesce(failing_since, clock_timestamp())
         end,
         failing_cause = found.cause,
+        failing_cause_message = found.cause_message,
         gone_at = case
             when found.cause is null then null
             when is_gone then coalesce(gone_at, clock_timestamp())
@@ -85,8 +88,8 @@ _NOTE_HEALTH = """
         end
     from (
         select endpoint.id, found.*
-        from unnest($1::uuid[], $2::text[], $3::boolean[], $4::boolean[])
-            as found (endpoint_id, cause, is_gone, has_succeeded)
+        from unnest($1::uuid[], $2::text[], $3::json[], $4::boolean[], $5::boolean[])
+            as found (endpoint_id, cause, cause_message, is_gone, has_succeeded)
         join endpoint on endpoint.id = found.endpoint_id
         where failing_cause is distinct from found.cause or is_gone and gone_at is null
             or has_succeeded and failing_since is not null
@@ -120,7 +123,7 @@ class Result(NamedTuple):
     response_headers: tuple[tuple[str, str], ...]
     response_body: bytes
     response_clipped: bool
-    cause: str | None
+    cause: AnyMessage | None
     is_gone: bool
     outcome: Outcome
     gap: timedelta
@@ -145,19 +148,22 @@ async def note_health(connection: Connection, signs: Mapping[UUID, Signs]) -> No
     await connection.execute(
         _NOTE_HEALTH,
         list(signs),
-        [one.cause for one in signs.values()],
+        [optional_text(one.cause) for one in signs.values()],
+        [message_json(one.cause) for one in signs.values()],
         [one.is_gone for one in signs.values()],
         [one.has_succeeded for one in signs.values()],
     )
 
 
 def _row(result: Result) -> tuple[Any, ...]:
+    """In the order of the database's type ``attempt_write``."""
     progress = result.progress
     return (
         result.delivery_id, progress.attempts + 1, progress.trigger, result.started_at, result.ended_at,
         result.duration_ms, *result.phases_ms, result.url, _json(result.request_headers), result.secret_id,
         result.address, result.status_code, _json(result.response_headers), result.response_body,
-        result.response_clipped, result.cause, result.token, result.outcome, result.gap,
+        result.response_clipped, optional_text(result.cause), result.token, result.outcome, result.gap,
+        message_json(result.cause),
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
+from holdfast.domain.message import AnyMessage, Message
 from holdfast.domain.refusals import Fault, InvalidInput
 from holdfast.web.fields import PATTERN_MESSAGES
 from holdfast.web.wire import camel_case
@@ -23,20 +24,26 @@ _MESSAGES = {
     "string_type": "This must be text.",
     "string_unicode": "This text holds a lone surrogate, which is not a character.",
     "string_pattern_mismatch": "This text does not have the form that is asked for.",
-    "string_too_short": "This must have at least {min_length} character{plural}.",
-    "string_too_long": "This must have at most {max_length} characters.",
+    "string_too_short": "This must have at least %(min_length)s characters.",
+    "string_too_long": "This must have at most %(max_length)s characters.",
     "bool_type": "This must be true or false.",
     "finite_number": "This number is beyond all bounds.",
-    "greater_than": "This must be greater than {gt}.",
-    "greater_than_equal": "This must be at least {ge}.",
-    "less_than_equal": "This must be at most {le}.",
-    "decimal_max_places": "This must have at most {decimal_places} decimals.",
+    "greater_than": "This must be greater than %(gt)s.",
+    "greater_than_equal": "This must be at least %(ge)s.",
+    "less_than_equal": "This must be at most %(le)s.",
+    "decimal_max_places": "This must have at most %(decimal_places)s decimals.",
     "dict_type": "This must be an object.",
     "list_type": "This must be an array.",
-    "literal_error": "This must be {expected}.",
-    "too_short": "This must have at least {min_length} element{plural}.",
-    "too_long": "This must have at most {max_length} elements.",
+    "literal_error": "This must be %(expected)s.",
+    "too_short": "This must have at least %(min_length)s elements.",
+    "too_long": "This must have at most %(max_length)s elements.",
 }
+
+_MESSAGES_OF_ONE = {
+    "string_too_short": "This must have at least 1 character.",
+    "too_short": "This must have at least 1 element.",
+}
+_PARAMETERS = ("min_length", "max_length", "gt", "ge", "le", "decimal_places", "expected")
 
 # Where a value may have one of several forms, pydantic names the form in the place of a fault. Ours are
 # called so that they are not taken for a part of the place.
@@ -96,16 +103,20 @@ def _fault(error: ErrorDetails) -> Fault:
     return Fault(_pointer(_place(location)), _message(kind, error))
 
 
-def _message(kind: str, error: ErrorDetails) -> str:
-    template = _MESSAGES.get(kind)
-    if template is None:
-        # One of our own kinds, which brings its sentence along.
-        return error["msg"]
+def _message(kind: str, error: ErrorDetails) -> AnyMessage:
+    context = error.get("ctx", {})
+    if kind not in _MESSAGES:
+        # One of our own kinds, which brings its message along.
+        message: AnyMessage = context.get("message", error["msg"])
+        return message
     if error["input"] is None:
         return "This field cannot be null."
-    context = error.get("ctx", {})
-    plural = "" if context.get("min_length") == 1 else "s"
-    return PATTERN_MESSAGES.get(context.get("pattern", ""), template).format(**context, plural=plural)
+    if "pattern" in context:
+        return PATTERN_MESSAGES.get(context["pattern"], _MESSAGES[kind])
+    if context.get("min_length") == 1:
+        return _MESSAGES_OF_ONE[kind]
+    parameters = {name: context[name] for name in _PARAMETERS if name in context}
+    return Message(_MESSAGES[kind], parameters) if parameters else _MESSAGES[kind]
 
 
 def _place(location: Iterable[int | str]) -> list[int | str]:

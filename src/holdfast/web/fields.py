@@ -5,12 +5,14 @@ Numbers arrive as ``Decimal`` (see ``strict_json``), so that strict mode tells a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from pydantic import ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from holdfast.domain.message import AnyMessage, Message
 from holdfast.web.wire import camel_case
 
 STRICT = ConfigDict(strict=True, extra="forbid", alias_generator=camel_case)
@@ -40,6 +42,15 @@ class Bounds(NamedTuple):
     most: Decimal
     decimals: int
     least_is_out: bool = False
+
+
+def field_error(message: AnyMessage) -> PydanticCustomError:
+    """An error of a field that keeps its message, for ``checking`` to find."""
+    return PydanticCustomError("message", "{message}", {"message": message})
+
+
+def not_one_of(choices: Iterable[str]) -> PydanticCustomError:
+    return field_error(Message("This must be one of %(choices)s.", {"choices": ", ".join(choices)}))
 
 
 def canonical(number: Decimal) -> Decimal:

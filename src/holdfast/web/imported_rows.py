@@ -10,6 +10,7 @@ from holdfast.domain.audit import Author
 from holdfast.domain.cells import KEPT, Cell, Unreadable, text_of, value_of
 from holdfast.domain.columns import CODE, FIELDS, REQUIRED, STATUS
 from holdfast.domain.import_choice import Choice, Row
+from holdfast.domain.message import Message
 from holdfast.domain.refusals import Fault, InvalidInput, Refusal
 from holdfast.domain.unit import code_fault
 from holdfast.operations.importing.commands import ImportUnit, RowRead
@@ -56,7 +57,7 @@ class RowReading:
             try:
                 value = value_of(field, cell, self._sign)
             except Unreadable as unreadable:
-                faults.append(Fault(f"/{name}", str(unreadable)))
+                faults.append(Fault(f"/{name}", unreadable.message))
                 continue
             if value is not None or field in _OPTIONAL:
                 body[name] = value
@@ -79,6 +80,7 @@ class RowReading:
         if fault := code_fault(code, "/code"):
             return [fault]
         if code in self._rows_of:
-            return [Fault("/code", f"This code stands in row {self._rows_of[code]} already.")]
+            message = Message("This code stands in row %(row)s already.", {"row": self._rows_of[code]})
+            return [Fault("/code", message)]
         self._rows_of[code] = number
         return []

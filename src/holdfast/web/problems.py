@@ -85,7 +85,7 @@ def problem_document(failure: Exception, request_id: str) -> dict[str, Any]:
     }
     if isinstance(failure, refusals.InvalidInput):
         document["errors"] = [
-            {"pointer": fault.pointer, "message": fault.message} for fault in failure.faults
+            {"pointer": fault.pointer, "message": str(fault.message)} for fault in failure.faults
         ]
     if isinstance(failure, refusals.Conflict):
         document |= _conflict_members(failure)

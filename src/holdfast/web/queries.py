@@ -12,6 +12,7 @@ from holdfast.domain.booking import BookingStatus
 from holdfast.domain.delivery import DeliveryStatus
 from holdfast.domain.endpoint import PING
 from holdfast.domain.event import EventName
+from holdfast.domain.message import AnyMessage, Message
 from holdfast.domain.project import slug_fault
 from holdfast.domain.refusals import Fault
 from holdfast.domain.status import Status
@@ -30,6 +31,7 @@ LONGEST_TEXT = 254
 UNANSWERED = "none"
 CODE_CLASSES = {f"{first}xx": first for first in range(1, 6)}
 ID_MESSAGE = "This must be a UUID."
+_NOT_OF_A_PAGE = "This is not a cursor that a page has given."
 
 T = TypeVar("T")
 
@@ -60,7 +62,9 @@ class Query:
             and 1 <= int(text) <= LARGEST_LIMIT
         ):
             return int(text)
-        self._refuse("limit", f"This must be a whole number from 1 to {LARGEST_LIMIT}.")
+        self._refuse(
+            "limit", Message("This must be a whole number from 1 to %(most)s.", {"most": LARGEST_LIMIT})
+        )
         return DEFAULT_LIMIT
 
     def status(self, shown: Sequence[Status] = tuple(Status)) -> Status | None:
@@ -100,7 +104,8 @@ class Query:
         text = self._take(name)
         if text is None or (0 < len(text) <= longest and text.isprintable()):
             return text
-        self._refuse(name, f"This must be printable text of 1 to {longest} characters.")
+        message = "This must be printable text of 1 to %(most)s characters."
+        self._refuse(name, Message(message, {"most": longest}))
         return None
 
     def time(self, name: str) -> datetime | None:
@@ -133,8 +138,9 @@ class Query:
             position = ""
         if position.isascii() and position.isdigit() and len(position) <= _LONGEST_POSITION:
             return int(position)
-        giver = "a page" if name == "cursor" else "the feed"
-        self._refuse(name, f"This is not a cursor that {giver} has given.")
+        self._refuse(
+            name, _NOT_OF_A_PAGE if name == "cursor" else "This is not a cursor that the feed has given."
+        )
         return None
 
     def moment_cursor(self) -> tuple[datetime, int] | None:
@@ -155,14 +161,14 @@ class Query:
         try:
             return read(text)
         except ValueError:
-            self._refuse("cursor", "This is not a cursor that a page has given.")
+            self._refuse("cursor", _NOT_OF_A_PAGE)
             return None
 
     def _one_of(self, name: str, choices: Sequence[str]) -> str | None:
         text = self._take(name)
         if text is None or text in choices:
             return text
-        self._refuse(name, f"This must be one of {', '.join(choices)}.")
+        self._refuse(name, Message("This must be one of %(choices)s.", {"choices": ", ".join(choices)}))
         return None
 
     def _checked_text(self, name: str, fault_of: Callable[[str, str], Fault | None]) -> str | None:
@@ -186,7 +192,7 @@ class Query:
         self._read.add(name)
         return self._values.get(name)
 
-    def _refuse(self, name: str, message: str) -> None:
+    def _refuse(self, name: str, message: AnyMessage) -> None:
         shown = name.encode(errors="backslashreplace").decode()
         self._faults.append(Fault(f"/query/{shown}", message))
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from holdfast.domain.message import Message
 from holdfast.domain.refusals import Refusal
 
 
@@ -25,29 +26,33 @@ class MalformedRequest(RequestRefused):
 
 class BodyTooLarge(RequestRefused):
     def __init__(self, limit: int) -> None:
-        super().__init__(f"The body is larger than {limit // 1024**2} MiB.")
+        super().__init__(Message("The body is larger than %(limit)s MiB.", {"limit": limit // 1024**2}))
 
 
 class ItemTooLarge(BodyTooLarge):
     def __init__(self, limit: int) -> None:
-        super(BodyTooLarge, self).__init__(f"One unit of the body is larger than {limit // 1024**2} MiB.")
+        message = "One unit of the body is larger than %(limit)s MiB."
+        super(BodyTooLarge, self).__init__(Message(message, {"limit": limit // 1024**2}))
 
 
 class TooManyItems(BodyTooLarge):
     def __init__(self, limit: int) -> None:
-        super(BodyTooLarge, self).__init__(f"The body has more than {limit} units; send them in several.")
+        message = "The body has more than %(limit)s units; send them in several."
+        super(BodyTooLarge, self).__init__(Message(message, {"limit": limit}))
 
 
 class UnsupportedMediaType(RequestRefused):
     def __init__(self, accepted: Iterable[str]) -> None:
         names = " or ".join(f"`{name}`" for name in accepted)
-        super().__init__(f"Send the body as {names} in UTF-8, without a Content-Encoding.")
+        message = "Send the body as %(types)s in UTF-8, without a Content-Encoding."
+        super().__init__(Message(message, {"types": names}))
 
 
 class MethodNotAllowed(RequestRefused):
     def __init__(self, method: str, allowed: Iterable[str]) -> None:
         self.allowed = tuple(allowed)
-        super().__init__(f"{method} is not possible here; possible: {', '.join(self.allowed)}.")
+        message = "%(method)s is not possible here; possible: %(methods)s."
+        super().__init__(Message(message, {"method": method, "methods": ", ".join(self.allowed)}))
 
 
 class UnknownRoute(RequestRefused):

@@ -22,6 +22,8 @@ _CLAIMS = frozenset({"id", "code", "projectId", "projectSlug"})
 _NOT_WRITTEN = frozenset(ReplaceBody.__annotations__) - frozenset(UnitFields._fields)
 _STATUS = {str(status): status for status in Status}
 _NAMES = names_of(ReplaceBody)
+_OTHER_UNIT = "This is not the id of the addressed unit."
+_OTHER_PROJECT = "This is not the id of the addressed project."
 
 
 class CheckedBody(NamedTuple):
@@ -39,9 +41,9 @@ class CheckedBody(NamedTuple):
         """What the body says of the ids must be so."""
         faults = []
         if self.claimed_project_id not in (None, project_id):
-            faults.append(Fault("/projectId", "This is not the id of the addressed project."))
+            faults.append(Fault("/projectId", _OTHER_PROJECT))
         if self.claimed_id is not None and self.claimed_id != unit_id(project_id, code):
-            faults.append(Fault("/id", "This is not the id of the addressed unit."))
+            faults.append(Fault("/id", _OTHER_UNIT))
         return faults
 
 
@@ -77,9 +79,9 @@ def _address_faults(body: dict[str, Any], slug: str, code: str) -> list[Fault]:
         faults.append(Fault("/code", "This is not the code of the addressed unit."))
     if "projectSlug" in body and body["projectSlug"] != slug:
         faults.append(Fault("/projectSlug", "This is not the slug of the addressed project."))
-    for name, owner in (("id", "unit"), ("projectId", "project")):
+    for name, message in (("id", _OTHER_UNIT), ("projectId", _OTHER_PROJECT)):
         if name in body and _claimed(body, name) is None:
-            faults.append(Fault(f"/{name}", f"This is not the id of the addressed {owner}."))
+            faults.append(Fault(f"/{name}", message))
     return faults
 
 

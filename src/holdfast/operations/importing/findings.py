@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from holdfast.domain.cells import media_text, text_of
 from holdfast.domain.columns import CODE, FIELDS, STATUS
 from holdfast.domain.import_choice import Choice
+from holdfast.domain.message import AnyMessage
 from holdfast.domain.refusals import Conflict, InvalidInput, Refusal
 from holdfast.domain.spelling import camel_case
 from holdfast.domain.unit import Unit
@@ -28,7 +29,7 @@ class Reason(NamedTuple):
     """None: the row as a whole."""
     text: str
     """What stands in the cell."""
-    message: str
+    message: AnyMessage
 
 
 class Finding(NamedTuple):
@@ -68,11 +69,11 @@ def _reasons(row: RowRead, refusal: Refusal, choice: Choice) -> list[Reason]:
             for fault in refusal.faults
         ]
     if isinstance(refusal, Conflict) and refusal.fields:
-        return [_reason(row, choice, camel_case(field), str(refusal)) for field in refusal.fields]
-    return [Reason(None, "", str(refusal))]
+        return [_reason(row, choice, camel_case(field), refusal.message) for field in refusal.fields]
+    return [Reason(None, "", refusal.message)]
 
 
-def _reason(row: RowRead, choice: Choice, name: str, message: str) -> Reason:
+def _reason(row: RowRead, choice: Choice, name: str, message: AnyMessage) -> Reason:
     field = _FIELD_NAMED.get(name)
     column = None if field is None else choice.column_of(field)
     text = "" if column is None else text_of(row.cells[column])

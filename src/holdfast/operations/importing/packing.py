@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from holdfast.domain.import_choice import Contents, Row
+from holdfast.domain.message import AnyMessage
 
 ROWS_A_PART = 1000
 
@@ -30,7 +31,7 @@ def unpack_rows(packed: bytes) -> list[Row]:
 class Reply(msgspec.Struct):
     """What the process that reads a file tells of it."""
 
-    fault: str = ""
+    fault: AnyMessage = ""
     contents: Contents | None = None
     parts: list[list[bytes]] = []
     """The packed rows of each sheet."""

@@ -26,7 +26,7 @@ from holdfast.web.html.cookies import Cookies
 from holdfast.web.html.forms import read_form
 from holdfast.web.html.language import DIRECTIONS, language_of, preferred
 from holdfast.web.html.own_forms import refuse_foreign
-from holdfast.web.html.said import said
+from holdfast.web.html.translation import translate_refusal
 from holdfast.web.problem_types import INTERNAL_ERROR
 from holdfast.web.problems import add_problem_headers, problem_type
 from holdfast.web.refusals import ClientGone, MethodNotAllowed, NotYours, UnknownRoute
@@ -217,7 +217,7 @@ async def refused(visit: Visit, failure: Exception) -> Response:
     if kind is INTERNAL_ERROR:
         fields = {"requestId": visit.call.request_id}
         logger.error("request failed", exc_info=failure, extra={"fields": fields})
-    told = said(failure, visit.language) if isinstance(failure, Refusal) else None
+    told = translate_refusal(failure, visit.language) if isinstance(failure, Refusal) else None
     if isinstance(failure, DatabaseAway):
         visit.signed_in = None
     page = await visit.render("refused.html", kind.status, told=told, kind=kind)

@@ -12,10 +12,11 @@ from typing_extensions import TypedDict
 
 from holdfast.domain.endpoint import IN_FLIGHT, LONGEST_DESCRIPTION, LONGEST_URL, PING
 from holdfast.domain.event import EventName
+from holdfast.domain.message import Message
 from holdfast.domain.unit import CODE_LENGTH, code_fault
 from holdfast.web.backoffice.bodies import Moment, Slug
 from holdfast.web.checking import names_of
-from holdfast.web.fields import NO_NUL, STRICT, Bounds, number_schema, whole, within
+from holdfast.web.fields import NO_NUL, STRICT, Bounds, field_error, not_one_of, number_schema, whole, within
 
 PROJECTS_AT_MOST = 1000
 SENT = (*EventName, PING)
@@ -28,27 +29,27 @@ def _chosen_event(value: str) -> str:
     if value == PING:
         raise PydanticCustomError("ping", "A ping cannot be chosen: it goes to its endpoint in any case.")
     if value not in tuple(EventName):
-        raise PydanticCustomError("event", f"This must be one of {', '.join(EventName)}.")
+        raise not_one_of(EventName)
     return value
 
 
 def _sent_event(value: str) -> str:
     if value not in SENT:
-        raise PydanticCustomError("event", f"This must be one of {', '.join(SENT)}.")
+        raise not_one_of(SENT)
     return value
 
 
 def _code(value: str) -> str:
     fault = code_fault(value)
     if fault is not None:
-        raise PydanticCustomError("code", fault.message)
+        raise field_error(fault.message)
     return value
 
 
 def each_once(values: list[str]) -> list[str]:
     twice = next((value for value in values if values.count(value) > 1), None)
     if twice is not None:
-        raise PydanticCustomError("twice", f"{twice} stands twice in this list.")
+        raise field_error(Message("%(value)s stands twice in this list.", {"value": twice}))
     return values
 
 

@@ -6,7 +6,6 @@ from decimal import Decimal
 from typing import Annotated, Any, NotRequired
 
 from pydantic import AfterValidator, Field, TypeAdapter, WithJsonSchema, with_config
-from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
 from holdfast.domain.access import Scope
@@ -14,14 +13,14 @@ from holdfast.operations.keys import LONGEST_EXPIRY_DAYS
 from holdfast.web.backoffice.bodies import ProjectName
 from holdfast.web.backoffice.endpoint_bodies import Projects, each_once
 from holdfast.web.checking import names_of
-from holdfast.web.fields import STRICT, Bounds, number_schema, within
+from holdfast.web.fields import STRICT, Bounds, not_one_of, number_schema, within
 
 _EXPIRY = Bounds(Decimal("0.00001"), Decimal(LONGEST_EXPIRY_DAYS), 6)
 
 
 def _scope(value: str) -> Scope:
     if value not in tuple(Scope):
-        raise PydanticCustomError("scope", f"This must be one of {', '.join(Scope)}.")
+        raise not_one_of(Scope)
     return Scope(value)
 
 

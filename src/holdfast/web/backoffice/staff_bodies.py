@@ -5,32 +5,31 @@ from __future__ import annotations
 from typing import Annotated, Any, NotRequired
 
 from pydantic import AfterValidator, StringConstraints, TypeAdapter, WithJsonSchema, with_config
-from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
 from holdfast.domain.permissions import Role
 from holdfast.domain.staff import EMAIL_LENGTH, NAME_LENGTH, email_fault, staff_name_fault
 from holdfast.web.checking import names_of
-from holdfast.web.fields import STRICT
+from holdfast.web.fields import STRICT, field_error, not_one_of
 
 
 def _email(value: str) -> str:
     fault = email_fault(value)
     if fault is not None:
-        raise PydanticCustomError("email", fault.message)
+        raise field_error(fault.message)
     return value
 
 
 def _name(value: str) -> str:
     fault = staff_name_fault(value)
     if fault is not None:
-        raise PydanticCustomError("name", fault.message)
+        raise field_error(fault.message)
     return value
 
 
 def _role(value: str) -> Role:
     if value not in tuple(Role):
-        raise PydanticCustomError("role", f"This must be one of {', '.join(Role)}.")
+        raise not_one_of(Role)
     return Role(value)
 
 

@@ -15,6 +15,7 @@ import msgspec
 
 from holdfast.domain.cells import COMMA, POINT, Cell, sign_evidence
 from holdfast.domain.import_choice import HEAD_ROWS, ROWS_AT_MOST, Contents, Row, Sheet
+from holdfast.domain.message import Message
 from holdfast.operations.importing.packing import ROWS_A_PART, Reply, pack
 from holdfast.web.sheets.csv_files import read_csv
 from holdfast.web.sheets.unreadable import FileRefused
@@ -32,8 +33,8 @@ CHARACTERS_AT_MOST = 256 * 1024**2
 _ZIP, _COMPOUND = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 _SHOWN = 80
 
-TOO_MANY_ROWS = f"The file has more than {ROWS_AT_MOST} rows; split it."
-TOO_MANY_COLUMNS = f"The file has more than {COLUMNS_AT_MOST} columns."
+TOO_MANY_ROWS = Message("The file has more than %(limit)s rows; split it.", {"limit": ROWS_AT_MOST})
+TOO_MANY_COLUMNS = Message("The file has more than %(limit)s columns.", {"limit": COLUMNS_AT_MOST})
 EMPTY = "There is nothing in the file."
 TOO_MUCH_MEMORY = "The file is too large to be read; split it, or save it as CSV."
 
@@ -42,7 +43,7 @@ def read(content: bytes) -> Reply:
     try:
         return _read(content)
     except FileRefused as refused:
-        return Reply(fault=str(refused))
+        return Reply(fault=refused.message)
     except MemoryError:
         return Reply(fault=TOO_MUCH_MEMORY)
 
@@ -122,7 +123,8 @@ class _Reader:
         if len(cells) > COLUMNS_AT_MOST:
             raise FileRefused(TOO_MANY_COLUMNS)
         if characters > CHARACTERS_A_ROW:
-            raise FileRefused(f"Row {number} of the file is longer than any unit can be.")
+            message = "Row %(number)s of the file is longer than any unit can be."
+            raise FileRefused(Message(message, {"number": number}))
         if self._characters > CHARACTERS_AT_MOST:
             raise FileRefused(TOO_LARGE)
         return characters

@@ -24,7 +24,7 @@ from holdfast.web.buyer_links import buyer_link
 from holdfast.web.checking import refuse_faults
 from holdfast.web.html.forms import Form
 from holdfast.web.html.qr_codes import QrCode, qr_code
-from holdfast.web.html.said import said
+from holdfast.web.html.translation import translate_refusal
 from holdfast.web.problems import problem_type
 
 _NOTHING_TYPED = Form(())
@@ -149,7 +149,7 @@ def _why(visit: Visit, refusal: Refusal) -> str:
         return visit._(
             "The booking has changed since you opened this page. Nothing was done: look again, then decide."
         )
-    return said(refusal, visit.language)
+    return translate_refusal(refusal, visit.language)
 
 
 def _done(visit: Visit, action: BookingAction, written: Written) -> str:

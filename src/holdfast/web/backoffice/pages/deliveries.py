@@ -26,7 +26,7 @@ from holdfast.web.backoffice.pages.timing_bar import timing_bar
 from holdfast.web.backoffice.pages.webhook_visits import DELIVERIES, id_in_path, unchanged, words_of
 from holdfast.web.backoffice.visits import PREFIX, Visit
 from holdfast.web.cursors import moment_and_id_cursor_text
-from holdfast.web.html.said import said
+from holdfast.web.html.translation import translate_refusal
 from holdfast.web.routing import Place
 
 DELIVERIES_A_PAGE = 50
@@ -85,7 +85,7 @@ class DeliveryPages:
         try:
             await self._deliveries.resend(delivery_id, visit.author)
         except EndpointRemoved as refusal:
-            return await visit.go(path, said(refusal, visit.language), "refused")
+            return await visit.go(path, translate_refusal(refusal, visit.language), "refused")
         return await visit.go(path, visit._("It is being sent again, with the same id and the same bytes."))
 
     async def back(self, visit: Visit) -> Response:

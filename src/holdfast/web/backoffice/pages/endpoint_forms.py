@@ -14,7 +14,7 @@ from holdfast.web.backoffice.endpoint_bodies import NEW_ENDPOINT, NEW_ENDPOINT_N
 from holdfast.web.backoffice.visits import Visit
 from holdfast.web.checking import checked
 from holdfast.web.html.forms import Form
-from holdfast.web.html.said import said_fault
+from holdfast.web.html.translation import translate
 
 LONGEST_NUMBER = 9
 
@@ -68,7 +68,7 @@ async def chosen(typed: Typed, subscribing: Subscribing) -> dict[str, Any]:
 
 def told(visit: Visit, refusal: InvalidInput, typed: Typed) -> dict[str, str]:
     """What is wrong, by the field that it stands beside."""
-    faults = {_field(fault): said_fault(fault, visit.language) for fault in reversed(refusal.faults)}
+    faults = {_field(fault): translate(fault.message, visit.language) for fault in reversed(refusal.faults)}
     if not typed.events:
         faults["events"] = visit._("Choose at least one event.")
     if typed.is_limited and not typed.projects:

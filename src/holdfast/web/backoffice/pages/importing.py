@@ -28,7 +28,7 @@ from holdfast.web.backoffice.pages.exporting import ExportPages
 from holdfast.web.backoffice.pages.import_forms import asked_for, choice_of, samples
 from holdfast.web.backoffice.visits import PREFIX, Visit
 from holdfast.web.checking import refuse_faults
-from holdfast.web.html.said import said_fault, said_text
+from holdfast.web.html.translation import translate
 from holdfast.web.refusals import UnknownRoute
 from holdfast.web.routing import Place
 from holdfast.web.sheets.reading import SheetReader
@@ -71,7 +71,7 @@ class ImportPages:
         try:
             read = await self._sheets.read(sent.content)
         except InvalidInput as refusal:
-            return await self.start(visit, 422, said_fault(refusal.faults[0], visit.language))
+            return await self.start(visit, 422, translate(refusal.faults[0].message, visit.language))
         name = sent.filename or visit._("Unnamed file")
         import_id = await self._files.keep(project.slug, visit.staff.id, name, read)
         return await visit.go(f"{_base(project)}/{import_id}")
@@ -130,7 +130,9 @@ class ImportPages:
             required=("code", *REQUIRED),
             signs=SIGNS,
             absent=[field for field in FIELDS if field not in choice.fields and field != "status"],
-            faults={fault.pointer.strip("/"): said_fault(fault, visit.language) for fault in faults or ()},
+            faults={
+                fault.pointer.strip("/"): translate(fault.message, visit.language) for fault in faults or ()
+            },
         )
 
     async def _progress(self, visit: Visit, project: Project, file: Import) -> Response:
@@ -217,7 +219,7 @@ def _headings_of(file: Import) -> dict[str, str]:
 
 def _told(finding: Finding, visit: Visit) -> dict[str, Any]:
     reasons = [
-        reason._replace(message=said_text(reason.message, visit.language)) for reason in finding.reasons
+        reason._replace(message=translate(reason.message, visit.language)) for reason in finding.reasons
     ]
     before, after = _exact(finding.before), _exact(finding.after)
     return {"row": finding.row, "code": finding.code, "reasons": reasons, "before": before, "after": after}

@@ -21,7 +21,7 @@ from holdfast.web.backoffice.pages.first_calls import first_call
 from holdfast.web.backoffice.visits import PREFIX, Visit
 from holdfast.web.checking import refuse_faults
 from holdfast.web.cursors import read_moment_and_id_cursor
-from holdfast.web.html.said import said_fault
+from holdfast.web.html.translation import translate
 from holdfast.web.routing import Place
 
 KEYS = f"{PREFIX}/settings/api/keys"
@@ -59,7 +59,8 @@ class KeyPages:
             issued = await self._keys.issue(_wishes(visit), power, visit.author)
         except InvalidInput as refusal:
             faults = {
-                fault.pointer.split("/")[1]: said_fault(fault, visit.language) for fault in refusal.faults
+                fault.pointer.split("/")[1]: translate(fault.message, visit.language)
+                for fault in refusal.faults
             }
             return await self._form(visit, 422, faults)
         except UnknownProject:

@@ -17,7 +17,7 @@ from holdfast.web.backoffice.bodies import NEW_PROJECT, NEW_PROJECT_NAMES, PROJE
 from holdfast.web.backoffice.desk import Desk
 from holdfast.web.backoffice.visits import PREFIX, Visit
 from holdfast.web.checking import refuse_faults, valid_body
-from holdfast.web.html.said import said, said_fault
+from holdfast.web.html.translation import translate, translate_refusal
 from holdfast.web.routing import Place
 
 PROJECTS = f"{PREFIX}/projects"
@@ -45,7 +45,7 @@ class ProjectSettingPages:
                 faults["slug"] = visit._("Give it an address in Latin letters and digits.")
             return await self._again(visit, name, slug, faults)
         except ProjectExists as refusal:
-            return await self._again(visit, name, slug, {"slug": said(refusal, visit.language)})
+            return await self._again(visit, name, slug, {"slug": translate_refusal(refusal, visit.language)})
         notice = visit._("The project %(name)s is there. Now add its units.", name=project.name)
         return await visit.go(f"{PROJECTS}/{project.slug}", notice)
 
@@ -130,4 +130,4 @@ def _filled(**values: str) -> dict[str, Any]:
 
 
 def _faults(visit: Visit, refusal: InvalidInput) -> dict[str, str]:
-    return {fault.pointer.strip("/"): said_fault(fault, visit.language) for fault in refusal.faults}
+    return {fault.pointer.strip("/"): translate(fault.message, visit.language) for fault in refusal.faults}

@@ -9,7 +9,7 @@ from holdfast.domain.refusals import InvalidInput
 from holdfast.web.backoffice.visits import Visit
 from holdfast.web.buyer_bodies import BUYER, BUYER_NAMES, buyer_from
 from holdfast.web.checking import valid_body
-from holdfast.web.html.said import said_fault
+from holdfast.web.html.translation import translate
 
 BUYER_FIELDS = ("buyerName", "buyerEmail", "buyerPhone")
 _NO_TIME = "This must be a date and a time."
@@ -33,4 +33,4 @@ def chosen_end(visit: Visit) -> datetime | None:
 
 
 def faults_by_field(visit: Visit, refusal: InvalidInput) -> dict[str, str]:
-    return {fault.pointer.strip("/"): said_fault(fault, visit.language) for fault in refusal.faults}
+    return {fault.pointer.strip("/"): translate(fault.message, visit.language) for fault in refusal.faults}

@@ -25,7 +25,7 @@ from holdfast.web.backoffice.visits import PREFIX, SESSION_COOKIE, Visit
 from holdfast.web.backoffice.ways import local_path
 from holdfast.web.client_address import ClientAddresses
 from holdfast.web.html.language import DIRECTIONS
-from holdfast.web.html.said import said
+from holdfast.web.html.translation import translate_refusal
 from holdfast.web.problems import add_problem_headers, problem_type
 from holdfast.web.routing import Place
 
@@ -118,7 +118,9 @@ class SetUpPages:
         except InvalidInput as refusal:
             return await self._page(visit, invitation, 422, faults_by_field(visit, refusal))
         except StaffExists as refusal:
-            return await self._page(visit, invitation, 409, {"email": said(refusal, visit.language)})
+            return await self._page(
+                visit, invitation, 409, {"email": translate_refusal(refusal, visit.language)}
+            )
         return await let_in(visit, await self._open(visit, person), PREFIX)
 
     async def _set_up(self, visit: Visit, token: str, invitation: Invitation) -> Staff:
@@ -189,7 +191,7 @@ def _token(visit: Visit) -> str:
 
 async def _told(visit: Visit, template: str, refusal: Refusal, **values: Any) -> Response:
     """What was refused, above the form. Nobody learns which part of it was wrong."""
-    told = said(refusal, visit.language)
+    told = translate_refusal(refusal, visit.language)
     if isinstance(refusal, TooManyAttempts):
         told = visit._(
             "Too many attempts have failed. Try again in %(time)s.",

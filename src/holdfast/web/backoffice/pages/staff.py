@@ -19,7 +19,7 @@ from holdfast.web.backoffice.pages.sale_forms import faults_by_field
 from holdfast.web.backoffice.visits import PREFIX, Visit
 from holdfast.web.checking import refuse_faults
 from holdfast.web.cursors import moment_and_id_cursor_text, read_moment_and_id_cursor
-from holdfast.web.html.said import said
+from holdfast.web.html.translation import translate_refusal
 from holdfast.web.refusals import MalformedBody
 from holdfast.web.routing import Place
 
@@ -53,7 +53,7 @@ class StaffPages:
         except InvalidInput as refusal:
             return await self._new(visit, 422, faults_by_field(visit, refusal))
         except StaffExists as refusal:
-            return await self._new(visit, 409, {"email": said(refusal, visit.language)})
+            return await self._new(visit, 409, {"email": translate_refusal(refusal, visit.language)})
         return await self._with_link(visit, invited)
 
     async def show(self, visit: Visit) -> Response:
@@ -81,7 +81,7 @@ class StaffPages:
         try:
             await self._staffing.change(staff_id, changes, visit.author)
         except LastAdmin as refusal:
-            return await visit.go(_path(staff_id), said(refusal, visit.language), "refused")
+            return await visit.go(_path(staff_id), translate_refusal(refusal, visit.language), "refused")
         return await visit.go(_path(staff_id), told)
 
     async def _new(self, visit: Visit, status: int = 200, faults: dict[str, str] | None = None) -> Response:

@@ -36,7 +36,7 @@ from holdfast.web.cursors import cursor_text, read_cursor
 from holdfast.web.html.forms import Form
 from holdfast.web.html.guarded import HEADERS
 from holdfast.web.html.media import Medium, media, on_this_host
-from holdfast.web.html.said import said
+from holdfast.web.html.translation import translate_refusal
 from holdfast.web.problems import problem_type
 from holdfast.web.queries import LAST_POSITION
 
@@ -205,7 +205,7 @@ def _why(visit: Visit, refusal: Refusal) -> str:
         return visit._(
             "The unit has changed since you opened this page. Nothing was done: look again, then decide."
         )
-    return said(refusal, visit.language)
+    return translate_refusal(refusal, visit.language)
 
 
 def _done(visit: Visit, action: Action, written: Written) -> str:

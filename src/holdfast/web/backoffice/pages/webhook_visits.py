@@ -14,7 +14,7 @@ from holdfast.web.addresses import id_of
 from holdfast.web.backoffice.visits import PREFIX, Visit
 from holdfast.web.checking import refuse_faults
 from holdfast.web.html.guarded import HEADERS
-from holdfast.web.html.said import said_text
+from holdfast.web.html.translation import translate
 from holdfast.web.html.words import words
 
 WEBHOOKS = f"{PREFIX}/settings/api/webhooks"
@@ -32,7 +32,7 @@ def words_of(visit: Visit) -> dict[str, Any]:
     """For templates that tell how endpoints do, and why something failed."""
     code = visit.language.code
     return {
-        "said": partial(said_text, language=visit.language),
+        "translate": partial(translate, language=visit.language),
         "state_of": state_of,
         # Where a word is another one for an endpoint than for a person.
         "of_endpoint": partial(words(code).pgettext, "endpoint"),

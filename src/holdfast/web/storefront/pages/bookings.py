@@ -8,7 +8,7 @@ from holdfast.domain.booking import BookingStatus
 from holdfast.domain.refusals import AgreementChanged, Conflict, HoldLapsed, InvalidInput, UnknownBooking
 from holdfast.operations.selling import Found
 from holdfast.web.html.moments import milliseconds
-from holdfast.web.html.said import said
+from holdfast.web.html.translation import translate_refusal
 from holdfast.web.parts import Parts
 from holdfast.web.routing import path_matcher
 from holdfast.web.storefront.pages.addressed import token_in_path
@@ -125,7 +125,7 @@ def _why(visit: Visit, sight: Sight, refusal: Conflict) -> str:
             "the seller can help if something is to be put right.",
             name=booking.buyer.name,
         )
-    return said(refusal, visit.language)
+    return translate_refusal(refusal, visit.language)
 
 
 def _path(found: Found) -> str:

@@ -6,7 +6,7 @@ from holdfast.domain.booking import Buyer
 from holdfast.domain.refusals import Fault, InvalidInput
 from holdfast.web.buyer_bodies import BUYER, BUYER_NAMES, buyer_from
 from holdfast.web.checking import valid_body
-from holdfast.web.html.said import said_fault
+from holdfast.web.html.translation import translate
 from holdfast.web.storefront.pages.visits import Visit
 
 CONSENT = "consent"
@@ -24,7 +24,9 @@ def faults_by_field(visit: Visit, refusal: InvalidInput) -> dict[str, str]:
     """In the order of the form, each in the buyer's own terms."""
     told = {fault.pointer.strip("/"): fault for fault in refusal.faults}
     return {
-        name: _missing(visit, name) if not visit.form.text(name) else said_fault(told[name], visit.language)
+        name: _missing(visit, name)
+        if not visit.form.text(name)
+        else translate(told[name].message, visit.language)
         for name in (*_FIELDS, CONSENT)
         if name in told
     }

@@ -19,7 +19,7 @@ from holdfast.web.html.forms import read_form
 from holdfast.web.html.guarded import HEADERS, headers_with
 from holdfast.web.html.language import DIRECTIONS, language_of, preferred
 from holdfast.web.html.own_forms import is_of_own_site, refuse_foreign
-from holdfast.web.html.said import said
+from holdfast.web.html.translation import translate_refusal
 from holdfast.web.problem_types import INTERNAL_ERROR
 from holdfast.web.problems import add_problem_headers, problem_type
 from holdfast.web.refusals import ClientGone, ForeignForm, MethodNotAllowed, UnknownRoute
@@ -190,7 +190,7 @@ def refused(visit: Visit, failure: Exception) -> Response:
     if kind is INTERNAL_ERROR:
         fields = {"requestId": visit.call.request_id}
         logger.error("request failed", exc_info=failure, extra={"fields": fields})
-    told = said(failure, visit.language) if isinstance(failure, Refusal) else None
+    told = translate_refusal(failure, visit.language) if isinstance(failure, Refusal) else None
     back = visit.call.path.rpartition("/")[0] if isinstance(failure, ForeignForm) else None
     page = visit.render("refused.html", kind.status, told=told, kind=kind, back=back)
     add_problem_headers(page, failure)
