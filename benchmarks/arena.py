@@ -10,13 +10,14 @@ import asyncpg
 import psutil
 
 from benchmarks import database, workload
-from benchmarks.contestants import Ground, add_key, add_project, run_holdfast
+from benchmarks.contestants import HOLDFAST_COMMAND, Ground, add_key, add_project, run_holdfast
 from benchmarks.machine import file_system_of
 from benchmarks.processes import cpu_seconds
 from benchmarks.progress import Progress
 from holdfast.storage.embedded.server import EmbeddedPostgres
 
 IN_MEMORY = ("tmpfs", "ramfs")
+HOLDFASTS = ("holdfast", "before")
 DURABLE = ("fsync", "synchronous_commit", "full_page_writes")
 
 
@@ -37,29 +38,32 @@ class Arena:
             if database.value(self.server_url, f"show {setting}") != "on":
                 raise NotDurable(f"PostgreSQL runs with {setting} off; the benchmark needs durable commits.")
 
-    def ground(self, name: str, units: int) -> Ground:
-        """A database of its own with that many units, made by the project's own migration."""
+    def ground(self, name: str, units: int, program: str = HOLDFAST_COMMAND) -> Ground:
+        """A database of its own with that many units, made by the project's own migration.
+
+        ``program`` is the command of another checkout, whose schema may be another.
+        """
         if (name, units) not in self.grounds:
             self.progress(f"preparing the database of {name} with {units:,} units")
-            self.grounds[name, units] = self._make_ground(name, units)
+            self.grounds[name, units] = self._make_ground(name, units, program)
         return self.grounds[name, units]
 
-    def _make_ground(self, name: str, units: int) -> Ground:
-        url = self._make_database(f"bench_{name}_{units}")
-        if name == "holdfast":
-            add_project(url, workload.SLUG)
-            key = add_key(url)
+    def _make_ground(self, name: str, units: int, program: str) -> Ground:
+        url = self._make_database(f"bench_{name}_{units}", program)
+        if name in HOLDFASTS:
+            add_project(url, workload.SLUG, program)
+            key = add_key(url, program)
         else:
             key = database.add_project_and_key(url)
         database.seed_units(url, units, self.progress)
         return Ground(url, key, units)
 
-    def _make_database(self, name: str) -> str:
+    def _make_database(self, name: str, program: str) -> str:
         database.execute(
             self.server_url, f"drop database if exists {name} with (force)", f"create database {name}"
         )
         url = urlsplit(self.server_url)._replace(path=f"/{name}").geturl()
-        run_holdfast(url, "migrate")
+        run_holdfast(url, "migrate", program=program)
         return url
 
     def postgres_cpu_seconds(self) -> float:

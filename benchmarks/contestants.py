@@ -92,14 +92,19 @@ def _peer(name: str, command: Callable[[int], Sequence[str]]) -> Start:
 
 @contextmanager
 def holdfast(
-    ground: Ground, logs: Path, processes: int = 1, settings: Mapping[str, str] = NOTHING_SET
+    ground: Ground,
+    logs: Path,
+    processes: int = 1,
+    settings: Mapping[str, str] = NOTHING_SET,
+    program: str = HOLDFAST_COMMAND,
 ) -> Iterator[Contestant]:
     """The product as its users start it: only the database and the number of processes are set.
 
-    Parts about selling set where buyers come from or how long they hold; never a limit.
+    Parts about selling set where buyers come from or how long they hold; never a limit. ``program`` is the
+    command of another checkout, if it is not this one's.
     """
     log = logs / "Holdfast.log"
-    command = [HOLDFAST_COMMAND, "serve", "--port", "0", "--processes", str(processes)]
+    command = [program, "serve", "--port", "0", "--processes", str(processes)]
     environment = {"HOLDFAST_DATABASE_URL": ground.database_url, **settings}
     with running(command, environment, log, lambda: READY.search(log.read_bytes()) is not None) as process:
         found = READY.search(log.read_bytes())
@@ -129,15 +134,16 @@ def _listens(process: psutil.Process, port: int) -> bool:
     )
 
 
-def run_holdfast(database_url: str, *arguments: str) -> str:
+def run_holdfast(database_url: str, *arguments: str, program: str = HOLDFAST_COMMAND) -> str:
     environment = {**os.environ, "HOLDFAST_DATABASE_URL": database_url}
-    command = [HOLDFAST_COMMAND, *arguments]
+    command = [program, *arguments]
     return subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def add_key(database_url: str) -> str:
-    return str(json.loads(run_holdfast(database_url, "key", "add", "--name", "bench", "--json"))["key"])
+def add_key(database_url: str, program: str = HOLDFAST_COMMAND) -> str:
+    added = run_holdfast(database_url, "key", "add", "--name", "bench", "--json", program=program)
+    return str(json.loads(added)["key"])
 
 
-def add_project(database_url: str, slug: str) -> None:
-    run_holdfast(database_url, "project", "add", slug, "--name", "Bench Tower", "--json")
+def add_project(database_url: str, slug: str, program: str = HOLDFAST_COMMAND) -> None:
+    run_holdfast(database_url, "project", "add", slug, "--name", "Bench Tower", program=program)

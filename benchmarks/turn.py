@@ -40,12 +40,14 @@ class Turn:
     """The share of the machine that went to others meanwhile."""
 
 
-def put_turn(arena: Arena, contestant: Contestant, seconds: int, units: int | None = None) -> Turn:
-    """Over all units of the ground, or the first so many of them."""
+def put_turn(
+    arena: Arena, contestant: Contestant, seconds: int, units: int | None = None, *, new_ids: bool = False
+) -> Turn:
+    """Over all units of the ground, or the first so many of them; see ``put_load`` for ``new_ids``."""
     count = units or contestant.ground.units
 
     def load() -> Answered:
-        return put_load(contestant, count, seconds)
+        return put_load(contestant, count, seconds, new_ids=new_ids)
 
     def take() -> Turn:
         return proved(arena, contestant.ground, load, cpu_of(contestant), STATUS_CHANGES)

@@ -63,9 +63,14 @@ def find_wrk() -> str:
     return found
 
 
-def put_load(contestant: Contestant, units: int, seconds: int, slug: str = workload.SLUG) -> Answered:
-    """PUT over ``units`` existing units for a while, as fast as the contestant answers."""
-    load = _put(contestant, units, seconds, slug)
+def put_load(
+    contestant: Contestant, units: int, seconds: int, slug: str = workload.SLUG, *, new_ids: bool = False
+) -> Answered:
+    """PUT over ``units`` existing units for a while, as fast as the contestant answers.
+
+    ``new_ids``: each request has an ``X-Request-Id`` of its own.
+    """
+    load = _put(contestant, units, seconds, slug, new_ids=new_ids)
     return _all_accepted(contestant, _run(contestant, load))
 
 
@@ -114,9 +119,10 @@ def voided(contestant: Contestant, why: str) -> InvalidRun:
     )
 
 
-def _put(contestant: Contestant, units: int, seconds: int, slug: str) -> Load:
+def _put(contestant: Contestant, units: int, seconds: int, slug: str, *, new_ids: bool = False) -> Load:
     sequence = str(workload.first_sequence())
     arguments = [workload.units_path(slug), contestant.ground.key, str(units), sequence, workload.BODY]
+    arguments += ["ids"] if new_ids else []
     return Load("put.lua", arguments, seconds)
 
 

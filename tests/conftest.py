@@ -1,4 +1,4 @@
-"""Ground for all the tests: PostgreSQL from the wheel, and a real server on it."""
+"""Ground for all the tests: PostgreSQL from the wheel, the application in this process, real servers."""
 
 import os
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, settings
 
 from holdfast.storage.database import Database, open_database
 from tests.support import commands
+from tests.support.app import InProcessApp, running_app
 from tests.support.clusters import NEWEST, Cluster
 from tests.support.keys import Keys
 from tests.support.server import RunningServer, serving
@@ -124,16 +125,30 @@ def api_key(database_url: str) -> str:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory, database_url: str) -> Iterator[RunningServer]:
-    settings = {"HOLDFAST_DATABASE_URL": database_url, **UNLIMITED, **PAYMENTS}
-    with serving(tmp_path_factory.mktemp("server"), settings) as running:
+def settings_of_servers(database_url: str) -> dict[str, str]:
+    return {"HOLDFAST_DATABASE_URL": database_url, **UNLIMITED, **PAYMENTS}
+
+
+@pytest.fixture(scope="session")
+def server(settings_of_servers: dict[str, str]) -> Iterator[InProcessApp]:
+    """The application in this process, with its background work. It has no socket."""
+    with running_app(settings_of_servers) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
-def addresses(server: RunningServer, two_processes: RunningServer) -> list[str]:
+def real_server(
+    tmp_path_factory: pytest.TempPathFactory, settings_of_servers: dict[str, str]
+) -> Iterator[RunningServer]:
+    """For what needs sockets or processes, on the same database as `server`."""
+    with serving(tmp_path_factory.mktemp("server"), settings_of_servers) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def addresses(real_server: RunningServer, two_processes: RunningServer) -> list[str]:
     """Two servers on one database: whoever uses both has reached two processes for certain."""
-    return [server.address, two_processes.address]
+    return [real_server.address, two_processes.address]
 
 
 @pytest.fixture(scope="session")
@@ -147,9 +162,10 @@ def two_processes(tmp_path_factory: pytest.TempPathFactory, database_url: str) -
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A failed test shows what the server had to say."""
+    """A failed test shows what its servers logged."""
     report = yield
-    running = getattr(item, "funcargs", {}).get("server")
-    if report.failed and running is not None:
-        report.sections.append(("the end of the server's log", running.log.read_text()[-4000:]))
+    for name in ("server", "real_server"):
+        running = getattr(item, "funcargs", {}).get(name)
+        if report.failed and running is not None:
+            report.sections.append((f"the end of the log of {name}", running.log.read_text()[-4000:]))
     return report

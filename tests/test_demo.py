@@ -18,10 +18,10 @@ from holdfast.operations.administering import add_project, list_keys
 from holdfast.operations.inventory import Inventory, PatchUnit, ReplaceUnit
 from holdfast.operations.selling import Rules, Selling
 from holdfast.storage.database import Database
+from holdfast.web.api.unit_bodies import UnitReplacement, UnitValues, check_unit
 from holdfast.web.html.bilingual import in_language
 from holdfast.web.html.templates import STATIC
 from holdfast.web.json_items import value_at
-from holdfast.web.unit_bodies import REPLACE, CheckedBody, check
 from holdfast.web.wire import camel_case, encode
 from tests.support.staffing import open_office
 
@@ -40,9 +40,9 @@ def test_every_unit_is_one_that_a_put_would_accept_and_keep_as_it_is() -> None:
     for unit in UNITS:
         body = {camel_case(name): value for name, value in unit.fields._asdict().items()}
         sent, _ = value_at(encode(body).decode(), 0)
-        checked = check(REPLACE, sent, SLUG, unit.code)
-        assert isinstance(checked, CheckedBody), checked
-        assert checked.fields() == unit.fields
+        checked = check_unit(UnitReplacement, sent, SLUG, unit.code)
+        assert isinstance(checked, UnitValues), checked
+        assert checked.replacement() == unit.fields
 
 
 def test_a_few_penthouses_are_not_on_sale() -> None:

@@ -1,9 +1,10 @@
 -- PUT over existing units: every request changes the price, one in five the status too.
--- Arguments: path prefix, key, number of units, first sequence number, body with <PRICE> <CODE> <STATUS>.
+-- Arguments: path prefix, key, number of units, first sequence number, body with <PRICE> <CODE> <STATUS>, and
+-- perhaps "ids": then every request has an X-Request-Id of its own.
 
 dofile(string.match(debug.getinfo(1, "S").source, "@(.*/)") .. "done.lua")
 
-local prefix, key, count, sequence, head
+local prefix, key, count, sequence, head, has_ids
 local before_price, before_code, before_status, after_status
 local unavailable = {}
 
@@ -19,6 +20,7 @@ function init(args)
   before_code, rest = split(rest, "<CODE>")
   before_status, after_status = split(rest, "<STATUS>")
   math.randomseed(sequence)
+  has_ids = args[6] == "ids"
   head = " HTTP/1.1\r\nHost: " .. wrk.host .. "\r\nAuthorization: Bearer " .. key
     .. "\r\nContent-Type: application/json\r\nContent-Length: "
 end
@@ -35,5 +37,6 @@ function request()
   local code = "A-" .. number
   local body = before_price .. (400000 + sequence % 900000) .. ".50" .. before_code .. code
     .. before_status .. status_change(number) .. after_status
-  return "PUT " .. prefix .. code .. head .. #body .. "\r\n\r\n" .. body
+  local id = has_ids and "\r\nX-Request-Id: request-" .. sequence or ""
+  return "PUT " .. prefix .. code .. head .. #body .. id .. "\r\n\r\n" .. body
 end

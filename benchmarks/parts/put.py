@@ -45,9 +45,9 @@ def _from(entrants: list[tuple[str, Start]], number: int) -> list[tuple[str, Sta
 def _finding(figures: dict[str, dict[str, float]], caption: str) -> Finding:
     ours = figures[HOLDFAST]["per_second"]
     targets = [
-        Target("PUT throughput to Django REST framework", ours / figures[DRF]["per_second"], 25, True),
-        Target("PUT throughput to FastAPI + SQLAlchemy", ours / figures[FASTAPI]["per_second"], 12, True),
-        Target("PUT throughput to pgbench", ours / figures[PGBENCH]["per_second"], 0.6, True),
+        Target("PUT throughput to Django REST framework", ours / figures[DRF]["per_second"], 18, True),
+        Target("PUT throughput to FastAPI + SQLAlchemy", ours / figures[FASTAPI]["per_second"], 11, True),
+        Target("PUT throughput to pgbench", ours / figures[PGBENCH]["per_second"], 0.5, True),
     ]
     columns = [
         "", "PUT/s", "Holdfast is", "p50 ms", "p99 ms", "server CPU s per 1000", "PostgreSQL CPU s per 1000",

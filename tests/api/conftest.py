@@ -5,25 +5,25 @@ from collections.abc import Callable, Iterator
 import httpx
 import pytest
 
+from tests.support.app import InProcessApp
 from tests.support.bodies import full, minimal
 from tests.support.client import Project, Send, Unit, integration_client, put_array, put_lines
 from tests.support.feed import Feed
 from tests.support.installation import Installation, installed
 from tests.support.keys import Keys
 from tests.support.projects import add_project
-from tests.support.server import RunningServer
 from tests.support.sql import Sql
 from tests.support.webhooks import IMPATIENT, Inbox, Registrar, an_inbox
 
 
 @pytest.fixture(scope="session")
-def http(server: RunningServer, api_key: str) -> Iterator[httpx.Client]:
+def http(server: InProcessApp, api_key: str) -> Iterator[httpx.Client]:
     with integration_client(server.address, api_key) as client:
         yield client
 
 
 @pytest.fixture
-def anonymous(server: RunningServer) -> Iterator[httpx.Client]:
+def anonymous(server: InProcessApp) -> Iterator[httpx.Client]:
     with integration_client(server.address, None) as client:
         yield client
 
@@ -76,7 +76,7 @@ def send(request: pytest.FixtureRequest) -> Send:
 
 
 @pytest.fixture(scope="session")
-def staff_http(server: RunningServer, keys: Keys) -> Iterator[httpx.Client]:
+def staff_http(server: InProcessApp, keys: Keys) -> Iterator[httpx.Client]:
     with integration_client(server.address, keys.issue(scopes=["backoffice"]).text) as client:
         yield client
 
@@ -89,7 +89,7 @@ def registrar(staff_http: httpx.Client) -> Iterator[Registrar]:
 
 
 @pytest.fixture
-def limited_registrar(server: RunningServer, keys: Keys, project: Project) -> Iterator[Registrar]:
+def limited_registrar(server: InProcessApp, keys: Keys, project: Project) -> Iterator[Registrar]:
     """With a key of the back office that is limited to `project`."""
     key = keys.issue(scopes=["backoffice"], projects=[project.slug])
     with integration_client(server.address, key.text) as client:
@@ -105,16 +105,16 @@ def inbox() -> Iterator[Inbox]:
 
 
 @pytest.fixture(scope="module")
-def impatient(tmp_path_factory: pytest.TempPathFactory, module_postgres_url: str) -> Iterator[Installation]:
-    """A server of its own, which gives a delivery up soon."""
-    with installed(tmp_path_factory.mktemp("impatient"), module_postgres_url, IMPATIENT) as running:
+def impatient(module_postgres_url: str) -> Iterator[Installation]:
+    """An application of its own, which gives a delivery up soon."""
+    with installed(module_postgres_url, IMPATIENT) as running:
         yield running
 
 
 @pytest.fixture
 def impatient_registrar(impatient: Installation, module_postgres_url: str) -> Iterator[Registrar]:
     key = Keys(impatient.sql, module_postgres_url).issue(scopes=["backoffice"])
-    with integration_client(impatient.server.address, key.text) as client:
+    with integration_client(impatient.address, key.text) as client:
         own = Registrar(client)
         yield own
         own.remove_all()

@@ -10,11 +10,11 @@ import httpx
 import pytest
 
 from tests.support import check_order, states
+from tests.support.app import InProcessApp
 from tests.support.bodies import full
 from tests.support.check_order import Faults, refused_for_one, refused_for_the_first
 from tests.support.client import Project, Unit, integration_client
 from tests.support.keys import Keys
-from tests.support.server import RunningServer
 from tests.support.sql import Sql
 
 
@@ -71,7 +71,7 @@ def module_unit(http: httpx.Client, new_project: Callable[[], Project], sql: Sql
 
 
 @pytest.fixture(scope="module")
-def bare(server: RunningServer) -> Iterator[httpx.Client]:
+def bare(server: InProcessApp) -> Iterator[httpx.Client]:
     with integration_client(server.address, None) as http:
         yield http
 

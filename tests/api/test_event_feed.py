@@ -10,11 +10,11 @@ import httpx
 import pytest
 
 from tests.support import feed as feed_pages
+from tests.support.app import InProcessApp
 from tests.support.bodies import minimal
 from tests.support.client import Project, Unit, integration_client
 from tests.support.feed import EVENTS, TRIM_UP_TO_UNIT, Feed, chain_is_unbroken, concerning, read_on
 from tests.support.problems import invalid, problem
-from tests.support.server import RunningServer
 from tests.support.sql import Sql
 
 INSERT_EVENT = """
@@ -119,7 +119,7 @@ def test_an_event_that_never_commits_is_never_seen(
 
 
 def test_a_reader_misses_nothing_while_eight_write(
-    server: RunningServer, api_key: str, http: httpx.Client, project: Project, feed: Feed
+    server: InProcessApp, api_key: str, http: httpx.Client, project: Project, feed: Feed
 ) -> None:
     start = feed.end()
     done = threading.Event()

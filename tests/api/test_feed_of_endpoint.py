@@ -6,12 +6,12 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from tests.support.app import InProcessApp
 from tests.support.bodies import minimal
 from tests.support.client import Project, Unit, integration_client
 from tests.support.feed import EVENTS, Feed, concerning, page
 from tests.support.keys import Keys
 from tests.support.problems import invalid, problem
-from tests.support.server import RunningServer
 from tests.support.webhooks import Inbox, Registrar
 
 
@@ -24,7 +24,7 @@ def units(http: httpx.Client, project: Project) -> list[Unit]:
 
 
 @pytest.fixture
-def limited_http(server: RunningServer, keys: Keys, project: Project) -> Iterator[httpx.Client]:
+def limited_http(server: InProcessApp, keys: Keys, project: Project) -> Iterator[httpx.Client]:
     """With a key of the integration API that is limited to `project`."""
     with integration_client(server.address, keys.issue(projects=[project.slug]).text) as client:
         yield client

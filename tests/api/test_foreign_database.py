@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.support import commands, states
+from tests.support.app import running_app
 from tests.support.bodies import full
 from tests.support.client import Unit, integration_client
 from tests.support.clusters import NEWEST, Cluster
 from tests.support.projects import add_project
-from tests.support.server import serving
 from tests.support.sql import Sql
 
 HABITS = {
@@ -35,12 +35,12 @@ def foreign_url(cluster_of: Callable[[int], Cluster]) -> str:
 
 
 @pytest.fixture(scope="module")
-def foreign(tmp_path_factory: pytest.TempPathFactory, foreign_url: str) -> Iterator[Unit]:
+def foreign(foreign_url: str) -> Iterator[Unit]:
     settings = {"HOLDFAST_DATABASE_URL": foreign_url}
     key = commands.run_for_json(settings, "key", "add", "--name", "foreign")["key"]
     with (
         Sql(foreign_url) as sql,
-        serving(tmp_path_factory.mktemp("foreign"), settings) as server,
+        running_app(settings) as server,
         integration_client(server.address, key) as http,
     ):
         yield Unit(http, add_project(sql), "A-101")

@@ -34,17 +34,19 @@ CONFIGURATION = {
 
 
 @pytest.fixture(scope="module")
-def generated(tmp_path_factory: pytest.TempPathFactory, server: RunningServer) -> Iterator[ModuleType]:
+def generated(tmp_path_factory: pytest.TempPathFactory, real_server: RunningServer) -> Iterator[ModuleType]:
     folder = tmp_path_factory.mktemp("generated")
-    generate(folder, server)
+    generate(folder, real_server)
     sys.path.insert(0, str(folder))
     yield import_module(PACKAGE)
     sys.path.remove(str(folder))
 
 
-def generate(folder: Path, server: RunningServer) -> None:
+def generate(folder: Path, real_server: RunningServer) -> None:
     """A warning of the generator fails: it would mean that a part of the client is missing."""
-    (folder / "openapi.json").write_bytes(httpx.get(f"{server.address}/openapi.json", verify=NO_TLS).content)
+    (folder / "openapi.json").write_bytes(
+        httpx.get(f"{real_server.address}/openapi.json", verify=NO_TLS).content
+    )
     (folder / "config.json").write_text(json.dumps(CONFIGURATION))
     done = subprocess.run(
         [GENERATOR, "generate", *OPTIONS, "--output-path", PACKAGE],
@@ -62,11 +64,11 @@ OpenWith = Callable[[str], Any]
 
 
 @pytest.fixture
-def open_with(generated: ModuleType, server: RunningServer) -> Iterator[OpenWith]:
+def open_with(generated: ModuleType, real_server: RunningServer) -> Iterator[OpenWith]:
     with ExitStack() as opened:
         yield lambda token: opened.enter_context(
             generated.AuthenticatedClient(
-                base_url=server.address, token=token, verify_ssl=NO_TLS, raise_on_unexpected_status=True
+                base_url=real_server.address, token=token, verify_ssl=NO_TLS, raise_on_unexpected_status=True
             )
         )
 
@@ -130,7 +132,7 @@ def test_it_understands_a_refusal(api: Any, project: Project, http: httpx.Client
     states.hold(sql, Unit(http, project, "A-101"))
     change = model("UnitPatch")(price_sar=1)
     refusal = call("patch_unit").sync(project.slug, "A-101", client=api, body=change)
-    assert isinstance(refusal, model("Conflict"))
+    assert isinstance(refusal, model("Problem"))
     assert (refusal.reason, refusal.current_status, refusal.fields) == ("terms-locked", "held", ["priceSar"])
 
 
@@ -198,7 +200,7 @@ def test_it_registers_an_endpoint_and_reads_its_log(staff: Any, project: Project
     assert (tried.attempts[0].cause, tried.attempts[0].response) == ("The connection was refused.", None)
     assert call("remove_endpoint", "webhooks").sync_detailed(made.id, client=staff).status_code == 204
     refusal = call("resend_delivery", "webhooks").sync(ping.id, client=staff)
-    assert isinstance(refusal, model("EndpointRemoved"))
+    assert isinstance(refusal, model("Problem"))
     assert (refusal.status, refusal.type_) == (409, "/problems/endpoint-removed")
 
 

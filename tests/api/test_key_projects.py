@@ -6,12 +6,12 @@ import httpx
 import pytest
 
 from tests.support import feed as feed_pages
+from tests.support.app import InProcessApp
 from tests.support.bodies import full, minimal
 from tests.support.client import Project, Unit, integration_client, put_array
 from tests.support.feed import TRIM_UP_TO_UNIT, Feed, read_on
 from tests.support.keys import Keys
 from tests.support.problems import problem
-from tests.support.server import RunningServer
 from tests.support.sql import Sql
 
 
@@ -21,7 +21,7 @@ def other(new_project: Callable[[], Project]) -> Project:
 
 
 @pytest.fixture
-def limited(server: RunningServer, keys: Keys, project: Project) -> Iterator[httpx.Client]:
+def limited(server: InProcessApp, keys: Keys, project: Project) -> Iterator[httpx.Client]:
     """A client whose key is for `project` only."""
     with integration_client(server.address, keys.issue(projects=[project.slug]).text) as http:
         yield http
@@ -62,7 +62,7 @@ def test_the_projects_are_filtered(limited: httpx.Client, project: Project, othe
 
 
 def test_several_projects_may_be_named(
-    server: RunningServer, keys: Keys, project: Project, other: Project
+    server: InProcessApp, keys: Keys, project: Project, other: Project
 ) -> None:
     key = keys.issue(projects=[project.slug, other.slug])
     with integration_client(server.address, key.text) as http:

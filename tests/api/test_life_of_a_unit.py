@@ -16,8 +16,8 @@ EXAMPLES, STEPS = 16, 20
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory, module_postgres_url: str) -> Iterator[World]:
-    with world_of(tmp_path_factory.mktemp("life"), module_postgres_url) as made:
+def world(module_postgres_url: str) -> Iterator[World]:
+    with world_of(module_postgres_url) as made:
         yield made
 
 

@@ -161,7 +161,7 @@ def test_one_byte_more_without_a_length_is_too_much(unit: Unit) -> None:
 
 
 def test_a_claim_of_more_than_is_allowed_is_refused_before_it_is_sent(
-    server: RunningServer, api_key: str, unit: Unit
+    real_server: RunningServer, api_key: str, unit: Unit
 ) -> None:
     headers = [
         ("Authorization", f"Bearer {api_key}"),
@@ -169,10 +169,10 @@ def test_a_claim_of_more_than_is_allowed_is_refused_before_it_is_sent(
         ("Content-Length", str(10**15)),
     ]
     head = raw_http.request_head("PUT", unit.url, headers)
-    assert raw_http.exchange(server.address, head).status == 413
+    assert raw_http.exchange(real_server.address, head).status == 413
 
 
-def test_a_body_that_never_ends_is_cut_off(server: RunningServer, api_key: str, unit: Unit) -> None:
+def test_a_body_that_never_ends_is_cut_off(real_server: RunningServer, api_key: str, unit: Unit) -> None:
     headers = [
         ("Authorization", f"Bearer {api_key}"),
         ("Content-Type", JSON),
@@ -180,7 +180,7 @@ def test_a_body_that_never_ends_is_cut_off(server: RunningServer, api_key: str, 
     ]
     endless = raw_http.chunked(b" " * (2 * MEBIBYTE)).removesuffix(b"0\r\n\r\n")
     head = raw_http.request_head("PUT", unit.url, headers)
-    assert raw_http.exchange(server.address, head + endless).status == 413
+    assert raw_http.exchange(real_server.address, head + endless).status == 413
     assert not unit.exists
 
 
@@ -199,4 +199,6 @@ def test_a_name_twice_among_very_many_is_found_in_good_time(unit: Unit) -> None:
 
 def test_very_many_unknown_names_are_refused(unit: Unit) -> None:
     content = "{" + ",".join(f'"n{number}":0' for number in range(60_000)) + "}"
-    assert len(problem(unit.put(content), 422)["errors"]) == 60_003
+    errors = problem(unit.put(content), 422)["errors"]
+    assert len(errors) == 101
+    assert errors[-1]["message"] == "And 59903 more."

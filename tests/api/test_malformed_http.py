@@ -25,8 +25,8 @@ def basic_headers(api_key: str) -> list[tuple[str, str]]:
 Headers = list[tuple[str, str]]
 
 
-def put(server: RunningServer, unit: Unit, headers: Headers, body: bytes) -> RawResponse:
-    return raw_http.exchange(server.address, raw_http.request_head("PUT", unit.url, headers) + body)
+def put(real_server: RunningServer, unit: Unit, headers: Headers, body: bytes) -> RawResponse:
+    return raw_http.exchange(real_server.address, raw_http.request_head("PUT", unit.url, headers) + body)
 
 
 def assert_problem(response: RawResponse, status: int) -> None:
@@ -40,66 +40,61 @@ def length_of(body: bytes) -> tuple[str, str]:
 
 
 def test_a_raw_request_that_is_right_is_served(
-    server: RunningServer, unit: Unit, basic_headers: Headers
+    real_server: RunningServer, unit: Unit, basic_headers: Headers
 ) -> None:
-    assert put(server, unit, [*basic_headers, length_of(BODY)], BODY).status == 201
+    assert put(real_server, unit, [*basic_headers, length_of(BODY)], BODY).status == 201
 
 
-def test_a_chunked_request_is_served(server: RunningServer, unit: Unit, basic_headers: Headers) -> None:
+def test_a_chunked_request_is_served(real_server: RunningServer, unit: Unit, basic_headers: Headers) -> None:
     headers = [*basic_headers, ("Transfer-Encoding", "chunked")]
-    assert put(server, unit, headers, raw_http.chunked(BODY, 7)).status == 201
+    assert put(real_server, unit, headers, raw_http.chunked(BODY, 7)).status == 201
 
 
 @pytest.mark.parametrize("length_first", [True, False])
 def test_both_a_length_and_chunks_are_refused(
-    server: RunningServer, unit: Unit, basic_headers: Headers, length_first: bool
+    real_server: RunningServer, unit: Unit, basic_headers: Headers, length_first: bool
 ) -> None:
     both = [length_of(BODY), ("Transfer-Encoding", "chunked")]
     headers = basic_headers + (both if length_first else both[::-1])
-    assert put(server, unit, headers, raw_http.chunked(BODY)).status == 400
+    assert put(real_server, unit, headers, raw_http.chunked(BODY)).status == 400
     assert not unit.exists
-
-
-def test_even_a_request_that_is_not_http_is_refused_with_a_problem(
-    server: RunningServer, unit: Unit, basic_headers: Headers
-) -> None:
-    headers = [*basic_headers, length_of(BODY), ("Transfer-Encoding", "chunked")]
-    assert_problem(put(server, unit, headers, raw_http.chunked(BODY)), 400)
 
 
 @pytest.mark.parametrize("value", ["nonsense", "-1", "1, 2", "0x10", "9" * 40])
 def test_a_length_that_is_none_is_refused(
-    server: RunningServer, unit: Unit, basic_headers: Headers, value: str
+    real_server: RunningServer, unit: Unit, basic_headers: Headers, value: str
 ) -> None:
-    response = put(server, unit, [*basic_headers, ("Content-Length", value)], BODY)
+    response = put(real_server, unit, [*basic_headers, ("Content-Length", value)], BODY)
     assert response.status in (400, 413)
     assert not unit.exists
 
 
-def test_two_different_lengths_are_refused(server: RunningServer, unit: Unit, basic_headers: Headers) -> None:
+def test_two_different_lengths_are_refused(
+    real_server: RunningServer, unit: Unit, basic_headers: Headers
+) -> None:
     headers = [*basic_headers, ("Content-Length", "2"), length_of(BODY)]
-    assert put(server, unit, headers, BODY).status == 400
+    assert put(real_server, unit, headers, BODY).status == 400
     assert not unit.exists
 
 
 def test_two_authorization_headers_are_refused(
-    server: RunningServer, unit: Unit, basic_headers: Headers, api_key: str
+    real_server: RunningServer, unit: Unit, basic_headers: Headers, api_key: str
 ) -> None:
     for second in (f"Bearer {api_key}", "Bearer nonsense", "Basic dXNlcjpwYXNz"):
         headers = [*basic_headers, ("Authorization", second), length_of(BODY)]
-        assert_problem(put(server, unit, headers, BODY), 400)
+        assert_problem(put(real_server, unit, headers, BODY), 400)
         headers = [("Authorization", second), *basic_headers, length_of(BODY)]
-        assert_problem(put(server, unit, headers, BODY), 400)
+        assert_problem(put(real_server, unit, headers, BODY), 400)
     assert not unit.exists
 
 
 def test_a_client_that_hangs_up_while_its_write_is_under_way_changes_nothing_about_the_outcome(
-    server: RunningServer, stored: Unit, sql: Sql, basic_headers: Headers
+    real_server: RunningServer, stored: Unit, sql: Sql, basic_headers: Headers
 ) -> None:
     head = raw_http.request_head("PUT", stored.url, [*basic_headers, length_of(BODY)])
     sql.execute("begin")
     sql.execute("select 1 from unit where id = $1 for update", stored.read()["id"])
-    with raw_http.open_socket(server.address) as connection:
+    with raw_http.open_socket(real_server.address) as connection:
         connection.sendall(head + BODY)
         await_blocked_writer(sql)
     sql.execute("rollback")
@@ -107,12 +102,12 @@ def test_a_client_that_hangs_up_while_its_write_is_under_way_changes_nothing_abo
 
 
 def test_a_request_that_came_in_whole_counts_though_its_client_is_gone(
-    server: RunningServer, http: httpx.Client, project: Project, basic_headers: Headers
+    real_server: RunningServer, http: httpx.Client, project: Project, basic_headers: Headers
 ) -> None:
     units = [Unit(http, project, f"A-{number}") for number in range(10)]
     for unit in units:
         head = raw_http.request_head("PUT", unit.url, [*basic_headers, length_of(BODY)])
-        raw_http.hang_up(server.address, head + BODY)
+        raw_http.hang_up(real_server.address, head + BODY)
     assert eventually(lambda: all(unit.exists for unit in units))
 
 
@@ -130,10 +125,10 @@ def eventually(is_so: Callable[[], bool]) -> bool:
 
 
 def test_a_body_that_is_cut_short_stores_nothing(
-    server: RunningServer, unit: Unit, basic_headers: Headers
+    real_server: RunningServer, unit: Unit, basic_headers: Headers
 ) -> None:
     head = raw_http.request_head("PUT", unit.url, [*basic_headers, ("Content-Length", str(len(BODY) + 10))])
-    raw_http.hang_up(server.address, head + BODY)
+    raw_http.hang_up(real_server.address, head + BODY)
     assert not unit.exists
 
 

@@ -115,15 +115,15 @@ def test_a_slug_out_of_bounds_is_refused(http: httpx.Client, slug: str) -> None:
     invalid(http.get(url), "/path/slug")
 
 
-def send(server: RunningServer, key: str, target: str) -> RawResponse:
+def send(real_server: RunningServer, key: str, target: str) -> RawResponse:
     headers = [("Authorization", f"Bearer {key}"), ("Content-Type", JSON), ("Content-Length", str(len(BODY)))]
-    return raw_http.exchange(server.address, raw_http.request_head("PUT", target, headers) + BODY)
+    return raw_http.exchange(real_server.address, raw_http.request_head("PUT", target, headers) + BODY)
 
 
 def test_dots_in_the_path_are_a_code_and_no_way_up(
-    server: RunningServer, api_key: str, http: httpx.Client, project: Project
+    real_server: RunningServer, api_key: str, http: httpx.Client, project: Project
 ) -> None:
-    response = send(server, api_key, f"{project.units_url}/..")
+    response = send(real_server, api_key, f"{project.units_url}/..")
     assert response.status == 201
     assert [unit["code"] for unit in http.get(project.units_url).json()["units"]] == [".."]
 
@@ -132,27 +132,27 @@ def test_dots_in_the_path_are_a_code_and_no_way_up(
     "tail", ["/A/B", "/../units/A", "//A", "/A/", "/", "/A%ZZ", "/A%", "/%u0041", "/A?x=1#y", "/A;x", "/A\\B"]
 )
 def test_odd_paths_are_no_server_fault(
-    server: RunningServer, api_key: str, project: Project, tail: str
+    real_server: RunningServer, api_key: str, project: Project, tail: str
 ) -> None:
-    assert send(server, api_key, project.units_url + tail).status < 500
+    assert send(real_server, api_key, project.units_url + tail).status < 500
 
 
 @pytest.mark.parametrize("tail", ["/A/B", "/../units/A", "//A"])
 def test_a_bare_slash_is_no_part_of_a_code(
-    server: RunningServer, api_key: str, http: httpx.Client, project: Project, tail: str
+    real_server: RunningServer, api_key: str, http: httpx.Client, project: Project, tail: str
 ) -> None:
-    assert send(server, api_key, project.units_url + tail).status in (404, 405, 422)
+    assert send(real_server, api_key, project.units_url + tail).status in (404, 405, 422)
     assert http.get(project.units_url).json()["units"] == []
 
 
 def test_raw_bytes_in_the_path_are_no_server_fault(
-    server: RunningServer, api_key: str, project: Project
+    real_server: RunningServer, api_key: str, project: Project
 ) -> None:
-    assert send(server, api_key, f"{project.units_url}/A\xff\x80").status < 500
-    assert send(server, api_key, f"{project.units_url}/é").status < 500
+    assert send(real_server, api_key, f"{project.units_url}/A\xff\x80").status < 500
+    assert send(real_server, api_key, f"{project.units_url}/é").status < 500
 
 
 def test_an_absurdly_long_path_is_no_server_fault(
-    server: RunningServer, api_key: str, project: Project
+    real_server: RunningServer, api_key: str, project: Project
 ) -> None:
-    assert 400 <= send(server, api_key, f"{project.units_url}/{'x' * 20_000}").status < 500
+    assert 400 <= send(real_server, api_key, f"{project.units_url}/{'x' * 20_000}").status < 500

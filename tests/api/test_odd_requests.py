@@ -26,16 +26,16 @@ def basic_headers(api_key: str) -> Headers:
 
 
 @pytest.fixture
-def put(server: RunningServer, basic_headers: Headers) -> Send:
+def put(real_server: RunningServer, basic_headers: Headers) -> Send:
     def send(target: str, *more: tuple[str, str]) -> raw_http.RawResponse:
         head = raw_http.request_head("PUT", target, [*basic_headers, *more])
-        return raw_http.exchange(server.address, head + BODY)
+        return raw_http.exchange(real_server.address, head + BODY)
 
     return send
 
 
 def test_pipelined_requests_are_answered_in_order(
-    server: RunningServer, http: httpx.Client, project: Project, basic_headers: Headers
+    real_server: RunningServer, http: httpx.Client, project: Project, basic_headers: Headers
 ) -> None:
     lines = "".join(f"{name}: {value}\r\n" for name, value in basic_headers)
     codes = [f"A-{number}" for number in range(5)]
@@ -43,7 +43,7 @@ def test_pipelined_requests_are_answered_in_order(
         f"PUT {project.units_url}/{code} HTTP/1.1\r\nHost: x\r\n{lines}\r\n".encode() + BODY for code in codes
     ]
     last = raw_http.request_head("GET", "/healthz", [])
-    with raw_http.open_socket(server.address) as connection:
+    with raw_http.open_socket(real_server.address) as connection:
         connection.sendall(b"".join(requests) + last)
         received = b"".join(iter(lambda: connection.recv(65_536), b""))
     assert re.findall(rb'"code":\s*"([^"]+)"', received) == [code.encode() for code in codes]
@@ -64,8 +64,8 @@ def test_an_offer_to_upgrade_is_not_taken_up(put: Send, unit: Unit, upgrade: str
     assert put(unit.url, ("Upgrade", upgrade), ("Connection", "Upgrade")).status < 500
 
 
-def test_http_1_0_is_answered(server: RunningServer) -> None:
-    with raw_http.open_socket(server.address) as connection:
+def test_http_1_0_is_answered(real_server: RunningServer) -> None:
+    with raw_http.open_socket(real_server.address) as connection:
         connection.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
         received = b"".join(iter(lambda: connection.recv(65_536), b""))
     assert b" 200 " in received.splitlines()[0]
@@ -76,19 +76,19 @@ def test_two_content_types_are_not_one(put: Send, unit: Unit) -> None:
     assert not unit.exists
 
 
-def test_a_compressed_transfer_is_refused(server: RunningServer, api_key: str, unit: Unit) -> None:
+def test_a_compressed_transfer_is_refused(real_server: RunningServer, api_key: str, unit: Unit) -> None:
     headers = [("Authorization", f"Bearer {api_key}"), ("Content-Type", JSON)]
     headers += [("Transfer-Encoding", "gzip, chunked")]
     head = raw_http.request_head("PUT", unit.url, headers)
-    response = raw_http.exchange(server.address, head + raw_http.chunked(b"\x1f\x8b\x08\x00nonsense"))
+    response = raw_http.exchange(real_server.address, head + raw_http.chunked(b"\x1f\x8b\x08\x00nonsense"))
     assert 400 <= response.status < 500
     assert not unit.exists
 
 
 @pytest.mark.parametrize("size", [10_000, 100_000])
-def test_a_head_of_any_size_is_no_server_fault(server: RunningServer, size: int) -> None:
+def test_a_head_of_any_size_is_no_server_fault(real_server: RunningServer, size: int) -> None:
     head = raw_http.request_head("GET", "/healthz", [("X-Filler", "x" * size)])
-    assert raw_http.exchange(server.address, head).status < 500
+    assert raw_http.exchange(real_server.address, head).status < 500
 
 
 @pytest.mark.parametrize(
@@ -107,11 +107,11 @@ def test_a_head_of_any_size_is_no_server_fault(server: RunningServer, size: int)
 )
 @pytest.mark.parametrize("path", ["/v1/integration/projects", "/v1/integration/events", "units"])
 def test_an_odd_query_is_no_server_fault(
-    server: RunningServer, api_key: str, project: Project, path: str, query: str
+    real_server: RunningServer, api_key: str, project: Project, path: str, query: str
 ) -> None:
     target = project.units_url if path == "units" else path
     head = raw_http.request_head("GET", f"{target}?{query}", [("Authorization", f"Bearer {api_key}")])
-    assert raw_http.exchange(server.address, head).status in (200, 400, 422)
+    assert raw_http.exchange(real_server.address, head).status in (200, 400, 422)
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/openapi.json"])
@@ -138,14 +138,14 @@ def test_no_answer_sends_the_caller_elsewhere(http: httpx.Client, project: Proje
 
 @pytest.mark.parametrize("up", ["..", "%2e%2e", "..%2f..", "%2e%2e%2f%2e%2e", "....//", "..%5c"])
 def test_vendored_files_are_no_way_to_other_files(
-    server: RunningServer, anonymous: httpx.Client, up: str
+    real_server: RunningServer, anonymous: httpx.Client, up: str
 ) -> None:
     page = anonymous.get("/docs").text
     asset = next(path for path in re.findall(r'(?:src|href)="(/[^"]+)"', page) if "." in path)
     folder = asset.rsplit("/", 1)[0]
     for target in ("app.py", "settings.py", "etc/passwd", "../../../../../../etc/passwd"):
         head = raw_http.request_head("GET", f"{folder}/{up}/{target}", [])
-        assert raw_http.exchange(server.address, head).status in (400, 404)
+        assert raw_http.exchange(real_server.address, head).status in (400, 404)
 
 
 def test_two_conditions_are_one_list(stored: Unit) -> None:

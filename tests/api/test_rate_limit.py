@@ -1,29 +1,27 @@
 """The optional rate limit, per key."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
 
+from tests.support.app import InProcessApp, running_app
 from tests.support.client import Project, Unit, integration_client
 from tests.support.keys import Keys
 from tests.support.problems import problem
-from tests.support.server import RunningServer, serving
 
 PROJECTS = "/v1/integration/projects"
 
 
 @pytest.fixture(scope="module")
-def limited_server(tmp_path_factory: pytest.TempPathFactory, database_url: str) -> Iterator[RunningServer]:
-    folder: Path = tmp_path_factory.mktemp("rate-limit")
+def limited_server(database_url: str) -> Iterator[InProcessApp]:
     settings = {"HOLDFAST_DATABASE_URL": database_url, "HOLDFAST_RATE_LIMIT": "5"}
-    with serving(folder, settings) as server:
-        yield server
+    with running_app(settings, background_work=False) as app:
+        yield app
 
 
 @pytest.fixture
-def hasty(limited_server: RunningServer, keys: Keys) -> Iterator[httpx.Client]:
+def hasty(limited_server: InProcessApp, keys: Keys) -> Iterator[httpx.Client]:
     with integration_client(limited_server.address, keys.issue().text) as http:
         yield http
 
@@ -43,9 +41,7 @@ def test_the_first_calls_are_served(hasty: httpx.Client) -> None:
     assert hasty.get(PROJECTS).status_code == 200
 
 
-def test_another_key_has_its_own_limit(
-    hasty: httpx.Client, limited_server: RunningServer, keys: Keys
-) -> None:
+def test_another_key_has_its_own_limit(hasty: httpx.Client, limited_server: InProcessApp, keys: Keys) -> None:
     call_until_refused(hasty)
     with integration_client(limited_server.address, keys.issue().text) as other:
         assert other.get(PROJECTS).status_code == 200
@@ -59,7 +55,7 @@ def test_a_refused_write_stores_nothing(hasty: httpx.Client, http: httpx.Client,
     assert stored == {code for code, status in answers.items() if status == 201}
 
 
-def test_an_unknown_key_is_refused_as_such(limited_server: RunningServer) -> None:
+def test_an_unknown_key_is_refused_as_such(limited_server: InProcessApp) -> None:
     with integration_client(limited_server.address, "nonsense") as http:
         assert {http.get(PROJECTS).status_code for _ in range(20)} <= {401, 429}
 

@@ -7,7 +7,8 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from tests.support.client import Unit
+from tests.support.app import InProcessApp
+from tests.support.client import Unit, integration_client
 from tests.support.server import RunningServer
 
 
@@ -42,22 +43,25 @@ def test_the_problem_names_the_id_of_the_caller(unit: Unit) -> None:
     assert unit.get(X_Request_Id=given).json()["requestId"] == given
 
 
-def test_the_id_is_in_the_log_and_the_key_is_not(server: RunningServer, stored: Unit, api_key: str) -> None:
+def test_the_id_is_in_the_log_and_the_key_is_not(server: InProcessApp, stored: Unit, api_key: str) -> None:
     given = str(uuid4())
     stored.patch({"bedrooms": 7}, X_Request_Id=given)
     assert given in log_with(server, given)
     assert api_key not in server.log.read_text()
 
 
-def log_with(server: RunningServer, text: str) -> str:
+def log_with(server: InProcessApp, text: str) -> str:
     over = time.monotonic() + 5
     while text not in (log := server.log.read_text()) and time.monotonic() < over:
         time.sleep(0.02)
     return log
 
 
-def test_every_line_of_the_log_is_an_object_of_its_own(server: RunningServer, stored: Unit) -> None:
-    stored.put("nonsense")
-    stored.http.get(f"/nowhere/{uuid4()}")
-    for line in server.log.read_text().splitlines():
+def test_every_line_of_the_log_is_an_object_of_its_own(
+    real_server: RunningServer, stored: Unit, api_key: str
+) -> None:
+    with integration_client(real_server.address, api_key) as http:
+        http.put(stored.url, content="nonsense")
+        http.get(f"/nowhere/{uuid4()}")
+    for line in real_server.log.read_text().splitlines():
         assert {"time", "level", "message"} <= set(json.loads(line))

@@ -1,30 +1,25 @@
 """axe finds nothing on any page of buyers, none is wider than a phone, and the table has all of them."""
 
 from collections.abc import Iterator
-from typing import Any, cast
 
 import pytest
 from playwright.sync_api import Browser
 
-from holdfast.web.parts import Parts
 from holdfast.web.storefront.pages.door import BuyerPage
-from holdfast.web.storefront.pages.routes import storefront_page_places
 from tests.browser.looking import LookAtShop, shop_looker
 from tests.browser.office import Office
 from tests.browser.shop_pages import NOT_SHOP_PAGES, SHOP_PAGES, ShopPage
 from tests.browser.shop_scene import set_up_shop
 from tests.browser.windows import Theme
+from tests.support.in_process import all_routes, app_with
 
 LOOKS: tuple[tuple[str, Theme], ...] = (("en", "light"), ("en", "dark"), ("ar", "light"))
 LOOKED_AT = {page.route for page in SHOP_PAGES if page.route is not None}
 
 
 def routes() -> set[str]:
-    """Nothing is asked of the parts until somebody comes."""
-    nothing = cast(Any, None)
-    parts = Parts(**dict.fromkeys(Parts._fields, nothing))
-    places = storefront_page_places(parts, nothing)
-    return {place.path for place in places if isinstance(place, BuyerPage) and "GET" in place.methods}
+    pages = (route.endpoint for route in all_routes(app_with().routes))
+    return {page.path for page in pages if isinstance(page, BuyerPage) and "GET" in page.methods}
 
 
 def test_every_page_of_buyers_is_looked_at() -> None:

@@ -1,19 +1,13 @@
 """The table of pages is the whole of them."""
 
-from typing import Any, cast
-
-from holdfast.web.backoffice.desk import Desk, PageResource
-from holdfast.web.backoffice.pages.routes import backoffice_page_places
-from holdfast.web.parts import Parts
+from holdfast.web.backoffice.desk import PageResource
 from tests.browser.pages import NOT_PAGES, PAGES
+from tests.support.in_process import all_routes, app_with
 
 
 def routes() -> set[str]:
-    """Nothing is asked of the parts until somebody comes."""
-    nothing = cast(Any, None)
-    parts = Parts(**dict.fromkeys(Parts._fields, nothing))
-    places = backoffice_page_places(Desk(nothing, nothing, nothing, "Asia/Riyadh"), parts)
-    return {place.path for place in places if isinstance(place, PageResource) and "GET" in place.methods}
+    pages = (route.endpoint for route in all_routes(app_with().routes))
+    return {page.path for page in pages if isinstance(page, PageResource) and "GET" in page.methods}
 
 
 LOOKED_AT = {page.route for page in PAGES if page.route is not None}

@@ -11,7 +11,7 @@ from tests.cli.refused import run_refused
 from tests.support.bodies import minimal
 from tests.support.client import Unit, integration_client
 from tests.support.commands import finish, run, run_for_json
-from tests.support.installation import Installation, installed
+from tests.support.installation import Installation, installed_server
 from tests.support.keys import Keys
 from tests.support.webhooks import (
     ATTEMPTS,
@@ -33,14 +33,14 @@ def settings(module_postgres_url: str) -> dict[str, str]:
 def installation(
     tmp_path_factory: pytest.TempPathFactory, module_postgres_url: str
 ) -> Iterator[Installation]:
-    with installed(tmp_path_factory.mktemp("impatient"), module_postgres_url, IMPATIENT) as running:
+    with installed_server(tmp_path_factory.mktemp("impatient"), module_postgres_url, IMPATIENT) as running:
         yield running
 
 
 @pytest.fixture
 def registrar(installation: Installation, module_postgres_url: str) -> Iterator[Registrar]:
     key = Keys(installation.sql, module_postgres_url).issue(scopes=["backoffice"])
-    with integration_client(installation.server.address, key.text) as http:
+    with integration_client(installation.address, key.text) as http:
         own = Registrar(http)
         yield own
         own.remove_all()

@@ -33,8 +33,8 @@ def settings(database_url: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def http(server: RunningServer, keys: Keys) -> Iterator[httpx.Client]:
-    with integration_client(server.address, keys.issue(scopes=ALL_SCOPES).text) as client:
+def http(real_server: RunningServer, keys: Keys) -> Iterator[httpx.Client]:
+    with integration_client(real_server.address, keys.issue(scopes=ALL_SCOPES).text) as client:
         yield client
 
 
@@ -53,9 +53,9 @@ def counted(sql: Sql, statement: str, project: Project) -> dict[str, int]:
 
 
 def test_it_ends_by_itself_and_its_numbers_are_those_of_the_server(
-    server: RunningServer, settings: dict[str, str], http: httpx.Client, sql: Sql, project: Project
+    real_server: RunningServer, settings: dict[str, str], http: httpx.Client, sql: Sql, project: Project
 ) -> None:
-    arguments = ("--buyers", "12", "--seed", "1", "--url", server.address, "--project", project.slug)
+    arguments = ("--buyers", "12", "--seed", "1", "--url", real_server.address, "--project", project.slug)
     told = run_for_json(settings, "simulate", *arguments, *FAST)
     assert (told["ended"], told["failure"], told["brokenPromises"]) == ("finished", None, [])
     assert told["holds"] == told["unitsChecked"] + _held_again(told, sql, project)
@@ -77,42 +77,42 @@ def _held_again(told: dict[str, Any], sql: Sql, project: Project) -> int:
 
 
 def test_buyers_who_come_together_race(
-    server: RunningServer, settings: dict[str, str], project: Project
+    real_server: RunningServer, settings: dict[str, str], project: Project
 ) -> None:
-    arguments = ("--buyers", "16", "--seed", "2", "--url", server.address, "--project", project.slug)
+    arguments = ("--buyers", "16", "--seed", "2", "--url", real_server.address, "--project", project.slug)
     told = run_for_json(settings, "simulate", *arguments, *FAST)
     assert told["racesLost"] == told["refusals"]["not-available"] > 0
 
 
 def test_a_short_hold_is_left_to_lapse(
-    server: RunningServer, settings: dict[str, str], http: httpx.Client, sql: Sql, project: Project
+    real_server: RunningServer, settings: dict[str, str], http: httpx.Client, sql: Sql, project: Project
 ) -> None:
     states.settle(sql, Unit(http, project, "A-00"), holdSeconds=1.5)
     seed = seed_with(Course.WALKS_AWAY, 4)
-    arguments = ("--buyers", "4", "--seed", seed, "--url", server.address, "--project", project.slug)
+    arguments = ("--buyers", "4", "--seed", seed, "--url", real_server.address, "--project", project.slug)
     told = run_for_json(settings, "simulate", *arguments, "--pace", "100")
     assert told["lapsed"] == told["bookings"]["lapsed"] > 0
     assert counted(sql, STATUSES, project).get("held") is None
 
 
 def test_a_fifth_of_what_is_on_sale_is_never_bought(
-    server: RunningServer, settings: dict[str, str], http: httpx.Client, sql: Sql
+    real_server: RunningServer, settings: dict[str, str], http: httpx.Client, sql: Sql
 ) -> None:
     small = project_on_sale(http, sql, 5)
-    arguments = ("--buyers", "20", "--seed", "3", "--url", server.address, "--project", small.slug)
+    arguments = ("--buyers", "20", "--seed", "3", "--url", real_server.address, "--project", small.slug)
     told = run_for_json(settings, "simulate", *arguments, *FAST)
     assert told["turnedAway"] > 0
     assert counted(sql, STATUSES, small)["available"] >= 1
 
 
 def test_a_key_that_was_given_is_used_and_not_revoked(
-    server: RunningServer, keys: Keys, http: httpx.Client, sql: Sql, project: Project
+    real_server: RunningServer, keys: Keys, http: httpx.Client, sql: Sql, project: Project
 ) -> None:
     """By HTTP alone: no database is named."""
     key = keys.issue(scopes=ALL_SCOPES, projects=[project.slug])
     elsewhere = {"HOLDFAST_DATA_DIR": "/nonexistent/data", "HOLDFAST_KEY": key.text}
     before = len(sql.rows(OWN_KEYS))
-    told = run_for_json(elsewhere, "simulate", "--buyers", "2", "--url", server.address, *FAST)
+    told = run_for_json(elsewhere, "simulate", "--buyers", "2", "--url", real_server.address, *FAST)
     assert told["project"] == project.slug
     assert len(sql.rows(OWN_KEYS)) == before
     assert sql.value("select revoked_at from api_key where id = $1", key.id) is None
@@ -130,9 +130,9 @@ def started(settings: dict[str, str], *arguments: str) -> subprocess.Popen[str]:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_whoever_stops_it_gets_the_totals_and_leaves_no_hold_and_no_key(
-    server: RunningServer, settings: dict[str, str], sql: Sql, project: Project, number: signal.Signals
+    real_server: RunningServer, settings: dict[str, str], sql: Sql, project: Project, number: signal.Signals
 ) -> None:
-    arguments = ("--buyers", "30", "--seed", "1", "--url", server.address, "--project", project.slug)
+    arguments = ("--buyers", "30", "--seed", "1", "--url", real_server.address, "--project", project.slug)
     issued_before = len(sql.rows(OWN_KEYS))
     process = started(settings, *arguments, "--pace", "5")
     assert process.stdout is not None

@@ -29,8 +29,8 @@ def settings(database_url: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def http(server: RunningServer, keys: Keys) -> Iterator[httpx.Client]:
-    with integration_client(server.address, keys.issue(scopes=ALL_SCOPES).text) as client:
+def http(real_server: RunningServer, keys: Keys) -> Iterator[httpx.Client]:
+    with integration_client(real_server.address, keys.issue(scopes=ALL_SCOPES).text) as client:
         yield client
 
 
@@ -40,12 +40,12 @@ def project(http: httpx.Client, sql: Sql) -> Project:
 
 
 def test_too_little_for_sale(
-    server: RunningServer, settings: dict[str, str], http: httpx.Client, sql: Sql
+    real_server: RunningServer, settings: dict[str, str], http: httpx.Client, sql: Sql
 ) -> None:
     small = project_on_sale(http, sql, 5)
     for number in range(4):
         states.hold(sql, Unit(http, small, f"A-{number:02}"))
-    said = run_refused(settings, 1, "simulate", "--url", server.address, "--project", small.slug)
+    said = run_refused(settings, 1, "simulate", "--url", real_server.address, "--project", small.slug)
     few = f"Too little is for sale in {small.slug}: 1 of 5 units, and 1 always stay available."
     assert said == f"holdfast: {few}\n"
 
@@ -67,10 +67,11 @@ def test_another_program_listens_there() -> None:
     assert said == f"holdfast: What answers at {url} is no Holdfast.\n"
 
 
-def test_a_key_that_is_refused(server: RunningServer) -> None:
-    said = run_refused({}, 1, "simulate", "--url", server.address, "--key", "hfk_x")
+def test_a_key_that_is_refused(real_server: RunningServer) -> None:
+    said = run_refused({}, 1, "simulate", "--url", real_server.address, "--key", "hfk_x")
     assert said == (
-        f"holdfast: The Holdfast at {server.address} refuses the key: it is unknown, revoked or expired.\n"
+        f"holdfast: The Holdfast at {real_server.address} refuses the key: "
+        "it is unknown, revoked or expired.\n"
     )
 
 
@@ -82,49 +83,51 @@ def test_a_key_that_is_refused(server: RunningServer) -> None:
     ],
 )
 def test_a_key_that_opens_too_little(
-    server: RunningServer, keys: Keys, project: Project, scopes: tuple[str, ...], sentence: str
+    real_server: RunningServer, keys: Keys, project: Project, scopes: tuple[str, ...], sentence: str
 ) -> None:
     key = keys.issue(scopes=scopes, projects=[project.slug]).text
-    said = run_refused({}, 1, "simulate", "--url", server.address, "--key", key)
+    said = run_refused({}, 1, "simulate", "--url", real_server.address, "--key", key)
     assert said == f"holdfast: {sentence} It takes the scopes integration and backoffice.\n"
 
 
-def test_a_project_that_is_not_there(server: RunningServer, settings: dict[str, str]) -> None:
-    said = run_refused(settings, 1, "simulate", "--url", server.address, "--project", "no-such-tower")
+def test_a_project_that_is_not_there(real_server: RunningServer, settings: dict[str, str]) -> None:
+    said = run_refused(settings, 1, "simulate", "--url", real_server.address, "--project", "no-such-tower")
     assert said == "holdfast: There is no project no-such-tower that this key opens.\n"
 
 
-def test_nothing_for_sale(server: RunningServer, settings: dict[str, str], keys: Keys, sql: Sql) -> None:
+def test_nothing_for_sale(real_server: RunningServer, settings: dict[str, str], keys: Keys, sql: Sql) -> None:
     empty = add_project(sql)
-    said = run_refused(settings, 1, "simulate", "--url", server.address, "--project", empty.slug)
+    said = run_refused(settings, 1, "simulate", "--url", real_server.address, "--project", empty.slug)
     assert said == f"holdfast: Nothing is for sale in {empty.slug}.\n"
     key = keys.issue(scopes=ALL_SCOPES, projects=[empty.slug]).text
-    said = run_refused({}, 1, "simulate", "--url", server.address, "--key", key)
+    said = run_refused({}, 1, "simulate", "--url", real_server.address, "--key", key)
     assert said == (
         "holdfast: No project has enough units for sale: a fifth of what is on sale is never bought.\n"
     )
 
 
-def test_without_a_key_and_a_database(server: RunningServer) -> None:
+def test_without_a_key_and_a_database(real_server: RunningServer) -> None:
     nowhere = {"HOLDFAST_DATA_DIR": "/nonexistent/data"}
     sentence = (
         "holdfast: There is no database in /nonexistent/data to issue a key in."
         " Name its folder by --data, or give a --key.\n"
     )
     assert run_refused(nowhere, 1, "simulate") == sentence
-    assert run_refused(nowhere, 1, "simulate", "--url", server.address) == sentence
+    assert run_refused(nowhere, 1, "simulate", "--url", real_server.address) == sentence
 
 
-def test_the_key_of_another_database_is_explained(server: RunningServer, module_postgres_url: str) -> None:
+def test_the_key_of_another_database_is_explained(
+    real_server: RunningServer, module_postgres_url: str
+) -> None:
     """And without --url it goes where `serve` last was."""
 
     async def note() -> None:
         async with open_database(module_postgres_url) as database:
-            await note_start(database, server.address, is_demo=False)
+            await note_start(database, real_server.address, is_demo=False)
 
     asyncio.run(note())
     said = run_refused({"HOLDFAST_DATABASE_URL": module_postgres_url}, 1, "simulate")
-    assert said.startswith(f"holdfast: The Holdfast at {server.address} refuses the key")
+    assert said.startswith(f"holdfast: The Holdfast at {real_server.address} refuses the key")
     assert said.endswith("give one of its own by --key.\n")
     with Sql(module_postgres_url) as sql:
         assert [row["revoked_at"] is None for row in sql.rows(OWN_KEYS)] == [False]

@@ -38,6 +38,10 @@ NOT_TYPED = {
     "PAYMENT_SECRET=payment-secret-of-this-guide PORT=9000 python3 examples/payment-adapter/adapter.py": (
         f"{FOR_GOOD}; tests/api/payments/test_example_adapter.py does"
     ),
+    (
+        ".venv/bin/uvicorn --factory holdfast.web.app:create_app --timeout-graceful-shutdown 15"
+        " --no-proxy-headers --no-access-log"
+    ): (f"{FOR_GOOD}; tests/web/test_asgi_servers.py does"),
     "export KEY=hfk_...": READERS_OWN,
     "export HOLDFAST_PUBLIC_URL=https://sales.example.com": "the commands after it are for another machine",
     "export HOLDFAST_TRUSTED_PROXIES=10.0.0.0/24": "the commands after it are for another machine",

@@ -3,6 +3,7 @@
 import re
 import subprocess
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,11 @@ def _made(words: list[str]) -> None:
     assert done.stdout
 
 
+def _served(words: list[str]) -> None:
+    module, _, name = words[words.index("--factory") + 1].partition(":")
+    assert callable(getattr(import_module(module), name))
+
+
 def _installed(words: list[str]) -> None:
     assert words[1] == "install"
     assert all((ROOT / word / "pyproject.toml").exists() for word in words[2:])
@@ -99,6 +105,7 @@ def _parsed_by_the_shell(words: list[str]) -> None:
 
 
 CHECKS: dict[str, Callable[[list[str]], None]] = {
+    "uvicorn": _served,
     "make": _made,
     "holdfast": lambda words: check_complete(words[1:]),
     "pip": _installed,

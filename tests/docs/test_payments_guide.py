@@ -7,9 +7,13 @@ from urllib.parse import parse_qsl, urlsplit
 from holdfast.domain.payment import PaymentRequest, signed_query
 from holdfast.domain.signature import TOLERANCE_SECONDS
 from holdfast.settings import SHORTEST_PAYMENT_SECRET
-from holdfast.web.payments.bodies import LONGEST_ID, PaymentBody
-from holdfast.web.payments.routes import BODY_LIMIT, SIGNATURE, TIMESTAMP
-from holdfast.web.wire import camel_case
+from holdfast.web.api.payments.callback import (
+    CALLBACK_BODY_LIMIT,
+    LONGEST_ID,
+    SIGNATURE,
+    TIMESTAMP,
+    Payment,
+)
 from tests.docs.commands import PAYMENT_SECRET
 from tests.docs.documents import PAYMENTS_GUIDE, block_beginning, table
 
@@ -43,14 +47,14 @@ def test_the_signature_that_is_worked_out_is_the_one_of_the_address() -> None:
 def test_every_parameter_and_every_member_is_in_a_table() -> None:
     assert [row[0] for row in table(PAYMENTS_GUIDE, "Parameter")] == list(shown())
     members = [row[0] for row in table(PAYMENTS_GUIDE, "Member")]
-    assert members == [camel_case(name) for name in PaymentBody.__annotations__]
+    assert members == [field.alias for field in Payment.model_fields.values()]
 
 
 def test_limits_are_those_of_the_code() -> None:
     told = " ".join(TEXT.split())
     assert f"at least {SHORTEST_PAYMENT_SECRET} characters" in told
     assert f"up to {LONGEST_ID} visible ASCII characters" in told
-    assert f"at most {BODY_LIMIT // 1024} KiB" in told
+    assert f"at most {CALLBACK_BODY_LIMIT // 1024} KiB" in told
     assert f"good for {TOLERANCE_SECONDS} seconds" in told
     assert TIMESTAMP in TEXT
     assert SIGNATURE in TEXT

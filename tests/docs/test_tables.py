@@ -17,19 +17,19 @@ from holdfast.domain.endpoint import DEFAULT_IN_FLIGHT, IN_FLIGHT, LONGEST_DESCR
 from holdfast.domain.signature import TOLERANCE_SECONDS
 from holdfast.domain.status import TRANSITIONS, Action, Caller
 from holdfast.observability import metrics
+from holdfast.server.http_protocol import HttpProtocol
 from holdfast.settings import Settings
 from holdfast.storage.claims import IN_TROUBLE
-from holdfast.web import unit_bounds as bounds
-from holdfast.web.backoffice.endpoint_bodies import NEW_ENDPOINT_NAMES, PROJECTS_AT_MOST
-from holdfast.web.call import BODY_LIMIT
-from holdfast.web.http.reading import LARGEST_HEAD
-from holdfast.web.integration.bulk import BULK_BODY_LIMIT, ITEMS_AT_MOST
+from holdfast.web.api.backoffice.endpoints import NewEndpoint
+from holdfast.web.api.field_types import PROJECTS_AT_MOST
+from holdfast.web.api.integration.bulk import BULK_BODY_LIMIT, ITEMS_AT_MOST
+from holdfast.web.api.parameters import DEFAULT_LIMIT, LARGEST_LIMIT
+from holdfast.web.api.unit_bodies import LONGEST_MEDIA_NAME, MEDIA_AT_MOST, UnitReplacement
+from holdfast.web.api.unit_bodies import LONGEST_URL as LONGEST_MEDIA_URL
 from holdfast.web.json_items import LONGEST_ITEM
 from holdfast.web.problem_types import PROBLEM_TYPES
-from holdfast.web.queries import DEFAULT_LIMIT, LARGEST_LIMIT
+from holdfast.web.request import BODY_LIMIT
 from holdfast.web.strict_json import LONGEST_NUMBER
-from holdfast.web.unit_schemas import ReplaceBody
-from holdfast.web.wire import camel_case
 from tests.docs.documents import (
     ARCHITECTURE,
     GUIDE,
@@ -81,7 +81,7 @@ def test_every_action_of_staff_is_in_the_table_with_what_it_starts_from() -> Non
 
 def test_every_field_of_a_body_is_in_the_table() -> None:
     shown = {name.strip() for row in table(GUIDE, "Field") for name in row[0].split(",")}
-    assert shown == set(map(camel_case, ReplaceBody.__annotations__))
+    assert shown == UnitReplacement.wire_names
 
 
 def test_every_scope_is_in_the_table() -> None:
@@ -103,18 +103,18 @@ def test_limits_are_those_of_the_code() -> None:
         "Body of the bulk route": f"{BULK_BODY_LIMIT // 1024**2} MiB",
         "Units of one bulk request": f"{ITEMS_AT_MOST:,}".replace(",", " "),
         "One unit of a bulk body": f"{LONGEST_ITEM // 1024**2} MiB",
-        "Request line and headers": f"{LARGEST_HEAD // 1024} KiB",
+        "Request line and headers": f"{HttpProtocol.head_bytes // 1024} KiB",
         "limit of a list": f"1 to {LARGEST_LIMIT}, {DEFAULT_LIMIT} if left out",
-        "Elements of images, of files": f"{bounds.MEDIA_AT_MOST} each",
-        "URL of an image or file": f"{bounds.LONGEST_URL} characters",
-        "Name of an image or file": f"{bounds.LONGEST_MEDIA_NAME} characters",
+        "Elements of images, of files": f"{MEDIA_AT_MOST} each",
+        "URL of an image or file": f"{LONGEST_MEDIA_URL} characters",
+        "Name of an image or file": f"{LONGEST_MEDIA_NAME} characters",
         "One number in a body": f"{LONGEST_NUMBER} characters",
     }
 
 
 def test_every_choice_of_an_endpoint_is_in_the_table() -> None:
     shown = {row[0]: row[2] for row in table(WEBHOOKS_GUIDE, "Member")}
-    assert set(shown) == {camel_case(name) for name in NEW_ENDPOINT_NAMES}
+    assert set(shown) == NewEndpoint.wire_names
     assert shown["projects"] == f"up to {PROJECTS_AT_MOST}"
 
 

@@ -13,7 +13,9 @@ import pytest
 
 from tests.support.desk import People, Person
 from tests.support.import_files import checked, commit
-from tests.support.installation import Installation, installed
+from tests.support.projects import add_project
+from tests.support.server import RunningServer, serving
+from tests.support.sql import Sql
 
 ROWS = 12_000
 PATIENCE_SECONDS = 60
@@ -22,13 +24,19 @@ CREATED = "select count(*) from audit_entry where action = 'create' and actor_ki
 
 
 @pytest.fixture
-def office(tmp_path: Path, postgres_url: str) -> Iterator[Installation]:
-    with installed(tmp_path, postgres_url, {}, "--processes", "2") as running:
+def server(tmp_path: Path, postgres_url: str) -> Iterator[RunningServer]:
+    with serving(tmp_path, {"HOLDFAST_DATABASE_URL": postgres_url}, "--processes", "2") as running:
         yield running
 
 
-def kill_web_processes(office: Installation) -> None:
-    for child in psutil.Process(office.server.process.pid).children():
+@pytest.fixture
+def sql(postgres_url: str) -> Iterator[Sql]:
+    with Sql(postgres_url) as connection:
+        yield connection
+
+
+def kill_web_processes(server: RunningServer) -> None:
+    for child in psutil.Process(server.process.pid).children():
         if "holdfast.server.web" in child.cmdline():
             child.kill()
 
@@ -52,10 +60,10 @@ def page_with(person: Person, address: str, *texts: str) -> str:
 
 
 def test_an_import_that_was_killed_says_so_and_is_begun_again_without_doing_anything_twice(
-    office: Installation,
+    server: RunningServer, sql: Sql
 ) -> None:
-    project = office.new_project()
-    people = People(office.sql, office.server.address)
+    project = add_project(sql)
+    people = People(sql, server.address)
     person = people.signed_in("sales")
     rows = "".join(f"A-{number},Villa,100,{number}\r\n" for number in range(ROWS))
     address, _ = checked(person, project, "Code,Type,Area,Price\r\n" + rows)
@@ -63,9 +71,9 @@ def test_an_import_that_was_killed_says_so_and_is_begun_again_without_doing_anyt
     # Whoever sends it waits for a moment, in which a small file would be done.
     sending = threading.Thread(target=commit_and_be_hung_up_on, args=(person, address))
     sending.start()
-    while office.sql.value(STORED) == 0:
+    while sql.value(STORED) == 0:
         pass
-    kill_web_processes(office)
+    kill_web_processes(server)
     sending.join()
     page = page_with(person, address, "The import was interrupted")
     done = re.search(r"([\d,]+) of 12,000 rows", page)
@@ -73,6 +81,6 @@ def test_an_import_that_was_killed_says_so_and_is_begun_again_without_doing_anyt
     assert 0 < int(done[1].replace(",", "")) < ROWS
     commit(person, address)
     page_with(person, address, "The file is imported")
-    assert office.sql.value(STORED) == ROWS
-    assert office.sql.value("select count(*) from unit") == office.sql.value(CREATED) == ROWS
+    assert sql.value(STORED) == ROWS
+    assert sql.value("select count(*) from unit") == sql.value(CREATED) == ROWS
     people.leave()

@@ -164,9 +164,9 @@ async def versions_lost(database_url: str, project: Project, codes: list[str]) -
 
 
 @pytest.fixture
-def project_of_eight(sql: Sql, server: RunningServer, api_key: str) -> Project:
+def project_of_eight(sql: Sql, real_server: RunningServer, api_key: str) -> Project:
     project = add_project(sql)
-    with integration_client(server.address, api_key) as http:
+    with integration_client(real_server.address, api_key) as http:
         for code in UNITS:
             Unit(http, project, code).create(minimal())
     return project

@@ -76,7 +76,7 @@ def openapi_generator(document: Path) -> Callable[..., None]:
 
 @pytest.fixture
 def run_typescript(
-    tmp_path: Path, server: RunningServer, api_key: str, project: Project
+    tmp_path: Path, real_server: RunningServer, api_key: str, project: Project
 ) -> Callable[[str], None]:
     """Type-check a program of this folder with what was generated into `tmp_path`, and run it."""
 
@@ -86,6 +86,6 @@ def run_typescript(
         (tmp_path / "node_modules").symlink_to(NODE_MODULES)
         run(tmp_path, npm_tool("tsc"), "--project", ".")
         compiled = Path("built", program.replace("ts", "js"))
-        run(tmp_path, node(), compiled, server.address, api_key, project.slug)
+        run(tmp_path, node(), compiled, real_server.address, api_key, project.slug)
 
     return compile_and_run

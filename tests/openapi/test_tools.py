@@ -49,14 +49,14 @@ def units(
     tmp_path: Path,
     openapi_generator: Callable[..., None],
     monkeypatch: pytest.MonkeyPatch,
-    server: RunningServer,
+    real_server: RunningServer,
     api_key: str,
 ) -> Iterator[Any]:
     """The calls for units of the Python client of openapi-generator."""
     openapi_generator("python", tmp_path / "generated", f"--package-name={PACKAGE}")
     monkeypatch.syspath_prepend(tmp_path / "generated")
     package: Any = import_module(PACKAGE)
-    with package.ApiClient(package.Configuration(host=server.address, access_token=api_key)) as client:
+    with package.ApiClient(package.Configuration(host=real_server.address, access_token=api_key)) as client:
         yield package.UnitsApi(client)
 
 

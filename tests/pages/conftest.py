@@ -17,9 +17,9 @@ from tests.api.conftest import (  # noqa: F401 - the same ground as that of the 
     stored,
     unit,
 )
+from tests.support.app import InProcessApp
 from tests.support.client import Project
 from tests.support.desk import People, Person
-from tests.support.server import RunningServer
 from tests.support.sql import Sql
 from tests.support.webhooks import NOBODY_LISTENS, Registrar
 
@@ -42,7 +42,7 @@ def registrar(staff_http: httpx.Client, project: Project) -> Iterator[Registrar]
 
 
 @pytest.fixture(scope="session")
-def people(sql: Sql, server: RunningServer) -> Iterator[People]:
+def people(sql: Sql, server: InProcessApp) -> Iterator[People]:
     everybody = People(sql, server.address)
     yield everybody
     everybody.leave()

@@ -11,11 +11,11 @@ import httpx
 import pytest
 
 from holdfast.operations.auditing import LOOKED_AT
+from tests.support.app import InProcessApp
 from tests.support.backoffice import ask_for_hold
 from tests.support.client import Project, Unit, integration_client
 from tests.support.desk import Person
 from tests.support.keys import Keys
-from tests.support.server import RunningServer
 from tests.support.sql import Sql
 from tests.support.webhooks import Registrar
 
@@ -73,7 +73,7 @@ def test_projects_endpoints_keys_and_staff_are_told_by_name(
     assert key.text not in str(seen)
 
 
-def test_a_booking_is_reached_from_its_entry(admin: Person, stored: Unit, server: RunningServer) -> None:
+def test_a_booking_is_reached_from_its_entry(admin: Person, stored: Unit, server: InProcessApp) -> None:
     with integration_client(server.address, None) as public:
         reference = ask_for_hold(public, stored).json()["reference"]
     page = admin.see(of_project(stored.project, by="buyer"))

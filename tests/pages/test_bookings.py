@@ -7,18 +7,18 @@ import httpx
 import pytest
 
 from tests.pages.sales import BOOKINGS, Market, booking_page, offered, unit_page
+from tests.support.app import InProcessApp
 from tests.support.backoffice import BUYER, Desk, Held, succeeded
 from tests.support.bodies import full
 from tests.support.client import Project, Unit, integration_client
 from tests.support.desk import People, Person
-from tests.support.server import RunningServer
 
 EVIL = "<img src=x onerror=alert(1)>"
 LINK = {"reissue-link"}
 
 
 @pytest.fixture(scope="module")
-def market(server: RunningServer, staff_http: httpx.Client) -> Iterator[Market]:
+def market(server: InProcessApp, staff_http: httpx.Client) -> Iterator[Market]:
     with integration_client(server.address, None) as public:
         yield Market(public, Desk(staff_http))
 

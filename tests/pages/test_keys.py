@@ -7,9 +7,9 @@ from html import unescape
 import httpx
 import pytest
 
+from tests.support.app import InProcessApp
 from tests.support.client import Project, integration_client
 from tests.support.desk import Person
-from tests.support.server import RunningServer
 from tests.support.sql import Sql
 
 KEYS = "/backoffice/settings/api/keys"
@@ -25,12 +25,12 @@ def issue(person: Person, **fields: object) -> str:
     return answer.text
 
 
-def uses(server: RunningServer, key: str, path: str = "/v1/integration/projects") -> httpx.Response:
+def uses(server: InProcessApp, key: str, path: str = "/v1/integration/projects") -> httpx.Response:
     with integration_client(server.address, key) as http:
         return http.get(path)
 
 
-def test_a_new_key_is_shown_once_with_a_call_that_works(admin: Person, server: RunningServer) -> None:
+def test_a_new_key_is_shown_once_with_a_call_that_works(admin: Person, server: InProcessApp) -> None:
     page = issue(admin, name="Nightly sync")
     keys = set(KEY.findall(page))
     assert len(keys) == 1
@@ -46,7 +46,7 @@ def test_a_new_key_is_shown_once_with_a_call_that_works(admin: Person, server: R
 
 
 def test_what_was_chosen_is_what_the_key_opens(
-    admin: Person, server: RunningServer, project: Project, sql: Sql
+    admin: Person, server: InProcessApp, project: Project, sql: Sql
 ) -> None:
     fields = {"scope": ["payments", "admin"], "reach": "some", "project": project.slug, "expires": "30"}
     (key,) = set(KEY.findall(issue(admin, name=project.slug, **fields)))
@@ -104,7 +104,7 @@ def test_an_integrator_issues_keys_for_integration_and_no_others(integrator: Per
 
 
 def test_a_revoked_key_opens_nothing_and_stands_with_those_that_ended(
-    admin: Person, server: RunningServer, sql: Sql
+    admin: Person, server: InProcessApp, sql: Sql
 ) -> None:
     (key,) = set(KEY.findall(issue(admin, name="To be revoked")))
     key_id = sql.row(LATEST, "To be revoked")["id"]
@@ -134,7 +134,7 @@ def test_an_integrator_revokes_only_what_an_integrator_could_make(
 
 
 def test_who_revokes_is_told_when_the_key_was_last_used(
-    admin: Person, server: RunningServer, sql: Sql, new_project: Callable[[], Project]
+    admin: Person, server: InProcessApp, sql: Sql, new_project: Callable[[], Project]
 ) -> None:
     issue(admin, name="A busy key")
     sql.execute("update api_key set last_used_at = now() - interval '2 hours' where name = 'A busy key'")

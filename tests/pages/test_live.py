@@ -14,7 +14,7 @@ from tests.support.bodies import minimal
 from tests.support.buying import Buyer
 from tests.support.client import Project, Unit
 from tests.support.desk import People, Person
-from tests.support.server import serving
+from tests.support.server import RunningServer, serving
 from tests.support.sql import Sql
 
 
@@ -57,6 +57,19 @@ class Stream:
             fields[name] = value
         self.last_id = fields.get("id", self.last_id)
         return fields["event"], fields["data"]
+
+
+@pytest.fixture(scope="module")
+def people(sql: Sql, real_server: RunningServer) -> Iterator[People]:
+    """At a real server: a stream has no end."""
+    everybody = People(sql, real_server.address)
+    yield everybody
+    everybody.leave()
+
+
+@pytest.fixture(scope="module")
+def viewer(people: People) -> Person:
+    return people.signed_in("viewer")
 
 
 @contextmanager

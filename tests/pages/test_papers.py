@@ -9,11 +9,11 @@ import pytest
 
 from tests.pages.sales import BOOKINGS, Market
 from tests.papers.reading import text_of
+from tests.support.app import InProcessApp
 from tests.support.backoffice import BUYER, Desk, Held
 from tests.support.bodies import full
 from tests.support.client import Project, Unit, integration_client
 from tests.support.desk import People, Person
-from tests.support.server import RunningServer
 from tests.support.sql import Sql
 
 PAPERS = ("agreement", "receipt", "agreement.pdf", "receipt.pdf")
@@ -49,13 +49,13 @@ Enter = Callable[[Held, Unit], Case]
 
 
 @pytest.fixture(scope="module")
-def market(server: RunningServer, staff_http: httpx.Client) -> Iterator[Market]:
+def market(server: InProcessApp, staff_http: httpx.Client) -> Iterator[Market]:
     with integration_client(server.address, None) as public:
         yield Market(public, Desk(staff_http))
 
 
 @pytest.fixture
-def enter(server: RunningServer) -> Iterator[Enter]:
+def enter(server: InProcessApp) -> Iterator[Enter]:
     opened: list[Person] = []
 
     def entered(held: Held, unit: Unit) -> Case:
@@ -80,7 +80,7 @@ def reserved(market: Market, stored: Unit, enter: Enter) -> Case:
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_whoever_has_no_key_to_the_booking_gets_no_paper(
-    server: RunningServer, reserved: Case, paper: str
+    server: InProcessApp, reserved: Case, paper: str
 ) -> None:
     with Person(server.address) as stranger:
         answer = stranger.look(f"{reserved.home}/{paper}")

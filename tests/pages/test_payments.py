@@ -7,10 +7,10 @@ import httpx
 import pytest
 
 from tests.pages.sales import Market, booking_page, unit_page
+from tests.support.app import InProcessApp
 from tests.support.backoffice import Desk
 from tests.support.client import Unit, integration_client
 from tests.support.desk import Person
-from tests.support.server import RunningServer
 from tests.support.till import Till
 
 AUDIT = "/backoffice/audit"
@@ -18,7 +18,7 @@ SHOWN = '<p class="faint">Payment '
 
 
 @pytest.fixture(scope="module")
-def till(server: RunningServer) -> Iterator[Till]:
+def till(server: InProcessApp) -> Iterator[Till]:
     with integration_client(server.address, None) as public:
         yield Till(public)
 

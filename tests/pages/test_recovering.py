@@ -71,7 +71,7 @@ def test_many_are_sent_in_steps_that_go_on_from_each_other(
 
 
 def csrf_of(page: str) -> str:
-    found = re.search(r'name="csrf" value="([0-9a-f]{64})"', page)
+    found = re.search(r'name="csrf" value="([0-9a-f]{128})"', page)
     assert found is not None
     return found[1]
 

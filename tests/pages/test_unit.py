@@ -8,11 +8,11 @@ import pytest
 
 from holdfast.domain.status import Caller, Status, actions_for
 from tests.pages.sales import Market, booking_page, known, offered, unit_page
+from tests.support.app import InProcessApp
 from tests.support.backoffice import ANOTHER_BUYER, BUYER, Desk
 from tests.support.bodies import full, minimal
 from tests.support.client import Unit, integration_client
 from tests.support.desk import People, Person
-from tests.support.server import RunningServer
 from tests.support.webhooks import Registrar
 
 EVIL = "<img src=x onerror=alert(1)>"
@@ -20,7 +20,7 @@ OF_SALES = tuple(Status)
 
 
 @pytest.fixture(scope="module")
-def market(server: RunningServer, staff_http: httpx.Client) -> Iterator[Market]:
+def market(server: InProcessApp, staff_http: httpx.Client) -> Iterator[Market]:
     with integration_client(server.address, None) as public:
         yield Market(public, Desk(staff_http))
 

@@ -26,9 +26,9 @@ each_receiver = pytest.mark.parametrize("receiver", EXAMPLE_RECEIVERS, ids=lambd
 
 
 @pytest.fixture
-def http(server: RunningServer, keys: Keys) -> Iterator[httpx.Client]:
+def http(real_server: RunningServer, keys: Keys) -> Iterator[httpx.Client]:
     key = keys.issue(scopes=["integration", "backoffice"])
-    with integration_client(server.address, key.text) as client:
+    with integration_client(real_server.address, key.text) as client:
         yield client
 
 

@@ -16,24 +16,24 @@ from tests.api.conftest import (  # noqa: F401 - the same ground as that of the 
 )
 from tests.api.storefront.limits import BEHIND_A_PROXY
 from tests.shop.buyers import Buyer
+from tests.support.app import InProcessApp, running_app
 from tests.support.backoffice import Desk
 from tests.support.bodies import full
 from tests.support.client import Project, Unit
-from tests.support.server import RunningServer, serving
 
 STRICT = {**BEHIND_A_PROXY, "HOLDFAST_HOLDS_PER_ADDRESS": "2"}
 
 
 @pytest.fixture(scope="session")
-def strict(tmp_path_factory: pytest.TempPathFactory, database_url: str) -> Iterator[RunningServer]:
+def strict(database_url: str) -> Iterator[InProcessApp]:
     """With the limits that are usual, fewer holds for an address, and no payment page."""
     settings = {"HOLDFAST_DATABASE_URL": database_url, **STRICT}
-    with serving(tmp_path_factory.mktemp("strict"), settings) as running:
+    with running_app(settings, background_work=False) as running:
         yield running
 
 
 @pytest.fixture
-def new_buyer(server: RunningServer) -> Iterator[Callable[..., Buyer]]:
+def new_buyer(server: InProcessApp) -> Iterator[Callable[..., Buyer]]:
     """Somebody in front of a browser of their own."""
     made: list[Buyer] = []
 
@@ -52,7 +52,7 @@ def buyer(new_buyer: Callable[..., Buyer]) -> Buyer:
 
 
 @pytest.fixture
-def limited_buyer(new_buyer: Callable[..., Buyer], strict: RunningServer) -> Buyer:
+def limited_buyer(new_buyer: Callable[..., Buyer], strict: InProcessApp) -> Buyer:
     """At the server that has limits, and no payment page."""
     return new_buyer(strict.address)
 

@@ -6,9 +6,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.shop.buyers import BOOKING_COOKIE, Buyer, reference_in
+from tests.support.app import InProcessApp
 from tests.support.backoffice import Desk
 from tests.support.client import Project, Unit
-from tests.support.server import RunningServer
 
 NewUnit = Callable[..., Unit]
 NewBuyer = Callable[..., Buyer]
@@ -133,7 +133,7 @@ def test_the_oldest_of_many_links_is_forgotten(buyer: Buyer, new_unit: NewUnit, 
 
 
 def test_tokens_are_not_in_the_log(
-    buyer: Buyer, new_buyer: NewBuyer, stored: Unit, server: RunningServer
+    buyer: Buyer, new_buyer: NewBuyer, stored: Unit, server: InProcessApp
 ) -> None:
     path = buyer.hold(stored)
     link = link_on(buyer.see(path))

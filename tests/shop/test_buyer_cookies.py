@@ -1,26 +1,33 @@
 """By what a buyer is known again: two cookies, which no other site takes away, and which it cannot plant."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
 
 from holdfast.web.html.own_forms import csrf_token
 from tests.shop.buyers import BOOKING_COOKIE, SECRET, VISITOR, Buyer, unit_page
-from tests.support.client import Unit
-from tests.support.server import RunningServer
+from tests.support.app import InProcessApp
+from tests.support.client import Unit, integration_client
 
 NewBuyer = Callable[..., Buyer]
 
 CROSS_SITE = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
 
 
+@pytest.fixture
+def stranger(server: InProcessApp) -> Iterator[httpx.Client]:
+    """Somebody who has no cookies, and keeps none."""
+    with integration_client(server.address, None) as client:
+        yield client
+
+
 def names_set(answer: httpx.Response) -> set[str]:
     return {line.partition("=")[0] for line in answer.headers.get_list("set-cookie")}
 
 
-def test_the_first_page_brings_both_cookies(buyer: Buyer, stored: Unit) -> None:
-    answer = httpx.get(f"{buyer.base_url}{unit_page(stored)}", headers=CROSS_SITE)
+def test_the_first_page_brings_both_cookies(buyer: Buyer, stranger: httpx.Client, stored: Unit) -> None:
+    answer = stranger.get(unit_page(stored), headers=CROSS_SITE)
     assert {VISITOR, SECRET} <= names_set(answer)
     (line,) = [line for line in answer.headers.get_list("set-cookie") if line.startswith(SECRET)]
     assert len(line.partition("=")[2].partition(";")[0]) == 32
@@ -33,25 +40,29 @@ def test_the_first_page_brings_both_cookies(buyer: Buyer, stored: Unit) -> None:
     ("method", "path"), [("POST", "/hold"), ("POST", ""), ("DELETE", ""), ("POST", "/nothing/here")]
 )
 def test_a_form_of_another_site_leaves_the_cookies_alone(
-    buyer: Buyer, stored: Unit, method: str, path: str, site: str
+    buyer: Buyer, stranger: httpx.Client, stored: Unit, method: str, path: str, site: str
 ) -> None:
     """A browser sends no cookies with it, and would take new ones in their place."""
     headers = {**CROSS_SITE, "sec-fetch-site": site}
-    answer = httpx.request(method, f"{buyer.base_url}{unit_page(stored)}{path}", headers=headers)
+    answer = stranger.request(method, f"{unit_page(stored)}{path}", headers=headers)
     assert answer.status_code in (403, 404, 405, 415)
     assert names_set(answer) == set()
 
 
-def test_a_part_of_another_sites_page_sets_no_cookies(buyer: Buyer, stored: Unit) -> None:
+def test_a_part_of_another_sites_page_sets_no_cookies(
+    buyer: Buyer, stranger: httpx.Client, stored: Unit
+) -> None:
     headers = {**CROSS_SITE, "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"}
-    answer = httpx.get(f"{buyer.base_url}{unit_page(stored)}?lang=ar", headers=headers)
+    answer = stranger.get(f"{unit_page(stored)}?lang=ar", headers=headers)
     assert (answer.status_code, names_set(answer)) == (200, set())
 
 
-def test_a_payment_page_may_send_the_buyer_back_by_a_form(buyer: Buyer, stored: Unit) -> None:
+def test_a_payment_page_may_send_the_buyer_back_by_a_form(
+    buyer: Buyer, stranger: httpx.Client, stored: Unit
+) -> None:
     path = buyer.signed(stored)
-    answer = httpx.post(
-        f"{buyer.base_url}{path}?paid=1",
+    answer = stranger.post(
+        f"{path}?paid=1",
         content=b"\xff{no form",
         headers={**CROSS_SITE, "content-type": "a/b"},
     )
@@ -74,30 +85,36 @@ def test_the_cookie_by_which_holds_are_counted_opens_nothing(
 
 
 @pytest.mark.parametrize("value", ["", "x" * 31, "x" * 33, "x" * 31 + "é", "x" * 31 + "."])
-def test_a_secret_that_is_not_of_our_making_is_none(buyer: Buyer, stored: Unit, value: str) -> None:
+def test_a_secret_that_is_not_of_our_making_is_none(
+    buyer: Buyer, stranger: httpx.Client, stored: Unit, value: str
+) -> None:
     lines = [(b"cookie", f"{SECRET}={value}".encode())]
-    answer = httpx.get(f"{buyer.base_url}{unit_page(stored)}", headers=lines)
+    answer = stranger.get(unit_page(stored), headers=lines)
     assert SECRET in names_set(answer)
 
 
-def test_cookies_may_come_in_several_lines(buyer: Buyer, stored: Unit) -> None:
+def test_cookies_may_come_in_several_lines(buyer: Buyer, stranger: httpx.Client, stored: Unit) -> None:
     path = buyer.hold(stored)
     lines = [("cookie", f"{name}={value}") for name, value in buyer.cookies_kept.items()]
-    answer = httpx.get(f"{buyer.base_url}{path}", headers=[*lines, ("cookie", "theme=dark")])
+    answer = stranger.get(path, headers=[*lines, ("cookie", "theme=dark")])
     assert (answer.status_code, names_set(answer)) == (200, set())
 
 
-def test_many_cookies_with_names_that_are_none_do_no_harm(buyer: Buyer, stored: Unit) -> None:
+def test_many_cookies_with_names_that_are_none_do_no_harm(
+    buyer: Buyer, stranger: httpx.Client, stored: Unit
+) -> None:
     page = buyer.see(buyer.hold(stored))
     link = page.split('id="own-link"')[1].split('value="')[1].split('"')[0]
     odd = "; ".join(f"{BOOKING_COOKIE}a[{number}]b=x" for number in range(25))
-    answer = httpx.get(link, headers={"cookie": f'{odd}; {BOOKING_COOKIE}"="x"'})
+    answer = stranger.get(link, headers={"cookie": f'{odd}; {BOOKING_COOKIE}"="x"'})
     assert answer.status_code == 303
     assert len([name for name in names_set(answer) if name.startswith(BOOKING_COOKIE)]) == 1
 
 
-def test_who_keeps_no_cookies_is_told_so_with_the_way_back(buyer: Buyer, stored: Unit) -> None:
-    answer = httpx.post(f"{buyer.base_url}{unit_page(stored)}/hold", data={"csrf": "0" * 64})
+def test_who_keeps_no_cookies_is_told_so_with_the_way_back(
+    buyer: Buyer, stranger: httpx.Client, stored: Unit
+) -> None:
+    answer = stranger.post(f"{unit_page(stored)}/hold", data={"csrf": "0" * 64})
     assert answer.status_code == 403
     assert "keeps no cookies" in answer.text
     assert f'href="{unit_page(stored)}"' in answer.text
@@ -143,7 +160,7 @@ def test_by_any_other_name_a_page_stays_where_it_is(
 
 
 def test_no_slip_in_a_link_brings_its_token_into_the_log(
-    buyer: Buyer, stored: Unit, server: RunningServer
+    buyer: Buyer, stored: Unit, server: InProcessApp
 ) -> None:
     path = buyer.hold(stored)
     link = buyer.see(path).split('id="own-link"')[1].split('value="')[1].split('"')[0]

@@ -26,9 +26,9 @@ async def status_of_hold(address: httpx.URL, unit: Unit) -> int:
 
 
 async def test_five_hundred_at_one_unit_are_answered_and_so_is_a_visitor(
-    server: RunningServer, stored: Unit
+    real_server: RunningServer, stored: Unit
 ) -> None:
-    address = httpx.URL(server.address)
+    address = httpx.URL(real_server.address)
     async with httpx.AsyncClient(base_url=address, timeout=None) as visitor:
         crowd = [asyncio.create_task(status_of_hold(address, stored)) for _ in range(CLIENTS)]
         looks = [

@@ -5,9 +5,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
+
 from tests.pages.test_live import Stream
 from tests.shop.buyers import Buyer, project_page
 from tests.support.client import Project, Unit
+from tests.support.server import RunningServer
 
 
 class ShopStream(Stream):
@@ -17,6 +20,12 @@ class ShopStream(Stream):
             if name in names:
                 found: dict[str, Any] = json.loads(data)
                 return {**found, "event": name}
+
+
+@pytest.fixture
+def buyer(new_buyer: Callable[..., Buyer], real_server: RunningServer) -> Buyer:
+    """At a real server: a stream has no end."""
+    return new_buyer(real_server.address)
 
 
 @contextmanager

@@ -7,9 +7,9 @@ import httpx
 
 from tests.shop.buyers import Buyer, project_page, unit_page
 from tests.shop.windows import cards, windows
+from tests.support.app import InProcessApp
 from tests.support.backoffice import Desk
 from tests.support.client import Project, Unit
-from tests.support.server import RunningServer
 
 
 def test_it_tells_what_the_unit_is_and_what_it_costs(buyer: Buyer, stored: Unit) -> None:
@@ -87,7 +87,7 @@ def test_a_script_asks_for_what_has_changed_alone(buyer: Buyer, stored: Unit) ->
 
 
 def test_pictures_of_our_own_are_asked_of_whatever_host_is_looked_at(
-    buyer: Buyer, new_unit: Callable[..., Unit], server: RunningServer
+    buyer: Buyer, new_unit: Callable[..., Unit], server: InProcessApp
 ) -> None:
     """And none is loaded over plain http from elsewhere, or without need told where one was seen."""
     images = [

@@ -7,13 +7,14 @@ import asyncpg
 import pytest
 
 from holdfast.storage import connections as module
-from holdfast.storage.connections import Connections, open_connections
+from holdfast.storage.connections import Connections
 from holdfast.storage.database import connect
 
 
 @pytest.fixture
 async def two(postgres_url: str) -> AsyncIterator[Connections]:
-    connections = await open_connections(connect, postgres_url, 2)
+    connections = Connections(connect, postgres_url, 2)
+    await connections.open()
     yield connections
     await connections.close()
 
@@ -95,7 +96,8 @@ async def test_a_failure_to_connect_gives_the_turn_back() -> None:
     async def fail(*_: object, **__: object) -> asyncpg.Connection:
         raise OSError("away")
 
-    connections = await open_connections(fail, "postgresql://nowhere/db", 1)
+    connections = Connections(fail, "postgresql://nowhere/db", 1)
+    await connections.open()
     for _ in range(3):
         with pytest.raises(OSError, match="away"):
             await server_pid(connections)
@@ -105,7 +107,8 @@ async def test_closing_takes_a_connection_from_one_who_does_not_give_it_back(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "CLOSE_SECONDS", 0.05)
-    connections = await open_connections(connect, postgres_url, 2)
+    connections = Connections(connect, postgres_url, 2)
+    await connections.open()
     async with connections.one() as connection:
         await connections.close()
         with pytest.raises(asyncpg.InterfaceError):

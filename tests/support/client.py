@@ -10,6 +10,7 @@ from urllib.parse import quote
 import httpx
 
 from tests.support import exact_json
+from tests.support.app import transport_to
 
 Send = Callable[..., httpx.Response]
 """How a bulk call is sent: ``put_array`` or ``put_lines``."""
@@ -25,7 +26,12 @@ def integration_client(address: str, key: str | None, *, may_fail: bool = False)
     headers = {} if key is None else {"Authorization": f"Bearer {key}"}
     hooks = [] if may_fail else [_obeys_the_rules_of_every_answer]
     return httpx.Client(
-        base_url=address, headers=headers, timeout=60, verify=NO_TLS, event_hooks={"response": hooks}
+        base_url=address,
+        headers=headers,
+        timeout=60,
+        verify=NO_TLS,
+        transport=transport_to(address),
+        event_hooks={"response": hooks},
     )
 
 

@@ -13,7 +13,6 @@ from uuid import UUID
 import asyncpg
 from cryptography.fernet import Fernet
 
-from holdfast.bootstrap.endpoints import subscribing
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.endpoint import Wishes
 from holdfast.domain.refusals import DatabaseAway
@@ -23,6 +22,7 @@ from holdfast.operations.subscribing import Subscribing
 from holdfast.operations.write_path import Written, write
 from holdfast.settings import Settings
 from holdfast.storage.database import Database, open_database
+from holdfast.wiring import subscribing
 from tests.support.delivery_checker import DeliveryHistory, faults_of
 from tests.support.delivery_journal import Journal, journalling
 from tests.support.stock import new_project, replacement, store

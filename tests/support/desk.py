@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import httpx
 
+from tests.support.app import transport_to
 from tests.support.client import NO_TLS
 from tests.support.sql import Sql
 
@@ -22,7 +23,7 @@ _INSERT_SESSION = """
     insert into staff_session (id, token_hash, staff_id, address, agent)
     values ($1, $2, $3, '127.0.0.1', 'tests')
 """
-_CSRF = re.compile(r'name="csrf" value="([0-9a-f]{64})"')
+_CSRF = re.compile(r'name="csrf" value="([0-9a-f]{128})"')
 
 
 class Person(httpx.Client):
@@ -33,6 +34,7 @@ class Person(httpx.Client):
             base_url=address,
             timeout=60,
             verify=NO_TLS,
+            transport=transport_to(address),
             headers={"accept": "text/html,*/*", "accept-language": "en"},
         )
         self._jar = {} if token is None else {"__Host-holdfast_session": token}

@@ -1,4 +1,4 @@
-"""A server with its own settings on a database of its own, and what it takes to use it."""
+"""An application with its own settings on a database of its own, and what it takes to use it."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -8,17 +8,18 @@ from pathlib import Path
 import httpx
 
 from tests.support import states
+from tests.support.app import running_app, transport_to
 from tests.support.bodies import full
 from tests.support.client import Project, Unit, integration_client
 from tests.support.keys import Keys
 from tests.support.projects import add_project
-from tests.support.server import RunningServer, serving
+from tests.support.server import serving
 from tests.support.sql import Sql
 
 
 @dataclass(frozen=True)
 class Installation:
-    server: RunningServer
+    address: str
     sql: Sql
     http: httpx.Client
     """With a key for the integration API."""
@@ -38,19 +39,36 @@ class Installation:
 
 
 @contextmanager
-def installed(
-    folder: Path, database_url: str, settings: Mapping[str, str], *arguments: str
-) -> Iterator[Installation]:
-    own = {"HOLDFAST_DATABASE_URL": database_url, **settings}
-    with Sql(database_url) as sql, serving(folder, own, *arguments) as server:
-        key = Keys(sql, database_url).issue().text
-        with integration_client(server.address, key) as http:
-            yield Installation(server, sql, http)
+def installed(database_url: str, settings: Mapping[str, str]) -> Iterator[Installation]:
+    """The application in this process."""
+    with (
+        running_app({"HOLDFAST_DATABASE_URL": database_url, **settings}) as app,
+        opened(app.address, database_url) as installation,
+    ):
+        yield installation
 
 
 @contextmanager
-def client_at(address: str, local_address: str) -> Iterator[httpx.Client]:
+def installed_server(
+    folder: Path, database_url: str, settings: Mapping[str, str], *arguments: str
+) -> Iterator[Installation]:
+    """A real server."""
+    own = {"HOLDFAST_DATABASE_URL": database_url, **settings}
+    with serving(folder, own, *arguments) as server, opened(server.address, database_url) as installation:
+        yield installation
+
+
+@contextmanager
+def opened(address: str, database_url: str) -> Iterator[Installation]:
+    """What is served at this address already."""
+    with Sql(database_url) as sql:
+        key = Keys(sql, database_url).issue().text
+        with integration_client(address, key) as http:
+            yield Installation(address, sql, http)
+
+
+@contextmanager
+def client_at(address: str, peer: str) -> Iterator[httpx.Client]:
     """A client of the server at ``address`` that comes from another address of this machine."""
-    transport = httpx.HTTPTransport(local_address=local_address)
-    with httpx.Client(base_url=address, transport=transport, timeout=60) as http:
+    with httpx.Client(base_url=address, transport=transport_to(address, peer), timeout=60) as http:
         yield http

@@ -3,20 +3,19 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import httpx
 from hypothesis.stateful import RuleBasedStateMachine
 
 from tests.support import exact_json, model
+from tests.support.app import running_app
 from tests.support.client import JSON, Project, exact, integration_client
 from tests.support.feed import Feed, chain_is_unbroken
 from tests.support.keys import Keys
 from tests.support.model import Answer, Booking, Noted, Told
 from tests.support.problems import conflict, problem
 from tests.support.projects import add_project
-from tests.support.server import serving
 from tests.support.sql import Sql
 
 CODES = ("A-101", "A-102", "B/7")
@@ -28,7 +27,7 @@ BLOCKED_BY_A_HOLD = ("status-locked", "terms-locked", "not-available")
 
 @dataclass(frozen=True)
 class World:
-    """A server, and one client for each kind of caller."""
+    """The application, and one client for each kind of caller."""
 
     sql: Sql
     integration: httpx.Client
@@ -44,10 +43,10 @@ class World:
 
 
 @contextmanager
-def world_of(folder: Path, database_url: str) -> Iterator[World]:
+def world_of(database_url: str) -> Iterator[World]:
     """Without limits on holds: one address is many buyers."""
     off = {"HOLDFAST_HOLDS_PER_ADDRESS": "0", "HOLDFAST_REHOLD_SECONDS": "0"}
-    with serving(folder, {"HOLDFAST_DATABASE_URL": database_url, **off}) as server, Sql(database_url) as sql:
+    with running_app({"HOLDFAST_DATABASE_URL": database_url, **off}) as server, Sql(database_url) as sql:
         keys = Keys(sql, database_url)
         scopes = ("integration", None, "payments", "backoffice", "admin")
         texts = [None if scope is None else keys.issue(scopes=[scope]).text for scope in scopes]

@@ -1,6 +1,7 @@
-"""Stops the clockwork of a server and lets it go on, to see the world before and after a release."""
+"""Stops the background work of a real server, so that nobody releases what is over."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import psutil
 
@@ -22,40 +23,34 @@ ANYBODY_BUSY = """
 """
 
 
-class Clockwork:
-    """The worker process of a server that is alone on its database."""
+@contextmanager
+def stopped_worker(server: RunningServer, sql: Sql) -> Iterator[None]:
+    """Suspend the worker process of a server that is alone on its database."""
+    children = psutil.Process(server.process.pid).children(recursive=True)
+    (worker,) = [child for child in children if WORKER in child.cmdline()]
+    try:
+        _suspend(worker, sql)
+        yield
+    finally:
+        worker.resume()
 
-    def __init__(self, server: RunningServer, sql: Sql) -> None:
-        self._sql = sql
-        children = psutil.Process(server.process.pid).children(recursive=True)
-        (self._process,) = [child for child in children if WORKER in child.cmdline()]
 
-    def stop(self) -> None:
-        """Between two of its rounds: one that is stopped within a transaction keeps its locks."""
-        for _ in range(TRIES):
-            if self._sql.value(ANYBODY_BUSY):
-                self._sql.value(PAUSE)
-                continue
-            self._process.suspend()
-            if self._is_at_rest():
-                return
-            self.go_on()
-        raise AssertionError("the worker process is always within a transaction")
+def _suspend(worker: psutil.Process, sql: Sql) -> None:
+    """Between two of its rounds: one that is stopped within a transaction keeps its locks."""
+    for _ in range(TRIES):
+        if sql.value(ANYBODY_BUSY):
+            sql.value(PAUSE)
+            continue
+        worker.suspend()
+        if _is_at_rest(worker, sql):
+            return
+        worker.resume()
+    raise AssertionError("the worker process is always within a transaction")
 
-    def go_on(self) -> None:
-        self._process.resume()
 
-    def go_on_until(self, done: Callable[[], bool]) -> None:
-        self.go_on()
-        for _ in range(TRIES):
-            if done():
-                return
-            self._sql.value(PAUSE)
-        raise AssertionError("the clockwork has not done what was waited for")
-
-    def _is_at_rest(self) -> bool:
-        for _ in range(LOOKS):
-            if self._process.status() == psutil.STATUS_STOPPED and not self._sql.value(ANYBODY_BUSY):
-                return True
-            self._sql.value(PAUSE)
-        return False
+def _is_at_rest(worker: psutil.Process, sql: Sql) -> bool:
+    for _ in range(LOOKS):
+        if worker.status() == psutil.STATUS_STOPPED and not sql.value(ANYBODY_BUSY):
+            return True
+        sql.value(PAUSE)
+    return False

@@ -1,28 +1,24 @@
-"""The pages in this process, behind the same front as in the real application."""
+"""The application in this process, without a database, and its API description."""
 
 from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
 import pytest
+from starlette.applications import Starlette
 
-from holdfast.web.front import Front
 from holdfast.web.openapi.document import openapi_document
-from holdfast.web.pages import page_places
-from tests.support.http_serving import listening
+from tests.support.in_process import app_with, client_of
 
 
 @pytest.fixture(scope="session")
-def pages() -> Front:
-    return Front(page_places())
+def app() -> Starlette:
+    return app_with()
 
 
 @pytest.fixture
-async def browser(pages: Front) -> AsyncIterator[httpx.AsyncClient]:
-    async with (
-        listening(pages) as (host, port),
-        httpx.AsyncClient(base_url=f"http://{host}:{port}", trust_env=False) as client,
-    ):
+async def browser(app: Starlette) -> AsyncIterator[httpx.AsyncClient]:
+    async with client_of(app) as client:
         yield client
 
 

@@ -11,11 +11,13 @@ import holdfast
 SOURCE = Path(holdfast.__file__).parent
 # Whose sentences no page tells: what operators read on their console, and what only JSON can be told.
 NOT_ON_PAGES = (
-    "bootstrap", "cli", "clockwork", "demo", "observability", "server", "setting_values.py",
-    "settings.py", "simulation", "storage/backups", "storage/embedded",
+    "cli", "clockwork", "demo", "observability", "server", "settings.py", "wiring.py",
+    "simulation", "storage/backups", "storage/embedded",
     "storage/encryption_keys.py", "storage/migrations", "storage/schema.py", "storage/standings.py",
-    "web/json_items.py", "web/openapi", "web/problem_types.py",
-    "web/payments", "web/storefront/bookings.py", "web/storefront/visitors.py", "web/strict_json.py",
+    "web/api/models.py", "web/api/surfaces.py", "web/json_items.py", "web/openapi", "web/problems.py",
+    "web/problem_types.py",
+    "web/api/payments", "web/api/storefront", "web/api/backoffice/projects.py", "web/api/backoffice/units.py",
+    "web/storefront/visitors.py", "web/strict_json.py",
 )  # fmt: skip
 # No messages: guards against mistakes of our own, and what OpenAPI is told.
 NOT_TOLD = frozenset(
@@ -24,11 +26,24 @@ NOT_TOLD = frozenset(
         "The database refused the change ({}).",
         "There is no reference for the number {}.",
         "An exact decimal with at most {} decimals.",
+        "The database is not open.",
+        "Send the token that came with the hold as `Authorization: Bearer <token>`.",
+        "Printable text with no space at either end. Null: not known.",
+        "0 is the ground floor. Null: not known.",
+        "Counted from 1 on each floor. Null: not known.",
         "May be sent back; ignored.",
         "May be sent back; must be the addressed unit's.",
     }
 )
 _TRANSLATED = frozenset({"_", "gettext", "ngettext", "N_"})
+# What the OpenAPI document says of a field, a parameter or an operation.
+_DESCRIBING = frozenset(
+    {
+        "Meta", "Field", "WithJsonSchema", "PathParameter", "QueryParameter", "one_of", "flag", "time",
+        "query_id", "text", "feed_position", "get", "put", "post", "patch", "delete", "operation",
+        "ApiRoutes",
+    }
+)  # fmt: skip
 _PLACE = re.compile(r"%\((\w+)\)s")
 
 
@@ -89,6 +104,8 @@ def _passed_over(tree: ast.Module) -> set[ast.AST]:
             found.update(node.values)
         elif isinstance(node, ast.Call) and _called(node) in _TRANSLATED:
             found.update(node.args)
+        elif isinstance(node, ast.Call) and _called(node) in _DESCRIBING:
+            found.update(ast.walk(node))
     return found
 
 

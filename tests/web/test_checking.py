@@ -1,24 +1,22 @@
 """A parsed body becomes values, or every fault that it has."""
 
 from decimal import Decimal
-from typing import Annotated, Any, Literal, NotRequired
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import (
-    AfterValidator,
     Discriminator,
     Field,
     PlainValidator,
     StringConstraints,
     Tag,
-    TypeAdapter,
     with_config,
 )
 from typing_extensions import TypedDict
 
 from holdfast.domain.refusals import Fault, InvalidInput
-from holdfast.web.checking import checked, names_of, no_fields, refuse_faults, valid_body
-from holdfast.web.fields import NO_NUL, STRICT, WEB_ADDRESS, Bounds, check_text, whole, within
+from holdfast.web.api.bodies import BodyModel, no_fields, refuse_faults, valid, validated
+from holdfast.web.fields import NO_NUL, STRICT, WEB_ADDRESS, Bounds, check_text
 
 FLOORS = Bounds(Decimal(-5), Decimal(200), 0)
 
@@ -28,46 +26,39 @@ class Picture(TypedDict):
     url: Annotated[str, StringConstraints(pattern=WEB_ADDRESS)]
 
 
-@with_config(STRICT)
-class Body(TypedDict):
+class Body(BodyModel):
     buyer_name: Annotated[str, StringConstraints(min_length=1, max_length=5, pattern=NO_NUL)]
-    floor: NotRequired[Annotated[Decimal, within(FLOORS), AfterValidator(whole)]]
-    kind: NotRequired[Literal["flat", "villa"]]
-    tags: NotRequired[Annotated[list[str], Field(min_length=1, max_length=2)]]
-    place: NotRequired[Annotated[str, StringConstraints(min_length=3)]]
-    phone: NotRequired[Annotated[str, StringConstraints(pattern=r"^[0-9]+$")]]
-    note: NotRequired[Annotated[Any, PlainValidator(check_text)]]
-    picture: NotRequired[
-        Annotated[
-            Annotated[str, Tag("<text>")] | Annotated[Picture, Tag("<object>")],
-            Discriminator(lambda value: "<object>" if isinstance(value, dict) else "<text>"),
-        ]
-    ]
-
-
-ADAPTER: TypeAdapter[Any] = TypeAdapter(Body)
-NAMES = names_of(Body)
+    floor: Annotated[Decimal, FLOORS] = Decimal(0)
+    kind: Literal["flat", "villa"] = "flat"
+    tags: Annotated[list[str], Field(min_length=1, max_length=2)] = Field(default_factory=list)
+    place: Annotated[str, StringConstraints(min_length=3)] = ""
+    phone: Annotated[str, StringConstraints(pattern=r"^[0-9]+$")] = ""
+    note: Annotated[Any, PlainValidator(check_text)] = None
+    picture: Annotated[
+        Annotated[str, Tag("<text>")] | Annotated[Picture, Tag("<object>")],
+        Discriminator(lambda value: "<object>" if isinstance(value, dict) else "<text>"),
+    ] = ""
 
 
 def faults_of(**body: Any) -> list[Fault]:
-    found = checked(ADAPTER, {"buyerName": "Noura"} | body, NAMES)
+    found = validated(Body, {"buyerName": "Noura"} | body)
     assert isinstance(found, list)
     return found
 
 
 def test_a_body_without_faults_has_the_names_of_the_domain() -> None:
     body = {"buyerName": "Noura", "floor": Decimal("3.0"), "kind": "villa"}
-    assert checked(ADAPTER, body, NAMES) == {"buyer_name": "Noura", "floor": 3, "kind": "villa"}
+    assert valid(Body, body).sent() == {"buyer_name": "Noura", "floor": 3, "kind": "villa"}
 
 
 def test_names_are_those_of_the_wire() -> None:
-    assert names_of(Picture) == {"url"}
-    assert "buyerName" in NAMES
+    assert "buyerName" in Body.wire_names
+    assert "buyer_name" not in Body.wire_names
 
 
 @pytest.mark.parametrize("body", [[], "text", None, Decimal(1), True])
 def test_what_is_no_object_is_one_fault(body: Any) -> None:
-    assert checked(ADAPTER, body, NAMES) == [Fault("", "The body must be a JSON object.")]
+    assert validated(Body, body) == [Fault("", "The body must be a JSON object.")]
     assert no_fields(body) == [Fault("", "The body must be a JSON object.")]
 
 
@@ -104,7 +95,7 @@ def test_each_fault_has_its_sentence(name: str, value: Any, message: str) -> Non
 
 
 def test_a_field_that_is_missing_is_named() -> None:
-    assert checked(ADAPTER, {}, NAMES) == [Fault("/buyerName", "This field is required.")]
+    assert validated(Body, {}) == [Fault("/buyerName", "This field is required.")]
 
 
 def test_the_form_of_a_value_is_no_part_of_its_place() -> None:
@@ -131,22 +122,15 @@ def test_many_unknown_names_are_told_beside_the_other_faults() -> None:
     assert {fault.pointer for fault in found} == {f"/{name}" for name in unknown} | {"/floor"}
 
 
-def test_a_valid_body_is_refused_for_the_faults_of_the_rest() -> None:
-    elsewhere = Fault("/path/slug", "This is no slug.")
+def test_every_fault_is_raised_at_once() -> None:
     with pytest.raises(InvalidInput) as refused:
-        valid_body(ADAPTER, {"buyerName": "Noura"}, NAMES, [elsewhere])
-    assert refused.value.faults == (elsewhere,)
-
-
-def test_the_faults_of_a_body_are_told_with_those_of_the_rest() -> None:
-    with pytest.raises(InvalidInput) as refused:
-        valid_body(ADAPTER, {}, NAMES, [Fault("/path/slug", "This is no slug.")])
-    assert [fault.pointer for fault in refused.value.faults] == ["/path/slug", "/buyerName"]
+        valid(Body, {"floor": "3", "color": "blue"})
+    assert {fault.pointer for fault in refused.value.faults} == {"/buyerName", "/floor", "/color"}
 
 
 def test_a_request_without_faults_is_not_refused() -> None:
     refuse_faults([])
-    assert valid_body(ADAPTER, {"buyerName": "Noura"}, NAMES) == {"buyer_name": "Noura"}
+    assert valid(Body, {"buyerName": "Noura"}).buyer_name == "Noura"
 
 
 def test_where_no_body_is_needed_all_that_stands_in_it_is_a_fault() -> None:

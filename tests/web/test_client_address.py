@@ -1,44 +1,38 @@
 """Where a request comes from, with and without proxies. The peer of these tests is 127.0.0.1."""
 
-import asyncio
 from collections.abc import Sequence
-from ipaddress import ip_network
 
 import httpx
 import pytest
+from starlette.applications import Starlette
 
-from holdfast.web.answer import JsonAnswer
-from holdfast.web.call import Call
-from holdfast.web.client_address import ClientAddresses
-from holdfast.web.front import Front
-from holdfast.web.http.connection import Application
-from holdfast.web.refusals import ClientGone
-from holdfast.web.routing import resource
-from tests.support.http_serving import client_of
-from tests.web.connecting import REQUEST, connected, in_two_turns
+from holdfast.web.json import JsonResponse
+from holdfast.web.request import Request
+from tests.support.in_process import app_with, at, client_of
 
 PEER = "127.0.0.1"
 PROXIES = ("127.0.0.0/8", "10.0.0.0/8", "2001:db8:ffff::/48")
 
 
-def telling_addresses(*trusted: str) -> Application:
-    addresses = ClientAddresses([ip_network(network) for network in trusted])
+async def _tell(request: Request) -> JsonResponse:
+    client = request.client_address
+    return JsonResponse([str(client.address), client.counted_as])
 
-    async def tell(call: Call) -> JsonAnswer:
-        return JsonAnswer(str(addresses.find(call).address))
 
-    return Front([resource("/", GET=tell)])
+def telling_addresses(*trusted: str) -> Starlette:
+    return app_with(at("/told", _tell), trusted_proxies=",".join(trusted))
 
 
 async def addresses_of(trusted: Sequence[str], *forwarded: Sequence[str]) -> list[str]:
-    """What is told to requests with these lines of X-Forwarded-For, on one connection."""
+    """What is told to requests with these lines of X-Forwarded-For."""
     async with client_of(telling_addresses(*trusted)) as http:
-        return [await _address(http, lines) for lines in forwarded]
+        return [(await _client(http, lines))[0] for lines in forwarded]
 
 
-async def _address(http: httpx.AsyncClient, lines: Sequence[str]) -> str:
-    response = await http.get("/", headers=[(b"X-Forwarded-For", line.encode("latin-1")) for line in lines])
-    return str(response.json())
+async def _client(http: httpx.AsyncClient, lines: Sequence[str]) -> list[str]:
+    headers = [(b"X-Forwarded-For", line.encode("latin-1")) for line in lines]
+    address, counted_as = (await http.get("/told", headers=headers)).json()
+    return [address, counted_as]
 
 
 async def test_without_trusted_proxies_it_is_the_peer_whatever_is_forwarded() -> None:
@@ -110,34 +104,11 @@ async def test_a_proxy_is_known_by_its_mapped_address() -> None:
     assert await addresses_of(PROXIES, ["192.0.2.1, ::ffff:10.0.0.1"]) == ["192.0.2.1"]
 
 
-async def test_the_same_header_lines_from_another_client_are_not_taken_for_the_first_one() -> None:
-    """Heads are remembered over all connections, and say nothing of who is at the other end."""
-    async with client_of(telling_addresses()) as http:
-        for local in ("127.0.0.2", "127.0.0.3", "127.0.0.2"):
-            transport = httpx.AsyncHTTPTransport(local_address=local)
-            async with httpx.AsyncClient(base_url=http.base_url, transport=transport) as client:
-                assert (await client.get("/")).json() == local
-
-
-async def test_a_client_that_has_left_has_no_address_and_gets_no_answer() -> None:
-    asked, left, outcomes = asyncio.Event(), asyncio.Event(), asyncio.Queue[type[Exception]]()
-
-    async def ask_too_late(call: Call) -> JsonAnswer:
-        asked.set()
-        await left.wait()
-        try:
-            return JsonAnswer(str(ClientAddresses([]).find(call).address))
-        except ClientGone:
-            outcomes.put_nowait(ClientGone)
-            raise
-
-    async with connected(Front([resource("/slow", GET=ask_too_late)])) as (_, writer):
-        writer.write(REQUEST)
-        await asked.wait()
-        writer.transport.abort()
-        await in_two_turns()
-        left.set()
-        assert await outcomes.get() is ClientGone
+async def test_the_same_headers_from_another_client_are_not_taken_for_the_first_one() -> None:
+    app = telling_addresses()
+    for peer in ("192.0.2.2", "192.0.2.3", "192.0.2.2"):
+        async with client_of(app, peer) as http:
+            assert (await _client(http, ["192.0.2.9"]))[0] == peer
 
 
 @pytest.mark.parametrize(
@@ -150,10 +121,5 @@ async def test_a_client_that_has_left_has_no_address_and_gets_no_answer() -> Non
     ],
 )
 async def test_a_household_counts_as_one(address: str, name: str) -> None:
-    addresses = ClientAddresses([ip_network(network) for network in PROXIES])
-
-    async def tell(call: Call) -> JsonAnswer:
-        return JsonAnswer(addresses.find(call).counted_as)
-
-    async with client_of(Front([resource("/", GET=tell)])) as http:
-        assert await _address(http, [address]) == name
+    async with client_of(telling_addresses(*PROXIES)) as http:
+        assert (await _client(http, [address]))[1] == name

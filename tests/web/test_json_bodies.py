@@ -6,36 +6,33 @@ import httpx
 import pytest
 
 from holdfast.domain.refusals import Fault
-from holdfast.web.answer import JsonAnswer
-from holdfast.web.call import BODY_LIMIT, Call
-from holdfast.web.checking import refuse_faults
-from holdfast.web.front import Front
-from holdfast.web.json_bodies import json_body, optional_json_body
-from holdfast.web.queries import refuse_query
-from holdfast.web.routing import resource
-from tests.support.http_serving import client_of
+from holdfast.web import strict_json
+from holdfast.web.api.bodies import refuse_faults
+from holdfast.web.api.parameters import refuse_query
+from holdfast.web.json import JsonResponse, read_json_text, read_optional_json
+from holdfast.web.request import BODY_LIMIT, Request
+from tests.support.in_process import app_with, at, client_of
 from tests.support.problems import invalid, problem
 
-REQUIRED, OPTIONAL = "/required", "/optional"
+REQUIRED, OPTIONAL = "/v1/required", "/v1/optional"
 JSON = {"Content-Type": "application/json"}
 
 
-async def echo(call: Call) -> JsonAnswer:
-    return JsonAnswer(await json_body(call))
+async def echo(request: Request) -> JsonResponse:
+    return JsonResponse(strict_json.parse(await read_json_text(request)))
 
 
-async def echo_what_there_is(call: Call) -> JsonAnswer:
-    body = await optional_json_body(call)
+async def echo_what_there_is(request: Request) -> JsonResponse:
+    body = await read_optional_json(request)
     faults: list[Fault] = []
-    refuse_query(call, faults)
+    refuse_query(request, faults)
     refuse_faults(faults)
-    return JsonAnswer(body)
+    return JsonResponse(body)
 
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    app = Front([resource(REQUIRED, POST=echo), resource(OPTIONAL, POST=echo_what_there_is)])
-    async with client_of(app) as client:
+    async with client_of(app_with(at(REQUIRED, echo), at(OPTIONAL, echo_what_there_is))) as client:
         yield client
 
 

@@ -1,8 +1,6 @@
 """Which scopes open which routes."""
 
 from collections.abc import AsyncIterator
-from functools import partial
-from time import monotonic
 
 import httpx
 import pytest
@@ -10,15 +8,11 @@ import pytest
 from holdfast.domain.access import Scope
 from holdfast.domain.permissions import Permission
 from holdfast.operations.administering import issue_key
-from holdfast.operations.key_ring import KeyRing
 from holdfast.storage.database import Database, open_database
-from holdfast.web.answer import JsonAnswer
-from holdfast.web.authentication import KeyGuard
-from holdfast.web.call import Call
-from holdfast.web.front import Front
-from holdfast.web.rate_limit import RateLimit
-from holdfast.web.routing import behind, guarded
-from tests.support.http_serving import client_of
+from holdfast.web.api.routes import ApiRoutes, mounted
+from holdfast.web.json import JsonResponse
+from holdfast.web.request import Request
+from tests.support.in_process import app_with, client_of
 from tests.support.problems import problem
 
 PERMISSIONS = {
@@ -48,18 +42,17 @@ async def database(module_postgres_url: str) -> AsyncIterator[Database]:
 
 
 @pytest.fixture
-async def http(database: Database) -> AsyncIterator[httpx.AsyncClient]:
-    async def open_door(_: Call) -> JsonAnswer:
-        return JsonAnswer("open")
+async def http(module_postgres_url: str) -> AsyncIterator[httpx.AsyncClient]:
+    async def respond(_: Request) -> JsonResponse:
+        return JsonResponse("open")
 
-    ring = KeyRing(database, monotonic)
-    doors = partial(KeyGuard, ring, RateLimit(0, monotonic))
-    places = [
-        guarded(path, GET=behind(doors, permission)(open_door)) for path, permission in PERMISSIONS.items()
-    ]
-    async with client_of(Front(places)) as client:
+    routes = ApiRoutes("/v1/tests", "Tests")
+    for path, permission in PERMISSIONS.items():
+        routes.get(path, summary="A route", responses={200: None}, permission=permission)(respond)
+    app = app_with(*mounted("/v1/tests", [routes]), database_url=module_postgres_url)
+    async with app.router.lifespan_context(app), client_of(app) as client:
+        client.base_url = client.base_url.join("/v1/tests")
         yield client
-    await ring.close()
 
 
 async def answer(http: httpx.AsyncClient, database: Database, path: str, *scopes: Scope) -> httpx.Response:

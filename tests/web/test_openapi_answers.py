@@ -9,17 +9,17 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from holdfast.web.openapi.selling_examples import buyer_details
 from tests.support.client import NO_TLS
 from tests.support.keys import Keys
 from tests.support.projects import add_project
 from tests.support.server import RunningServer
 from tests.support.sql import Sql
-from tests.web.reading import operations, resolved, validator
+from tests.web.openapi_reading import operations, resolved, validator
 
 Document = dict[str, Any]
 
 UNIT = {"type": "apartment", "areaSqm": 120.5, "priceSar": 950000, "vatIncluded": False, "vatRate": 15}
+BUYER = {"buyerName": "Noura Al-Harbi", "buyerEmail": "noura@example.com", "buyerPhone": "+966 50 123 4567"}
 
 
 @dataclass
@@ -71,9 +71,9 @@ def assert_members_are_described(document: Document, schema: Document, found: An
 
 
 @pytest.fixture
-def call(document: Document, server: RunningServer, keys: Keys, sql: Sql) -> Iterator[Caller]:
+def call(document: Document, real_server: RunningServer, keys: Keys, sql: Sql) -> Iterator[Caller]:
     key = keys.issue(scopes=("integration", "admin")).text
-    with httpx.Client(base_url=server.address, verify=NO_TLS) as http:
+    with httpx.Client(base_url=real_server.address, verify=NO_TLS) as http:
         caller = Caller(document, http, key, add_project(sql).slug)
         caller("putUnit", 201, body=UNIT | {"depositPercent": 10})
         yield caller
@@ -92,7 +92,7 @@ def test_a_sale_from_the_hold_to_the_refund(call: Caller) -> None:
     call("listUnitsOnSale")
     call("getOwnBooking", reference=reference, token=token)
     call("confirmDeposit", 409, reference=reference)
-    call("signBooking", reference=reference, token=token, body=buyer_details())
+    call("signBooking", reference=reference, token=token, body=BUYER)
     call("extendBooking", reference=reference)
     call("confirmDeposit", reference=reference)
     call("cancelOwnBooking", 409, reference=reference, token=token)
@@ -109,7 +109,7 @@ def test_a_sale_from_the_hold_to_the_refund(call: Caller) -> None:
 def test_a_hold_that_is_given_up(call: Caller) -> None:
     reference, token = held(call)
     call("cancelOwnBooking", 204, reference=reference, token=token)
-    call("signBooking", 409, reference=reference, token=token, body=buyer_details())
+    call("signBooking", 409, reference=reference, token=token, body=BUYER)
     call("extendBooking", 409, reference=reference)
     call("getOwnBooking", 404, reference=reference, token="hft_" + "x" * 32)
 
@@ -128,7 +128,7 @@ def test_everything_that_staff_do_to_a_unit(call: Caller) -> None:
     call("extendUnit")
     call("cancelHold")
     token = call("reissueLink", reference=call("openUnit")["bookingReference"])
-    call("signBooking", reference=token["reference"], token=token["token"], body=buyer_details())
+    call("signBooking", reference=token["reference"], token=token["token"], body=BUYER)
     call("confirmDepositOfUnit")
     call("cancelReservation")
     call("takeOffSale")
@@ -136,7 +136,7 @@ def test_everything_that_staff_do_to_a_unit(call: Caller) -> None:
     call("archiveUnit")
     call("getUnitOnSale", 404)
     call("putOnSale")
-    assert call("closeSale", body=buyer_details())["status"] == "sold"
+    assert call("closeSale", body=BUYER)["status"] == "sold"
     assert call("getBooking", reference=reference)["status"] == "cancelled"
 
 

@@ -6,11 +6,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from holdfast.web import pages as pages_module
-from holdfast.web.pages import code_spans
+from holdfast.web.html.templates import STATIC
 from holdfast.web.problem_types import PROBLEM_TYPES
+from holdfast.web.service_pages import code_spans
 
-STATIC = Path(pages_module.__file__).parent / "static"
 HTML_PAGES = ["/", "/docs", "/problems", *(kind.path for kind in PROBLEM_TYPES.values())]
 FIRST_PAGES = ["/", "/docs", "/problems", "/problems/terms-locked", "/openapi.json"]
 POLICY = {
@@ -140,9 +139,7 @@ async def test_files_of_a_version_are_kept_by_the_browser(browser: httpx.AsyncCl
     assert (await browser.get(address.partition("?")[0])).headers["cache-control"] == "no-cache"
 
 
-@pytest.mark.parametrize(
-    "path", ["nothing.css", "", "vendor", "../pages.py", "..%2Fpages.py", "%00", "x" * 5000]
-)
+@pytest.mark.parametrize("path", ["nothing.css", "", "vendor", "../app.py", "..%2Fapp.py", "%00", "x" * 5000])
 async def test_a_file_that_does_not_exist_is_not_found(browser: httpx.AsyncClient, path: str) -> None:
     answer = await browser.get(f"/static/{path}")
     assert answer.status_code == 404

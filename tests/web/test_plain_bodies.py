@@ -8,9 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.web import json_items, strict_json
-from holdfast.web.integration import plain_bodies
+from holdfast.web.api.unit_bodies import PlainUnit, UnitReplacement, UnitValues, check_unit, read_plain_unit
 from holdfast.web.refusals import MalformedBody
-from holdfast.web.unit_bodies import REPLACE, CheckedBody, check
 
 UNIT = {
     "type": "شقة",
@@ -90,13 +89,13 @@ def bodies(draw: st.DrawFn) -> str:
     return text
 
 
-def read_the_short_way(text: str) -> plain_bodies.PlainUnit | None:
-    return plain_bodies.read(text, strict_json.names_in(text))
+def read_the_short_way(text: str) -> PlainUnit | None:
+    return read_plain_unit(text, strict_json.names_in(text))
 
 
-def read_the_long_way(text: str, code: str) -> CheckedBody:
-    body = check(REPLACE, strict_json.parse(text), "narjis-heights", code)
-    assert isinstance(body, CheckedBody), body
+def read_the_long_way(text: str, code: str) -> UnitValues:
+    body = check_unit(UnitReplacement, strict_json.parse(text), "narjis-heights", code)
+    assert isinstance(body, UnitValues), body
     return body
 
 
@@ -114,7 +113,7 @@ def test_what_the_short_way_takes_the_long_way_reads_alike(text: str) -> None:
         body = read_the_long_way(text, "A-1" if unit.code is None else unit.code)
         assert (unit.status, body.claimed_id, body.claimed_project_id) == (body.status, None, None)
         # The texts too: equal numbers may differ in their form, and so may the answer.
-        assert repr(unit.fields) == repr(body.fields())
+        assert repr(unit.fields) == repr(body.replacement())
 
 
 @given(bodies(), st.sampled_from(["", ",", "]", " {}", "}"]))
@@ -144,4 +143,4 @@ def test_an_ordinary_unit_goes_the_short_way(text: str) -> None:
     unit = read_the_short_way(text)
     assert unit is not None
     body = read_the_long_way(text, "A-1")
-    assert unit == (json.loads(text).get("code"), body.fields(), body.status)
+    assert unit == (json.loads(text).get("code"), body.replacement(), body.status)

@@ -1,28 +1,22 @@
 """A bucket for each caller, and the guard of the public routes that takes from it."""
 
 from collections.abc import AsyncIterator, Hashable
-from ipaddress import ip_network
 from uuid import UUID
 
 import httpx
 import pytest
+from starlette.applications import Starlette
 
 from holdfast.domain.refusals import TooManyRequests
-from holdfast.web.answer import JsonAnswer
-from holdfast.web.authentication import bearer_token
-from holdfast.web.call import Call
-from holdfast.web.client_address import ClientAddresses
-from holdfast.web.front import Front
-from holdfast.web.html.cookies import Cookies
-from holdfast.web.http.connection import Application
-from holdfast.web.public_guard import PublicGuard
+from holdfast.web.auth import PUBLIC
+from holdfast.web.json import JsonResponse
 from holdfast.web.rate_limit import RateLimit
-from holdfast.web.routing import resource
-from holdfast.web.storefront.pages.door import Door, Elsewhere
-from tests.support.http_serving import client_of
+from holdfast.web.request import Request
+from tests.support.in_process import app_with, at, client_of, context_of
 from tests.support.problems import problem
 
-ON_THE_SAME_MACHINE = (ip_network("127.0.0.0/8"),)
+ON_THE_SAME_MACHINE = "127.0.0.0/8"
+GUARDED = "/v1/guarded"
 
 
 class Clock:
@@ -64,12 +58,15 @@ def test_a_limit_of_zero_lets_all_pass() -> None:
         limit.take("caller")
 
 
-def behind_a_guard(per_second: float, clock: Clock) -> Application:
-    async def tell_token(call: Call) -> JsonAnswer:
-        return JsonAnswer(bearer_token(call))
+def app_with_limit(per_second: float, clock: Clock) -> Starlette:
+    async def show_token(request: Request) -> JsonResponse:
+        await PUBLIC(request)
+        return JsonResponse(request.bearer_token())
 
-    guard = PublicGuard(ClientAddresses(ON_THE_SAME_MACHINE), RateLimit(per_second, clock))
-    return Front([resource("/", guard, GET=tell_token)])
+    app = app_with(at(GUARDED, show_token), trusted_proxies=ON_THE_SAME_MACHINE)
+    limit = RateLimit(per_second, clock)
+    app.state.context = context_of(app)._replace(public_rate_limit=limit)
+    return app
 
 
 @pytest.fixture
@@ -79,17 +76,17 @@ def clock() -> Clock:
 
 @pytest.fixture
 async def http(clock: Clock) -> AsyncIterator[httpx.AsyncClient]:
-    async with client_of(behind_a_guard(2, clock)) as client:
+    async with client_of(app_with_limit(2, clock)) as client:
         yield client
 
 
 async def statuses(http: httpx.AsyncClient, *addresses: str) -> list[int]:
-    return [(await http.get("/", headers={"X-Forwarded-For": it})).status_code for it in addresses]
+    return [(await http.get(GUARDED, headers={"X-Forwarded-For": it})).status_code for it in addresses]
 
 
 async def test_an_address_that_asks_too_often_is_told_to_wait(http: httpx.AsyncClient, clock: Clock) -> None:
     assert await statuses(http, *["192.0.2.1"] * 2) == [200, 200]
-    response = await http.get("/", headers={"X-Forwarded-For": "192.0.2.1"})
+    response = await http.get(GUARDED, headers={"X-Forwarded-For": "192.0.2.1"})
     assert problem(response, 429)["detail"] == "This address has sent more requests than its limit allows."
     assert response.headers["retry-after"] == "1"
     clock.now += 1
@@ -110,12 +107,12 @@ async def test_a_household_has_one_limit(http: httpx.AsyncClient) -> None:
 
 
 async def test_the_machine_itself_is_not_limited(http: httpx.AsyncClient) -> None:
-    assert {(await http.get("/")).status_code for _ in range(20)} == {200}
+    assert {(await http.get(GUARDED)).status_code for _ in range(20)} == {200}
     assert set(await statuses(http, *["::1"] * 20)) == {200}
 
 
 async def test_without_a_limit_nobody_waits(clock: Clock) -> None:
-    async with client_of(behind_a_guard(0, clock)) as http:
+    async with client_of(app_with_limit(0, clock)) as http:
         assert set(await statuses(http, *["192.0.2.1"] * 20)) == {200}
 
 
@@ -127,19 +124,16 @@ async def test_a_token_is_optional(
     http: httpx.AsyncClient, credentials: list[str], token: str | None
 ) -> None:
     headers = [("Authorization", value) for value in credentials]
-    assert (await http.get("/", headers=headers)).json() == token
+    assert (await http.get(GUARDED, headers=headers)).json() == token
 
 
 async def test_two_credentials_are_one_too_many(http: httpx.AsyncClient) -> None:
     headers = [("Authorization", "Bearer abc"), ("Authorization", "Bearer abc")]
-    problem(await http.get("/", headers=headers), 400)
+    problem(await http.get(GUARDED, headers=headers), 400)
 
 
 async def test_what_is_asked_for_in_vain_below_the_pages_counts_too() -> None:
-    addresses = ClientAddresses(ON_THE_SAME_MACHINE)
-    guard = PublicGuard(addresses, RateLimit(1, Clock()))
-    door = Door(addresses, guard, Cookies.for_address(None), "Asia/Riyadh")
-    async with client_of(Front([Elsewhere(door)])) as http:
+    async with client_of(app_with_limit(1, Clock())) as http:
         headers = {"x-forwarded-for": "192.0.2.1"}
         answers = [await http.get("/p/nothing/here/", headers=headers) for _ in range(2)]
     assert [answer.status_code for answer in answers] == [303, 429]

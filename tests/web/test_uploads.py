@@ -5,30 +5,28 @@ import json
 import httpx
 import pytest
 
-from holdfast.web.answer import JsonAnswer
-from holdfast.web.call import Call
-from holdfast.web.front import Front
-from holdfast.web.html.forms import read_form
-from holdfast.web.routing import resource
-from tests.support.http_serving import client_of
+from holdfast.web.html.forms import SIGNED_IN_FIELDS, read_form
+from holdfast.web.json import JsonResponse
+from holdfast.web.request import Request
+from tests.support.in_process import app_with, at, client_of
 
 LIMIT = 3 * 1024**2
 TYPE = "multipart/form-data; boundary=xyz"
 
 
-async def told(call: Call) -> JsonAnswer:
-    form = await read_form(call, LIMIT)
+async def told(request: Request) -> JsonResponse:
+    form = await read_form(request, LIMIT)
     upload = form.upload("file")
     sent = (
         None
         if upload is None
         else [upload.filename, len(upload.content), upload.content[:20].decode("latin-1")]
     )
-    return JsonAnswer({"fields": form.items(), "file": sent})
+    return JsonResponse({"fields": form.items(), "file": sent})
 
 
 async def post(content: bytes, media_type: str = TYPE) -> httpx.Response:
-    async with client_of(Front([resource("/form", POST=told)])) as client:
+    async with client_of(app_with(at("/form", told))) as client:
         return await client.post("/form", content=content, headers={"content-type": media_type})
 
 
@@ -86,10 +84,25 @@ async def test_a_file_has_a_name_without_a_folder(sent: str, shown: str) -> None
         (part("a", b"\xff") + END, TYPE),
         (part("a", b"\x00") + END, TYPE),
         (b"", TYPE),
-        (part("a", b"1") * 20_001 + END, TYPE),
         (b"--xyz\r\n" + b"X-Y: z\r\n" * 100 + b"\r\n1\r\n" + END, TYPE),
     ],
-    ids=["no boundary", "no end", "cut off", "other", "not UTF-8", "NUL", "empty", "many", "many headers"],
+    ids=["no boundary", "no end", "cut off", "other", "not UTF-8", "NUL", "empty", "many headers"],
 )
 async def test_what_no_browser_sends_is_refused(body: bytes, media_type: str) -> None:
     assert (await post(body, media_type)).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("body", "media_type"),
+    [
+        (part("a", b"1") * (SIGNED_IN_FIELDS + 1) + END, TYPE),
+        (b"&".join([b"a=1"] * (SIGNED_IN_FIELDS + 1)), "application/x-www-form-urlencoded"),
+    ],
+    ids=["multipart", "urlencoded"],
+)
+async def test_a_form_has_at_most_so_many_fields(body: bytes, media_type: str) -> None:
+    assert (await post(body, media_type)).status_code == 413
+
+
+async def test_a_form_is_refused_as_soon_as_it_is_too_large() -> None:
+    assert (await post(part("file", b"x" * LIMIT, "u.csv") + END)).status_code == 413

@@ -1,66 +1,51 @@
 """Who asks for a hold, as the header lines tell it. The peer of these tests is 127.0.0.1."""
 
-import json
-from typing import Any
-
 import pytest
 
 from holdfast.domain.refusals import Fault
+from holdfast.operations.selling import Requester
 from holdfast.settings import Settings
-from holdfast.web.answer import JsonAnswer
-from holdfast.web.call import Call
 from holdfast.web.client_address import ClientAddresses
-from holdfast.web.front import Front
-from holdfast.web.routing import resource
+from holdfast.web.request import Request
 from holdfast.web.storefront.visitors import requester_of
-from tests.web.connecting import answer_of, connected
 
 PEER = "127.0.0.1"
 COOKIE = "0123456789abcdef"
 POINTER = "/header/Idempotency-Key"
 
 
-def telling_requesters(trusted: str = "") -> Front:
-    addresses = ClientAddresses(
-        Settings.from_environment({"HOLDFAST_TRUSTED_PROXIES": trusted}).trusted_proxies
-    )
-
-    async def tell(call: Call) -> JsonAnswer:
-        faults: list[Fault] = []
-        requester = requester_of(call, addresses, faults)
-        return JsonAnswer({**requester._asdict(), "faults": [fault.pointer for fault in faults]})
-
-    return Front([resource("/hold", POST=tell)])
-
-
-async def told(*lines: str, trusted: str = "") -> dict[str, Any]:
-    head = "\r\n".join(["POST /hold HTTP/1.1", "Host: holdfast.example", *lines, "", ""])
-    async with connected(telling_requesters(trusted)) as (reader, writer):
-        writer.write(head.encode("latin-1"))
-        answer: dict[str, Any] = json.loads(await answer_of(reader))
-    return answer
+def told(*lines: str, trusted: str = "") -> tuple[Requester, list[str]]:
+    """Return who asks, and where the faults are."""
+    headers = [line.encode("latin-1").partition(b":")[::2] for line in lines]
+    scope = {
+        "type": "http",
+        "headers": [(name.lower(), value.strip(b" ")) for name, value in headers],
+        "client": (PEER, 50000),
+    }
+    request = Request(scope)
+    proxies = Settings.from_environment({"HOLDFAST_TRUSTED_PROXIES": trusted}).trusted_proxies
+    request.client_address = ClientAddresses(proxies).find(request)
+    faults: list[Fault] = []
+    return requester_of(request, faults), [fault.pointer for fault in faults]
 
 
-async def visitor(cookie_line: str) -> str | None:
-    found: str | None = (await told(f"Cookie: {cookie_line}"))["visitor"]
-    return found
+def visitor(cookie_line: str) -> str | None:
+    return told(f"Cookie: {cookie_line}")[0].visitor
 
 
-async def test_whoever_says_nothing_is_known_by_the_address() -> None:
-    known = {"address": PEER, "visitor": None, "idempotency_key": None}
-    nobody: dict[str, Any] = {**known, "secret": None, "faults": []}
-    assert await told() == nobody
+def test_whoever_says_nothing_is_known_by_the_address() -> None:
+    assert told() == (Requester(PEER), [])
 
 
-async def test_behind_a_proxy_it_is_the_address_that_the_proxy_names() -> None:
+def test_behind_a_proxy_it_is_the_address_that_the_proxy_names() -> None:
     forwarded = "X-Forwarded-For: 192.0.2.1"
-    assert (await told(forwarded, trusted="127.0.0.0/8"))["address"] == "192.0.2.1"
-    assert (await told(forwarded))["address"] == PEER
+    assert told(forwarded, trusted="127.0.0.0/8")[0].address == "192.0.2.1"
+    assert told(forwarded)[0].address == PEER
 
 
-async def test_an_address_of_ipv6_is_that_of_its_household() -> None:
-    answer = await told("X-Forwarded-For: 2001:db8::7", trusted="127.0.0.0/8")
-    assert answer["address"] == "2001:db8::/64"
+def test_an_address_of_ipv6_is_that_of_its_household() -> None:
+    requester, _ = told("X-Forwarded-For: 2001:db8::7", trusted="127.0.0.0/8")
+    assert requester.address == "2001:db8::/64"
 
 
 @pytest.mark.parametrize(
@@ -75,8 +60,8 @@ async def test_an_address_of_ipv6_is_that_of_its_household() -> None:
         f"a=holdfast_visitor; b==; holdfast_visitor={COOKIE} ; c",
     ],
 )
-async def test_the_cookie_is_found_among_others(line: str) -> None:
-    assert await visitor(line) == COOKIE
+def test_the_cookie_is_found_among_others(line: str) -> None:
+    assert visitor(line) == COOKIE
 
 
 @pytest.mark.parametrize(
@@ -97,13 +82,13 @@ async def test_the_cookie_is_found_among_others(line: str) -> None:
         f"theme=holdfast_visitor={COOKIE}",
     ],
 )
-async def test_what_our_pages_did_not_make_is_no_cookie(line: str) -> None:
-    assert await visitor(line) is None
+def test_what_our_pages_did_not_make_is_no_cookie(line: str) -> None:
+    assert visitor(line) is None
 
 
 @pytest.mark.parametrize("value", ["x" * 8, "x" * 128, "A-z_0.9~"])
-async def test_a_cookie_is_taken_as_it_is(value: str) -> None:
-    assert await visitor(f"holdfast_visitor={value}") == value
+def test_a_cookie_is_taken_as_it_is(value: str) -> None:
+    assert visitor(f"holdfast_visitor={value}") == value
 
 
 @pytest.mark.parametrize(
@@ -115,16 +100,15 @@ async def test_a_cookie_is_taken_as_it_is(value: str) -> None:
         (f"Idempotency-Key: {'k' * 255}", "k" * 255),
     ],
 )
-async def test_an_idempotency_key_is_any_printable_text(line: str, key: str) -> None:
-    answer = await told(line)
-    assert (answer["idempotency_key"], answer["faults"]) == (key, [])
+def test_an_idempotency_key_is_any_printable_text(line: str, key: str) -> None:
+    requester, faults = told(line)
+    assert (requester.idempotency_key, faults) == (key, [])
 
 
 @pytest.mark.parametrize("value", ["", "   ", "k" * 256, "schlüssel", "a\tb"])
-async def test_a_bad_idempotency_key_is_a_fault(value: str) -> None:
-    assert (await told(f"Idempotency-Key: {value}"))["faults"] == [POINTER]
+def test_a_bad_idempotency_key_is_a_fault(value: str) -> None:
+    assert told(f"Idempotency-Key: {value}")[1] == [POINTER]
 
 
-async def test_two_idempotency_keys_are_a_fault() -> None:
-    answer = await told("Idempotency-Key: one", "Idempotency-Key: one")
-    assert answer["faults"] == [POINTER]
+def test_two_idempotency_keys_are_a_fault() -> None:
+    assert told("Idempotency-Key: one", "Idempotency-Key: one")[1] == [POINTER]

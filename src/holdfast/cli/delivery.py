@@ -22,7 +22,7 @@ from holdfast.domain.event import EventName
 from holdfast.domain.unit import code_fault
 from holdfast.operations.deliveries import Deliveries, Filters
 from holdfast.operations.feed import EventFeed
-from holdfast.operations.webhook_documents import delivery_document, told_document
+from holdfast.operations.webhook_documents import delivery_document, delivery_with_attempts_document
 from holdfast.web.cursors import moment_and_id_cursor_text, read_moment_and_id_cursor
 
 T = TypeVar("T")
@@ -102,7 +102,7 @@ def show(delivery_id: UUID, data: Path | None, as_json: bool) -> None:
     """Tell what became of a delivery, attempt by attempt."""
     found, attempts = _with_deliveries(data, lambda log: log.find(delivery_id))
     if as_json:
-        print_json(told_document(found, attempts))
+        print_json(delivery_with_attempts_document(found, attempts))
     else:
         click.echo("\n".join(delivery_lines(found, attempts)))
 
@@ -114,7 +114,7 @@ def resend(delivery_id: UUID, data: Path | None, as_json: bool) -> None:
     """Send it again, whatever became of it: the same id, the same body."""
     found, attempts = _with_deliveries(data, lambda log: log.resend(delivery_id, COMMAND))
     if as_json:
-        print_json(told_document(found, attempts))
+        print_json(delivery_with_attempts_document(found, attempts))
     else:
         click.echo(
             f"{found.event} is to be sent again; see what became of it: holdfast delivery show {found.id}"

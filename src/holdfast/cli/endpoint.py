@@ -9,10 +9,10 @@ from uuid import UUID
 
 import click
 
-from holdfast.bootstrap.endpoints import subscribing_by_command
 from holdfast.cli.arguments import limited_to_projects
 from holdfast.cli.database import read_settings, with_database
 from holdfast.cli.output import print_json, print_table, shared_options, shown_time
+from holdfast.demo import is_demo
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.endpoint import (
     DEFAULT_IN_FLIGHT,
@@ -26,10 +26,16 @@ from holdfast.domain.endpoint import (
 from holdfast.domain.event import EventName
 from holdfast.operations.accounts import Accounts
 from holdfast.operations.subscribing import Subscribing
-from holdfast.operations.webhook_documents import endpoint_document, issued_document, told_document
+from holdfast.operations.webhook_documents import (
+    delivery_with_attempts_document,
+    endpoint_document,
+    endpoint_with_secret_document,
+)
+from holdfast.settings import LOOPBACK
 from holdfast.storage.database import Database
 from holdfast.storage.encryption_keys import keys_of
 from holdfast.storage.sealing import SecretBox
+from holdfast.wiring import subscribing
 
 T = TypeVar("T")
 
@@ -126,7 +132,7 @@ def ping(endpoint_id: UUID, data: Path | None, as_json: bool) -> None:
     """Send it a ping, which is signed, tried again and logged as every event."""
     made = _with_subscribing(data, lambda own: own.ping(endpoint_id, COMMAND))
     if as_json:
-        print_json(told_document(made, ()))
+        print_json(delivery_with_attempts_document(made, ()))
     else:
         click.echo(f"A ping is to be sent; see what became of it: holdfast delivery show {made.id}")
 
@@ -179,7 +185,10 @@ def _with_subscribing(data: Path | None, work: Callable[[Subscribing], Awaitable
     settings = read_settings(data)
 
     async def use(database: Database) -> T:
-        async with subscribing_by_command(database, settings) as own:
+        # Where the demo is served, loopback addresses are allowed, as its processes do.
+        networks = (*settings.allowed_networks, *(LOOPBACK if await is_demo(database) else ()))
+        own_settings = settings.model_copy(update={"allowed_networks": networks})
+        async with subscribing(database, own_settings) as own:
             return await work(own)
 
     return with_database(data, use)
@@ -214,7 +223,7 @@ def _print_changed(changed: Endpoint, as_json: bool, what: str) -> None:
 
 def _print_secret(issued: IssuedSecret, as_json: bool, what: str) -> None:
     if as_json:
-        print_json(issued_document(issued))
+        print_json(endpoint_with_secret_document(issued))
         return
     click.echo(issued.text)
     click.echo(f"{what} This is the only time that its secret is shown.", err=True)

@@ -77,10 +77,10 @@ def revoke(key_id: UUID, data: Path | None, as_json: bool) -> None:
 
 
 def _row(one: Key) -> tuple[str, ...]:
-    shown = key_document(one)
-    projects = "all" if shown["projects"] is None else ", ".join(shown["projects"])
+    scopes = ", ".join(scope for scope in Scope if scope in one.scopes)
+    projects = "all" if one.project_slugs is None else ", ".join(one.project_slugs)
     last_used = shown_time(one.last_used_at)
-    return one.name, f"{one.hint}…", ", ".join(shown["scopes"]), projects, _state(one), last_used, shown["id"]
+    return one.name, f"{one.hint}…", scopes, projects, _state(one), last_used, str(one.id)
 
 
 def _state(one: Key) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from holdfast.bootstrap.endpoints import forwarding
 from holdfast.cli.arguments import utf8_only
 from holdfast.cli.database import read_settings, with_database
 from holdfast.cli.output import print_json, shared_options
@@ -18,6 +17,7 @@ from holdfast.domain.endpoint_url import UrlFault, read_url
 from holdfast.domain.event import EventName
 from holdfast.domain.message import optional_text
 from holdfast.storage.database import Database
+from holdfast.wiring import forwarding
 
 POLL_SECONDS = 0.3
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+import msgspec
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -22,8 +23,8 @@ def shared_options(command: F) -> F:
     return _data(_as_json(command))
 
 
-def print_json(document: Mapping[str, Any]) -> None:
-    click.echo(json.dumps(document, ensure_ascii=False))
+def print_json(document: Mapping[str, Any] | msgspec.Struct) -> None:
+    click.echo(json.dumps(document, ensure_ascii=False, default=msgspec.to_builtins))
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], if_empty: str) -> None:

@@ -15,7 +15,7 @@ from holdfast.domain.passwords import LONGEST
 from holdfast.domain.permissions import Role
 from holdfast.domain.staff import Staff, name_from
 from holdfast.operations.setup_links import GOOD_FOR_HOURS, setup_url
-from holdfast.operations.staff_documents import invited_document, staff_document
+from holdfast.operations.staff_documents import invited_staff_document, staff_document
 from holdfast.operations.staffing import Invited, Staffing
 from holdfast.operations.starting import public_url_of
 from holdfast.storage.database import Database
@@ -102,7 +102,7 @@ def _invite(data: Path | None, as_json: bool, work: Callable[[Staffing], Awaitab
 
     person, url = with_database(data, use)
     if as_json:
-        print_json(invited_document(person, url))
+        print_json(invited_staff_document(person, url))
         return
     click.echo(url)
     click.echo(_ONCE, err=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 from uuid import uuid4
+
+import msgspec
 
 from holdfast.delivery.attempted import Attempted, Post, Secret
 from holdfast.delivery.sender import Sender
@@ -48,7 +49,7 @@ class Forwarder:
         return len(page.items) == ITEMS_AT_ONCE
 
     def _post(self, item: FeedItem) -> Post:
-        body = json.dumps(event_document(item), ensure_ascii=False, separators=(",", ":")).encode()
+        body = msgspec.json.encode(event_document(item))
         return Post(self._url, item.type, item.id, body, self._read_secret, time.time)
 
     async def _read_secret(self) -> Secret:

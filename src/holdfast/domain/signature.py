@@ -31,11 +31,14 @@ def verify(
     secret: str, timestamp: str | None, signature: str | None, body: bytes, now: float | None
 ) -> Reason | None:
     """Why the signature is refused, or None if it is valid. Without `now` the age is left out."""
-    return (
-        _form_fault(signature)
-        or _time_fault(timestamp, now)
-        or _digest_fault(secret, timestamp or "", signature or "", body)
+    return header_fault(timestamp, signature, now) or _digest_fault(
+        secret, timestamp or "", signature or "", body
     )
+
+
+def header_fault(timestamp: str | None, signature: str | None, now: float | None = None) -> Reason | None:
+    """Why the headers alone are refused, whatever the body. Without `now` the age is left out."""
+    return _form_fault(signature) or _time_fault(timestamp, now)
 
 
 def whole_seconds(timestamp: str | None) -> int | None:

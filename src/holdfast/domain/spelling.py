@@ -11,6 +11,12 @@ def camel_case(name: str) -> str:
     return first + "".join(word.capitalize() for word in rest)
 
 
+@cache
+def snake_case(name: str) -> str:
+    """The code's name of a field that the wire calls ``name``."""
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+
+
 def moment_text(moment: datetime) -> str:
     """``2026-11-14T09:30:00.000Z``; all our times are in UTC and in whole milliseconds."""
     return f"{moment.isoformat(timespec='milliseconds')[:23]}Z"

@@ -98,6 +98,9 @@ TRANSITIONS: tuple[Transition, ...] = tuple(
 LOCKED = frozenset({HELD, RESERVED, SOLD})
 """Statuses that the integration API may not touch."""
 
+ON_SALE = tuple(status for status in Status if status is not Status.UNAVAILABLE)
+"""Statuses of the units that buyers see."""
+
 MID_BOOKING = frozenset({HELD, RESERVED})
 """Statuses in which a buyer is between opening the unit and owning it."""
 

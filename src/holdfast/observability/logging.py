@@ -28,6 +28,7 @@ class RequestLine(msgspec.Struct, rename="camel", gc=False):
     message: str
     request_id: str
     route: str
+    client: str
     duration_ms: float
     key: str | msgspec.UnsetType
 
@@ -115,9 +116,17 @@ def set_up_logging(stream: TextIO | None = None) -> None:
 
 
 def log_request(
-    method: str, path: str, status: int, request_id: str, route: str, seconds: float, key: str | None
+    method: str,
+    path: str,
+    status: int,
+    *,
+    request_id: str,
+    route: str,
+    client: str,
+    seconds: float,
+    key: str | None,
 ) -> None:
-    """Goes past the logging module, whose record of one request takes as long as its parsing."""
+    """Go past the logging module, whose record takes as long as parsing the request."""
     if _request_lines is not None:
         _request_lines.add(
             RequestLine(
@@ -127,6 +136,7 @@ def log_request(
                 f"{method} {path} {status}",
                 request_id,
                 route,
+                client,
                 round(seconds * 1000, 3),
                 key or msgspec.UNSET,
             )

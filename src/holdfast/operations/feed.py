@@ -1,12 +1,17 @@
 """The event feed: every committed unit event, in one order, with a cursor that never skips one."""
 
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 from uuid import UUID
 
+from msgspec import Meta
+
+from holdfast.domain.event import EventName
 from holdfast.domain.refusals import CursorExpired, InvalidInput
 from holdfast.domain.spelling import moment_text
+from holdfast.domain.status import Status
 from holdfast.observability.metrics import note_numbered
+from holdfast.operations.documents import Document, Time
 from holdfast.storage import events
 from holdfast.storage.database import Database
 from holdfast.storage.events import FeedItem
@@ -22,24 +27,60 @@ class FeedPage(NamedTuple):
     next_position: int
 
 
-def event_document(item: FeedItem) -> dict[str, Any]:
-    """As it stands in the feed, and in the body of a webhook."""
+class UnitChange(Document):
+    id: Annotated[UUID, Meta(description="The unit's id.")]
+    code: Annotated[str, Meta(description="The unit's code.")]
+    project_slug: Annotated[str, Meta(description="The slug of its project.")]
+    status: Annotated[Status, Meta(description="The status after the change.")]
+    previous_status: Annotated[Status, Meta(description="The status before the change.")]
+
+
+class BookingReference(Document):
+    reference: Annotated[str, Meta(description="The booking reference that the buyer sees.")]
+
+
+class UnitEventData(Document):
+    unit: UnitChange
+    booking: Annotated[
+        BookingReference | None,
+        Meta(description="Set on `unit.reserved` and `unit.sold`; null on every other event."),
+    ]
+
+
+class UnitEvent(Document):
+    """A change of a unit, as it stands in the feed and in the body of a webhook."""
+
+    id: Annotated[UUID, Meta(description="In a delivery equal to the header `X-Service-Delivery`.")]
+    type: EventName
+    created_at: Annotated[Time, Meta(description="When the unit changed.")]
+    data: UnitEventData
+
+
+class PingData(Document):
+    unit: Annotated[dict[str, Any] | None, Meta(description="Always null.")]
+    booking: Annotated[dict[str, Any] | None, Meta(description="Always null.")]
+
+
+class Ping(Document):
+    """The body of a test that staff sent to an endpoint."""
+
+    id: Annotated[UUID, Meta(description="Equal to the header `X-Service-Delivery`.")]
+    type: Literal["ping"]
+    created_at: Time
+    data: PingData
+
+
+def event_document(item: FeedItem) -> UnitEvent:
     reference = item.booking_reference
-    return {
-        "id": str(item.id),
-        "type": item.type,
-        "createdAt": moment_text(item.created_at),
-        "data": {
-            "unit": {
-                "id": str(item.unit_id),
-                "code": item.unit_code,
-                "projectSlug": item.project_slug,
-                "status": item.status,
-                "previousStatus": item.previous_status,
-            },
-            "booking": None if reference is None else {"reference": reference},
-        },
-    }
+    return UnitEvent(
+        item.id,
+        item.type,
+        moment_text(item.created_at),
+        UnitEventData(
+            UnitChange(item.unit_id, item.unit_code, item.project_slug, item.status, item.previous_status),
+            None if reference is None else BookingReference(reference),
+        ),
+    )
 
 
 class EventFeed:

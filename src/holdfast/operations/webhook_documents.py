@@ -1,116 +1,308 @@
-"""Endpoints and deliveries as JSON tells them, alike in the back office and at the console."""
+"""Endpoints and deliveries as JSON, in the back office and at the console."""
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Sequence
-from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
+from uuid import UUID
 
-from holdfast.domain.delivery import Delivery
-from holdfast.domain.endpoint import Endpoint, IssuedSecret, Trouble, state_of
+from msgspec import Meta
+
+from holdfast.domain.delivery import Delivery, DeliveryStatus, Trigger
+from holdfast.domain.endpoint import IN_FLIGHT, PING, Endpoint, EndpointState, IssuedSecret, Trouble, state_of
+from holdfast.domain.event import EventName
 from holdfast.domain.message import optional_text
 from holdfast.domain.spelling import moment_text
 from holdfast.operations.deliveries import Attempt
+from holdfast.operations.documents import Count, Document, Time, optional_moment_text
 
 METHOD = "POST"
 
+_Milliseconds = Annotated[float, Meta(ge=0)]
+_StatusCode = Annotated[int, Meta(ge=100, le=999)]
+_SentEvent = Annotated[
+    str,
+    Meta(
+        description="The event, or `ping`.",
+        extra_json_schema={"enum": [*(str(name) for name in EventName), PING]},
+    ),
+]
+_Headers = Annotated[
+    dict[str, str | list[str]], Meta(description="A name that came more than once has a list of values.")
+]
 
-def endpoint_document(endpoint: Endpoint) -> dict[str, Any]:
+
+class EndpointTroubleDocument(Document):
+    """Why nothing arrives at an endpoint."""
+
+    since: Time
+    cause: Annotated[str, Meta(description="Why the last attempt failed, in plain words.")]
+    gone_at: Annotated[Time | None, Meta(description="When the receiver answered 410; null if it did not.")]
+
+
+class EndpointDocument(Document):
+    """A URL that is registered to receive events."""
+
+    id: Annotated[UUID, Meta(description="The endpoint's id.")]
+    url: Annotated[str, Meta(description="Where events are sent.")]
+    description: Annotated[str, Meta(description="What the endpoint is for.")]
+    events: Annotated[tuple[EventName, ...], Meta(description="The events that it receives.")]
+    projects: Annotated[
+        tuple[str, ...] | None,
+        Meta(
+            description="The slugs of the projects whose events it receives; null for every project, future "
+            "ones included."
+        ),
+    ]
+    paused: Annotated[bool, Meta(description="Whether events are kept and not sent.")]
+    ordered: Annotated[
+        bool,
+        Meta(
+            description="Whether a later event of a unit waits until the earlier one was delivered, has "
+            "failed or was cancelled. Otherwise only first attempts keep the order of a unit's events."
+        ),
+    ]
+    max_in_flight: Annotated[
+        int,
+        Meta(
+            ge=IN_FLIGHT[0],
+            le=IN_FLIGHT[1],
+            description="How many attempts may run at the same time, over all workers.",
+        ),
+    ]
+    state: Annotated[
+        EndpointState,
+        Meta(
+            description="`failing`: nothing has arrived for a day, or the receiver answered 410. Events are "
+            "sent all the same."
+        ),
+    ]
+    failing: Annotated[
+        EndpointTroubleDocument | None,
+        Meta(description="Since when no attempt has succeeded, and why; null if the last one succeeded."),
+    ]
+    secret_id: Annotated[
+        UUID,
+        Meta(description="The id of the current signing secret. Each attempt names the one that signed it."),
+    ]
+    secret_rotated_at: Annotated[Time, Meta(description="When the current signing secret was made.")]
+    created_at: Time
+    updated_at: Time
+
+
+class EndpointWithSecretDocument(EndpointDocument):
+    """An endpoint with its signing secret."""
+
+    secret: Annotated[str, Meta(description="The signing secret. It is in this response and in no other.")]
+
+
+class DeliveryDocument(Document):
+    """One event for one endpoint."""
+
+    id: Annotated[
+        UUID,
+        Meta(
+            description="Equal to `id` in the body and to the header `X-Service-Delivery`, on every attempt."
+        ),
+    ]
+    event: _SentEvent
+    endpoint_id: UUID
+    unit_code: Annotated[str | None, Meta(description="The code of the unit; null for a ping.")]
+    status: Annotated[
+        DeliveryStatus,
+        Meta(
+            description="`pending`: still to be sent, or to be retried. `failed`: the last attempt of its "
+            "series failed. `cancelled`: it will not be sent, and `reason` says why."
+        ),
+    ]
+    created_at: Annotated[Time, Meta(description="When the unit changed, or the ping was asked for.")]
+    next_attempt_at: Annotated[
+        Time | None,
+        Meta(
+            description="When its next attempt is due; null unless it is pending. It may be past on a paused "
+            "endpoint. A delivery that waits for an earlier event of its unit may be sent before it."
+        ),
+    ]
+    ended_at: Annotated[
+        Time | None,
+        Meta(description="When it was delivered, failed or was cancelled; null while it is pending."),
+    ]
+    reason: Annotated[str | None, Meta(description="Why it was cancelled; null unless it was.")]
+    attempt_count: Annotated[Count, Meta(description="How many attempts there were, over all series.")]
+    last_status_code: Annotated[
+        _StatusCode | None, Meta(description="The status of the last response; null if there was none.")
+    ]
+    last_cause: Annotated[
+        str | None, Meta(description="Why the last attempt failed, in plain words; null if it did not.")
+    ]
+
+
+class AttemptTimingsDocument(Document):
+    """How long each phase took; null where there was none, as on a reused connection."""
+
+    dns_ms: _Milliseconds | None
+    connect_ms: _Milliseconds | None
+    tls_ms: _Milliseconds | None
+    first_byte_ms: Annotated[
+        _Milliseconds | None,
+        Meta(description="From the end of the request to the first byte of the response."),
+    ]
+
+
+class AttemptRequestDocument(Document):
+    """What was sent; no headers if the request was never written."""
+
+    method: Annotated[str, Meta(extra_json_schema={"const": METHOD})]
+    url: str
+    headers: _Headers
+    body: str
+
+
+class AttemptResponseDocument(Document):
+    """What the receiver answered."""
+
+    status_code: _StatusCode
+    headers: _Headers
+    body: Annotated[str, Meta(description="The first 16 KiB as UTF-8 text; other bytes are replaced.")]
+    body_base64: Annotated[
+        str | None, Meta(description="The same bytes in base64 where they are not UTF-8; otherwise null.")
+    ]
+    clipped: Annotated[bool, Meta(description="Whether there was more, or may have been.")]
+
+
+class AttemptDocument(Document):
+    """One POST of a delivery."""
+
+    number: Annotated[int, Meta(ge=1, description="Counted from 1 over all series.")]
+    trigger: Annotated[
+        Trigger,
+        Meta(
+            description="`first`: the first attempt of the delivery. `retry`: after one that failed. "
+            "`resend`: the first of a new series."
+        ),
+    ]
+    started_at: Time
+    ended_at: Time
+    duration_ms: Annotated[_Milliseconds, Meta(description="From the start of name resolution to the end.")]
+    status_code: Annotated[
+        _StatusCode | None, Meta(description="The status of the response; null if there was none.")
+    ]
+    cause: Annotated[str | None, Meta(description="Why it failed, in plain words; null if it was delivered.")]
+    secret_id: Annotated[
+        UUID | None,
+        Meta(description="The id of the secret that signed it; null if the request was never written."),
+    ]
+    address: Annotated[str | None, Meta(description="The address that was contacted; null if none was.")]
+    timings: AttemptTimingsDocument
+    request: AttemptRequestDocument
+    response: Annotated[
+        AttemptResponseDocument | None, Meta(description="The receiver's response; null if there was none.")
+    ]
+
+
+class DeliveryWithAttemptsDocument(DeliveryDocument):
+    """A delivery with its body and its attempts."""
+
+    body: Annotated[str, Meta(description="The body as it is sent, the same bytes on every attempt.")]
+    attempts: Annotated[list[AttemptDocument], Meta(description="In the order in which they were made.")]
+
+
+def endpoint_document(endpoint: Endpoint) -> EndpointDocument:
+    return EndpointDocument(**_endpoint_fields(endpoint))
+
+
+def endpoint_with_secret_document(issued: IssuedSecret) -> EndpointWithSecretDocument:
+    return EndpointWithSecretDocument(**_endpoint_fields(issued.endpoint), secret=issued.text)
+
+
+def delivery_document(delivery: Delivery) -> DeliveryDocument:
+    return DeliveryDocument(**_delivery_fields(delivery))
+
+
+def delivery_with_attempts_document(
+    delivery: Delivery, attempts: Sequence[Attempt]
+) -> DeliveryWithAttemptsDocument:
+    return DeliveryWithAttemptsDocument(
+        **_delivery_fields(delivery),
+        body=delivery.body,
+        attempts=[_attempt_document(attempt, delivery.body) for attempt in attempts],
+    )
+
+
+def _endpoint_fields(endpoint: Endpoint) -> dict[str, Any]:
     wishes = endpoint.wishes
     return {
-        "id": str(endpoint.id),
+        "id": endpoint.id,
         "url": wishes.url,
         "description": wishes.description,
-        "events": list(wishes.events),
-        "projects": None if wishes.project_slugs is None else list(wishes.project_slugs),
+        "events": wishes.events,
+        "projects": wishes.project_slugs,
         "paused": wishes.paused,
         "ordered": wishes.ordered,
-        "maxInFlight": wishes.max_in_flight,
+        "max_in_flight": wishes.max_in_flight,
         "state": state_of(endpoint),
         "failing": _trouble_document(endpoint.trouble),
-        "secretId": str(endpoint.secret_id),
-        "secretRotatedAt": moment_text(endpoint.secret_made_at),
-        "createdAt": moment_text(endpoint.created_at),
-        "updatedAt": moment_text(endpoint.updated_at),
+        "secret_id": endpoint.secret_id,
+        "secret_rotated_at": moment_text(endpoint.secret_made_at),
+        "created_at": moment_text(endpoint.created_at),
+        "updated_at": moment_text(endpoint.updated_at),
     }
 
 
-def issued_document(issued: IssuedSecret) -> dict[str, Any]:
-    """With the secret, this once."""
-    return {**endpoint_document(issued.endpoint), "secret": issued.text}
-
-
-def delivery_document(delivery: Delivery) -> dict[str, Any]:
+def _delivery_fields(delivery: Delivery) -> dict[str, Any]:
     return {
-        "id": str(delivery.id),
+        "id": delivery.id,
         "event": delivery.event,
-        "endpointId": str(delivery.endpoint_id),
-        "unitCode": delivery.unit_code,
+        "endpoint_id": delivery.endpoint_id,
+        "unit_code": delivery.unit_code,
         "status": delivery.status,
-        "createdAt": moment_text(delivery.created_at),
-        "nextAttemptAt": _optional_time(delivery.next_attempt_at),
-        "endedAt": _optional_time(delivery.ended_at),
+        "created_at": moment_text(delivery.created_at),
+        "next_attempt_at": optional_moment_text(delivery.next_attempt_at),
+        "ended_at": optional_moment_text(delivery.ended_at),
         "reason": delivery.reason,
-        "attemptCount": delivery.attempts,
-        "lastStatusCode": delivery.last_status_code,
-        "lastCause": optional_text(delivery.last_cause),
+        "attempt_count": delivery.attempts,
+        "last_status_code": delivery.last_status_code,
+        "last_cause": optional_text(delivery.last_cause),
     }
 
 
-def told_document(delivery: Delivery, attempts: Sequence[Attempt]) -> dict[str, Any]:
-    """A delivery with all that is known of it."""
-    return {
-        **delivery_document(delivery),
-        "body": delivery.body,
-        "attempts": [_attempt_document(attempt, delivery.body) for attempt in attempts],
-    }
+def _attempt_document(attempt: Attempt, body: str) -> AttemptDocument:
+    return AttemptDocument(
+        number=attempt.number,
+        trigger=attempt.trigger,
+        started_at=moment_text(attempt.started_at),
+        ended_at=moment_text(attempt.ended_at),
+        duration_ms=_rounded(attempt.duration_ms),
+        status_code=attempt.status_code,
+        cause=optional_text(attempt.cause),
+        secret_id=attempt.secret_id,
+        address=attempt.address,
+        timings=AttemptTimingsDocument(
+            dns_ms=_optional_rounded(attempt.dns_ms),
+            connect_ms=_optional_rounded(attempt.connect_ms),
+            tls_ms=_optional_rounded(attempt.tls_ms),
+            first_byte_ms=_optional_rounded(attempt.first_byte_ms),
+        ),
+        request=AttemptRequestDocument(METHOD, attempt.url, _headers_document(attempt.request_headers), body),
+        response=_response_document(attempt),
+    )
 
 
-def _attempt_document(attempt: Attempt, body: str) -> dict[str, Any]:
-    return {
-        "number": attempt.number,
-        "trigger": attempt.trigger,
-        "startedAt": moment_text(attempt.started_at),
-        "endedAt": moment_text(attempt.ended_at),
-        "durationMs": _milliseconds(attempt.duration_ms),
-        "statusCode": attempt.status_code,
-        "cause": optional_text(attempt.cause),
-        "secretId": None if attempt.secret_id is None else str(attempt.secret_id),
-        "address": attempt.address,
-        "timings": _timings_document(attempt),
-        "request": {
-            "method": METHOD,
-            "url": attempt.url,
-            "headers": _headers_document(attempt.request_headers),
-            "body": body,
-        },
-        "response": None if attempt.status_code is None else _response_document(attempt),
-    }
-
-
-def _timings_document(attempt: Attempt) -> dict[str, float | None]:
-    return {
-        "dnsMs": _milliseconds(attempt.dns_ms),
-        "connectMs": _milliseconds(attempt.connect_ms),
-        "tlsMs": _milliseconds(attempt.tls_ms),
-        "firstByteMs": _milliseconds(attempt.first_byte_ms),
-    }
-
-
-def _response_document(attempt: Attempt) -> dict[str, Any]:
+def _response_document(attempt: Attempt) -> AttemptResponseDocument | None:
+    if attempt.status_code is None:
+        return None
     body = attempt.response_body
-    return {
-        "statusCode": attempt.status_code,
-        "headers": _headers_document(attempt.response_headers),
-        "body": body.decode(errors="replace"),
-        "bodyBase64": None if _is_text(body) else base64.b64encode(body).decode(),
-        "clipped": attempt.response_clipped,
-    }
+    return AttemptResponseDocument(
+        status_code=attempt.status_code,
+        headers=_headers_document(attempt.response_headers),
+        body=body.decode(errors="replace"),
+        body_base64=None if _is_text(body) else base64.b64encode(body).decode(),
+        clipped=attempt.response_clipped,
+    )
 
 
 def _headers_document(headers: Iterable[tuple[str, str]]) -> dict[str, str | list[str]]:
-    """A name that came more than once has a list of values."""
     found: dict[str, list[str]] = {}
     for name, value in headers:
         found.setdefault(name, []).append(value)
@@ -125,20 +317,18 @@ def _is_text(body: bytes) -> bool:
     return True
 
 
-def _trouble_document(trouble: Trouble | None) -> dict[str, Any] | None:
+def _trouble_document(trouble: Trouble | None) -> EndpointTroubleDocument | None:
     if trouble is None:
         return None
-    return {
-        "since": moment_text(trouble.since),
-        "cause": str(trouble.cause),
-        "goneAt": _optional_time(trouble.gone_at),
-    }
+    return EndpointTroubleDocument(
+        moment_text(trouble.since), str(trouble.cause), optional_moment_text(trouble.gone_at)
+    )
 
 
-def _optional_time(moment: datetime | None) -> str | None:
-    return None if moment is None else moment_text(moment)
+def _rounded(milliseconds: float) -> float:
+    """The database keeps seven digits of it; those after the third decimal are noise."""
+    return round(milliseconds, 3)
 
 
-def _milliseconds(value: float | None) -> float | None:
-    # The database keeps seven digits of it; those behind are noise.
-    return None if value is None else round(value, 3)
+def _optional_rounded(milliseconds: float | None) -> float | None:
+    return None if milliseconds is None else _rounded(milliseconds)

@@ -44,16 +44,16 @@ class WritePath:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._loop = asyncio.get_running_loop()
         self._waiting: deque[tuple[Command, asyncio.Future[Outcome]]] = deque()
         self._running: set[asyncio.Task[None]] = set()
 
     async def submit(self, command: Command) -> Written:
         """Once submitted, a command runs to its end, whether its caller waits for it or not."""
-        future: asyncio.Future[Outcome] = self._loop.create_future()
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Outcome] = loop.create_future()
         self._waiting.append((command, future))
         if not self._running or (len(self._running) < BATCHES_IN_FLIGHT and self._is_a_full_batch_waiting()):
-            self._running.add(self._loop.create_task(self._run_batches()))
+            self._running.add(loop.create_task(self._run_batches()))
         outcome = await future
         if isinstance(outcome, Refusal):
             try:

@@ -11,7 +11,6 @@ import sys
 from typing import Any
 
 from holdfast import demo
-from holdfast.bootstrap.endpoints import subscribing
 from holdfast.demo import DemoAccess
 from holdfast.demo.receiving import register_receiver
 from holdfast.domain.refusals import Refusal
@@ -22,6 +21,7 @@ from holdfast.server.waiting import migrate_when_reachable
 from holdfast.settings import Settings
 from holdfast.storage.database import open_database
 from holdfast.storage.refused import SchemaRefused
+from holdfast.wiring import subscribing
 
 
 async def prepare(settings: Settings, demo_hook: str | None) -> dict[str, Any]:

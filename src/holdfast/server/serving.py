@@ -22,7 +22,7 @@ from holdfast.settings import LOOPBACK, Settings
 from holdfast.storage.embedded import EmbeddedPostgres, EmbeddedRefused, serving_alone, serving_embedded
 from holdfast.storage.encryption_keys import keys_of
 
-# What the pools of the processes may open (see bootstrap), with room for commands.
+# What the pools of the processes may open (see wiring), with room for commands.
 _CONNECTIONS = 100
 _OF_A_WEB_PROCESS = 8
 _OF_ALL_OTHERS = 30

@@ -2,41 +2,23 @@
 
 import socket
 import sys
-from functools import partial
 
-import uvicorn
-
-from holdfast.bootstrap.web import WebApplication
 from holdfast.server.child import child_settings, leave_with_parent
+from holdfast.server.connection_counts import ConnectionCounts
 from holdfast.server.garbage import collect_seldom
-from holdfast.server.listening import BACKLOG
+from holdfast.server.http_protocol import HttpProtocol
+from holdfast.server.tour import tour_of
 from holdfast.server.web_server import WebServer
 from holdfast.settings import Settings
-from holdfast.web.http.connection import HttpConnection
-from holdfast.web.http.heads import KnownHeads
+from holdfast.web.app import create_app
 
 _OPEN_REQUESTS_SECONDS = 15
 
 
 def run(settings: Settings, listener: socket.socket, lifeline: int) -> None:
-    application = WebApplication(settings)
-    connection = partial(HttpConnection, application.answer, KnownHeads())
-    server = WebServer(
-        uvicorn.Config(
-            application.live,
-            interface="asgi3",
-            loop="uvloop",
-            http=connection,  # type: ignore[arg-type]
-            ws="none",
-            lifespan="on",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            backlog=BACKLOG,
-            timeout_graceful_shutdown=_OPEN_REQUESTS_SECONDS,
-        )
-    )
+    app = create_app(settings, tour_of(settings))
+    HttpProtocol.counts = ConnectionCounts(settings.connections_per_address, settings.trusted_proxies)
+    server = WebServer(app, app.state.stopping.set, _OPEN_REQUESTS_SECONDS)
     leave_with_parent(lifeline, server.leave)
     collect_seldom()
     server.run(sockets=[listener])

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import uvloop
 
-from holdfast.bootstrap.work import run_clockwork
 from holdfast.server.child import child_settings, leave_with_parent
 from holdfast.server.files import allow_many_files
 from holdfast.server.garbage import collect_seldom
 from holdfast.settings import Settings
+from holdfast.wiring import run_background_work
 
 
 def run(settings: Settings, lifeline: int | None = None, announce: Callable[[], None] = lambda: None) -> None:
@@ -29,7 +29,7 @@ async def _work(settings: Settings, lifeline: int | None, announce: Callable[[],
     if lifeline is not None:
         leave_with_parent(lifeline, lambda: loop.call_soon_threadsafe(stop.set))
     announce()
-    await run_clockwork(settings, stop)
+    await run_background_work(settings, stop)
 
 
 if __name__ == "__main__":

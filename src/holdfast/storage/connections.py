@@ -21,9 +21,41 @@ _ENDED_BY_SERVER = ("08", "57P", "25P03")
 class Connections:
     """Opened when first needed, kept for good, replaced when lost."""
 
-    def __init__(self, pool: asyncpg.Pool) -> None:
-        self._pool = pool
-        self._turns = asyncio.Semaphore(pool.get_max_size())
+    def __init__(
+        self,
+        connect: Callable[..., Coroutine[Any, Any, asyncpg.Connection]],
+        database_url: str,
+        size: int,
+        *,
+        command_timeout: float | None = None,
+        server_settings: dict[str, str] | None = None,
+    ) -> None:
+        """``connect`` is called with the URL and the options."""
+        self._options: dict[str, Any] = {
+            "dsn": database_url,
+            "connect": connect,
+            "max_size": size,
+            "command_timeout": command_timeout,
+            "server_settings": server_settings,
+        }
+        self._opened: asyncpg.Pool | None = None
+        self._turns = asyncio.Semaphore(size)
+
+    async def open(self) -> None:
+        """Open the pool in the running loop, without a connection."""
+        self._opened = await asyncpg.create_pool(
+            min_size=0,
+            max_queries=sys.maxsize,
+            max_inactive_connection_lifetime=0,
+            # No statement in between: the session has no state that the next user must not see.
+            reset=_leave_session_as_it_is,
+            **self._options,
+        )
+
+    @property
+    def _pool(self) -> asyncpg.Pool:
+        assert self._opened is not None, "The database is not open."
+        return self._opened
 
     @asynccontextmanager
     async def one(self) -> AsyncIterator[asyncpg.Connection]:
@@ -78,31 +110,6 @@ def terminate(connection: asyncpg.Connection) -> None:
     """Close at once; a connection that was lost has left the pool already, and refuses every call."""
     with suppress(asyncpg.InterfaceError):
         connection.terminate()
-
-
-async def open_connections(
-    connect: Callable[..., Coroutine[Any, Any, asyncpg.Connection]],
-    database_url: str,
-    size: int,
-    *,
-    command_timeout: float | None = None,
-    server_settings: dict[str, str] | None = None,
-) -> Connections:
-    """Open a pool without a connection; ``connect`` is called with the URL and the options."""
-    return Connections(
-        await asyncpg.create_pool(
-            database_url,
-            connect=connect,
-            min_size=0,
-            max_size=size,
-            max_queries=sys.maxsize,
-            max_inactive_connection_lifetime=0,
-            # No statement in between: the session has no state that the next user must not see.
-            reset=_leave_session_as_it_is,
-            command_timeout=command_timeout,
-            server_settings=server_settings,
-        )
-    )
 
 
 async def _leave_session_as_it_is(connection: asyncpg.Connection) -> None:

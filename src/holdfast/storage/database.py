@@ -13,7 +13,7 @@ import asyncpg
 
 from holdfast.domain.project import Project
 from holdfast.domain.refusals import DatabaseAway
-from holdfast.storage.connections import Connections, open_connections, terminate
+from holdfast.storage.connections import Connections, terminate
 from holdfast.storage.dsn import split_hosts
 from holdfast.storage.hints import NOTIFY, Hint
 
@@ -156,9 +156,35 @@ class Database:
         async with self._writers.one() as connection:
             await connection.execute(NOTIFY)
 
+    async def open(self) -> None:
+        """Open the pools, without a connection yet: a process starts while the database is away."""
+        await asyncio.gather(self._writers.open(), self._readers.open())
+
     async def close(self) -> None:
         await self._hint.close()
         await asyncio.gather(self._writers.close(), self._readers.close())
+
+
+def build_database(
+    database_url: str,
+    *,
+    writers: int = 3,
+    readers: int = 5,
+    name: str = FOREGROUND,
+    more: Mapping[str, str] = MappingProxyType({}),
+) -> Database:
+    """Build a database that is yet to be opened.
+
+    ``name`` is what the database calls its connections; ``more`` are settings besides.
+    """
+
+    def connections(size: int, of_kind: Mapping[str, str]) -> Connections:
+        settings = {**_SESSION, **of_kind, **more, "application_name": name}
+        return Connections(
+            connect, database_url, size, command_timeout=COMMAND_TIMEOUT_SECONDS, server_settings=settings
+        )
+
+    return Database(connections(writers, _PLAN_ONCE), connections(readers, {}))
 
 
 @asynccontextmanager
@@ -170,18 +196,9 @@ async def open_database(
     name: str = FOREGROUND,
     more: Mapping[str, str] = MappingProxyType({}),
 ) -> AsyncIterator[Database]:
-    """Opens without a connection, so that a process starts, and says so, while the database is away.
-
-    ``name`` is what the database calls its connections; ``more`` are settings besides.
-    """
-
-    async def pool(size: int, of_kind: Mapping[str, str]) -> Connections:
-        settings = {**_SESSION, **of_kind, **more, "application_name": name}
-        return await open_connections(
-            connect, database_url, size, command_timeout=COMMAND_TIMEOUT_SECONDS, server_settings=settings
-        )
-
-    database = Database(await pool(writers, _PLAN_ONCE), await pool(readers, {}))
+    """Build and open a database, and close it at the end of the block."""
+    database = build_database(database_url, writers=writers, readers=readers, name=name, more=more)
+    await database.open()
     try:
         yield database
     finally:

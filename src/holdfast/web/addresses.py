@@ -1,56 +1,30 @@
-"""Which project, unit, booking, endpoint or delivery a path names."""
+"""The project, unit, booking or id that the path of a page names."""
 
 from __future__ import annotations
 
 from uuid import UUID
 
-from holdfast.domain.project import slug_fault
-from holdfast.domain.refusals import Fault, UnknownProject
-from holdfast.domain.unit import code_fault
-from holdfast.web.call import Call
-from holdfast.web.queries import ID_MESSAGE, read_id
-
-_NOBODY = UUID(int=0)
+from holdfast.domain.refusals import Fault
+from holdfast.web.api.parameters import PATH_PARAMETERS
+from holdfast.web.request import Request
 
 
-def project_of(call: Call, faults: list[Fault]) -> str:
-    slug = call.path_parameter("slug")
-    fault = slug if isinstance(slug, Fault) else slug_fault(slug)
-    if fault is not None:
-        faults.append(fault)
-    return str(slug)
+def project_of(request: Request, faults: list[Fault]) -> str:
+    slug: str = PATH_PARAMETERS["slug"].read(request, faults)
+    return slug
 
 
-def unit_of(call: Call, faults: list[Fault]) -> tuple[str, str]:
-    slug = project_of(call, faults)
-    code = call.path_parameter("code")
-    fault = code if isinstance(code, Fault) else code_fault(code)
-    if fault is not None:
-        faults.append(fault)
-    return slug, str(code)
+def unit_of(request: Request, faults: list[Fault]) -> tuple[str, str]:
+    return project_of(request, faults), PATH_PARAMETERS["code"].read(request, faults)
 
 
-def refuse_other_projects(call: Call, slug: str) -> None:
-    """A key that is limited to projects learns nothing of the others."""
-    if not call.key.may_use(slug):
-        raise UnknownProject(slug)
-
-
-def reference_of(call: Call, faults: list[Fault]) -> str:
+def reference_of(request: Request, faults: list[Fault]) -> str:
     """As it was typed; whatever is no reference names no booking."""
-    reference = call.path_parameter("reference")
-    if isinstance(reference, Fault):
-        faults.append(reference)
-    return str(reference)
+    reference: str = PATH_PARAMETERS["reference"].read(request, faults)
+    return reference
 
 
-def id_of(call: Call, faults: list[Fault]) -> UUID:
+def id_of(request: Request, faults: list[Fault]) -> UUID:
     """Where there is a fault, it is no id of anything."""
-    text = call.path_parameter("id")
-    if isinstance(text, Fault):
-        faults.append(text)
-        return _NOBODY
-    found = read_id(text)
-    if found is None:
-        faults.append(Fault("/path/id", ID_MESSAGE))
-    return found or _NOBODY
+    found: UUID = PATH_PARAMETERS["id"].read(request, faults)
+    return found

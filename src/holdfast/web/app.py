@@ -1,55 +1,90 @@
-"""The web application, put together."""
+"""The web application: an ASGI application that any ASGI server can run."""
 
 from __future__ import annotations
 
-from functools import cache, partial
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
-from holdfast.web.authentication import KeyGuard
-from holdfast.web.backoffice.audit import audit_places
-from holdfast.web.backoffice.desk import Desk
-from holdfast.web.backoffice.keys import key_places
-from holdfast.web.backoffice.pages.routes import backoffice_page_places
-from holdfast.web.backoffice.routes import PREFIX, backoffice_places, webhook_places
-from holdfast.web.backoffice.staff import staff_places
-from holdfast.web.cors import Preflight, SharedWith
-from holdfast.web.front import Front
-from holdfast.web.http.connection import Application
-from holdfast.web.integration.routes import integration_places
-from holdfast.web.pages import page_places
-from holdfast.web.parts import Parts
-from holdfast.web.payments.routes import SignedByTheTill, payment_places
-from holdfast.web.public_guard import PublicGuard
-from holdfast.web.routing import Place
-from holdfast.web.status_routes import status_places
-from holdfast.web.storefront.pages.routes import storefront_page_places
-from holdfast.web.storefront.routes import storefront_places
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.routing import BaseRoute
+
+from holdfast.domain.refusals import Refusal
+from holdfast.observability.metrics import count_now
+from holdfast.settings import Settings, refuse_misspelt_settings
+from holdfast.web.api import surfaces
+from holdfast.web.backoffice.pages.routes import backoffice_page_routes
+from holdfast.web.context import WebContext, build_context
+from holdfast.web.errors import handle_error
+from holdfast.web.imported_rows import RowReading
+from holdfast.web.middleware import (
+    AccessLogMiddleware,
+    ApiCorsMiddleware,
+    CompressionMiddleware,
+    ErrorMiddleware,
+    RawPathMiddleware,
+    RequestIdMiddleware,
+)
+from holdfast.web.service_pages import service_routes
+from holdfast.web.status_routes import status_routes
+from holdfast.web.storefront.pages.routes import storefront_page_routes
+from holdfast.web.tour import Tour
+from holdfast.wiring import build_services
 
 
-def web_app(parts: Parts) -> Application:
-    origins = parts.cors_origins
-    if not origins:
-        return Front(web_places(parts))
-    return SharedWith(Front([Preflight(origins), *web_places(parts)]), origins)
+def create_app(settings: Settings | None = None, tour: Tour | None = None) -> Starlette:
+    """Build the application. Its lifespan opens the database, which must be migrated already.
+
+    Without ``settings`` they are read from the environment. ``tour``: what the first page of a demo shows.
+    """
+    if settings is None:
+        refuse_misspelt_settings(os.environ)
+        settings = Settings.from_environment(os.environ)
+    services = build_services(settings, RowReading)
+    context = build_context(settings, services, tour)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        app.state.stopping.clear()
+        async with services.running():
+            yield
+            app.state.stopping.set()
+            count_now()
+
+    app = Starlette(
+        routes=_routes(context),
+        middleware=_middleware(settings),
+        exception_handlers={Refusal: handle_error, HTTPException: handle_error},
+        lifespan=lifespan,
+    )
+    app.router.redirect_slashes = False
+    app.state.context = context
+    app.state.stopping = asyncio.Event()
+    return app
 
 
-def web_places(parts: Parts) -> list[Place]:
-    """The busiest first."""
-    doors = cache(partial(KeyGuard, parts.key_ring, parts.rate_limit))
-    inventory, selling, subscribing = parts.inventory, parts.selling, parts.subscribing
-    origins = parts.cors_origins
-    public = PublicGuard(parts.addresses, parts.public_rate_limit)
-    desk = Desk(parts.signing_in, parts.announcing, parts.cookies, parts.time_zone)
+def _middleware(settings: Settings) -> list[Middleware]:
+    """The outermost first."""
+    cors = [Middleware(ApiCorsMiddleware, origins=settings.cors_origins)] if settings.cors_origins else []
     return [
-        *integration_places(inventory, parts.feed, subscribing, doors),
-        *storefront_places(inventory, selling, parts.addresses, public, origins),
-        *payment_places(parts.paying, SignedByTheTill(parts.paying)),
-        *webhook_places(subscribing, parts.deliveries, doors),
-        *key_places(PREFIX, parts.keys, doors),
-        *audit_places(PREFIX, parts.auditing, doors),
-        *staff_places(PREFIX, parts.staffing, parts.public_url, doors),
-        *backoffice_places(inventory, selling, parts.projects, parts.public_url, doors),
-        *backoffice_page_places(desk, parts),
-        *storefront_page_places(parts, public),
-        *status_places(parts.health),
-        *page_places(parts.tour),
+        Middleware(RequestIdMiddleware),
+        Middleware(AccessLogMiddleware),
+        Middleware(RawPathMiddleware),
+        *cors,
+        Middleware(ErrorMiddleware),
+        Middleware(CompressionMiddleware),
+    ]
+
+
+def _routes(context: WebContext) -> list[BaseRoute]:
+    """The busiest first: they are tried in this order."""
+    return [
+        *surfaces.api_routes(),
+        *backoffice_page_routes(context),
+        *storefront_page_routes(context),
+        *status_routes(),
+        *service_routes(context.tour),
     ]

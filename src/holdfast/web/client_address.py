@@ -10,8 +10,10 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import NamedTuple
 
 from holdfast.domain.addresses import IPNetwork
-from holdfast.web.call import Call
-from holdfast.web.http.heads import FORWARDED_FOR, Head
+from holdfast.web.request import Request
+
+_FORWARDED_FOR = b"x-forwarded-for"
+_UNKNOWN = IPv4Address(0)
 
 IPAddress = IPv4Address | IPv6Address
 
@@ -22,12 +24,13 @@ _REMEMBERED = 2048
 
 class Client(NamedTuple):
     address: IPAddress
+    text: str
     counted_as: str
     """Under which name it is counted: a household has 2^64 addresses of IPv6, and so one limit."""
 
 
 class ClientAddresses:
-    """Nothing of a connection is remembered: the same header lines come from different clients."""
+    """Which client a request comes from."""
 
     def __init__(self, trusted_proxies: Sequence[IPNetwork]) -> None:
         self._trusted = tuple(trusted_proxies)
@@ -35,11 +38,8 @@ class ClientAddresses:
         self._known = lru_cache(maxsize=_REMEMBERED)(self._read)
         self._known_peer = lru_cache(maxsize=_REMEMBERED)(self._read_peer)
 
-    def find(self, call: Call) -> Client:
-        if call.client is None:
-            forwarded = _forwarded(call.exchange.head) if self._trusted else b""
-            call.client = self._known(call.exchange.peer, forwarded)
-        return call.client
+    def find(self, request: Request) -> Client:
+        return self._known(request.peer, _forwarded(request) if self._trusted else b"")
 
     def _read(self, peer: str, forwarded: bytes) -> Client:
         """From the right: what stands left of an address that is not trusted is its own invention."""
@@ -57,7 +57,11 @@ class ClientAddresses:
         return _client(address)
 
     def _read_peer(self, peer: str) -> tuple[Client, bool]:
-        address = _parsed(peer)
+        try:
+            address = _parsed(peer)
+        except ValueError:
+            # A test client, or a server that believes a header: nobody whom we know.
+            return _client(_UNKNOWN), False
         return _client(address), self._trusts(address)
 
     def _trusts(self, address: IPAddress) -> bool:
@@ -66,15 +70,13 @@ class ClientAddresses:
 
 def _client(address: IPAddress) -> Client:
     if isinstance(address, IPv4Address):
-        return Client(address, str(address))
-    return Client(address, str(IPv6Network((address, _HOUSEHOLD_BITS), strict=False)))
+        return Client(address, str(address), str(address))
+    return Client(address, str(address), str(IPv6Network((address, _HOUSEHOLD_BITS), strict=False)))
 
 
-def _forwarded(head: Head) -> bytes:
+def _forwarded(request: Request) -> bytes:
     """Lines of the same name are one list."""
-    if len(head.values) == len(head.lines):
-        return head.values.get(FORWARDED_FOR, b"")
-    return b",".join(value for name, value in head.lines if name == FORWARDED_FOR)
+    return b",".join(value for name, value in request.scope["headers"] if name == _FORWARDED_FOR)
 
 
 def _entries(forwarded: bytes) -> Iterator[str]:

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from pydantic import ConfigDict, Field, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from holdfast.domain.message import AnyMessage, Message
 from holdfast.web.wire import camel_case
@@ -38,14 +38,41 @@ PATTERN_MESSAGES = {
 
 
 class Bounds(NamedTuple):
+    """The bounds of a number, as the metadata of a field: ``Annotated[Decimal, Bounds(...)]``.
+
+    Without decimals it is a whole number, for which ``3.0`` may be sent, too, and comes as an ``int``.
+    """
+
     least: Decimal
     most: Decimal
     decimals: int
     least_is_out: bool = False
 
+    def __get_pydantic_core_schema__(self, _: Any, __: GetCoreSchemaHandler) -> CoreSchema:
+        schema = core_schema.decimal_schema(
+            strict=True,
+            gt=self.least if self.least_is_out else None,
+            ge=None if self.least_is_out else self.least,
+            le=self.most,
+            decimal_places=self.decimals or None,
+        )
+        convert = canonical if self.decimals else whole
+        return core_schema.no_info_after_validator_function(convert, schema)
+
+    def __get_pydantic_json_schema__(self, _: CoreSchema, __: GetJsonSchemaHandler) -> dict[str, Any]:
+        lower = "exclusiveMinimum" if self.least_is_out else "minimum"
+        if not self.decimals:
+            return {"type": "integer", lower: int(self.least), "maximum": int(self.most)}
+        return {
+            "type": "number",
+            lower: float(self.least),
+            "maximum": float(self.most),
+            "description": f"An exact decimal with at most {self.decimals} decimals.",
+        }
+
 
 def field_error(message: AnyMessage) -> PydanticCustomError:
-    """An error of a field that keeps its message, for ``checking`` to find."""
+    """An error of a field that keeps its message, for ``api.bodies`` to find."""
     return PydanticCustomError("message", "{message}", {"message": message})
 
 
@@ -63,29 +90,6 @@ def whole(number: Decimal) -> int:
     if integer != number:
         raise PydanticCustomError("whole_number", "This must be a whole number.")
     return integer
-
-
-def within(bounds: Bounds) -> Any:
-    return Field(
-        gt=bounds.least if bounds.least_is_out else None,
-        ge=None if bounds.least_is_out else bounds.least,
-        le=bounds.most,
-        decimal_places=bounds.decimals or None,
-    )
-
-
-def number_schema(bounds: Bounds) -> WithJsonSchema:
-    lower = "exclusiveMinimum" if bounds.least_is_out else "minimum"
-    if not bounds.decimals:
-        return WithJsonSchema({"type": "integer", lower: int(bounds.least), "maximum": int(bounds.most)})
-    return WithJsonSchema(
-        {
-            "type": "number",
-            lower: float(bounds.least),
-            "maximum": float(bounds.most),
-            "description": f"An exact decimal with at most {bounds.decimals} decimals.",
-        }
-    )
 
 
 def check_text(value: Any) -> Any:

@@ -14,7 +14,7 @@ from holdfast.domain.message import Message
 from holdfast.domain.refusals import Fault, InvalidInput, Refusal
 from holdfast.domain.unit import code_fault
 from holdfast.operations.importing.commands import ImportUnit, RowRead
-from holdfast.web.unit_bodies import PATCH, check
+from holdfast.web.api.unit_bodies import UnitPatch, check_unit
 from holdfast.web.wire import camel_case
 
 _OPTIONAL = tuple(name for name in FIELDS if name not in (CODE, STATUS, *REQUIRED))
@@ -67,12 +67,12 @@ class RowReading:
         return body
 
     def _command(self, code: str, body: dict[str, Any], faults: list[Fault]) -> ImportUnit | Refusal:
-        checked = check(PATCH, body, self._slug, code)
+        checked = check_unit(UnitPatch, body, self._slug, code)
         if isinstance(checked, list):
             faults += checked
         if faults or isinstance(checked, list):
             return InvalidInput(faults)
-        return ImportUnit((self._project_id, code), checked.values, checked.status, self._author)
+        return ImportUnit((self._project_id, code), checked.fields, checked.status, self._author)
 
     def _code_faults(self, code: str, number: int) -> list[Fault]:
         if not code:

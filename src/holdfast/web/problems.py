@@ -1,22 +1,61 @@
-"""From a refusal to its answer (RFC 9457). The table is total: a test walks the tree of refusals."""
+"""Problem documents for errors (RFC 9457). The table is total: a test walks the tree of errors."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
 from starlette.responses import Response
 
 from holdfast.domain import refusals
 from holdfast.domain.refusals import Refusal
+from holdfast.domain.status import Status
 from holdfast.web import problem_types as types
 from holdfast.web import refusals as http
-from holdfast.web.answer import Header, JsonAnswer
+from holdfast.web.json import Header, JsonResponse
 from holdfast.web.problem_types import ProblemType
 from holdfast.web.wire import camel_case, time_text
 
 MEDIA_TYPE = "application/problem+json"
+
+_POINTER = (
+    "Where: `/priceSar` in the body, `/path/slug` in the path, `/query/limit` in the query, "
+    "`/header/Idempotency-Key` in a header."
+)
+
+_ERRORS = "Every fault of the request; of more than 100 the first, and how many more there are."
+_HOLD_ENDS = "Of a conflict: when the hold that is in the way ends."
+_TIME = {"format": "date-time"}
+_FAULTS_SHOWN = 100
+_LARGEST_PROBLEM = 64 * 1000
+_LONGEST_DETAIL = 2000
+_LONGEST_POINTER = 500
+
+
+class FaultDocument(msgspec.Struct):
+    pointer: Annotated[str, Meta(description=_POINTER)]
+    message: str
+
+
+class ProblemDocument(msgspec.Struct, rename="camel"):
+    """What went wrong (RFC 9457). The optional members are those of some problems only."""
+
+    type: Annotated[str, Meta(description="A path under `/problems/`, which explains it.")]
+    title: str
+    status: Annotated[int, Meta(description="The status of the response.")]
+    detail: Annotated[str, Meta(description="What is wrong with this request, in a sentence.")]
+    request_id: Annotated[str, Meta(description="The `X-Request-Id` of the response.")]
+    errors: Annotated[list[FaultDocument], Meta(description=_ERRORS)] | UnsetType = UNSET
+    reason: Annotated[str, Meta(description="Of a conflict: why, as a name.")] | UnsetType = UNSET
+    current_status: Annotated[Status, Meta(description="Of a conflict: the unit's status.")] | UnsetType = (
+        UNSET
+    )
+    hold_expires_at: Annotated[str, Meta(description=_HOLD_ENDS, extra_json_schema=_TIME)] | UnsetType = UNSET
+    fields: Annotated[list[str], Meta(description="Of a conflict: the offending fields.")] | UnsetType = UNSET
+
 
 PROBLEM_OF: dict[type[Exception], ProblemType] = {
     refusals.NoCredentials: types.NO_CREDENTIALS,
@@ -94,9 +133,33 @@ def problem_document(failure: Exception, request_id: str) -> dict[str, Any]:
     return document
 
 
-def problem_answer(failure: Exception, request_id: str) -> JsonAnswer:
+def problem_response(failure: Exception, request_id: str) -> JsonResponse:
     document = problem_document(failure, request_id)
-    return JsonAnswer(document, document["status"], *problem_headers(failure), media_type=MEDIA_TYPE.encode())
+    document["detail"] = _clipped(document["detail"], _LONGEST_DETAIL)
+    faults = document.get("errors", [])
+    shown = _FAULTS_SHOWN
+    response = _response(document, faults, shown, failure)
+    while len(response.body) > _LARGEST_PROBLEM:
+        shown //= 2
+        response = _response(document, faults, shown, failure)
+    return response
+
+
+def _response(
+    document: dict[str, Any], faults: list[dict[str, str]], shown: int, failure: Exception
+) -> JsonResponse:
+    if faults:
+        listed = [
+            {**fault, "pointer": _clipped(fault["pointer"], _LONGEST_POINTER)} for fault in faults[:shown]
+        ]
+        if len(faults) > shown:
+            listed.append({"pointer": "", "message": f"And {len(faults) - shown} more."})
+        document = {**document, "errors": listed}
+    return JsonResponse(document, document["status"], problem_headers(failure), MEDIA_TYPE)
+
+
+def _clipped(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"
 
 
 def _conflict_members(conflict: refusals.Conflict) -> dict[str, Any]:

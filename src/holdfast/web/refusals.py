@@ -14,19 +14,30 @@ class MalformedBody(RequestRefused):
     pass
 
 
-class TwoCredentials(RequestRefused):
+class MalformedRequest(RequestRefused):
+    pass
+
+
+class TwoCredentials(MalformedRequest):
     def __init__(self) -> None:
         super().__init__("The request has more than one Authorization header; send one.")
 
 
-class MalformedRequest(RequestRefused):
-    def __init__(self) -> None:
-        super().__init__("This is not a well-formed HTTP/1.1 request.")
-
-
 class BodyTooLarge(RequestRefused):
     def __init__(self, limit: int) -> None:
-        super().__init__(Message("The body is larger than %(limit)s MiB.", {"limit": limit // 1024**2}))
+        super().__init__(Message("The body is larger than %(limit)s.", {"limit": _size(limit)}))
+
+
+class TooManyParameters(BodyTooLarge):
+    def __init__(self, limit: int) -> None:
+        message = "The address has more than %(limit)s query parameters."
+        super(BodyTooLarge, self).__init__(Message(message, {"limit": limit}))
+
+
+class TooManyFields(BodyTooLarge):
+    def __init__(self, limit: int) -> None:
+        message = "The form has more than %(limit)s fields."
+        super(BodyTooLarge, self).__init__(Message(message, {"limit": limit}))
 
 
 class ItemTooLarge(BodyTooLarge):
@@ -81,5 +92,5 @@ class ForeignSite(ForeignForm):
         super(ForeignForm, self).__init__("A page of another site sent this, and that site may not.")
 
 
-class ClientGone(Exception):
-    """The client hung up before its request was complete; there is nobody to answer."""
+def _size(limit: int) -> str:
+    return f"{limit // 1024} KiB" if limit < 1024**2 else f"{limit // 1024**2} MiB"

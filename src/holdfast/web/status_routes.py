@@ -1,29 +1,39 @@
-"""For those who run Holdfast: alive, ready, metrics. No key needed."""
+"""For operators: alive, ready, metrics. No key needed."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 from starlette.responses import Response
+from starlette.routing import Route
 
 from holdfast.observability.metrics import CONTENT_TYPE, metrics_text
-from holdfast.operations.health import Health
-from holdfast.web.answer import JsonAnswer
-from holdfast.web.call import Call
-from holdfast.web.routing import Place, resource
+from holdfast.operations.documents import Document
+from holdfast.web.json import JsonResponse
+from holdfast.web.page_routes import simple_route
+from holdfast.web.request import Request
 
 
-def status_places(health: Health) -> list[Place]:
-    async def alive(_: Call) -> JsonAnswer:
-        return JsonAnswer({"status": "alive"})
+class HealthDocument(Document):
+    status: Literal["alive", "ready"]
 
-    async def ready(_: Call) -> JsonAnswer:
-        await health.refuse_unless_ready()
-        return JsonAnswer({"status": "ready"})
 
-    async def metrics(_: Call) -> Response:
-        return Response(metrics_text(), headers={"content-type": CONTENT_TYPE})
+async def _alive(_: Request) -> Response:
+    return JsonResponse(HealthDocument("alive"))
 
+
+async def _ready(request: Request) -> Response:
+    await request.services.health.refuse_unless_ready()
+    return JsonResponse(HealthDocument("ready"))
+
+
+async def _metrics(_: Request) -> Response:
+    return Response(metrics_text(), headers={"content-type": CONTENT_TYPE})
+
+
+def status_routes() -> list[Route]:
     return [
-        resource("/healthz", GET=alive),
-        resource("/readyz", GET=ready),
-        resource("/metrics", GET=metrics),
+        simple_route("/healthz", _alive),
+        simple_route("/readyz", _ready),
+        simple_route("/metrics", _metrics),
     ]

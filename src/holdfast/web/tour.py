@@ -8,9 +8,9 @@ from ipaddress import ip_address
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from holdfast.web.call import Call
 from holdfast.web.html.language import DIRECTIONS, preferred
 from holdfast.web.html.qr_codes import QrCode, qr_code
+from holdfast.web.request import Request
 
 
 class Tour(NamedTuple):
@@ -61,9 +61,9 @@ class Tour(NamedTuple):
         return ".venv/bin/holdfast simulate --buyers 20"
 
 
-def language_code(call: Call) -> str:
+def language_code(request: Request) -> str:
     """As asked for by a link, or as the browser is set."""
-    asked = next((value for name, value in call.query_items() if name == "lang"), None)
+    asked = next((value for name, value in request.query_items() if name == "lang"), None)
     if asked in DIRECTIONS:
         return str(asked)
-    return preferred(call.exchange.head.values.get(b"accept-language", b"").decode("latin-1"))
+    return preferred(request.header_values.get(b"accept-language", b"").decode("latin-1"))

@@ -6,11 +6,11 @@ import httpx
 import pytest
 
 from tests.api.backoffice.conditions import Office
+from tests.support.app import InProcessApp
 from tests.support.backoffice import Desk
 from tests.support.bodies import full
 from tests.support.client import Project, Unit, integration_client
 from tests.support.keys import Key, Keys
-from tests.support.server import RunningServer
 
 
 @pytest.fixture(scope="session")
@@ -29,20 +29,20 @@ def payments_key(keys: Keys) -> Key:
 
 
 @pytest.fixture(scope="session")
-def desk(server: RunningServer, backoffice_key: Key) -> Iterator[Desk]:
+def desk(server: InProcessApp, backoffice_key: Key) -> Iterator[Desk]:
     """Staff, who are no admin."""
     with integration_client(server.address, backoffice_key.text) as http:
         yield Desk(http)
 
 
 @pytest.fixture(scope="session")
-def admin(server: RunningServer, admin_key: Key) -> Iterator[Desk]:
+def admin(server: InProcessApp, admin_key: Key) -> Iterator[Desk]:
     with integration_client(server.address, admin_key.text) as http:
         yield Desk(http)
 
 
 @pytest.fixture(scope="session")
-def payments(server: RunningServer, payments_key: Key) -> Iterator[Desk]:
+def payments(server: InProcessApp, payments_key: Key) -> Iterator[Desk]:
     """A payment system, which is no staff."""
     with integration_client(server.address, payments_key.text) as http:
         yield Desk(http)
@@ -55,7 +55,7 @@ def integration(http: httpx.Client) -> Desk:
 
 
 @pytest.fixture(scope="session")
-def public(server: RunningServer) -> Iterator[httpx.Client]:
+def public(server: InProcessApp) -> Iterator[httpx.Client]:
     with integration_client(server.address, None) as http:
         yield http
 
@@ -66,7 +66,7 @@ def office(admin: Desk, public: httpx.Client) -> Office:
 
 
 @pytest.fixture
-def limited_desk(server: RunningServer, keys: Keys, project: Project) -> Iterator[Desk]:
+def limited_desk(server: InProcessApp, keys: Keys, project: Project) -> Iterator[Desk]:
     """Staff of `project` only."""
     key = keys.issue(scopes=["backoffice", "payments"], projects=[project.slug])
     with integration_client(server.address, key.text) as http:

@@ -9,11 +9,11 @@ import httpx
 import pytest
 
 from holdfast.operations.auditing import LOOKED_AT
+from tests.support.app import InProcessApp
 from tests.support.backoffice import BACKOFFICE, Desk, succeeded, with_body
 from tests.support.client import Project, Unit, integration_client
 from tests.support.keys import Key, Keys
 from tests.support.problems import invalid, problem
-from tests.support.server import RunningServer
 from tests.support.sql import Sql
 from tests.support.webhooks import Registrar
 
@@ -144,7 +144,7 @@ def test_a_filter_that_fits_little_looks_at_so_many_entries_and_goes_on_with_the
 
 
 def test_a_key_of_some_projects_sees_nothing_of_the_rest(
-    server: RunningServer, keys: Keys, stored: Unit, new_project: Callable[[], Project],
+    server: InProcessApp, keys: Keys, stored: Unit, new_project: Callable[[], Project],
     admin: Desk, read: Callable[..., dict[str, Any]],
 ) -> None:  # fmt: skip
     other = new_project()
@@ -160,7 +160,7 @@ def test_a_key_of_some_projects_sees_nothing_of_the_rest(
             assert told(read(subject=hidden))
 
 
-def limited(server: RunningServer, keys: Keys, project: Project) -> httpx.Client:
+def limited(server: InProcessApp, keys: Keys, project: Project) -> httpx.Client:
     key = keys.issue(scopes=["admin"], projects=[project.slug])
     return integration_client(server.address, key.text)
 

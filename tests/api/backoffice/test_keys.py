@@ -9,11 +9,11 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from tests.support.app import InProcessApp
 from tests.support.backoffice import BACKOFFICE, Desk, succeeded, with_body
 from tests.support.client import Project, integration_client
 from tests.support.keys import Keys
 from tests.support.problems import invalid, problem
-from tests.support.server import RunningServer
 from tests.support.sql import Sql
 
 KEYS = f"{BACKOFFICE}/keys"
@@ -39,13 +39,13 @@ def issue(ask: Asking) -> Callable[..., dict[str, Any]]:
 
 
 @pytest.fixture
-def limited_admin(server: RunningServer, keys: Keys, project: Project) -> Iterator[Desk]:
+def limited_admin(server: InProcessApp, keys: Keys, project: Project) -> Iterator[Desk]:
     with using(server, keys.issue(scopes=["admin"], projects=[project.slug]).text) as http:
         yield Desk(http)
 
 
 @contextmanager
-def using(server: RunningServer, key: str) -> Iterator[httpx.Client]:
+def using(server: InProcessApp, key: str) -> Iterator[httpx.Client]:
     with integration_client(server.address, key) as http:
         yield http
 
@@ -61,7 +61,7 @@ def listed(http: httpx.Client) -> list[dict[str, Any]]:
 
 
 def test_a_new_key_is_told_once_and_opens_the_integration_api(
-    ask: Asking, admin: Desk, server: RunningServer
+    ask: Asking, admin: Desk, server: InProcessApp
 ) -> None:
     response = ask({"name": "Nightly sync"})
     issued = succeeded(response, 201)
@@ -92,7 +92,7 @@ def test_the_latest_stand_first_page_by_page(issue: Callable[..., dict[str, Any]
 
 
 def test_a_revoked_key_opens_nothing_and_is_listed_as_revoked(
-    issue: Callable[..., dict[str, Any]], admin: Desk, server: RunningServer
+    issue: Callable[..., dict[str, Any]], admin: Desk, server: InProcessApp
 ) -> None:
     issued = issue()
     answers = [admin.http.delete(f"{KEYS}/{issued['id']}") for _ in range(2)]
@@ -200,7 +200,7 @@ def test_a_limited_key_sees_and_revokes_only_keys_within_its_projects(
     assert limited_admin.http.delete(f"{KEYS}/{own}").status_code == 204
 
 
-def test_a_key_does_not_outlast_the_one_that_issues_it(server: RunningServer, keys: Keys) -> None:
+def test_a_key_does_not_outlast_the_one_that_issues_it(server: InProcessApp, keys: Keys) -> None:
     with using(server, keys.issue(scopes=["admin"], expires_in_days=2).text) as http:
         made = succeeded(http.post(KEYS, **with_body({"name": "x"})), 201)
         assert made["expiresAt"] is not None

@@ -6,13 +6,13 @@ import pytest
 
 from tests.api.backoffice.conditions import Condition, Office, release, wait_for_the_end
 from tests.support import states
+from tests.support.app import InProcessApp
 from tests.support.backoffice import BUYER, Desk, Held, succeeded
 from tests.support.bodies import full
 from tests.support.client import Unit, integration_client, number
 from tests.support.feed import Feed, chain_is_unbroken
 from tests.support.keys import Key
 from tests.support.problems import conflict
-from tests.support.server import RunningServer
 from tests.support.sql import Sql
 
 # Seconds; a longer hold is only tried where the machine was too slow to sign the shorter one.
@@ -137,7 +137,7 @@ def test_a_deposit_that_is_due_back_reserves_nothing_later(
 
 
 def test_of_two_late_deposits_one_gets_the_unit(
-    server: RunningServer, payments_key: Key, stored: Unit, office: Office, feed: Feed
+    server: InProcessApp, payments_key: Key, stored: Unit, office: Office, feed: Feed
 ) -> None:
     late = [office.signed(stored)]
     assert late[0].cancel().status_code == 204

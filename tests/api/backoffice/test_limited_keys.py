@@ -8,13 +8,13 @@ import pytest
 
 from holdfast.domain.status import Action
 from tests.api.backoffice.conditions import Condition, Office
+from tests.support.app import InProcessApp
 from tests.support.backoffice import BOOKINGS, BUYER, PROJECTS, Desk, Held, project_url, succeeded, unit_url
 from tests.support.bodies import full
 from tests.support.client import Project, Unit, integration_client
 from tests.support.feed import Feed
 from tests.support.keys import Keys
 from tests.support.problems import invalid, problem
-from tests.support.server import RunningServer
 
 BOOKING_ACTIONS = (
     "confirm-deposit", "cancel", "close-sale", "extend", "mark-refunded", "reissue-link", "erase-buyer",
@@ -36,7 +36,7 @@ def booked(elsewhere: Unit, office: Office) -> Held:
 
 
 @pytest.fixture
-def limited_admin(server: RunningServer, keys: Keys, project: Project) -> Iterator[Desk]:
+def limited_admin(server: InProcessApp, keys: Keys, project: Project) -> Iterator[Desk]:
     key = keys.issue(scopes=["admin"], projects=[project.slug])
     with integration_client(server.address, key.text) as http:
         yield Desk(http)
@@ -120,7 +120,7 @@ def test_a_booking_of_another_project_looks_like_an_unknown_one(limited_desk: De
 
 
 def test_a_payment_system_can_be_limited_too(
-    server: RunningServer, keys: Keys, project: Project, stored: Unit, office: Office, booked: Held
+    server: InProcessApp, keys: Keys, project: Project, stored: Unit, office: Office, booked: Held
 ) -> None:
     own = office.signed(stored)
     key = keys.issue(scopes=["payments"], projects=[project.slug])
@@ -154,7 +154,7 @@ def test_bookings_are_not_listed_of_a_project_that_is_not_there(limited_desk: De
 
 
 def test_several_projects_may_be_named(
-    server: RunningServer, keys: Keys, stored: Unit, office: Office, elsewhere: Unit, booked: Held
+    server: InProcessApp, keys: Keys, stored: Unit, office: Office, elsewhere: Unit, booked: Held
 ) -> None:
     own = office.held(stored)
     key = keys.issue(scopes=["backoffice"], projects=[stored.project.slug, elsewhere.project.slug])

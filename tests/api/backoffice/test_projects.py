@@ -11,11 +11,11 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
+from tests.support.app import InProcessApp
 from tests.support.backoffice import PROJECTS, Desk, project_url, succeeded, with_body
 from tests.support.client import Project, Unit, exact, integration_client
 from tests.support.keys import Key
 from tests.support.problems import invalid, problem
-from tests.support.server import RunningServer
 from tests.support.sql import Sql
 
 FIELDS = {"id", "slug", "name", "createdAt", "holdSeconds", "reservationDays"}
@@ -62,7 +62,7 @@ def test_a_slug_is_taken_once(desk: Desk, project: Project) -> None:
     assert read(desk, project) == before
 
 
-def test_of_many_who_add_one_slug_one_does(server: RunningServer, backoffice_key: Key, desk: Desk) -> None:
+def test_of_many_who_add_one_slug_one_does(server: InProcessApp, backoffice_key: Key, desk: Desk) -> None:
     slug = new_slug()
 
     def add_it(number: int) -> int:

@@ -8,11 +8,11 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from tests.support.app import InProcessApp
 from tests.support.backoffice import BACKOFFICE, Desk, succeeded, with_body
 from tests.support.client import Project, integration_client
 from tests.support.keys import Key, Keys
 from tests.support.problems import invalid, problem
-from tests.support.server import RunningServer
 from tests.support.sql import Sql
 
 STAFF = f"{BACKOFFICE}/staff"
@@ -54,10 +54,10 @@ def test_whoever_is_added_gets_a_link_that_is_told_once(admin: Desk, add: Adding
     assert found == {name: value for name, value in added.items() if name != "setupUrl"}
 
 
-def test_the_link_is_a_page_of_this_server(server: RunningServer, add: Adding) -> None:
+def test_the_link_is_a_page_of_this_server(server: InProcessApp, public: httpx.Client, add: Adding) -> None:
     link = add(name="Sara")["setupUrl"]
     assert link.startswith(f"{server.address}/backoffice/set-up/")
-    assert "Welcome, Sara" in httpx.get(link, trust_env=False).text
+    assert "Welcome, Sara" in public.get(link).text
 
 
 def test_the_answer_with_a_link_is_kept_by_nobody(admin: Desk) -> None:
@@ -115,12 +115,12 @@ def test_a_person_is_changed_and_the_change_written_down(
     assert {(entry["actor_kind"], entry["actor_id"]) for entry in entries} == {("key", str(admin_key.id))}
 
 
-def test_a_reset_tells_a_new_link(admin: Desk, add: Adding) -> None:
+def test_a_reset_tells_a_new_link(admin: Desk, public: httpx.Client, add: Adding) -> None:
     added = add()
     reset = succeeded(admin.http.post(f"{STAFF}/{added['id']}/reset"))
     assert reset["setupUrl"] != added["setupUrl"]
-    assert httpx.get(added["setupUrl"], trust_env=False).status_code == 404
-    assert httpx.get(reset["setupUrl"], trust_env=False).status_code == 200
+    assert public.get(added["setupUrl"]).status_code == 404
+    assert public.get(reset["setupUrl"]).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_nobody_is_found_under_another_id(admin: Desk) -> None:
 
 
 def test_a_key_that_is_limited_to_projects_has_no_access(
-    server: RunningServer, keys: Keys, project: Project
+    server: InProcessApp, keys: Keys, project: Project
 ) -> None:
     limited = keys.issue(scopes=["admin"], projects=[project.slug])
     with integration_client(server.address, limited.text) as http:
@@ -154,7 +154,7 @@ def test_a_key_that_is_limited_to_projects_has_no_access(
 
 
 def test_a_key_that_expires_lists_staff_and_changes_none(
-    server: RunningServer, keys: Keys, add: Adding
+    server: InProcessApp, keys: Keys, add: Adding
 ) -> None:
     person = f"{STAFF}/{add()['id']}"
     expiring = keys.issue(scopes=["admin"], expires_in_days=1)

@@ -6,13 +6,13 @@ import httpx
 import pytest
 
 from tests.api.backoffice.conditions import Office
+from tests.support.app import InProcessApp
 from tests.support.backoffice import ANOTHER_BUYER, BUYER, STOREFRONT, Desk, Held, ask_for_hold, succeeded
 from tests.support.bodies import full, without
 from tests.support.client import Unit, integration_client, number
 from tests.support.feed import Feed
 from tests.support.keys import Key
 from tests.support.problems import conflict, invalid
-from tests.support.server import RunningServer
 
 POINTERS = ("/buyerName", "/buyerEmail", "/buyerPhone")
 
@@ -126,7 +126,7 @@ def test_whoever_is_first_has_the_unit(stored: Unit, desk: Desk, public: httpx.C
 
 
 def test_of_many_sales_at_once_one_is_made(
-    server: RunningServer, backoffice_key: Key, stored: Unit, desk: Desk, feed: Feed
+    server: InProcessApp, backoffice_key: Key, stored: Unit, desk: Desk, feed: Feed
 ) -> None:
     def sell(number: int) -> int:
         buyer = {**BUYER, "buyerName": f"Buyer {number}"}

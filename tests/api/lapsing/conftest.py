@@ -1,4 +1,4 @@
-"""A server of its own, whose clockwork stands still while a test runs.
+"""An application of its own, whose background work stands still while a test runs.
 
 Fixtures have the names of those that they stand in for, so tests read as all the others do.
 """
@@ -9,27 +9,34 @@ import httpx
 import pytest
 
 from tests.conftest import UNLIMITED
+from tests.support.app import InProcessApp, running_app
 from tests.support.client import Project, Unit
 from tests.support.clusters import NEWEST, Cluster
 from tests.support.feed import Feed
-from tests.support.installation import Installation, installed
-from tests.support.server import RunningServer
+from tests.support.installation import Installation, opened
 from tests.support.sql import Sql
-from tests.support.sweeping import Clockwork
+
+LOOKS = 1000
+PAUSE = "select pg_sleep(0.01)"
 
 
 @pytest.fixture(scope="package")
-def installation(
-    tmp_path_factory: pytest.TempPathFactory, cluster_of: Callable[[int], Cluster]
-) -> Iterator[Installation]:
-    url = cluster_of(NEWEST).new_database()
-    with installed(tmp_path_factory.mktemp("lapsing"), url, UNLIMITED) as running:
-        yield running
+def own_database_url(cluster_of: Callable[[int], Cluster]) -> str:
+    return cluster_of(NEWEST).new_database()
 
 
 @pytest.fixture(scope="package")
-def server(installation: Installation) -> RunningServer:
-    return installation.server
+def server(own_database_url: str) -> Iterator[InProcessApp]:
+    """Nobody but the readers and writers of the test itself notices that a hold is over."""
+    settings = {"HOLDFAST_DATABASE_URL": own_database_url, **UNLIMITED}
+    with running_app(settings, background_work=False) as app:
+        yield app
+
+
+@pytest.fixture(scope="package")
+def installation(server: InProcessApp, own_database_url: str) -> Iterator[Installation]:
+    with opened(server.address, own_database_url) as installation:
+        yield installation
 
 
 @pytest.fixture(scope="package")
@@ -42,15 +49,22 @@ def http(installation: Installation) -> httpx.Client:
     return installation.http
 
 
-@pytest.fixture(autouse=True)
-def clockwork(server: RunningServer, sql: Sql) -> Iterator[Clockwork]:
-    """Stopped: nobody but the readers and writers of the test itself notices that a hold is over."""
-    worker = Clockwork(server, sql)
-    try:
-        worker.stop()
-        yield worker
-    finally:
-        worker.go_on()
+@pytest.fixture
+def work_until(server: InProcessApp, sql: Sql) -> Callable[[Callable[[], bool]], None]:
+    """Let the background work run until something is so."""
+
+    def work(done: Callable[[], bool]) -> None:
+        server.start_background_work()
+        try:
+            for _ in range(LOOKS):
+                if done():
+                    return
+                sql.value(PAUSE)
+            raise AssertionError("the background work has not done what was waited for")
+        finally:
+            server.stop_background_work()
+
+    return work
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """A hold that is over takes no place and starts the wait, even when nobody has released it yet."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -9,11 +9,11 @@ import pytest
 from tests.support import states
 from tests.support.buying import Buyer, Hold
 from tests.support.client import Unit
-from tests.support.clusters import NEWEST, Cluster
-from tests.support.installation import Installation, client_at, installed
+from tests.support.installation import Installation, client_at, opened
 from tests.support.problems import problem
-from tests.support.server import RunningServer
+from tests.support.server import serving
 from tests.support.sql import Sql
+from tests.support.sweeping import stopped_worker
 
 LIMIT = 4
 SETTINGS = {"HOLDFAST_HOLDS_PER_ADDRESS": str(LIMIT), "HOLDFAST_HOLDS_PER_VISITOR": "2"}
@@ -25,17 +25,17 @@ _addresses = itertools.count(1)
 
 @pytest.fixture(scope="module")
 def installation(
-    tmp_path_factory: pytest.TempPathFactory, cluster_of: Callable[[int], Cluster]
+    tmp_path_factory: pytest.TempPathFactory, module_postgres_url: str
 ) -> Iterator[Installation]:
-    url = cluster_of(NEWEST).new_database()
+    """Two processes that share one limit, and no background work."""
     folder = tmp_path_factory.mktemp("lapsed-limits")
-    with installed(folder, url, SETTINGS, "--processes", "2") as running:
+    settings = {"HOLDFAST_DATABASE_URL": module_postgres_url, **SETTINGS}
+    with (
+        serving(folder, settings, "--processes", "2") as server,
+        opened(server.address, module_postgres_url) as running,
+        stopped_worker(server, running.sql),
+    ):
         yield running
-
-
-@pytest.fixture(scope="module")
-def server(installation: Installation) -> RunningServer:
-    return installation.server
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +44,9 @@ def sql(installation: Installation) -> Sql:
 
 
 @pytest.fixture
-def buyer(server: RunningServer) -> Iterator[Buyer]:
+def buyer(installation: Installation) -> Iterator[Buyer]:
     """From an address that nobody has come from yet."""
-    with client_at(server.address, f"127.0.1.{next(_addresses)}") as http:
+    with client_at(installation.address, f"127.0.1.{next(_addresses)}") as http:
         yield Buyer(http)
 
 

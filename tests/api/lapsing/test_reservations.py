@@ -11,7 +11,8 @@ from tests.support.client import Unit
 from tests.support.feed import Feed, chain_is_unbroken
 from tests.support.problems import conflict
 from tests.support.sql import Sql
-from tests.support.sweeping import Clockwork
+
+WorkUntil = Callable[[Callable[[], bool]], None]
 
 
 @pytest.fixture
@@ -73,10 +74,10 @@ def test_staff_can_mark_it_refunded_before_it_is_released(over: Hold, sql: Sql, 
 
 
 def test_the_release_changes_nothing_that_was_seen(
-    over: Hold, clockwork: Clockwork, is_stored_as: Callable[[Unit, str], bool], feed: Feed
+    over: Hold, work_until: WorkUntil, is_stored_as: Callable[[Unit, str], bool], feed: Feed
 ) -> None:
     before, booking = over.unit.get(), over.get().text
-    clockwork.go_on_until(lambda: is_stored_as(over.unit, "available"))
+    work_until(lambda: is_stored_as(over.unit, "available"))
     after = over.unit.get()
     assert (after.text, after.headers["etag"]) == (before.text, before.headers["etag"])
     assert over.get().text == booking

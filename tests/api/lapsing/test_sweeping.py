@@ -1,4 +1,4 @@
-"""When the clockwork goes on it writes what everybody has seen already."""
+"""When the background work goes on it writes what everybody has seen already."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -11,9 +11,9 @@ from tests.support.buying import Buyer, Hold, offer_url
 from tests.support.client import Unit
 from tests.support.feed import Feed
 from tests.support.sql import Sql
-from tests.support.sweeping import Clockwork
 
 IsStoredAs = Callable[[Unit, str], bool]
+WorkUntil = Callable[[Callable[[], bool]], None]
 
 
 @pytest.fixture
@@ -47,18 +47,18 @@ def representations(held: Hold) -> list[str]:
 
 
 def test_readers_see_the_same_before_and_after_the_release(
-    lapsed: Hold, clockwork: Clockwork, is_stored_as: IsStoredAs
+    lapsed: Hold, work_until: WorkUntil, is_stored_as: IsStoredAs
 ) -> None:
     before = representations(lapsed)
-    clockwork.go_on_until(lambda: is_stored_as(lapsed.unit, "available"))
+    work_until(lambda: is_stored_as(lapsed.unit, "available"))
     assert representations(lapsed) == before
 
 
 def test_the_release_and_its_event_are_written_at_the_time_of_the_end(
-    lapsed: Hold, clockwork: Clockwork, is_stored_as: IsStoredAs, feed: Feed
+    lapsed: Hold, work_until: WorkUntil, is_stored_as: IsStoredAs, feed: Feed
 ) -> None:
     assert feed.types_of(lapsed.unit) == ["unit.held"]
-    clockwork.go_on_until(lambda: is_stored_as(lapsed.unit, "available"))
+    work_until(lambda: is_stored_as(lapsed.unit, "available"))
     _, released = feed.of(lapsed.unit)
     assert (released["type"], released["createdAt"]) == ("unit.released", lapsed.expires_at)
     assert released["createdAt"] == lapsed.unit.read()["updatedAt"]
@@ -66,36 +66,36 @@ def test_the_release_and_its_event_are_written_at_the_time_of_the_end(
 
 
 def test_a_release_that_a_writer_has_written_is_not_written_again(
-    lapsed: Hold, clockwork: Clockwork, sql: Sql, feed: Feed, is_stored_as: IsStoredAs
+    lapsed: Hold, work_until: WorkUntil, sql: Sql, feed: Feed, is_stored_as: IsStoredAs
 ) -> None:
     assert lapsed.unit.patch({"bedrooms": 7}).status_code == 200
     version = states.version(sql, lapsed.unit)
-    # A later hold of another unit shows when the clockwork has been round.
+    # A later hold of another unit shows when the expirer has been round.
     other = Unit(lapsed.unit.http, lapsed.unit.project, "B-1")
     other.create(full())
     states.hold_and_let_lapse(sql, other)
-    clockwork.go_on_until(lambda: is_stored_as(other, "available"))
+    work_until(lambda: is_stored_as(other, "available"))
     assert feed.types_of(lapsed.unit) == ["unit.held", "unit.released"]
     assert states.version(sql, lapsed.unit) == version
 
 
 def test_many_that_lapsed_while_it_slept_are_all_released_once(
     short_held: list[Unit],
-    clockwork: Clockwork,
+    work_until: WorkUntil,
     sql: Sql,
     feed: Feed,
     is_stored_as: IsStoredAs,
 ) -> None:
     holds = [Buyer(unit.http).hold(unit) for unit in short_held]
     states.wait_until(sql, holds[-1].ends)
-    clockwork.go_on_until(lambda: all(is_stored_as(unit, "available") for unit in short_held))
+    work_until(lambda: all(is_stored_as(unit, "available") for unit in short_held))
     for held in holds:
         assert feed.types_of(held.unit) == ["unit.held", "unit.released"]
         assert held.read()["status"] == "lapsed"
 
 
 def test_an_extended_hold_is_not_released_at_its_old_end(
-    stored: Unit, clockwork: Clockwork, sql: Sql, feed: Feed, is_stored_as: IsStoredAs
+    stored: Unit, work_until: WorkUntil, sql: Sql, feed: Feed, is_stored_as: IsStoredAs
 ) -> None:
     held = states.hold(sql, stored, expires_in=1)
     later = (held.ends + timedelta(days=1)).isoformat()
@@ -104,6 +104,6 @@ def test_an_extended_hold_is_not_released_at_its_old_end(
     other = Unit(stored.http, stored.project, "B-1")
     other.create(full())
     states.hold_and_let_lapse(sql, other)
-    clockwork.go_on_until(lambda: is_stored_as(other, "available"))
+    work_until(lambda: is_stored_as(other, "available"))
     assert (stored.read()["status"], feed.types_of(stored)) == ("held", ["unit.held"])
     assert extended["holdExpiresAt"] == held.read()["holdExpiresAt"]

@@ -5,22 +5,22 @@ from collections.abc import Callable, Iterator
 import httpx
 import pytest
 
+from tests.support.app import InProcessApp, running_app
 from tests.support.backoffice import Desk
 from tests.support.buying import Buyer, Hold
 from tests.support.client import Unit, integration_client
 from tests.support.keys import Keys
-from tests.support.server import RunningServer
 from tests.support.till import Till
 
 
 @pytest.fixture(scope="session")
-def till(server: RunningServer) -> Iterator[Till]:
+def till(server: InProcessApp) -> Iterator[Till]:
     with integration_client(server.address, None) as http:
         yield Till(http)
 
 
 @pytest.fixture(scope="session")
-def desk(server: RunningServer, keys: Keys) -> Iterator[Desk]:
+def desk(server: InProcessApp, keys: Keys) -> Iterator[Desk]:
     with integration_client(server.address, keys.issue(scopes=["backoffice"]).text) as http:
         yield Desk(http)
 
@@ -42,7 +42,7 @@ def signed(held: Hold) -> Hold:
 
 
 @pytest.fixture
-def lines(server: RunningServer) -> Callable[[str], list[str]]:
+def lines(server: InProcessApp) -> Callable[[str], list[str]]:
     """The lines of the server's log that tell of something."""
 
     def find(told: str) -> list[str]:
@@ -52,7 +52,11 @@ def lines(server: RunningServer) -> Callable[[str], list[str]]:
 
 
 @pytest.fixture
-def without_payments(two_processes: RunningServer) -> Iterator[httpx.Client]:
-    """A server that knows of no payment page."""
-    with integration_client(two_processes.address, None) as http:
+def without_payments(database_url: str) -> Iterator[httpx.Client]:
+    """Where there is no payment page."""
+    settings = {"HOLDFAST_DATABASE_URL": database_url}
+    with (
+        running_app(settings, background_work=False) as app,
+        integration_client(app.address, None) as http,
+    ):
         yield http

@@ -92,9 +92,9 @@ def browser() -> Iterator[httpx.Client]:
 
 
 def test_a_buyer_sees_the_amount_pays_once_and_goes_back(
-    server: RunningServer, adapter: Adapter, signed: Hold, browser: httpx.Client
+    real_server: RunningServer, adapter: Adapter, signed: Hold, browser: httpx.Client
 ) -> None:
-    address = adapter.address(server.address, signed.read())
+    address = adapter.address(real_server.address, signed.read())
     page = browser.get(address)
     assert page.status_code == 200
     assert f"SAR {signed.read()['terms']['depositSar']:.2f}" in page.text
@@ -109,44 +109,44 @@ def test_a_buyer_sees_the_amount_pays_once_and_goes_back(
 
 
 def test_a_link_that_holdfast_has_not_made_takes_nobodys_money(
-    server: RunningServer, adapter: Adapter, signed: Hold, browser: httpx.Client
+    real_server: RunningServer, adapter: Adapter, signed: Hold, browser: httpx.Client
 ) -> None:
     booking = signed.read()
-    right = adapter.address(server.address, booking)
+    right = adapter.address(real_server.address, booking)
     forged = [
         right.replace("amountSar=", "amountSar=1"),
         right.replace("sha256=", "sha256=\u00e9"),
         right[:-1] + ("0" if right[-1] != "0" else "1"),
-        adapter.address(server.address, booking, "another secret of somebody"),
+        adapter.address(real_server.address, booking, "another secret of somebody"),
         adapter.url,
         right.replace("/pay?", "/other?"),
     ]
     for address in forged:
         assert browser.get(address).status_code == 403
         assert browser.post(address).status_code == 403
-    old = adapter.address(server.address, booking, ago=timedelta(minutes=6))
+    old = adapter.address(real_server.address, booking, ago=timedelta(minutes=6))
     assert browser.get(old).status_code == 403
     assert adapter.payments == []
     assert signed.read()["status"] == "signed"
 
 
 def test_nobody_is_charged_once_the_hold_is_over(
-    server: RunningServer, adapter: Adapter, signed: Hold, browser: httpx.Client
+    real_server: RunningServer, adapter: Adapter, signed: Hold, browser: httpx.Client
 ) -> None:
     over = {**signed.read(), "holdExpiresAt": "2026-01-01T00:00:00.000Z"}
-    answer = browser.post(adapter.address(server.address, over))
+    answer = browser.post(adapter.address(real_server.address, over))
     assert (answer.status_code, answer.headers["location"]) == (303, BACK)
     assert adapter.payments == []
 
 
 def test_what_was_charged_before_a_crash_is_told_after_the_next_start(
-    server: RunningServer, signed: Hold, tmp_path: Path
+    real_server: RunningServer, signed: Hold, tmp_path: Path
 ) -> None:
     payment = {
         "id": "pay_before_the_crash",
         "reference": signed.reference,
         "amountSar": f"{signed.read()['terms']['depositSar']:.2f}",
-        "callbackUrl": server.address + CALLBACK,
+        "callbackUrl": real_server.address + CALLBACK,
     }
     (tmp_path / "payments.ndjson").write_text(json.dumps(payment) + '\n{"id": "pay_cut_off", "ref')
     with running(tmp_path) as adapter:
@@ -169,11 +169,11 @@ def test_it_tells_again_until_there_is_an_answer(adapter: Adapter, browser: http
 
 
 def test_what_holdfast_does_not_take_is_paid_back(
-    server: RunningServer, adapter: Adapter, signed: Hold, till: Till, browser: httpx.Client
+    real_server: RunningServer, adapter: Adapter, signed: Hold, till: Till, browser: httpx.Client
 ) -> None:
     booking = signed.read()
     assert till.told("pay_by_other_means", booking) == "reserved"
-    browser.post(adapter.address(server.address, booking))
+    browser.post(adapter.address(real_server.address, booking))
     adapter.until(lambda: len(adapter.payments) == 2)
     paid, told = adapter.payments
     assert told["outcome"].startswith("refused: The deposit was paid by the payment pay_by_other_means")

@@ -10,12 +10,12 @@ import httpx
 import pytest
 
 from tests.support import states
+from tests.support.app import InProcessApp
 from tests.support.backoffice import BUYER, Desk
 from tests.support.buying import Buyer, Hold
 from tests.support.client import Unit, integration_client
 from tests.support.feed import Feed, chain_is_unbroken
 from tests.support.problems import conflict, invalid, problem
-from tests.support.server import RunningServer
 from tests.support.sql import Sql
 from tests.support.till import CALLBACK, Till, signed_headers
 
@@ -173,7 +173,7 @@ def test_what_staff_confirmed_first_is_told_the_same(till: Till, signed: Hold, d
 
 
 def test_many_at_once_have_one_effect(
-    server: RunningServer, signed: Hold, stored: Unit, desk: Desk, feed: Feed
+    server: InProcessApp, signed: Hold, stored: Unit, desk: Desk, feed: Feed
 ) -> None:
     booking, payment = signed.read(), a_payment()
 
@@ -188,7 +188,7 @@ def test_many_at_once_have_one_effect(
     assert [entry["action"] for entry in desk.history(stored)].count("confirm-deposit") == 1
 
 
-def test_of_two_payments_at_once_one_is_to_be_paid_back(server: RunningServer, signed: Hold) -> None:
+def test_of_two_payments_at_once_one_is_to_be_paid_back(server: InProcessApp, signed: Hold) -> None:
     booking = signed.read()
 
     def tell(payment_id: str) -> int:

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from tests.support.app import InProcessApp
 from tests.support.buying import Buyer, Hold
 from tests.support.client import Unit, integration_client
-from tests.support.server import RunningServer
 
 
 @pytest.fixture(scope="session")
-def public(server: RunningServer) -> Iterator[httpx.Client]:
+def public(server: InProcessApp) -> Iterator[httpx.Client]:
     """Without a key."""
     with integration_client(server.address, None) as client:
         yield client

@@ -10,7 +10,7 @@ from tests.api.storefront.limits import BEHIND_A_PROXY, coming_from, new_address
 from tests.support import states
 from tests.support.buying import Buyer, hold_in
 from tests.support.client import Unit, integration_client
-from tests.support.installation import Installation, client_at, installed
+from tests.support.installation import Installation, client_at, installed, installed_server
 
 PER_ADDRESS = 4
 PER_VISITOR = 2
@@ -26,20 +26,20 @@ KIND = "too-many-holds"
 def proxied(tmp_path_factory: pytest.TempPathFactory, module_postgres_url: str) -> Iterator[Installation]:
     """Two processes behind a proxy, which is the tests themselves."""
     folder, settings = tmp_path_factory.mktemp("limits"), {**LIMITS, **BEHIND_A_PROXY}
-    with installed(folder, module_postgres_url, settings, "--processes", "2") as running:
+    with installed_server(folder, module_postgres_url, settings, "--processes", "2") as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def direct(tmp_path_factory: pytest.TempPathFactory, module_postgres_url: str) -> Iterator[Installation]:
+def direct(module_postgres_url: str) -> Iterator[Installation]:
     """The same, with no proxy that it trusts."""
-    with installed(tmp_path_factory.mktemp("direct"), module_postgres_url, LIMITS) as running:
+    with installed(module_postgres_url, LIMITS) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def street(proxied: Installation) -> Iterator[httpx.Client]:
-    with integration_client(proxied.server.address, None) as client:
+    with integration_client(proxied.address, None) as client:
         yield client
 
 
@@ -160,10 +160,10 @@ def test_whoever_has_all_their_holds_still_gets_back_to_them(
 
 def test_without_a_trusted_proxy_what_is_forwarded_is_not_believed(direct: Installation) -> None:
     units = direct.units(PER_ADDRESS + 2)
-    with client_at(direct.server.address, "127.0.0.31") as one:
+    with client_at(direct.address, "127.0.0.31") as one:
         asked = [coming_from(one).ask(unit).status_code for unit in units[:-1]]
     assert asked == [201] * PER_ADDRESS + [429]
-    with client_at(direct.server.address, "127.0.0.32") as other:
+    with client_at(direct.address, "127.0.0.32") as other:
         assert coming_from(other).ask(units[-1]).status_code == 201
 
 

@@ -17,22 +17,22 @@ SHORT_WAIT_SECONDS = 1.5
 
 
 @pytest.fixture(scope="module")
-def patient(tmp_path_factory: pytest.TempPathFactory, module_postgres_url: str) -> Iterator[Installation]:
+def patient(module_postgres_url: str) -> Iterator[Installation]:
     """With the wait that is usual."""
-    with installed(tmp_path_factory.mktemp("patient"), module_postgres_url, BEHIND_A_PROXY) as running:
+    with installed(module_postgres_url, BEHIND_A_PROXY) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def brisk(tmp_path_factory: pytest.TempPathFactory, module_postgres_url: str) -> Iterator[Installation]:
+def brisk(module_postgres_url: str) -> Iterator[Installation]:
     settings = {**BEHIND_A_PROXY, "HOLDFAST_REHOLD_SECONDS": str(SHORT_WAIT_SECONDS)}
-    with installed(tmp_path_factory.mktemp("brisk"), module_postgres_url, settings) as running:
+    with installed(module_postgres_url, settings) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def street(patient: Installation) -> Iterator[httpx.Client]:
-    with integration_client(patient.server.address, None) as client:
+    with integration_client(patient.address, None) as client:
         yield client
 
 
@@ -105,7 +105,7 @@ def test_the_hold_of_another_in_between_changes_nothing(patient: Installation, s
 
 def test_after_the_wait_the_unit_may_be_held_again(brisk: Installation) -> None:
     cookie = new_cookie()
-    with integration_client(brisk.server.address, None) as http:
+    with integration_client(brisk.address, None) as http:
         lapsed = hold_and_let_lapse(brisk, http, cookie)
         buyer = coming_from(http, cookie=cookie)
         too_many(buyer.ask(lapsed.unit), KIND, 2)

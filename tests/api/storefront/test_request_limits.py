@@ -14,15 +14,15 @@ KIND = "too-many-requests"
 
 
 @pytest.fixture(scope="module")
-def narrow(tmp_path_factory: pytest.TempPathFactory, module_postgres_url: str) -> Iterator[Installation]:
+def narrow(module_postgres_url: str) -> Iterator[Installation]:
     settings = {**BEHIND_A_PROXY, "HOLDFAST_PUBLIC_RATE_LIMIT": "2"}
-    with installed(tmp_path_factory.mktemp("narrow"), module_postgres_url, settings) as running:
+    with installed(module_postgres_url, settings) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def street(narrow: Installation) -> Iterator[httpx.Client]:
-    with integration_client(narrow.server.address, None) as client:
+    with integration_client(narrow.address, None) as client:
         yield client
 
 

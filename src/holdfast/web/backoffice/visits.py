@@ -13,12 +13,12 @@ from holdfast.domain.permissions import Permission
 from holdfast.domain.staff import Preferences, Staff
 from holdfast.domain.status import Caller
 from holdfast.operations.signing_in import SignedIn
-from holdfast.web.call import Call
 from holdfast.web.html.forms import Form, url_fields
 from holdfast.web.html.guarded import HEADERS, html
 from holdfast.web.html.language import NAMES, Language
 from holdfast.web.html.own_forms import csrf_token
 from holdfast.web.html.templates import templates
+from holdfast.web.request import Request
 
 if TYPE_CHECKING:
     from holdfast.web.backoffice.desk import Desk
@@ -41,14 +41,14 @@ class Visit:
     def __init__(
         self,
         desk: Desk,
-        call: Call,
+        request: Request,
         signed_in: SignedIn | None,
         language: Language,
         token: str,
         preferences: Preferences,
     ) -> None:
         self.desk = desk
-        self.call = call
+        self.request = request
         self.signed_in = signed_in
         self.language = language
         self.preferences = preferences
@@ -65,7 +65,7 @@ class Visit:
 
     @property
     def author(self) -> Author:
-        return Author(ActorKind.STAFF, self.staff.email, self.call.request_id)
+        return Author(ActorKind.STAFF, self.staff.email, self.request.request_id)
 
     @property
     def caller(self) -> Caller:
@@ -74,12 +74,12 @@ class Visit:
     @property
     def is_fragment(self) -> bool:
         """Whether a script asks for a part of a page."""
-        return b"hx-request" in self.call.exchange.head.values
+        return b"hx-request" in self.request.header_values
 
     @property
     def is_stream(self) -> bool:
         """Whether a script listens for what is to come."""
-        return b"text/event-stream" in self.call.exchange.head.values.get(b"accept", b"")
+        return b"text/event-stream" in self.request.header_values.get(b"accept", b"")
 
     @property
     def csrf(self) -> str:
@@ -88,13 +88,13 @@ class Visit:
     @property
     def query(self) -> Form:
         """The query, read as leniently as a form: a wrong filter filters nothing."""
-        return Form(url_fields(self.call.exchange.query))
+        return Form(url_fields(self.request.raw_query))
 
     @property
     def address(self) -> str:
         """Path and query, to come back to."""
-        query = self.call.exchange.query.decode("latin-1")
-        return f"{self.call.path}?{query}" if query else self.call.path
+        query = self.request.raw_query.decode("latin-1")
+        return f"{self.request.path}?{query}" if query else self.request.path
 
     def may(self, permission: Permission) -> bool:
         return self.signed_in is not None and self.staff.may(permission)

@@ -31,7 +31,7 @@ def to_sign_in(visit: Visit) -> Response:
     the sign-in for what it has asked for: it is told in its own way."""
     if visit.is_stream:
         return Response(event("ended", b"{}"), headers={**HEADERS, "Content-Type": EVENT_STREAM})
-    back = visit.address if visit.call.method in SAFE else PREFIX
+    back = visit.address if visit.request.method in SAFE else PREFIX
     if visit.is_fragment:
         back = _page_of_script(visit)
     address = f"{PREFIX}/sign-in" + ("" if back == PREFIX else f"?next={quote(back, safe='')}")
@@ -42,7 +42,7 @@ def to_sign_in(visit: Visit) -> Response:
 
 def _page_of_script(visit: Visit) -> str:
     """The page on which the script runs, not the part of it that it asks for."""
-    told = visit.call.exchange.head.values.get(b"hx-current-url", b"").decode("latin-1")
+    told = visit.request.header_values.get(b"hx-current-url", b"").decode("latin-1")
     try:
         page = urlsplit(told)
     except ValueError:

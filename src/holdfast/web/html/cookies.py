@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from starlette.responses import Response
 
-from holdfast.web.call import Call
+from holdfast.web.request import Request
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _YEAR_SECONDS = 365 * 86_400
@@ -32,18 +32,18 @@ class Cookies(NamedTuple):
     def name(self, name: str) -> str:
         return f"__Host-{name}" if self.is_secure else name
 
-    def read(self, call: Call, name: str) -> str | None:
+    def read(self, request: Request, name: str) -> str | None:
         """The first of that name; a browser sends the most specific one first."""
         wanted = self.name(name) + "="
-        for part in cookie_parts(call):
+        for part in cookie_parts(request):
             if part.startswith(wanted):
                 return part[len(wanted) :].strip('"')
         return None
 
-    def names(self, call: Call, prefix: str) -> list[str]:
+    def names(self, request: Request, prefix: str) -> list[str]:
         """Those that begin so, as ``read`` takes them; a browser sends the oldest first."""
         begins, host = self.name(prefix), self.name("")
-        named = (part.partition("=")[0] for part in cookie_parts(call))
+        named = (part.partition("=")[0] for part in cookie_parts(request))
         return [name.removeprefix(host) for name in named if name.startswith(begins)]
 
     def set(self, response: Response, name: str, value: str, *, seconds: int | None = None) -> None:
@@ -65,7 +65,7 @@ class Cookies(NamedTuple):
         self.set(response, name, "", seconds=0)
 
 
-def cookie_parts(call: Call) -> list[str]:
+def cookie_parts(request: Request) -> list[str]:
     """Name and value of each; a browser may send several lines of them."""
-    lines = [value.decode("latin-1") for name, value in call.exchange.head.lines if name == b"cookie"]
+    lines = [value.decode("latin-1") for name, value in request.scope["headers"] if name == b"cookie"]
     return [part.strip() for line in lines for part in line.split(";")]

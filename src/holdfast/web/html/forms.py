@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import parse_qsl
 
-from holdfast.web.call import BODY_LIMIT, Call
-from holdfast.web.refusals import MalformedBody
+from holdfast.web.refusals import MalformedBody, TooManyFields
+from holdfast.web.request import BODY_LIMIT, Request
 
 URLENCODED = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"
 
-_MANY_FIELDS = 20_000
+PUBLIC_FIELDS = 200
+"""At most so many in a form that needs no sign-in."""
+SIGNED_IN_FIELDS = 20_000
 
 
 class Upload(NamedTuple):
@@ -47,23 +49,23 @@ class Form:
         return self._fields
 
 
-def url_fields(text: bytes) -> list[tuple[str, str]]:
-    """A NUL or broken UTF-8 is no text that anybody typed."""
+def url_fields(text: bytes, at_most: int = PUBLIC_FIELDS) -> list[tuple[str, str]]:
+    """Return the fields of a form or a query. A NUL or broken UTF-8 is no text that anybody typed."""
     if b"%00" in text or b"\x00" in text:
         raise MalformedBody("The form holds a character that cannot be kept.")
+    if text.count(b"&") >= at_most:
+        raise TooManyFields(at_most)
     try:
-        return parse_qsl(
-            text.decode("utf-8"), keep_blank_values=True, errors="strict", max_num_fields=_MANY_FIELDS
-        )
+        return parse_qsl(text.decode("utf-8"), keep_blank_values=True, errors="strict")
     except ValueError:
-        raise MalformedBody("The form is not UTF-8, or has too many fields.") from None
+        raise MalformedBody("The form is not UTF-8.") from None
 
 
-async def read_form(call: Call, limit: int = BODY_LIMIT) -> Form:
-    sent_as = call.exchange.head.values.get(b"content-type", b"").decode("latin-1")
+async def read_form(request: Request, limit: int = BODY_LIMIT, fields: int = SIGNED_IN_FIELDS) -> Form:
+    sent_as = request.header_values.get(b"content-type", b"").decode("latin-1")
     if sent_as.split(";")[0].strip().lower() == MULTIPART:
         from holdfast.web.html.uploads import read_multipart
 
-        return await read_multipart(call, limit)
-    call.require_media_type((URLENCODED,))
-    return Form(url_fields(await call.body(limit)))
+        return await read_multipart(request, limit, fields)
+    request.require_media_type((URLENCODED,))
+    return Form(url_fields(await request.read_body(limit), fields))

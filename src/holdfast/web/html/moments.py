@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from holdfast.web.call import Call
 from holdfast.web.html.forms import Form
+from holdfast.web.request import Request
 
 _LONGEST_NUMBER = 18
 
 
-def told_until(call: Call, sent: Form) -> datetime | None:
+def told_until(request: Request, sent: Form) -> datetime | None:
     """Up to when the browser has been told: by itself, or by the page that it shows."""
-    last = call.exchange.head.values.get(b"last-event-id", b"").decode("latin-1")
+    last = request.header_values.get(b"last-event-id", b"").decode("latin-1")
     moment = whole_number(last) or whole_number(sent.text("since"))
     try:
         return None if moment is None else datetime.fromtimestamp(moment / 1000, UTC)

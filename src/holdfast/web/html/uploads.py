@@ -9,9 +9,9 @@ from python_multipart import MultipartParser
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 
-from holdfast.web.call import Call
 from holdfast.web.html.forms import Form, Upload
-from holdfast.web.refusals import BodyTooLarge, MalformedBody
+from holdfast.web.refusals import BodyTooLarge, MalformedBody, TooManyFields
+from holdfast.web.request import Request
 
 if TYPE_CHECKING:
     from python_multipart.multipart import MultipartCallbacks
@@ -19,18 +19,16 @@ if TYPE_CHECKING:
 # Other requests have their turn after so many bytes.
 _BYTES_A_TURN = 1024**2
 _LONGEST_NAME = 255
-_MANY_PARTS = 20_000
 
 
-async def read_multipart(call: Call, limit: int) -> Form:
+async def read_multipart(request: Request, limit: int, fields: int) -> Form:
     """Parsed as it comes; ``limit`` is that of the whole body."""
-    if int(call.exchange.head.values.get(b"content-length", b"0")) > limit:
-        raise BodyTooLarge(limit)
-    parts = _Parts()
+    request.refuse_announced_length(limit)
+    parts = _Parts(fields)
     read = turn = 0
     try:
-        parser = MultipartParser(_boundary(call), parts.callbacks())
-        while piece := await call.exchange.read():
+        parser = MultipartParser(_boundary(request), parts.callbacks())
+        async for piece in request.stream():
             read += len(piece)
             if read > limit:
                 raise BodyTooLarge(limit)
@@ -44,8 +42,8 @@ async def read_multipart(call: Call, limit: int) -> Form:
     return parts.form()
 
 
-def _boundary(call: Call) -> bytes:
-    _, options = parse_options_header(call.exchange.head.values[b"content-type"])
+def _boundary(request: Request) -> bytes:
+    _, options = parse_options_header(request.header_values[b"content-type"])
     boundary = options.get(b"boundary")
     if not boundary:
         raise MalformedBody("The form does not say where its parts end.")
@@ -53,7 +51,8 @@ def _boundary(call: Call) -> bytes:
 
 
 class _Parts:
-    def __init__(self) -> None:
+    def __init__(self, at_most: int) -> None:
+        self._at_most = at_most
         self._fields: list[tuple[str, str]] = []
         self._uploads: dict[str, Upload] = {}
         self._header = bytearray()
@@ -79,8 +78,8 @@ class _Parts:
         return Form(self._fields, self._uploads)
 
     def _begin(self) -> None:
-        if len(self._fields) + len(self._uploads) >= _MANY_PARTS:
-            raise MalformedBody("The form has too many fields.")
+        if len(self._fields) + len(self._uploads) >= self._at_most:
+            raise TooManyFields(self._at_most)
         self._disposition = b""
         self._content = bytearray()
 

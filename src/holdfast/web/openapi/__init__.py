@@ -1,1 +1,1 @@
-"""The description of the API that machines read: OpenAPI 3.1, made from the code itself."""
+"""The OpenAPI 3.1 document, generated from the declared routes and their models."""

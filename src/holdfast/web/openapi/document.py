@@ -1,34 +1,97 @@
-"""The API description (OpenAPI 3.1), built once from the code that it describes."""
+"""Build the OpenAPI document from the declared operations, once."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import cache
+from http import HTTPStatus
 from typing import Any
 
 from holdfast import __version__
-from holdfast.web.openapi import answers, paths, selling_texts, texts
-from holdfast.web.openapi.examples import first_put
-from holdfast.web.openapi.parameters import PARAMETERS
-from holdfast.web.openapi.payments import PAYMENT_PARAMETERS, PAYMENT_SECURITY
-from holdfast.web.openapi.schemas import schemas
-from holdfast.web.openapi.webhooks import webhooks
+from holdfast.domain.endpoint import PING
+from holdfast.domain.event import EventName
+from holdfast.domain.permissions import scope_for
+from holdfast.domain.refusals import (
+    DatabaseAway,
+    InvalidInput,
+    SchemaNotCurrent,
+)
+from holdfast.operations.feed import Ping, UnitEvent
+from holdfast.web.api import surfaces
+from holdfast.web.api.bodies import Body
+from holdfast.web.api.routes import Operation
+from holdfast.web.openapi import texts
+from holdfast.web.openapi.examples import ETAG, event, example, example_body, first_put, ping
+from holdfast.web.openapi.problems import sample_problem
+from holdfast.web.openapi.samples import PROJECT, REFERENCE, REQUEST_ID, UNIT
+from holdfast.web.openapi.schemas import Schema, component_schemas, objects, schema_of
+from holdfast.web.problem_types import ProblemType
+from holdfast.web.problems import MEDIA_TYPE, PROBLEM_OF, ProblemDocument
+from holdfast.web.refusals import (
+    BodyTooLarge,
+    MalformedBody,
+    MalformedRequest,
+    MethodNotAllowed,
+    UnsupportedMediaType,
+)
+from holdfast.web.request import JSON
+from holdfast.web.status_routes import HealthDocument
 from holdfast.web.wire import encode
+
+_AGENT = "Service-Webhooks/1"
+_ETAGS = {"type": "string", "pattern": r'^(\*|(W/)?"[^"]*"(\s*,\s*(W/)?"[^"]*")*)$'}
+_HEADERS: dict[str, Schema] = {
+    "If-Match": _ETAGS,
+    "If-None-Match": _ETAGS,
+    "Idempotency-Key": {
+        "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$",
+    },
+    "X-Payment-Timestamp": {"type": "string", "pattern": "^[0-9]{1,20}$"},
+}  # fmt: skip
+_PATH_EXAMPLES = {"slug": PROJECT.slug, "code": UNIT.code, "reference": REFERENCE}
+_HEADER_EXAMPLES = {
+    "X-Request-Id": REQUEST_ID,
+    "ETag": ETAG,
+    "Retry-After": 1,
+    "WWW-Authenticate": 'Bearer error="invalid_token"',
+    "Allow": "GET, HEAD",
+}
+_HEADERS_OF_STATUS = {401: "WWW-Authenticate", 403: "WWW-Authenticate", 405: "Allow", 412: "ETag"}
 
 
 @cache
 def openapi_document() -> dict[str, Any]:
-    return {
+    operations = [operation for group in surfaces.ALL for operation in group.operations]
+    schemas = _schemas(operations)
+    document = {
         "openapi": "3.1.1",
         "info": _info(),
-        "tags": [{"name": name, "description": text} for name, text in texts.TAGS.items()],
-        "paths": paths.paths(),
-        "webhooks": webhooks(),
-        "components": _components(),
+        "servers": [{"url": "/", "description": "This server."}],
+        "tags": [{"name": name, "description": text} for name, text in surfaces.TAGS.items()],
+        "paths": _paths(operations, schemas),
+        "webhooks": _webhooks(),
+        "components": {
+            "schemas": schemas,
+            "responses": _responses(operations),
+            "headers": _headers(),
+            "securitySchemes": _security_schemes(),
+        },
     }
+    return _without_unused(document)
 
 
 def openapi_json() -> bytes:
     return encode(openapi_document())
+
+
+def operations_with(kind: ProblemType) -> list[Operation]:
+    """The operations that may respond with this problem."""
+    return [
+        operation
+        for group in surfaces.ALL
+        for operation in group.operations
+        if kind in {PROBLEM_OF[error] for error in _errors(operation)}
+    ]
 
 
 def _info() -> dict[str, Any]:
@@ -37,19 +100,235 @@ def _info() -> dict[str, Any]:
         "version": __version__,
         "summary": "Sale units of real estate projects, kept in one place.",
         "description": texts.ABOUT.format(first_put=first_put()),
+        "contact": {"name": "The maintainers of Holdfast"},
         "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
     }
 
 
-def _components() -> dict[str, Any]:
+def _schemas(operations: Iterable[Operation]) -> dict[str, Schema]:
+    responses = {kind for one in operations for kind in one.responses.values() if kind is not None}
+    bodies = {model for one in operations if one.body is not None for model in one.body.models}
+    kinds = {*responses, UnitEvent, Ping, HealthDocument, ProblemDocument}
+    return component_schemas(_by_name(kinds), _by_name(bodies))
+
+
+def _by_name(kinds: Iterable[Any]) -> list[Any]:
+    return sorted(kinds, key=lambda kind: str(kind.__name__))
+
+
+def _paths(operations: Iterable[Operation], schemas: dict[str, Schema]) -> dict[str, Any]:
+    paths: dict[str, Any] = {}
+    for operation in operations:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, schemas)
+    return {**paths, **_status_paths()}
+
+
+def _operation(operation: Operation, schemas: dict[str, Schema]) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "operationId": operation.operation_id,
+        "tags": [operation.tag],
+        "summary": operation.summary,
+        "description": _description(operation),
+        "security": [{} if name is None else {name: []} for name in operation.guard.schemes],
+        "parameters": _parameters(operation),
+    }
+    if operation.body is not None and operation.body.models:
+        found["requestBody"] = _request_body(operation.body, schemas)
+    found["responses"] = {**_successes(operation, schemas), **_problems(operation)}
+    return found
+
+
+def _description(operation: Operation) -> str:
+    text = operation.description
+    if operation.guard.permission is None:
+        return text
+    return f"{text}\n\nAsks for a key of scope `{scope_for(operation.guard.permission)}`."
+
+
+def _parameters(operation: Operation) -> list[dict[str, Any]]:
+    path = [
+        _parameter("path", one.name, one.description, one.schema)
+        | {"required": True, "example": _PATH_EXAMPLES.get(one.name, one.example)}
+        for one in operation.path_parameters
+    ]
+    query = [_parameter("query", one.name, one.description, one.schema) for one in operation.query]
+    headers = [_parameter("header", name, texts.HEADERS[name], _HEADERS[name]) for name in operation.headers]
+    return [*path, *query, *headers]
+
+
+def _parameter(place: str, name: str, description: str, schema: Schema) -> dict[str, Any]:
+    is_required = name == "X-Payment-Timestamp"
+    return {"name": name, "in": place, "required": is_required, "description": description, "schema": schema}
+
+
+def _request_body(body: Body, schemas: dict[str, Schema]) -> dict[str, Any]:
+    schema = body.json_schema()
+    content = {"schema": schema, "example": example_body(schema, schemas)}
+    media = {name: content if name == JSON else {"schema": {"type": "string"}} for name in body.media_types}
+    return {"required": body.is_required, "content": media}
+
+
+def _successes(operation: Operation, schemas: dict[str, Schema]) -> dict[str, Any]:
     return {
-        "schemas": schemas(),
-        "responses": answers.components(),
-        "headers": answers.HEADERS,
-        "parameters": PARAMETERS | PAYMENT_PARAMETERS,
-        "securitySchemes": {
-            "apiKey": {"type": "http", "scheme": "bearer", "description": texts.BEARER},
-            "bookingToken": {"type": "http", "scheme": "bearer", "description": selling_texts.BEARER},
-            **PAYMENT_SECURITY,
+        str(status): _success(operation, status, kind, schemas)
+        for status, kind in operation.responses.items()
+    }
+
+
+def _success(operation: Operation, status: int, kind: Any, schemas: dict[str, Schema]) -> dict[str, Any]:
+    headers = ["X-Request-Id", *(["ETag"] if "If-None-Match" in operation.headers else [])]
+    found = {"description": HTTPStatus(status).phrase, **_with(headers)}
+    if kind is None:
+        return found
+    schema = schema_of(kind)
+    return {**found, "content": {JSON: {"schema": schema, "example": example(schema, schemas)}}}
+
+
+def _errors(operation: Operation) -> Iterator[type[Exception]]:
+    """Those that follow from the declaration, and those that it names."""
+    yield from (MalformedRequest, MethodNotAllowed, InvalidInput, DatabaseAway)
+    yield from operation.guard.errors
+    if operation.body is not None:
+        yield from (MalformedBody, BodyTooLarge, UnsupportedMediaType)
+    yield from operation.errors
+
+
+def _problem_types(operation: Operation) -> dict[int, dict[str, ProblemType]]:
+    by_status: dict[int, dict[str, ProblemType]] = {}
+    for error in _errors(operation):
+        kind = PROBLEM_OF[error]
+        by_status.setdefault(kind.status, {})[kind.name] = kind
+    return dict(sorted(by_status.items()))
+
+
+def _problems(operation: Operation) -> dict[str, Any]:
+    return {
+        str(status): {"$ref": f"#/components/responses/{_response_name(kinds)}"}
+        for status, kinds in _problem_types(operation).items()
+    }
+
+
+def _response_name(kinds: Iterable[str]) -> str:
+    return "Or".join(name.title().replace("-", "") for name in kinds)
+
+
+def _responses(operations: Iterable[Operation]) -> dict[str, Any]:
+    """One for each set of problems that share a status somewhere."""
+    found = {}
+    for operation in operations:
+        for status, kinds in _problem_types(operation).items():
+            found[_response_name(kinds)] = _problem(status, kinds.values())
+    return dict(sorted(found.items()))
+
+
+def _problem(status: int, kinds: Iterable[ProblemType]) -> dict[str, Any]:
+    headers = ["X-Request-Id"]
+    if status in _HEADERS_OF_STATUS:
+        headers.append(_HEADERS_OF_STATUS[status])
+    if status in (409, 429, 503):
+        headers.append("Retry-After")
+    examples = {kind.name: {"summary": kind.title, "value": sample_problem(kind.name)} for kind in kinds}
+    media = {"schema": schema_of(ProblemDocument), "examples": examples}
+    description = "\n\n".join(f"[{kind.title}]({kind.path})" for kind in kinds)
+    return {"description": description, **_with(headers), "content": {MEDIA_TYPE: media}}
+
+
+def _with(headers: Iterable[str]) -> dict[str, Any]:
+    return {"headers": {name: {"$ref": f"#/components/headers/{name}"} for name in headers}}
+
+
+def _headers() -> dict[str, Any]:
+    return {
+        name: {
+            "description": text,
+            "schema": {"type": "integer", "minimum": 1} if name == "Retry-After" else {"type": "string"},
+            "example": _HEADER_EXAMPLES[name],
+        }
+        for name, text in texts.RESPONSE_HEADERS.items()
+    }
+
+
+def _security_schemes() -> dict[str, Any]:
+    return {
+        "apiKey": {"type": "http", "scheme": "bearer", "description": texts.BEARER},
+        "bookingToken": {"type": "http", "scheme": "bearer", "description": texts.BOOKING_TOKEN},
+        "paymentSignature": {
+            "type": "apiKey",
+            "in": "header",
+            "name": "X-Payment-Signature",
+            "description": texts.PAYMENT_SIGNATURE,
         },
     }
+
+
+def _status_paths() -> dict[str, Any]:
+    """The routes of ``status_routes``."""
+    return {path: {"get": _status_operation(path, *words)} for path, words in texts.STATUS_ROUTES.items()}
+
+
+def _status_operation(path: str, operation_id: str, summary: str, description: str) -> dict[str, Any]:
+    content: dict[str, Any] = {"text/plain": {"schema": {"type": "string"}}}
+    if path != "/metrics":
+        state = {"status": "alive" if path == "/healthz" else "ready"}
+        content = {JSON: {"schema": schema_of(HealthDocument), "example": state}}
+    problems = {"405": _problem(405, [PROBLEM_OF[MethodNotAllowed]])}
+    if path == "/readyz":
+        problems["503"] = _problem(503, [PROBLEM_OF[DatabaseAway], PROBLEM_OF[SchemaNotCurrent]])
+    return {
+        "operationId": operation_id,
+        "tags": ["Operation"],
+        "summary": summary,
+        "description": description,
+        "security": [],
+        "responses": {
+            "200": {"description": "OK", **_with(["X-Request-Id"]), "content": content},
+            **problems,
+        },
+    }
+
+
+def _webhooks() -> dict[str, Any]:
+    unit_events = {str(name): _webhook(name, schema_of(UnitEvent), event(name)) for name in EventName}
+    return {**unit_events, PING: _webhook(PING, schema_of(Ping), ping())}
+
+
+def _webhook(name: str, schema: Schema, sample: dict[str, Any]) -> dict[str, Any]:
+    operation = {
+        "operationId": "on" + "".join(part.capitalize() for part in name.split(".")),
+        "summary": texts.EVENTS[name],
+        "description": texts.DELIVERY,
+        "security": [],
+        "parameters": list(_delivery_headers(name, sample)),
+        "requestBody": {"required": True, "content": {JSON: {"schema": schema, "example": sample}}},
+        "responses": {
+            "2XX": {"description": "Received. The body of the response does not matter."},
+            "default": {"description": "Not received: it is sent again. Redirects are not followed."},
+        },
+    }
+    return {"post": operation}
+
+
+def _delivery_headers(name: str, sample: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    samples = {"User-Agent": _AGENT, "X-Service-Event": str(name), "X-Service-Delivery": sample["id"]}
+    for header, (members, description, shown) in texts.DELIVERY_HEADERS.items():
+        fixed = members or {"const": samples[header]}
+        yield {
+            "name": header,
+            "in": "header",
+            "required": True,
+            "description": description,
+            "schema": {"type": "string", **fixed},
+            "example": samples.get(header, shown),
+        }
+
+
+def _without_unused(document: dict[str, Any]) -> dict[str, Any]:
+    """Leave out schemas that nothing refers to."""
+    schemas: dict[str, Schema] = document["components"]["schemas"]
+    while True:
+        used = {str(found.get("$ref", "")).rpartition("/")[2] for found in objects(document)}
+        unused = [name for name in schemas if name not in used]
+        if not unused:
+            return document
+        for name in unused:
+            del schemas[name]

@@ -1,73 +1,79 @@
-"""Examples for the API description, written by the same code that writes the real answers.
-
-They name a unit of the demo project, so that they work as they stand.
-"""
+"""Examples for the document: made from the schemas, with the values of one unit of the demo."""
 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from holdfast.domain.event import EventName, event_id
-from holdfast.domain.status import Status
-from holdfast.domain.unit import UnitFields
+from holdfast.domain.status import TRANSITIONS
+from holdfast.web.api.models import unit_document
 from holdfast.web.cursors import cursor_text
-from holdfast.web.integration.routes import PREFIX as INTEGRATION
-from holdfast.web.openapi.example_unit import NOW, REFERENCE, as_json
-from holdfast.web.openapi.example_unit import PROJECT as PROJECT
-from holdfast.web.openapi.example_unit import REQUEST_ID as REQUEST_ID
-from holdfast.web.openapi.example_unit import UNIT as UNIT
-from holdfast.web.openapi.problem_examples import problem as problem
-from holdfast.web.wire import camel_case, project_document, time_text, unit_document
+from holdfast.web.openapi.samples import (
+    ENDPOINT_ID,
+    NOW,
+    PROJECT,
+    REFERENCE,
+    REQUEST_ID,
+    UNIT,
+    as_json,
+)
+from holdfast.web.openapi.schemas import REFERENCE as SCHEMA_REFERENCE
+from holdfast.web.openapi.schemas import Schema
+from holdfast.web.wire import time_text
 
 ETAG = '"7a-1"'
-CURSOR = cursor_text(UNIT.code)
-POSITION = cursor_text("1204")
 
-_BEFORE = {
-    EventName.HELD: (Status.AVAILABLE, Status.HELD),
-    EventName.RELEASED: (Status.HELD, Status.AVAILABLE),
-    EventName.RESERVED: (Status.HELD, Status.RESERVED),
-    EventName.SOLD: (Status.RESERVED, Status.SOLD),
-    EventName.AVAILABLE: (Status.UNAVAILABLE, Status.AVAILABLE),
-    EventName.UNAVAILABLE: (Status.AVAILABLE, Status.UNAVAILABLE),
-}
+_STEPS = {row.event: (row.source, row.target) for row in reversed(TRANSITIONS)}
 _BOOKED = (EventName.RESERVED, EventName.SOLD)
 
-
-def unit() -> Any:
-    return as_json(unit_document(UNIT, PROJECT))
-
-
-def full_body() -> dict[str, Any]:
-    return {name: unit()[name] for name in map(camel_case, UnitFields._fields)}
-
-
-def least_body() -> dict[str, Any]:
-    return {name: unit()[name] for name in ("type", "areaSqm", "priceSar")}
-
-
-def bulk_bodies() -> list[dict[str, Any]]:
-    return [{"code": code, **least_body()} for code in (UNIT.code, "A-0305")]
+_VALUES: dict[str, Any] = {
+    **as_json(unit_document(UNIT, PROJECT)),
+    "slug": PROJECT.slug,
+    "project": PROJECT.slug,
+    "unitCode": UNIT.code,
+    "reference": REFERENCE,
+    "bookingReference": REFERENCE,
+    "buyerName": "Sara Al-Harbi",
+    "buyerEmail": "sara@example.com",
+    "buyerPhone": "+966 50 123 4567",
+    "email": "sara@example.com",
+    "phone": "+966 50 123 4567",
+    "totalSar": 1493850,
+    "depositSar": 149385,
+    "amountSar": 149385,
+    "token": "hft_4kT0mE1xQm5yWc2bQ8hP7vZr3uJ9sNdL",
+    "setupUrl": "https://units.example.com/backoffice/set-up/4kT0mE1xQm5yWc2bQ8hP7vZr3uJ9sNdL",
+    "url": "https://erp.example.com/hooks/holdfast",
+    "endpointId": str(ENDPOINT_ID),
+    "nextCursor": None,
+    "requestId": REQUEST_ID,
+    "missing": ["A-0306"],
+    "maxInFlight": 8,
+    "holdSeconds": 300,
+    "reservationDays": 14,
+    "building": "A",
+    "floor": 3,
+    "position": 4,
+    "expiresInDays": 365,
+}
+"""By the name of a member, wherever it stands; used where the schema allows it."""
 
 
 def first_put() -> str:
     """A command that works when it is pasted, on a server with the demo project."""
-    body = json.dumps(least_body() | {"bedrooms": UNIT.fields.bedrooms})
+    body = json.dumps({name: _VALUES[name] for name in ("type", "areaSqm", "priceSar", "bedrooms")})
     return (
-        f"curl -X PUT http://127.0.0.1:8000{INTEGRATION}/projects/{PROJECT.slug}/units/C-0101 \\\n"
+        f"curl -X PUT http://127.0.0.1:8000/v1/integration/projects/{PROJECT.slug}/units/C-0101 \\\n"
         f'  -H "Authorization: Bearer $KEY" \\\n'
         f'  -H "Content-Type: application/json" \\\n'
         f"  -d '{body}'"
     )
 
 
-def project() -> Any:
-    return as_json(project_document(PROJECT))
-
-
 def event(name: EventName) -> dict[str, Any]:
-    before, after = _BEFORE[name]
+    before, after = _STEPS[name]
     changed = {
         "id": str(UNIT.id),
         "code": UNIT.code,
@@ -84,20 +90,70 @@ def ping() -> dict[str, Any]:
 
 
 def _event_body(name: str, data: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "id": str(event_id(UNIT.id, UNIT.version)),
-        "type": name,
-        "createdAt": time_text(NOW),
-        "data": data,
-    }
+    own_id = str(event_id(UNIT.id, UNIT.version))
+    return {"id": own_id, "type": str(name), "createdAt": time_text(NOW), "data": data}
 
 
-def bulk_result() -> dict[str, Any]:
-    refused = problem("invalid-input")
-    return {
-        "counts": {"created": 1, "replaced": 0, "unchanged": 0, "refused": 1},
-        "results": [
-            {"code": UNIT.code, "outcome": "created"},
-            {"code": "A-0305", "outcome": "refused", "problem": refused},
-        ],
-    }
+def example_body(schema: Schema, components: dict[str, Schema]) -> Any:
+    """An example of a request body, without what may only be sent back."""
+    if "$ref" not in schema:
+        return example(schema, components)
+    members = components[schema["$ref"].removeprefix(SCHEMA_REFERENCE)]["properties"]
+    sent = {name: one for name, one in members.items() if "sent back" not in one.get("description", "")}
+    return {name: example(one, components, name) for name, one in sent.items()}
+
+
+def example(schema: Schema, components: dict[str, Schema], name: str = "") -> Any:
+    """A value that obeys the schema, and is like a real one where the name of the member is known."""
+    if "$ref" in schema:
+        return example(components[schema["$ref"].removeprefix(SCHEMA_REFERENCE)], components, name)
+    for given in ("const", "example"):
+        if given in schema:
+            return schema[given]
+    if "examples" in schema:
+        return schema["examples"][0]
+    if "enum" in schema:
+        is_known = name in _VALUES and _VALUES[name] in schema["enum"]
+        return _VALUES[name] if is_known else schema["enum"][0]
+    if "anyOf" in schema:
+        return example(schema["anyOf"][0], components, name)
+    kind = schema.get("type")
+    kinds = kind if isinstance(kind, list) else [kind]
+    if "object" in kinds:
+        members = schema.get("properties", {})
+        return {member: example(one, components, member) for member, one in members.items()}
+    if "array" in kinds:
+        if name in _VALUES:
+            return _VALUES[name]
+        return [example(schema.get("items", {}), components, name.removesuffix("s"))]
+    return _simple(schema, kinds, name)
+
+
+def _simple(schema: Schema, kinds: list[Any], name: str) -> Any:
+    known = _VALUES.get(name)
+    if name in _VALUES and _fits(known, kinds, schema):
+        return known
+    if "boolean" in kinds:
+        return False
+    if "integer" in kinds or "number" in kinds:
+        return schema.get("minimum", 1)
+    if "string" not in kinds:
+        return None
+    formats = {"uuid": str(UNIT.id), "date-time": time_text(NOW)}
+    if schema.get("format") in formats:
+        return formats[schema["format"]]
+    return cursor_text(UNIT.code) if "ursor" in name else "Text"
+
+
+def _fits(value: Any, kinds: list[Any], schema: Schema) -> bool:
+    if value is None:
+        return "null" in kinds
+    if isinstance(value, bool):
+        return "boolean" in kinds
+    if isinstance(value, int | float):
+        is_number = "number" in kinds or ("integer" in kinds and isinstance(value, int))
+        return is_number and schema.get("minimum", value) <= value <= schema.get("maximum", value)
+    is_text = (
+        isinstance(value, str) and "string" in kinds and len(value) <= schema.get("maxLength", len(value))
+    )
+    return is_text and re.search(schema.get("pattern", ""), value) is not None

@@ -1,137 +1,134 @@
-"""The schemas of the API description, all together."""
+"""JSON schemas of request and response models, as one set of components."""
 
 from __future__ import annotations
 
-from holdfast.domain.event import EventName
-from holdfast.domain.project import NAME_LENGTH
-from holdfast.domain.status import Status
-from holdfast.operations.many_units import OUTCOMES
-from holdfast.web.openapi.administration_schemas import administration_schemas
-from holdfast.web.openapi.forms import (
-    BOOKING_REFERENCE,
-    READ_CODE,
-    SLUG,
-    TEXT,
-    TIME,
-    UUID,
-    Schema,
-    page,
-    record,
-    reference,
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+from pydantic import BaseModel, TypeAdapter
+from pydantic.json_schema import models_json_schema
+
+from holdfast.web.api.bodies import component_name
+from holdfast.web.api.field_types import UNPRINTABLE
+from holdfast.web.api.models import FIELD_TEXTS
+from holdfast.web.api.unit_bodies import MediaObject, Url
+from holdfast.web.fields import BUYER_NAME, EMAIL_ADDRESS, NO_NUL, PHONE_NUMBER, WEB_ADDRESS
+
+Schema = dict[str, Any]
+
+REFERENCE = "#/components/schemas/"
+
+_INVISIBLE = (
+    r"\u0000-\u001f\u007f-\u009f\u00ad\u180e\u200b\u200e\u200f"
+    r"\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
 )
-from holdfast.web.openapi.payments import payment_schemas
-from holdfast.web.openapi.people import people_schemas
-from holdfast.web.openapi.problem_schemas import problem_schemas
-from holdfast.web.openapi.selling_bodies import selling_bodies
-from holdfast.web.openapi.selling_schemas import selling_schemas
-from holdfast.web.openapi.staff_schemas import staff_schemas
-from holdfast.web.openapi.texts import FIELDS
-from holdfast.web.openapi.units import unit_schemas
-from holdfast.web.openapi.webhook_bodies import webhook_bodies
-from holdfast.web.openapi.webhook_schemas import webhook_schemas
+# What is dropped at the ends of a buyer's details: spaces of every kind, and marks of direction.
+_ENDS = (
+    r"[\u0009-\u000d\u001c-\u0020\u0085\u00a0\u1680\u2000-\u200a\u200e\u200f"
+    r"\u2028-\u202f\u205f\u2066-\u2069\u3000]*"
+)
+URL_PATTERN = f"^[Hh][Tt][Tt][Pp][Ss]?://[^ /?#{UNPRINTABLE}][^ {UNPRINTABLE}]*$"
+_PATTERNS = {
+    NO_NUL: r"^[^\u0000]*$",
+    WEB_ADDRESS: URL_PATTERN,
+    BUYER_NAME: f"^{_ENDS}[^ {UNPRINTABLE}]([^{_INVISIBLE}]*[^ {UNPRINTABLE}])?{_ENDS}$",
+    EMAIL_ADDRESS: f"^{_ENDS}[^ @{UNPRINTABLE}]+@[^ @{UNPRINTABLE}]+{_ENDS}$",
+    PHONE_NUMBER: f"^{_ENDS}[+]?[^+A-Za-z@{UNPRINTABLE}]+{_ENDS}$",
+}
+"""Ours, which are of Rust's regular expressions, in the form that every validator knows."""
+
+_SETTABLE_STATUS = {"type": "string", "enum": ["available", "unavailable"]}
 
 
-def schemas() -> dict[str, Schema]:
-    units = unit_schemas()
-    staff = staff_schemas(units["Unit"], _project())
+def component_schemas(responses: Iterable[Any], bodies: Iterable[type[BaseModel]]) -> dict[str, Schema]:
+    _, structs = msgspec.json.schema_components(list(responses), ref_template=REFERENCE + "{name}")
+    models = models_json_schema(
+        [(model, "validation") for model in bodies], ref_template=REFERENCE + "{model}"
+    )
+    found = {**structs, **models[1].get("$defs", {}), **_media(), "SettableStatus": _SETTABLE_STATUS}
+    return {component_name(name): _tidy(schema) for name, schema in sorted(found.items())}
+
+
+def schema_of(kind: Any) -> Schema:
+    """The schema of a response model or an enumeration: a reference to its component."""
+    schemas, _ = msgspec.json.schema_components([kind], ref_template=REFERENCE + "{name}")
+    schema: Schema = _tidy(schemas[0])
+    return schema
+
+
+def _media() -> dict[str, Schema]:
+    file = TypeAdapter(MediaObject).json_schema()
+    url = TypeAdapter(Url).json_schema()
     return {
-        **units,
-        **selling_schemas(units["Unit"]),
-        **staff,
-        **administration_schemas(staff["HistoryEntry"]),
-        **people_schemas(),
-        **selling_bodies(),
-        **payment_schemas(),
-        **webhook_schemas(),
-        **webhook_bodies(),
-        "Status": {"type": "string", "enum": [*Status], "description": FIELDS["status"]},
-        "UnitList": page("units", "Unit"),
-        "Project": _project(),
-        "ProjectList": page("projects", "Project"),
-        "BulkResult": _bulk_result(),
-        "BulkCounts": record({outcome: {"type": "integer", "minimum": 0} for outcome in OUTCOMES}),
-        "BulkUnitResult": _bulk_unit_result(),
-        "EventName": {"type": "string", "enum": [*EventName], "description": "What happened to the unit."},
-        "UnitEvent": _unit_event(),
-        "UnitEventData": _unit_event_data(),
-        "UnitChange": _unit_change(),
-        "BookingReference": record({"reference": BOOKING_REFERENCE | {"description": FIELDS["reference"]}}),
-        "EventList": _event_list(),
-        "Ping": _ping(),
-        "Health": record({"status": TEXT | {"enum": ["alive", "ready"]}}),
-        **problem_schemas(),
-    }
-
-
-def _project() -> Schema:
-    name = TEXT | {
-        "minLength": NAME_LENGTH[0],
-        "maxLength": NAME_LENGTH[1],
-        "description": FIELDS["projectName"],
-    }
-    slug = SLUG | {"description": FIELDS["projectSlug"]}
-    return record({"id": UUID, "slug": slug, "name": name, "createdAt": TIME})
-
-
-def _bulk_result() -> Schema:
-    properties: dict[str, Schema] = {
-        "counts": reference("BulkCounts"),
-        "results": {
-            "type": "array",
-            "items": reference("BulkUnitResult"),
-            "description": "One for each unit of the body, in the order sent.",
+        "Media": {
+            "anyOf": [url, {"$ref": REFERENCE + "MediaFile"}],
+            "description": "An http(s) URL, or an object with `url` and `name`; given back as it was sent.",
         },
-        "missing": {
-            "type": "array",
-            "items": TEXT,
-            "description": "With `reconcile=true`: the codes of the project that the body did not name.",
-        },
+        "MediaFile": file,
     }
-    return record(properties, optional=("missing",))
 
 
-def _bulk_unit_result() -> Schema:
-    properties: dict[str, Schema] = {
-        "code": {"type": ["string", "null"], "description": "As sent; null where no text was sent."},
-        "outcome": TEXT | {"enum": [*OUTCOMES]},
-        "problem": reference("Problem"),
+def _tidy(schema: Any) -> Any:
+    """Decimals are numbers on the wire, null is one of the types, and generators name no class by a title."""
+    if isinstance(schema, list):
+        return [_tidy(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    tidied = {
+        name: _tidied_member(name, value) for name, value in schema.items() if not _is_noise(name, value)
     }
-    return record(properties, optional=("problem",))
+    if tidied.get("format") == "decimal":
+        tidied = {**tidied, "type": "number"}
+        del tidied["format"]
+    if "allOf" in tidied:
+        # A reference to a component that pydantic does not know.
+        (own,) = tidied.pop("allOf")
+        tidied = {**own, **tidied}
+    if "enum" in tidied and "type" not in tidied:
+        tidied["type"] = "string"
+    if "$ref" in tidied:
+        tidied["$ref"] = REFERENCE + component_name(tidied["$ref"].removeprefix(REFERENCE))
+    pattern = tidied.get("pattern")
+    if pattern in _PATTERNS:
+        tidied = _translated(tidied, pattern)
+    return _with_null(tidied)
 
 
-def _event_list() -> Schema:
-    cursor = TEXT | {"description": "The `after` to go on from. It is always there: the feed has no end."}
-    return record({"events": {"type": "array", "items": reference("UnitEvent")}, "nextCursor": cursor})
+def _is_noise(name: str, value: Any) -> bool:
+    return (name == "title" and isinstance(value, str)) or (name == "default" and value is None)
 
 
-def _unit_event() -> Schema:
-    return record(
-        {
-            "id": UUID | {"description": "In a delivery the same as `X-Service-Delivery`."},
-            "type": reference("EventName"),
-            "createdAt": TIME | {"description": "When the unit changed."},
-            "data": reference("UnitEventData"),
-        }
-    )
+def _tidied_member(name: str, value: Any) -> Any:
+    if name == "properties":
+        texts = FIELD_TEXTS if "areaSqm" in value else {}
+        return {member: _described(_tidy(schema), texts.get(member)) for member, schema in value.items()}
+    return value if name in ("enum", "const", "example", "examples", "required", "default") else _tidy(value)
 
 
-def _unit_event_data() -> Schema:
-    booking = {
-        "anyOf": [reference("BookingReference"), {"type": "null"}],
-        "description": "An object on `unit.reserved` and `unit.sold`, null on every other event.",
-    }
-    return record({"unit": reference("UnitChange"), "booking": booking})
+def _described(schema: Schema, text: str | None) -> Schema:
+    return schema if text is None or "description" in schema else {**schema, "description": text}
 
 
-def _unit_change() -> Schema:
-    before = reference("Status") | {"description": "The status before the change."}
-    after = reference("Status") | {"description": "The status after the change."}
-    return record(
-        {"id": UUID, "code": READ_CODE, "projectSlug": SLUG, "status": after, "previousStatus": before}
-    )
+def _translated(schema: Schema, pattern: str) -> Schema:
+    return {**schema, "pattern": _PATTERNS[pattern]}
 
 
-def _ping() -> Schema:
-    nothing: Schema = {"type": "null"}
-    data = record({"unit": nothing, "booking": nothing})
-    return record({"id": UUID, "type": {"type": "string", "const": "ping"}, "createdAt": TIME, "data": data})
+def _with_null(schema: Schema) -> Schema:
+    """``anyOf`` of a simple type and null is a list of types, which more generators know."""
+    alternatives = schema.get("anyOf")
+    if not isinstance(alternatives, list) or {"type": "null"} not in alternatives:
+        return schema
+    others = [one for one in alternatives if one != {"type": "null"}]
+    if len(others) != 1 or not isinstance(others[0].get("type"), str) or "enum" in others[0]:
+        return schema
+    rest = {name: value for name, value in schema.items() if name != "anyOf"}
+    return {**others[0], **rest, "type": [others[0]["type"], "null"]}
+
+
+def objects(value: Any) -> Iterator[Schema]:
+    """Every object in a document."""
+    if isinstance(value, dict):
+        yield value
+    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from objects(one)

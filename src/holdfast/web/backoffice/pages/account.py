@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from starlette.responses import Response
+from starlette.routing import Route
 
 from holdfast.domain.refusals import InvalidInput, TooManyAttempts
 from holdfast.domain.staff import DIGITS, LANGUAGES, OpenSession, Preferences, Theme
@@ -20,7 +21,6 @@ from holdfast.web.client_address import ClientAddresses
 from holdfast.web.html.qr_codes import qr_code
 from holdfast.web.problems import problem_type
 from holdfast.web.refusals import MalformedBody
-from holdfast.web.routing import Place
 
 ACCOUNT = f"{PREFIX}/account"
 
@@ -125,9 +125,9 @@ class AccountPages:
         return Oneself(visit.staff, visit.signed_in.session_id, address, visit.author)
 
 
-def account_places(
+def account_routes(
     desk: Desk, accounts: Accounts, signing_in: SigningIn, addresses: ClientAddresses
-) -> list[Place]:
+) -> list[Route]:
     pages = AccountPages(accounts, signing_in, addresses)
     acts = {
         "name": pages.rename,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from starlette.responses import Response
+from starlette.routing import Route
 
 from holdfast.domain.periods import Periods
 from holdfast.operations.auditing import Auditing
@@ -10,14 +11,13 @@ from holdfast.operations.inventory import Inventory
 from holdfast.operations.keys import Keys
 from holdfast.operations.projects import Projects
 from holdfast.web.backoffice.desk import Desk
-from holdfast.web.backoffice.pages.audit import audit_page_places
-from holdfast.web.backoffice.pages.keys import key_page_places
-from holdfast.web.backoffice.pages.project_settings import project_setting_places
+from holdfast.web.backoffice.pages.audit import audit_page_routes
+from holdfast.web.backoffice.pages.keys import key_page_routes
+from holdfast.web.backoffice.pages.project_settings import project_setting_routes
 from holdfast.web.backoffice.visits import PREFIX, Visit
-from holdfast.web.routing import Place
 
 
-def administration_places(
+def administration_routes(
     desk: Desk,
     inventory: Inventory,
     projects: Projects,
@@ -25,11 +25,11 @@ def administration_places(
     auditing: Auditing,
     periods: Periods,
     public_url: str,
-) -> list[Place]:
+) -> list[Route]:
     return [
-        *project_setting_places(desk, projects, periods),
-        *key_page_places(desk, keys, inventory, public_url),
-        *audit_page_places(desk, auditing, inventory),
+        *project_setting_routes(desk, projects, periods),
+        *key_page_routes(desk, keys, inventory, public_url),
+        *audit_page_routes(desk, auditing, inventory),
         desk.page(f"{PREFIX}/settings", None, GET=_settings),
     ]
 

@@ -9,20 +9,20 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from starlette.responses import Response
+from starlette.routing import Route
 
 from holdfast.domain.audit import ActorKind
 from holdfast.domain.permissions import Permission
 from holdfast.domain.project import Project, slug_fault
 from holdfast.operations.auditing import Auditing, TrailPage, TrailWishes
 from holdfast.operations.inventory import Inventory
-from holdfast.web.backoffice.audit import LONGEST_ACTION
+from holdfast.web.api.backoffice.audit import LONGEST_ACTION
+from holdfast.web.api.parameters import LONGEST_TEXT, read_id
 from holdfast.web.backoffice.desk import Desk
 from holdfast.web.backoffice.pages.audit_views import ACTIONS, line_of
 from holdfast.web.backoffice.pages.booking_views import status_word
 from holdfast.web.backoffice.visits import PREFIX, Visit
 from holdfast.web.cursors import moment_cursor_text, read_moment_cursor
-from holdfast.web.queries import LONGEST_TEXT, read_id
-from holdfast.web.routing import Place
 
 AUDIT = f"{PREFIX}/audit"
 ENTRIES_A_PAGE = 50
@@ -74,7 +74,7 @@ class AuditPages:
         )
 
 
-def audit_page_places(desk: Desk, auditing: Auditing, inventory: Inventory) -> list[Place]:
+def audit_page_routes(desk: Desk, auditing: Auditing, inventory: Inventory) -> list[Route]:
     return [desk.page(AUDIT, Permission.SEE_AUDIT, GET=AuditPages(auditing, inventory).show)]
 
 

@@ -6,6 +6,7 @@ from functools import partial
 from urllib.parse import urlencode
 
 from starlette.responses import Response
+from starlette.routing import Route
 
 from holdfast.domain.permissions import Permission
 from holdfast.domain.refusals import Fault
@@ -14,16 +15,15 @@ from holdfast.operations.boards import Boards
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.watching import Watching
 from holdfast.web.addresses import project_of
+from holdfast.web.api.bodies import refuse_faults
 from holdfast.web.backoffice.desk import Desk
 from holdfast.web.backoffice.pages.board_cells import CellWriter
 from holdfast.web.backoffice.pages.board_filters import NAMES, AskedFor, read_filters
 from holdfast.web.backoffice.pages.board_news import BoardNews
 from holdfast.web.backoffice.visits import PREFIX, Visit
-from holdfast.web.call import Call
-from holdfast.web.checking import refuse_faults
 from holdfast.web.html.live import EventStream
 from holdfast.web.html.moments import milliseconds, told_until, whole_number
-from holdfast.web.routing import Place
+from holdfast.web.request import Request
 
 ROWS = 100
 
@@ -35,7 +35,7 @@ class BoardPages:
         self._inventory = inventory
 
     async def show(self, visit: Visit) -> Response:
-        slug, sent = slug_of(visit.call), visit.query
+        slug, sent = slug_of(visit.request), visit.query
         asked = read_filters(visit, sent)
         if sent.text("view") == "table":
             return await self._table(visit, slug, asked)
@@ -73,19 +73,19 @@ class BoardPages:
         )
 
     async def live(self, visit: Visit) -> Response:
-        slug, sent = slug_of(visit.call), visit.query
+        slug, sent = slug_of(visit.request), visit.query
         filters = read_filters(visit, sent).filters
         project_id = await self._inventory.project_id(slug)
         turn = whole_number(sent.text("turn"))
-        watcher = await self._watching.watch(project_id, told_until(visit.call, sent), turn)
+        watcher = await self._watching.watch(project_id, told_until(visit.request, sent), turn)
         as_table = sent.text("view") == "table"
         news = BoardNews(self._watching, watcher, visit.language, slug, filters, as_table=as_table)
-        return EventStream(news, partial(_is_still_signed_in, visit))
+        return EventStream(news, partial(_is_still_signed_in, visit), visit.request.stopping)
 
 
-def slug_of(call: Call) -> str:
+def slug_of(request: Request) -> str:
     faults: list[Fault] = []
-    slug = project_of(call, faults)
+    slug = project_of(request, faults)
     refuse_faults(faults)
     return slug
 
@@ -109,7 +109,7 @@ def _page_address(slug: str, asked: AskedFor, after: str | None) -> str:
     return f"{PREFIX}/projects/{slug}?{urlencode([('view', 'table'), *_filtering(asked), *place])}"
 
 
-def board_places(desk: Desk, boards: Boards, watching: Watching, inventory: Inventory) -> list[Place]:
+def board_routes(desk: Desk, boards: Boards, watching: Watching, inventory: Inventory) -> list[Route]:
     pages = BoardPages(boards, watching, inventory)
     project = f"{PREFIX}/projects/{{slug}}"
     return [

@@ -14,6 +14,7 @@ from holdfast.operations.booking_files import BookingFile, booking_file
 from holdfast.operations.selling import Found, Selling
 from holdfast.operations.write_path import Written
 from holdfast.web.addresses import reference_of
+from holdfast.web.api.bodies import refuse_faults
 from holdfast.web.backoffice.desk import Show
 from holdfast.web.backoffice.pages.booking_views import permission_for, status_word, steps_of
 from holdfast.web.backoffice.pages.bookings import BOOKINGS
@@ -21,7 +22,6 @@ from holdfast.web.backoffice.pages.sale_forms import chosen_end, faults_by_field
 from holdfast.web.backoffice.pages.unit_views import unit_path
 from holdfast.web.backoffice.visits import Notice, Visit
 from holdfast.web.buyer_links import buyer_link
-from holdfast.web.checking import refuse_faults
 from holdfast.web.html.forms import Form
 from holdfast.web.html.qr_codes import QrCode, qr_code
 from holdfast.web.html.translation import translate_refusal
@@ -139,7 +139,7 @@ class BookingPages:
 
 def _reference(visit: Visit) -> str:
     faults: list[Fault] = []
-    reference = reference_of(visit.call, faults)
+    reference = reference_of(visit.request, faults)
     refuse_faults(faults)
     return reference
 

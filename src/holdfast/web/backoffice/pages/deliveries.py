@@ -10,6 +10,7 @@ from uuid import UUID
 
 import msgspec
 from starlette.responses import Response
+from starlette.routing import Route
 
 from holdfast.domain.delivery import Delivery, DeliveryStatus
 from holdfast.domain.endpoint import Endpoint
@@ -27,7 +28,6 @@ from holdfast.web.backoffice.pages.webhook_visits import DELIVERIES, id_in_path,
 from holdfast.web.backoffice.visits import PREFIX, Visit
 from holdfast.web.cursors import moment_and_id_cursor_text
 from holdfast.web.html.translation import translate_refusal
-from holdfast.web.routing import Place
 
 DELIVERIES_A_PAGE = 50
 ATTEMPTS_SHOWN = 50
@@ -105,9 +105,9 @@ class DeliveryPages:
             return None
 
 
-def delivery_page_places(
+def delivery_page_routes(
     desk: Desk, subscribing: Subscribing, deliveries: Deliveries, search: DeliverySearch
-) -> list[Place]:
+) -> list[Route]:
     pages = DeliveryPages(subscribing, deliveries, search)
     see, manage = Permission.SEE_WEBHOOKS, Permission.MANAGE_WEBHOOKS
     own = f"{DELIVERIES}/{{id}}"

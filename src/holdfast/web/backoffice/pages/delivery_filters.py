@@ -12,11 +12,11 @@ from holdfast.domain.endpoint import PING
 from holdfast.domain.event import EventName
 from holdfast.domain.unit import code_fault
 from holdfast.operations.delivery_search import BEHIND_ALL, END, START, Filters
+from holdfast.web.api.parameters import CODE_CLASSES, UNANSWERED, read_id
 from holdfast.web.backoffice.visits import Visit
 from holdfast.web.cursors import read_moment_and_id_cursor
 from holdfast.web.html.forms import Form
 from holdfast.web.html.language import Language
-from holdfast.web.queries import CODE_CLASSES, UNANSWERED, read_id
 
 NAMES = ("endpoint", "event", "unit", "status", "code", "since", "until")
 EVENTS = (*EventName, PING)

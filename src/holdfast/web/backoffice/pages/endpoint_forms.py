@@ -10,9 +10,9 @@ from holdfast.domain.endpoint import DEFAULT_IN_FLIGHT, Endpoint
 from holdfast.domain.event import EventName
 from holdfast.domain.refusals import Fault, InvalidInput
 from holdfast.operations.subscribing import Subscribing
-from holdfast.web.backoffice.endpoint_bodies import NEW_ENDPOINT, NEW_ENDPOINT_NAMES
+from holdfast.web.api.backoffice.endpoints import NewEndpoint
+from holdfast.web.api.bodies import validated
 from holdfast.web.backoffice.visits import Visit
-from holdfast.web.checking import checked
 from holdfast.web.html.forms import Form
 from holdfast.web.html.translation import translate
 
@@ -55,15 +55,16 @@ def typed_of(endpoint: Endpoint) -> Typed:
 
 
 async def chosen(typed: Typed, subscribing: Subscribing) -> dict[str, Any]:
-    """The wishes, in the domain's names; every fault at once."""
-    found = checked(NEW_ENDPOINT, _body(typed), NEW_ENDPOINT_NAMES)
-    if isinstance(found, dict):
-        found["project_slugs"] = found.pop("projects")
-        return found
-    if not any(fault.pointer == "/url" for fault in found):
+    """Return the choices by their names in the domain, or raise every fault at once."""
+    body = validated(NewEndpoint, _body(typed))
+    if not isinstance(body, list):
+        choices = body.sent()
+        choices["project_slugs"] = choices.pop("projects")
+        return choices
+    if not any(fault.pointer == "/url" for fault in body):
         message = await subscribing.url_fault(typed.url)
-        found += [] if message is None else [Fault("/url", message)]
-    raise InvalidInput(found)
+        body += [] if message is None else [Fault("/url", message)]
+    raise InvalidInput(body)
 
 
 def told(visit: Visit, refusal: InvalidInput, typed: Typed) -> dict[str, str]:

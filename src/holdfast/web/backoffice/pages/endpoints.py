@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from starlette.responses import Response
+from starlette.routing import Route
 
 from holdfast.domain.delivery import Delivery
 from holdfast.domain.endpoint import Endpoint, IssuedSecret, Wishes
@@ -17,6 +18,7 @@ from holdfast.operations.deliveries import Deliveries
 from holdfast.operations.delivery_search import DeliverySearch
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.subscribing import Subscribing
+from holdfast.web.api.parameters import read_id
 from holdfast.web.backoffice.desk import Desk
 from holdfast.web.backoffice.pages import snippets
 from holdfast.web.backoffice.pages.endpoint_forms import Typed, chosen, told, typed_in, typed_of
@@ -24,8 +26,6 @@ from holdfast.web.backoffice.pages.sparkline import sparkline
 from holdfast.web.backoffice.pages.webhook_visits import DELIVERIES, WEBHOOKS, id_in_path, words_of
 from holdfast.web.backoffice.visits import Visit
 from holdfast.web.cursors import moment_and_id_cursor_text, read_moment_and_id_cursor
-from holdfast.web.queries import read_id
-from holdfast.web.routing import Place
 
 ENDPOINTS_A_PAGE = 50
 PROJECTS_OFFERED = 500
@@ -180,13 +180,13 @@ class EndpointPages:
         )
 
 
-def endpoint_page_places(
+def endpoint_page_routes(
     desk: Desk,
     subscribing: Subscribing,
     deliveries: Deliveries,
     search: DeliverySearch,
     inventory: Inventory,
-) -> list[Place]:
+) -> list[Route]:
     pages = EndpointPages(subscribing, deliveries, search, inventory)
     see, manage = Permission.SEE_WEBHOOKS, Permission.MANAGE_WEBHOOKS
     own = f"{WEBHOOKS}/{{id}}"

@@ -13,11 +13,11 @@ from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit
 from holdfast.operations.inventory import Inventory
 from holdfast.web.addresses import project_of
+from holdfast.web.api.bodies import refuse_faults
 from holdfast.web.backoffice.visits import Visit
-from holdfast.web.call import Call
-from holdfast.web.checking import refuse_faults
 from holdfast.web.html.forms import Form
 from holdfast.web.html.guarded import HEADERS
+from holdfast.web.request import Request
 from holdfast.web.sheets.csv_writing import MARK, csv_lines
 from holdfast.web.sheets.unit_rows import Written, headings, row_of
 from holdfast.web.sheets.workbook_writing import WorkbookWriter
@@ -35,14 +35,14 @@ class ExportPages:
         self._workbooks = WorkbookWriter()
 
     async def csv(self, visit: Visit) -> Response:
-        slug = _slug(visit.call)
+        slug = _slug(visit.request)
         # An unknown project is refused before the answer begins.
         await self._inventory.project_id(slug)
         lines = self._csv(slug, visit.language.code, _statuses(visit.query))
         return StreamingResponse(lines, headers=_headers(f"{slug}-units.csv"), media_type=CSV)
 
     async def xlsx(self, visit: Visit) -> Response:
-        slug, language = _slug(visit.call), visit.language
+        slug, language = _slug(visit.request), visit.language
         await self._inventory.project_id(slug)
         pages = self._pages(slug, language.code, _statuses(visit.query))
         file = await self._workbooks.write(
@@ -79,9 +79,9 @@ def _statuses(query: Form) -> frozenset[Status]:
     return frozenset(Status(name) for name in query.all("status") if name in tuple(Status))
 
 
-def _slug(call: Call) -> str:
+def _slug(request: Request) -> str:
     faults: list[Fault] = []
-    slug = project_of(call, faults)
+    slug = project_of(request, faults)
     refuse_faults(faults)
     return slug
 

@@ -9,6 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from starlette.responses import Response
+from starlette.routing import Route
 
 from holdfast.domain.figures import PERIODS_DAYS, SalesDay, StatusDay
 from holdfast.domain.permissions import Permission
@@ -18,7 +19,6 @@ from holdfast.web.backoffice.desk import Desk
 from holdfast.web.backoffice.pages.board import slug_of
 from holdfast.web.backoffice.pages.plots import HEIGHT, WIDTH, Area, Bar, areas, bars, top_of
 from holdfast.web.backoffice.visits import PREFIX, Visit
-from holdfast.web.routing import Place
 
 DEFAULT_DAYS = 90
 DAILY_UP_TO = 90
@@ -44,7 +44,7 @@ class FigurePages:
     async def show(self, visit: Visit) -> Response:
         asked = visit.query.text("days")
         days = next((number for number in PERIODS_DAYS if str(number) == asked), DEFAULT_DAYS)
-        found = await self._figures.of(slug_of(visit.call), days, str(visit.language.zone))
+        found = await self._figures.of(slug_of(visit.request), days, str(visit.language.zone))
         step = 1 if days <= DAILY_UP_TO else 7
         return await visit.render(
             "figures.html",
@@ -88,6 +88,6 @@ def _noon(zone: tzinfo, day: date) -> datetime:
     return datetime.combine(day, time(12), zone)
 
 
-def figure_places(desk: Desk, figures: Figures) -> list[Place]:
+def figure_routes(desk: Desk, figures: Figures) -> list[Route]:
     path = f"{PREFIX}/projects/{{slug}}/figures"
     return [desk.page(path, Permission.SEE_UNITS, GET=FigurePages(figures).show)]

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from starlette.responses import Response
+from starlette.routing import Route
 
 from holdfast.domain.cells import text_of
 from holdfast.domain.columns import FIELDS, REQUIRED
@@ -23,14 +24,13 @@ from holdfast.operations.inventory import Inventory
 from holdfast.operations.many_units import OUTCOMES
 from holdfast.operations.projects import Projects
 from holdfast.web.addresses import id_of, project_of
+from holdfast.web.api.bodies import refuse_faults
 from holdfast.web.backoffice.desk import Desk
 from holdfast.web.backoffice.pages.exporting import ExportPages
 from holdfast.web.backoffice.pages.import_forms import asked_for, choice_of, samples
 from holdfast.web.backoffice.visits import PREFIX, Visit
-from holdfast.web.checking import refuse_faults
 from holdfast.web.html.translation import translate
 from holdfast.web.refusals import UnknownRoute
-from holdfast.web.routing import Place
 from holdfast.web.sheets.reading import SheetReader
 
 FILE_AT_MOST = 32 * 1024**2
@@ -176,7 +176,7 @@ class ImportPages:
 
     async def _found(self, visit: Visit) -> tuple[Project, Import]:
         faults: list[Fault] = []
-        import_id = id_of(visit.call, faults)
+        import_id = id_of(visit.request, faults)
         project = await self._project(visit)
         found = None if faults else await self._files.find(project.slug, import_id, visit.staff.id)
         if found is None:
@@ -185,7 +185,7 @@ class ImportPages:
 
     async def _project(self, visit: Visit) -> Project:
         faults: list[Fault] = []
-        slug = project_of(visit.call, faults)
+        slug = project_of(visit.request, faults)
         refuse_faults(faults)
         return await self._projects.find(slug)
 
@@ -230,9 +230,9 @@ def _exact(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: Decimal(value) if name in _NUMBERS else value for name, value in values.items()}
 
 
-def import_places(
+def import_routes(
     desk: Desk, files: ImportFiles, runs: ImportRuns, projects: Projects, inventory: Inventory
-) -> list[Place]:
+) -> list[Route]:
     pages, exports = ImportPages(files, runs, projects), ExportPages(inventory)
     project = f"{PREFIX}/projects/{{slug}}"
     own = f"{project}/import/{{id}}"

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from starlette.responses import Response
+from starlette.routing import Route
 
 from holdfast.domain.access import IssuedKey, Key, Scope
 from holdfast.domain.permissions import MAY_ISSUE, Permission
@@ -15,14 +16,13 @@ from holdfast.domain.refusals import Fault, InvalidInput, UnknownProject
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.keys import Keys, KeyWishes, Power
 from holdfast.web.addresses import id_of
+from holdfast.web.api.backoffice.keys import key_cursor_text
+from holdfast.web.api.bodies import refuse_faults
 from holdfast.web.backoffice.desk import Desk
-from holdfast.web.backoffice.keys import cursor_after
 from holdfast.web.backoffice.pages.first_calls import first_call
 from holdfast.web.backoffice.visits import PREFIX, Visit
-from holdfast.web.checking import refuse_faults
 from holdfast.web.cursors import read_moment_and_id_cursor
 from holdfast.web.html.translation import translate
-from holdfast.web.routing import Place
 
 KEYS = f"{PREFIX}/settings/api/keys"
 KEYS_A_PAGE = 50
@@ -86,7 +86,7 @@ class KeyPages:
         return await visit.render("keys_issued.html", 201, issued=issued, call=call)
 
 
-def key_page_places(desk: Desk, keys: Keys, inventory: Inventory, public_url: str) -> list[Place]:
+def key_page_routes(desk: Desk, keys: Keys, inventory: Inventory, public_url: str) -> list[Route]:
     pages = KeyPages(keys, inventory, public_url)
     return [
         desk.page(KEYS, Permission.MANAGE_KEYS, GET=pages.list),
@@ -136,7 +136,7 @@ def _may_revoke(visit: Visit, key: Key) -> bool:
 
 def _key_id(visit: Visit) -> UUID:
     faults: list[Fault] = []
-    found = id_of(visit.call, faults)
+    found = id_of(visit.request, faults)
     refuse_faults(faults)
     return found
 
@@ -151,4 +151,4 @@ def _cursor(visit: Visit) -> tuple[datetime, UUID] | None:
 def _next(address: str, page: Sequence[Key]) -> str | None:
     if len(page) <= KEYS_A_PAGE:
         return None
-    return f"{address}{'&' if '?' in address else '?'}cursor={cursor_after(page[KEYS_A_PAGE - 1])}"
+    return f"{address}{'&' if '?' in address else '?'}cursor={key_cursor_text(page[KEYS_A_PAGE - 1])}"

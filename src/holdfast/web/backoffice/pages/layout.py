@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from starlette.responses import Response
+from starlette.routing import Route
 
 from holdfast.domain.permissions import Permission
 from holdfast.domain.refusals import InvalidInput
@@ -22,7 +23,6 @@ from holdfast.web.backoffice.pages.layout_forms import (
 )
 from holdfast.web.backoffice.visits import PREFIX, Visit
 from holdfast.web.html.forms import Form
-from holdfast.web.routing import Place
 
 ROWS = 100
 LONGEST_CODE = 50
@@ -33,7 +33,7 @@ class LayoutPages:
         self._projects = projects
 
     async def show(self, visit: Visit) -> Response:
-        slug = slug_of(visit.call)
+        slug = slug_of(visit.request)
         placed = await self._projects.layout_page(
             slug, visit.query.raw("after"), ROWS, _containing(visit.query)
         )
@@ -41,7 +41,7 @@ class LayoutPages:
         return await self._page(visit, slug, [row_of(one) for one in placed[:ROWS]], next_code)
 
     async def change(self, visit: Visit) -> Response:
-        slug, form = slug_of(visit.call), visit.form
+        slug, form = slug_of(visit.request), visit.form
         rows = read_rows(visit, form)
         if form.text("do") == "move":
             target = read_place(visit, {part: form.text(f"to-{part}") for part in PARTS})
@@ -109,7 +109,7 @@ def _address(slug: str, query: Form, after: str | None) -> str:
     return f"{PREFIX}/projects/{slug}/layout" + (f"?{said}" if said else "")
 
 
-def layout_places(desk: Desk, projects: Projects) -> list[Place]:
+def layout_routes(desk: Desk, projects: Projects) -> list[Route]:
     pages = LayoutPages(projects)
     path = f"{PREFIX}/projects/{{slug}}/layout"
     return [desk.page(path, Permission.SELL, GET=pages.show, POST=pages.change)]

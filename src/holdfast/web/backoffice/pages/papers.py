@@ -5,22 +5,22 @@ from __future__ import annotations
 from itertools import product
 
 from starlette.responses import Response
+from starlette.routing import Route
 
 from holdfast.domain.permissions import Permission
 from holdfast.domain.refusals import Fault
 from holdfast.operations.selling import Selling
 from holdfast.web.addresses import reference_of
+from holdfast.web.api.bodies import refuse_faults
 from holdfast.web.backoffice.desk import Desk, Show
 from holdfast.web.backoffice.pages.bookings import BOOKINGS
 from holdfast.web.backoffice.visits import Visit
-from holdfast.web.checking import refuse_faults
 from holdfast.web.html.guarded import HEADERS
 from holdfast.web.papers.making import Asked, Papers
 from holdfast.web.papers.sheets import Kind
-from holdfast.web.routing import Place
 
 
-def paper_places(desk: Desk, selling: Selling, papers: Papers) -> list[Place]:
+def paper_routes(desk: Desk, selling: Selling, papers: Papers) -> list[Route]:
     booking = BOOKINGS + "/{reference}"
     return [
         desk.page(
@@ -35,7 +35,7 @@ def paper_places(desk: Desk, selling: Selling, papers: Papers) -> list[Place]:
 def _showing(selling: Selling, papers: Papers, kind: Kind, *, as_file: bool) -> Show:
     async def show(visit: Visit) -> Response:
         faults: list[Fault] = []
-        reference = reference_of(visit.call, faults)
+        reference = reference_of(visit.request, faults)
         refuse_faults(faults)
         found = await selling.find(reference)
         home = f"{BOOKINGS}/{found.booking.reference}"

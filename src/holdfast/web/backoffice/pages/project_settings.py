@@ -6,6 +6,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from starlette.responses import Response
+from starlette.routing import Route
 
 from holdfast.domain.periods import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DAYS, Periods
 from holdfast.domain.permissions import Permission
@@ -13,12 +14,11 @@ from holdfast.domain.project import Project, suggested_slug
 from holdfast.domain.refusals import Fault, InvalidInput, ProjectExists
 from holdfast.operations.projects import Projects
 from holdfast.web.addresses import project_of
-from holdfast.web.backoffice.bodies import NEW_PROJECT, NEW_PROJECT_NAMES, PROJECT, PROJECT_NAMES
+from holdfast.web.api.backoffice.projects import NewProject, ProjectChange
+from holdfast.web.api.bodies import refuse_faults, valid
 from holdfast.web.backoffice.desk import Desk
 from holdfast.web.backoffice.visits import PREFIX, Visit
-from holdfast.web.checking import refuse_faults, valid_body
 from holdfast.web.html.translation import translate, translate_refusal
-from holdfast.web.routing import Place
 
 PROJECTS = f"{PREFIX}/projects"
 
@@ -37,8 +37,8 @@ class ProjectSettingPages:
             visit.form.text("slug") or suggested_slug(visit.form.text("name")),
         )
         try:
-            values = valid_body(NEW_PROJECT, _filled(name=name, slug=slug), NEW_PROJECT_NAMES)
-            project = await self._projects.add(values["slug"], values["name"], visit.author)
+            sent = valid(NewProject, _filled(name=name, slug=slug))
+            project = await self._projects.add(sent.slug, sent.name, visit.author)
         except InvalidInput as refusal:
             faults = _faults(visit, refusal)
             if not slug and name:
@@ -79,7 +79,7 @@ class ProjectSettingPages:
         )
 
 
-def project_setting_places(desk: Desk, projects: Projects, periods: Periods) -> list[Place]:
+def project_setting_routes(desk: Desk, projects: Projects, periods: Periods) -> list[Route]:
     pages = ProjectSettingPages(projects, periods)
     return [
         desk.page(f"{PREFIX}/new-project", Permission.SELL, GET=pages.new, POST=pages.add),
@@ -94,7 +94,7 @@ def project_setting_places(desk: Desk, projects: Projects, periods: Periods) -> 
 
 def _slug(visit: Visit) -> str:
     faults: list[Fault] = []
-    slug = project_of(visit.call, faults)
+    slug = project_of(visit.request, faults)
     refuse_faults(faults)
     return slug
 
@@ -112,7 +112,7 @@ def _changes(typed: dict[str, str]) -> dict[str, Any]:
     sent: dict[str, Any] = {"name": typed["name"]}
     for name in ("holdSeconds", "reservationDays"):
         sent[name] = _number(typed[name]) if typed[name] else None
-    return valid_body(PROJECT, sent, PROJECT_NAMES)
+    return valid(ProjectChange, sent).sent()
 
 
 def _number(text: str) -> Decimal | str:

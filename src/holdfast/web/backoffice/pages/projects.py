@@ -5,6 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 from starlette.responses import Response
+from starlette.routing import Route
 
 from holdfast.domain.board import Counts
 from holdfast.domain.permissions import Permission
@@ -13,7 +14,6 @@ from holdfast.domain.status import Status
 from holdfast.operations.boards import Boards
 from holdfast.web.backoffice.desk import Desk
 from holdfast.web.backoffice.visits import PREFIX, Visit
-from holdfast.web.routing import Place
 
 CARDS = 60
 BAR_WIDTH = 1000
@@ -50,5 +50,5 @@ def bar(counts: Counts) -> list[tuple[Status, float, float]]:
     return parts
 
 
-def project_list_places(desk: Desk, boards: Boards) -> list[Place]:
+def project_list_routes(desk: Desk, boards: Boards) -> list[Route]:
     return [desk.page(f"{PREFIX}/projects", Permission.SEE_UNITS, GET=ProjectPages(boards).list)]

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from starlette.responses import Response
+from starlette.routing import Route
 
 from holdfast.domain.endpoint import Endpoint
 from holdfast.domain.permissions import Permission
@@ -18,7 +19,6 @@ from holdfast.web.backoffice.pages.webhook_visits import WEBHOOKS, go_from_part,
 from holdfast.web.backoffice.visits import Visit
 from holdfast.web.html.forms import Form
 from holdfast.web.refusals import MalformedBody
-from holdfast.web.routing import Place
 from holdfast.web.times import read_time
 from holdfast.web.wire import time_text
 
@@ -97,7 +97,7 @@ class RecoveryPages:
         )
 
 
-def recovery_page_places(desk: Desk, subscribing: Subscribing, deliveries: Deliveries) -> list[Place]:
+def recovery_page_routes(desk: Desk, subscribing: Subscribing, deliveries: Deliveries) -> list[Route]:
     pages = RecoveryPages(subscribing, deliveries)
     path = f"{WEBHOOKS}/{{id}}/recover"
     return [desk.page(path, Permission.MANAGE_WEBHOOKS, GET=pages.ask, POST=pages.act)]

@@ -2,42 +2,63 @@
 
 from __future__ import annotations
 
+from starlette.routing import BaseRoute
+
 from holdfast.web.backoffice.desk import Desk, Elsewhere
-from holdfast.web.backoffice.pages.account import account_places
-from holdfast.web.backoffice.pages.administration import administration_places
-from holdfast.web.backoffice.pages.board import board_places
-from holdfast.web.backoffice.pages.figures import figure_places
-from holdfast.web.backoffice.pages.importing import import_places
-from holdfast.web.backoffice.pages.layout import layout_places
-from holdfast.web.backoffice.pages.papers import paper_places
-from holdfast.web.backoffice.pages.projects import project_list_places
-from holdfast.web.backoffice.pages.sales import sales_places
-from holdfast.web.backoffice.pages.sign_in import sign_in_places
-from holdfast.web.backoffice.pages.staff import staff_page_places
-from holdfast.web.backoffice.pages.start import start_places
-from holdfast.web.backoffice.pages.webhooks import webhook_page_places
-from holdfast.web.parts import Parts
-from holdfast.web.routing import Place
+from holdfast.web.backoffice.pages.account import account_routes
+from holdfast.web.backoffice.pages.administration import administration_routes
+from holdfast.web.backoffice.pages.board import board_routes
+from holdfast.web.backoffice.pages.figures import figure_routes
+from holdfast.web.backoffice.pages.importing import import_routes
+from holdfast.web.backoffice.pages.layout import layout_routes
+from holdfast.web.backoffice.pages.papers import paper_routes
+from holdfast.web.backoffice.pages.projects import project_list_routes
+from holdfast.web.backoffice.pages.sales import sales_routes
+from holdfast.web.backoffice.pages.sign_in import sign_in_routes
+from holdfast.web.backoffice.pages.staff import staff_page_routes
+from holdfast.web.backoffice.pages.start import start_routes
+from holdfast.web.backoffice.pages.webhooks import webhook_page_routes
+from holdfast.web.backoffice.visits import PREFIX
+from holdfast.web.context import WebContext
+from holdfast.web.page_routes import mounted_pages
 
 
-def backoffice_page_places(desk: Desk, parts: Parts) -> list[Place]:
-    return [
-        *start_places(desk, parts.announcing),
-        *administration_places(
-            desk, parts.inventory, parts.projects, parts.keys, parts.auditing, parts.periods, parts.public_url
+def backoffice_page_routes(context: WebContext) -> list[BaseRoute]:
+    services = context.services
+    desk = Desk(services.signing_in, services.announcing, context.cookies, context.time_zone)
+    routes = [
+        *start_routes(desk, context.services.announcing),
+        *administration_routes(
+            desk,
+            context.services.inventory,
+            context.services.projects,
+            context.services.keys,
+            context.services.auditing,
+            context.services.periods,
+            context.public_url,
         ),
-        *sign_in_places(desk, parts.signing_in, parts.setup_links, parts.addresses),
-        *account_places(desk, parts.accounts, parts.signing_in, parts.addresses),
-        *staff_page_places(desk, parts.staffing, parts.public_url),
-        *sales_places(desk, parts.inventory, parts.selling, parts.public_url),
-        *paper_places(desk, parts.selling, parts.papers),
-        *import_places(desk, parts.import_files, parts.import_runs, parts.projects, parts.inventory),
-        *project_list_places(desk, parts.boards),
-        *board_places(desk, parts.boards, parts.watching, parts.inventory),
-        *figure_places(desk, parts.figures),
-        *layout_places(desk, parts.projects),
-        *webhook_page_places(
-            desk, parts.subscribing, parts.deliveries, parts.delivery_search, parts.inventory
+        *sign_in_routes(desk, context.services.signing_in, context.services.setup_links, context.addresses),
+        *account_routes(desk, context.services.accounts, context.services.signing_in, context.addresses),
+        *staff_page_routes(desk, context.services.staffing, context.public_url),
+        *sales_routes(desk, context.services.inventory, context.services.selling, context.public_url),
+        *paper_routes(desk, context.services.selling, context.papers),
+        *import_routes(
+            desk,
+            context.services.import_files,
+            context.services.import_runs,
+            context.services.projects,
+            context.services.inventory,
         ),
-        Elsewhere(desk),
+        *project_list_routes(desk, context.services.boards),
+        *board_routes(desk, context.services.boards, context.services.watching, context.services.inventory),
+        *figure_routes(desk, context.services.figures),
+        *layout_routes(desk, context.services.projects),
+        *webhook_page_routes(
+            desk,
+            context.services.subscribing,
+            context.services.deliveries,
+            context.services.delivery_search,
+            context.services.inventory,
+        ),
     ]
+    return mounted_pages(PREFIX, routes, Elsewhere(desk))

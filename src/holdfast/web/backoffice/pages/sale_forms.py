@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 from holdfast.domain.booking import Buyer
 from holdfast.domain.refusals import InvalidInput
+from holdfast.web.api.bodies import valid
+from holdfast.web.api.buyer_body import BuyerDetails
 from holdfast.web.backoffice.visits import Visit
-from holdfast.web.buyer_bodies import BUYER, BUYER_NAMES, buyer_from
-from holdfast.web.checking import valid_body
 from holdfast.web.html.translation import translate
 
 BUYER_FIELDS = ("buyerName", "buyerEmail", "buyerPhone")
@@ -18,7 +18,7 @@ _NO_TIME = "This must be a date and a time."
 def named_buyer(visit: Visit) -> Buyer:
     """What was left empty is missing, not too short."""
     sent = {name: visit.form.raw(name) for name in BUYER_FIELDS if visit.form.text(name)}
-    return buyer_from(valid_body(BUYER, sent, BUYER_NAMES))
+    return valid(BuyerDetails, sent).buyer()
 
 
 def chosen_end(visit: Visit) -> datetime | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from starlette.routing import Route
+
 from holdfast.domain.booking_actions import BookingAction
 from holdfast.domain.permissions import Permission
 from holdfast.domain.status import TRANSITIONS, Caller
@@ -13,14 +15,13 @@ from holdfast.web.backoffice.pages.booking import BookingPages
 from holdfast.web.backoffice.pages.bookings import BOOKINGS, BookingListPages
 from holdfast.web.backoffice.pages.unit import UnitPages
 from holdfast.web.backoffice.visits import PREFIX
-from holdfast.web.routing import Place
 
 
-def sales_places(desk: Desk, inventory: Inventory, selling: Selling, public_url: str) -> list[Place]:
-    return [*_unit_places(desk, selling, public_url), *_booking_places(desk, inventory, selling, public_url)]
+def sales_routes(desk: Desk, inventory: Inventory, selling: Selling, public_url: str) -> list[Route]:
+    return [*_unit_routes(desk, selling, public_url), *_booking_routes(desk, inventory, selling, public_url)]
 
 
-def _unit_places(desk: Desk, selling: Selling, public_url: str) -> list[Place]:
+def _unit_routes(desk: Desk, selling: Selling, public_url: str) -> list[Route]:
     pages = UnitPages(selling, public_url)
     unit = PREFIX + "/projects/{slug}/units/{code}"
     of_staff = dict.fromkeys(row.action for row in TRANSITIONS if Caller.ADMIN in row.callers)
@@ -40,7 +41,7 @@ def _unit_places(desk: Desk, selling: Selling, public_url: str) -> list[Place]:
     ]
 
 
-def _booking_places(desk: Desk, inventory: Inventory, selling: Selling, public_url: str) -> list[Place]:
+def _booking_routes(desk: Desk, inventory: Inventory, selling: Selling, public_url: str) -> list[Route]:
     pages = BookingPages(selling, public_url)
     booking = BOOKINGS + "/{reference}"
     return [

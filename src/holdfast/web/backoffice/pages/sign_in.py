@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from starlette.responses import Response
+from starlette.routing import Route
 
 from holdfast.domain.passwords import SHORTEST
 from holdfast.domain.refusals import (
@@ -27,7 +28,6 @@ from holdfast.web.client_address import ClientAddresses
 from holdfast.web.html.language import DIRECTIONS
 from holdfast.web.html.translation import translate_refusal
 from holdfast.web.problems import add_problem_headers, problem_type
-from holdfast.web.routing import Place
 
 SIGN_IN = f"{PREFIX}/sign-in"
 CODE = f"{SIGN_IN}/code"
@@ -79,7 +79,7 @@ class SignInPages:
         return response
 
     async def sign_out(self, visit: Visit) -> Response:
-        token = visit.desk.cookies.read(visit.call, SESSION_COOKIE)
+        token = visit.desk.cookies.read(visit.request, SESSION_COOKIE)
         if token is not None:
             await self._signing_in.sign_out(token)
         response = await visit.go(SIGN_IN)
@@ -125,7 +125,7 @@ class SetUpPages:
 
     async def _set_up(self, visit: Visit, token: str, invitation: Invitation) -> Staff:
         form, password = visit.form, visit.form.raw("password")
-        request_id, language = visit.call.request_id, visit.language.code
+        request_id, language = visit.request.request_id, visit.language.code
         if invitation.staff is not None:
             return await self._links.choose_password(token, password, request_id, language)
         return await self._links.add_first_admin(
@@ -152,9 +152,9 @@ class SetUpPages:
         )
 
 
-def sign_in_places(
+def sign_in_routes(
     desk: Desk, signing_in: SigningIn, links: SetupLinks, addresses: ClientAddresses
-) -> list[Place]:
+) -> list[Route]:
     pages, set_up = SignInPages(signing_in, addresses), SetUpPages(links, signing_in, addresses)
     return [
         desk.open_page(SIGN_IN, GET=pages.ask, POST=pages.sign_in),
@@ -176,8 +176,8 @@ async def let_in(visit: Visit, opened: Opened, following: str) -> Response:
 
 def whence(visit: Visit, addresses: ClientAddresses) -> tuple[str, str]:
     """Address and browser."""
-    agent = visit.call.exchange.head.values.get(b"user-agent", b"").decode("latin-1")
-    return addresses.find(visit.call).counted_as, agent
+    agent = visit.request.header_values.get(b"user-agent", b"").decode("latin-1")
+    return addresses.find(visit.request).counted_as, agent
 
 
 def _asked(following: str, email: str = "") -> dict[str, Any]:
@@ -185,7 +185,7 @@ def _asked(following: str, email: str = "") -> dict[str, Any]:
 
 
 def _token(visit: Visit) -> str:
-    token = visit.call.path_parameter("token")
+    token = visit.request.path_parameter("token")
     return token if isinstance(token, str) else ""
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from starlette.responses import Response
+from starlette.routing import Route
 
 from holdfast.domain.permissions import Permission, Role
 from holdfast.domain.refusals import Fault, InvalidInput, LastAdmin, StaffExists
@@ -14,14 +15,13 @@ from holdfast.domain.staff import Staff
 from holdfast.operations.setup_links import GOOD_FOR_HOURS, setup_url
 from holdfast.operations.staffing import Invited, Staffing
 from holdfast.web.addresses import id_of
+from holdfast.web.api.bodies import refuse_faults
 from holdfast.web.backoffice.desk import Desk
 from holdfast.web.backoffice.pages.sale_forms import faults_by_field
 from holdfast.web.backoffice.visits import PREFIX, Visit
-from holdfast.web.checking import refuse_faults
 from holdfast.web.cursors import moment_and_id_cursor_text, read_moment_and_id_cursor
 from holdfast.web.html.translation import translate_refusal
 from holdfast.web.refusals import MalformedBody
-from holdfast.web.routing import Place
 
 STAFF = f"{PREFIX}/staff"
 A_PAGE = 100
@@ -105,7 +105,7 @@ class StaffPages:
         )
 
 
-def staff_page_places(desk: Desk, staffing: Staffing, public_url: str) -> list[Place]:
+def staff_page_routes(desk: Desk, staffing: Staffing, public_url: str) -> list[Route]:
     pages, person, admins = StaffPages(staffing, public_url), STAFF + "/{id}", Permission.ADMINISTER
     acts = {
         "role": pages.change_role,
@@ -127,7 +127,7 @@ def _path(staff_id: UUID) -> str:
 
 def _named(visit: Visit) -> UUID:
     faults: list[Fault] = []
-    found = id_of(visit.call, faults)
+    found = id_of(visit.request, faults)
     refuse_faults(faults)
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from starlette.responses import Response
+from starlette.routing import Route
 
 from holdfast.domain.permissions import Permission
 from holdfast.operations.announcing import Announcing
@@ -12,7 +13,6 @@ from holdfast.web.backoffice.desk import Desk
 from holdfast.web.backoffice.visits import PREFIX, Visit
 from holdfast.web.backoffice.ways import local_path
 from holdfast.web.refusals import MalformedBody
-from holdfast.web.routing import Place
 
 
 class StartPages:
@@ -41,7 +41,7 @@ def _moment(text: str) -> datetime:
     return moment.astimezone(UTC)
 
 
-def start_places(desk: Desk, announcing: Announcing) -> list[Place]:
+def start_routes(desk: Desk, announcing: Announcing) -> list[Route]:
     pages = StartPages(announcing)
     return [
         desk.page(PREFIX, None, GET=pages.start),

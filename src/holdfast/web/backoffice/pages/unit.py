@@ -19,6 +19,8 @@ from holdfast.operations.selling import Selling, StaffAction
 from holdfast.operations.staff_units import Recorded, StaffUnit
 from holdfast.operations.write_path import Written
 from holdfast.web.addresses import unit_of
+from holdfast.web.api.bodies import refuse_faults
+from holdfast.web.api.parameters import LAST_POSITION
 from holdfast.web.backoffice.desk import Show
 from holdfast.web.backoffice.pages.booking_views import status_word
 from holdfast.web.backoffice.pages.histories import told
@@ -31,14 +33,12 @@ from holdfast.web.backoffice.pages.unit_views import (
     unit_path,
 )
 from holdfast.web.backoffice.visits import Notice, Visit
-from holdfast.web.checking import refuse_faults
 from holdfast.web.cursors import cursor_text, read_cursor
 from holdfast.web.html.forms import Form
 from holdfast.web.html.guarded import HEADERS
 from holdfast.web.html.media import Medium, media, on_this_host
 from holdfast.web.html.translation import translate_refusal
 from holdfast.web.problems import problem_type
-from holdfast.web.queries import LAST_POSITION
 
 ENTRIES_AT_FIRST = 8
 ENTRIES_A_PAGE = 50
@@ -186,7 +186,7 @@ class UnitPages:
 
 def _named(visit: Visit) -> tuple[str, str]:
     faults: list[Fault] = []
-    named = unit_of(visit.call, faults)
+    named = unit_of(visit.request, faults)
     refuse_faults(faults)
     return named
 

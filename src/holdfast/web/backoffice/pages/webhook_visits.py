@@ -11,8 +11,8 @@ from starlette.responses import Response
 from holdfast.domain.endpoint import state_of
 from holdfast.domain.refusals import Fault
 from holdfast.web.addresses import id_of
+from holdfast.web.api.bodies import refuse_faults
 from holdfast.web.backoffice.visits import PREFIX, Visit
-from holdfast.web.checking import refuse_faults
 from holdfast.web.html.guarded import HEADERS
 from holdfast.web.html.translation import translate
 from holdfast.web.html.words import words
@@ -23,7 +23,7 @@ DELIVERIES = f"{PREFIX}/deliveries"
 
 def id_in_path(visit: Visit) -> UUID:
     faults: list[Fault] = []
-    found = id_of(visit.call, faults)
+    found = id_of(visit.request, faults)
     refuse_faults(faults)
     return found
 

@@ -34,7 +34,7 @@ def token_in_path(visit: Visit) -> str:
 
 
 def _part(visit: Visit, name: str) -> str:
-    part = visit.call.path_parameter(name)
+    part = visit.request.path_parameter(name)
     if isinstance(part, Fault):
         raise UnknownRoute
     return part

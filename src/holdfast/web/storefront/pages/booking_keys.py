@@ -23,7 +23,7 @@ async def own_booking(visit: Visit, buying: Buying) -> tuple[Found, str]:
     """The booking of the address, if it is the buyer's, and the token that opens it."""
     slug, reference = booking_in_path(visit)
     name = _cookie_name(reference)
-    kept = None if name is None else visit.door.cookies.read(visit.call, name)
+    kept = None if name is None else visit.door.cookies.read(visit.request, name)
     found, token = await buying.find(reference, visit.secret, [kept] if kept else [])
     if found.project_slug != slug:
         raise UnknownBooking(reference)
@@ -44,7 +44,7 @@ def keep_key(visit: Visit, response: Response, reference: str, token: str) -> No
     name = _cookie_name(reference)
     assert name is not None
     # A browser may hold others that begin alike, and not every name can be sent back to it.
-    kept = filter(_NAME.fullmatch, cookies.names(visit.call, PREFIX))
+    kept = filter(_NAME.fullmatch, cookies.names(visit.request, PREFIX))
     others = [other for other in kept if other != name]
     for other in others[: max(0, len(others) - MOST_KEPT + 1)]:
         cookies.drop(response, other)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from starlette.responses import JSONResponse, Response
 
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.refusals import AgreementChanged, Conflict, HoldLapsed, InvalidInput, UnknownBooking
 from holdfast.operations.selling import Found
+from holdfast.web.context import WebContext
 from holdfast.web.html.moments import milliseconds
 from holdfast.web.html.translation import translate_refusal
-from holdfast.web.parts import Parts
-from holdfast.web.routing import path_matcher
 from holdfast.web.storefront.pages.addressed import token_in_path
 from holdfast.web.storefront.pages.booking_keys import entered_by_link, keep_key
 from holdfast.web.storefront.pages.booking_views import Sight, as_read
@@ -19,14 +20,14 @@ from holdfast.web.storefront.pages.door import Show
 from holdfast.web.storefront.pages.sights import PAID, Sights, no_entry
 from holdfast.web.storefront.pages.visits import PREFIX, Visit, booking_path
 
-_IS_UNIT = path_matcher(PREFIX + "/{slug}/units/{code}")
+_IS_UNIT = re.compile(rf"{PREFIX}/[^/]+/units/[^/]+").fullmatch
 
 
 class BookingPages:
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        self._selling = parts.selling
-        self._sights = Sights(parts)
+    def __init__(self, context: WebContext) -> None:
+        self._context = context
+        self._selling = context.services.selling
+        self._sights = Sights(context)
 
     async def show(self, visit: Visit) -> Response:
         return self._sights.page(visit, await self._sight(visit))
@@ -51,7 +52,7 @@ class BookingPages:
 
     async def back(self, visit: Visit) -> Response:
         """Whoever reloads the answer to a form wants to see the booking."""
-        return visit.go(visit.call.path.rpartition("/")[0])
+        return visit.go(visit.request.path.rpartition("/")[0])
 
     async def sign(self, visit: Visit) -> Response:
         sight = await self._sight(visit)
@@ -68,7 +69,7 @@ class BookingPages:
     async def cancel(self, visit: Visit) -> Response:
         found, _ = await self._sights.own(visit)
         try:
-            await self._selling.cancel_as_buyer(found, visit.call.request_id)
+            await self._selling.cancel_as_buyer(found, visit.request.request_id)
         except HoldLapsed:
             # It is gone, as was wished.
             pass
@@ -80,9 +81,9 @@ class BookingPages:
     async def pay(self, visit: Visit) -> Response:
         """On to the payment page; with nothing to pay, or no longer, back to where the booking stands."""
         found, _ = await self._sights.own(visit)
-        return_url = f"{self._parts.public_url}{_path(found)}?{PAID}=1"
+        return_url = f"{self._context.public_url}{_path(found)}?{PAID}=1"
         try:
-            address = await self._parts.paying.address_for(found, return_url, visit.language.code)
+            address = await self._context.services.paying.address_for(found, return_url, visit.language.code)
         except Conflict:
             address = None
         return visit.go(address or _path(found))
@@ -95,7 +96,7 @@ class BookingPages:
         agreement = sight.agreement(language)
         if sight.booking.status is BookingStatus.OPEN and visit.form.text("read") != as_read(agreement):
             raise AgreementChanged(sight.unit.status)
-        await self._selling.sign(sight.found, buyer, visit.call.request_id, language, agreement)
+        await self._selling.sign(sight.found, buyer, visit.request.request_id, language, agreement)
 
     async def _refused(self, visit: Visit, refusal: Conflict) -> Response:
         """What has come between is on the page, as it is now."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from holdfast.domain.booking import Buyer
 from holdfast.domain.refusals import Fault, InvalidInput
-from holdfast.web.buyer_bodies import BUYER, BUYER_NAMES, buyer_from
-from holdfast.web.checking import valid_body
+from holdfast.web.api.bodies import validated
+from holdfast.web.api.buyer_body import BuyerDetails
 from holdfast.web.html.translation import translate
 from holdfast.web.storefront.pages.visits import Visit
 
@@ -17,7 +17,10 @@ def signing_buyer(visit: Visit) -> Buyer:
     """All that is wrong is told at once; what was left empty is missing, not too short."""
     sent = {name: visit.form.raw(name) for name in _FIELDS if visit.form.text(name)}
     faults = [] if visit.form.text(CONSENT) else [Fault(f"/{CONSENT}", "This field is required.")]
-    return buyer_from(valid_body(BUYER, sent, BUYER_NAMES, faults))
+    details = validated(BuyerDetails, sent)
+    if isinstance(details, list) or faults:
+        raise InvalidInput([*faults, *(details if isinstance(details, list) else [])])
+    return details.buyer()
 
 
 def faults_by_field(visit: Visit, refusal: InvalidInput) -> dict[str, str]:

@@ -15,8 +15,8 @@ from holdfast.domain.refusals import (
     UnknownUnit,
 )
 from holdfast.domain.status import Status
+from holdfast.web.context import WebContext
 from holdfast.web.html.moments import milliseconds
-from holdfast.web.parts import Parts
 from holdfast.web.problems import add_problem_headers, problem_type
 from holdfast.web.refusals import MethodNotAllowed
 from holdfast.web.storefront.pages.addressed import unit_in_path
@@ -28,16 +28,16 @@ _HOLDS_BY = ("POST",)
 
 
 class HoldPages:
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        self._buying = parts.buying
+    def __init__(self, context: WebContext) -> None:
+        self._context = context
+        self._buying = context.services.buying
 
     async def hold(self, visit: Visit) -> Response:
         slug, code = unit_in_path(visit)
         visit.stands_at = unit_path(slug, code)
         if _is_ahead_of_time(visit):
             return await self.show_way(visit)
-        address, request_id = visit.network_address, visit.call.request_id
+        address, request_id = visit.network_address, visit.request.request_id
         try:
             entered = await self._buying.open(slug, code, address, visit.visitor, visit.secret, request_id)
         except (NotAvailable, TooManyHolds) as refusal:
@@ -48,18 +48,18 @@ class HoldPages:
         """A link, a preview or a reader of history must not take a unit from others."""
         slug, code = unit_in_path(visit)
         visit.stands_at = unit_path(slug, code)
-        failure = MethodNotAllowed(visit.call.method, _HOLDS_BY)
+        failure = MethodNotAllowed(visit.request.method, _HOLDS_BY)
         return _page(visit, failure, "hold_by_button.html", code=code, unit_path=visit.stands_at)
 
     async def _refused(
         self, visit: Visit, slug: str, code: str, refusal: NotAvailable | TooManyHolds
     ) -> Response:
-        unit, project = await self._parts.inventory.find(slug, code)
+        unit, project = await self._context.services.inventory.find(slug, code)
         if unit.status is Status.UNAVAILABLE:
             raise UnknownUnit(slug, code)
         values: dict[str, Any] = {"unit": unit, "project": project, "unit_path": visit.stands_at}
         if isinstance(refusal, NotAvailable):
-            values |= {"similar": await cards_alike(self._parts, slug, unit)}
+            values |= {"similar": await cards_alike(self._context, slug, unit)}
             words = status_words(visit.language)
             return _page(visit, refusal, "hold_taken.html", **values, words=words)
         return await self._asked_to_wait(visit, refusal, values)
@@ -79,7 +79,7 @@ class HoldPages:
 def _is_ahead_of_time(visit: Visit) -> bool:
     """Browsers mark what they fetch before anybody has clicked. None sends a form so; if one did, it would be
     nobody's wish."""
-    purpose = visit.call.exchange.head.values.get(b"sec-purpose", b"")
+    purpose = visit.request.header_values.get(b"sec-purpose", b"")
     return b"prefetch" in purpose.lower()
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.web.parts import Parts
-from holdfast.web.routing import Place
+from starlette.routing import Route
+
+from holdfast.web.context import WebContext
 from holdfast.web.storefront.pages.bookings import BookingPages, known_ones
 from holdfast.web.storefront.pages.door import Door
 from holdfast.web.storefront.pages.holding import HoldPages
@@ -13,14 +14,14 @@ UNIT = PREFIX + "/{slug}/units/{code}"
 BOOKING = PREFIX + "/{slug}/bookings/{reference}"
 
 
-def hold_places(door: Door, parts: Parts) -> list[Place]:
-    holds = HoldPages(parts)
+def hold_routes(door: Door, context: WebContext) -> list[Route]:
+    holds = HoldPages(context)
     return [door.page(UNIT + "/hold", POST=holds.hold, GET=holds.show_way)]
 
 
-def booking_places(door: Door, parts: Parts) -> list[Place]:
+def booking_routes(door: Door, context: WebContext) -> list[Route]:
     """The last of the bookings' pages: what stands after the reference may be a token."""
-    pages = BookingPages(parts)
+    pages = BookingPages(context)
     back = pages.back
     return [
         door.page(BOOKING, is_returned_to=True, GET=known_ones(pages.show)),

@@ -8,4 +8,4 @@ from holdfast.web.storefront.pages.visits import Visit
 
 def is_known_again(visit: Visit) -> bool:
     """Of whoever brings no cookie nothing need be looked for: theirs is made for this very answer."""
-    return visit.door.cookies.read(visit.call, BUYER_COOKIE) is not None
+    return visit.door.cookies.read(visit.request, BUYER_COOKIE) is not None

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 
-from starlette.types import Receive, Scope, Send
-
 from holdfast.domain.refusals import TooManyRequests
-from holdfast.web.call import Call
 from holdfast.web.client_address import ClientAddresses
-from holdfast.web.html.live import EventStream, Source
+from holdfast.web.request import Request
 
 GiveBack = Callable[[], None]
 
@@ -37,8 +34,8 @@ class LiveSeats:
         self._in_all = in_all
         self._taken: Counter[str] = Counter()
 
-    def take(self, call: Call) -> GiveBack:
-        client = self._addresses.find(call)
+    def take(self, request: Request) -> GiveBack:
+        client = self._addresses.find(request)
         counted_as = client.counted_as
         if self._taken.total() >= self._in_all:
             raise TooManyRequests(_AGAIN_AFTER_SECONDS, _NO_SEAT_LEFT)
@@ -51,19 +48,3 @@ class LiveSeats:
         self._taken[counted_as] -= 1
         if not self._taken[counted_as]:
             del self._taken[counted_as]
-
-
-class SeatedStream(EventStream):
-    """Whose seat is free again when it ends, however it ends."""
-
-    def __init__(
-        self, source: Source, is_admitted: Callable[[], Awaitable[bool]], give_back: GiveBack
-    ) -> None:
-        super().__init__(source, is_admitted)
-        self._give_back = give_back
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            self._give_back()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import product
 
 from starlette.responses import Response
+from starlette.routing import Route
 
+from holdfast.web.context import WebContext
 from holdfast.web.papers.making import Asked
 from holdfast.web.papers.sheets import Kind
-from holdfast.web.parts import Parts
-from holdfast.web.routing import Place
 from holdfast.web.storefront.pages.booking_keys import own_booking
 from holdfast.web.storefront.pages.bookings import known_ones
 from holdfast.web.storefront.pages.door import Door, Show
@@ -17,21 +17,21 @@ from holdfast.web.storefront.pages.journey import BOOKING
 from holdfast.web.storefront.pages.visits import Visit, booking_path
 
 
-def paper_places(door: Door, parts: Parts) -> list[Place]:
+def paper_routes(door: Door, context: WebContext) -> list[Route]:
     """To be asked before the pages that take a token where these have a name."""
     return [
-        door.page(f"{BOOKING}/{kind}{ending}", GET=known_ones(_showing(parts, kind, as_file=bool(ending))))
+        door.page(f"{BOOKING}/{kind}{ending}", GET=known_ones(_showing(context, kind, as_file=bool(ending))))
         for kind, ending in product(Kind, ("", ".pdf"))
     ]
 
 
-def _showing(parts: Parts, kind: Kind, *, as_file: bool) -> Show:
+def _showing(context: WebContext, kind: Kind, *, as_file: bool) -> Show:
     async def show(visit: Visit) -> Response:
-        found, _ = await own_booking(visit, parts.buying)
+        found, _ = await own_booking(visit, context.services.buying)
         home = booking_path(found.project_slug, found.booking.reference)
         wanted = visit.query.text("lang")
         asked = Asked(kind, as_file, wanted, visit.language.code, home, visit.door.headers)
-        response = await parts.papers.given(found, asked)
+        response = await context.papers.given(found, asked)
         visit.door.remember(visit, response)
         return response
 

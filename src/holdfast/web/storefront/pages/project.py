@@ -6,17 +6,18 @@ from typing import Any
 from uuid import UUID
 
 from starlette.responses import Response
+from starlette.routing import Route
 
 from holdfast.domain.status import Status
 from holdfast.operations.offering import COUNTED_UP_TO, OfferPage, Picture
+from holdfast.web.context import WebContext
 from holdfast.web.html.bilingual import in_language
+from holdfast.web.html.live import EventStream
 from holdfast.web.html.moments import milliseconds, told_until, whole_number
-from holdfast.web.parts import Parts
-from holdfast.web.routing import Place
 from holdfast.web.storefront.pages.addressed import project_in_path
 from holdfast.web.storefront.pages.door import Door
 from holdfast.web.storefront.pages.known_again import is_known_again
-from holdfast.web.storefront.pages.live_seats import LiveSeats, SeatedStream
+from holdfast.web.storefront.pages.live_seats import LiveSeats
 from holdfast.web.storefront.pages.offer_views import OwnHold, cards, own_holds
 from holdfast.web.storefront.pages.shop_cells import WindowWriter
 from holdfast.web.storefront.pages.shop_news import ShopNews
@@ -27,13 +28,13 @@ CARDS = 9
 
 
 class ProjectPages:
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        self._seats = LiveSeats(parts.addresses)
+    def __init__(self, context: WebContext) -> None:
+        self._context = context
+        self._seats = LiveSeats(context.addresses)
 
     async def show(self, visit: Visit) -> Response:
         slug, asked = project_in_path(visit), read_wish(visit.query)
-        offering = self._parts.offering
+        offering = self._context.services.offering
         picture = await offering.picture(slug, asked.building)
         page = await offering.page(slug, asked.wish, asked.order, asked.after, CARDS)
         holds = await self._own_holds(visit, slug)
@@ -42,7 +43,7 @@ class ProjectPages:
             "project_part.html" if visit.is_fragment else "project.html",
             project=picture.project,
             path=project_path(slug),
-            public_url=self._parts.public_url,
+            public_url=self._context.public_url,
             holds=holds,
             asked=asked,
             **self._drawn(visit, picture, asked, own),
@@ -51,20 +52,23 @@ class ProjectPages:
 
     async def live(self, visit: Visit) -> Response:
         slug, sent = project_in_path(visit), visit.query
-        project_id = await self._parts.inventory.project_id(slug)
-        watching, turn = self._parts.watching, whole_number(sent.text("turn"))
-        give_back = self._seats.take(visit.call)
+        project_id = await self._context.services.inventory.project_id(slug)
+        watching, turn = self._context.services.watching, whole_number(sent.text("turn"))
+        give_back = self._seats.take(visit.request)
         try:
-            watcher = await watching.watch(project_id, told_until(visit.call, sent), turn)
+            watcher = await watching.watch(project_id, told_until(visit.request, sent), turn)
         except BaseException:
             give_back()
             raise
-        return SeatedStream(ShopNews(watching, watcher), _everybody_may, give_back)
+        news = ShopNews(watching, watcher)
+        return EventStream(news, _everybody_may, visit.request.stopping, on_end=give_back)
 
     async def _own_holds(self, visit: Visit, slug: str) -> list[OwnHold]:
         if not is_known_again(visit):
             return []
-        return own_holds(await self._parts.buying.live_holds(slug, visit.visitor, visit.secret), slug)
+        return own_holds(
+            await self._context.services.buying.live_holds(slug, visit.visitor, visit.secret), slug
+        )
 
     def _drawn(self, visit: Visit, picture: Picture, asked: AskedFor, own: list[str]) -> dict[str, Any]:
         slug = picture.project.slug
@@ -85,7 +89,7 @@ class ProjectPages:
     def _listed(self, slug: str, page: OfferPage, asked: AskedFor, own: list[str]) -> dict[str, Any]:
         after = page.next and mark_text(page.next)
         return {
-            "cards": cards(slug, page.offers, own, self._parts.public_url),
+            "cards": cards(slug, page.offers, own, self._context.public_url),
             "total": page.total,
             "counted_up_to": COUNTED_UP_TO,
             "next": after and f"{project_path(slug)}?{asked.query(after=after)}",
@@ -114,7 +118,7 @@ async def _everybody_may() -> bool:
     return True
 
 
-def project_places(door: Door, parts: Parts) -> list[Place]:
-    pages = ProjectPages(parts)
+def project_routes(door: Door, context: WebContext) -> list[Route]:
+    pages = ProjectPages(context)
     project = f"{PREFIX}/{{slug}}"
     return [door.page(f"{project}/live", GET=pages.live), door.page(project, GET=pages.show)]

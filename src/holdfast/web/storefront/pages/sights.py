@@ -11,9 +11,9 @@ from holdfast.domain.refusals import UnknownBooking
 from holdfast.domain.status import Status
 from holdfast.operations.selling import Found
 from holdfast.web.buyer_links import buyer_link
+from holdfast.web.context import WebContext
 from holdfast.web.html.forms import Form
 from holdfast.web.html.moments import milliseconds
-from holdfast.web.parts import Parts
 from holdfast.web.problems import problem_type
 from holdfast.web.storefront.pages.addressed import project_in_path
 from holdfast.web.storefront.pages.alike import cards_alike
@@ -37,23 +37,23 @@ _NOT_FOUND_BY_SEARCH = {"X-Robots-Tag": "noindex, nofollow"}
 
 
 class Sights:
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, context: WebContext) -> None:
+        self._context = context
 
     async def own(self, visit: Visit) -> tuple[Found, str]:
-        return await own_booking(visit, self._parts.buying)
+        return await own_booking(visit, self._context.services.buying)
 
     async def of(self, visit: Visit, found: Found, token: str) -> Sight:
-        unit, project = await self._parts.inventory.find(found.project_slug, found.unit_code)
+        unit, project = await self._context.services.inventory.find(found.project_slug, found.unit_code)
         sight = Sight(found, unit, project, token)
         return sight if found.booking.status in CLAIMING else await self._after_the_end(visit, sight)
 
     async def _after_the_end(self, visit: Visit, sight: Sight) -> Sight:
         """What the buyer can do now: hold it again, go on with a newer booking, or look at others."""
-        buying, selling, found = self._parts.buying, self._parts.selling, sight.found
+        buying, selling, found = self._context.services.buying, self._context.services.selling, sight.found
         if sight.unit.status is not Status.AVAILABLE:
             own = await buying.own_claim(found.project_slug, found.unit_code, visit.secret)
-            similar = [] if own else await cards_alike(self._parts, found.project_slug, sight.unit)
+            similar = [] if own else await cards_alike(self._context, found.project_slug, sight.unit)
             return sight._replace(own=own, similar=similar)
         is_holder = found.booking.holder.visitor_id == await selling.visitor_id(visit.visitor)
         seconds = selling.limits.rehold_seconds if is_holder else 0.0
@@ -89,7 +89,7 @@ class Sights:
             "path": path,
             "unit_path": unit_path(sight.found.project_slug, sight.found.unit_code),
             "link": buyer_link(
-                self._parts.public_url, sight.found.project_slug, booking.reference, sight.token
+                self._context.public_url, sight.found.project_slug, booking.reference, sight.token
             ),
             "now": now,
             "milliseconds": milliseconds,
@@ -98,7 +98,7 @@ class Sights:
             "seconds_left": None if booking.ends_at is None else (booking.ends_at - now).total_seconds(),
             "steps": steps_of(booking),
             "is_waiting": is_waiting,
-            "is_paid_online": self._parts.paying.is_open,
+            "is_paid_online": self._context.services.paying.is_open,
             "poll_seconds": poll_seconds(booking, is_waiting),
             "came_late": came_late(booking),
             "terms": booking.terms,

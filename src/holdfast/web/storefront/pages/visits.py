@@ -8,12 +8,12 @@ from urllib.parse import quote, urlencode
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from holdfast import __version__
-from holdfast.web.call import Call
 from holdfast.web.html.forms import Form, url_fields
 from holdfast.web.html.language import NAMES, Language
 from holdfast.web.html.own_forms import csrf_token
 from holdfast.web.html.templates import templates
 from holdfast.web.refusals import MalformedBody
+from holdfast.web.request import Request
 
 if TYPE_CHECKING:
     from holdfast.web.storefront.pages.door import Door
@@ -22,16 +22,16 @@ PREFIX = "/p"
 
 
 class Visit:
-    def __init__(self, door: Door, call: Call, language: Language, visitor: str, secret: str) -> None:
+    def __init__(self, door: Door, request: Request, language: Language, visitor: str, secret: str) -> None:
         self.door = door
-        self.call = call
+        self.request = request
         self.language = language
         self.visitor = visitor
         """By which holds are counted: what its cookie says, or will say after this answer."""
         self.secret = secret
         """By which the buyer's own bookings open, and their forms are known to be theirs."""
         self.form = Form(())
-        self.stands_at = call.path
+        self.stands_at = request.path
         """Where a reader of this page should come back to; of a form, the page that it stood on."""
 
     @property
@@ -41,17 +41,17 @@ class Visit:
     @property
     def network_address(self) -> str:
         """By which live holds are counted."""
-        return self.door.counted_address(self.call)
+        return self.door.counted_address(self.request)
 
     @property
     def is_fragment(self) -> bool:
         """Whether a script asks for a part of a page."""
-        return b"hx-request" in self.call.exchange.head.values
+        return b"hx-request" in self.request.header_values
 
     @property
     def query(self) -> Form:
         """Read as leniently as a form: a wrong filter filters nothing."""
-        return Form(url_fields(self.call.exchange.query))
+        return Form(url_fields(self.request.raw_query))
 
     @property
     def in_other_languages(self) -> dict[str, str]:
@@ -62,7 +62,7 @@ class Visit:
     @property
     def _kept_query(self) -> str:
         """Nothing of the address of a form, nor of what no page could read."""
-        if self.stands_at != self.call.path:
+        if self.stands_at != self.request.path:
             return ""
         try:
             kept = [(name, value) for name, value in self.query.items() if name != "lang"]

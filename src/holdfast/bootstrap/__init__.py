@@ -1,1 +1,0 @@
-"""The only place where the parts are wired together."""

@@ -1,0 +1,160 @@
+"""uvicorn's HTTP protocol, with limits on what a client may send and on how long it may take."""
+
+from collections import deque
+from typing import Any, Literal
+
+import httptools
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from holdfast.server.connection_counts import ConnectionCounts
+from holdfast.server.plain_response import plain_response
+
+_NO_TRAILERS = deque[tuple[bytes, bytes]](maxlen=0)
+
+
+class HttpProtocol(HttpToolsProtocol):
+    head_bytes, head_seconds = 64 * 1024, 30.0
+    framing_bytes = 2 * 1024**2  # chunk sizes and trailers of one request
+    body_seconds, body_bytes = 30.0, 30 * 16 * 1024  # a body ends in this time, or so much of it arrives
+    stalled_seconds = 30.0  # without reading any of a response
+    drain_bytes, drain_seconds = 256 * 1024, 2.0  # of a request that has its response already
+    check_seconds = 2.0
+    counts = ConnectionCounts()
+    # The state of a connection:
+    serving: RequestResponseCycle | None = None  # self.cycle is the latest, which may have to wait
+    part: Literal["head", "body"] | None = None  # of a request that is not complete
+    received = payload = 0  # bytes of this part, after the data it began in, and how many of them are body
+    messages, data_bytes, is_over = 0, 0, False  # is_over: no more requests are read
+    awaited, awaited_since = ("", 0, 0), 0.0
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self.timer = self.loop.call_later(self.check_seconds, self.check_deadline)
+        if not self.counts.add(self.client):
+            self.refuse(503)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self.timer.cancel()
+        self.counts.remove(self.client)
+        self.disconnect()
+
+    def disconnect(self) -> None:
+        if self.serving is not None:
+            self.serving.disconnected = not self.serving.response_complete
+            self.serving.message_event.set()
+
+    def data_received(self, data: bytes | memoryview) -> None:
+        self.data_bytes, pieces = len(data), [data]
+        unread = len(self.cycle.body) if self.part == "body" else 0
+        while pieces and not self.is_over:
+            try:
+                piece = pieces.pop()
+                self.parser.feed_data(piece)
+            except httptools.HttpParserUpgrade as upgrade:
+                # The parser takes the body for another protocol: read the head again without that offer.
+                first = self.parser.get_method(), self.url, self.parser.get_http_version().encode()
+                self.parser = httptools.HttpRequestParser(self)  # one that has not seen `Connection: close`
+                lines = [b"%b: %b" % header for header in self.headers if header[0] != b"upgrade"]
+                head = b"\r\n".join([b"%b %b HTTP/%b" % first, *lines, b"", b""])
+                pieces += [memoryview(piece)[upgrade.args[0] :], head]
+            except httptools.HttpParserError:
+                self.refuse(431 if self.is_head_too_large() else 400)
+        self.received += len(data)
+        if self.is_over or (self.part == "body" and self.cycle.response_complete):
+            if self.received > self.drain_bytes:
+                self.flow.pause_reading()
+        elif self.part == "head" and self.received > self.head_bytes:
+            self.refuse(431)
+        elif self.part == "body" and self.received:
+            self.payload += len(self.cycle.body) - unread
+            if self.received - self.payload > self.framing_bytes:
+                self.refuse(400)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.part, self.received, self.messages = "head", -self.data_bytes, self.messages + 1
+
+    def is_head_too_large(self) -> bool:
+        size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        return size > self.head_bytes or any(n == b"content-length" and len(v) > 20 for n, v in self.headers)
+
+    def on_headers_complete(self) -> None:
+        if (self.data_bytes > 4096 or self.received > -self.data_bytes) and self.is_head_too_large():
+            raise ValueError
+        if self.parser.should_upgrade():
+            if self.parser.get_method() == b"CONNECT":
+                raise ValueError
+            return  # data_received reads the head again
+        if self.url[:1] != b"/" and (url := httptools.parse_url(self.url)).host and not url.path:
+            self.url = b"/?%b" % (url.query or b"")
+        self.expect_100_continue = self.expect_100_continue and self.parser.get_http_version() != "1.0"
+        earlier = None if self.serving is None or self.serving.response_complete else self.serving
+        super().on_headers_complete()
+        self.serving = earlier or self.cycle
+        self.cycle.keep_alive &= not self.expect_100_continue  # until the body has come: see below
+        self.headers = _NO_TRAILERS  # type: ignore[assignment]
+        self.part, self.received, self.payload = "body", -self.data_bytes, 0
+
+    def on_message_complete(self) -> None:
+        if self.part == "body":  # not the head of an upgrade
+            super().on_message_complete()
+            self.part = None
+            if self.expect_100_continue and not self.cycle.response_started:
+                self.cycle.keep_alive = self.parser.should_keep_alive()
+
+    def refuse(self, status: int) -> None:
+        """Read no more requests. Respond to this one, unless it has a response or must wait for others."""
+        cycle = self.cycle if self.part == "body" else None
+        self.is_over, self.part, self.received = True, None, 0
+        if cycle is not None and self.pipeline and self.pipeline[0][0] is cycle:
+            self.pipeline.popleft()
+        elif cycle is self.serving or not self.is_serving():
+            if cycle is None or not cycle.response_started:
+                self.transport.write(plain_response(status, self.server_state.default_headers))
+            self.disconnect()
+            self.transport.write_eof()  # not close(): data that was not read would reset the connection
+
+    def is_serving(self) -> bool:
+        cycle = self.serving
+        return cycle is not None and not (cycle.response_complete or cycle.disconnected)
+
+    def on_response_complete(self) -> None:
+        following = self.pipeline[-1][0] if self.pipeline else None
+        super().on_response_complete()
+        if following is not None:
+            self.serving = following
+        elif self.is_over:
+            self.transport.close()
+        elif self.part == "body":
+            self.received = self.payload = 0
+        if self.pipeline and not self.transport.is_closing():
+            self.flow.pause_reading()
+
+    def timeout_keep_alive_handler(self) -> None:
+        if self.part is None and not self.is_serving():
+            super().timeout_keep_alive_handler()
+
+    def shutdown(self) -> None:
+        super().shutdown()
+        self.stalled_seconds = self.drain_seconds
+
+    def check_deadline(self) -> None:
+        """Give up a client that keeps the server waiting for a request, or for reading a response."""
+        self.timer = self.loop.call_later(self.check_seconds, self.check_deadline)
+        busy, in_body, now = self.is_serving(), self.part == "body", self.loop.time()
+        progress = unsent = self.transport.get_write_buffer_size()
+        if unsent and (self.flow.write_paused or not busy or self.transport.is_closing()):
+            kind, limit = "read", self.stalled_seconds
+        elif busy and in_body and not (self.flow.read_paused or self.cycle.waiting_for_100_continue):
+            kind, progress, limit = "body", self.received // self.body_bytes, self.body_seconds
+        elif busy:
+            kind, limit = "response", float("inf")
+        elif self.is_over or in_body:
+            kind, limit = "end", self.drain_seconds
+        else:
+            kind, limit = self.part or "idle", self.head_seconds if self.part else self.timeout_keep_alive
+        if (kind, self.messages, progress) != self.awaited:
+            self.awaited, self.awaited_since = (kind, self.messages, progress), now
+        elif now - self.awaited_since >= limit:
+            self.refuse(408) if kind in ("head", "body") else self.transport.abort()

@@ -1,0 +1,1 @@
+"""The JSON API: one module per noun, with the models of its bodies beside its routes."""

@@ -1,0 +1,130 @@
+"""The audit trail."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+from msgspec import Meta
+from starlette.responses import Response
+
+from holdfast.domain.audit import ActorKind
+from holdfast.domain.permissions import Permission
+from holdfast.domain.refusals import UnknownProject
+from holdfast.operations.auditing import SUBJECT_KINDS, Noted, TrailWishes
+from holdfast.web.api.backoffice.units import PREFIX
+from holdfast.web.api.models import ActorDocument, Changes, Cursor, Document, Time
+from holdfast.web.api.parameters import LIMIT, MOMENT_CURSOR, PROJECT, query_id, text, time
+from holdfast.web.api.routes import ApiRoutes
+from holdfast.web.cursors import moment_cursor_text
+from holdfast.web.json import JsonResponse
+from holdfast.web.request import Request
+from holdfast.web.wire import time_text
+
+LONGEST_ACTION = 50
+
+routes = ApiRoutes(PREFIX, "Administration")
+
+
+class AuditSubjectDocument(Document):
+    """What it was done to."""
+
+    kind: Annotated[str | None, Meta(extra_json_schema={"enum": [*SUBJECT_KINDS, None]})]
+    id: Annotated[UUID, Meta(description="The id of the unit, project, endpoint, key or person.")]
+    name: Annotated[
+        str | None,
+        Meta(
+            description="The unit's code, the project's or key's name, the endpoint's URL, the e-mail "
+            "address of staff; null if it no longer exists."
+        ),
+    ]
+
+
+class AuditEntryDocument(Document):
+    """Who did what, to what."""
+
+    at: Time
+    actor: ActorDocument
+    action: Annotated[str, Meta(description="Such as `close-sale`.")]
+    subject: AuditSubjectDocument
+    project_slug: Annotated[
+        str | None, Meta(description="The project that the subject belongs to; null if it has none.")
+    ]
+    booking_reference: Annotated[
+        str | None, Meta(description="The booking that it belongs to; null if it has none.")
+    ]
+    before: Annotated[
+        Changes | None, Meta(description="Changed fields before the change; null if the subject was created.")
+    ]
+    after: Annotated[Changes, Meta(description="Changed fields after the change.")]
+    request_id: Annotated[str | None, Meta(description="The `X-Request-Id` of the request that did it.")]
+
+
+class AuditTrailDocument(Document):
+    entries: list[AuditEntryDocument]
+    next_cursor: Cursor
+
+
+@routes.get(
+    "/audit",
+    summary="Read the audit trail",
+    permission=Permission.SEE_AUDIT,
+    query=(
+        PROJECT,
+        text(
+            "actor",
+            "Only entries of one actor: the id of a key, the e-mail address of staff, the reference of a "
+            f"buyer's booking; or of one kind: {', '.join(f'`{kind}`' for kind in ActorKind)}.",
+        ),
+        text("action", "Only entries of this action, such as `close-sale`.", LONGEST_ACTION),
+        query_id("subject", "Only entries about the unit, project, endpoint, key or person with this id."),
+        time("since", "Only entries of this time or later. UTC without an offset."),
+        time("until", "Only entries before this time."),
+        MOMENT_CURSOR,
+        LIMIT,
+    ),
+    responses={200: AuditTrailDocument},
+    errors=(UnknownProject,),
+)
+async def list_audit_entries(
+    request: Request,
+    *,
+    project: str | None,
+    actor: str | None,
+    action: str | None,
+    subject: UUID | None,
+    since: datetime | None,
+    until: datetime | None,
+    cursor: tuple[datetime, int] | None,
+    limit: int,
+) -> Response:
+    """Everything that was done by staff, keys, buyers, payment systems, the clock and at the console, the
+    latest first. Filters are combined.
+
+    Each page reads a limited number of entries, so a page may have few entries, or none, and still a
+    `nextCursor`: follow it until it is null."""
+    wishes = TrailWishes(project, actor, action, subject, since, until)
+    page = await request.services.auditing.page(wishes, cursor, limit, request.key.project_slugs)
+    next_cursor = moment_cursor_text(*page.goes_on_before) if page.goes_on_before else None
+    return JsonResponse(AuditTrailDocument([_entry_document(noted) for noted in page.entries], next_cursor))
+
+
+def _entry_document(noted: Noted) -> AuditEntryDocument:
+    entry, subject = noted.entry, noted.subject
+    return AuditEntryDocument(
+        at=time_text(entry.at),
+        actor=ActorDocument(ActorKind(entry.actor_kind), entry.actor_id, noted.actor_name),
+        action=entry.action,
+        subject=AuditSubjectDocument(
+            None if subject is None else subject.kind,
+            entry.subject_id,
+            None if subject is None else subject.name,
+        ),
+        project_slug=noted.project_slug,
+        booking_reference=entry.booking_reference,
+        before=None if entry.before is None else msgspec.Raw(entry.before.encode()),
+        after=msgspec.Raw(entry.after.encode()),
+        request_id=entry.request_id,
+    )

@@ -1,0 +1,128 @@
+"""API keys: issue, list and revoke them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import AfterValidator, Field, WithJsonSchema
+from starlette.responses import Response
+
+from holdfast.domain.access import Key, Scope
+from holdfast.domain.permissions import MAY_ISSUE, Permission, Role
+from holdfast.domain.refusals import UnknownKey, UnknownProject
+from holdfast.operations.key_documents import (
+    IssuedKeyDocument,
+    KeyDocument,
+    issued_key_document,
+    key_document,
+)
+from holdfast.operations.keys import LONGEST_EXPIRY_DAYS, KeyWishes, Power
+from holdfast.web.api.backoffice.units import PREFIX
+from holdfast.web.api.bodies import BodyModel, ModelBody
+from holdfast.web.api.field_types import ProjectName, ProjectSlugs, check_each_once
+from holdfast.web.api.models import Cursor, Document
+from holdfast.web.api.parameters import LIMIT, MOMENT_AND_ID_CURSOR
+from holdfast.web.api.routes import ApiRoutes
+from holdfast.web.cursors import moment_and_id_cursor_text
+from holdfast.web.fields import Bounds, not_one_of
+from holdfast.web.json import NO_STORE, JsonResponse
+from holdfast.web.pagination import split_page
+from holdfast.web.request import Request
+
+_EXPIRY = Bounds(Decimal("0.00001"), Decimal(LONGEST_EXPIRY_DAYS), 6)
+
+routes = ApiRoutes(PREFIX, "Administration")
+
+
+def _check_scope(value: str) -> Scope:
+    if value not in tuple(Scope):
+        raise not_one_of(Scope)
+    return Scope(value)
+
+
+ChosenScope = Annotated[
+    str,
+    AfterValidator(_check_scope),
+    WithJsonSchema({"type": "string", "enum": [str(scope) for scope in Scope]}),
+]
+Scopes = Annotated[
+    list[ChosenScope],
+    Field(min_length=1, max_length=len(Scope), json_schema_extra={"uniqueItems": True}),
+    AfterValidator(check_each_once),
+]
+ExpiryDays = Annotated[Decimal, _EXPIRY, AfterValidator(float)]
+
+
+class NewKey(BodyModel):
+    name: ProjectName = Field(description="What the key is for.")
+    scopes: Scopes = Field([Scope.INTEGRATION], description="What the key opens.")
+    projects: ProjectSlugs | None = Field(
+        None,
+        description="The slugs of the projects that it is limited to; null for all that the issuer may use.",
+    )
+    expires_in_days: ExpiryDays | None = Field(
+        None, description="How many days it is valid; null for as long as the issuer's own key."
+    )
+
+
+class KeyListDocument(Document):
+    keys: list[KeyDocument]
+    next_cursor: Cursor
+
+
+@routes.get(
+    "/keys",
+    summary="List keys",
+    permission=Permission.MANAGE_KEYS,
+    query=(MOMENT_AND_ID_CURSOR, LIMIT),
+    responses={200: KeyListDocument},
+)
+async def list_keys(request: Request, *, cursor: tuple[datetime, UUID] | None, limit: int) -> Response:
+    """The latest first, revoked and expired ones included. A key that is limited to projects lists keys that
+    are limited to some of them."""
+    rows, _ = await request.services.keys.page(cursor, request.key.project_slugs, limit)
+    page, next_cursor = split_page(rows, limit, key_cursor_text)
+    return JsonResponse(KeyListDocument([key_document(key) for key in page], next_cursor))
+
+
+@routes.post(
+    "/keys",
+    summary="Issue a key",
+    permission=Permission.MANAGE_KEYS,
+    body=ModelBody(NewKey),
+    responses={201: IssuedKeyDocument},
+    errors=(UnknownProject,),
+)
+async def issue_key(request: Request, body: NewKey) -> Response:
+    """Returns the key, this once: it is stored as a hash. Nobody issues more than they have. A key that is
+    limited to projects issues keys for these projects only, and a key that expires none that lasts longer."""
+    choices = body.sent()
+    if "projects" in choices:
+        choices["project_slugs"] = choices.pop("projects")
+    issued = await request.services.keys.issue(KeyWishes(**choices), _power_of(request.key), request.author)
+    return JsonResponse(issued_key_document(issued), 201, (NO_STORE,))
+
+
+@routes.delete(
+    "/keys/{id}",
+    summary="Revoke a key",
+    permission=Permission.MANAGE_KEYS,
+    responses={204: None},
+    errors=(UnknownKey,),
+)
+async def revoke_key(request: Request, key_id: UUID) -> Response:
+    """The key stops working within a second. Revoking it again changes nothing."""
+    await request.services.keys.revoke(key_id, request.author, request.key.project_slugs)
+    return Response(status_code=204)
+
+
+def key_cursor_text(key: Key) -> str:
+    return moment_and_id_cursor_text(key.created_at, key.id)
+
+
+def _power_of(key: Key) -> Power:
+    """A key that manages keys is an admin's, within its projects and its time."""
+    return Power(MAY_ISSUE[Role.ADMIN], key.project_slugs, key.expires_at)

@@ -1,0 +1,135 @@
+"""Projects and their settings."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+from pydantic import AfterValidator, Field
+from starlette.responses import Response
+
+from holdfast.domain.periods import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DAYS
+from holdfast.domain.permissions import Permission
+from holdfast.domain.project import Project
+from holdfast.domain.refusals import ProjectExists, UnknownProject
+from holdfast.web.api.backoffice.units import PREFIX
+from holdfast.web.api.bodies import BodyModel, ModelBody
+from holdfast.web.api.field_types import ProjectName, Slug
+from holdfast.web.api.models import Cursor, Document, ProjectDocument, project_document
+from holdfast.web.api.parameters import CURSOR, LIMIT
+from holdfast.web.api.project_lists import find_projects
+from holdfast.web.api.routes import ApiRoutes
+from holdfast.web.auth import refuse_other_projects
+from holdfast.web.fields import Bounds
+from holdfast.web.json import JsonResponse
+from holdfast.web.request import Request
+
+_SECONDS = Bounds(Decimal("0.001"), Decimal(LONGEST_HOLD_SECONDS), 3)
+_DAYS = Bounds(Decimal("0.00001"), Decimal(LONGEST_RESERVATION_DAYS), 6)
+_HOLD_SECONDS = "How long a hold lasts, in seconds; null: as the server is set."
+_RESERVATION_DAYS = "How long a reservation lasts, in days; null: as the server is set."
+
+Seconds = Annotated[Decimal, _SECONDS, AfterValidator(float)]
+Days = Annotated[Decimal, _DAYS, AfterValidator(float)]
+
+routes = ApiRoutes(PREFIX, "Settings")
+
+
+class NewProject(BodyModel):
+    slug: Slug = Field(
+        description="Addresses the project: a-z and 0-9, with single hyphens between. It never changes."
+    )
+    name: ProjectName = Field(description="Printable text with no space at either end.")
+
+
+class ProjectChange(BodyModel):
+    name: ProjectName = Field(  # type: ignore[assignment]
+        None,
+        description="Printable text with no space at either end.",
+    )
+    hold_seconds: Seconds | None = Field(None, description=_HOLD_SECONDS)
+    reservation_days: Days | None = Field(None, description=_RESERVATION_DAYS)
+
+
+class StaffProjectDocument(ProjectDocument):
+    """A project, with its settings."""
+
+    hold_seconds: Annotated[float | None, Meta(description=_HOLD_SECONDS)]
+    reservation_days: Annotated[float | None, Meta(description=_RESERVATION_DAYS)]
+
+
+class StaffProjectListDocument(Document):
+    projects: list[StaffProjectDocument]
+    next_cursor: Cursor
+
+
+@routes.get(
+    "/projects",
+    summary="List projects with their settings",
+    permission=Permission.SEE_UNITS,
+    query=(CURSOR, LIMIT),
+    responses={200: StaffProjectListDocument},
+)
+async def list_staff_projects(request: Request, *, cursor: str, limit: int) -> Response:
+    """In the order of their slugs. A key that is limited to projects sees only these."""
+    page, next_cursor = await find_projects(request, cursor, limit)
+    projects = [staff_project_document(project) for project in page]
+    return JsonResponse(StaffProjectListDocument(projects, next_cursor))
+
+
+@routes.post(
+    "/projects",
+    summary="Add a project",
+    permission=Permission.SELL,
+    body=ModelBody(NewProject),
+    responses={201: StaffProjectDocument},
+    errors=(UnknownProject, ProjectExists),
+)
+async def add_project(request: Request, body: NewProject) -> Response:
+    """A key that is limited to projects cannot add others: 404."""
+    refuse_other_projects(request, body.slug)
+    project = await request.services.projects.add(body.slug, body.name, request.author)
+    return JsonResponse(staff_project_document(project), 201)
+
+
+@routes.get(
+    "/projects/{slug}",
+    summary="Read a project with its settings",
+    permission=Permission.SEE_UNITS,
+    responses={200: StaffProjectDocument},
+    errors=(UnknownProject,),
+)
+async def get_project(request: Request, slug: str) -> Response:
+    """A setting that is null is as the server is set."""
+    refuse_other_projects(request, slug)
+    return JsonResponse(staff_project_document(await request.services.projects.find(slug)))
+
+
+@routes.patch(
+    "/projects/{slug}",
+    summary="Change the settings of a project",
+    permission=Permission.SELL,
+    body=ModelBody(ProjectChange),
+    responses={200: StaffProjectDocument},
+    errors=(UnknownProject,),
+)
+async def change_project(request: Request, slug: str, body: ProjectChange) -> Response:
+    """Only fields that are sent change. Live holds and reservations keep their ends."""
+    refuse_other_projects(request, slug)
+    project = await request.services.projects.settle(slug, body.sent(), request.author)
+    return JsonResponse(staff_project_document(project))
+
+
+def staff_project_document(project: Project) -> StaffProjectDocument:
+    return StaffProjectDocument(
+        **msgspec.structs.asdict(project_document(project)),
+        hold_seconds=_number(project.hold_seconds),
+        reservation_days=_number(project.reservation_days),
+    )
+
+
+def _number(value: float | None) -> float | int | None:
+    """Return a whole number without a point, as it was sent."""
+    return int(value) if value is not None and value.is_integer() else value

@@ -1,0 +1,187 @@
+"""Staff: list, invite, change and reset people of the back office."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema
+from starlette.responses import Response
+
+from holdfast.domain.access import Scope
+from holdfast.domain.permissions import Permission, Role
+from holdfast.domain.refusals import KeyLimited, LastAdmin, StaffExists, UnknownStaff
+from holdfast.domain.staff import (
+    EMAIL_LENGTH,
+    NAME_LENGTH,
+    Staff,
+    email_fault,
+    name_from,
+    staff_name_fault,
+)
+from holdfast.operations.setup_links import setup_url
+from holdfast.operations.staff_documents import (
+    InvitedStaffDocument,
+    StaffDocument,
+    invited_staff_document,
+    staff_document,
+)
+from holdfast.operations.staffing import Invited
+from holdfast.web.api.backoffice.units import PREFIX
+from holdfast.web.api.bodies import NO_BODY, BodyModel, ModelBody
+from holdfast.web.api.field_types import LEFT_OUT, PRINTABLE_PATTERN, UNPRINTABLE
+from holdfast.web.api.models import Cursor, Document
+from holdfast.web.api.parameters import LIMIT, MOMENT_AND_ID_CURSOR
+from holdfast.web.api.routes import ApiRoutes
+from holdfast.web.auth import KeyGuard
+from holdfast.web.cursors import moment_and_id_cursor_text
+from holdfast.web.fields import field_error, not_one_of
+from holdfast.web.json import NO_STORE, JsonResponse
+from holdfast.web.pagination import split_page
+from holdfast.web.request import Request
+
+
+class UnlimitedKeyGuard(KeyGuard):
+    """Refuses keys that are limited to projects, and lets those that expire only read.
+
+    Staff see every project, and they would outlive the key that made them.
+    """
+
+    async def __call__(self, request: Request) -> None:
+        await super().__call__(request)
+        key = request.key
+        is_reading = request.method in ("GET", "HEAD")
+        if key.project_slugs is not None or (key.expires_at is not None and not is_reading):
+            raise KeyLimited(Scope.ADMIN)
+
+
+routes = ApiRoutes(PREFIX, "Administration", UnlimitedKeyGuard(Permission.ADMINISTER))
+
+
+def _check_email(value: str) -> str:
+    fault = email_fault(value)
+    if fault is not None:
+        raise field_error(fault.message)
+    return value
+
+
+def _check_name(value: str) -> str:
+    fault = staff_name_fault(value)
+    if fault is not None:
+        raise field_error(fault.message)
+    return value
+
+
+def _check_role(value: str) -> Role:
+    if value not in tuple(Role):
+        raise not_one_of(Role)
+    return Role(value)
+
+
+Email = Annotated[
+    str,
+    StringConstraints(min_length=EMAIL_LENGTH[0], max_length=EMAIL_LENGTH[1]),
+    AfterValidator(_check_email),
+    Field(
+        json_schema_extra={"pattern": f"^[^ @{UNPRINTABLE}]+@[^ @{UNPRINTABLE}]+$"},
+        description="The address with which the person signs in. It is not case-sensitive.",
+    ),
+]
+Name = Annotated[
+    str,
+    StringConstraints(min_length=NAME_LENGTH[0], max_length=NAME_LENGTH[1]),
+    AfterValidator(_check_name),
+    Field(json_schema_extra={"pattern": PRINTABLE_PATTERN}, description="How others see the person."),
+]
+ChosenRole = Annotated[
+    str,
+    AfterValidator(_check_role),
+    WithJsonSchema({"type": "string", "enum": [str(role) for role in Role]}),
+    Field(description="What the person may do."),
+]
+Disabled = Annotated[bool, Field(description="Whether the person is kept out.")]
+
+
+class NewStaff(BodyModel):
+    email: Email
+    role: ChosenRole
+    name: Name = LEFT_OUT
+
+
+class StaffChanges(BodyModel):
+    name: Name = LEFT_OUT
+    role: ChosenRole = LEFT_OUT
+    disabled: Disabled = LEFT_OUT
+
+
+class StaffListDocument(Document):
+    staff: list[StaffDocument]
+    next_cursor: Cursor
+
+
+@routes.get(
+    "/staff",
+    summary="List staff",
+    query=(MOMENT_AND_ID_CURSOR, LIMIT),
+    responses={200: StaffListDocument},
+)
+async def list_staff(request: Request, *, cursor: tuple[datetime, UUID] | None, limit: int) -> Response:
+    """The oldest first, disabled people included."""
+    rows = await request.services.staffing.page(cursor, limit)
+    page, next_cursor = split_page(rows, limit, _cursor_text)
+    return JsonResponse(StaffListDocument([staff_document(person) for person in page], next_cursor))
+
+
+@routes.post(
+    "/staff",
+    summary="Add a person",
+    body=ModelBody(NewStaff),
+    responses={201: InvitedStaffDocument},
+    errors=(StaffExists,),
+)
+async def add_staff(request: Request, body: NewStaff) -> Response:
+    """Returns a set-up link, this once. Pass it on to the person alone: whoever opens it chooses the
+    password. Without `name`, the person is named after the part of the address before the @.
+
+    Keys that are limited to projects have no access to staff. Keys that expire may list staff and change
+    nothing."""
+    choices = body.sent()
+    name = choices.get("name") or name_from(body.email)
+    invited = await request.services.staffing.invite(body.email, name, choices["role"], request.author)
+    return _invited_response(request, invited, 201)
+
+
+@routes.patch(
+    "/staff/{id}",
+    summary="Change a person",
+    body=ModelBody(StaffChanges),
+    responses={200: StaffDocument},
+    errors=(UnknownStaff, LastAdmin),
+)
+async def change_staff(request: Request, staff_id: UUID, body: StaffChanges) -> Response:
+    """Only fields that are sent change. Another role, or being disabled, ends the person's sessions at once.
+    The last admin who can sign in can neither be disabled nor get another role."""
+    changed = await request.services.staffing.change(staff_id, body.sent(), request.author)
+    return JsonResponse(staff_document(changed))
+
+
+@routes.post(
+    "/staff/{id}/reset",
+    summary="Reset a person",
+    body=NO_BODY,
+    responses={200: InvitedStaffDocument},
+    errors=(UnknownStaff,),
+)
+async def reset_staff(request: Request, staff_id: UUID, _: None) -> Response:
+    """Removes password and second factor, ends all sessions, and returns a new set-up link, this once."""
+    return _invited_response(request, await request.services.staffing.reset(staff_id, request.author), 200)
+
+
+def _invited_response(request: Request, invited: Invited, status: int) -> Response:
+    url = setup_url(request.context.public_url, invited.token)
+    return JsonResponse(invited_staff_document(invited.staff, url), status, (NO_STORE,))
+
+
+def _cursor_text(person: Staff) -> str:
+    return moment_and_id_cursor_text(person.created_at, person.id)

@@ -1,0 +1,208 @@
+"""Request bodies: a pydantic model each, from which parsing, checks and the JSON schema follow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, Generic, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from holdfast.domain.message import AnyMessage, Message
+from holdfast.domain.refusals import Fault, InvalidInput
+from holdfast.web import strict_json
+from holdfast.web.fields import PATTERN_MESSAGES, STRICT
+from holdfast.web.json import read_json_text, read_optional_json
+from holdfast.web.request import BODY_LIMIT, JSON, Request
+
+_UNKNOWN_NAME = "extra_forbidden"
+_NO_SUCH_FIELD = "There is no field of this name."
+_NOT_AN_OBJECT = "The body must be a JSON object."
+
+_MESSAGES = {
+    "missing": "This field is required.",
+    _UNKNOWN_NAME: _NO_SUCH_FIELD,
+    "is_instance_of": "This must be a number.",
+    "string_type": "This must be text.",
+    "string_unicode": "This text holds a lone surrogate, which is not a character.",
+    "string_pattern_mismatch": "This text does not have the form that is asked for.",
+    "string_too_short": "This must have at least %(min_length)s characters.",
+    "string_too_long": "This must have at most %(max_length)s characters.",
+    "bool_type": "This must be true or false.",
+    "finite_number": "This number is beyond all bounds.",
+    "greater_than": "This must be greater than %(gt)s.",
+    "greater_than_equal": "This must be at least %(ge)s.",
+    "less_than_equal": "This must be at most %(le)s.",
+    "decimal_max_places": "This must have at most %(decimal_places)s decimals.",
+    "dict_type": "This must be an object.",
+    "model_type": "This must be an object.",
+    "list_type": "This must be an array.",
+    "literal_error": "This must be %(expected)s.",
+    "too_short": "This must have at least %(min_length)s elements.",
+    "too_long": "This must have at most %(max_length)s elements.",
+}
+
+_MESSAGES_OF_ONE = {
+    "string_too_short": "This must have at least 1 character.",
+    "too_short": "This must have at least 1 element.",
+}
+_PARAMETERS = ("min_length", "max_length", "gt", "ge", "le", "decimal_places", "expected")
+
+# Where a value may have one of several forms, pydantic names the form in the place of a fault. Ours are
+# called so that they are not taken for a part of the place.
+_FORM = re.compile(r"<[a-z]+>")
+
+
+class BodyModel(BaseModel):
+    """Names are the domain's in the code and camelCase on the wire; no others are taken."""
+
+    model_config = STRICT
+
+    wire_names: ClassVar[frozenset[str]]
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        cls.wire_names = frozenset(field.alias or name for name, field in cls.model_fields.items())
+
+    def sent(self) -> dict[str, Any]:
+        """The fields that were sent, by their names in the code."""
+        return {name: getattr(self, name) for name in self.model_fields_set}
+
+
+M = TypeVar("M", bound=BodyModel)
+
+
+class Body:
+    """How an operation reads its body. This one takes none; an empty object may be sent all the same."""
+
+    media_types: tuple[str, ...] = (JSON,)
+    is_required = False
+    models: tuple[type[BodyModel], ...] = ()
+    """What the OpenAPI document shows; none where no body is asked for."""
+
+    def __init__(self, limit: int = BODY_LIMIT) -> None:
+        self.limit = limit
+
+    def json_schema(self) -> dict[str, Any]:
+        return {"$ref": f"#/components/schemas/{component_name(self.models[0].__name__)}"}
+
+    async def read(self, request: Request) -> Any:
+        """Return the parsed body: faults of its form are raised at once."""
+        return await read_optional_json(request, self.limit)
+
+    async def checked(self, parsed: Any, path: Sequence[Any], faults: list[Fault]) -> Any:
+        """Return what the handler gets; faults of the body are added to ``faults``.
+
+        ``path`` has the values of the path parameters.
+        """
+        faults += no_fields(parsed)
+        return None
+
+
+class ModelBody(Body, Generic[M]):
+    is_required = True
+
+    def __init__(self, model: type[M], limit: int = BODY_LIMIT) -> None:
+        super().__init__(limit)
+        self.models = (model,)
+        self._model = model
+
+    async def read(self, request: Request) -> Any:
+        return strict_json.parse(await read_json_text(request, self.limit))
+
+    async def checked(self, parsed: Any, path: Sequence[Any], faults: list[Fault]) -> M | None:
+        body = validated(self._model, parsed)
+        if isinstance(body, list):
+            faults += body
+            return None
+        return body
+
+
+class OptionalBody(ModelBody[M]):
+    """An empty object is taken where none was sent."""
+
+    is_required = False
+
+    async def read(self, request: Request) -> Any:
+        return await read_optional_json(request, self.limit)
+
+
+NO_BODY = Body()
+
+
+def component_name(name: str) -> str:
+    """What is called ``UnitDocument`` in the code is ``Unit`` in the OpenAPI document."""
+    return name.removesuffix("Document").removesuffix("Body")
+
+
+def validated(model: type[M], parsed: Any) -> M | list[Fault]:
+    """Return the model, or every fault of the parsed body."""
+    if type(parsed) is not dict:
+        return [Fault("", _NOT_AN_OBJECT)]
+    unknown: list[Fault] = []
+    # Unknown names are sifted out first: pydantic takes ten times as long to tell them, and at one that is
+    # no text it stops looking.
+    if not model.wire_names.issuperset(parsed):
+        unknown = _unknown_names(name for name in parsed if name not in model.wire_names)
+        parsed = {name: value for name, value in parsed.items() if name in model.wire_names}
+    try:
+        body = model.model_validate(parsed)
+    except ValidationError as failure:
+        return [_fault(error) for error in failure.errors(include_url=False)] + unknown
+    return unknown or body
+
+
+def valid(model: type[M], parsed: Any) -> M:
+    """Return the model, or raise every fault of the parsed body."""
+    body = validated(model, parsed)
+    if isinstance(body, list):
+        raise InvalidInput(body)
+    return body
+
+
+def refuse_faults(faults: Sequence[Fault]) -> None:
+    if faults:
+        raise InvalidInput(faults)
+
+
+def no_fields(parsed: Any) -> list[Fault]:
+    """The faults of a body where none is needed: everything that stands in it."""
+    return _unknown_names(parsed) if type(parsed) is dict else [Fault("", _NOT_AN_OBJECT)]
+
+
+def _unknown_names(names: Iterable[str]) -> list[Fault]:
+    return [Fault(_pointer([name]), _NO_SUCH_FIELD) for name in names]
+
+
+def _fault(error: ErrorDetails) -> Fault:
+    kind, location = error["type"], error["loc"]
+    if kind == _UNKNOWN_NAME:
+        return Fault(_pointer([*_place(location[:-1]), location[-1]]), _NO_SUCH_FIELD)
+    return Fault(_pointer(_place(location)), _message(kind, error))
+
+
+def _message(kind: str, error: ErrorDetails) -> AnyMessage:
+    context = error.get("ctx", {})
+    if kind not in _MESSAGES:
+        # One of our own kinds, which brings its message along.
+        message: AnyMessage = context.get("message", error["msg"])
+        return message
+    if error["input"] is None:
+        return "This field cannot be null."
+    if "pattern" in context:
+        return PATTERN_MESSAGES.get(context["pattern"], _MESSAGES[kind])
+    if context.get("min_length") == 1:
+        return _MESSAGES_OF_ONE[kind]
+    parameters = {name: context[name] for name in _PARAMETERS if name in context}
+    return Message(_MESSAGES[kind], parameters) if parameters else _MESSAGES[kind]
+
+
+def _place(location: Iterable[int | str]) -> list[int | str]:
+    return [part for part in location if not (isinstance(part, str) and _FORM.fullmatch(part))]
+
+
+def _pointer(place: Iterable[int | str]) -> str:
+    """RFC 6901; a name that is not text as JSON knows it is shown with escapes."""
+    parts = (str(part).replace("~", "~0").replace("/", "~1") for part in place)
+    return "".join(f"/{part.encode(errors='backslashreplace').decode()}" for part in parts)

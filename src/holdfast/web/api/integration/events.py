@@ -1,0 +1,50 @@
+"""The event feed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from uuid import UUID
+
+from msgspec import Meta
+from starlette.responses import Response
+
+from holdfast.domain.permissions import Permission
+from holdfast.domain.refusals import CursorExpired, UnknownEndpoint
+from holdfast.operations.feed import UnitEvent, event_document
+from holdfast.web.api.integration.units import PREFIX
+from holdfast.web.api.models import Document
+from holdfast.web.api.parameters import LIMIT, feed_position, query_id
+from holdfast.web.api.routes import ApiRoutes
+from holdfast.web.cursors import cursor_text
+from holdfast.web.json import JsonResponse
+from holdfast.web.request import Request
+
+routes = ApiRoutes(PREFIX, "Events")
+
+
+class EventListDocument(Document):
+    events: list[UnitEvent]
+    next_cursor: Annotated[str, Meta(description="Always there: ask again with it for what comes next.")]
+
+
+@routes.get(
+    "/events",
+    summary="Read the event feed",
+    permission=Permission.INTEGRATE,
+    query=(
+        feed_position("after", "`nextCursor` of the last page; without it, from the start."),
+        LIMIT,
+        query_id("endpoint", "Only what this endpoint receives; each `id` is then that of its delivery."),
+    ),
+    responses={200: EventListDocument},
+    errors=(UnknownEndpoint, CursorExpired),
+)
+async def list_events(request: Request, *, after: int | None, limit: int, endpoint: UUID | None) -> Response:
+    """Every committed unit event in one order, for catching up after an outage. The cursor never skips an
+    event. Events are kept 400 days unless set otherwise; an older cursor is 410."""
+    slugs = request.key.project_slugs
+    if endpoint is not None:
+        await request.services.subscribing.find(endpoint, slugs)
+    page = await request.services.feed.read(after, limit, slugs, endpoint)
+    events = [event_document(item) for item in page.items]
+    return JsonResponse(EventListDocument(events, cursor_text(str(page.next_position))))

@@ -1,0 +1,29 @@
+"""The projects that a key may use."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from holdfast.domain.permissions import Permission
+from holdfast.web.api.integration.units import PREFIX
+from holdfast.web.api.models import ProjectListDocument, project_document
+from holdfast.web.api.parameters import CURSOR, LIMIT
+from holdfast.web.api.project_lists import find_projects
+from holdfast.web.api.routes import ApiRoutes
+from holdfast.web.json import JsonResponse
+from holdfast.web.request import Request
+
+routes = ApiRoutes(PREFIX, "Projects")
+
+
+@routes.get(
+    "/projects",
+    summary="List the projects that the key may use",
+    permission=Permission.INTEGRATE,
+    query=(CURSOR, LIMIT),
+    responses={200: ProjectListDocument},
+)
+async def list_projects(request: Request, *, cursor: str, limit: int) -> Response:
+    """In the order of their slugs."""
+    page, next_cursor = await find_projects(request, cursor, limit)
+    return JsonResponse(ProjectListDocument([project_document(project) for project in page], next_cursor))

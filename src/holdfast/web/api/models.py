@@ -1,0 +1,217 @@
+"""Response documents that several surfaces share."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Any
+from uuid import UUID
+
+from msgspec import Meta
+
+from holdfast.domain.audit import ActorKind
+from holdfast.domain.booking import Booking, BookingStatus, Terms
+from holdfast.domain.project import Project
+from holdfast.domain.status import Status
+from holdfast.domain.unit import Unit, revision
+from holdfast.operations.documents import Document as Document
+from holdfast.operations.documents import Time as Time
+from holdfast.operations.selling import Found
+from holdfast.operations.write_path import Written
+from holdfast.web.json import Header
+from holdfast.web.wire import optional_time_text, time_text
+
+Media = Annotated[Any, Meta(extra_json_schema={"$ref": "#/components/schemas/Media"})]
+Changes = Annotated[Any, Meta(extra_json_schema={"type": "object"})]
+"""Fields by their names, as the audit trail keeps them: JSON already."""
+Cursor = Annotated[str | None, Meta(description="Asks for the next page; null on the last one.")]
+
+
+FIELD_TEXTS = {
+    "id": "The unit's id.",
+    "projectId": "The id of the project.",
+    "code": "The unit's code: printable text in NFC with no space at either end. It is case-sensitive.",
+    "type": "What kind of unit it is, in your words.",
+    "areaSqm": "The area in square metres.",
+    "priceSar": "The price in SAR.",
+    "vatIncluded": "Whether the price includes VAT.",
+    "vatRate": "The rate of VAT in percent.",
+    "depositPercent": "The deposit in percent of the total.",
+    "status": "Where the unit stands between free and sold.",
+    "bedrooms": "The number of bedrooms.",
+    "bathrooms": "The number of bathrooms.",
+    "deliveryYear": "The year of delivery.",
+    "description": "What the unit is like.",
+    "images": "Pictures. When sent, they replace all that were there.",
+    "files": "Floor plans and other files. When sent, they replace all that were there.",
+    "holdExpiresAt": "When the present hold ends; null if there is none.",
+    "createdAt": "When the unit was created.",
+    "updatedAt": "When the unit last changed.",
+    "projectName": "The name of the project.",
+    "projectSlug": "The slug of the project.",
+    "ref": "A short reference for people, issued once and never changed.",
+}
+"""What the members of a unit mean, in every document that has them."""
+
+
+class UnitDocument(Document):
+    id: UUID
+    project_id: UUID
+    code: str
+    type: str
+    area_sqm: Decimal
+    price_sar: Decimal
+    vat_included: bool | None
+    vat_rate: Decimal | None
+    deposit_percent: Decimal | None
+    status: Status
+    bedrooms: int | None
+    bathrooms: int | None
+    delivery_year: int | None
+    description: str | None
+    images: tuple[Media, ...]
+    files: tuple[Media, ...]
+    hold_expires_at: Annotated[Time | None, Meta(description="The end of the current hold.")]
+    created_at: Time
+    updated_at: Time
+    project_name: str
+    project_slug: str
+    ref: Annotated[str, Meta(description="A short reference for people, issued once and never changed.")]
+
+
+class UnitListDocument(Document):
+    units: list[UnitDocument]
+    next_cursor: Cursor
+
+
+class ProjectDocument(Document):
+    id: UUID
+    slug: str
+    name: str
+    created_at: Time
+
+
+class ProjectListDocument(Document):
+    projects: list[ProjectDocument]
+    next_cursor: Cursor
+
+
+class TermsDocument(Document):
+    price_sar: Decimal
+    vat_included: bool | None
+    vat_rate: Decimal | None
+    total_sar: Annotated[Decimal, Meta(description="Price, plus VAT where the price does not include it.")]
+    deposit_percent: Decimal | None
+    deposit_sar: Decimal
+
+
+class BuyerDocument(Document):
+    name: str
+    email: str
+    phone: str
+
+
+class ActorDocument(Document):
+    """Who did it."""
+
+    kind: Annotated[
+        ActorKind,
+        Meta(
+            description="A key, staff, a buyer, the clock (an end that came), a payment system, or a "
+            "command at the server's console."
+        ),
+    ]
+    id: Annotated[
+        str | None,
+        Meta(
+            description="The id of the key or the payment, the reference of the buyer's booking, or the "
+            "address of staff."
+        ),
+    ]
+    name: Annotated[str | None, Meta(description="The name of the key.")]
+
+
+class BookingDocument(Document):
+    """A buyer's way from hold to sale."""
+
+    reference: str
+    status: Annotated[
+        BookingStatus,
+        Meta(
+            description="`open` and `signed`: the unit is held. `lapsed`, `cancelled`, `refund-due` and "
+            "`refunded`: the booking ended unsold; `refund-due` if a confirmed deposit is to be paid back."
+        ),
+    ]
+    unit_code: str
+    project_slug: str
+    hold_expires_at: Annotated[
+        Time | None, Meta(description="When the hold ended or will end; null if there was none.")
+    ]
+    reserved_until: Annotated[
+        Time | None,
+        Meta(description="When the reservation ends, or would have ended; null if there is none."),
+    ]
+    terms: Annotated[TermsDocument, Meta(description="Frozen when the unit was held.")]
+    buyer: Annotated[BuyerDocument | None, Meta(description="Null before the signature, and once erased.")]
+    signed_at: Time | None
+    deposit_confirmed_at: Time | None
+    closed_at: Time | None
+    buyer_erased_at: Time | None
+
+
+def unit_document(unit: Unit, project: Project) -> UnitDocument:
+    (
+        type_name, area, price, vat_included, vat_rate, deposit, bedrooms, bathrooms, year, description,
+        images, files,
+    ) = unit.fields  # fmt: skip
+    return UnitDocument(
+        unit.id, unit.project_id, unit.code,
+        type_name, area, price, vat_included, vat_rate, deposit, unit.status,
+        bedrooms, bathrooms, year, description, images, files,
+        optional_time_text(unit.hold_expires_at), time_text(unit.created_at), time_text(unit.updated_at),
+        project.name, project.slug, unit.ref,
+    )  # fmt: skip
+
+
+def etag_header(unit: Unit, project: Project) -> Header:
+    return b"etag", f'"{revision(unit, project)}"'.encode()
+
+
+def project_document(project: Project) -> ProjectDocument:
+    return ProjectDocument(project.id, project.slug, project.name, time_text(project.created_at))
+
+
+def terms_document(terms: Terms) -> TermsDocument:
+    return TermsDocument(
+        terms.price_sar,
+        terms.vat_included,
+        terms.vat_rate,
+        terms.total_sar,
+        terms.deposit_percent,
+        terms.deposit_sar,
+    )
+
+
+def booking_document(booking: Booking, unit_code: str, project_slug: str) -> BookingDocument:
+    buyer = booking.buyer
+    return BookingDocument(
+        reference=booking.reference,
+        status=booking.status,
+        unit_code=unit_code,
+        project_slug=project_slug,
+        hold_expires_at=optional_time_text(booking.hold_expires_at),
+        reserved_until=optional_time_text(booking.reserved_until),
+        terms=terms_document(booking.terms),
+        buyer=None if buyer is None else BuyerDocument(buyer.name, buyer.email, buyer.phone),
+        signed_at=optional_time_text(booking.signed_at),
+        deposit_confirmed_at=optional_time_text(booking.deposit_confirmed_at),
+        closed_at=optional_time_text(booking.closed_at),
+        buyer_erased_at=optional_time_text(booking.buyer_erased_at),
+    )
+
+
+def found_booking_document(found: Found) -> BookingDocument:
+    return booking_document(found.booking, found.unit_code, found.project_slug)
+
+
+def written_booking_document(written: Written) -> BookingDocument:
+    return booking_document(written.booking, written.unit.code, written.project.slug)

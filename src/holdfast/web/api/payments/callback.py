@@ -1,0 +1,122 @@
+"""The callback by which a payment system tells that a deposit was paid. It is signed and needs no key."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+from starlette.responses import Response
+
+from holdfast.domain.booking import BookingStatus
+from holdfast.domain.refusals import NotSigned, SignatureRefused, TransitionNotAllowed, UnknownBooking
+from holdfast.domain.signature import TOLERANCE_SECONDS, Reason, header_fault
+from holdfast.operations import paying
+from holdfast.web.api.bodies import BodyModel, ModelBody
+from holdfast.web.api.models import Document
+from holdfast.web.api.routes import ApiRoutes
+from holdfast.web.api.unit_bodies import PRICE
+from holdfast.web.fields import NO_NUL
+from holdfast.web.json import NO_STORE, JsonResponse
+from holdfast.web.refusals import UnknownRoute
+from holdfast.web.request import Request
+from holdfast.wiring import PAYMENT_CALLBACK_PATH
+
+PREFIX = "/v1/payments"
+TIMESTAMP, SIGNATURE = "X-Payment-Timestamp", "X-Payment-Signature"
+CALLBACK_BODY_LIMIT = 64 * 1024
+LONGEST_ID = 200
+LONGEST_REFERENCE = 50
+PAYMENT_ID = r"^[!-~]+$"
+
+_NOT_SIGNED = f"Send `{TIMESTAMP}` and `{SIGNATURE}: sha256=<hex digest>`."
+_DIFFERS = (
+    "The signature is not the one of this timestamp and this body: HMAC-SHA256 with the payment secret over "
+    "the timestamp, a dot and the body as it is sent."
+)
+_TOO_FAR = f"The timestamp is more than {TOLERANCE_SECONDS} seconds from now: sign anew, or set the clock."
+_WHY = {
+    Reason.SIGNATURE_MISSING: _NOT_SIGNED,
+    Reason.TIMESTAMP_MISSING: _NOT_SIGNED,
+    Reason.SCHEME_NOT_SHA256: f"`{SIGNATURE}` must begin with `sha256=`.",
+    Reason.DIGEST_MISSING: f"`{SIGNATURE}` has no digest.",
+    Reason.DIGEST_MALFORMED: f"The digest of `{SIGNATURE}` must be 64 digits of 0-9 and a-f.",
+    Reason.TIMESTAMP_NOT_A_NUMBER: f"`{TIMESTAMP}` must be the Unix time in seconds.",
+    Reason.TOO_OLD: _TOO_FAR,
+    Reason.TOO_FAR_AHEAD: _TOO_FAR,
+    Reason.DIGEST_DIFFERS: _DIFFERS,
+}
+
+
+class PaymentSignatureGuard:
+    """Lets requests pass that are signed with the payment secret; without one there is nothing here.
+
+    The body is read only where both headers are well formed.
+    """
+
+    schemes = ("paymentSignature",)
+    permission = None
+    errors = (SignatureRefused,)
+
+    async def __call__(self, request: Request) -> None:
+        service = request.services.paying
+        if not service.is_open:
+            raise UnknownRoute
+        timestamp, signature = request.header(_TIMESTAMP_NAME), request.header(_SIGNATURE_NAME)
+        fault = header_fault(timestamp, signature)
+        if fault is None:
+            body = await request.read_body(CALLBACK_BODY_LIMIT)
+            fault = await service.signature_fault(timestamp, signature, body)
+        if fault is not None:
+            raise SignatureRefused(_WHY[fault])
+
+
+_TIMESTAMP_NAME, _SIGNATURE_NAME = TIMESTAMP.lower().encode(), SIGNATURE.lower().encode()
+
+routes = ApiRoutes(PREFIX, "Payments", PaymentSignatureGuard())
+
+# All of a price to which as much VAT is added.
+_AMOUNT = PRICE._replace(most=2 * PRICE.most)
+Amount = Annotated[Decimal, _AMOUNT]
+PaymentId = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_ID, pattern=PAYMENT_ID)]
+# Whatever is no reference names no booking.
+Reference = Annotated[str, StringConstraints(max_length=LONGEST_REFERENCE, pattern=NO_NUL)]
+
+
+class Payment(BodyModel):
+    id: PaymentId = Field(
+        description="What the payment system calls this payment: visible ASCII, without spaces. For one "
+        "booking the same id is the same payment, however often it is told."
+    )
+    reference: Reference = Field(
+        description="The reference of the booking, as it came to the payment page."
+    )  # fmt: skip
+    amount_sar: Amount = Field(description="What was paid: the deposit of the booking, to the halala.")
+
+
+class PaymentTakenDocument(Document):
+    reference: str
+    status: BookingStatus
+
+
+@routes.post(
+    PAYMENT_CALLBACK_PATH.removeprefix(PREFIX),
+    summary="Tell that a deposit was paid",
+    body=ModelBody(Payment, CALLBACK_BODY_LIMIT),
+    headers=(TIMESTAMP,),
+    responses={200: PaymentTakenDocument},
+    errors=(UnknownBooking, NotSigned, TransitionNotAllowed),
+)
+async def tell_payment(request: Request, body: Payment) -> Response:
+    """While the hold lives, the unit is reserved. If the booking had ended, it is held and reserved again
+    where the unit is free; where it is not, the booking becomes `refund-due`. `status` says which.
+
+    Repeat the call until the response is 200: the same `id` changes nothing, and the response is the
+    booking as it is now. A second payment for a deposit that is paid already, under another `id`, is 409
+    `transition-not-allowed`, and so is one for a deposit that staff had confirmed and that was refunded;
+    one before the signature is 409 `not-signed`; another amount is 422. Such money is recorded in the
+    log alone, and is to be paid back by whoever received it. Tell a payment for one booking only: ids
+    are compared within a booking, and not across them."""
+    payment = paying.Payment(body.id, body.reference, body.amount_sar)
+    booking = (await request.services.paying.confirm(payment, request.request_id)).booking
+    return JsonResponse(PaymentTakenDocument(booking.reference, booking.status), 200, (NO_STORE,))

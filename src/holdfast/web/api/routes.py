@@ -1,0 +1,222 @@
+"""Declare the operations of the API: what is checked, what is called, and what the OpenAPI document says.
+
+An operation is a function with a decorator::
+
+    @routes.put("/projects/{slug}/units/{code}", summary="Create or replace a unit", ...)
+    async def replace_unit(request: Request, slug: str, code: str, body: UnitReplacement) -> Response:
+
+Path parameters come by position, the body after them, query parameters by name. Checks run in the order of
+the contract: who calls, the method, the form of the body, then every fault of path, query and body at once.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.convertors import Convertor, register_url_convertor
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Mount, Route, Router
+from starlette.types import Receive, Scope, Send
+
+from holdfast.domain.permissions import Permission
+from holdfast.domain.refusals import Fault, InvalidInput
+from holdfast.web.api.bodies import Body
+from holdfast.web.api.parameters import (
+    PATH_PARAMETERS,
+    PathParameter,
+    QueryParameter,
+    read_query,
+    refuse_query,
+)
+from holdfast.web.auth import Guard, KeyGuard
+from holdfast.web.refusals import MethodNotAllowed, UnknownRoute
+from holdfast.web.request import Request
+
+Handler = Callable[..., Awaitable[Response]]
+
+
+class SegmentConvertor(Convertor[str]):
+    """One segment of the path, percent-encoded as it was sent; an empty one too, which is then a fault."""
+
+    regex = "[^/]*"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("segment", SegmentConvertor())
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One method of one path."""
+
+    method: str
+    path: str
+    handler: Handler
+    guard: Guard
+    summary: str
+    description: str
+    responses: Mapping[int, Any]
+    """By status: the type of the document, a media type for what is no JSON, or None for no body."""
+    errors: Sequence[type[Exception]]
+    body: Body | None
+    query: tuple[QueryParameter, ...]
+    headers: tuple[str, ...]
+    """Names of request headers that it honours."""
+    path_parameters: tuple[PathParameter, ...]
+    tag: str
+    examples: Mapping[int, Any] = field(default_factory=dict)
+
+    @property
+    def operation_id(self) -> str:
+        first, *rest = self.handler.__name__.split("_")
+        return first + "".join(word.title() for word in rest)
+
+    async def respond(self, request: Request) -> Response:
+        if request.raw_query:
+            request.refuse_too_many_parameters()
+        body = None if self.body is None else await self.body.read(request)
+        faults: list[Fault] = []
+        arguments: list[Any] = [parameter.read(request, faults) for parameter in self.path_parameters]
+        query: dict[str, Any] = {}
+        if self.query:
+            query = read_query(request, self.query, faults)
+        elif request.raw_query:
+            refuse_query(request, faults)
+        if self.body is not None:
+            arguments.append(await self.body.checked(body, arguments, faults))
+        if faults:
+            raise InvalidInput(faults)
+        return await self.handler(request, *arguments, **query)
+
+
+class ApiPath:
+    """The operations of one path, as an ASGI application. Authentication comes before the method."""
+
+    def __init__(self, path: str, operations: Mapping[str, Operation]) -> None:
+        self.path = path
+        self.operations = dict(operations)
+        # Whether a method exists is told to those who may use the first one.
+        self._first = next(iter(operations.values()))
+        if "GET" in operations:
+            self.operations["HEAD"] = operations["GET"]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["state"]["route"] = self.path
+        request = Request(scope, receive, send)
+        operation = self.operations.get(scope["method"])
+        if operation is None:
+            await self._first.guard(request)
+            raise MethodNotAllowed(scope["method"], self.operations)
+        await operation.guard(request)
+        response = await operation.respond(request)
+        await response(scope, receive, send)
+
+
+class Unknown:
+    """Whatever else is asked for below a prefix: whether a path exists is told to those who may know."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._guard(Request(scope, receive, send))
+        raise UnknownRoute
+
+
+class ApiRoutes:
+    """The operations of one noun below one prefix, in the order in which they are declared."""
+
+    def __init__(self, prefix: str, tag: str, guard: Guard | None = None) -> None:
+        self.prefix = prefix
+        self.operations: list[Operation] = []
+        self._tag = tag
+        self._guard = guard
+
+    def get(self, path: str, **declared: Any) -> Callable[[Handler], Handler]:
+        return self.operation("GET", path, **declared)
+
+    def put(self, path: str, **declared: Any) -> Callable[[Handler], Handler]:
+        return self.operation("PUT", path, **declared)
+
+    def patch(self, path: str, **declared: Any) -> Callable[[Handler], Handler]:
+        return self.operation("PATCH", path, **declared)
+
+    def post(self, path: str, **declared: Any) -> Callable[[Handler], Handler]:
+        return self.operation("POST", path, **declared)
+
+    def delete(self, path: str, **declared: Any) -> Callable[[Handler], Handler]:
+        return self.operation("DELETE", path, **declared)
+
+    def operation(
+        self,
+        method: str,
+        path: str,
+        *,
+        summary: str,
+        responses: Mapping[int, Any],
+        permission: Permission | None = None,
+        guard: Guard | None = None,
+        errors: Sequence[type[Exception]] = (),
+        body: Body | None = None,
+        query: Sequence[QueryParameter] = (),
+        headers: Sequence[str] = (),
+        examples: Mapping[int, Any] | None = None,
+    ) -> Callable[[Handler], Handler]:
+        """Declare an operation; its docstring is its description.
+
+        ``permission``: for holders of a key that has it. ``guard``: another than that of the group.
+        """
+        guard = guard or self._guard if permission is None else KeyGuard(permission)
+        assert guard is not None, path
+
+        def declare(handler: Handler) -> Handler:
+            self.operations.append(
+                Operation(
+                    method=method,
+                    path=self.prefix + path,
+                    handler=handler,
+                    guard=guard,
+                    summary=summary,
+                    description=inspect.getdoc(handler) or "",
+                    responses=responses,
+                    errors=errors,
+                    body=body,
+                    query=tuple(query),
+                    headers=tuple(headers),
+                    path_parameters=tuple(
+                        parameter for name, parameter in PATH_PARAMETERS.items() if f"{{{name}}}" in path
+                    ),
+                    tag=self._tag,
+                    examples=examples or {},
+                )
+            )
+            return handler
+
+        return declare
+
+
+def mounted(prefix: str, groups: Sequence[ApiRoutes], unknown: Guard | None = None) -> list[BaseRoute]:
+    """One Starlette route for each path, so that ``Allow`` is complete and 401 comes before 405."""
+    by_path: dict[str, dict[str, Operation]] = {}
+    for group in groups:
+        for operation in group.operations:
+            by_path.setdefault(operation.path, {})[operation.method] = operation
+    routes = [
+        Route(path.removeprefix(prefix).replace("}", ":segment}"), ApiPath(path, operations))
+        for path, operations in by_path.items()
+    ]
+    if unknown is None:
+        return [Mount(prefix, Router(routes, redirect_slashes=False))]
+    otherwise = Unknown(unknown)
+    return [
+        Mount(prefix, Router(routes, redirect_slashes=False, default=otherwise)),
+        Route(prefix, otherwise),
+    ]

@@ -1,0 +1,92 @@
+"""A buyer's own booking: read, signed and cancelled with the token that came with the hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from starlette.responses import Response
+
+from holdfast.domain.booking import Buyer
+from holdfast.domain.refusals import Fault, HoldLapsed, InvalidInput, TransitionNotAllowed, UnknownBooking
+from holdfast.operations.selling import Found
+from holdfast.web.api.bodies import ModelBody
+from holdfast.web.api.buyer_body import BuyerDetails
+from holdfast.web.api.models import BookingDocument, found_booking_document, written_booking_document
+from holdfast.web.api.routes import ApiRoutes
+from holdfast.web.api.storefront.units import PREFIX
+from holdfast.web.auth import BOOKING_TOKEN
+from holdfast.web.json import NO_STORE, JsonResponse
+from holdfast.web.request import PUBLIC_BODY_LIMIT, Request
+
+routes = ApiRoutes(PREFIX, "Storefront", BOOKING_TOKEN)
+
+
+class Signature(NamedTuple):
+    found: Found
+    buyer: Buyer
+
+
+class SignatureBody(ModelBody[BuyerDetails]):
+    """Read only for those whose token opens the booking."""
+
+    async def read(self, request: Request) -> tuple[Found, Any]:
+        reference = request.path_parameter("reference")
+        if isinstance(reference, Fault):
+            raise InvalidInput([reference])
+        return await _own_booking(request, reference), await super().read(request)
+
+    async def checked(  # type: ignore[override]
+        self, parsed: tuple[Found, Any], path: Sequence[Any], faults: list[Fault]
+    ) -> Signature | None:
+        found, sent = parsed
+        body = await super().checked(sent, path, faults)
+        return None if body is None else Signature(found, body.buyer())
+
+
+@routes.get(
+    "/bookings/{reference}",
+    summary="Read your booking",
+    responses={200: BookingDocument},
+    errors=(UnknownBooking,),
+)
+async def get_own_booking(request: Request, reference: str) -> Response:
+    """The token opens this booking, for its whole life, and nothing else. A wrong token is 404."""
+    found = await _own_booking(request, reference)
+    return JsonResponse(found_booking_document(found), 200, (NO_STORE,))
+
+
+@routes.delete(
+    "/bookings/{reference}",
+    summary="Cancel your hold",
+    responses={204: None},
+    errors=(UnknownBooking, HoldLapsed, TransitionNotAllowed),
+)
+async def cancel_own_booking(request: Request, reference: str) -> Response:
+    """Gives the hold up; the unit is available again. A booking that is cancelled already stays so: 204. A
+    lapsed one is 409 `hold-lapsed`; one that is reserved or sold is ended by staff only: 409
+    `transition-not-allowed`."""
+    found = await _own_booking(request, reference)
+    await request.services.selling.cancel_as_buyer(found, request.request_id)
+    return Response(status_code=204)
+
+
+@routes.post(
+    "/bookings/{reference}/sign",
+    summary="Sign the agreement",
+    body=SignatureBody(BuyerDetails, PUBLIC_BODY_LIMIT),
+    responses={200: BookingDocument},
+    errors=(UnknownBooking, HoldLapsed, TransitionNotAllowed),
+)
+async def sign_booking(request: Request, reference: str, signature: Signature) -> Response:
+    """Names the buyer and signs the agreement. Signing again with the same details changes nothing; with
+    others it is 409 `transition-not-allowed`. A lapsed hold cannot be signed: 409 `hold-lapsed`."""
+    found, buyer = signature
+    written = await request.services.selling.sign(found, buyer, request.request_id)
+    return JsonResponse(written_booking_document(written), 200, (NO_STORE,))
+
+
+async def _own_booking(request: Request, reference: str) -> Found:
+    token = request.bearer_token()
+    assert token is not None
+    return await request.services.selling.find_with_token(reference, token)

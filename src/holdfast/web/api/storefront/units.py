@@ -1,0 +1,203 @@
+"""The units on sale, and the hold of one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Annotated, Any
+
+from msgspec import Meta
+from starlette.responses import Response
+
+from holdfast.domain.booking import terms_of
+from holdfast.domain.project import Project
+from holdfast.domain.refusals import (
+    Fault,
+    HeldTooRecently,
+    HoldLapsed,
+    NotAvailable,
+    TooManyHolds,
+    TransitionNotAllowed,
+    UnknownProject,
+    UnknownUnit,
+)
+from holdfast.domain.status import ON_SALE, Status
+from holdfast.domain.unit import Unit
+from holdfast.operations.selling import Requester
+from holdfast.web.api.bodies import Body, no_fields
+from holdfast.web.api.models import Cursor, Document, Media, Time
+from holdfast.web.api.parameters import CURSOR, LIMIT, one_of
+from holdfast.web.api.routes import ApiRoutes
+from holdfast.web.auth import OPTIONAL_TOKEN, PUBLIC
+from holdfast.web.cursors import cursor_text
+from holdfast.web.json import NO_STORE, JsonResponse
+from holdfast.web.pagination import split_page
+from holdfast.web.refusals import ForeignForm
+from holdfast.web.request import Request
+from holdfast.web.storefront.visitors import refuse_other_sites, requester_of
+from holdfast.web.wire import optional_time_text
+
+PREFIX = "/v1/storefront"
+HOLD_BODY_LIMIT = 1024
+
+routes = ApiRoutes(PREFIX, "Storefront", PUBLIC)
+
+
+class UnitOnSaleDocument(Document):
+    """A unit as buyers see it. Values that are not set are null."""
+
+    code: str
+    project_slug: str
+    project_name: str
+    type: str
+    area_sqm: Decimal
+    price_sar: Decimal
+    vat_included: bool | None
+    vat_rate: Decimal | None
+    total_sar: Annotated[Decimal, Meta(description="Price, plus VAT where the price does not include it.")]
+    deposit_percent: Decimal | None
+    deposit_sar: Annotated[Decimal, Meta(description="The deposit: its percentage of the total.")]
+    status: Annotated[Status, Meta(description="Never `unavailable`.")]
+    bedrooms: int | None
+    bathrooms: int | None
+    delivery_year: int | None
+    description: str | None
+    images: tuple[Media, ...]
+    files: tuple[Media, ...]
+    hold_expires_at: Annotated[Time | None, Meta(description="The end of the current hold.")]
+
+
+class UnitOnSaleListDocument(Document):
+    units: list[UnitOnSaleDocument]
+    next_cursor: Cursor
+
+
+class HoldDocument(Document):
+    reference: str
+    token: Annotated[
+        str,
+        Meta(
+            description="The bearer token of the booking. Only a hash of it is kept; while the hold lives, "
+            "the same request with the same `Idempotency-Key` is answered with it again."
+        ),
+    ]
+    unit: UnitOnSaleDocument
+    hold_expires_at: Annotated[Time | None, Meta(description="When the hold ends.")]
+
+
+class HoldBody(Body):
+    """No fields. Header lines are read with it, so that their faults are told with all others."""
+
+    async def read(self, request: Request) -> tuple[Request, Any]:
+        refuse_other_sites(request)
+        return request, await super().read(request)
+
+    async def checked(
+        self, parsed: tuple[Request, Any], path: Sequence[Any], faults: list[Fault]
+    ) -> Requester:
+        request, body = parsed
+        requester = requester_of(request, faults)
+        faults += no_fields(body)
+        return requester
+
+
+@routes.post(
+    "/projects/{slug}/units/{code}/hold",
+    summary="Hold a unit",
+    guard=OPTIONAL_TOKEN,
+    body=HoldBody(HOLD_BODY_LIMIT),
+    headers=("Idempotency-Key",),
+    responses={200: HoldDocument, 201: HoldDocument},
+    errors=(
+        ForeignForm,
+        UnknownProject,
+        UnknownUnit,
+        NotAvailable,
+        HoldLapsed,
+        TransitionNotAllowed,
+        TooManyHolds,
+        HeldTooRecently,
+    ),
+)
+async def hold_unit(request: Request, slug: str, code: str, requester: Requester) -> Response:
+    """Holds the unit for the caller and freezes its terms. A hold lasts five minutes, unless the project or
+    the server is set otherwise. The `token` opens the booking from then on.
+
+    - A unit that is held, reserved, sold or not on sale is 409 `not-available`. Where a hold blocks it,
+      `holdExpiresAt` and `Retry-After` say when that ends.
+    - With `Authorization: Bearer <token>` of your own live hold the response is 200 with that hold.
+    - With the `Idempotency-Key` of an earlier request for the same unit from the same address, the response
+      is 201 with the hold that was made then, token included. Once that hold has lapsed it is 409
+      `hold-lapsed`; once its booking is past the hold, or its token was issued anew, 409
+      `transition-not-allowed`. The token of your own live hold wins over the key.
+    - A visitor (the cookie `holdfast_visitor`) and an address may hold a limited number of units at a time:
+      429 `too-many-holds`. After a hold has lapsed, the same visitor waits a moment before holding the same
+      unit again: 429 `held-too-recently`.
+
+    Send no body, or an empty object."""
+    token, request_id = request.bearer_token(), request.request_id
+    held = await request.services.selling.hold(slug, code, requester, token, request_id)
+    document = HoldDocument(
+        held.booking.reference,
+        held.token,
+        unit_on_sale_document(held.unit, held.project),
+        optional_time_text(held.booking.hold_expires_at),
+    )
+    return JsonResponse(document, 201 if held.is_new else 200, (NO_STORE,))
+
+
+@routes.get(
+    "/projects/{slug}/units/{code}",
+    summary="Read a unit on sale",
+    responses={200: UnitOnSaleDocument},
+    errors=(UnknownProject, UnknownUnit),
+)
+async def get_unit_on_sale(request: Request, slug: str, code: str) -> Response:
+    """A unit that is not on sale is 404."""
+    unit, project = await request.services.inventory.find(slug, code)
+    if unit.status not in ON_SALE:
+        raise UnknownUnit(slug, code)
+    return JsonResponse(unit_on_sale_document(unit, project))
+
+
+@routes.get(
+    "/projects/{slug}/units",
+    summary="List the units on sale",
+    query=(one_of("status", ON_SALE, "Only units in this status.", Status), CURSOR, LIMIT),
+    responses={200: UnitOnSaleListDocument},
+    errors=(UnknownProject,),
+)
+async def list_units_on_sale(
+    request: Request, slug: str, *, status: Status | None, cursor: str, limit: int
+) -> Response:
+    """Units that are available, held, reserved or sold, in the order of their codes."""
+    rows, project = await request.services.inventory.offers_page(slug, cursor, limit, status)
+    page, next_cursor = split_page(rows, limit, lambda unit: cursor_text(unit.code))
+    units = [unit_on_sale_document(unit, project) for unit in page]
+    return JsonResponse(UnitOnSaleListDocument(units, next_cursor))
+
+
+def unit_on_sale_document(unit: Unit, project: Project) -> UnitOnSaleDocument:
+    fields = unit.fields
+    terms = terms_of(fields)
+    return UnitOnSaleDocument(
+        code=unit.code,
+        project_slug=project.slug,
+        project_name=project.name,
+        type=fields.type,
+        area_sqm=fields.area_sqm,
+        price_sar=terms.price_sar,
+        vat_included=terms.vat_included,
+        vat_rate=terms.vat_rate,
+        total_sar=terms.total_sar,
+        deposit_percent=terms.deposit_percent,
+        deposit_sar=terms.deposit_sar,
+        status=unit.status,
+        bedrooms=fields.bedrooms,
+        bathrooms=fields.bathrooms,
+        delivery_year=fields.delivery_year,
+        description=fields.description,
+        images=fields.images,
+        files=fields.files,
+        hold_expires_at=optional_time_text(unit.hold_expires_at),
+    )

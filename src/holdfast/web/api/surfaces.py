@@ -1,0 +1,64 @@
+"""Every operation of the API, by surface."""
+
+from __future__ import annotations
+
+from starlette.routing import BaseRoute
+
+from holdfast.domain.permissions import Permission
+from holdfast.web.api.backoffice import audit, deliveries, endpoints, keys, layouts, staff
+from holdfast.web.api.backoffice import bookings as staff_bookings
+from holdfast.web.api.backoffice import projects as staff_projects
+from holdfast.web.api.backoffice import units as staff_units
+from holdfast.web.api.integration import bulk, events, projects, units
+from holdfast.web.api.payments import callback
+from holdfast.web.api.routes import ApiRoutes, mounted
+from holdfast.web.api.storefront import bookings as own_bookings
+from holdfast.web.api.storefront import units as units_on_sale
+from holdfast.web.auth import KeyGuard
+
+INTEGRATION: tuple[ApiRoutes, ...] = (units.routes, bulk.routes, projects.routes, events.routes)
+STOREFRONT: tuple[ApiRoutes, ...] = (units_on_sale.routes, own_bookings.routes)
+PAYMENTS: tuple[ApiRoutes, ...] = (callback.routes,)
+BACKOFFICE: tuple[ApiRoutes, ...] = (
+    staff_bookings.routes,
+    staff_units.routes,
+    staff_projects.routes,
+    layouts.routes,
+    endpoints.routes,
+    deliveries.routes,
+    keys.routes,
+    staff.routes,
+    audit.routes,
+)
+ALL: tuple[ApiRoutes, ...] = (*INTEGRATION, *STOREFRONT, *PAYMENTS, *BACKOFFICE)
+"""Those that the OpenAPI document describes."""
+
+TAGS = {
+    "Units": "Scope `integration`: create, replace, change and read the units of a project.",
+    "Projects": "Scope `integration`: what units belong to.",
+    "Events": "Scope `integration`: everything that happened to units, for catching up after an outage.",
+    "Storefront": "For buyers: the units on sale, and one's own booking from the hold to the signature. "
+    "No key needed; the token of a booking opens it.",
+    "Payments": "For a payment system: it tells what was paid. No key needed; what it sends is signed. It is "
+    "there if a payment page is set (`HOLDFAST_PAYMENT_URL`).",
+    "Bookings": "Back office, scope `backoffice`: bookings, as staff and payment systems use them. No action "
+    "here takes a condition such as `If-Match`.",
+    "Sales": "Back office, scope `backoffice`: what staff do to a unit, and what was done to it.",
+    "Settings": "Back office, scope `backoffice`: projects, how long their holds and reservations last, and "
+    "their layout. None of it takes a condition such as `If-Match`.",
+    "Webhooks": "Back office, scope `backoffice`: endpoints, which events are sent to, and the log of what "
+    "was sent.",
+    "Administration": "Back office, scope `admin`: keys, staff, and the audit trail.",
+    "Operation": "For those who run Holdfast. No key needed.",
+}
+"""The groups of the OpenAPI document."""
+
+
+def api_routes() -> list[BaseRoute]:
+    """The busiest first: they are tried in this order."""
+    return [
+        *mounted("/v1/integration", INTEGRATION, KeyGuard(Permission.INTEGRATE)),
+        *mounted("/v1/storefront", STOREFRONT),
+        *mounted("/v1/payments", PAYMENTS),
+        *mounted("/v1/backoffice", (*BACKOFFICE, staff_units.clock_routes), KeyGuard(Permission.SEE_UNITS)),
+    ]

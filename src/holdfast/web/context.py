@@ -1,0 +1,47 @@
+"""What the web needs besides the services: settings of the site, and limits that this process keeps."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import NamedTuple
+
+from holdfast.settings import Settings
+from holdfast.web.client_address import ClientAddresses
+from holdfast.web.html.cookies import Cookies
+from holdfast.web.papers.making import Papers
+from holdfast.web.rate_limit import RateLimit
+from holdfast.web.tour import Tour
+from holdfast.wiring import Services
+
+
+class WebContext(NamedTuple):
+    services: Services
+    addresses: ClientAddresses
+    rate_limit: RateLimit
+    public_rate_limit: RateLimit
+    cookies: Cookies
+    papers: Papers
+    public_url: str
+    time_zone: str
+    cors_origins: tuple[str, ...]
+    payment_url: str | None
+    """Where buyers are sent to pay."""
+    tour: Tour | None
+    """Of a demo."""
+
+
+def build_context(settings: Settings, services: Services, tour: Tour | None) -> WebContext:
+    public_url = settings.public_url or ""
+    return WebContext(
+        services=services,
+        addresses=ClientAddresses(settings.trusted_proxies),
+        rate_limit=RateLimit(settings.rate_limit / settings.processes, monotonic),
+        public_rate_limit=RateLimit(settings.public_rate_limit / settings.processes, monotonic),
+        cookies=Cookies.for_address(settings.public_url),
+        papers=Papers(services.inventory, public_url, settings.time_zone),
+        public_url=public_url,
+        time_zone=settings.time_zone,
+        cors_origins=settings.cors_origins,
+        payment_url=settings.payment_url,
+        tour=tour,
+    )

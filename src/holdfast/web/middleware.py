@@ -1,0 +1,208 @@
+"""The application's middleware, in pure ASGI. ``app.create_app`` lists it in its order."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Sequence
+from random import getrandbits
+from time import perf_counter
+
+from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from holdfast.observability.logging import log_request
+from holdfast.observability.metrics import note_request
+from holdfast.web.errors import error_response
+from holdfast.web.request import NO_ROUTE, Request
+
+logger = logging.getLogger("holdfast.web")
+
+_CLIENT_CLOSED_REQUEST = 499
+_NOT_LOGGED = frozenset({"/healthz", "/readyz", "/metrics"})
+_ACCEPTABLE_ID = re.compile(rb"[A-Za-z0-9._~:+/=-]{1,128}")
+_GZIP_LEVEL = 4
+_NOSNIFF = (b"x-content-type-options", b"nosniff")
+
+
+class RequestIdMiddleware:
+    """Give every request an id, and every response its header: the caller's id, if it is acceptable.
+
+    Every response also says ``nosniff``. It is the outermost, so that errors have both headers, too.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1000})
+            return
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request_id = _sent_id(scope) or b"%032x" % getrandbits(128)
+        scope.setdefault("state", {})["request_id"] = request_id.decode()
+        header = (b"x-request-id", request_id)
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = [*message["headers"], header]
+                if _NOSNIFF not in headers:
+                    headers.append(_NOSNIFF)
+                message["headers"] = headers
+            await send(message)
+
+        await self.app(scope, receive, send_with_headers)
+
+
+class AccessLogMiddleware:
+    """Write one log line a request, with the address of the client, and count it in the metrics."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started_at = perf_counter()
+        status = _CLIENT_CLOSED_REQUEST
+        answered_at = 0.0
+
+        async def send_noting_status(message: Message) -> None:
+            nonlocal status, answered_at
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                if _is_event_stream(message):
+                    # How long somebody watched says nothing of how long the server took.
+                    answered_at = perf_counter()
+            await send(message)
+
+        try:
+            await self.app(scope, receive, send_noting_status)
+        finally:
+            _note(scope, status, (answered_at or perf_counter()) - started_at)
+
+
+class ErrorMiddleware:
+    """Turn what no handler has caught into a response: a problem for the API, a page for browsers."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        has_started = False
+
+        async def send_noting_start(message: Message) -> None:
+            nonlocal has_started
+            has_started = True
+            await send(message)
+
+        try:
+            await self.app(scope, receive, send_noting_start)
+        except ClientDisconnect:
+            pass
+        except Exception as failure:
+            if has_started:
+                fields = {"requestId": scope["state"]["request_id"]}
+                logger.error("response cut short", exc_info=failure, extra={"fields": fields})
+                raise
+            await error_response(Request(scope, receive), failure)(scope, receive, send)
+
+
+class RawPathMiddleware:
+    """Route by the path as it was sent: a unit code may have a slash in it (``A%2F101``)."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and (raw_path := scope.get("raw_path")) is not None:
+            scope["path"] = raw_path.decode("latin-1")
+        await self.app(scope, receive, send)
+
+
+class ApiCorsMiddleware:
+    """Let pages of other sites call the API, and nothing else; never with cookies."""
+
+    def __init__(self, app: ASGIApp, origins: Sequence[str]) -> None:
+        self.app = app
+        self._shared = CORSMiddleware(
+            app,
+            allow_origins=origins,
+            allow_methods=("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"),
+            allow_headers=(
+                "Authorization", "Content-Type", "Idempotency-Key",
+                "If-Match", "If-None-Match", "X-Request-Id",
+            ),
+            expose_headers=("ETag", "Retry-After", "X-Request-Id"),
+            max_age=7200,
+        )  # fmt: skip
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_shared = scope["type"] == "http" and is_api_path(scope["path"])
+        await (self._shared if is_shared else self.app)(scope, receive, send)
+
+
+class CompressionMiddleware:
+    """Compress responses for those who accept it; event streams are left alone by Starlette's own list.
+
+    Requests to the API that do not accept it go past: the middleware costs a tenth of a PUT even then.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        self._compressing = GZipMiddleware(app, compresslevel=_GZIP_LEVEL)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        goes_past = (
+            scope["type"] == "http"
+            and is_api_path(scope["path"])
+            and all(name != b"accept-encoding" for name, _ in scope["headers"])
+        )
+        await (self.app if goes_past else self._compressing)(scope, receive, send)
+
+
+def is_api_path(path: str) -> bool:
+    return path.startswith("/v1/") or path == "/openapi.json"
+
+
+def _sent_id(scope: Scope) -> bytes | None:
+    for name, value in scope["headers"]:
+        if name == b"x-request-id":
+            return value if _ACCEPTABLE_ID.fullmatch(value) else None
+    return None
+
+
+def _is_event_stream(message: Message) -> bool:
+    return any(
+        name == b"content-type" and value.startswith(b"text/event-stream")
+        for name, value in message["headers"]
+    )
+
+
+def _note(scope: Scope, status: int, seconds: float) -> None:
+    state = scope["state"]
+    route = state.get("route", NO_ROUTE)
+    method = scope["method"]
+    note_request(method, route, status, seconds)
+    if route not in _NOT_LOGGED:
+        key = state.get("key")
+        # A path may end with a token that opens an account: that is not for the log.
+        path = route if "{token}" in route else scope["path"]
+        log_request(
+            method,
+            path,
+            status,
+            request_id=state["request_id"],
+            route=route,
+            client=Request(scope).client_address.text,
+            seconds=seconds,
+            key=None if key is None else key.hint,
+        )

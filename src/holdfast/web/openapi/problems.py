@@ -1,0 +1,94 @@
+"""One sample of every problem, as a response carries it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast.domain import refusals
+from holdfast.domain.refusals import Fault
+from holdfast.domain.spelling import moment_text
+from holdfast.domain.status import Status
+from holdfast.web import refusals as http
+from holdfast.web.openapi.samples import (
+    DELIVERY_ID,
+    ENDPOINT_ID,
+    HOLD_ENDS,
+    NOW,
+    PROJECT,
+    REFERENCE,
+    REQUEST_ID,
+    UNIT,
+    as_json,
+)
+from holdfast.web.problems import problem_document, problem_type
+from holdfast.web.request import BODY_LIMIT, JSON
+
+_SAMPLES: tuple[Exception, ...] = (
+    refusals.NoCredentials(),
+    refusals.KeyRefused(),
+    refusals.SignatureRefused(
+        "The timestamp is more than 300 seconds from now: sign anew, or set the clock."
+    ),
+    refusals.ScopeMissing("integration"),
+    refusals.InvalidInput(
+        [
+            Fault("/priceSar", "This must have at most 2 decimals."),
+            Fault("/color", "There is no field of this name."),
+        ]
+    ),
+    refusals.UnknownProject(PROJECT.slug),
+    refusals.UnknownUnit(PROJECT.slug, UNIT.code),
+    refusals.UnknownBooking(REFERENCE),
+    refusals.UnknownKey(PROJECT.id),
+    refusals.UnknownEndpoint(ENDPOINT_ID),
+    refusals.UnknownDelivery(DELIVERY_ID),
+    refusals.PreconditionFailed("8a-1"),
+    refusals.StatusLocked(
+        "The status cannot be set while the unit is held.", Status.HELD, ["status"], HOLD_ENDS, NOW
+    ),
+    refusals.TermsLocked(
+        "Price, deposit and VAT cannot change while a buyer is mid-booking.",
+        Status.HELD, ["price_sar"], HOLD_ENDS, NOW,
+    ),
+    refusals.NotAvailable(
+        "The unit is held. If the hold is yours, send its token.", Status.HELD, (), HOLD_ENDS, NOW
+    ),
+    refusals.NotSigned(
+        f"The buyer has not signed yet; the hold ends at {moment_text(HOLD_ENDS)}.", Status.HELD
+    ),
+    refusals.HoldLapsed("The hold has lapsed. The unit is free again.", Status.AVAILABLE),
+    refusals.TransitionNotAllowed("put-on-sale", Status.UNAVAILABLE, True),
+    refusals.ProjectExists(PROJECT.slug),
+    refusals.SignInRefused(),
+    refusals.SecondFactorNeeded("ticket"),
+    refusals.UnknownStaff("sara@example.com"),
+    refusals.SetupLinkRefused(),
+    refusals.StaffExists("sara@example.com"),
+    refusals.LastAdmin(),
+    refusals.TooManyAttempts(60.0),
+    refusals.EndpointRemoved(),
+    refusals.CursorExpired(),
+    refusals.TooManyRequests(1),
+    refusals.TooManyHolds("This visitor holds 3 units already, and 3 is the most at a time.", 212),
+    refusals.HeldTooRecently("Your hold of this unit has just lapsed; wait for a moment.", 41),
+    refusals.DatabaseAway(),
+    refusals.SchemaNotCurrent(),
+    refusals.SecretsUnreadable(),
+    http.MalformedBody("The body is not JSON: Expecting value (character 12)."),
+    http.TwoCredentials(),
+    http.BodyTooLarge(BODY_LIMIT),
+    http.UnsupportedMediaType((JSON,)),
+    http.MethodNotAllowed("DELETE", ("GET", "PUT", "PATCH", "HEAD")),
+    http.UnknownRoute(),
+    http.NotYours(),
+    http.ForeignForm(),
+    Exception(),
+)  # fmt: skip
+
+_PROBLEMS = {problem_type(sample).name: as_json(problem_document(sample, REQUEST_ID)) for sample in _SAMPLES}
+
+
+def sample_problem(name: str) -> dict[str, Any]:
+    """The problem of this name, as a response carries it."""
+    document: dict[str, Any] = _PROBLEMS[name]
+    return document

@@ -1,1 +1,0 @@
-"""The payment system's own way in: what it tells is signed, and needs no key."""

@@ -1,0 +1,195 @@
+"""Starlette's request, with what our routes ask of it: exact path parameters, limited bodies, the caller."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from functools import cached_property
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, unquote_to_bytes
+
+from starlette.requests import Request as StarletteRequest
+
+from holdfast.domain.access import Key
+from holdfast.domain.audit import ActorKind, Author
+from holdfast.domain.precondition import UNCONDITIONAL, Precondition
+from holdfast.domain.refusals import Fault
+from holdfast.web.refusals import BodyTooLarge, TooManyParameters, TwoCredentials, UnsupportedMediaType
+
+if TYPE_CHECKING:
+    from holdfast.web.client_address import Client
+    from holdfast.web.context import WebContext
+    from holdfast.wiring import Services
+
+JSON = "application/json"
+NO_ROUTE = "none"
+"""In logs and metrics, of a path that is not there."""
+BODY_LIMIT = 1024**2
+PUBLIC_BODY_LIMIT = 16 * 1024
+QUERY_PARAMETERS_AT_MOST = 200
+
+_UTF_8 = ("utf-8", "utf8")
+
+
+class Request(StarletteRequest):
+    """``path_params`` are as they were sent, percent-encoded: see ``path_parameter``."""
+
+    whole_body: bytes | None = None
+
+    @cached_property
+    def header_values(self) -> dict[bytes, bytes]:
+        """By name in lower case; the last one where a name stands twice."""
+        return dict(self.scope["headers"])
+
+    def header(self, name: bytes) -> str:
+        """The value of a header, or empty text."""
+        return self.header_values.get(name, b"").decode("latin-1")
+
+    @property
+    def context(self) -> WebContext:
+        context: WebContext = self.scope["app"].state.context
+        return context
+
+    @property
+    def services(self) -> Services:
+        return self.context.services
+
+    @property
+    def stopping(self) -> asyncio.Event:
+        """Set when the server begins to stop: responses without an end of their own end then."""
+        event: asyncio.Event = self.scope["app"].state.stopping
+        return event
+
+    @property
+    def request_id(self) -> str:
+        request_id: str = self.scope["state"]["request_id"]
+        return request_id
+
+    @property
+    def path(self) -> str:
+        """Percent-encoded, as it was sent."""
+        path: str = self.scope["path"]
+        return path
+
+    @property
+    def raw_query(self) -> bytes:
+        query: bytes = self.scope["query_string"]
+        return query
+
+    @property
+    def peer(self) -> str:
+        """The address at the other end of the connection; a unix socket is on this machine."""
+        client = self.scope.get("client")
+        return "127.0.0.1" if client is None else client[0]
+
+    @cached_property
+    def client_address(self) -> Client:
+        """Where the request comes from, as far as trusted proxies tell."""
+        return self.context.addresses.find(self)
+
+    @property
+    def key(self) -> Key:
+        """The caller's key, on routes that ask for one."""
+        key: Key = self.scope["state"]["key"]
+        return key
+
+    @property
+    def author(self) -> Author:
+        return Author(ActorKind.KEY, str(self.key.id), self.request_id)
+
+    def bearer_token(self) -> str | None:
+        """The one token of the request, if it has any; what it opens is for others to say."""
+        tokens = [value for name, value in self.scope["headers"] if name == b"authorization"]
+        if len(tokens) > 1:
+            raise TwoCredentials
+        if not tokens:
+            return None
+        scheme, _, token = tokens[0].decode("latin-1").partition(" ")
+        return (token.strip() or None) if scheme.lower() == "bearer" else None
+
+    @property
+    def precondition(self) -> Precondition:
+        headers = self.header_values
+        if b"if-match" not in headers and b"if-none-match" not in headers:
+            return UNCONDITIONAL
+        return Precondition(
+            self._revisions(b"if-match", weak_counts=False),
+            self._revisions(b"if-none-match", weak_counts=True),
+        )
+
+    def has_revision(self, revision: str) -> bool:
+        """Whether the client says that it has this revision already (``If-None-Match``)."""
+        known = self.precondition.none_match
+        return known is not None and (revision in known or "*" in known)
+
+    def path_parameter(self, name: str) -> str | Fault:
+        """Percent-decoded here and not before, so that ``%2F`` is a character and not a separator."""
+        raw: str = self.scope["path_params"][name]
+        if "%" not in raw and raw.isascii():
+            return raw
+        try:
+            return unquote_to_bytes(raw.encode("latin-1")).decode("utf-8")
+        except UnicodeDecodeError:
+            return Fault(f"/path/{name}", "This part of the path is not UTF-8.")
+
+    @property
+    def has_too_many_parameters(self) -> bool:
+        return self.raw_query.count(b"&") >= QUERY_PARAMETERS_AT_MOST
+
+    def refuse_too_many_parameters(self) -> None:
+        if self.has_too_many_parameters:
+            raise TooManyParameters(QUERY_PARAMETERS_AT_MOST)
+
+    def query_items(self) -> list[tuple[str, str]]:
+        """Bytes that are not UTF-8 come as lone surrogates."""
+        query = self.raw_query
+        if not query:
+            return []
+        self.refuse_too_many_parameters()
+        text = query.decode("utf-8", "surrogateescape")
+        return parse_qsl(text, keep_blank_values=True, errors="surrogateescape")
+
+    def require_media_type(self, accepted: Collection[str] = (JSON,)) -> str:
+        """Return the body's media type, if it is one of those accepted."""
+        headers = self.header_values
+        media_type, *parameters = headers.get(b"content-type", b"").decode("latin-1").split(";")
+        media_type = media_type.strip().lower()
+        is_encoded = headers.get(b"content-encoding", b"identity").strip().lower() != b"identity"
+        if media_type not in accepted or is_encoded or not all(map(_is_utf_8, parameters)):
+            raise UnsupportedMediaType(accepted)
+        return media_type
+
+    def refuse_announced_length(self, limit: int) -> None:
+        length = self.header_values.get(b"content-length", b"0")
+        if length.isdigit() and int(length) > limit:
+            raise BodyTooLarge(limit)
+
+    async def read_body(self, limit: int = BODY_LIMIT) -> bytes:
+        """Read the whole body, or refuse it as soon as it is too large."""
+        if self.whole_body is None:
+            self.refuse_announced_length(limit)
+            parts = bytearray()
+            async for part in self.stream():
+                parts += part
+                if len(parts) > limit:
+                    raise BodyTooLarge(limit)
+            self.whole_body = bytes(parts)
+        return self.whole_body
+
+    def _revisions(self, name: bytes, *, weak_counts: bool) -> frozenset[str] | None:
+        values = [value.decode("latin-1") for key, value in self.scope["headers"] if key == name]
+        if not values:
+            return None
+        tags = [tag.strip() for value in values for tag in value.split(",")]
+        if weak_counts:
+            tags = [tag.removeprefix("W/") for tag in tags]
+        return frozenset(tag if tag == "*" else tag[1:-1] for tag in tags if tag == "*" or _is_quoted(tag))
+
+
+def _is_quoted(tag: str) -> bool:
+    return len(tag) >= 2 and tag[0] == tag[-1] == '"'
+
+
+def _is_utf_8(parameter: str) -> bool:
+    name, _, value = parameter.strip().partition("=")
+    return name.strip().lower() != "charset" or value.strip().strip('"').lower() in _UTF_8

@@ -1,0 +1,269 @@
+"""Build the services of the web, of the background work and of the commands. Nothing here knows HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from datetime import timedelta
+from functools import partial
+from ipaddress import ip_network
+from time import monotonic
+from typing import NamedTuple
+
+from holdfast.clockwork.event_numberer import EventNumberer
+from holdfast.clockwork.event_summer import EventSummer
+from holdfast.clockwork.event_trimmer import EventTrimmer
+from holdfast.clockwork.expirer import Expirer
+from holdfast.clockwork.hour_counter import HourCounter
+from holdfast.clockwork.lease_rescuer import LeaseRescuer
+from holdfast.clockwork.log_keeper import LogKeeper
+from holdfast.clockwork.queue_keeper import QueueKeeper
+from holdfast.clockwork.runner import Loop, run_loops
+from holdfast.delivery.address_guard import AddressGuard, url_fault
+from holdfast.delivery.dispatcher import Dispatcher
+from holdfast.delivery.forwarding import Forwarder
+from holdfast.delivery.resolver import Resolver
+from holdfast.delivery.sender import Sender
+from holdfast.domain.delivery import Schedule
+from holdfast.domain.fairness import HoldLimits
+from holdfast.domain.periods import Periods
+from holdfast.domain.staff import SessionTimes
+from holdfast.operations.accounts import Accounts
+from holdfast.operations.announcing import Announcing
+from holdfast.operations.auditing import Auditing
+from holdfast.operations.boards import Boards
+from holdfast.operations.buying import Buying
+from holdfast.operations.deliveries import Deliveries
+from holdfast.operations.delivery_hours import DeliveryHours
+from holdfast.operations.delivery_search import DeliverySearch
+from holdfast.operations.dispatching import Dispatching
+from holdfast.operations.expiring import Expiry
+from holdfast.operations.feed import EventFeed
+from holdfast.operations.figures import Figures, Sums
+from holdfast.operations.health import Health
+from holdfast.operations.importing.commands import RowReader
+from holdfast.operations.importing.files import ImportFiles
+from holdfast.operations.importing.runs import ImportRuns
+from holdfast.operations.inventory import Inventory
+from holdfast.operations.key_ring import KeyRing
+from holdfast.operations.keys import Keys
+from holdfast.operations.offering import Offering
+from holdfast.operations.passwords import Passwords
+from holdfast.operations.paying import HostedPaymentPage, Paying, Till
+from holdfast.operations.projects import Projects
+from holdfast.operations.selling import Rules, Selling
+from holdfast.operations.setup_links import SetupLinks
+from holdfast.operations.signing_in import SigningIn
+from holdfast.operations.staffing import Staffing
+from holdfast.operations.subscribing import Subscribing
+from holdfast.operations.tidying import Tidying
+from holdfast.operations.watching import Watching
+from holdfast.settings import Settings, WrongSetting
+from holdfast.storage.database import (
+    BACKGROUND,
+    OF_A_DISPATCHER,
+    Database,
+    build_database,
+    connect_to_listen,
+    open_database,
+)
+from holdfast.storage.encryption_keys import keys_of
+from holdfast.storage.hints import listen
+from holdfast.storage.sealing import SecretBox
+
+PAYMENT_CALLBACK_PATH = "/v1/payments/callback"
+BACKGROUND_CONNECTIONS = 4
+LEASE_BEYOND_ATTEMPT_SECONDS = 25.0
+"""A worker that stopped keeps its deliveries for so long: enough to send and record, and below a minute."""
+
+
+class Services(NamedTuple):
+    """The operations that routes and pages call."""
+
+    inventory: Inventory
+    selling: Selling
+    buying: Buying
+    paying: Paying
+    projects: Projects
+    boards: Boards
+    offering: Offering
+    figures: Figures
+    import_files: ImportFiles
+    import_runs: ImportRuns
+    watching: Watching
+    subscribing: Subscribing
+    deliveries: Deliveries
+    delivery_search: DeliverySearch
+    keys: Keys
+    auditing: Auditing
+    feed: EventFeed
+    key_ring: KeyRing
+    health: Health
+    signing_in: SigningIn
+    setup_links: SetupLinks
+    staffing: Staffing
+    accounts: Accounts
+    announcing: Announcing
+    periods: Periods
+    database: Database
+    resolver: Resolver
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Open the database, and close everything at the end: each before those that it uses."""
+        async with AsyncExitStack() as stack:
+            await self.database.open()
+            for part in (
+                self.database, self.resolver, self.key_ring, self.inventory, self.import_runs, self.watching,
+            ):  # fmt: skip
+                stack.push_async_callback(part.close)
+            yield
+
+
+def build_services(settings: Settings, row_reader: RowReader) -> Services:
+    """``row_reader`` turns the rows of an imported file into commands. Nothing is connected yet."""
+    database = build_database(database_url(settings))
+    resolver = Resolver()
+    inventory = Inventory(database)
+    rules = _rules(settings)
+    selling = Selling(database, inventory, rules)
+    box, passwords = SecretBox(keys_of(settings)), Passwords()
+    feed = EventFeed(database)
+    boards = Boards(database, inventory)
+    return Services(
+        inventory=inventory,
+        selling=selling,
+        buying=Buying(database, inventory, selling),
+        paying=Paying(database, inventory, selling, _till(settings)),
+        projects=Projects(database, inventory),
+        boards=boards,
+        offering=Offering(database, inventory, boards.layouts),
+        figures=Figures(database, inventory),
+        import_files=ImportFiles(database, inventory),
+        import_runs=ImportRuns(database, inventory, row_reader),
+        watching=Watching(database),
+        subscribing=_subscribing(database, settings, resolver),
+        deliveries=Deliveries(database, feed),
+        delivery_search=DeliverySearch(database),
+        keys=Keys(database),
+        auditing=Auditing(database),
+        feed=feed,
+        key_ring=KeyRing(database, monotonic),
+        health=Health(database),
+        signing_in=SigningIn(database, box, _session_times(settings), passwords),
+        setup_links=SetupLinks(database, passwords),
+        staffing=Staffing(database, passwords),
+        accounts=Accounts(database, box, passwords),
+        announcing=Announcing(database),
+        periods=rules.periods,
+        database=database,
+        resolver=resolver,
+    )
+
+
+async def run_background_work(settings: Settings, stop: asyncio.Event) -> None:
+    """Run the loops, and the dispatcher with connections of its own: neither waits for the other."""
+    size = BACKGROUND_CONNECTIONS
+    async with (
+        open_database(database_url(settings), writers=size, readers=size, name=BACKGROUND) as database,
+        _dispatcher_database(settings) as own,
+        sending(settings) as sender,
+        asyncio.TaskGroup() as group,
+    ):
+        dispatching = _dispatching(own, settings)
+        box, timeout = SecretBox(keys_of(settings)), settings.attempt_timeout_seconds
+        dispatcher = Dispatcher(dispatching, sender, box, timeout)
+        loops = [*_loops(database, settings), LeaseRescuer(dispatching), QueueKeeper(Tidying(own))]
+        group.create_task(run_loops(loops, stop))
+        group.create_task(dispatcher.run(stop))
+        group.create_task(listen(partial(connect_to_listen, database_url(settings)), dispatcher.wake, stop))
+
+
+@asynccontextmanager
+async def sending(settings: Settings) -> AsyncIterator[Sender]:
+    guard = AddressGuard(settings.allowed_networks)
+    async with _resolver() as resolver:
+        sender = Sender(guard, resolver, timeout_seconds=settings.attempt_timeout_seconds)
+        try:
+            yield sender
+        finally:
+            await sender.close()
+
+
+@asynccontextmanager
+async def subscribing(database: Database, settings: Settings) -> AsyncIterator[Subscribing]:
+    async with _resolver() as resolver:
+        yield _subscribing(database, settings, resolver)
+
+
+@asynccontextmanager
+async def forwarding(
+    database: Database, settings: Settings, url: str, secret: str, events: Sequence[str]
+) -> AsyncIterator[Forwarder]:
+    """Allow any address: whoever names the URL is at the console."""
+    anywhere = settings.model_copy(update={"allowed_networks": (ip_network("0.0.0.0/0"), ip_network("::/0"))})
+    async with sending(anywhere) as sender:
+        yield Forwarder(EventFeed(database), sender, url, secret, events)
+
+
+def database_url(settings: Settings) -> str:
+    if settings.database_url is None:
+        raise WrongSetting("HOLDFAST_DATABASE_URL is not set; name a migrated PostgreSQL database.")
+    return settings.database_url
+
+
+def _subscribing(database: Database, settings: Settings, resolver: Resolver) -> Subscribing:
+    check = partial(url_fault, guard=AddressGuard(settings.allowed_networks), resolver=resolver)
+    return Subscribing(database, SecretBox(keys_of(settings)), check)
+
+
+@asynccontextmanager
+async def _resolver() -> AsyncIterator[Resolver]:
+    resolver = Resolver()
+    try:
+        yield resolver
+    finally:
+        await resolver.close()
+
+
+def _dispatcher_database(settings: Settings) -> AbstractAsyncContextManager[Database]:
+    return open_database(database_url(settings), writers=4, readers=3, name=BACKGROUND, more=OF_A_DISPATCHER)
+
+
+def _loops(database: Database, settings: Settings) -> list[Loop]:
+    feed = EventFeed(database)
+    return [
+        Expirer(Expiry(database)),
+        EventNumberer(feed),
+        EventSummer(Sums(database)),
+        EventTrimmer(feed, timedelta(days=settings.event_retention_days)),
+        LogKeeper(database, timedelta(days=settings.delivery_retention_days)),
+        HourCounter(DeliveryHours(database)),
+    ]
+
+
+def _dispatching(database: Database, settings: Settings) -> Dispatching:
+    lease_seconds = settings.lease_seconds or settings.attempt_timeout_seconds + LEASE_BEYOND_ATTEMPT_SECONDS
+    schedule = Schedule(settings.retry_first_gap_seconds, settings.attempts)
+    return Dispatching(database, schedule, lease_seconds)
+
+
+def _till(settings: Settings) -> Till:
+    url, secret = settings.payment_url, settings.payment_secret
+    if url is None or secret is None:
+        return Till()
+    return Till(HostedPaymentPage(url, secret), secret, f"{settings.public_url or ''}{PAYMENT_CALLBACK_PATH}")
+
+
+def _rules(settings: Settings) -> Rules:
+    return Rules(
+        Periods(settings.hold_seconds, settings.reservation_days),
+        HoldLimits(settings.holds_per_visitor, settings.holds_per_address, settings.rehold_seconds),
+    )
+
+
+def _session_times(settings: Settings) -> SessionTimes:
+    return SessionTimes(
+        timedelta(minutes=settings.session_idle_minutes), timedelta(hours=settings.session_hours)
+    )
