@@ -39,10 +39,10 @@ from holdfast.web.status_routes import HealthDocument
 from holdfast.web.wire import encode
 
 _AGENT = "Service-Webhooks/1"
-_ETAGS = {"type": "string", "pattern": r'^(\*|(W/)?"[^"]*"(\s*,\s*(W/)?"[^"]*")*)$'}
+_ETAGS = r'^(\*|(W/)?"[^"]*"(\s*,\s*(W/)?"[^"]*")*)$'
 _HEADERS: dict[str, Schema] = {
-    "If-Match": _ETAGS,
-    "If-None-Match": _ETAGS,
+    "If-Match": {"type": "string", "pattern": _ETAGS},
+    "If-None-Match": {"type": "string"},
     "Idempotency-Key": {
         "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$",
     },
