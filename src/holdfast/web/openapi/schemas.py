@@ -50,11 +50,9 @@ def component_schemas(responses: Iterable[Any], bodies: Iterable[type[BaseModel]
     return {component_name(name): _tidy(schema) for name, schema in sorted(found.items())}
 
 
-def schema_of(kind: Any) -> Schema:
-    """The schema of a response model or an enumeration: a reference to its component."""
-    schemas, _ = msgspec.json.schema_components([kind], ref_template=REFERENCE + "{name}")
-    schema: Schema = _tidy(schemas[0])
-    return schema
+def schema_of(kind: type) -> Schema:
+    """A reference to the component of a response model."""
+    return {"$ref": REFERENCE + component_name(kind.__name__)}
 
 
 def _media() -> dict[str, Schema]:
