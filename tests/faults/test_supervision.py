@@ -76,7 +76,8 @@ def wait_for_log_line(server: RunningServer, text: str) -> None:
 
 
 def is_ready(server: RunningServer) -> bool:
-    return httpx.get(f"{server.address}/readyz").status_code == 200
+    """A connection may be one that waits for a process that is being started."""
+    return httpx.get(f"{server.address}/readyz", timeout=60).status_code == 200
 
 
 def wait_until_ready(server: RunningServer) -> None:
