@@ -188,7 +188,10 @@ def test_a_delivery_that_was_tried(call: Caller) -> None:
     while not (found := call("getDelivery", id=ping["id"]))["attemptCount"]:
         assert time.monotonic() < until
     assert found["lastCause"] == found["attempts"][0]["cause"] == "The connection was refused."
-    assert call("getEndpoint", id=made["id"])["failing"]["cause"] == "The connection was refused."
+    # The endpoint is marked after the attempt is recorded.
+    while (failing := call("getEndpoint", id=made["id"])["failing"]) is None:
+        assert time.monotonic() < until
+    assert failing["cause"] == "The connection was refused."
     call("removeEndpoint", 204, id=made["id"])
 
 
