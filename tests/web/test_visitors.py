@@ -24,7 +24,7 @@ def told(*lines: str, trusted: str = "") -> tuple[Requester, list[str]]:
     }
     request = Request(scope)
     proxies = Settings.from_environment({"HOLDFAST_TRUSTED_PROXIES": trusted}).trusted_proxies
-    request.client_address = ClientAddresses(proxies).find(request)
+    request.client_address = ClientAddresses(proxies).find(scope)
     faults: list[Fault] = []
     return requester_of(request, faults), [fault.pointer for fault in faults]
 

@@ -144,11 +144,11 @@ def log_request(
 
 
 def _time_text(moment: float) -> str:
-    return _millisecond_text(int(moment * 1000))
+    second, milliseconds = divmod(int(moment * 1000), 1000)
+    return f"{_second_text(second)}.{milliseconds:03}Z"
 
 
 @lru_cache(maxsize=2)
-def _millisecond_text(milliseconds: int) -> str:
-    """Under load several lines have the same."""
-    second = datetime.fromtimestamp(milliseconds // 1000, UTC)
-    return f"{second:%Y-%m-%dT%H:%M:%S}.{milliseconds % 1000:03}Z"
+def _second_text(second: int) -> str:
+    """Under load many lines have the same."""
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")

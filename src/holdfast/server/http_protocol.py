@@ -8,8 +8,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from holdfast.server.connection_counts import ConnectionCounts
 from holdfast.server.plain_response import plain_response
-
-_NO_TRAILERS = deque[tuple[bytes, bytes]](maxlen=0)
+from holdfast.server.request_cycle import adjust
 
 
 class HttpProtocol(HttpToolsProtocol):
@@ -82,9 +81,9 @@ class HttpProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if (self.data_bytes > 4096 or self.received > -self.data_bytes) and self.is_head_too_large():
             raise ValueError
+        if self.parser.get_method() == b"CONNECT":
+            raise ValueError
         if self.parser.should_upgrade():
-            if self.parser.get_method() == b"CONNECT":
-                raise ValueError
             return  # data_received reads the head again
         if self.url[:1] != b"/" and (url := httptools.parse_url(self.url)).host and not url.path:
             self.url = b"/?%b" % (url.query or b"")
@@ -92,8 +91,9 @@ class HttpProtocol(HttpToolsProtocol):
         earlier = None if self.serving is None or self.serving.response_complete else self.serving
         super().on_headers_complete()
         self.serving = earlier or self.cycle
+        adjust(self.cycle)
         self.cycle.keep_alive &= not self.expect_100_continue  # until the body has come: see below
-        self.headers = _NO_TRAILERS  # type: ignore[assignment]
+        self.headers = deque(maxlen=0)  # type: ignore[assignment] # takes no trailers
         self.part, self.received, self.payload = "body", -self.data_bytes, 0
 
     def on_message_complete(self) -> None:

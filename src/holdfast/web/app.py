@@ -21,12 +21,10 @@ from holdfast.web.context import WebContext, build_context
 from holdfast.web.errors import handle_error
 from holdfast.web.imported_rows import RowReading
 from holdfast.web.middleware import (
-    AccessLogMiddleware,
     ApiCorsMiddleware,
     CompressionMiddleware,
     ErrorMiddleware,
-    RawPathMiddleware,
-    RequestIdMiddleware,
+    RequestMiddleware,
 )
 from holdfast.web.service_pages import service_routes
 from holdfast.web.status_routes import status_routes
@@ -70,9 +68,7 @@ def _middleware(settings: Settings) -> list[Middleware]:
     """The outermost first."""
     cors = [Middleware(ApiCorsMiddleware, origins=settings.cors_origins)] if settings.cors_origins else []
     return [
-        Middleware(RequestIdMiddleware),
-        Middleware(AccessLogMiddleware),
-        Middleware(RawPathMiddleware),
+        Middleware(RequestMiddleware),
         *cors,
         Middleware(ErrorMiddleware),
         Middleware(CompressionMiddleware),

@@ -9,8 +9,9 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import NamedTuple
 
+from starlette.types import Scope
+
 from holdfast.domain.addresses import IPNetwork
-from holdfast.web.request import Request
 
 _FORWARDED_FOR = b"x-forwarded-for"
 _UNKNOWN = IPv4Address(0)
@@ -38,8 +39,11 @@ class ClientAddresses:
         self._known = lru_cache(maxsize=_REMEMBERED)(self._read)
         self._known_peer = lru_cache(maxsize=_REMEMBERED)(self._read_peer)
 
-    def find(self, request: Request) -> Client:
-        return self._known(request.peer, _forwarded(request) if self._trusted else b"")
+    def find(self, scope: Scope) -> Client:
+        peer = scope.get("client")
+        # A unix socket has no address: its peer is on this machine.
+        address = "127.0.0.1" if peer is None else peer[0]
+        return self._known(address, _forwarded(scope) if self._trusted else b"")
 
     def _read(self, peer: str, forwarded: bytes) -> Client:
         """From the right: what stands left of an address that is not trusted is its own invention."""
@@ -74,9 +78,9 @@ def _client(address: IPAddress) -> Client:
     return Client(address, str(address), str(IPv6Network((address, _HOUSEHOLD_BITS), strict=False)))
 
 
-def _forwarded(request: Request) -> bytes:
+def _forwarded(scope: Scope) -> bytes:
     """Lines of the same name are one list."""
-    return b",".join(value for name, value in request.scope["headers"] if name == _FORWARDED_FOR)
+    return b",".join(value for name, value in scope["headers"] if name == _FORWARDED_FOR)
 
 
 def _entries(forwarded: bytes) -> Iterator[str]:

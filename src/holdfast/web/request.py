@@ -8,7 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote_to_bytes
 
+from starlette.requests import ClientDisconnect, empty_receive, empty_send
 from starlette.requests import Request as StarletteRequest
+from starlette.types import Receive, Scope, Send
 
 from holdfast.domain.access import Key
 from holdfast.domain.audit import ActorKind, Author
@@ -36,10 +38,10 @@ class Request(StarletteRequest):
 
     whole_body: bytes | None = None
 
-    @cached_property
-    def header_values(self) -> dict[bytes, bytes]:
+    def __init__(self, scope: Scope, receive: Receive = empty_receive, send: Send = empty_send) -> None:
+        super().__init__(scope, receive, send)
+        self.header_values: dict[bytes, bytes] = dict(scope["headers"])
         """By name in lower case; the last one where a name stands twice."""
-        return dict(self.scope["headers"])
 
     def header(self, name: bytes) -> str:
         """The value of a header, or empty text."""
@@ -47,7 +49,7 @@ class Request(StarletteRequest):
 
     @property
     def context(self) -> WebContext:
-        context: WebContext = self.scope["app"].state.context
+        context: WebContext = self.scope["app"].state["context"]
         return context
 
     @property
@@ -76,16 +78,10 @@ class Request(StarletteRequest):
         query: bytes = self.scope["query_string"]
         return query
 
-    @property
-    def peer(self) -> str:
-        """The address at the other end of the connection; a unix socket is on this machine."""
-        client = self.scope.get("client")
-        return "127.0.0.1" if client is None else client[0]
-
     @cached_property
     def client_address(self) -> Client:
         """Where the request comes from, as far as trusted proxies tell."""
-        return self.context.addresses.find(self)
+        return self.context.addresses.find(self.scope)
 
     @property
     def key(self) -> Key:
@@ -168,13 +164,22 @@ class Request(StarletteRequest):
         """Read the whole body, or refuse it as soon as it is too large."""
         if self.whole_body is None:
             self.refuse_announced_length(limit)
-            parts = bytearray()
-            async for part in self.stream():
-                parts += part
-                if len(parts) > limit:
+            # Not through Starlette's stream, an asynchronous generator: most bodies come in one message.
+            body = bytearray()
+            is_more = True
+            while is_more:
+                part, is_more = await self._next_part()
+                body += part
+                if len(body) > limit:
                     raise BodyTooLarge(limit)
-            self.whole_body = bytes(parts)
+            self.whole_body = bytes(body)
         return self.whole_body
+
+    async def _next_part(self) -> tuple[bytes, bool]:
+        message = await self.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        return message.get("body", b""), message.get("more_body", False)
 
     def _revisions(self, name: bytes, *, weak_counts: bool) -> frozenset[str] | None:
         values = [value.decode("latin-1") for key, value in self.scope["headers"] if key == name]

@@ -14,7 +14,6 @@ HEADERS = {
     "Cache-Control": "no-store",
     # Not `no-referrer`: with it a form's Origin is `null`, and could not be told from a stranger's.
     "Referrer-Policy": "same-origin",
-    "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",

@@ -177,7 +177,7 @@ async def let_in(visit: Visit, opened: Opened, following: str) -> Response:
 def whence(visit: Visit, addresses: ClientAddresses) -> tuple[str, str]:
     """Address and browser."""
     agent = visit.request.header_values.get(b"user-agent", b"").decode("latin-1")
-    return addresses.find(visit.request).counted_as, agent
+    return addresses.find(visit.request.scope).counted_as, agent
 
 
 def _asked(following: str, email: str = "") -> dict[str, Any]:

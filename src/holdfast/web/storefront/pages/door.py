@@ -71,7 +71,7 @@ class Door:
         return page_route(PREFIX, path, BuyerPage(self, path, methods, is_returned_to))
 
     def counted_address(self, request: Request) -> str:
-        return self._addresses.find(request).counted_as
+        return self._addresses.find(request.scope).counted_as
 
     def visit(self, request: Request) -> Visit:
         language = language_of(self._language(request), "latn", self._time_zone)

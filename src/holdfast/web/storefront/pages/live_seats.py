@@ -35,7 +35,7 @@ class LiveSeats:
         self._taken: Counter[str] = Counter()
 
     def take(self, request: Request) -> GiveBack:
-        client = self._addresses.find(request)
+        client = self._addresses.find(request.scope)
         counted_as = client.counted_as
         if self._taken.total() >= self._in_all:
             raise TooManyRequests(_AGAIN_AFTER_SECONDS, _NO_SEAT_LEFT)

@@ -1,0 +1,57 @@
+"""uvicorn's cycle of a request and its response, with two differences."""
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+
+_HAS_LENGTH = b"\r\ncontent-length: "
+
+
+class RequestCycle(RequestResponseCycle):
+    """A request that came in whole counts, though its client has gone since."""
+
+    is_handed_over = False
+
+    async def receive(self) -> Any:
+        message = await super().receive()
+        if self.more_body or self.is_handed_over:
+            return message
+        self.is_handed_over = True
+        if message["type"] == "http.disconnect" and not self.response_complete:
+            return {"type": "http.request", "body": bytes(self.body), "more_body": False}
+        return message
+
+
+class ResponseTransport(asyncio.Transport):
+    """Sends the head of a response together with the beginning of its body: uvloop writes at once."""
+
+    __slots__ = ("_head", "_transport")
+
+    def __init__(self, transport: asyncio.Transport, method: str) -> None:
+        self._transport = transport
+        # None: has yet to come. Empty: is sent, or need not wait, for no body follows.
+        self._head: bytes | None = b"" if method == "HEAD" else None
+
+    def write(self, data: Any) -> None:
+        if self._head is None and data[:5] == b"HTTP/" and _HAS_LENGTH in data:
+            self._head = data
+        elif self._head:
+            self._transport.write(self._head + data)
+            self._head = b""
+        else:
+            self._transport.write(data)
+
+    def is_closing(self) -> bool:
+        return self._transport.is_closing()
+
+    def close(self) -> None:
+        if self._head:
+            self._transport.write(self._head)
+        self._transport.close()
+
+
+def adjust(cycle: RequestResponseCycle) -> None:
+    """Make these differences, before the task of the cycle begins."""
+    cycle.__class__ = RequestCycle
+    cycle.transport = ResponseTransport(cycle.transport, cycle.scope["method"])
