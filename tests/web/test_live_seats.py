@@ -18,7 +18,8 @@ def seats() -> LiveSeats:
 
 def coming_from(address: str) -> Request:
     headers = [(b"x-forwarded-for", address.encode())]
-    return Request({"type": "http", "client": ("127.0.0.1", 50_000), "headers": headers})
+    state = {"headers": dict(headers)}
+    return Request({"type": "http", "client": ("127.0.0.1", 50_000), "headers": headers, "state": state})
 
 
 def test_an_address_has_so_many_seats_and_is_told_when_they_are_taken(seats: LiveSeats) -> None:

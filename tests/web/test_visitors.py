@@ -16,12 +16,9 @@ POINTER = "/header/Idempotency-Key"
 
 def told(*lines: str, trusted: str = "") -> tuple[Requester, list[str]]:
     """Return who asks, and where the faults are."""
-    headers = [line.encode("latin-1").partition(b":")[::2] for line in lines]
-    scope = {
-        "type": "http",
-        "headers": [(name.lower(), value.strip(b" ")) for name, value in headers],
-        "client": (PEER, 50000),
-    }
+    named = [line.encode("latin-1").partition(b":")[::2] for line in lines]
+    headers = [(name.lower(), value.strip(b" ")) for name, value in named]
+    scope = {"type": "http", "headers": headers, "client": (PEER, 50000), "state": {"headers": dict(headers)}}
     request = Request(scope)
     proxies = Settings.from_environment({"HOLDFAST_TRUSTED_PROXIES": trusted}).trusted_proxies
     request.client_address = ClientAddresses(proxies).find(scope)

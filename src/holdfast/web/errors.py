@@ -45,7 +45,7 @@ def log_failure(request_id: str, failure: Exception) -> None:
 
 def _wants_page(request: Request, status: int) -> bool:
     """A program that asks for a path that is not there is told so in its own way."""
-    accepted = dict(request.scope["headers"]).get(b"accept", b"")
+    accepted = request.header_values.get(b"accept", b"")
     return status >= HTTPStatus.INTERNAL_SERVER_ERROR or b"text/html" in accepted
 
 

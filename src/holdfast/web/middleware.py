@@ -50,20 +50,23 @@ class RequestMiddleware:
         started_at = perf_counter()
         if (raw_path := scope.get("raw_path")) is not None:
             scope["path"] = raw_path.decode("latin-1")
-        request_id = _sent_id(scope) or b"%032x" % getrandbits(128)
-        own_headers = [(b"x-request-id", request_id), _NOSNIFF]
         state = scope.setdefault("state", {})
+        state["headers"] = headers = dict(scope["headers"])
+        request_id = headers.get(b"x-request-id", b"")
+        if not _ACCEPTABLE_ID.fullmatch(request_id):
+            request_id = b"%032x" % getrandbits(128)
         state["request_id"] = request_id.decode()
+        own_headers = [(b"x-request-id", request_id), _NOSNIFF]
         answered_at = 0.0
 
         async def send_with_headers(message: Message) -> None:
             nonlocal answered_at
             if message["type"] == "http.response.start":
                 state["status"] = message["status"]
-                headers = message["headers"] = [*message["headers"], *own_headers]
-                if _EVENT_STREAM in headers:
+                if _EVENT_STREAM in message["headers"]:
                     # How long somebody watched says nothing of how long the server took.
                     answered_at = perf_counter()
+                message["headers"] = [*message["headers"], *own_headers]
             await send(message)
 
         try:
@@ -129,20 +132,13 @@ class CompressionMiddleware:
         goes_past = (
             scope["type"] == "http"
             and is_api_path(scope["path"])
-            and all(name != b"accept-encoding" for name, _ in scope["headers"])
+            and b"accept-encoding" not in scope["state"]["headers"]
         )
         await (self.app if goes_past else self._compressing)(scope, receive, send)
 
 
 def is_api_path(path: str) -> bool:
     return path.startswith("/v1/") or path == "/openapi.json"
-
-
-def _sent_id(scope: Scope) -> bytes | None:
-    for name, value in scope["headers"]:
-        if name == b"x-request-id":
-            return value if _ACCEPTABLE_ID.fullmatch(value) else None
-    return None
 
 
 def _note(scope: Scope, seconds: float) -> None:

@@ -203,20 +203,28 @@ class ApiRoutes:
         return declare
 
 
-def mounted(prefix: str, groups: Sequence[ApiRoutes], unknown: Guard | None = None) -> list[BaseRoute]:
-    """One Starlette route for each path, so that ``Allow`` is complete and 401 comes before 405."""
+def mounted(
+    prefix: str, groups: Sequence[ApiRoutes], unknown: Guard | None = None, busiest: str | None = None
+) -> list[BaseRoute]:
+    """One Starlette route for each path, so that ``Allow`` is complete and 401 comes before 405.
+
+    ``busiest``: the path that is looked for first, outside of the mount.
+    """
     by_path: dict[str, dict[str, Operation]] = {}
     for group in groups:
         for operation in group.operations:
             by_path.setdefault(operation.path, {})[operation.method] = operation
-    routes = [
-        Route(path.removeprefix(prefix).replace("}", ":segment}"), ApiPath(path, operations))
-        for path, operations in by_path.items()
-    ]
+    first = [] if busiest is None else [_route("", busiest, by_path.pop(busiest))]
+    routes = [_route(prefix, path, operations) for path, operations in by_path.items()]
     if unknown is None:
-        return [Mount(prefix, Router(routes, redirect_slashes=False))]
+        return [*first, Mount(prefix, Router(routes, redirect_slashes=False))]
     otherwise = Unknown(unknown)
     return [
+        *first,
         Mount(prefix, Router(routes, redirect_slashes=False, default=otherwise)),
         Route(prefix, otherwise),
     ]
+
+
+def _route(prefix: str, path: str, operations: Mapping[str, Operation]) -> Route:
+    return Route(path.removeprefix(prefix).replace("}", ":segment}"), ApiPath(path, operations))

@@ -57,7 +57,7 @@ TAGS = {
 def api_routes() -> list[BaseRoute]:
     """The busiest first: they are tried in this order."""
     return [
-        *mounted("/v1/integration", INTEGRATION, KeyGuard(Permission.INTEGRATE)),
+        *mounted("/v1/integration", INTEGRATION, KeyGuard(Permission.INTEGRATE), units.UNIT_PATH),
         *mounted("/v1/storefront", STOREFRONT),
         *mounted("/v1/payments", PAYMENTS),
         *mounted("/v1/backoffice", (*BACKOFFICE, staff_units.clock_routes), KeyGuard(Permission.SEE_UNITS)),

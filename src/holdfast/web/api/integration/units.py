@@ -30,6 +30,7 @@ from holdfast.web.pagination import split_page
 from holdfast.web.request import Request
 
 PREFIX = "/v1/integration"
+UNIT_PATH = f"{PREFIX}/projects/{{slug}}/units/{{code}}"
 _WRITE_ERRORS = (UnknownProject, PreconditionFailed, StatusLocked, TermsLocked, TransitionNotAllowed)
 
 routes = ApiRoutes(PREFIX, "Units")
