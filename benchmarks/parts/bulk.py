@@ -53,16 +53,22 @@ def _quietest_passes(arena: Arena, contestant: Contestant, media_type: str, unit
     while len(taken) < ATTEMPTS:
         slug = f"bulk-{'ndjson' if media_type == NDJSON else 'array'}-{len(taken) + 1}"
         add_project(contestant.ground.database_url, slug)
-        taken.append([])
-        for outcome, price in PASSES:
-            arena.progress(f"bulk: {units:,} units as {media_type}, to be {outcome}")
-            taken[-1].append(_send(arena, contestant, slug, media_type, price, outcome, units))
-            arena.progress(f"bulk: {outcome}: {taken[-1][-1].per_second:,.0f} units/s")
+        taken.append(take_passes(arena, contestant, slug, media_type, units))
         worst = _disturbance(taken[-1])
         if worst < NOTICEABLE_PERCENT:
             break
         arena.progress(f"others had {worst:.0f} % of the machine, so this does not count")
     return min(taken, key=_disturbance)
+
+
+def take_passes(arena: Arena, contestant: Contestant, slug: str, media_type: str, units: int) -> list[Pass]:
+    """Into a project that has no units yet."""
+    taken = []
+    for outcome, price in PASSES:
+        arena.progress(f"bulk: {units:,} units as {media_type}, to be {outcome}")
+        taken.append(_send(arena, contestant, slug, media_type, price, outcome, units))
+        arena.progress(f"bulk: {outcome}: {taken[-1].per_second:,.0f} units/s")
+    return taken
 
 
 def _disturbance(passes: list[Pass]) -> float:

@@ -46,9 +46,9 @@ def measure(arena: Arena) -> Finding:
     with holdfast_on_two(_ground(arena), arena.logs, BEHIND_A_PROXY) as contestant:
         for number in range(1, rounds + 1):
             arena.progress(f"storefront: round {number} of {rounds}")
-            _take_unit(contestant)
-            idle.append(quietest(arena, lambda: _run(arena, contestant, seconds, clients=0), attempts))
-            busy.append(quietest(arena, lambda: _run(arena, contestant, seconds, CLIENTS), attempts))
+            take_unit(contestant)
+            idle.append(quietest(arena, lambda: take_run(arena, contestant, seconds, clients=0), attempts))
+            busy.append(quietest(arena, lambda: take_run(arena, contestant, seconds, CLIENTS), attempts))
             arena.progress(f"storefront: p95 {busy[-1].figures[PROJECT_PAGE]['p95_ms']:.1f} ms in the crowd")
     free_units(_ground(arena))
     return _finding(_medians(idle), _medians(busy), noise_caption([*idle, *busy]))
@@ -58,7 +58,7 @@ def _ground(arena: Arena) -> Ground:
     return arena.ground("storefront", UNITS)
 
 
-def _take_unit(contestant: Contestant) -> None:
+def take_unit(contestant: Contestant) -> None:
     """Somebody has the unit from here on, for longer than a round lasts; and everything is warm."""
     free_units(contestant.ground)
     with OneConnection(contestant, as_buyer=True) as buyer:
@@ -72,7 +72,7 @@ def _hold_path() -> str:
     return f"{workload.offer_path(WANTED)}/hold"
 
 
-def _run(arena: Arena, contestant: Contestant, seconds: int, clients: int) -> Run:
+def take_run(arena: Arena, contestant: Contestant, seconds: int, clients: int) -> Run:
     """Idle, the visitor comes first and then one caller who is refused; else all at the same time."""
     started, account = time.perf_counter(), Account(arena, cpu_of(contestant))
     with _nothing_but_conflicts(contestant):
