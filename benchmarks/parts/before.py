@@ -83,7 +83,7 @@ def _finding(figures: dict[str, dict[str, float]], caption: str) -> Finding:
             True,
         ),
         Target(
-            f"page of a project while {storefront.CLIENTS} clients want one unit, p95, to the checkout before",
+            f"project page, p95, while {storefront.CLIENTS} clients want one unit, to the checkout before",
             now["page_p95_ms"] / before["page_p95_ms"],
             1.5,
             False,
@@ -108,7 +108,7 @@ def _finding(figures: dict[str, dict[str, float]], caption: str) -> Finding:
         "CPU s per 1000",
         "to before",
         "bulk units/s",
-        "page in a crowd p95 ms",
+        "page p95 ms",
     ]
     title = "Beside another checkout"
     return Finding("before", title, [Table(columns, rows, caption)], targets, dict(figures))
