@@ -33,8 +33,8 @@ class RequestMiddleware:
     """What every request gets: an id, a line in the access log with the client's address, and its metrics.
 
     The caller's id is kept if it is acceptable. Paths are routed as they were sent: a unit code may have a
-    slash in it (``A%2F101``). Every response has ``X-Request-Id`` and ``nosniff``. These are one middleware
-    because each one more takes 2 to 4 % of the CPU of a PUT.
+    slash in it (``A%2F101``). Every response has ``X-Request-Id`` and ``nosniff``. As a middleware for each of
+    these they took 5 % more CPU for a PUT, measured in process without the database.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -50,12 +50,12 @@ class RequestMiddleware:
         started_at = perf_counter()
         if (raw_path := scope.get("raw_path")) is not None:
             scope["path"] = raw_path.decode("latin-1")
-        state = scope.setdefault("state", {})
-        state["headers"] = headers = dict(scope["headers"])
+        headers = dict(scope["headers"])
         request_id = headers.get(b"x-request-id", b"")
         if not _ACCEPTABLE_ID.fullmatch(request_id):
             request_id = b"%032x" % getrandbits(128)
-        state["request_id"] = request_id.decode()
+        state = scope.setdefault("state", {})
+        state["headers"], state["request_id"] = headers, request_id.decode()
         own_headers = [(b"x-request-id", request_id), _NOSNIFF]
         answered_at = 0.0
 
