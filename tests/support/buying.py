@@ -1,6 +1,6 @@
 """A small client of the storefront: a buyer holds a unit, reads the booking, signs, cancels."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -42,7 +42,7 @@ class Buyer:
         url: str,
         *,
         token: str | None = None,
-        content: str | bytes | None = None,
+        content: str | bytes | Iterator[bytes] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> httpx.Response:
         """Without the key that the client may have: buyers have none."""

@@ -1,11 +1,13 @@
 """The buyer signs, once and for good."""
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.support import states
+from tests.support import exact_json, states
 from tests.support.bodies import without
 from tests.support.buying import DETAILS, Hold
 from tests.support.client import JSON, Unit
@@ -193,3 +195,31 @@ def test_the_checks_come_in_their_order(held: Hold) -> None:
     assert held.buyer.send("PUT", f"{held.url}/sign").status_code == 401
     stranger = Hold(held.buyer, held.unit, held.reference, "nonsense", "")
     assert stranger.try_to_sign().status_code == 404
+
+
+def test_a_path_that_is_no_text_is_a_fault_among_the_others(held: Hold) -> None:
+    nowhere = replace(held, reference="%FF")
+    url = f"{nowhere.url}/sign?colour=blue"
+    headers = {"Content-Type": JSON}
+    sent = held.buyer.send("POST", url, token=held.token, content="{}", headers=headers)
+    invalid(sent, "/path/reference", "/query/colour", *POINTERS)
+    plain = held.buyer.send(
+        "POST", url, token=held.token, content="{}", headers={"Content-Type": "text/plain"}
+    )
+    problem(plain, 415)
+
+
+def test_a_token_that_is_replaced_while_the_body_arrives_signs_nothing(held: Hold, sql: Sql) -> None:
+    """The server asks for the body once the token has opened the booking."""
+    statement = "update booking set token_hash = sha256('another') where reference = $1"
+
+    def body() -> Iterator[bytes]:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(sql.execute, statement, held.reference).result()
+        yield exact_json.write(DETAILS).encode()
+
+    headers = {"Content-Type": JSON}
+    problem(
+        held.buyer.send("POST", f"{held.url}/sign", token=held.token, content=body(), headers=headers), 404
+    )
+    assert states.staff_booking(sql, held)["status"] == "open"

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from starlette.responses import Response
 
-from holdfast.domain.booking import Buyer
-from holdfast.domain.refusals import Fault, HoldLapsed, InvalidInput, TransitionNotAllowed, UnknownBooking
+from holdfast.domain.refusals import HoldLapsed, TransitionNotAllowed, UnknownBooking
 from holdfast.operations.selling import Found
 from holdfast.web.api.bodies import ModelBody
 from holdfast.web.api.buyer_body import BuyerDetails
@@ -22,26 +20,14 @@ from holdfast.web.request import PUBLIC_BODY_LIMIT, Request
 routes = ApiRoutes(PREFIX, "Storefront", BOOKING_TOKEN)
 
 
-class Signature(NamedTuple):
-    found: Found
-    buyer: Buyer
-
-
 class SignatureBody(ModelBody[BuyerDetails]):
-    """Read only for those whose token opens the booking."""
+    """Read only for those whose token opens the booking. A path that cannot be read names none."""
 
-    async def read(self, request: Request) -> tuple[Found, Any]:
+    async def read(self, request: Request) -> Any:
         reference = request.path_parameter("reference")
-        if isinstance(reference, Fault):
-            raise InvalidInput([reference])
-        return await _own_booking(request, reference), await super().read(request)
-
-    async def checked(  # type: ignore[override]
-        self, parsed: tuple[Found, Any], path: Sequence[Any], faults: list[Fault]
-    ) -> Signature | None:
-        found, sent = parsed
-        body = await super().checked(sent, path, faults)
-        return None if body is None else Signature(found, body.buyer())
+        if isinstance(reference, str):
+            await _own_booking(request, reference)
+        return await super().read(request)
 
 
 @routes.get(
@@ -78,11 +64,12 @@ async def cancel_own_booking(request: Request, reference: str) -> Response:
     responses={200: BookingDocument},
     errors=(UnknownBooking, HoldLapsed, TransitionNotAllowed),
 )
-async def sign_booking(request: Request, reference: str, signature: Signature) -> Response:
+async def sign_booking(request: Request, reference: str, body: BuyerDetails) -> Response:
     """Names the buyer and signs the agreement. Signing again with the same details changes nothing; with
     others it is 409 `transition-not-allowed`. A lapsed hold cannot be signed: 409 `hold-lapsed`."""
-    found, buyer = signature
-    written = await request.services.selling.sign(found, buyer, request.request_id)
+    # Once more: the link may have been reissued while the body arrived.
+    found = await _own_booking(request, reference)
+    written = await request.services.selling.sign(found, body.buyer(), request.request_id)
     return JsonResponse(written_booking_document(written), 200, (NO_STORE,))
 
 
