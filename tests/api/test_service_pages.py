@@ -175,6 +175,12 @@ def test_a_problem_that_does_not_exist_has_no_page(anonymous: httpx.Client) -> N
     problem(anonymous.get("/problems/no-such-problem"), 404)
 
 
+def test_the_page_of_a_problem_names_the_status_routes_too(anonymous: httpx.Client) -> None:
+    page = anonymous.get("/problems/schema-not-current").text
+    assert "/readyz" in page
+    assert "/docs#/Operation/getReadiness" in page
+
+
 def test_metrics_do_not_grow_with_what_callers_make_up(http: httpx.Client) -> None:
     made_up = uuid4().hex
     http.get(f"/{made_up}")

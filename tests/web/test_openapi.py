@@ -43,10 +43,10 @@ from tests.web.openapi_reading import (
 
 Document = dict[str, Any]
 
-PUBLIC = {"400", "405", "422", "429", "503"}
+PUBLIC = {"400", "405", "413", "422", "429", "503"}
 OWN = PUBLIC | {"401", "404"}
 WITH_KEY = PUBLIC | {"401", "403"}
-BODY = {"413", "415"}
+BODY = {"415"}
 CHANGE = WITH_KEY | BODY | {"200", "404", "409"}
 ACTIONS = {
     "openUnit", "extendUnit", "cancelHold", "confirmDepositOfUnit", "cancelReservation", "closeSale",
@@ -238,13 +238,24 @@ def test_every_operation_names_the_scope_that_it_asks_for(document: Document, na
         scope = "admin"
     elif name == "confirmDeposit":
         scope = "payments"
-    assert f"scope `{scope}`" in named(document, name)["description"]
+    assert f"Requires a key of scope `{scope}`" in named(document, name)["description"]
+
+
+def test_an_operation_names_every_scope_that_opens_it(document: Document) -> None:
+    description = named(document, "confirmDeposit")["description"]
+    assert "Requires a key of scope `payments`, `backoffice` or `admin`." in description
 
 
 def test_every_answer_carries_a_request_id(document: Document) -> None:
     for operation in operations(document):
         for answer in operation.body["responses"].values():
             assert "X-Request-Id" in resolved(document, answer)["headers"]
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
+def test_status_routes_name_what_they_refuse(document: Document, path: str) -> None:
+    unready = {"503"} if path == "/readyz" else set()
+    assert set(document["paths"][path]["get"]["responses"]) == {"200", "405", "413"} | unready
 
 
 @pytest.mark.parametrize(
@@ -255,6 +266,60 @@ def test_answers_that_bring_a_header_say_so(document: Document, status: str, hea
     for operation in operations(document):
         if answer := operation.body["responses"].get(status):
             assert header in resolved(document, answer)["headers"]
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "header"),
+    [
+        ("holdUnit", "403", "WWW-Authenticate"),
+        ("addProject", "409", "Retry-After"),
+        ("addStaff", "409", "Retry-After"),
+        ("resendDelivery", "409", "Retry-After"),
+        ("confirmDeposit", "409", "Retry-After"),
+        ("getBooking", "200", "Cache-Control"),
+    ],
+)
+def test_answers_name_no_header_that_they_never_bring(
+    document: Document, name: str, status: str, header: str
+) -> None:
+    assert header not in resolved(document, named(document, name)["responses"][status])["headers"]
+
+
+def test_answers_that_may_not_be_kept_say_so(document: Document) -> None:
+    said = {
+        operation.body["operationId"]
+        for operation in operations(document)
+        for answer in operation.body["responses"].values()
+        if "Cache-Control" in resolved(document, answer)["headers"]
+    }
+    assert said == {
+        "holdUnit", "getOwnBooking", "signBooking", "reissueLink", "addEndpoint", "rotateSecret", "issueKey",
+        "addStaff", "resetStaff", "tellPayment",
+    }  # fmt: skip
+
+
+def test_a_hold_takes_the_cookie_of_the_visitor(document: Document) -> None:
+    assert ("cookie", "holdfast_visitor") in parameters_of(document, "holdUnit")
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"),
+    [("putUnit", "1 MiB"), ("putUnits", "32 MiB"), ("signBooking", "16 KiB"), ("tellPayment", "64 KiB")],
+)
+def test_an_operation_says_how_large_its_body_may_be(document: Document, name: str, limit: str) -> None:
+    assert f"The body has at most {limit}." in named(document, name)["description"]
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter"),
+    [("listUnits", "cursor"), ("listEvents", "after"), ("listAuditEntries", "actor")],
+)
+@pytest.mark.parametrize("value", ["", "a\tb"])
+def test_parameters_that_the_server_refuses_are_refused_by_their_schema(
+    document: Document, name: str, parameter: str, value: str
+) -> None:
+    described = parameters_of(document, name)["query", parameter]["schema"]
+    assert not validator(document, described).is_valid(value)
 
 
 def test_examples_obey_their_schemas(document: Document) -> None:
@@ -319,6 +384,17 @@ def test_a_conflict_explains_itself_by_reason_and_status(document: Document) -> 
             assert problem["currentStatus"]
 
 
+def test_the_reasons_of_conflicts_are_listed(document: Document) -> None:
+    reasons = {
+        problem["reason"]
+        for operation in operations(document)
+        if "409" in operation.body["responses"]
+        for problem in told(document, operation.body, "409").values()
+        if "reason" in problem
+    }
+    assert set(schema(document, "Problem")["properties"]["reason"]["enum"]) == reasons
+
+
 def test_a_hold_can_be_too_many_or_too_soon(document: Document) -> None:
     limits = told(document, named(document, "holdUnit"), "429")
     assert set(limits) == {"too-many-holds", "held-too-recently", "too-many-requests"}
@@ -358,6 +434,15 @@ def test_what_was_done_to_a_unit_includes_what_other_systems_do(document: Docume
     text = schema(document, "HistoryEntry")["properties"]["action"]["description"]
     others = ("create", "change", "sign", "mark-refunded", "reissue-link", "erase-buyer")
     assert all(f"`{name}`" in text for name in others)
+
+
+def test_a_unit_on_sale_is_never_unavailable(document: Document) -> None:
+    status = schema(document, "UnitOnSale")["properties"]["status"]
+    assert status["enum"] == ["available", "held", "reserved", "sold"]
+
+
+def test_a_hold_has_an_end(document: Document) -> None:
+    assert schema(document, "Hold")["properties"]["holdExpiresAt"]["type"] == "string"
 
 
 def test_buyers_see_nothing_of_the_back_office(document: Document) -> None:
@@ -443,7 +528,7 @@ def test_every_status_of_a_problem_is_described(document: Document) -> None:
 
 def test_every_problem_is_described(document: Document) -> None:
     by_command_only = {"secrets-unreadable"}
-    outside_of_every_operation = {"not-found", "internal-error", "not-permitted"}
+    outside_of_every_operation = {"internal-error", "not-permitted"}
     on_pages_only = {"sign-in-refused", "second-factor-needed", "setup-link-refused", "too-many-attempts"}
     names = {name for _, name in described_problems(document)}
     assert names == set(PROBLEM_TYPES) - by_command_only - outside_of_every_operation - on_pages_only

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast.delivery.attempted import Post
 from holdfast.delivery.idle_connections import Origin
+from holdfast.domain.delivery import USER_AGENT
 from holdfast.domain.endpoint_url import EndpointUrl, read_url
 from holdfast.domain.signature import sign
 
@@ -21,7 +22,7 @@ class Target:
         self._headers: Headers = (
             ("Host", url.host_header),
             ("Content-Type", "application/json"),
-            ("User-Agent", "Service-Webhooks/1"),
+            ("User-Agent", USER_AGENT),
         )
         lines = "".join(f"{name}: {value}\r\n" for name, value in self._headers)
         self._head = f"POST {url.request_target} HTTP/1.1\r\n{lines}"

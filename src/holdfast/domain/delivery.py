@@ -9,6 +9,9 @@ from uuid import UUID
 
 from holdfast.domain.message import AnyMessage
 
+USER_AGENT = "Service-Webhooks/1"
+"""Names the version of the webhooks to receivers."""
+
 LOST = "The worker stopped before it recorded an answer; whether the receiver got it is not known."
 CUT_OFF = "The worker was stopped before an answer came."
 UNREADABLE = "The signing secret cannot be read; HOLDFAST_ENCRYPTION_KEYS lacks the key that sealed it."

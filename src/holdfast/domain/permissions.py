@@ -64,6 +64,6 @@ MAY_ISSUE: Mapping[Role, frozenset[Scope]] = {
 }
 
 
-def scope_for(permission: Permission) -> Scope:
-    """The narrowest that opens it, to be named to those who lack it."""
-    return next(scope for scope in Scope if permission in OF_SCOPE[scope])
+def scopes_for(permission: Permission) -> list[Scope]:
+    """The scopes that have it, the narrowest first."""
+    return [scope for scope in Scope if permission in OF_SCOPE[scope]]

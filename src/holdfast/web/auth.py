@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from holdfast.domain.access import Key, Scope, is_well_formed
-from holdfast.domain.permissions import OF_SCOPE, Permission, scope_for
+from holdfast.domain.access import Key, is_well_formed
+from holdfast.domain.permissions import OF_SCOPE, Permission, scopes_for
 from holdfast.domain.refusals import KeyRefused, NoCredentials, ScopeMissing, TooManyRequests, UnknownProject
 from holdfast.domain.status import Caller
 from holdfast.web.request import Request
@@ -43,7 +43,7 @@ class KeyGuard:
     def __init__(self, permission: Permission) -> None:
         self.permission = permission
         # Worked out once: every request asks.
-        self._scopes = frozenset(scope for scope in Scope if permission in OF_SCOPE[scope])
+        self._scopes = scopes_for(permission)
 
     async def __call__(self, request: Request) -> None:
         if request.raw_query:
@@ -55,8 +55,8 @@ class KeyGuard:
         key_ring = context.services.key_ring
         key = key_ring.remembered(token) or await key_ring.find(token)
         request.scope["state"]["key"] = key
-        if self._scopes.isdisjoint(key.scopes):
-            raise ScopeMissing(scope_for(self.permission))
+        if key.scopes.isdisjoint(self._scopes):
+            raise ScopeMissing(self._scopes[0])
         context.rate_limit.take(key.id)
 
 

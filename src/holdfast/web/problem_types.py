@@ -65,7 +65,8 @@ UNSUPPORTED_MEDIA_TYPE = ProblemType(
 )  # fmt: skip
 BODY_TOO_LARGE = ProblemType(
     "body-too-large", 413, "The body is too large",
-    "A body may have 1 MiB; on the bulk route 32 MiB and 200 000 units; of a payment callback 64 KiB.",
+    "A body has at most 1 MiB, unless its operation names another limit; the bulk route takes 32 MiB and "
+    "200 000 units. More than 200 query parameters are refused in the same way.",
     "Send fewer units in one request. A layout may leave out those that stand where their code says.",
 )  # fmt: skip
 METHOD_NOT_ALLOWED = ProblemType(

@@ -28,6 +28,8 @@ _POINTER = (
 
 _ERRORS = "Every fault of the request; of more than 100 the first, and how many more there are."
 _HOLD_ENDS = "Of a conflict: when the hold that is in the way ends."
+_REASON = "Of a conflict: why, as a name."
+_REASONS = [*(kind.reason for kind in refusals.Conflict.__subclasses__()), refusals.EndpointRemoved.reason]
 _TIME = {"format": "date-time"}
 _FAULTS_SHOWN = 100
 _LARGEST_PROBLEM = 64 * 1000
@@ -45,11 +47,13 @@ class ProblemDocument(msgspec.Struct, rename="camel"):
 
     type: Annotated[str, Meta(description="A path under `/problems/`, which explains it.")]
     title: str
-    status: Annotated[int, Meta(description="The status of the response.")]
+    status: Annotated[int, Meta(ge=400, le=599, description="The status of the response.")]
     detail: Annotated[str, Meta(description="What is wrong with this request, in a sentence.")]
     request_id: Annotated[str, Meta(description="The `X-Request-Id` of the response.")]
     errors: Annotated[list[FaultDocument], Meta(description=_ERRORS)] | UnsetType = UNSET
-    reason: Annotated[str, Meta(description="Of a conflict: why, as a name.")] | UnsetType = UNSET
+    reason: Annotated[str, Meta(description=_REASON, extra_json_schema={"enum": _REASONS})] | UnsetType = (
+        UNSET
+    )
     current_status: Annotated[Status, Meta(description="Of a conflict: the unit's status.")] | UnsetType = (
         UNSET
     )
@@ -107,10 +111,11 @@ PROBLEM_OF: dict[type[Exception], ProblemType] = {
 
 
 def problem_type(failure: Exception) -> ProblemType:
-    for kind in type(failure).__mro__:
-        if kind in PROBLEM_OF:
-            return PROBLEM_OF[kind]
-    return types.INTERNAL_ERROR
+    return problem_type_of(type(failure))
+
+
+def problem_type_of(error: type[Exception]) -> ProblemType:
+    return next((PROBLEM_OF[kind] for kind in error.__mro__ if kind in PROBLEM_OF), types.INTERNAL_ERROR)
 
 
 def problem_document(failure: Exception, request_id: str) -> dict[str, Any]:

@@ -25,7 +25,7 @@ class TwoCredentials(MalformedRequest):
 
 class BodyTooLarge(RequestRefused):
     def __init__(self, limit: int) -> None:
-        super().__init__(Message("The body is larger than %(limit)s.", {"limit": _size(limit)}))
+        super().__init__(Message("The body is larger than %(limit)s.", {"limit": size_text(limit)}))
 
 
 class TooManyParameters(BodyTooLarge):
@@ -92,5 +92,5 @@ class ForeignSite(ForeignForm):
         super(ForeignForm, self).__init__("A page of another site sent this, and that site may not.")
 
 
-def _size(limit: int) -> str:
+def size_text(limit: int) -> str:
     return f"{limit // 1024} KiB" if limit < 1024**2 else f"{limit // 1024**2} MiB"

@@ -61,12 +61,6 @@ class PageFiles(StaticFiles):
         return response
 
 
-class _Operation(NamedTuple):
-    method: str
-    path: str
-    link: str
-
-
 def service_routes(tour: Tour | None = None) -> list[BaseRoute]:
     """``tour``: of a demo, which begins with what there is to try."""
     templates = service_templates()
@@ -169,15 +163,8 @@ def _problem_page(templates: Environment, kind: ProblemType) -> Page:
         problem=kind,
         phrase=phrase,
         example=f"HTTP/1.1 {kind.status} {phrase}\nContent-Type: {MEDIA_TYPE}\n\n{document}",
-        operations=_operations_with(kind),
+        operations=operations_with(kind),
     )
-
-
-def _operations_with(kind: ProblemType) -> list[_Operation]:
-    return [
-        _Operation(one.method, one.path, f"/docs#/{one.tag}/{one.operation_id}")
-        for one in operations_with(kind)
-    ]
 
 
 @cache

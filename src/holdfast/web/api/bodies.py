@@ -60,6 +60,8 @@ class BodyModel(BaseModel):
     model_config = STRICT
 
     wire_names: ClassVar[frozenset[str]]
+    example: ClassVar[Any]
+    """Of a request, for the OpenAPI document; a test sends it."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
@@ -86,6 +88,9 @@ class Body:
 
     def json_schema(self) -> dict[str, Any]:
         return {"$ref": f"#/components/schemas/{component_name(self.models[0].__name__)}"}
+
+    def example(self) -> Any:
+        return self.models[0].example
 
     async def read(self, request: Request) -> Any:
         """Return the parsed body: faults of its form are raised at once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
@@ -29,6 +29,12 @@ Phone = Annotated[str, StringConstraints(min_length=3, max_length=50, pattern=PH
 
 class BuyerDetails(BodyModel):
     """Spaces at the ends of all three are dropped."""
+
+    example: ClassVar[Any] = {
+        "buyerName": "Sara Al-Harbi",
+        "buyerEmail": "sara@example.com",
+        "buyerPhone": "+966 50 123 4567",
+    }
 
     buyer_name: Name = Field(description="Printable text.")
     buyer_email: Email = Field(description="An e-mail address.")

@@ -19,7 +19,7 @@ from holdfast.domain.refusals import Fault
 from holdfast.domain.spelling import snake_case
 from holdfast.domain.status import Status
 from holdfast.domain.unit import CODE_LENGTH, code_fault
-from holdfast.web.api.field_types import PRINTABLE_PATTERN
+from holdfast.web.api.field_types import PRINTABLE_PATTERN, UNPRINTABLE
 from holdfast.web.cursors import read_cursor, read_moment_and_id_cursor, read_moment_cursor
 from holdfast.web.request import Request
 from holdfast.web.times import TIME_MESSAGE, read_time
@@ -44,6 +44,7 @@ T = TypeVar("T")
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE | re.ASCII)
 
 _ID_SCHEMA = {"type": "string", "format": "uuid"}
+_CURSOR_SCHEMA = {"type": "string", "minLength": 1, "pattern": "^[A-Za-z0-9_-]+$"}
 _SLUG_SCHEMA = {
     "type": "string",
     "pattern": SLUG_PATTERN,
@@ -65,7 +66,6 @@ class PathParameter:
     """Returns the value, or the fault."""
     schema: dict[str, Any]
     description: str
-    example: Any
 
     def read(self, request: Request, faults: list[Fault]) -> Any:
         """Return the value; where there is a fault, one that names nothing."""
@@ -96,17 +96,17 @@ def _read_path_id(text: str) -> UUID | Fault:
 PATH_PARAMETERS = {
     parameter.name: parameter
     for parameter in (
-        PathParameter("slug", _read_slug, _SLUG_SCHEMA, "The slug of the project.", "palm-heights"),
+        PathParameter("slug", _read_slug, _SLUG_SCHEMA, "The slug of the project."),
         PathParameter(
-            "code", _read_code, _CODE_SCHEMA,
-            "The unit's code, percent-encoded: `A%2F101` is the code `A/101`.", "A-1203",
+            "code",
+            _read_code,
+            _CODE_SCHEMA,
+            "The unit's code, percent-encoded: `A%2F101` is the code `A/101`.",
         ),
-        PathParameter(
-            "reference", str, {"type": "string"}, "The booking reference that the buyer sees.", "HF-7K2M-9QXD"
-        ),
-        PathParameter("id", _read_path_id, _ID_SCHEMA, "The id.", "0193a5c8-7d1e-7c4b-9b0a-3f5d2e6c8a10"),
+        PathParameter("reference", str, {"type": "string"}, "The booking reference that the buyer sees."),
+        PathParameter("id", _read_path_id, _ID_SCHEMA, "The id."),
     )
-}  # fmt: skip
+}
 
 
 class ParameterFault(MessageError, ValueError):
@@ -264,13 +264,13 @@ def query_id(name: str, description: str) -> QueryParameter:
 
 
 def text(name: str, description: str, longest: int = LONGEST_TEXT) -> QueryParameter:
-    schema = {"type": "string", "minLength": 1, "maxLength": longest}
+    schema = {"type": "string", "minLength": 1, "maxLength": longest, "pattern": f"^[^{UNPRINTABLE}]+$"}
     return QueryParameter(name, _reading_text(longest), schema, description)
 
 
 def feed_position(name: str, description: str) -> QueryParameter:
     return QueryParameter(
-        name, _reading_cursor(_read_position, _NOT_OF_THE_FEED), {"type": "string"}, description
+        name, _reading_cursor(_read_position, _NOT_OF_THE_FEED), _CURSOR_SCHEMA, description
     )
 
 
@@ -280,7 +280,7 @@ LIMIT = QueryParameter(
     "How many at most.", default=DEFAULT_LIMIT,
 )  # fmt: skip
 CURSOR = QueryParameter(
-    "cursor", _reading_cursor(read_cursor), {"type": "string"},
+    "cursor", _reading_cursor(read_cursor), _CURSOR_SCHEMA,
     "`nextCursor` of the page before; without it, the first page.", default="",
 )  # fmt: skip
 """Where the page before ended: a code or a slug."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from starlette.convertors import Convertor, register_url_convertor
@@ -72,7 +72,6 @@ class Operation:
     """Names of request headers that it honours."""
     path_parameters: tuple[PathParameter, ...]
     tag: str
-    examples: Mapping[int, Any] = field(default_factory=dict)
 
     @property
     def operation_id(self) -> str:
@@ -168,12 +167,12 @@ class ApiRoutes:
         body: Body | None = None,
         query: Sequence[QueryParameter] = (),
         headers: Sequence[str] = (),
-        examples: Mapping[int, Any] | None = None,
     ) -> Callable[[Handler], Handler]:
         """Declare an operation; its docstring is its description.
 
         ``permission``: for holders of a key that has it. ``guard``: another than that of the group.
         """
+        assert permission is None or guard is None, path
         guard = guard or self._guard if permission is None else KeyGuard(permission)
         assert guard is not None, path
 
@@ -195,7 +194,6 @@ class ApiRoutes:
                         parameter for name, parameter in PATH_PARAMETERS.items() if f"{{{name}}}" in path
                     ),
                     tag=self._tag,
-                    examples=examples or {},
                 )
             )
             return handler

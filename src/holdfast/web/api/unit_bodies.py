@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from types import NoneType
-from typing import Annotated, Any, Literal, NamedTuple, NotRequired, Required, get_args
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, NotRequired, Required, get_args
 from uuid import UUID
 
 import msgspec
@@ -132,12 +132,29 @@ class _UnitBody(BodyModel):
 
 
 class UnitReplacement(_UnitBody):
+    example: ClassVar[Any] = {
+        "type": "3-bedroom apartment",
+        "areaSqm": 148.6,
+        "priceSar": 1299000,
+        "vatIncluded": False,
+        "vatRate": 15,
+        "depositPercent": 10,
+        "bedrooms": 3,
+        "bathrooms": 3,
+        "deliveryYear": 2027,
+        "description": "Corner apartment with a view of the garden.",
+        "images": ["https://media.example.com/a-0304/living-room.jpg"],
+        "files": [{"url": "https://media.example.com/a-0304/plan.pdf", "name": "Floor plan"}],
+    }
+
     type: TypeName
     area_sqm: Area
     price_sar: Price
 
 
 class UnitPatch(_UnitBody):
+    example: ClassVar[Any] = {"priceSar": 1275000, "description": None}
+
     type: TypeName = None  # type: ignore[assignment]
     area_sqm: Area = None  # type: ignore[assignment]
     price_sar: Price = None  # type: ignore[assignment]

@@ -20,7 +20,7 @@ from holdfast.web.openapi.samples import (
     UNIT,
     as_json,
 )
-from holdfast.web.problems import problem_document, problem_type
+from holdfast.web.problems import problem_document, problem_headers, problem_type
 from holdfast.web.request import BODY_LIMIT, JSON
 
 _SAMPLES: tuple[Exception, ...] = (
@@ -57,7 +57,7 @@ _SAMPLES: tuple[Exception, ...] = (
         f"The buyer has not signed yet; the hold ends at {moment_text(HOLD_ENDS)}.", Status.HELD
     ),
     refusals.HoldLapsed("The hold has lapsed. The unit is free again.", Status.AVAILABLE),
-    refusals.TransitionNotAllowed("put-on-sale", Status.UNAVAILABLE, True),
+    refusals.TransitionNotAllowed("open", Status.HELD, False, HOLD_ENDS, NOW, others_may=False),
     refusals.ProjectExists(PROJECT.slug),
     refusals.SignInRefused(),
     refusals.SecondFactorNeeded("ticket"),
@@ -85,10 +85,15 @@ _SAMPLES: tuple[Exception, ...] = (
     Exception(),
 )  # fmt: skip
 
-_PROBLEMS = {problem_type(sample).name: as_json(problem_document(sample, REQUEST_ID)) for sample in _SAMPLES}
+_SAMPLE_OF = {problem_type(sample).name: sample for sample in _SAMPLES}
 
 
 def sample_problem(name: str) -> dict[str, Any]:
     """The problem of this name, as a response carries it."""
-    document: dict[str, Any] = _PROBLEMS[name]
+    document: dict[str, Any] = as_json(problem_document(_SAMPLE_OF[name], REQUEST_ID))
     return document
+
+
+def sample_headers(name: str) -> list[str]:
+    """The headers that a response with this problem can carry, in lower case."""
+    return [header.decode() for header, _ in problem_headers(_SAMPLE_OF[name])]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +11,8 @@ from holdfast.domain.project import Project
 from holdfast.domain.reference import reference_of
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit, UnitFields
+from holdfast.web import strict_json
+from holdfast.web.api.unit_bodies import UnitReplacement, UnitValues, check_unit
 from holdfast.web.wire import encode
 
 REQUEST_ID = "5f0f6c3a1e7b4d0c9a52f1f7d8c4b6e3"
@@ -20,25 +21,22 @@ NOW = datetime(2026, 11, 14, 9, 30, tzinfo=UTC)
 HOLD_ENDS = NOW + timedelta(minutes=5)
 
 PROJECT = Project(UUID("0d9c1f5e-6f0b-4a53-9a35-4b1b0c5f7a10"), "narjis-heights", "Narjis Heights", 1, NOW)
+
+
+def _fields() -> UnitFields:
+    """The unit that the example of PUT creates."""
+    body = strict_json.parse(json.dumps(UnitReplacement.example))
+    values = check_unit(UnitReplacement, body, PROJECT.slug, "A-0304")
+    assert isinstance(values, UnitValues)
+    return values.replacement()
+
+
 UNIT = Unit(
     id=UUID("7b1d3c52-2f4a-4f0e-8f0c-5d2c9e6a1b34"),
     project_id=PROJECT.id,
     code="A-0304",
     ref="U-100042",
-    fields=UnitFields(
-        type="3-bedroom apartment",
-        area_sqm=Decimal("148.6"),
-        price_sar=Decimal(1299000),
-        vat_included=False,
-        vat_rate=Decimal(15),
-        deposit_percent=Decimal(10),
-        bedrooms=3,
-        bathrooms=3,
-        delivery_year=2027,
-        description="Corner apartment with a view of the garden.",
-        images=("https://media.example.com/a-0304/living-room.jpg",),
-        files=({"url": "https://media.example.com/a-0304/plan.pdf", "name": "Floor plan"},),
-    ),
+    fields=_fields(),
     status=Status.AVAILABLE,
     archived=False,
     hold_expires_at=None,

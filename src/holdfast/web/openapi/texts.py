@@ -31,8 +31,8 @@ with an `Idempotency-Key` is made once, and nothing is ever half done.
 """
 
 BEARER = """\
-An API key, made with `holdfast key add` and displayed once. Each operation names the scope that it asks
-for:
+An API key, made with `holdfast key add` and displayed once. Each operation names the scopes that open
+it:
 
 - `integration`: the integration API. A key has this scope unless it is made with others.
 - `payments`: to confirm deposits, and nothing else.
@@ -73,6 +73,8 @@ HEADERS = {
     "X-Payment-Timestamp": "The Unix time of the signature, in seconds; at most 300 seconds from now.",
     "Idempotency-Key": "A random text, such as a UUID, that you send again with each repetition: however "
     "often the request arrives, it is carried out once.",
+    "holdfast_visitor": "The visitor, as the pages of Holdfast mark one. Live holds are counted for each "
+    "visitor; without it, for the address alone.",
 }
 
 STATUS_ROUTES = {
@@ -108,6 +110,7 @@ RESPONSE_HEADERS = {
     "Retry-After": "Seconds to wait.",
     "WWW-Authenticate": 'With `error="invalid_token"` or `error="insufficient_scope"` where a key was sent.',
     "Allow": "The methods of the path.",
+    "Cache-Control": "`no-store`: the response must not be cached.",
 }
 
 BOOKING_TOKEN = """\

@@ -134,7 +134,7 @@ async def mark_refunded(request: Request, reference: str, _: None) -> Response:
     summary="Give the buyer a new link",
     permission=Permission.SELL,
     body=NO_BODY,
-    responses={200: BookingWithTokenDocument},
+    responses={200: Annotated[BookingWithTokenDocument, NO_STORE]},
     errors=(UnknownBooking,),
 )
 async def reissue_link(request: Request, reference: str, _: None) -> Response:

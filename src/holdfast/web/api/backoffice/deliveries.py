@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
 from msgspec import Meta
@@ -92,6 +92,8 @@ UnitCode = Annotated[
 
 
 class Recovery(BodyModel):
+    example: ClassVar[Any] = {"since": "2026-11-14T09:30:00.000Z", "dryRun": True}
+
     since: Moment = Field(description="Deliveries that failed at this time or later. UTC without an offset.")
     until: Moment | None = Field(None, description="And before this time; null: up to now.")
     events: SentEvents | None = Field(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
 from uuid import UUID
 
 from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema
@@ -121,6 +121,12 @@ MaxInFlight = Annotated[
 
 
 class NewEndpoint(BodyModel):
+    example: ClassVar[Any] = {
+        "url": "https://erp.example.com/hooks/holdfast",
+        "description": "ERP",
+        "events": ["unit.reserved", "unit.sold"],
+    }
+
     url: Url
     description: Description = ""
     events: Events = Field([*EventName])
@@ -131,6 +137,8 @@ class NewEndpoint(BodyModel):
 
 
 class EndpointChange(BodyModel):
+    example: ClassVar[Any] = {"paused": True}
+
     url: Url = LEFT_OUT
     description: Description = LEFT_OUT
     events: Events = LEFT_OUT
@@ -187,7 +195,7 @@ async def list_endpoints(request: Request, *, cursor: tuple[datetime, UUID] | No
     summary="Register an endpoint",
     permission=Permission.MANAGE_WEBHOOKS,
     body=EndpointBody(NewEndpoint),
-    responses={201: EndpointWithSecretDocument},
+    responses={201: Annotated[EndpointWithSecretDocument, NO_STORE]},
     errors=(UnknownProject,),
 )
 async def add_endpoint(request: Request, body: NewEndpoint) -> Response:
@@ -247,7 +255,7 @@ async def remove_endpoint(request: Request, endpoint_id: UUID) -> Response:
     summary="Rotate the secret of an endpoint",
     permission=Permission.MANAGE_WEBHOOKS,
     body=NO_BODY,
-    responses={200: EndpointWithSecretDocument},
+    responses={200: Annotated[EndpointWithSecretDocument, NO_STORE]},
     errors=(UnknownEndpoint,),
 )
 async def rotate_secret(request: Request, endpoint_id: UUID, _: None) -> Response:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
 from pydantic import AfterValidator, Field, WithJsonSchema
@@ -57,6 +57,8 @@ ExpiryDays = Annotated[Decimal, _EXPIRY, AfterValidator(float)]
 
 
 class NewKey(BodyModel):
+    example: ClassVar[Any] = {"name": "Nightly sync", "scopes": ["integration"], "expiresInDays": 365}
+
     name: ProjectName = Field(description="What the key is for.")
     scopes: Scopes = Field([Scope.INTEGRATION], description="What the key opens.")
     projects: ProjectSlugs | None = Field(
@@ -93,7 +95,7 @@ async def list_keys(request: Request, *, cursor: tuple[datetime, UUID] | None, l
     summary="Issue a key",
     permission=Permission.MANAGE_KEYS,
     body=ModelBody(NewKey),
-    responses={201: IssuedKeyDocument},
+    responses={201: Annotated[IssuedKeyDocument, NO_STORE]},
     errors=(UnknownProject,),
 )
 async def issue_key(request: Request, body: NewKey) -> Response:

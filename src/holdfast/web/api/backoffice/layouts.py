@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, Any, ClassVar, NamedTuple, cast
 
 from msgspec import Meta
 from pydantic import AfterValidator, Field, StringConstraints
@@ -60,6 +60,8 @@ class PlaceReplacement(BodyModel):
 
 class LayoutReplacement(BodyModel):
     """A layout as it is read can be sent back: guesses that are not changed stay guesses."""
+
+    example: ClassVar[Any] = {"units": [{"code": "A-0304", "building": "A", "floor": 3, "position": 4}]}
 
     units: list[PlaceReplacement] = Field(
         description="The places that you choose. Units that are left out stand where their code says."

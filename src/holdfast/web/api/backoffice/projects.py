@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import Meta
@@ -38,6 +38,8 @@ routes = ApiRoutes(PREFIX, "Settings")
 
 
 class NewProject(BodyModel):
+    example: ClassVar[Any] = {"slug": "marina-heights", "name": "Marina Heights"}
+
     slug: Slug = Field(
         description="Addresses the project: a-z and 0-9, with single hyphens between. It never changes."
     )
@@ -45,6 +47,8 @@ class NewProject(BodyModel):
 
 
 class ProjectChange(BodyModel):
+    example: ClassVar[Any] = {"holdSeconds": 600, "reservationDays": None}
+
     name: ProjectName = Field(  # type: ignore[assignment]
         None,
         description="Printable text with no space at either end.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
 from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema
@@ -104,12 +104,16 @@ Disabled = Annotated[bool, Field(description="Whether the person is kept out.")]
 
 
 class NewStaff(BodyModel):
+    example: ClassVar[Any] = {"email": "sara@example.com", "role": "sales", "name": "Sara Al-Harbi"}
+
     email: Email
     role: ChosenRole
     name: Name = LEFT_OUT
 
 
 class StaffChanges(BodyModel):
+    example: ClassVar[Any] = {"role": "viewer"}
+
     name: Name = LEFT_OUT
     role: ChosenRole = LEFT_OUT
     disabled: Disabled = LEFT_OUT
@@ -137,7 +141,7 @@ async def list_staff(request: Request, *, cursor: tuple[datetime, UUID] | None, 
     "/staff",
     summary="Add a person",
     body=ModelBody(NewStaff),
-    responses={201: InvitedStaffDocument},
+    responses={201: Annotated[InvitedStaffDocument, NO_STORE]},
     errors=(StaffExists,),
 )
 async def add_staff(request: Request, body: NewStaff) -> Response:
@@ -170,7 +174,7 @@ async def change_staff(request: Request, staff_id: UUID, body: StaffChanges) -> 
     "/staff/{id}/reset",
     summary="Reset a person",
     body=NO_BODY,
-    responses={200: InvitedStaffDocument},
+    responses={200: Annotated[InvitedStaffDocument, NO_STORE]},
     errors=(UnknownStaff,),
 )
 async def reset_staff(request: Request, staff_id: UUID, _: None) -> Response:

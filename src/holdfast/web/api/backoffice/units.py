@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -97,6 +97,8 @@ class HistoryDocument(Document):
 
 
 class Extension(BodyModel):
+    example: ClassVar[Any] = {}
+
     until: Moment = Field(  # type: ignore[assignment]
         None,
         description="The new end, within 3650 days from now and not before the present one; the present "

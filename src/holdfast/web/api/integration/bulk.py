@@ -10,7 +10,7 @@ import asyncio
 from array import array
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 from uuid import UUID
 
 from msgspec import UNSET, Meta, UnsetType
@@ -69,6 +69,8 @@ class _SentUnits(NamedTuple):
 class BulkUnit(UnitReplacement):
     """The body of a PUT, and the code of its unit."""
 
+    example: ClassVar[Any] = {"code": "A-0304", **UnitReplacement.example}
+
     code: Annotated[str, StringConstraints(min_length=CODE_LENGTH[0], max_length=CODE_LENGTH[1])]
 
 
@@ -81,6 +83,9 @@ class BulkBody(Body):
 
     def json_schema(self) -> dict[str, Any]:
         return {"type": "array", "items": super().json_schema(), "maxItems": ITEMS_AT_MOST}
+
+    def example(self) -> Any:
+        return [super().example()]
 
     async def read(self, request: Request) -> _SentUnits:
         media_type = request.require_media_type(self.media_types)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, StringConstraints
 from starlette.responses import Response
@@ -56,7 +56,7 @@ class PaymentSignatureGuard:
 
     schemes = ("paymentSignature",)
     permission = None
-    errors = (SignatureRefused,)
+    errors = (SignatureRefused, UnknownRoute)
 
     async def __call__(self, request: Request) -> None:
         service = request.services.paying
@@ -84,6 +84,8 @@ Reference = Annotated[str, StringConstraints(max_length=LONGEST_REFERENCE, patte
 
 
 class Payment(BodyModel):
+    example: ClassVar[Any] = {"id": "pay_7Kq2Xw", "reference": "Q39-4F6-4K6", "amountSar": 149385}
+
     id: PaymentId = Field(
         description="What the payment system calls this payment: visible ASCII, without spaces. For one "
         "booking the same id is the same payment, however often it is told."
@@ -104,7 +106,7 @@ class PaymentTakenDocument(Document):
     summary="Tell that a deposit was paid",
     body=ModelBody(Payment, CALLBACK_BODY_LIMIT),
     headers=(TIMESTAMP,),
-    responses={200: PaymentTakenDocument},
+    responses={200: Annotated[PaymentTakenDocument, NO_STORE]},
     errors=(UnknownBooking, NotSigned, TransitionNotAllowed),
 )
 async def tell_payment(request: Request, body: Payment) -> Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from starlette.responses import Response
 
@@ -33,7 +33,7 @@ class SignatureBody(ModelBody[BuyerDetails]):
 @routes.get(
     "/bookings/{reference}",
     summary="Read your booking",
-    responses={200: BookingDocument},
+    responses={200: Annotated[BookingDocument, NO_STORE]},
     errors=(UnknownBooking,),
 )
 async def get_own_booking(request: Request, reference: str) -> Response:
@@ -61,7 +61,7 @@ async def cancel_own_booking(request: Request, reference: str) -> Response:
     "/bookings/{reference}/sign",
     summary="Sign the agreement",
     body=SignatureBody(BuyerDetails, PUBLIC_BODY_LIMIT),
-    responses={200: BookingDocument},
+    responses={200: Annotated[BookingDocument, NO_STORE]},
     errors=(UnknownBooking, HoldLapsed, TransitionNotAllowed),
 )
 async def sign_booking(request: Request, reference: str, body: BuyerDetails) -> Response:

@@ -34,8 +34,8 @@ from holdfast.web.json import NO_STORE, JsonResponse
 from holdfast.web.pagination import split_page
 from holdfast.web.refusals import ForeignForm
 from holdfast.web.request import Request
-from holdfast.web.storefront.visitors import refuse_other_sites, requester_of
-from holdfast.web.wire import optional_time_text
+from holdfast.web.storefront.visitors import VISITOR_COOKIE, refuse_other_sites, requester_of
+from holdfast.web.wire import optional_time_text, time_text
 
 PREFIX = "/v1/storefront"
 HOLD_BODY_LIMIT = 1024
@@ -57,7 +57,7 @@ class UnitOnSaleDocument(Document):
     total_sar: Annotated[Decimal, Meta(description="Price, plus VAT where the price does not include it.")]
     deposit_percent: Decimal | None
     deposit_sar: Annotated[Decimal, Meta(description="The deposit: its percentage of the total.")]
-    status: Annotated[Status, Meta(description="Never `unavailable`.")]
+    status: Annotated[str, Meta(extra_json_schema={"enum": [str(status) for status in ON_SALE]})]
     bedrooms: int | None
     bathrooms: int | None
     delivery_year: int | None
@@ -82,7 +82,7 @@ class HoldDocument(Document):
         ),
     ]
     unit: UnitOnSaleDocument
-    hold_expires_at: Annotated[Time | None, Meta(description="When the hold ends.")]
+    hold_expires_at: Annotated[Time, Meta(description="When the hold ends.")]
 
 
 class HoldBody(Body):
@@ -106,8 +106,8 @@ class HoldBody(Body):
     summary="Hold a unit",
     guard=OPTIONAL_TOKEN,
     body=HoldBody(HOLD_BODY_LIMIT),
-    headers=("Idempotency-Key",),
-    responses={200: HoldDocument, 201: HoldDocument},
+    headers=("Idempotency-Key", VISITOR_COOKIE),
+    responses={200: Annotated[HoldDocument, NO_STORE], 201: Annotated[HoldDocument, NO_STORE]},
     errors=(
         ForeignForm,
         UnknownProject,
@@ -137,11 +137,12 @@ async def hold_unit(request: Request, slug: str, code: str, requester: Requester
     Send no body, or an empty object."""
     token, request_id = request.bearer_token(), request.request_id
     held = await request.services.selling.hold(slug, code, requester, token, request_id)
+    assert held.booking.hold_expires_at is not None
     document = HoldDocument(
         held.booking.reference,
         held.token,
         unit_on_sale_document(held.unit, held.project),
-        optional_time_text(held.booking.hold_expires_at),
+        time_text(held.booking.hold_expires_at),
     )
     return JsonResponse(document, 201 if held.is_new else 200, (NO_STORE,))
 
