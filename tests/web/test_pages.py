@@ -26,6 +26,12 @@ POLICY = {
 LOADED = re.compile(r"""(?:src|href)="(/static/[^"]+)\"""")
 
 
+async def test_a_page_of_an_error_is_not_kept_and_has_no_revision(browser: httpx.AsyncClient) -> None:
+    page = await browser.get("/nowhere", headers={"Accept": "text/html"})
+    assert (page.status_code, page.headers["cache-control"]) == (404, "no-store")
+    assert "etag" not in page.headers
+
+
 @pytest.mark.parametrize("path", HTML_PAGES)
 async def test_every_page_is_strict_about_what_it_loads(browser: httpx.AsyncClient, path: str) -> None:
     page = await browser.get(path)

@@ -13,6 +13,7 @@ from holdfast.web.problem_types import INTERNAL_ERROR
 from holdfast.web.problems import add_problem_headers, problem_response, problem_type
 from holdfast.web.refusals import MethodNotAllowed, UnknownRoute
 from holdfast.web.request import Request
+from holdfast.web.service_pages import error_page
 
 logger = logging.getLogger("holdfast.web")
 
@@ -32,8 +33,6 @@ def error_response(request: Request, failure: Exception) -> Response:
         log_failure(request.request_id, failure)
     if request.scope["path"].startswith(_PROGRAM_PATHS) or not _wants_page(request, kind.status):
         return problem_response(failure, request.request_id)
-    from holdfast.web.service_pages import error_page
-
     page = error_page(kind, request.request_id)
     add_problem_headers(page, failure)
     return page

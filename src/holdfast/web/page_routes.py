@@ -14,7 +14,7 @@ from holdfast.web.request import Request
 
 
 class PageApp(ABC):
-    """The page at one path. Errors are shown on a page, in the reader's language."""
+    """The application at one path, for every method."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -50,13 +50,13 @@ def simple_route(path: str, show: Callable[[Request], Awaitable[Response]]) -> R
     return Route(path, _Simple(path, show))
 
 
-def mounted_pages(prefix: str, routes: Sequence[Route], otherwise: PageApp) -> list[BaseRoute]:
-    """The pages below a prefix; ``otherwise`` is for what none of them is at."""
-    start = next((route.endpoint for route in routes if route.path == "/"), otherwise)
+def mounted_pages(prefix: str, routes: Sequence[Route], unknown: PageApp) -> list[BaseRoute]:
+    """The pages below a prefix; ``unknown`` responds at every other path."""
+    root = next((route.endpoint for route in routes if route.path == "/"), unknown)
     below = [route for route in routes if route.path != "/"]
     return [
-        Route(prefix, start),
-        Mount(prefix, Router(below, redirect_slashes=False, default=otherwise)),
+        Route(prefix, root),
+        Mount(prefix, Router(below, redirect_slashes=False, default=unknown)),
     ]
 
 

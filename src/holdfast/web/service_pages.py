@@ -30,7 +30,7 @@ from holdfast.web.tour import Tour, language_code
 
 HTML = "text/html"
 _ZONE = "UTC"
-"""These pages tell no time."""
+"""These pages show no times."""
 VIEWER = "vendor/swagger-ui-5.34.1"
 
 CONTENT_SECURITY_POLICY = (
@@ -65,13 +65,13 @@ def service_routes(tour: Tour | None = None) -> list[BaseRoute]:
     """``tour``: of a demo, which begins with what there is to try."""
     templates = service_templates()
     problem_pages = {name: _problem_page(templates, kind) for name, kind in PROBLEM_TYPES.items()}
-    start = _serving(_welcome(templates)) if tour is None else _guiding(templates, tour)
+    welcome = _handler(_welcome(templates)) if tour is None else _tour_handler(templates, tour)
     return [
-        simple_route("/", start),
-        simple_route("/docs", _serving(_html(templates, "docs.html", here="/docs", viewer=VIEWER))),
-        simple_route("/openapi.json", _serving(_page(openapi_json(), JSON))),
-        simple_route("/problems", _serving(_problems_page(templates))),
-        simple_route("/problems/{name}", _serving_by_name(problem_pages)),
+        simple_route("/", welcome),
+        simple_route("/docs", _handler(_html(templates, "docs.html", here="/docs", viewer=VIEWER))),
+        simple_route("/openapi.json", _handler(_page(openapi_json(), JSON))),
+        simple_route("/problems", _handler(_problems_page(templates))),
+        simple_route("/problems/{name}", _handler_by_name(problem_pages)),
         Mount("/static", PageFiles(directory=STATIC)),
     ]
 
@@ -81,7 +81,7 @@ def error_page(kind: ProblemType, request_id: str) -> Response:
     return Response(page.body, kind.status, headers={**page.headers, "Cache-Control": "no-store"})
 
 
-def _serving(page: Page) -> Handler:
+def _handler(page: Page) -> Handler:
     async def serve(request: Request) -> Response:
         return _response(request, page)
 
@@ -92,8 +92,8 @@ def _welcome(templates: Environment) -> Page:
     return _html(templates, "welcome.html", first_put=first_put())
 
 
-def _guiding(templates: Environment, tour: Tour) -> Handler:
-    """In each language once."""
+def _tour_handler(templates: Environment, tour: Tour) -> Handler:
+    """The page is rendered once for each language."""
     pages = {code: _tour_page(templates, tour, language_of(code, "latn", _ZONE)) for code in DIRECTIONS}
 
     async def serve(request: Request) -> Response:
@@ -107,7 +107,7 @@ def _tour_page(templates: Environment, tour: Tour, language: Language) -> Page:
     return page._replace(headers={**page.headers, "Vary": "Accept-Language"})
 
 
-def _serving_by_name(pages: dict[str, Page]) -> Handler:
+def _handler_by_name(pages: dict[str, Page]) -> Handler:
     async def serve(request: Request) -> Response:
         name = request.path_parameter("name")
         if not isinstance(name, str) or name not in pages:
@@ -118,9 +118,10 @@ def _serving_by_name(pages: dict[str, Page]) -> Handler:
 
 
 def _response(request: Request, page: Page) -> Response:
+    headers = {**page.headers, "ETag": f'"{page.revision}"'}
     if request.has_revision(page.revision):
-        return Response(status_code=304, headers=page.headers)
-    return Response(page.body, headers=page.headers)
+        return Response(status_code=304, headers=headers)
+    return Response(page.body, headers=headers)
 
 
 def _page(body: bytes, media_type: str, **headers: str) -> Page:
@@ -131,7 +132,6 @@ def _page(body: bytes, media_type: str, **headers: str) -> Page:
         {
             "Content-Type": media_type,
             "Cache-Control": "no-cache",
-            "ETag": f'"{revision}"',
             **headers,
         },
         revision,
@@ -169,7 +169,7 @@ def _problem_page(templates: Environment, kind: ProblemType) -> Page:
 
 @cache
 def service_templates() -> Environment:
-    """With what only these pages need."""
+    """The templates, with the filters that only these pages use."""
     environment = templates().overlay()
     environment.filters = {**environment.filters, "code_spans": code_spans, "side": _side}
     return environment
