@@ -29,7 +29,7 @@ from holdfast.web.api.field_types import PRINTABLE_PATTERN, UNPRINTABLE
 from holdfast.web.api.models import unit_document
 from holdfast.web.api.unit_bodies import UnitPatch, UnitReplacement, UnitValues, check_unit
 from holdfast.web.openapi.samples import PROJECT, UNIT, as_json
-from holdfast.web.openapi.schemas import URL_PATTERN
+from holdfast.web.openapi.schemas import MEDIA_URL_PATTERN
 from holdfast.web.wire import encode
 from tests.web.openapi_reading import schema, validator
 
@@ -321,7 +321,7 @@ def test_every_code_that_the_server_accepts_is_described(code: str) -> None:
 def test_every_url_that_the_server_accepts_is_described(host: str, rest: str) -> None:
     url = f"https://{host}/{rest}"
     if accepts("UnitPatch", {"images": [url]}):
-        assert re.fullmatch(URL_PATTERN, url)
+        assert re.fullmatch(MEDIA_URL_PATTERN, url)
 
 
 @pytest.mark.parametrize("code", [" A", "A ", "A\tB", "A\u200bB", "A\u00a0B", "\u2028", "A\x00"])

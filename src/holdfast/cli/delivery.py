@@ -23,7 +23,7 @@ from holdfast.domain.unit import code_fault
 from holdfast.operations.deliveries import Deliveries, Filters
 from holdfast.operations.feed import EventFeed
 from holdfast.operations.webhook_documents import delivery_document, delivery_with_attempts_document
-from holdfast.web.cursors import moment_and_id_cursor_text, read_moment_and_id_cursor
+from holdfast.web.cursors import created_cursor_text, read_moment_and_id_cursor
 
 T = TypeVar("T")
 
@@ -85,7 +85,7 @@ def list_(
         status=None if status is None else DeliveryStatus(status),
     )
     page = _with_deliveries(data, lambda log: log.page(endpoint_id, before, filters, limit))
-    cursor = _cursor_after(page[limit - 1]) if len(page) > limit else None
+    cursor = created_cursor_text(page[limit - 1]) if len(page) > limit else None
     if as_json:
         print_json({"deliveries": [delivery_document(one) for one in page[:limit]], "nextCursor": cursor})
         return
@@ -123,10 +123,6 @@ def resend(delivery_id: UUID, data: Path | None, as_json: bool) -> None:
 
 def _with_deliveries(data: Path | None, work: Callable[[Deliveries], Awaitable[T]]) -> T:
     return with_database(data, lambda database: work(Deliveries(database, EventFeed(database))))
-
-
-def _cursor_after(one: Delivery) -> str:
-    return moment_and_id_cursor_text(one.created_at, one.id)
 
 
 def _same_list_from(cursor: str) -> str:

@@ -14,6 +14,8 @@ from holdfast.domain.message import AnyMessage
 
 PING = "ping"
 """The event of the test button; it goes to its endpoint whatever that chose."""
+SENT_EVENTS = (*EventName, PING)
+"""What a delivery may be of."""
 
 LONGEST_URL = 2000
 LONGEST_DESCRIPTION = 500

@@ -1,7 +1,7 @@
 """The status machine: one table that decides, and that buttons, docs and the database follow."""
 
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from holdfast.domain.event import EventName
 from holdfast.domain.refusals import TransitionNotAllowed
@@ -97,6 +97,9 @@ TRANSITIONS: tuple[Transition, ...] = tuple(
 
 LOCKED = frozenset({HELD, RESERVED, SOLD})
 """Statuses that the integration API may not touch."""
+
+SettableStatus = Literal["available", "unavailable"]
+"""Statuses that the integration API may set."""
 
 ON_SALE = tuple(status for status in Status if status is not Status.UNAVAILABLE)
 """Statuses of the units that buyers see."""

@@ -10,7 +10,15 @@ from uuid import UUID
 from msgspec import Meta
 
 from holdfast.domain.delivery import Delivery, DeliveryStatus, Trigger
-from holdfast.domain.endpoint import IN_FLIGHT, PING, Endpoint, EndpointState, IssuedSecret, Trouble, state_of
+from holdfast.domain.endpoint import (
+    IN_FLIGHT,
+    SENT_EVENTS,
+    Endpoint,
+    EndpointState,
+    IssuedSecret,
+    Trouble,
+    state_of,
+)
 from holdfast.domain.event import EventName
 from holdfast.domain.message import optional_text
 from holdfast.domain.spelling import moment_text
@@ -25,7 +33,7 @@ _SentEvent = Annotated[
     str,
     Meta(
         description="The event, or `ping`.",
-        extra_json_schema={"enum": [*(str(name) for name in EventName), PING]},
+        extra_json_schema={"enum": [str(name) for name in SENT_EVENTS]},
     ),
 ]
 _Headers = Annotated[

@@ -7,12 +7,23 @@ import binascii
 import re
 import zlib
 from datetime import UTC, datetime, timedelta
+from typing import Protocol
 from uuid import UUID
 
 _EPOCH, _MILLISECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
 _MOMENT = re.compile(r"([0-9]{1,15})\.([0-9]{1,18})")
 """A time in milliseconds, and a number."""
 _MOMENT_AND_ID = re.compile(r"([0-9]{1,15})\.([0-9a-f]{32})")
+
+
+class Created(Protocol):
+    """What is listed by the time of its creation."""
+
+    @property
+    def created_at(self) -> datetime: ...
+
+    @property
+    def id(self) -> UUID: ...
 
 
 def cursor_text(position: str) -> str:
@@ -43,6 +54,10 @@ def read_moment_cursor(cursor: str) -> tuple[datetime, int]:
 
 def moment_and_id_cursor_text(moment: datetime, own_id: UUID) -> str:
     return cursor_text(f"{_milliseconds(moment)}.{own_id.hex}")
+
+
+def created_cursor_text(row: Created) -> str:
+    return moment_and_id_cursor_text(row.created_at, row.id)
 
 
 def read_moment_and_id_cursor(cursor: str) -> tuple[datetime, UUID]:

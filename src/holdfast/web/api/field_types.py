@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from holdfast.domain.message import Message
 from holdfast.domain.project import NAME_LENGTH, SLUG_LENGTH, SLUG_PATTERN
+from holdfast.domain.refusals import Fault
 from holdfast.domain.unit import CODE_LENGTH
 from holdfast.web.fields import field_error
 from holdfast.web.times import TIME_MESSAGE, read_time
@@ -40,6 +41,18 @@ def check_printable(text: str) -> str:
     if not text.isprintable() or text != text.strip():
         raise PydanticCustomError("printable", "This must be printable text with no space at either end.")
     return text
+
+
+def without_fault(fault_of: Callable[[str], Fault | None]) -> AfterValidator:
+    """Refuse text in which a check of the domain finds a fault."""
+
+    def check(text: str) -> str:
+        fault = fault_of(text)
+        if fault is not None:
+            raise field_error(fault.message)
+        return text
+
+    return AfterValidator(check)
 
 
 def check_each_once(values: list[str]) -> list[str]:

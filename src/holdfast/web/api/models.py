@@ -6,7 +6,9 @@ from decimal import Decimal
 from typing import Annotated, Any
 from uuid import UUID
 
+import msgspec
 from msgspec import Meta
+from starlette.responses import Response
 
 from holdfast.domain.audit import ActorKind
 from holdfast.domain.booking import Booking, BookingStatus, Terms
@@ -18,11 +20,12 @@ from holdfast.operations.documents import Time as Time
 from holdfast.operations.selling import Found
 from holdfast.operations.write_path import Written
 from holdfast.web.json import Header
+from holdfast.web.request import Request
 from holdfast.web.wire import optional_time_text, time_text
 
 Media = Annotated[Any, Meta(extra_json_schema={"$ref": "#/components/schemas/Media"})]
 Changes = Annotated[Any, Meta(extra_json_schema={"type": "object"})]
-"""Fields by their names, as the audit trail keeps them: JSON already."""
+"""Fields by their names, as the audit trail keeps them."""
 Cursor = Annotated[str | None, Meta(description="Asks for the next page; null on the last one.")]
 
 
@@ -41,8 +44,8 @@ FIELD_TEXTS = {
     "bathrooms": "The number of bathrooms.",
     "deliveryYear": "The year of delivery.",
     "description": "What the unit is like.",
-    "images": "Pictures. When sent, they replace all that were there.",
-    "files": "Floor plans and other files. When sent, they replace all that were there.",
+    "images": "Pictures.",
+    "files": "Floor plans and other files.",
     "holdExpiresAt": "When the present hold ends; null if there is none.",
     "createdAt": "When the unit was created.",
     "updatedAt": "When the unit last changed.",
@@ -174,6 +177,18 @@ def unit_document(unit: Unit, project: Project) -> UnitDocument:
 
 def etag_header(unit: Unit, project: Project) -> Header:
     return b"etag", f'"{revision(unit, project)}"'.encode()
+
+
+def not_modified(request: Request, unit: Unit, project: Project) -> Response | None:
+    """304 for a client that has this revision of the unit already."""
+    if not request.has_revision(revision(unit, project)):
+        return None
+    return Response(status_code=304, headers={"etag": etag_header(unit, project)[1].decode()})
+
+
+def changes(text: str | None) -> Changes | None:
+    """What the audit trail keeps is JSON already."""
+    return None if text is None else msgspec.Raw(text.encode())
 
 
 def project_document(project: Project) -> ProjectDocument:

@@ -11,8 +11,7 @@ from uuid import UUID
 
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.delivery import DeliveryStatus
-from holdfast.domain.endpoint import PING
-from holdfast.domain.event import EventName
+from holdfast.domain.endpoint import SENT_EVENTS
 from holdfast.domain.message import AnyMessage, Message, MessageError
 from holdfast.domain.project import SLUG_LENGTH, SLUG_PATTERN, slug_fault
 from holdfast.domain.refusals import Fault
@@ -291,9 +290,9 @@ POSITION_CURSOR = replace(CURSOR, parse=_reading_cursor(_read_position), default
 STATUS = one_of("status", Status, "Only units in this status.", Status)
 BOOKING_STATUS = one_of("status", BookingStatus, "Only bookings in this status.", BookingStatus)
 DELIVERY_STATUS = one_of("status", DeliveryStatus, "Only deliveries in this status.", DeliveryStatus)
-EVENT = one_of("event", (*EventName, PING), "Only of this event.")
+EVENT = one_of("event", SENT_EVENTS, "Only of this event.")
 CODE_CLASS = one_of(
-    "code", (*CODE_CLASSES, UNANSWERED), "Only those whose last attempt was answered so; `none`: not at all."
+    "code", (*CODE_CLASSES, UNANSWERED), "Filter by the class of the last response; `none`: no response."
 )
 PROJECT = QueryParameter(
     "project", _checking(slug_fault), _SLUG_SCHEMA, "Only of the project with this slug."

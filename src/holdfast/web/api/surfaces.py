@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.routing import BaseRoute
 
 from holdfast.domain.permissions import Permission
-from holdfast.web.api.backoffice import audit, deliveries, endpoints, keys, layouts, staff
+from holdfast.web.api.backoffice import PREFIX, audit, deliveries, endpoints, keys, layouts, staff
 from holdfast.web.api.backoffice import bookings as staff_bookings
 from holdfast.web.api.backoffice import projects as staff_projects
 from holdfast.web.api.backoffice import units as staff_units
@@ -57,8 +57,8 @@ TAGS = {
 def api_routes() -> list[BaseRoute]:
     """The busiest first: they are tried in this order."""
     return [
-        *mounted("/v1/integration", INTEGRATION, KeyGuard(Permission.INTEGRATE), units.UNIT_PATH),
-        *mounted("/v1/storefront", STOREFRONT),
-        *mounted("/v1/payments", PAYMENTS),
-        *mounted("/v1/backoffice", (*BACKOFFICE, staff_units.clock_routes), KeyGuard(Permission.SEE_UNITS)),
+        *mounted(units.PREFIX, INTEGRATION, KeyGuard(Permission.INTEGRATE), units.UNIT_PATH),
+        *mounted(units_on_sale.PREFIX, STOREFRONT),
+        *mounted(callback.PREFIX, PAYMENTS),
+        *mounted(PREFIX, (*BACKOFFICE, staff_units.undocumented_routes), KeyGuard(Permission.SEE_UNITS)),
     ]

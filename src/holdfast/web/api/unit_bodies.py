@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from types import NoneType
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, NotRequired, Required, get_args
+from typing import Annotated, Any, ClassVar, NamedTuple, NotRequired, Required, get_args
 from uuid import UUID
 
 import msgspec
@@ -30,7 +30,7 @@ from typing_extensions import TypedDict
 
 from holdfast.domain.refusals import Fault, InvalidInput
 from holdfast.domain.replacing import STATUS_MESSAGE
-from holdfast.domain.status import LOCKED, Status
+from holdfast.domain.status import LOCKED, SettableStatus, Status
 from holdfast.domain.unit import UnitFields, unit_id
 from holdfast.web import strict_json
 from holdfast.web.api.bodies import Body, BodyModel, validated
@@ -84,7 +84,7 @@ MediaList = Annotated[list[MediaElement], Field(max_length=MEDIA_AT_MOST), After
 
 def _check_status(value: Any) -> Any:
     """The names that only the service gives are told apart later, when the unit is known."""
-    if value not in ("available", "unavailable", "held", "reserved", "sold"):
+    if value not in tuple(Status):
         raise PydanticCustomError("status", STATUS_MESSAGE)
     return value
 
@@ -117,8 +117,12 @@ class _UnitBody(BodyModel):
     bathrooms: RoomCount | None = None
     delivery_year: Year | None = None
     description: Description | None = None
-    images: MediaList | None = None
-    files: MediaList | None = None
+    images: MediaList | None = Field(
+        None, description="Pictures. When sent, they replace all that were there."
+    )
+    files: MediaList | None = Field(
+        None, description="Floor plans and other files. When sent, they replace all that were there."
+    )
     status: StatusName = None
     id: Identity = None
     code: Identity = None
@@ -142,7 +146,7 @@ class UnitReplacement(_UnitBody):
         "bedrooms": 3,
         "bathrooms": 3,
         "deliveryYear": 2027,
-        "description": "Corner apartment with a view of the garden.",
+        "description": "Corner apartment with a view of the garden",
         "images": ["https://media.example.com/a-0304/living-room.jpg"],
         "files": [{"url": "https://media.example.com/a-0304/plan.pdf", "name": "Floor plan"}],
     }
@@ -338,7 +342,7 @@ def _plain_type(field: FieldInfo) -> Any:
 def _plain_unit_type() -> Any:
     fields: dict[str, Any] = {
         "code": NotRequired[str],
-        "status": NotRequired[Literal["available", "unavailable"]],
+        "status": NotRequired[SettableStatus],
     }
     for name in UnitFields._fields:
         field = UnitReplacement.model_fields[name]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import models_json_schema
 
+from holdfast.domain.status import SettableStatus
 from holdfast.web.api.bodies import component_name
 from holdfast.web.api.field_types import UNPRINTABLE
 from holdfast.web.api.models import FIELD_TEXTS
@@ -28,17 +29,17 @@ _ENDS = (
     r"[\u0009-\u000d\u001c-\u0020\u0085\u00a0\u1680\u2000-\u200a\u200e\u200f"
     r"\u2028-\u202f\u205f\u2066-\u2069\u3000]*"
 )
-URL_PATTERN = f"^[Hh][Tt][Tt][Pp][Ss]?://[^ /?#{UNPRINTABLE}][^ {UNPRINTABLE}]*$"
+MEDIA_URL_PATTERN = f"^[Hh][Tt][Tt][Pp][Ss]?://[^ /?#{UNPRINTABLE}][^ {UNPRINTABLE}]*$"
 _PATTERNS = {
     NO_NUL: r"^[^\u0000]*$",
-    WEB_ADDRESS: URL_PATTERN,
+    WEB_ADDRESS: MEDIA_URL_PATTERN,
     BUYER_NAME: f"^{_ENDS}[^ {UNPRINTABLE}]([^{_INVISIBLE}]*[^ {UNPRINTABLE}])?{_ENDS}$",
     EMAIL_ADDRESS: f"^{_ENDS}[^ @{UNPRINTABLE}]+@[^ @{UNPRINTABLE}]+{_ENDS}$",
     PHONE_NUMBER: f"^{_ENDS}[+]?[^+A-Za-z@{UNPRINTABLE}]+{_ENDS}$",
 }
-"""Ours, which are of Rust's regular expressions, in the form that every validator knows."""
+"""The patterns of our models, which are for Rust's regex engine, in syntax that every validator supports."""
 
-_SETTABLE_STATUS = {"type": "string", "enum": ["available", "unavailable"]}
+_SETTABLE_STATUS = {"type": "string", "enum": list(get_args(SettableStatus))}
 
 
 def component_schemas(responses: Iterable[Any], bodies: Iterable[type[BaseModel]]) -> dict[str, Schema]:

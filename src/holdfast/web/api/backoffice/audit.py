@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-import msgspec
 from msgspec import Meta
 from starlette.responses import Response
 
@@ -14,8 +13,8 @@ from holdfast.domain.audit import ActorKind
 from holdfast.domain.permissions import Permission
 from holdfast.domain.refusals import UnknownProject
 from holdfast.operations.auditing import SUBJECT_KINDS, Noted, TrailWishes
-from holdfast.web.api.backoffice.units import PREFIX
-from holdfast.web.api.models import ActorDocument, Changes, Cursor, Document, Time
+from holdfast.web.api.backoffice import PREFIX
+from holdfast.web.api.models import ActorDocument, Changes, Cursor, Document, Time, changes
 from holdfast.web.api.parameters import LIMIT, MOMENT_CURSOR, PROJECT, query_id, text, time
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.cursors import moment_cursor_text
@@ -124,7 +123,7 @@ def _entry_document(noted: Noted) -> AuditEntryDocument:
         ),
         project_slug=noted.project_slug,
         booking_reference=entry.booking_reference,
-        before=None if entry.before is None else msgspec.Raw(entry.before.encode()),
-        after=msgspec.Raw(entry.after.encode()),
+        before=changes(entry.before),
+        after=changes(entry.after),
         request_id=entry.request_id,
     )

@@ -14,7 +14,8 @@ from holdfast.domain.permissions import Permission
 from holdfast.domain.refusals import NotSigned, TransitionNotAllowed, UnknownBooking, UnknownProject
 from holdfast.operations.selling import Found
 from holdfast.operations.write_path import Written
-from holdfast.web.api.backoffice.units import PREFIX, Extension
+from holdfast.web.api.backoffice import PREFIX
+from holdfast.web.api.backoffice.units import Extension
 from holdfast.web.api.bodies import NO_BODY, OptionalBody
 from holdfast.web.api.models import (
     BookingDocument,
@@ -94,7 +95,7 @@ async def cancel_booking(request: Request, reference: str, _: None) -> Response:
     errors=_ERRORS,
 )
 async def close_sale_of_booking(request: Request, reference: str, _: None) -> Response:
-    """Of a booking that is reserved: the unit is sold."""
+    """Closes the sale of a reserved booking; the unit is sold."""
     found = await _find(request, reference)
     return _response(await request.services.selling.close_sale(found, caller_of(request), request.author))
 
@@ -108,7 +109,7 @@ async def close_sale_of_booking(request: Request, reference: str, _: None) -> Re
     errors=_ERRORS,
 )
 async def extend_booking(request: Request, reference: str, body: Extension) -> Response:
-    """Moves the end of the hold or reservation away: by one period, or to `until`, which can be repeated.
+    """Moves the end of the hold or reservation later: by one period, or to `until`, which can be repeated.
     It is never moved closer."""
     found = await _find(request, reference)
     selling = request.services.selling
@@ -174,7 +175,7 @@ async def erase_buyer(request: Request, reference: str, _: None) -> Response:
     errors=(UnknownBooking,),
 )
 async def get_booking(request: Request, reference: str) -> Response:
-    """Lower case and left-out hyphens in the reference are fine."""
+    """Case and hyphens in the reference do not matter."""
     return JsonResponse(found_booking_document(await _find(request, reference)))
 
 

@@ -10,9 +10,8 @@ from msgspec import Meta
 from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema
 from starlette.responses import Response
 
-from holdfast.domain.delivery import Delivery, DeliveryStatus
-from holdfast.domain.endpoint import PING
-from holdfast.domain.event import EventName
+from holdfast.domain.delivery import DeliveryStatus
+from holdfast.domain.endpoint import SENT_EVENTS
 from holdfast.domain.permissions import Permission
 from holdfast.domain.refusals import CursorExpired, EndpointRemoved, UnknownDelivery, UnknownEndpoint
 from holdfast.domain.unit import CODE_LENGTH, code_fault
@@ -24,9 +23,15 @@ from holdfast.operations.webhook_documents import (
     delivery_document,
     delivery_with_attempts_document,
 )
-from holdfast.web.api.backoffice.units import PREFIX
+from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.bodies import NO_BODY, BodyModel, ModelBody
-from holdfast.web.api.field_types import PRINTABLE_PATTERN, Moment, as_sorted_tuple, check_each_once
+from holdfast.web.api.field_types import (
+    PRINTABLE_PATTERN,
+    Moment,
+    as_sorted_tuple,
+    check_each_once,
+    without_fault,
+)
 from holdfast.web.api.models import Cursor, Document, Time
 from holdfast.web.api.parameters import (
     CODE_CLASS,
@@ -43,15 +48,12 @@ from holdfast.web.api.parameters import (
     time,
 )
 from holdfast.web.api.routes import ApiRoutes
-from holdfast.web.cursors import cursor_text, moment_and_id_cursor_text
-from holdfast.web.fields import field_error, not_one_of
+from holdfast.web.cursors import created_cursor_text, cursor_text
+from holdfast.web.fields import not_one_of
 from holdfast.web.json import JsonResponse
 from holdfast.web.pagination import split_page
 from holdfast.web.request import Request
 from holdfast.web.wire import optional_time_text, time_text
-
-SENT_EVENTS = (*EventName, PING)
-"""What a delivery may be of."""
 
 _START, _END = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 _FIRST_PAGE = (_END, UUID(int=2**128 - 1))
@@ -62,13 +64,6 @@ routes = ApiRoutes(PREFIX, "Webhooks")
 def _check_sent_event(value: str) -> str:
     if value not in SENT_EVENTS:
         raise not_one_of(SENT_EVENTS)
-    return value
-
-
-def _check_code(value: str) -> str:
-    fault = code_fault(value)
-    if fault is not None:
-        raise field_error(fault.message)
     return value
 
 
@@ -86,7 +81,7 @@ SentEvents = Annotated[
 UnitCode = Annotated[
     str,
     StringConstraints(min_length=CODE_LENGTH[0], max_length=CODE_LENGTH[1]),
-    AfterValidator(_check_code),
+    without_fault(code_fault),
     Field(json_schema_extra={"pattern": PRINTABLE_PATTERN}),
 ]
 
@@ -183,7 +178,7 @@ async def list_deliveries(
     rows = await request.services.deliveries.page(
         endpoint, cursor or _FIRST_PAGE, filters, limit, request.key.project_slugs
     )
-    page, next_cursor = split_page(rows, limit, _cursor_text)
+    page, next_cursor = split_page(rows, limit, created_cursor_text)
     return JsonResponse(DeliveryListDocument([delivery_document(delivery) for delivery in page], next_cursor))
 
 
@@ -268,7 +263,3 @@ async def get_reconciliation(request: Request, endpoint_id: UUID, *, after: int 
         agrees=found.tally.missing == 0,
     )
     return JsonResponse(document)
-
-
-def _cursor_text(delivery: Delivery) -> str:
-    return moment_and_id_cursor_text(delivery.created_at, delivery.id)

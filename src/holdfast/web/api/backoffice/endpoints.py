@@ -19,7 +19,6 @@ from holdfast.domain.endpoint import (
     LONGEST_DESCRIPTION,
     LONGEST_URL,
     PING,
-    Endpoint,
     IssuedSecret,
     Wishes,
 )
@@ -34,19 +33,19 @@ from holdfast.operations.webhook_documents import (
     endpoint_document,
     endpoint_with_secret_document,
 )
-from holdfast.web.api.backoffice.units import PREFIX
+from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.bodies import NO_BODY, BodyModel, ModelBody
 from holdfast.web.api.field_types import LEFT_OUT, UNPRINTABLE, ProjectSlugs, check_each_once
 from holdfast.web.api.models import Cursor, Document
 from holdfast.web.api.parameters import LIMIT, MOMENT_AND_ID_CURSOR
 from holdfast.web.api.routes import ApiRoutes
-from holdfast.web.cursors import moment_and_id_cursor_text
+from holdfast.web.cursors import created_cursor_text
 from holdfast.web.fields import NO_NUL, Bounds, not_one_of
 from holdfast.web.json import NO_STORE, JsonResponse
 from holdfast.web.pagination import split_page
 from holdfast.web.request import Request
 
-URL_PATTERN = rf"^[Hh][Tt][Tt][Pp][Ss]?://[^ /?#@\\{UNPRINTABLE}]+([/?][^ #\\{UNPRINTABLE}]*)?$"
+ENDPOINT_URL_PATTERN = rf"^[Hh][Tt][Tt][Pp][Ss]?://[^ /?#@\\{UNPRINTABLE}]+([/?][^ #\\{UNPRINTABLE}]*)?$"
 """For the OpenAPI document. The server says more precisely what is wrong with a URL."""
 
 _IN_FLIGHT = Bounds(Decimal(IN_FLIGHT[0]), Decimal(IN_FLIGHT[1]), 0)
@@ -63,7 +62,7 @@ def _check_event(value: str) -> str:
     return value
 
 
-def _in_order(values: Sequence[str]) -> tuple[EventName, ...]:
+def _sorted_events(values: Sequence[str]) -> tuple[EventName, ...]:
     """One order for one choice, so that the same again is the same."""
     return tuple(name for name in EventName if name in values)
 
@@ -82,13 +81,13 @@ Events = Annotated[
         description="The events that it receives. A ping goes to its endpoint in any case.",
     ),
     AfterValidator(check_each_once),
-    AfterValidator(_in_order),
+    AfterValidator(_sorted_events),
 ]
 Url = Annotated[
     str,
     StringConstraints(min_length=1, max_length=LONGEST_URL, pattern=NO_NUL),
     Field(
-        json_schema_extra={"pattern": URL_PATTERN},
+        json_schema_extra={"pattern": ENDPOINT_URL_PATTERN},
         description="Where events are sent: https, without a user name or password. Its addresses must be "
         "public unless the server's settings allow others; where they do, http is allowed as well.",
     ),
@@ -151,7 +150,7 @@ class EndpointChange(BodyModel):
 E = TypeVar("E", bound=NewEndpoint | EndpointChange)
 
 
-class _Sent(NamedTuple):
+class _RequestAndBody(NamedTuple):
     request: Request
     parsed: Any
 
@@ -159,10 +158,10 @@ class _Sent(NamedTuple):
 class EndpointBody(ModelBody[E]):
     """Adds what is wrong with the URL to the other faults. Without others, saving the endpoint finds it."""
 
-    async def read(self, request: Request) -> _Sent:
-        return _Sent(request, await super().read(request))
+    async def read(self, request: Request) -> _RequestAndBody:
+        return _RequestAndBody(request, await super().read(request))
 
-    async def checked(self, parsed: _Sent, path: Sequence[Any], faults: list[Fault]) -> E | None:
+    async def checked(self, parsed: _RequestAndBody, path: Sequence[Any], faults: list[Fault]) -> E | None:
         request, sent = parsed
         body = await super().checked(sent, path, faults)
         if faults or (body is not None and _other_projects(body, request.key)):
@@ -186,7 +185,7 @@ async def list_endpoints(request: Request, *, cursor: tuple[datetime, UUID] | No
     """The oldest first. A key that is limited to projects lists endpoints that are limited to some of
     them."""
     rows = await request.services.subscribing.page(cursor, request.key.project_slugs, limit)
-    page, next_cursor = split_page(rows, limit, _cursor_text)
+    page, next_cursor = split_page(rows, limit, created_cursor_text)
     return JsonResponse(EndpointListDocument([endpoint_document(endpoint) for endpoint in page], next_cursor))
 
 
@@ -306,7 +305,3 @@ async def _url_faults(request: Request, sent: Any, faults: Sequence[Fault]) -> l
 
 def _secret_response(issued: IssuedSecret, status: int) -> Response:
     return JsonResponse(endpoint_with_secret_document(issued), status, (NO_STORE,))
-
-
-def _cursor_text(endpoint: Endpoint) -> str:
-    return moment_and_id_cursor_text(endpoint.created_at, endpoint.id)

@@ -20,13 +20,13 @@ from holdfast.operations.key_documents import (
     key_document,
 )
 from holdfast.operations.keys import LONGEST_EXPIRY_DAYS, KeyWishes, Power
-from holdfast.web.api.backoffice.units import PREFIX
+from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.bodies import BodyModel, ModelBody
 from holdfast.web.api.field_types import ProjectName, ProjectSlugs, check_each_once
 from holdfast.web.api.models import Cursor, Document
 from holdfast.web.api.parameters import LIMIT, MOMENT_AND_ID_CURSOR
 from holdfast.web.api.routes import ApiRoutes
-from holdfast.web.cursors import moment_and_id_cursor_text
+from holdfast.web.cursors import created_cursor_text
 from holdfast.web.fields import Bounds, not_one_of
 from holdfast.web.json import NO_STORE, JsonResponse
 from holdfast.web.pagination import split_page
@@ -86,7 +86,7 @@ async def list_keys(request: Request, *, cursor: tuple[datetime, UUID] | None, l
     """The latest first, revoked and expired ones included. A key that is limited to projects lists keys that
     are limited to some of them."""
     rows, _ = await request.services.keys.page(cursor, request.key.project_slugs, limit)
-    page, next_cursor = split_page(rows, limit, key_cursor_text)
+    page, next_cursor = split_page(rows, limit, created_cursor_text)
     return JsonResponse(KeyListDocument([key_document(key) for key in page], next_cursor))
 
 
@@ -119,10 +119,6 @@ async def revoke_key(request: Request, key_id: UUID) -> Response:
     """The key stops working within a second. Revoking it again changes nothing."""
     await request.services.keys.revoke(key_id, request.author, request.key.project_slugs)
     return Response(status_code=204)
-
-
-def key_cursor_text(key: Key) -> str:
-    return moment_and_id_cursor_text(key.created_at, key.id)
 
 
 def _power_of(key: Key) -> Power:

@@ -16,7 +16,7 @@ from holdfast.domain.refusals import Fault, UnknownProject
 from holdfast.operations.long_work import worked_out
 from holdfast.operations.projects import Placed
 from holdfast.web import strict_json
-from holdfast.web.api.backoffice.units import PREFIX
+from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.bodies import Body, BodyModel, refuse_faults, validated
 from holdfast.web.api.field_types import PRINTABLE_PATTERN, Code, check_printable
 from holdfast.web.api.models import Document
@@ -27,7 +27,7 @@ from holdfast.web.json import JsonPartsResponse, read_json_text
 from holdfast.web.request import Request
 from holdfast.web.wire import encode
 
-# A fault takes more room than what is wrong: who has so many learns enough from these.
+# Reading stops here: half a million faults, which fit into a body, take seconds and hundreds of megabytes.
 FAULTS_AT_MOST = 10_000
 
 _FLOORS, _POSITIONS = (Bounds(Decimal(least), Decimal(most), 0) for least, most in (FLOORS, POSITIONS))
@@ -85,7 +85,7 @@ class LayoutDocument(Document):
     units: Annotated[list[PlaceDocument], Meta(description="Building by building, from the lowest floor up.")]
 
 
-class SentLayout(NamedTuple):
+class ParsedLayout(NamedTuple):
     places: list[tuple[str | None, Place | None]]
     """In the order sent, so that a fault can point at its place. The code is None where none can be told;
     the place is, where it is the guess."""
@@ -101,7 +101,7 @@ class LayoutBody(Body):
     async def read(self, request: Request) -> Any:
         return strict_json.parse(await read_json_text(request, self.limit))
 
-    async def checked(self, parsed: Any, path: Sequence[Any], faults: list[Fault]) -> SentLayout:
+    async def checked(self, parsed: Any, path: Sequence[Any], faults: list[Fault]) -> ParsedLayout:
         sent = await _read_layout(parsed, path[0])
         faults += sent.faults
         if any(fault.pointer.startswith("/path/") for fault in faults):
@@ -132,7 +132,7 @@ async def get_layout(request: Request, slug: str) -> Response:
     responses={200: LayoutDocument},
     errors=(UnknownProject,),
 )
-async def put_layout(request: Request, slug: str, sent: SentLayout) -> Response:
+async def put_layout(request: Request, slug: str, sent: ParsedLayout) -> Response:
     """Replaces the whole layout. A layout as it was read can be sent back: guesses stay guesses, unless
     their place was changed. Every code must be one of the project's, and stand once.
 
@@ -161,17 +161,17 @@ def layout_document(slug: str, placed: list[Placed]) -> LayoutDocument:
     )
 
 
-async def _read_layout(body: Any, slug: str) -> SentLayout:
+async def _read_layout(body: Any, slug: str) -> ParsedLayout:
     """Read a layout with every fault that it has, but for codes that the project does not have."""
     units = body.get("units") if type(body) is dict else None
     places = units if type(units) is list else []
     return await worked_out(len(places), _read, body, places, slug)
 
 
-def _read(body: Any, places: list[Any], slug: str) -> SentLayout:
+def _read(body: Any, places: list[Any], slug: str) -> ParsedLayout:
     # The places are looked at one by one, so that one that is wrong does not hide the others.
     rest = {**body, "units": []} if places else body
-    sent = SentLayout([], _faults_of_the_rest(rest, slug))
+    sent = ParsedLayout([], _faults_outside_units(rest, slug))
     seen: set[str] = set()
     for value in places:
         if len(sent.faults) > FAULTS_AT_MOST:
@@ -180,7 +180,7 @@ def _read(body: Any, places: list[Any], slug: str) -> SentLayout:
     return sent
 
 
-def _faults_of_the_rest(rest: Any, slug: str) -> list[Fault]:
+def _faults_outside_units(rest: Any, slug: str) -> list[Fault]:
     found = validated(LayoutReplacement, rest)
     faults = found if isinstance(found, list) else []
     claimed = rest.get("projectSlug") if type(rest) is dict else None
@@ -189,7 +189,7 @@ def _faults_of_the_rest(rest: Any, slug: str) -> list[Fault]:
     return faults
 
 
-def _read_place(value: Any, sent: SentLayout, seen: set[str]) -> None:
+def _read_place(value: Any, sent: ParsedLayout, seen: set[str]) -> None:
     pointer = f"/units/{len(sent.places)}"
     found = (
         validated(PlaceReplacement, value)

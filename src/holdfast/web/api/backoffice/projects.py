@@ -14,7 +14,7 @@ from holdfast.domain.periods import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DA
 from holdfast.domain.permissions import Permission
 from holdfast.domain.project import Project
 from holdfast.domain.refusals import ProjectExists, UnknownProject
-from holdfast.web.api.backoffice.units import PREFIX
+from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.bodies import BodyModel, ModelBody
 from holdfast.web.api.field_types import ProjectName, Slug
 from holdfast.web.api.models import Cursor, Document, ProjectDocument, project_document
@@ -28,8 +28,8 @@ from holdfast.web.request import Request
 
 _SECONDS = Bounds(Decimal("0.001"), Decimal(LONGEST_HOLD_SECONDS), 3)
 _DAYS = Bounds(Decimal("0.00001"), Decimal(LONGEST_RESERVATION_DAYS), 6)
-_HOLD_SECONDS = "How long a hold lasts, in seconds; null: as the server is set."
-_RESERVATION_DAYS = "How long a reservation lasts, in days; null: as the server is set."
+_HOLD_SECONDS = "How long a hold lasts, in seconds; null: the server's default."
+_RESERVATION_DAYS = "How long a reservation lasts, in days; null: the server's default."
 
 Seconds = Annotated[Decimal, _SECONDS, AfterValidator(float)]
 Days = Annotated[Decimal, _DAYS, AfterValidator(float)]
@@ -106,7 +106,7 @@ async def add_project(request: Request, body: NewProject) -> Response:
     errors=(UnknownProject,),
 )
 async def get_project(request: Request, slug: str) -> Response:
-    """A setting that is null is as the server is set."""
+    """A null setting uses the server's default."""
     refuse_other_projects(request, slug)
     return JsonResponse(staff_project_document(await request.services.projects.find(slug)))
 

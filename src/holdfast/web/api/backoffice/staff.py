@@ -15,7 +15,6 @@ from holdfast.domain.refusals import KeyLimited, LastAdmin, StaffExists, Unknown
 from holdfast.domain.staff import (
     EMAIL_LENGTH,
     NAME_LENGTH,
-    Staff,
     email_fault,
     name_from,
     staff_name_fault,
@@ -28,15 +27,15 @@ from holdfast.operations.staff_documents import (
     staff_document,
 )
 from holdfast.operations.staffing import Invited
-from holdfast.web.api.backoffice.units import PREFIX
+from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.bodies import NO_BODY, BodyModel, ModelBody
-from holdfast.web.api.field_types import LEFT_OUT, PRINTABLE_PATTERN, UNPRINTABLE
+from holdfast.web.api.field_types import LEFT_OUT, PRINTABLE_PATTERN, UNPRINTABLE, without_fault
 from holdfast.web.api.models import Cursor, Document
 from holdfast.web.api.parameters import LIMIT, MOMENT_AND_ID_CURSOR
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import KeyGuard
-from holdfast.web.cursors import moment_and_id_cursor_text
-from holdfast.web.fields import field_error, not_one_of
+from holdfast.web.cursors import created_cursor_text
+from holdfast.web.fields import not_one_of
 from holdfast.web.json import NO_STORE, JsonResponse
 from holdfast.web.pagination import split_page
 from holdfast.web.request import Request
@@ -59,20 +58,6 @@ class UnlimitedKeyGuard(KeyGuard):
 routes = ApiRoutes(PREFIX, "Administration", UnlimitedKeyGuard(Permission.ADMINISTER))
 
 
-def _check_email(value: str) -> str:
-    fault = email_fault(value)
-    if fault is not None:
-        raise field_error(fault.message)
-    return value
-
-
-def _check_name(value: str) -> str:
-    fault = staff_name_fault(value)
-    if fault is not None:
-        raise field_error(fault.message)
-    return value
-
-
 def _check_role(value: str) -> Role:
     if value not in tuple(Role):
         raise not_one_of(Role)
@@ -82,7 +67,7 @@ def _check_role(value: str) -> Role:
 Email = Annotated[
     str,
     StringConstraints(min_length=EMAIL_LENGTH[0], max_length=EMAIL_LENGTH[1]),
-    AfterValidator(_check_email),
+    without_fault(email_fault),
     Field(
         json_schema_extra={"pattern": f"^[^ @{UNPRINTABLE}]+@[^ @{UNPRINTABLE}]+$"},
         description="The address with which the person signs in. It is not case-sensitive.",
@@ -91,7 +76,7 @@ Email = Annotated[
 Name = Annotated[
     str,
     StringConstraints(min_length=NAME_LENGTH[0], max_length=NAME_LENGTH[1]),
-    AfterValidator(_check_name),
+    without_fault(staff_name_fault),
     Field(json_schema_extra={"pattern": PRINTABLE_PATTERN}, description="How others see the person."),
 ]
 ChosenRole = Annotated[
@@ -133,7 +118,7 @@ class StaffListDocument(Document):
 async def list_staff(request: Request, *, cursor: tuple[datetime, UUID] | None, limit: int) -> Response:
     """The oldest first, disabled people included."""
     rows = await request.services.staffing.page(cursor, limit)
-    page, next_cursor = split_page(rows, limit, _cursor_text)
+    page, next_cursor = split_page(rows, limit, created_cursor_text)
     return JsonResponse(StaffListDocument([staff_document(person) for person in page], next_cursor))
 
 
@@ -185,7 +170,3 @@ async def reset_staff(request: Request, staff_id: UUID, _: None) -> Response:
 def _invited_response(request: Request, invited: Invited, status: int) -> Response:
     url = setup_url(request.context.public_url, invited.token)
     return JsonResponse(invited_staff_document(invited.staff, url), status, (NO_STORE,))
-
-
-def _cursor_text(person: Staff) -> str:
-    return moment_and_id_cursor_text(person.created_at, person.id)

@@ -22,11 +22,11 @@ from holdfast.domain.refusals import (
     UnknownUnit,
 )
 from holdfast.domain.status import TRANSITIONS, Action, Caller, Status
-from holdfast.domain.unit import revision
 from holdfast.operations.projects import Recorded
 from holdfast.operations.selling import StaffAction
 from holdfast.operations.staff_units import StaffUnit
 from holdfast.operations.write_path import Written
+from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.bodies import NO_BODY, Body, BodyModel, OptionalBody, no_fields
 from holdfast.web.api.buyer_body import BuyerDetails
 from holdfast.web.api.field_types import Moment
@@ -37,7 +37,9 @@ from holdfast.web.api.models import (
     Document,
     Time,
     UnitDocument,
+    changes,
     etag_header,
+    not_modified,
     unit_document,
 )
 from holdfast.web.api.parameters import CURSOR, LAST_POSITION, LIMIT, POSITION_CURSOR, STATUS
@@ -49,11 +51,10 @@ from holdfast.web.pagination import split_page
 from holdfast.web.request import Request
 from holdfast.web.wire import optional_time_text, time_text
 
-PREFIX = "/v1/backoffice"
 _TAG = "Sales"
 
 routes = ApiRoutes(PREFIX, _TAG)
-clock_routes = ApiRoutes(PREFIX, _TAG)
+undocumented_routes = ApiRoutes(PREFIX, _TAG)
 """The actions that only the clock may take: they are refused to everybody, and not documented."""
 
 
@@ -147,10 +148,9 @@ async def get_staff_unit(request: Request, slug: str, code: str) -> Response:
     """The unit of the integration API, with what staff alone know of it. The `ETag` is the same."""
     refuse_other_projects(request, slug)
     found = await request.services.selling.units.find(slug, code)
-    etag = etag_header(found.unit, found.project)
-    if request.has_revision(revision(found.unit, found.project)):
-        return Response(status_code=304, headers={"etag": etag[1].decode()})
-    return JsonResponse(staff_unit_document(found), 200, (etag,))
+    return not_modified(request, found.unit, found.project) or JsonResponse(
+        staff_unit_document(found), 200, (etag_header(found.unit, found.project),)
+    )
 
 
 @routes.get(
@@ -171,7 +171,7 @@ async def get_unit_history(
     return JsonResponse(HistoryDocument([entry_document(entry) for entry in page], next_cursor))
 
 
-class _Declared(NamedTuple):
+class _ActionTexts(NamedTuple):
     name: str
     """Of the function, and so of the operation."""
     summary: str
@@ -179,50 +179,50 @@ class _Declared(NamedTuple):
 
 
 _ACTIONS = {
-    Action.OPEN: _Declared(
+    Action.OPEN: _ActionTexts(
         "open_unit",
         "Hold a unit for a buyer",
         "No limit of holds applies to staff. The link for the buyer comes from `reissueLink`.",
     ),
-    Action.EXTEND: _Declared(
+    Action.EXTEND: _ActionTexts(
         "extend_unit",
         "Extend the hold or reservation of a unit",
-        "Moves the end of the hold or reservation away: by one period, or to `until`, which can be "
+        "Moves the end of the hold or reservation later: by one period, or to `until`, which can be "
         "repeated. It is never moved closer.",
     ),
-    Action.CANCEL_HOLD: _Declared("cancel_hold", "Cancel the hold of a unit", "Its booking ends."),
-    Action.CONFIRM_DEPOSIT: _Declared(
+    Action.CANCEL_HOLD: _ActionTexts("cancel_hold", "Cancel the hold of a unit", "Its booking ends."),
+    Action.CONFIRM_DEPOSIT: _ActionTexts(
         "confirm_deposit_of_unit",
         "Confirm the deposit of a held unit",
         "The buyer has signed and the deposit has arrived: the unit is reserved. A payment system uses the "
         "operation of the booking, which can be repeated.",
     ),
-    Action.CANCEL_RESERVATION: _Declared(
+    Action.CANCEL_RESERVATION: _ActionTexts(
         "cancel_reservation",
         "Cancel the reservation of a unit",
         "Its booking ends, and becomes `refund-due`.",
     ),
-    Action.CLOSE_SALE: _Declared(
+    Action.CLOSE_SALE: _ActionTexts(
         "close_sale",
         "Close the sale of a unit",
         "Of a reserved unit, without a body; or of an available one to a buyer who walked in and whom the "
         "body names, which makes a booking.",
     ),
-    Action.PUT_ON_SALE: _Declared(
+    Action.PUT_ON_SALE: _ActionTexts(
         "put_on_sale", "Put a unit on sale", "An archived unit is archived no longer."
     ),
-    Action.TAKE_OFF_SALE: _Declared(
+    Action.TAKE_OFF_SALE: _ActionTexts(
         "take_off_sale",
         "Take a unit off sale",
         "If it is held or reserved, its booking ends; a confirmed deposit becomes `refund-due`.",
     ),
-    Action.ARCHIVE: _Declared(
+    Action.ARCHIVE: _ActionTexts(
         "archive_unit",
         "Archive a unit",
         "It is off sale, and only staff can put it on sale again. If it is held or reserved, its booking "
         "ends; a confirmed deposit becomes `refund-due`. A unit is not archived twice.",
     ),
-    Action.REVOKE_SALE: _Declared(
+    Action.REVOKE_SALE: _ActionTexts(
         "revoke_sale",
         "Revoke a sale",
         "For a mistake, or a buyer who withdrew: the unit is unavailable, and a confirmed deposit becomes "
@@ -255,7 +255,7 @@ def _declare(action: Action) -> None:
     declared = _ACTIONS.get(action)
     if declared is not None:
         act.__name__, act.__doc__ = declared.name, f"{declared.description}\n\n{_rule(action)}"
-    (clock_routes if declared is None else routes).post(
+    (undocumented_routes if declared is None else routes).post(
         f"/projects/{{slug}}/units/{{code}}/{action}",
         summary="" if declared is None else declared.summary,
         permission=Permission.REVOKE_SALE if action is Action.REVOKE_SALE else Permission.SELL,
@@ -301,7 +301,7 @@ def entry_document(entry: Recorded) -> HistoryEntryDocument:
         actor=ActorDocument(ActorKind(entry.actor_kind), entry.actor_id, entry.key_name),
         action=entry.action,
         booking_reference=entry.booking_reference,
-        before=None if entry.before is None else msgspec.Raw(entry.before.encode()),
-        after=msgspec.Raw(entry.after.encode()),
+        before=changes(entry.before),
+        after=changes(entry.after),
         request_id=entry.request_id,
     )

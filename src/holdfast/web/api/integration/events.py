@@ -40,8 +40,13 @@ class EventListDocument(Document):
     errors=(UnknownEndpoint, CursorExpired),
 )
 async def list_events(request: Request, *, after: int | None, limit: int, endpoint: UUID | None) -> Response:
-    """Every committed unit event in one order, for catching up after an outage. The cursor never skips an
-    event. Events are kept 400 days unless set otherwise; an older cursor is 410."""
+    """Every committed unit event in one order, for catching up after an outage. Keep `nextCursor` and send it
+    as `after` the next time: it never skips an event. Without `after` the feed starts with the oldest event
+    that is kept. Events are kept 400 days unless set otherwise; an older cursor is 410. A key that is limited
+    to projects sees only their events.
+
+    With `endpoint` the feed has what is delivered to that endpoint, each item under the id of its delivery: a
+    receiver that was away catches up here, and skips the ids that it knows."""
     slugs = request.key.project_slugs
     if endpoint is not None:
         await request.services.subscribing.find(endpoint, slugs)

@@ -16,10 +16,9 @@ from holdfast.domain.refusals import (
     UnknownUnit,
 )
 from holdfast.domain.status import Status
-from holdfast.domain.unit import revision
 from holdfast.operations.inventory import PatchUnit, ReplaceUnit
 from holdfast.operations.write_path import Written
-from holdfast.web.api.models import UnitDocument, UnitListDocument, etag_header, unit_document
+from holdfast.web.api.models import UnitDocument, UnitListDocument, etag_header, not_modified, unit_document
 from holdfast.web.api.parameters import CURSOR, LIMIT, STATUS, time
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.api.unit_bodies import PlainUnit, UnitBody, UnitPatch, UnitReplacementBody, UnitValues
@@ -49,9 +48,9 @@ async def get_unit(request: Request, slug: str, code: str) -> Response:
     to be told 304 while nothing has changed."""
     refuse_other_projects(request, slug)
     unit, project = await request.services.inventory.find(slug, code)
-    if request.has_revision(revision(unit, project)):
-        return Response(status_code=304, headers={"etag": etag_header(unit, project)[1].decode()})
-    return JsonResponse(unit_document(unit, project), 200, (etag_header(unit, project),))
+    return not_modified(request, unit, project) or JsonResponse(
+        unit_document(unit, project), 200, (etag_header(unit, project),)
+    )
 
 
 @routes.put(
@@ -64,11 +63,14 @@ async def get_unit(request: Request, slug: str, code: str) -> Response:
     errors=_WRITE_ERRORS,
 )
 async def put_unit(request: Request, slug: str, code: str, body: UnitValues | PlainUnit) -> Response:
-    """Optional fields that are left out are cleared, except `status`, which stays as it is. Repeating a call
-    stores nothing new.
+    """Optional fields that are left out are cleared, `images` and `files` included; `status` stays as it is.
+    A new unit without `status` is `available`. Repeating a call stores nothing new.
 
-    `status` of a held, reserved or sold unit is refused, and so is a change of price, deposit or VAT while a
-    buyer is in the middle of a booking."""
+    - `status` of a unit that is held, reserved or sold is refused: 409 `status-locked`.
+    - While a buyer is mid-booking (the unit is held or reserved), price, deposit and VAT cannot change: 409
+      `terms-locked`. Stored values may be sent again.
+    - A unit as it was read can be sent back whole, without its `status`; fields that only the server sets are
+      ignored."""
     refuse_other_projects(request, slug)
     inventory = request.services.inventory
     project_id = await inventory.project_id(slug)
@@ -89,8 +91,10 @@ async def put_unit(request: Request, slug: str, code: str, body: UnitValues | Pl
     errors=(*_WRITE_ERRORS, UnknownUnit),
 )
 async def patch_unit(request: Request, slug: str, code: str, body: UnitValues) -> Response:
-    """Only fields that are sent change; `null` clears an optional one. `{}` is valid and changes nothing. A
-    PATCH that is refused changes no field at all."""
+    """Only fields that are sent change; `null` clears an optional one. `{}` is valid and changes nothing.
+
+    `status`, price, deposit and VAT are refused in the same cases as with PUT. A PATCH that is refused
+    changes no field at all."""
     refuse_other_projects(request, slug)
     inventory = request.services.inventory
     project_id = await inventory.project_id(slug)
@@ -103,7 +107,12 @@ async def patch_unit(request: Request, slug: str, code: str, body: UnitValues) -
     "/projects/{slug}/units",
     summary="List the units of a project",
     permission=Permission.INTEGRATE,
-    query=(STATUS, time("updatedSince", "Only units that changed at this time or later."), CURSOR, LIMIT),
+    query=(
+        STATUS,
+        time("updatedSince", "Only units that changed at this time or later. UTC without an offset."),
+        CURSOR,
+        LIMIT,
+    ),
     responses={200: UnitListDocument},
     errors=(UnknownProject,),
 )
@@ -116,7 +125,8 @@ async def list_units(
     cursor: str,
     limit: int,
 ) -> Response:
-    """In the order of their codes. Pages are stable while units are written."""
+    """In the order of their codes. Pages are stable while units are written: follow `nextCursor` until it is
+    null. With `updatedSince` the list has the units that changed since then."""
     refuse_other_projects(request, slug)
     rows, project = await request.services.inventory.page(slug, cursor, limit, status, updated_since)
     page, next_cursor = split_page(rows, limit, lambda unit: cursor_text(unit.code))

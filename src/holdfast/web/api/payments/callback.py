@@ -75,11 +75,11 @@ _TIMESTAMP_NAME, _SIGNATURE_NAME = TIMESTAMP.lower().encode(), SIGNATURE.lower()
 
 routes = ApiRoutes(PREFIX, "Payments", PaymentSignatureGuard())
 
-# All of a price to which as much VAT is added.
+# The highest price, with as much VAT on top.
 _AMOUNT = PRICE._replace(most=2 * PRICE.most)
 Amount = Annotated[Decimal, _AMOUNT]
 PaymentId = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_ID, pattern=PAYMENT_ID)]
-# Whatever is no reference names no booking.
+# Text that is not a reference is 404, as an unknown reference is.
 Reference = Annotated[str, StringConstraints(max_length=LONGEST_REFERENCE, pattern=NO_NUL)]
 
 
@@ -103,7 +103,7 @@ class PaymentTakenDocument(Document):
 
 @routes.post(
     PAYMENT_CALLBACK_PATH.removeprefix(PREFIX),
-    summary="Tell that a deposit was paid",
+    summary="Report a paid deposit",
     body=ModelBody(Payment, CALLBACK_BODY_LIMIT),
     headers=(TIMESTAMP,),
     responses={200: Annotated[PaymentTakenDocument, NO_STORE]},

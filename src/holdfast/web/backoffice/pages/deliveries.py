@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from holdfast.domain.delivery import Delivery, DeliveryStatus
-from holdfast.domain.endpoint import Endpoint
+from holdfast.domain.endpoint import SENT_EVENTS, Endpoint
 from holdfast.domain.permissions import Permission
 from holdfast.domain.refusals import EndpointRemoved, UnknownEndpoint
 from holdfast.operations.deliveries import Attempt, Deliveries
@@ -21,12 +21,12 @@ from holdfast.operations.delivery_search import DeliverySearch, Found
 from holdfast.operations.subscribing import Subscribing
 from holdfast.web.backoffice.desk import Desk
 from holdfast.web.backoffice.pages import wire_texts
-from holdfast.web.backoffice.pages.delivery_filters import CODES, EVENTS, AskedFor, asked_for
+from holdfast.web.backoffice.pages.delivery_filters import CODES, AskedFor, asked_for
 from holdfast.web.backoffice.pages.timeline import timeline
 from holdfast.web.backoffice.pages.timing_bar import timing_bar
 from holdfast.web.backoffice.pages.webhook_visits import DELIVERIES, id_in_path, unchanged, words_of
 from holdfast.web.backoffice.visits import PREFIX, Visit
-from holdfast.web.cursors import moment_and_id_cursor_text
+from holdfast.web.cursors import created_cursor_text, moment_and_id_cursor_text
 from holdfast.web.html.translation import translate_refusal
 
 DELIVERIES_A_PAGE = 50
@@ -52,7 +52,7 @@ class DeliveryPages:
         if visit.is_fragment:
             return await visit.render("delivery_rows.html", **values)
         labels = await self._search.labels()
-        values |= {"asked": asked, "choices": labels, "events": EVENTS, "codes": CODES}
+        values |= {"asked": asked, "choices": labels, "events": SENT_EVENTS, "codes": CODES}
         return await visit.render("deliveries.html", **values)
 
     async def show(self, visit: Visit) -> Response:
@@ -136,7 +136,7 @@ def _next(found: Found, asked: AskedFor) -> str | None:
     """Behind the last that is shown, or where the search was given up."""
     if len(found.deliveries) > DELIVERIES_A_PAGE:
         last = found.deliveries[DELIVERIES_A_PAGE - 1]
-        return asked.address(DELIVERIES, cursor=moment_and_id_cursor_text(last.created_at, last.id))
+        return asked.address(DELIVERIES, cursor=created_cursor_text(last))
     if found.searched_back_to is None:
         return None
     return asked.address(DELIVERIES, cursor=moment_and_id_cursor_text(found.searched_back_to, _FIRST_ID))

@@ -8,8 +8,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from holdfast.domain.delivery import DeliveryStatus
-from holdfast.domain.endpoint import PING
-from holdfast.domain.event import EventName
+from holdfast.domain.endpoint import SENT_EVENTS
 from holdfast.domain.unit import code_fault
 from holdfast.operations.delivery_search import BEHIND_ALL, END, START, Filters
 from holdfast.web.api.parameters import CODE_CLASSES, UNANSWERED, read_id
@@ -19,7 +18,6 @@ from holdfast.web.html.forms import Form
 from holdfast.web.html.language import Language
 
 NAMES = ("endpoint", "event", "unit", "status", "code", "since", "until")
-EVENTS = (*EventName, PING)
 CODES = (*CODE_CLASSES, UNANSWERED)
 
 
@@ -49,7 +47,7 @@ def asked_for(visit: Visit) -> AskedFor:
     filters = Filters(
         since=since or START,
         until=until or END,
-        events=(event,) if event in EVENTS else None,
+        events=(event,) if event in SENT_EVENTS else None,
         unit_code=unit_code,
         code_class=CODE_CLASSES.get(code),
         unanswered=True if code == UNANSWERED else None,

@@ -25,7 +25,7 @@ from holdfast.web.backoffice.pages.endpoint_forms import Typed, chosen, told, ty
 from holdfast.web.backoffice.pages.sparkline import sparkline
 from holdfast.web.backoffice.pages.webhook_visits import DELIVERIES, WEBHOOKS, id_in_path, words_of
 from holdfast.web.backoffice.visits import Visit
-from holdfast.web.cursors import moment_and_id_cursor_text, read_moment_and_id_cursor
+from holdfast.web.cursors import created_cursor_text, read_moment_and_id_cursor
 
 ENDPOINTS_A_PAGE = 50
 PROJECTS_OFFERED = 500
@@ -240,4 +240,4 @@ def _next(page: list[Endpoint]) -> str | None:
     if len(page) <= ENDPOINTS_A_PAGE:
         return None
     last = page[ENDPOINTS_A_PAGE - 1]
-    return f"{WEBHOOKS}?cursor={moment_and_id_cursor_text(last.created_at, last.id)}"
+    return f"{WEBHOOKS}?cursor={created_cursor_text(last)}"

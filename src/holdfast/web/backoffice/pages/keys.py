@@ -16,12 +16,11 @@ from holdfast.domain.refusals import Fault, InvalidInput, UnknownProject
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.keys import Keys, KeyWishes, Power
 from holdfast.web.addresses import id_of
-from holdfast.web.api.backoffice.keys import key_cursor_text
 from holdfast.web.api.bodies import refuse_faults
 from holdfast.web.backoffice.desk import Desk
 from holdfast.web.backoffice.pages.first_calls import first_call
 from holdfast.web.backoffice.visits import PREFIX, Visit
-from holdfast.web.cursors import read_moment_and_id_cursor
+from holdfast.web.cursors import created_cursor_text, read_moment_and_id_cursor
 from holdfast.web.html.translation import translate
 
 KEYS = f"{PREFIX}/settings/api/keys"
@@ -151,4 +150,4 @@ def _cursor(visit: Visit) -> tuple[datetime, UUID] | None:
 def _next(address: str, page: Sequence[Key]) -> str | None:
     if len(page) <= KEYS_A_PAGE:
         return None
-    return f"{address}{'&' if '?' in address else '?'}cursor={key_cursor_text(page[KEYS_A_PAGE - 1])}"
+    return f"{address}{'&' if '?' in address else '?'}cursor={created_cursor_text(page[KEYS_A_PAGE - 1])}"

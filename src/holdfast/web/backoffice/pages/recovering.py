@@ -8,12 +8,12 @@ from typing import NamedTuple
 from starlette.responses import Response
 from starlette.routing import Route
 
-from holdfast.domain.endpoint import Endpoint
+from holdfast.domain.endpoint import SENT_EVENTS, Endpoint
 from holdfast.domain.permissions import Permission
 from holdfast.operations.deliveries import RESENT_AT_ONCE, Deliveries, Selection
 from holdfast.operations.subscribing import Subscribing
 from holdfast.web.backoffice.desk import Desk
-from holdfast.web.backoffice.pages.delivery_filters import EVENTS, moment_of
+from holdfast.web.backoffice.pages.delivery_filters import moment_of
 from holdfast.web.backoffice.pages.endpoints import address_of
 from holdfast.web.backoffice.pages.webhook_visits import WEBHOOKS, go_from_part, id_in_path
 from holdfast.web.backoffice.visits import Visit
@@ -91,7 +91,7 @@ class RecoveryPages:
             endpoint=endpoint,
             since=since,
             event=visit.query.text("event"),
-            events=EVENTS,
+            events=SENT_EVENTS,
             fault=fault,
             recovery=recovery,
         )
@@ -105,7 +105,7 @@ def recovery_page_routes(desk: Desk, subscribing: Subscribing, deliveries: Deliv
 
 def _events(sent: Form) -> tuple[str, ...] | None:
     event = sent.text("event")
-    return (event,) if event in EVENTS else None
+    return (event,) if event in SENT_EVENTS else None
 
 
 def _under_way(form: Form) -> Recovery:

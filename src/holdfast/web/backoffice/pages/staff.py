@@ -19,7 +19,7 @@ from holdfast.web.api.bodies import refuse_faults
 from holdfast.web.backoffice.desk import Desk
 from holdfast.web.backoffice.pages.sale_forms import faults_by_field
 from holdfast.web.backoffice.visits import PREFIX, Visit
-from holdfast.web.cursors import moment_and_id_cursor_text, read_moment_and_id_cursor
+from holdfast.web.cursors import created_cursor_text, read_moment_and_id_cursor
 from holdfast.web.html.translation import translate_refusal
 from holdfast.web.refusals import MalformedBody
 
@@ -40,7 +40,7 @@ class StaffPages:
             "staff.html",
             people=page[:A_PAGE],
             first=STAFF if after else None,
-            next=f"{STAFF}?cursor={_cursor(page[A_PAGE - 1])}" if has_more else None,
+            next=f"{STAFF}?cursor={created_cursor_text(page[A_PAGE - 1])}" if has_more else None,
         )
 
     async def ask(self, visit: Visit) -> Response:
@@ -137,10 +137,6 @@ def _role(visit: Visit) -> Role:
         return Role(visit.form.text("role"))
     except ValueError:
         raise MalformedBody("The form does not name a role.") from None
-
-
-def _cursor(person: Staff) -> str:
-    return moment_and_id_cursor_text(person.created_at, person.id)
 
 
 def _position(visit: Visit) -> tuple[datetime, UUID] | None:
