@@ -51,6 +51,8 @@ class Caller:
         found = answer.json()
         validator(self.document, schema).validate(found)
         if answer.is_success:
+            is_kept = answer.headers.get("cache-control") != "no-store"
+            assert is_kept == ("Cache-Control" not in described["headers"])
             assert_members_are_described(self.document, schema, found)
         return found
 

@@ -39,8 +39,8 @@ TAGS = {
     "Events": "Scope `integration`: everything that happened to units, for catching up after an outage.",
     "Storefront": "For buyers: the units on sale, and one's own booking from the hold to the signature. "
     "No key needed; the token of a booking opens it.",
-    "Payments": "For a payment system: it tells what was paid. No key needed; what it sends is signed. It is "
-    "there if a payment page is set (`HOLDFAST_PAYMENT_URL`).",
+    "Payments": "For a payment system: it reports what was paid. No key needed; what it sends is signed. It "
+    "is there if a payment page is set (`HOLDFAST_PAYMENT_URL`).",
     "Bookings": "Back office, scope `backoffice`: bookings, as staff and payment systems use them. No action "
     "here takes a condition such as `If-Match`.",
     "Sales": "Back office, scope `backoffice`: what staff do to a unit, and what was done to it.",

@@ -1,4 +1,4 @@
-"""The callback by which a payment system tells that a deposit was paid. It is signed and needs no key."""
+"""The callback by which a payment system reports a paid deposit. It is signed and needs no key."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Payment(BodyModel):
 
     id: PaymentId = Field(
         description="What the payment system calls this payment: visible ASCII, without spaces. For one "
-        "booking the same id is the same payment, however often it is told."
+        "booking the same id is the same payment, however often it is reported."
     )
     reference: Reference = Field(
         description="The reference of the booking, as it came to the payment page."
@@ -117,7 +117,7 @@ async def tell_payment(request: Request, body: Payment) -> Response:
     booking as it is now. A second payment for a deposit that is paid already, under another `id`, is 409
     `transition-not-allowed`, and so is one for a deposit that staff had confirmed and that was refunded;
     one before the signature is 409 `not-signed`; another amount is 422. Such money is recorded in the
-    log alone, and is to be paid back by whoever received it. Tell a payment for one booking only: ids
+    log alone, and is to be paid back by whoever received it. Report a payment for one booking only: ids
     are compared within a booking, and not across them."""
     payment = paying.Payment(body.id, body.reference, body.amount_sar)
     booking = (await request.services.paying.confirm(payment, request.request_id)).booking

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from starlette.responses import Response
 
-from holdfast.domain.refusals import HoldLapsed, TransitionNotAllowed, UnknownBooking
+from holdfast.domain.refusals import Fault, HoldLapsed, TransitionNotAllowed, UnknownBooking
 from holdfast.operations.selling import Found
 from holdfast.web.api.bodies import ModelBody
 from holdfast.web.api.buyer_body import BuyerDetails
@@ -17,17 +18,26 @@ from holdfast.web.auth import BOOKING_TOKEN
 from holdfast.web.json import NO_STORE, JsonResponse
 from holdfast.web.request import PUBLIC_BODY_LIMIT, Request
 
+_UNREAD = object()
+
 routes = ApiRoutes(PREFIX, "Storefront", BOOKING_TOKEN)
 
 
 class SignatureBody(ModelBody[BuyerDetails]):
-    """Read only for those whose token opens the booking. A path that cannot be read names none."""
+    """Read only for those whose token opens the booking."""
 
     async def read(self, request: Request) -> Any:
         reference = request.path_parameter("reference")
-        if isinstance(reference, str):
-            await _own_booking(request, reference)
+        if isinstance(reference, Fault):
+            # It names no booking that a token could open; its fault is reported with those of the query.
+            request.require_media_type()
+            request.refuse_announced_length(self.limit)
+            return _UNREAD
+        await _own_booking(request, reference)
         return await super().read(request)
+
+    async def checked(self, parsed: Any, path: Sequence[Any], faults: list[Fault]) -> BuyerDetails | None:
+        return None if parsed is _UNREAD else await super().checked(parsed, path, faults)
 
 
 @routes.get(
