@@ -33,8 +33,8 @@ class RequestMiddleware:
     """What every request gets: an id, a line in the access log with the client's address, and its metrics.
 
     The caller's id is kept if it is acceptable. Paths are routed as they were sent: a unit code may have a
-    slash in it (``A%2F101``). Every response has ``X-Request-Id`` and ``nosniff``. As a middleware for each of
-    these they took 5 % more CPU for a PUT, measured in process without the database.
+    slash in it (``A%2F101``). Every response has ``X-Request-Id`` and ``nosniff``. With a middleware for each
+    of these a PUT took 5 % more CPU, measured in process without the database.
     """
 
     def __init__(self, app: ASGIApp) -> None:
