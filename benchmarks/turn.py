@@ -114,6 +114,7 @@ def proved(
     status_changes: float | None,
 ) -> Turn:
     """``status_changes``: the share of the requests that tell an event; None where none is told at all."""
+    settled(ground)
     database.make_ready(ground.database_url)
     stored = settled(ground)
     turn = timed(arena, load, server_cpu)
