@@ -25,22 +25,23 @@ def measure(arena: Arena) -> Finding:
     blocks = 4 if arena.quick else 40
     times: dict[str, list[float]] = {}
     with ExitStack() as stack:
-        clients = {}
+        loads = []
         for name, start in ENTRANTS:
             contestant = stack.enter_context(start(arena.ground(name, UNITS), arena.logs))
             database.make_ready(contestant.ground.database_url)
-            client = stack.enter_context(OneConnection(contestant))
-            clients[contestant.name] = client, workload.changes(UNITS, seed=1)
+            loads.append((contestant, workload.changes(UNITS, seed=1)))
             times[contestant.name] = []
         # The first block warms up and is thrown away.
         for block in range(blocks + 1):
             arena.progress(f"latency: {block * BLOCK} of {blocks * BLOCK} requests each")
-            for name, (client, changes) in clients.items():
-                taken = [
-                    client.request("PUT", workload.unit_path(workload.SLUG, number), body)[0]
-                    for number, body in islice(changes, BLOCK)
-                ]
-                times[name] += taken if block else []
+            for contestant, changes in loads:
+                # A connection for each block: while others have their turn it would be closed as idle.
+                with OneConnection(contestant) as client:
+                    taken = [
+                        client.request("PUT", workload.unit_path(workload.SLUG, number), body)[0]
+                        for number, body in islice(changes, BLOCK)
+                    ]
+                times[contestant.name] += taken if block else []
     return _finding(times)
 
 
