@@ -8,7 +8,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from holdfast.server.connection_counts import ConnectionCounts
 from holdfast.server.plain_response import plain_response
-from holdfast.server.request_cycle import adjust
+from holdfast.server.request_cycle import extend_cycle
 
 
 class HttpProtocol(HttpToolsProtocol):
@@ -91,7 +91,7 @@ class HttpProtocol(HttpToolsProtocol):
         earlier = None if self.serving is None or self.serving.response_complete else self.serving
         super().on_headers_complete()
         self.serving = earlier or self.cycle
-        adjust(self.cycle)
+        extend_cycle(self.cycle)
         self.cycle.keep_alive &= not self.expect_100_continue  # until the body has come: see below
         self.headers = deque(maxlen=0)  # type: ignore[assignment] # takes no trailers
         self.part, self.received, self.payload = "body", -self.data_bytes, 0

@@ -51,7 +51,7 @@ class ResponseTransport(asyncio.Transport):
         self._transport.close()
 
 
-def adjust(cycle: RequestResponseCycle) -> None:
-    """Make these differences, before the task of the cycle begins."""
+def extend_cycle(cycle: RequestResponseCycle) -> None:
+    """Give a cycle these differences, before its task begins: uvicorn names the class of its cycles."""
     cycle.__class__ = RequestCycle
     cycle.transport = ResponseTransport(cycle.transport, cycle.scope["method"])
