@@ -38,6 +38,11 @@ def test_any_other_id_is_replaced(stored: Unit, given: str) -> None:
     assert response.headers["x-request-id"] not in ("", given)
 
 
+def test_of_two_ids_the_last_one_counts(stored: Unit) -> None:
+    response = stored.http.get(stored.url, headers=[("X-Request-Id", "first"), ("X-Request-Id", "second")])
+    assert response.headers.get_list("x-request-id") == ["second"]
+
+
 def test_the_problem_names_the_id_of_the_caller(unit: Unit) -> None:
     given = str(uuid4())
     assert unit.get(X_Request_Id=given).json()["requestId"] == given

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 
 import httpx
+import pytest
 
 from tests.shop.buyers import Buyer, project_page, unit_page
 from tests.shop.windows import cards, windows
@@ -36,6 +37,15 @@ def test_a_unit_with_hardly_any_facts_has_a_page(buyer: Buyer, unit: Unit) -> No
     page = buyer.see(unit_page(unit))
     assert "There is no picture of it yet" in page
     assert "VAT" not in page
+
+
+@pytest.mark.parametrize("code", ["A/101", "50%", "عربي"])
+def test_a_code_of_any_characters_has_a_page_and_can_be_held(
+    buyer: Buyer, new_unit: Callable[..., Unit], code: str
+) -> None:
+    unit = new_unit(code)
+    assert f'action="{unit_page(unit)}/hold"' in buyer.see(unit_page(unit))
+    assert unit_page(unit) in buyer.see(buyer.hold(unit))
 
 
 def test_a_free_unit_is_opened_by_a_form(buyer: Buyer, stored: Unit) -> None:

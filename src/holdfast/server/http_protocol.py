@@ -120,20 +120,20 @@ class HttpProtocol(HttpToolsProtocol):
         return cycle is not None and not (cycle.response_complete or cycle.disconnected)
 
     def on_response_complete(self) -> None:
-        following = self.pipeline[-1][0] if self.pipeline else None
-        super().on_response_complete()
-        if following is not None:
+        if self.pipeline or self.transport.is_closing():
+            following = self.pipeline[-1][0] if self.pipeline else self.serving
+            super().on_response_complete()
             self.serving = following
-        elif self.is_over:
+            if self.pipeline and not self.transport.is_closing():
+                self.flow.pause_reading()
+            return
+        # As uvicorn does, without a timer for each response: check_deadline closes idle connections.
+        self.server_state.total_requests += 1
+        self.flow.resume_reading()
+        if self.is_over:
             self.transport.close()
         elif self.part == "body":
             self.received = self.payload = 0
-        if self.pipeline and not self.transport.is_closing():
-            self.flow.pause_reading()
-
-    def timeout_keep_alive_handler(self) -> None:
-        if self.part is None and not self.is_serving():
-            super().timeout_keep_alive_handler()
 
     def shutdown(self) -> None:
         super().shutdown()

@@ -95,12 +95,12 @@ class Request(StarletteRequest):
 
     def bearer_token(self) -> str | None:
         """The one token of the request, if it has any; what it opens is for others to say."""
-        tokens = [value for name, value in self.scope["headers"] if name == b"authorization"]
-        if len(tokens) > 1:
-            raise TwoCredentials
-        if not tokens:
+        headers, values = self.scope["headers"], self.header_values
+        if b"authorization" not in values:
             return None
-        scheme, _, token = tokens[0].decode("latin-1").partition(" ")
+        if len(headers) > len(values) and [name for name, _ in headers].count(b"authorization") > 1:
+            raise TwoCredentials
+        scheme, _, token = values[b"authorization"].decode("latin-1").partition(" ")
         return (token.strip() or None) if scheme.lower() == "bearer" else None
 
     @property
@@ -148,7 +148,10 @@ class Request(StarletteRequest):
     def require_media_type(self, accepted: Collection[str] = (JSON,)) -> str:
         """Return the body's media type, if it is one of those accepted."""
         headers = self.header_values
-        media_type, *parameters = headers.get(b"content-type", b"").decode("latin-1").split(";")
+        content_type = headers.get(b"content-type", b"").decode("latin-1")
+        if content_type in accepted and b"content-encoding" not in headers:
+            return content_type
+        media_type, *parameters = content_type.split(";")
         media_type = media_type.strip().lower()
         is_encoded = headers.get(b"content-encoding", b"identity").strip().lower() != b"identity"
         if media_type not in accepted or is_encoded or not all(map(_is_utf_8, parameters)):

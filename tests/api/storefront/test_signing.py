@@ -31,6 +31,12 @@ def test_a_signature_names_the_buyer(held: Hold) -> None:
     assert held.read() == booking
 
 
+def test_a_body_of_more_than_16_kib_is_refused(held: Hold) -> None:
+    answer = held.send_signature({**DETAILS, "padding": "x" * 16 * 1024})
+    problem(answer, 413)
+    assert held.read()["status"] == "open"
+
+
 def test_a_signature_leaves_the_unit_as_it_is(held: Hold, feed: Feed) -> None:
     before = held.unit.get()
     held.sign()
