@@ -20,7 +20,7 @@ async def test_every_queued_retry_is_signed_with_the_new_secret(database: Databa
     answers = {"status": 500}
     async with (
         receiving(replying(lambda _: answers["status"])) as receiver,
-        an_engine(database, schedule=Schedule(3600, 8)) as engine,
+        an_engine(database, schedule=Schedule(3600, 8), timeout_seconds=30, lease_seconds=60) as engine,
     ):
         issued = await engine.subscribe(receiver.url, max_in_flight=50)
         codes = [f"A-{number:03}" for number in range(200)]

@@ -13,7 +13,7 @@ from tests.support.workers import Pace
 UNITS, ENDPOINTS = 334, 3
 QUEUED = UNITS * ENDPOINTS
 # All first attempts are over before the first retry is due.
-PACE = Pace(timeout_seconds=3.0, first_gap_seconds=8.0, lease_seconds=5.0)
+PACE = Pace(timeout_seconds=20.0, first_gap_seconds=12.0, lease_seconds=30.0)
 ALL_WAIT = f"""
     select count(*) filter (where tried = 1) = {QUEUED} and not exists (select from in_flight)
     from pending_delivery
