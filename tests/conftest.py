@@ -1,6 +1,7 @@
 """Ground for all the tests: PostgreSQL from the wheel, the application in this process, real servers."""
 
 import os
+import signal
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 
 import pytest
@@ -33,6 +34,9 @@ BEGIN_FIRST = (
     "tests/cli/test_restore.py",
     "tests/docs/test_examples.py",
 )
+
+# A shell starts what runs in the background with this signal ignored, and children would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How fast examples are made says something of the machine, and nothing of what they are for.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
