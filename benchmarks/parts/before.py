@@ -36,9 +36,11 @@ def measure(arena: Arena) -> Finding:
             arena.progress(f"before: round {number} of {count}: {name}")
             ground = arena.ground(ground_name, UNITS, program)
             with holdfast(ground, arena.logs, processes=2, program=program) as contestant:
-                turns = {name: put_turn(arena, contestant, seconds)}
-                if name == NOW:
-                    turns[WITH_IDS] = put_turn(arena, contestant, seconds, new_ids=True)
+                loads = {NOW: (NOW, WITH_IDS), BEFORE: (BEFORE,)}[name]
+                turns = {
+                    of: put_turn(arena, contestant, seconds, new_ids=of == WITH_IDS)
+                    for of in (loads if number % 2 else reversed(loads))
+                }
                 slug = f"bulk-{number}"
                 add_project(ground.database_url, slug, program)
                 passes = bulk.take_passes(arena, contestant, slug, bulk.NDJSON, BULK_UNITS)

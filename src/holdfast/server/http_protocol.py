@@ -120,16 +120,16 @@ class HttpProtocol(HttpToolsProtocol):
         return cycle is not None and not (cycle.response_complete or cycle.disconnected)
 
     def on_response_complete(self) -> None:
-        if self.pipeline or self.transport.is_closing():
-            following = self.pipeline[-1][0] if self.pipeline else self.serving
+        if self.pipeline:
+            self.serving = self.pipeline[-1][0]
             super().on_response_complete()
-            self.serving = following
             if self.pipeline and not self.transport.is_closing():
                 self.flow.pause_reading()
             return
         # As uvicorn does, without a timer for each response: check_deadline closes idle connections.
         self.server_state.total_requests += 1
-        self.flow.resume_reading()
+        if not self.transport.is_closing():
+            self.flow.resume_reading()
         if self.is_over:
             self.transport.close()
         elif self.part == "body":
