@@ -200,7 +200,11 @@ async def test_idle_connections_are_bounded_per_origin_and_in_all(monkeypatch: p
         attempts = await asyncio.gather(*(sender.send(a_post(url)) for _ in range(10)))
         assert {attempted.cause for attempted in attempts} == {None}
 
-    async with receiving(answer_all) as one, receiving(answer_all) as other, a_sender() as sender:
+    async with (
+        receiving(answer_all) as one,
+        receiving(answer_all) as other,
+        a_sender(timeout_seconds=30) as sender,
+    ):
         await burst(one.url)
         await eventually(lambda: len(one.talks) == 3)
         await burst(other.url)

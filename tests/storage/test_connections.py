@@ -1,9 +1,11 @@
 """Connections are shared, kept while they are good, and replaced when they are not."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 
 import asyncpg
+import psutil
 import pytest
 
 from holdfast.storage import connections as module
@@ -136,3 +138,18 @@ async def test_a_cancelled_user_of_a_lost_connection_stays_cancelled(two: Connec
     with pytest.raises(asyncio.CancelledError):
         await waiting
     assert await server_pid(two)
+
+
+async def test_an_expired_connection_whose_server_has_gone_is_replaced_without_a_failure(
+    two: Connections, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The pool closes it in a task that nobody waits for."""
+    before = await server_pid(two)
+    # Nothing here gives the loop a chance to notice.
+    backend = psutil.Process(before)
+    backend.terminate()
+    backend.wait(30)
+    await two.expire()
+    assert await server_pid(two) != before
+    gc.collect()
+    assert caplog.messages == []

@@ -18,6 +18,13 @@ _LOST = (OSError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 _ENDED_BY_SERVER = ("08", "57P", "25P03")
 
 
+class _Connection(asyncpg.Connection):
+    async def close(self, *, timeout: float | None = None) -> None:
+        """Close, also when the server has gone: the pool closes expired ones in a task that nobody awaits."""
+        with suppress(OSError):
+            await super().close(timeout=timeout)
+
+
 class Connections:
     """Opened when first needed, kept for good, replaced when lost."""
 
@@ -34,6 +41,7 @@ class Connections:
         self._options: dict[str, Any] = {
             "dsn": database_url,
             "connect": connect,
+            "connection_class": _Connection,
             "max_size": size,
             "command_timeout": command_timeout,
             "server_settings": server_settings,
