@@ -7,7 +7,7 @@ from datetime import datetime
 import asyncpg
 
 from benchmarks import database, workload
-from holdfast.domain.reference import reference_of
+from holdfast.domain.references import reference_of
 
 STEP = 10_000
 # A prime that divides no number of units here: what ends one after the other does not lie side by side.

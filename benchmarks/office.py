@@ -9,8 +9,8 @@ from uuid import uuid4
 import asyncpg
 
 from benchmarks import database, workload
-from holdfast.domain.access import token_hash
-from holdfast.domain.reference import reference_of
+from holdfast.domain.api_key import token_hash
+from holdfast.domain.references import reference_of
 from holdfast.domain.unit import unit_id
 
 TOWER, CITY = "tower-01", "city"

@@ -7,11 +7,11 @@ import pytest
 
 from holdfast.demo import EMAIL, EXAMPLE_PATH, EXAMPLE_PRICE_PATH, KEY_NAME, NAME, SLUG, demo_units, fill
 from holdfast.demo.past import CANCELLED, OFF_SALE, REFUND_DUE, RESERVED, SOLD, WALK_IN
-from holdfast.domain.access import Scope
+from holdfast.domain.api_key import Scope
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import BookingStatus
+from holdfast.domain.errors import SignInRefused
 from holdfast.domain.permissions import Role
-from holdfast.domain.refusals import SignInRefused
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit
 from holdfast.operations.administering import add_project, list_keys

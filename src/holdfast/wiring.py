@@ -26,8 +26,8 @@ from holdfast.delivery.forwarding import Forwarder
 from holdfast.delivery.resolver import Resolver
 from holdfast.delivery.sender import Sender
 from holdfast.domain.delivery import Schedule
-from holdfast.domain.fairness import HoldLimits
-from holdfast.domain.periods import Periods
+from holdfast.domain.hold_limits import HoldLimits
+from holdfast.domain.holds import Periods
 from holdfast.domain.staff import SessionTimes
 from holdfast.operations.accounts import Accounts
 from holdfast.operations.announcing import Announcing

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from holdfast.demo import NAME, SLUG
-from holdfast.domain.reference import number_of
+from holdfast.domain.references import number_of
 from tests.browser.buyers import outside
 from tests.browser.office import Office
 from tests.browser.scene import BUYERS

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import ENDPOINT_REMOVED, EVENT_UNSELECTED, DeliveryStatus
-from holdfast.domain.refusals import UnknownEndpoint
+from holdfast.domain.errors import UnknownEndpoint
 from holdfast.operations.dispatching import Dispatching
 from holdfast.storage.database import Database
 from tests.support.engine import OFF, Engine, switch

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.endpoint import Endpoint
-from holdfast.domain.refusals import InvalidInput
+from holdfast.domain.errors import InvalidInput
 from holdfast.operations.expiring import Expiry
 from holdfast.operations.inventory import Inventory, PatchUnit
 from holdfast.operations.write_path import Written, write

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.domain.delivery import Delivery, DeliveryStatus
 from holdfast.domain.endpoint import Endpoint
-from holdfast.domain.refusals import UnknownDelivery, UnknownEndpoint
+from holdfast.domain.errors import UnknownDelivery, UnknownEndpoint
 from holdfast.operations.deliveries import Deliveries, Filters
 from holdfast.storage.database import Connection, Database
 from tests.support.engine import ALWAYS, LATEST, Engine, switch

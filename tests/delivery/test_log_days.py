@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 
 from holdfast.clockwork.log_keeper import PAUSE_SECONDS, LogKeeper
-from holdfast.domain.refusals import DatabaseAway
+from holdfast.domain.errors import DatabaseAway
 from holdfast.operations.log_days import ready_log, trim_log
 from holdfast.storage import log_days
 from holdfast.storage.database import Database, open_database

@@ -8,7 +8,7 @@ import pytest
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import DeliveryStatus
 from holdfast.domain.endpoint import Endpoint
-from holdfast.domain.refusals import UnknownDelivery
+from holdfast.domain.errors import UnknownDelivery
 from holdfast.operations.deliveries import Selection
 from tests.support.engine import ALWAYS, LATEST, Engine, switch
 from tests.support.sales import new_units

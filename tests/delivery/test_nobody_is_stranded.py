@@ -10,8 +10,8 @@ from holdfast.clockwork.lease_rescuer import LeaseRescuer
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import Schedule
 from holdfast.domain.endpoint import Endpoint
+from holdfast.domain.errors import Refusal
 from holdfast.domain.event import EventName
-from holdfast.domain.refusals import Refusal
 from holdfast.operations.dispatching import Claimed, Dispatching
 from holdfast.storage.database import Database
 from tests.support.engine import OFF, ON, Engine, an_engine, made

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import DeliveryStatus, Schedule
-from holdfast.domain.refusals import CursorExpired
+from holdfast.domain.errors import CursorExpired
 from holdfast.operations.figures import Sums
 from holdfast.operations.log_days import trim_log
 from holdfast.storage import log_days

@@ -9,7 +9,7 @@ import pytest
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import DeliveryStatus, Schedule
 from holdfast.domain.endpoint import Endpoint
-from holdfast.domain.refusals import EndpointRemoved, UnknownDelivery, UnknownEndpoint
+from holdfast.domain.errors import EndpointRemoved, UnknownDelivery, UnknownEndpoint
 from holdfast.operations import deliveries as deliveries_operation
 from holdfast.operations.deliveries import Selection
 from holdfast.storage.database import Database

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.delivery import dispatcher as dispatcher_module
 from holdfast.domain.delivery import CUT_OFF, DeliveryStatus
-from holdfast.domain.refusals import DatabaseAway
+from holdfast.domain.errors import DatabaseAway
 from holdfast.storage.database import Database, open_database
 from tests.support.clusters import NEWEST, Cluster
 from tests.support.engine import Engine, an_engine, eventually, replying

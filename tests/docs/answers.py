@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from holdfast.domain.reference import SYMBOLS
+from holdfast.domain.references import SYMBOLS
 from tests.docs.documents import Block
 
 ELIDED = "…"

@@ -1,8 +1,8 @@
 """The figures of the security model, and of the buyers' guide, are those of the code."""
 
 from holdfast.delivery.answer import LONGEST_BODY, LONGEST_HEAD
-from holdfast.domain.attempts import FIRST_WAIT, FREE_FAILURES, LONGEST_WAIT
-from holdfast.domain.fairness import HoldLimits
+from holdfast.domain.hold_limits import HoldLimits
+from holdfast.domain.login import FIRST_WAIT, FREE_FAILURES, LONGEST_WAIT
 from holdfast.domain.signature import TOLERANCE_SECONDS
 from holdfast.settings import Settings
 from holdfast.web.html.guarded import HEADERS

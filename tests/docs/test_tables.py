@@ -10,7 +10,7 @@ from holdfast.delivery.answer import LONGEST_BODY, LONGEST_HEAD
 from holdfast.delivery.causes import Overdue
 from holdfast.delivery.connecting import _MOST_ADDRESSES
 from holdfast.domain import delivery
-from holdfast.domain.access import Scope
+from holdfast.domain.api_key import Scope
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.delivery import DeliveryStatus, Schedule
 from holdfast.domain.endpoint import DEFAULT_IN_FLIGHT, IN_FLIGHT, LONGEST_DESCRIPTION, LONGEST_URL

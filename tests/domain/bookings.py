@@ -7,7 +7,7 @@ from uuid import UUID
 
 from holdfast.domain.booking import CLAIMING, NO_SLOTS, Booking, BookingStatus, Buyer, Draft, Holder, terms_of
 from holdfast.domain.decision import Decision, Standing
-from holdfast.domain.periods import Periods
+from holdfast.domain.holds import Periods
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit
 from tests.domain.units import FIELDS, MINUTE, NOW, PROJECT, unit

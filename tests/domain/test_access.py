@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.access import is_well_formed, key_hash, key_hint, new_key_text
+from holdfast.domain.api_key import is_well_formed, key_hash, key_hint, new_key_text
 from holdfast.domain.project import slug_fault
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from holdfast.domain.attempts import (
+from holdfast.domain.login import (
     FAILURES_OF_ADDRESS,
     FORGOTTEN_AFTER,
     FREE_FAILURES,

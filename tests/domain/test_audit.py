@@ -6,16 +6,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from holdfast.domain import deposits, selling
+from holdfast.domain import booking_steps
 from holdfast.domain.audit import CLOCK, COMMAND, ActorKind, Change
 from holdfast.domain.booking import CLAIMING, BookingStatus
 from holdfast.domain.decision import Decision, Standing, change_made
-from holdfast.domain.opening import Opening, open_unit
-from holdfast.domain.periods import Periods
-from holdfast.domain.precondition import UNCONDITIONAL
-from holdfast.domain.replacing import replace
+from holdfast.domain.holds import Opening, Periods, open_unit
 from holdfast.domain.status import Action, Caller, Status
 from holdfast.domain.unit import Unit, UnitFields
+from holdfast.domain.unit_writes import UNCONDITIONAL, replace
 from tests.domain.bookings import BUYER, DRAFT, NUMBER, after_the_end, claimed
 from tests.domain.units import FIELDS, MINUTE, NOW, fields, standing, unit, units
 
@@ -69,39 +67,39 @@ def test_an_opened_unit_tells_its_new_status_its_end_and_the_new_booking() -> No
 
 def test_a_signature_tells_that_it_was_made_and_not_by_whom() -> None:
     found = claimed()
-    change = change_made(found, selling.sign(found, NUMBER, BUYER, NOW))
+    change = change_made(found, booking_steps.sign(found, NUMBER, BUYER, NOW))
     assert change == ({"booking_status": BookingStatus.OPEN}, {"booking_status": BookingStatus.SIGNED})
 
 
 def test_an_extension_tells_the_two_ends() -> None:
     found = claimed()
-    change = change_made(found, selling.extend(found, "A-101", Caller.STAFF, None, Periods(60), NOW))
+    change = change_made(found, booking_steps.extend(found, "A-101", Caller.STAFF, None, Periods(60), NOW))
     assert change == ({"hold_expires_at": NOW + MINUTE}, {"hold_expires_at": NOW + 2 * MINUTE})
 
 
 def test_a_new_link_tells_nothing_of_the_token() -> None:
     found = claimed()
-    assert change_made(found, selling.reissue_link(found, NUMBER, b"new")) == ({}, {})
+    assert change_made(found, booking_steps.reissue_link(found, NUMBER, b"new")) == ({}, {})
 
 
 def test_archiving_tells_of_the_archive() -> None:
     found = standing(unit(Status.UNAVAILABLE))
-    change = change_made(found, selling.act(found, "A-101", Action.ARCHIVE, Caller.STAFF, NOW))
+    change = change_made(found, booking_steps.act(found, "A-101", Action.ARCHIVE, Caller.STAFF, NOW))
     assert change == ({"archived": False}, {"archived": True})
 
 
 PERIODS = Periods()
 WAYS: list[Any] = [
-    lambda found: selling.sign(found, NUMBER, BUYER, NOW),
-    lambda found: selling.cancel(found, NUMBER, Caller.STAFF, NOW),
-    lambda found: selling.extend(found, "A-101", Caller.STAFF, None, PERIODS, NOW),
-    lambda found: deposits.confirm_deposit(found, NUMBER, Caller.STAFF, PERIODS, NOW),
-    lambda found: selling.close_sale_of_booking(found, NUMBER, Caller.STAFF, NOW),
-    lambda found: selling.close_sale(found, "A-101", DRAFT, BUYER, Caller.STAFF, NOW),
-    lambda found: deposits.mark_refunded(found, NUMBER, NOW),
-    lambda found: selling.reissue_link(found, NUMBER, b"new"),
-    lambda found: selling.act(found, "A-101", Action.ARCHIVE, Caller.STAFF, NOW),
-    lambda found: selling.act(found, "A-101", Action.REVOKE_SALE, Caller.ADMIN, NOW),
+    lambda found: booking_steps.sign(found, NUMBER, BUYER, NOW),
+    lambda found: booking_steps.cancel(found, NUMBER, Caller.STAFF, NOW),
+    lambda found: booking_steps.extend(found, "A-101", Caller.STAFF, None, PERIODS, NOW),
+    lambda found: booking_steps.confirm_deposit(found, NUMBER, Caller.STAFF, PERIODS, NOW),
+    lambda found: booking_steps.close_sale_of_booking(found, NUMBER, Caller.STAFF, NOW),
+    lambda found: booking_steps.close_sale(found, "A-101", DRAFT, BUYER, Caller.STAFF, NOW),
+    lambda found: booking_steps.mark_refunded(found, NUMBER, NOW),
+    lambda found: booking_steps.reissue_link(found, NUMBER, b"new"),
+    lambda found: booking_steps.act(found, "A-101", Action.ARCHIVE, Caller.STAFF, NOW),
+    lambda found: booking_steps.act(found, "A-101", Action.REVOKE_SALE, Caller.ADMIN, NOW),
 ]
 TOLD = {"status", "archived", "hold_expires_at", "reserved_until", "booking_status"}
 

@@ -5,8 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.domain.board import NO_FILTERS, WIDEST_FLOOR, BoardUnit, Filters, picture
-from holdfast.domain.layout import Place, arrange
+from holdfast.domain.layout import NO_FILTERS, WIDEST_FLOOR, BoardUnit, Filters, Place, arrange, picture
 from holdfast.domain.status import Status
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.booking_actions import BookingAction, possible
+from holdfast.domain.booking_steps import BookingAction, possible
 from holdfast.domain.decision import Standing
 from holdfast.domain.status import Caller, Status
 from tests.domain.bookings import BUYER, NUMBER, PERIODS, after_the_end, booking, changed, in_status

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.domain.columns import FIELDS, NAMES, NOT_IMPORTED, field_called, guess_fields, is_heading_row
+from holdfast.domain.imports import FIELDS, NAMES, NOT_IMPORTED, field_called, guess_fields, is_heading_row
 from holdfast.domain.spelling import camel_case
 from holdfast.domain.unit import UnitFields
 

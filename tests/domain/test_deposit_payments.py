@@ -2,10 +2,10 @@
 
 import pytest
 
-from holdfast.domain import deposits
+from holdfast.domain import booking_steps
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.decision import Decision, Standing, after, change_made
-from holdfast.domain.refusals import NotSigned, TransitionNotAllowed
+from holdfast.domain.errors import NotSigned, TransitionNotAllowed
 from holdfast.domain.status import Caller, Status
 from tests.domain.bookings import (
     BUYER,
@@ -25,7 +25,7 @@ PAID = [RESERVED, SOLD, REFUND_DUE, REFUNDED]
 
 
 def tell(found: Standing, payment_id: str | None = "pay_1") -> Decision:
-    return deposits.confirm_deposit(found, NUMBER, Caller.PAYMENT_SYSTEM, PERIODS, NOW, payment_id)
+    return booking_steps.confirm_deposit(found, NUMBER, Caller.PAYMENT_SYSTEM, PERIODS, NOW, payment_id)
 
 
 def paid_by(status: BookingStatus, payment_id: str | None) -> Standing:

@@ -4,13 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from holdfast.domain import deposits
+from holdfast.domain import booking_steps
 from holdfast.domain.booking import NO_SLOTS, BookingStatus, Slots
 from holdfast.domain.decision import Decision, Standing
-from holdfast.domain.refusals import (
-    NotSigned,
-    TransitionNotAllowed,
-)
+from holdfast.domain.errors import NotSigned, TransitionNotAllowed
 from holdfast.domain.status import Caller, Status
 from holdfast.domain.unit import Unit
 from tests.domain.bookings import (
@@ -35,12 +32,12 @@ EVERY_UNIT = [unit(status) for status in Status] + [unit(Status.UNAVAILABLE, arc
 
 
 def confirm(found: Standing) -> Decision:
-    return deposits.confirm_deposit(found, NUMBER, Caller.PAYMENT_SYSTEM, PERIODS, NOW)
+    return booking_steps.confirm_deposit(found, NUMBER, Caller.PAYMENT_SYSTEM, PERIODS, NOW)
 
 
 def test_a_confirmed_deposit_reserves_the_unit() -> None:
     found = claimed(SIGNED, slots=Slots(1, 2))
-    decision = deposits.confirm_deposit(found, NUMBER, Caller.PAYMENT_SYSTEM, PERIODS, NOW)
+    decision = booking_steps.confirm_deposit(found, NUMBER, Caller.PAYMENT_SYSTEM, PERIODS, NOW)
     assert (decision.unit.status, decision.unit.hold_expires_at) == (Status.RESERVED, None)
     assert decision.unit.reserved_until == NOW + 2 * DAY
     reserved = changed(decision)
@@ -107,13 +104,13 @@ def test_a_deposit_without_a_signature_learns_what_to_do(found: Standing, senten
 
 
 def test_the_deposit_of_a_unit_is_that_of_its_booking() -> None:
-    decision = deposits.confirm_deposit_of_unit(claimed(SIGNED), "A-101", Caller.STAFF, PERIODS, NOW)
+    decision = booking_steps.confirm_deposit_of_unit(claimed(SIGNED), "A-101", Caller.STAFF, PERIODS, NOW)
     assert changed(decision).status is RESERVED
     with pytest.raises(NotSigned):
-        deposits.confirm_deposit_of_unit(claimed(OPEN), "A-101", Caller.STAFF, PERIODS, NOW)
+        booking_steps.confirm_deposit_of_unit(claimed(OPEN), "A-101", Caller.STAFF, PERIODS, NOW)
 
 
 @pytest.mark.parametrize("found", [one for one in EVERY_UNIT if one.status is not Status.HELD])
 def test_there_is_a_deposit_of_held_units_alone(found: Unit) -> None:
     with pytest.raises(TransitionNotAllowed):
-        deposits.confirm_deposit_of_unit(standing(found), "A-101", Caller.STAFF, PERIODS, NOW)
+        booking_steps.confirm_deposit_of_unit(standing(found), "A-101", Caller.STAFF, PERIODS, NOW)

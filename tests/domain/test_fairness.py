@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.fairness import LiveHold, free_slot, refuse_rehold
-from holdfast.domain.refusals import HeldTooRecently, TooManyHolds
+from holdfast.domain.errors import HeldTooRecently, TooManyHolds
+from holdfast.domain.hold_limits import LiveHold, free_slot, refuse_rehold
 from tests.domain.bookings import MILLISECOND
 from tests.domain.units import MINUTE, NOW
 

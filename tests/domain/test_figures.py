@@ -3,7 +3,7 @@
 from datetime import date
 from decimal import Decimal
 
-from holdfast.domain.figures import SalesDay, Step, conversion, days_up_to, sales_days, status_days
+from holdfast.domain.reports import SalesDay, Step, conversion, days_up_to, sales_days, status_days
 from holdfast.domain.status import Status
 
 FIRST, SECOND, THIRD = days = days_up_to(date(2026, 11, 16), 3)

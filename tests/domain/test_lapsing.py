@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.decision import Standing, change_made, lapse
-from holdfast.domain.lapsing import ClaimingBooking, LapsedUnit, release
+from holdfast.domain.holds import ClaimingBooking, LapsedUnit, release
 from holdfast.domain.status import Status
 from holdfast.domain.unit import ends_at
 from tests.domain.bookings import booking

@@ -5,9 +5,9 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.domain.board import BoardUnit
 from holdfast.domain.booking import Terms
-from holdfast.domain.offer import Mark, Offer, Order, Wish, mark_of, vat_in
+from holdfast.domain.layout import BoardUnit
+from holdfast.domain.listing import Mark, Offer, Order, Wish, mark_of, vat_in
 from holdfast.domain.status import Status
 
 

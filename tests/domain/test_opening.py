@@ -18,11 +18,7 @@ from holdfast.domain.booking import (
     terms_of,
 )
 from holdfast.domain.decision import Decision, Standing
-from holdfast.domain.event import EventName
-from holdfast.domain.fairness import HoldLimits, LiveHold
-from holdfast.domain.opening import NO_LIMITS, Opening, open_unit
-from holdfast.domain.periods import Periods
-from holdfast.domain.refusals import (
+from holdfast.domain.errors import (
     HeldTooRecently,
     HoldLapsed,
     NotAvailable,
@@ -31,6 +27,9 @@ from holdfast.domain.refusals import (
     TransitionNotAllowed,
     UnknownUnit,
 )
+from holdfast.domain.event import EventName
+from holdfast.domain.hold_limits import HoldLimits, LiveHold
+from holdfast.domain.holds import NO_LIMITS, Opening, Periods, open_unit
 from holdfast.domain.status import Caller, Status
 from tests.domain.bookings import DRAFT, OTHER_NUMBER, booking, claimed
 from tests.domain.units import FIELDS, MINUTE, NOW, PROJECT, standing, unit

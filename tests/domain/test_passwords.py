@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.domain.passwords import LONGEST, SHORTEST, normal_form, password_fault
+from holdfast.domain.login import LONGEST, SHORTEST, normal_form, password_fault
 
 EMAIL = "nora.alharbi@example.com"
 

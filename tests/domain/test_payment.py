@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.booking import Booking, BookingStatus
+from holdfast.domain.errors import HoldLapsed, InvalidInput, NotSigned, Refusal, TransitionNotAllowed
 from holdfast.domain.payment import (
     Payment,
     PaymentRequest,
@@ -17,7 +18,6 @@ from holdfast.domain.payment import (
     refuse_to_ask,
     signed_query,
 )
-from holdfast.domain.refusals import HoldLapsed, InvalidInput, NotSigned, Refusal, TransitionNotAllowed
 from holdfast.domain.signature import sign, verify
 from holdfast.domain.status import Status
 from tests.domain.bookings import UNIT_STATUS, booking

@@ -6,13 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.periods import (
-    LONGEST_RESERVATION_DAYS,
-    Periods,
-    later_end,
-    refuse_impossible_end,
-)
-from holdfast.domain.refusals import InvalidInput
+from holdfast.domain.errors import InvalidInput
+from holdfast.domain.holds import LONGEST_RESERVATION_DAYS, Periods, later_end, refuse_impossible_end
 from tests.domain.bookings import MILLISECOND
 from tests.domain.units import MINUTE, NOW, PROJECT
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.domain.reference import NUMBERS, SYMBOLS, number_of, reference_of
+from holdfast.domain.references import NUMBERS, SYMBOLS, number_of, reference_of
 
 FIRST, LAST = NUMBERS
 numbers = st.integers(FIRST, LAST)

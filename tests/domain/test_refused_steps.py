@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.domain.refusals import TransitionNotAllowed, UnknownBooking
+from holdfast.domain.errors import TransitionNotAllowed, UnknownBooking
 from holdfast.domain.status import TRANSITIONS, Action, Caller, Status
 from holdfast.domain.unit import Unit, step_for
 from tests.domain.units import MINUTE, NOW, unit

@@ -2,10 +2,10 @@
 
 import pytest
 
-from holdfast.domain import deposits, selling
+from holdfast.domain import booking_steps
 from holdfast.domain.booking import BookingStatus, Buyer, end, terms_of
 from holdfast.domain.decision import Decision, Standing
-from holdfast.domain.refusals import InvalidInput, TransitionNotAllowed, UnknownUnit
+from holdfast.domain.errors import InvalidInput, TransitionNotAllowed, UnknownUnit
 from holdfast.domain.status import Action, Caller, Status
 from tests.domain.bookings import (
     BUYER,
@@ -26,11 +26,11 @@ OPEN, SIGNED, RESERVED, SOLD, LAPSED, CANCELLED, REFUND_DUE, REFUNDED = BookingS
 
 
 def close_booking(found: Standing) -> Decision:
-    return selling.close_sale_of_booking(found, NUMBER, Caller.STAFF, NOW)
+    return booking_steps.close_sale_of_booking(found, NUMBER, Caller.STAFF, NOW)
 
 
 def close(found: Standing, buyer: Buyer | None = None) -> Decision:
-    return selling.close_sale(found, "A-101", DRAFT, buyer, Caller.STAFF, NOW)
+    return booking_steps.close_sale(found, "A-101", DRAFT, buyer, Caller.STAFF, NOW)
 
 
 @pytest.mark.parametrize("by", ["unit", "booking"])
@@ -113,10 +113,10 @@ def test_a_unit_that_moves_takes_its_booking_along(
     assert found.unit is not None
     if found.unit.status not in sources:
         with pytest.raises(TransitionNotAllowed) as refused:
-            selling.act(found, "A-101", action, Caller.ADMIN, NOW)
+            booking_steps.act(found, "A-101", action, Caller.ADMIN, NOW)
         assert refused.value.status is found.unit.status
         return
-    decision = selling.act(found, "A-101", action, Caller.ADMIN, NOW)
+    decision = booking_steps.act(found, "A-101", action, Caller.ADMIN, NOW)
     assert (decision.unit.status, decision.unit.archived) == (target, action is Action.ARCHIVE)
     assert (decision.unit.hold_expires_at, decision.unit.reserved_until) == (None, None)
     assert [event.previous_status for event in decision.events] == [found.unit.status]
@@ -126,17 +126,17 @@ def test_a_unit_that_moves_takes_its_booking_along(
 def test_a_walk_in_sale_that_is_revoked_owes_nothing_back() -> None:
     walked_in = booking(SOLD, signed_at=None, deposit_confirmed_at=None, reserved_until=None)
     found = Standing(PROJECT, unit(Status.SOLD), walked_in)
-    revoke = selling.act(found, "A-101", Action.REVOKE_SALE, Caller.ADMIN, NOW)
+    revoke = booking_steps.act(found, "A-101", Action.REVOKE_SALE, Caller.ADMIN, NOW)
     assert changed(revoke).status is CANCELLED
-    paid = selling.act(claimed(SOLD), "A-101", Action.REVOKE_SALE, Caller.ADMIN, NOW)
+    paid = booking_steps.act(claimed(SOLD), "A-101", Action.REVOKE_SALE, Caller.ADMIN, NOW)
     assert changed(paid).status is REFUND_DUE
 
 
 def test_no_action_finds_a_unit_that_is_not_there() -> None:
     with pytest.raises(UnknownUnit):
-        selling.act(standing(None), "A-101", Action.ARCHIVE, Caller.STAFF, NOW)
+        booking_steps.act(standing(None), "A-101", Action.ARCHIVE, Caller.STAFF, NOW)
     with pytest.raises(UnknownUnit):
-        selling.extend(standing(None), "A-101", Caller.STAFF, None, PERIODS, NOW)
+        booking_steps.extend(standing(None), "A-101", Caller.STAFF, None, PERIODS, NOW)
     with pytest.raises(UnknownUnit):
         close(standing(None))
 
@@ -147,6 +147,6 @@ def test_a_unit_that_no_booking_of_ours_claims_is_neither_reserved_nor_sold() ->
         close(standing(unit(Status.RESERVED)))
     held = standing(unit(Status.HELD))
     with pytest.raises(TransitionNotAllowed, match="no booking of Holdfast"):
-        deposits.confirm_deposit_of_unit(held, "A-101", Caller.STAFF, PERIODS, NOW)
-    later = selling.extend(held, "A-101", Caller.STAFF, None, PERIODS, NOW)
+        booking_steps.confirm_deposit_of_unit(held, "A-101", Caller.STAFF, PERIODS, NOW)
+    later = booking_steps.extend(held, "A-101", Caller.STAFF, None, PERIODS, NOW)
     assert (later.booking, later.unit.hold_expires_at) == (None, NOW + 3 * MINUTE)

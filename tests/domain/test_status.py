@@ -4,8 +4,8 @@ from itertools import product
 
 import pytest
 
+from holdfast.domain.errors import TransitionNotAllowed
 from holdfast.domain.event import EventName
-from holdfast.domain.refusals import TransitionNotAllowed
 from holdfast.domain.status import (
     TRANSITIONS,
     Action,

@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.decision import Decision
-from holdfast.domain.event import EventName
-from holdfast.domain.precondition import UNCONDITIONAL, Precondition
-from holdfast.domain.refusals import (
+from holdfast.domain.errors import (
     InvalidInput,
     PreconditionFailed,
     Refusal,
@@ -20,7 +18,7 @@ from holdfast.domain.refusals import (
     TransitionNotAllowed,
     UnknownUnit,
 )
-from holdfast.domain.replacing import TERMS, patch, replace
+from holdfast.domain.event import EventName
 from holdfast.domain.status import LOCKED, MID_BOOKING, Status
 from holdfast.domain.unit import (
     Unit,
@@ -32,6 +30,7 @@ from holdfast.domain.unit import (
     revision,
     unit_id,
 )
+from holdfast.domain.unit_writes import TERMS, UNCONDITIONAL, Precondition, patch, replace
 from tests.domain.units import FIELDS, MINUTE, NOW, PROJECT, fields, standing, unit, units
 
 MILLISECOND = timedelta(milliseconds=1)

@@ -5,7 +5,7 @@ from typing import Any
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import Holder
-from holdfast.domain.fairness import HoldLimits
+from holdfast.domain.hold_limits import HoldLimits
 from holdfast.operations.command import Command
 from holdfast.operations.selling_commands import Open
 from holdfast.operations.write_path import Outcome, Written, write

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from holdfast.domain.fairness import HoldLimits
-from holdfast.domain.periods import Periods
+from holdfast.domain.hold_limits import HoldLimits
+from holdfast.domain.holds import Periods
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.selling import Rules, Selling
 from holdfast.storage.database import Database

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from holdfast.domain.audit import ActorKind, Author
-from holdfast.domain.import_choice import Choice, guess
+from holdfast.domain.imports import Choice, guess
 from holdfast.operations.importing.files import Import, ImportFiles
 from holdfast.operations.importing.findings import Finding
 from holdfast.operations.importing.runs import ImportRuns

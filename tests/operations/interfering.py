@@ -6,7 +6,7 @@ from typing import cast
 
 import asyncpg
 
-from holdfast.domain.refusals import DatabaseAway
+from holdfast.domain.errors import DatabaseAway
 from holdfast.storage.database import CommitUnknown, Connection, Database, failures_named
 
 Hook = Callable[[], Awaitable[object]]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from holdfast.domain.attempts import FREE_FAILURES
-from holdfast.domain.refusals import InvalidInput, SecondFactorNeeded, SignInRefused, TooManyAttempts
+from holdfast.domain.errors import InvalidInput, SecondFactorNeeded, SignInRefused, TooManyAttempts
+from holdfast.domain.login import FREE_FAILURES
 from holdfast.domain.staff import Preferences, Theme
 from holdfast.operations.accounts import Accounts, Oneself
 from holdfast.storage.database import Database

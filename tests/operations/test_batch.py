@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import BookingStatus, Holder
-from holdfast.domain.refusals import (
+from holdfast.domain.errors import (
     DatabaseAway,
     HeldTooRecently,
     InvalidInput,

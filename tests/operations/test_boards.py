@@ -6,9 +6,8 @@ from decimal import Decimal
 import pytest
 
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.board import NO_FILTERS, Filters
-from holdfast.domain.layout import Place
-from holdfast.domain.refusals import UnknownProject
+from holdfast.domain.errors import UnknownProject
+from holdfast.domain.layout import NO_FILTERS, Filters, Place
 from holdfast.domain.status import Status
 from holdfast.operations import boards as operation
 from holdfast.operations import known_layouts

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.refusals import NotAvailable, TooManyHolds, UnknownBooking, UnknownProject
+from holdfast.domain.errors import NotAvailable, TooManyHolds, UnknownBooking, UnknownProject
 from holdfast.domain.status import Action, Caller, Status
 from holdfast.domain.unit import UnitFields
 from holdfast.operations.buying import Buying, Entered

@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.precondition import Precondition
-from holdfast.domain.refusals import (
+from holdfast.domain.errors import (
     BookingChanged,
     InvalidInput,
     PreconditionFailed,
@@ -16,6 +15,7 @@ from holdfast.domain.refusals import (
 )
 from holdfast.domain.status import Action, Caller, Status
 from holdfast.domain.unit import revision
+from holdfast.domain.unit_writes import Precondition
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.selling import Found, Rules, Selling, StaffAction
 from holdfast.operations.write_path import Written

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import DeliveryStatus
-from holdfast.domain.refusals import UnknownEndpoint
+from holdfast.domain.errors import UnknownEndpoint
 from holdfast.operations.delivery_search import BEHIND_ALL, END, START, DeliverySearch, Filters, Found
 from holdfast.storage.database import Database
 from tests.support.engine import Engine, an_engine

@@ -5,9 +5,9 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.domain.access import token_hash
+from holdfast.domain.api_key import token_hash
 from holdfast.domain.booking import NOBODY
-from holdfast.domain.reference import number_of
+from holdfast.domain.references import number_of
 from holdfast.operations import drafts
 from holdfast.operations.drafts import DraftBook, Drafted, Requester
 from holdfast.storage.database import Database

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from holdfast.domain.import_choice import guess
+from holdfast.domain.imports import guess
 from holdfast.operations.importing import runs
 from holdfast.operations.importing.files import KEPT_A_PERSON
 from holdfast.operations.importing.packing import ROWS_A_PART

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.domain.refusals import DatabaseAway, UnknownProject
+from holdfast.domain.errors import DatabaseAway, UnknownProject
 from holdfast.operations.inventory import Inventory
 from holdfast.storage.database import Database
 from tests.support.stock import SLUG, new_project, replacement

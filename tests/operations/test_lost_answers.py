@@ -5,7 +5,7 @@ from uuid import uuid4
 import pytest
 
 from holdfast.domain.booking import Holder
-from holdfast.domain.refusals import DatabaseAway
+from holdfast.domain.errors import DatabaseAway
 from holdfast.domain.status import Status
 from holdfast.operations.command import Command
 from holdfast.operations.inventory import Inventory

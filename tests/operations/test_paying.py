@@ -8,14 +8,8 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from holdfast.domain.booking import BookingStatus
+from holdfast.domain.errors import HoldLapsed, InvalidInput, NotSigned, TransitionNotAllowed, UnknownBooking
 from holdfast.domain.payment import PaymentRequest
-from holdfast.domain.refusals import (
-    HoldLapsed,
-    InvalidInput,
-    NotSigned,
-    TransitionNotAllowed,
-    UnknownBooking,
-)
 from holdfast.domain.signature import Reason, sign
 from holdfast.domain.status import Caller
 from holdfast.operations.inventory import PatchUnit

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import Booking, Holder, Slots
-from holdfast.domain.fairness import HoldLimits
+from holdfast.domain.hold_limits import HoldLimits
 from holdfast.operations.batch import Written
 from holdfast.operations.selling_commands import Open
 from holdfast.operations.write_path import write

@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 
 from holdfast.domain.audit import ActorKind, Author
+from holdfast.domain.errors import InvalidInput
 from holdfast.domain.layout import Place
-from holdfast.domain.refusals import InvalidInput
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.projects import Move, Projects
 from holdfast.storage import audit, projects

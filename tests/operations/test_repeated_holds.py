@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from holdfast.domain.refusals import HoldLapsed, NotAvailable, TransitionNotAllowed, UnknownBooking
+from holdfast.domain.errors import HoldLapsed, NotAvailable, TransitionNotAllowed, UnknownBooking
 from holdfast.domain.status import Status
 from holdfast.operations.expiring import Expiry
 from holdfast.operations.inventory import Inventory

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.refusals import (
+from holdfast.domain.errors import (
     HeldTooRecently,
     NotAvailable,
     TooManyHolds,

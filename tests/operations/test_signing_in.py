@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 from argon2 import PasswordHasher
 
-from holdfast.domain.attempts import FAILURES_OF_ADDRESS, FREE_FAILURES
 from holdfast.domain.audit import COMMAND
+from holdfast.domain.errors import SecondFactorNeeded, SignInRefused, TooManyAttempts
+from holdfast.domain.login import FAILURES_OF_ADDRESS, FREE_FAILURES
 from holdfast.domain.permissions import Role
-from holdfast.domain.refusals import SecondFactorNeeded, SignInRefused, TooManyAttempts
 from holdfast.domain.staff import SessionTimes
 from holdfast.operations.signing_in import SigningIn
 from holdfast.operations.tickets import Tickets

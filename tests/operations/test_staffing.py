@@ -6,8 +6,7 @@ import json
 import pytest
 
 from holdfast.domain.audit import COMMAND, ActorKind, Author
-from holdfast.domain.permissions import Role
-from holdfast.domain.refusals import (
+from holdfast.domain.errors import (
     InvalidInput,
     LastAdmin,
     SetupLinkRefused,
@@ -15,6 +14,7 @@ from holdfast.domain.refusals import (
     StaffExists,
     UnknownStaff,
 )
+from holdfast.domain.permissions import Role
 from holdfast.operations.setup_links import offer_first_link
 from holdfast.storage.database import Database
 from tests.support.staffing import PASSWORD, Office, open_office

@@ -2,7 +2,7 @@
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.refusals import InvalidInput
+from holdfast.domain.errors import InvalidInput
 from holdfast.domain.status import Action, Caller, Status
 from holdfast.operations.command import Command
 from holdfast.operations.selling_commands import Act, CloseBooking, CloseSale

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.domain.refusals import DatabaseAway, NotAvailable, TransitionNotAllowed
+from holdfast.domain.errors import DatabaseAway, NotAvailable, TransitionNotAllowed
 from holdfast.domain.status import Action, Caller
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.selling import Rules, Selling, StaffAction

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from holdfast.domain.errors import DatabaseAway
 from holdfast.domain.layout import Place
-from holdfast.domain.refusals import DatabaseAway
 from holdfast.domain.status import Status
 from holdfast.operations import watching as operation
 from holdfast.operations.watching import News, Watcher, Watching

@@ -12,9 +12,9 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from holdfast.domain.precondition import Precondition
-from holdfast.domain.refusals import InvalidInput, PreconditionFailed, UnknownUnit
+from holdfast.domain.errors import InvalidInput, PreconditionFailed, UnknownUnit
 from holdfast.domain.status import Status
+from holdfast.domain.unit_writes import Precondition
 from holdfast.operations.inventory import Inventory, PatchUnit
 from holdfast.operations.write_path import LARGEST_BATCH, WritePath, Written, write
 from holdfast.storage.database import Connection, Database

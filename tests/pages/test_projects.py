@@ -5,7 +5,7 @@ import re
 import httpx
 import pytest
 
-from holdfast.domain.board import Counts
+from holdfast.domain.layout import Counts
 from holdfast.domain.status import Status
 from holdfast.web.backoffice.pages.projects import bar
 from tests.support.bodies import minimal

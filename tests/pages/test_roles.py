@@ -11,7 +11,7 @@ import httpx
 import pytest
 from starlette.routing import BaseRoute, Mount, Route, Router
 
-from holdfast.domain.access import Scope
+from holdfast.domain.api_key import Scope
 from holdfast.domain.permissions import OF_ROLE, OF_SCOPE, Permission, Role
 from holdfast.settings import Settings
 from holdfast.web.api.routes import ApiPath, Unknown

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from holdfast.domain.attempts import FREE_FAILURES
+from holdfast.domain.login import FREE_FAILURES
 from tests.support import commands
 from tests.support.app import InProcessApp
 from tests.support.desk import People, Person

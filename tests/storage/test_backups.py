@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
-from holdfast.domain.refusals import DatabaseAway
+from holdfast.domain.errors import DatabaseAway
 from holdfast.storage import schema
 from holdfast.storage.backups.dumping import Wanted, back_up
 from holdfast.storage.backups.loading import restore

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.domain.board import NO_FILTERS, BoardUnit, Filters
+from holdfast.domain.layout import NO_FILTERS, BoardUnit, Filters
 from holdfast.domain.status import Status
 from holdfast.domain.unit import UnitFields, ends_at
 from holdfast.operations.inventory import ReplaceUnit

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import CLAIMING, Booking, BookingStatus, Holder, Slots, Terms
-from holdfast.domain.fairness import HoldLimits, LiveHold
+from holdfast.domain.hold_limits import HoldLimits, LiveHold
 from holdfast.operations.expiring import Expiry
 from holdfast.operations.inventory import PatchUnit
 from holdfast.operations.selling_commands import MarkRefunded, Open, ReissueLink

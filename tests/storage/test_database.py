@@ -5,7 +5,7 @@ from collections.abc import Callable
 import asyncpg
 import pytest
 
-from holdfast.domain.refusals import DatabaseAway
+from holdfast.domain.errors import DatabaseAway
 from holdfast.storage.database import _SESSION, COMMAND_TIMEOUT_SECONDS, connect, open_database
 from tests.support.clusters import Cluster
 from tests.support.sql import with_database

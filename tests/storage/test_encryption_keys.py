@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.refusals import SecretsUnreadable
+from holdfast.domain.errors import SecretsUnreadable
 from holdfast.settings import Settings, WrongSetting
 from holdfast.storage.encryption_keys import FILE, keys_of, new_encryption_key
 from holdfast.storage.sealing import SecretBox

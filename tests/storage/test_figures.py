@@ -4,7 +4,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from uuid import UUID
 
-from holdfast.domain.figures import Step
+from holdfast.domain.reports import Step
 from holdfast.domain.status import Status
 from holdfast.operations.feed import EventFeed
 from holdfast.storage import figures

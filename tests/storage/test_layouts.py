@@ -3,8 +3,8 @@
 import pytest
 
 from holdfast.domain.audit import ActorKind, Author
+from holdfast.domain.errors import DatabaseAway
 from holdfast.domain.layout import Place
-from holdfast.domain.refusals import DatabaseAway
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.projects import Projects
 from holdfast.storage import layouts, standings

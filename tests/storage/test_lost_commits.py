@@ -7,7 +7,7 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from holdfast.domain.refusals import DatabaseAway
+from holdfast.domain.errors import DatabaseAway
 from holdfast.storage import standings, units
 from holdfast.storage.database import (
     CommitUnknown,

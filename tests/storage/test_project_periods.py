@@ -5,7 +5,7 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from holdfast.domain.periods import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DAYS
+from holdfast.domain.holds import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DAYS
 from holdfast.storage.database import Database
 from tests.support.stock import new_project
 

@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.refusals import DatabaseAway
+from holdfast.domain.errors import DatabaseAway
 from holdfast.domain.status import Status
 from holdfast.operations.expiring import Expiry
 from holdfast.operations.inventory import Inventory

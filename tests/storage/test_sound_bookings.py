@@ -4,11 +4,11 @@ from collections.abc import Callable
 from itertools import product
 from typing import NamedTuple
 
-from holdfast.domain import deposits, selling
+from holdfast.domain import booking_steps
 from holdfast.domain.booking import CLAIMING, Booking, BookingStatus
 from holdfast.domain.decision import Decision, Standing, after, lapse
-from holdfast.domain.periods import Periods
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.errors import Refusal
+from holdfast.domain.holds import Periods
 from holdfast.domain.status import Action, Caller, Status
 from holdfast.storage.database import Database
 from tests.domain.bookings import BUYER, DRAFT, NUMBER, OTHER_NUMBER, after_the_end, booking, claimed
@@ -38,15 +38,15 @@ def form_of(one: Booking) -> Form:
 def decisions(found: Standing, number: int) -> list[Decision]:
     """Everything that can be done to a booking and its unit."""
     steps: list[Callable[[], Decision]] = [
-        lambda: selling.sign(found, number, BUYER, NOW),
-        lambda: selling.cancel(found, number, Caller.STAFF, NOW),
-        lambda: selling.extend_booking(found, number, Caller.STAFF, None, PERIODS, NOW),
-        lambda: deposits.confirm_deposit(found, number, Caller.STAFF, PERIODS, NOW),
-        lambda: selling.close_sale_of_booking(found, number, Caller.STAFF, NOW),
-        lambda: deposits.mark_refunded(found, number, NOW),
-        lambda: selling.act(found, "A-101", Action.ARCHIVE, Caller.STAFF, NOW),
-        lambda: selling.act(found, "A-101", Action.PUT_ON_SALE, Caller.STAFF, NOW),
-        lambda: selling.act(found, "A-101", Action.REVOKE_SALE, Caller.ADMIN, NOW),
+        lambda: booking_steps.sign(found, number, BUYER, NOW),
+        lambda: booking_steps.cancel(found, number, Caller.STAFF, NOW),
+        lambda: booking_steps.extend_booking(found, number, Caller.STAFF, None, PERIODS, NOW),
+        lambda: booking_steps.confirm_deposit(found, number, Caller.STAFF, PERIODS, NOW),
+        lambda: booking_steps.close_sale_of_booking(found, number, Caller.STAFF, NOW),
+        lambda: booking_steps.mark_refunded(found, number, NOW),
+        lambda: booking_steps.act(found, "A-101", Action.ARCHIVE, Caller.STAFF, NOW),
+        lambda: booking_steps.act(found, "A-101", Action.PUT_ON_SALE, Caller.STAFF, NOW),
+        lambda: booking_steps.act(found, "A-101", Action.REVOKE_SALE, Caller.ADMIN, NOW),
     ]
     if found.booking is not None and found.booking.ends_at is not None:
         steps.append(lambda: lapse(found))
@@ -61,7 +61,7 @@ def decisions(found: Standing, number: int) -> list[Decision]:
 
 def reachable() -> set[Form]:
     """From a hold and from a sale to a walk-in, by every way there is; also while another has the unit."""
-    walk_in = selling.close_sale(standing(unit()), "A-101", DRAFT, BUYER, Caller.STAFF, NOW)
+    walk_in = booking_steps.close_sale(standing(unit()), "A-101", DRAFT, BUYER, Caller.STAFF, NOW)
     start = [(claimed(), NUMBER), (after(standing(unit()), walk_in), OTHER_NUMBER)]
     forms: set[Form] = set()
     seen: set[tuple[Form, str]] = set()
@@ -137,7 +137,7 @@ ERASED = """
 def can_be_erased(status: BookingStatus) -> bool:
     found = claimed(status) if status in CLAIMING else after_the_end(status)
     try:
-        selling.erase_buyer(found, NUMBER, NOW)
+        booking_steps.erase_buyer(found, NUMBER, NOW)
     except Refusal:
         return False
     return True

@@ -15,7 +15,7 @@ from cryptography.fernet import Fernet
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.endpoint import Wishes
-from holdfast.domain.refusals import DatabaseAway
+from holdfast.domain.errors import DatabaseAway
 from holdfast.domain.status import Status
 from holdfast.operations.inventory import PatchUnit
 from holdfast.operations.subscribing import Subscribing

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from holdfast.domain.access import Scope
+from holdfast.domain.api_key import Scope
 from holdfast.operations import administering
 from holdfast.storage.database import open_database
 from tests.support.sql import Sql

@@ -3,8 +3,7 @@
 from uuid import UUID
 
 from holdfast.domain.audit import ActorKind, Author
-from holdfast.domain.opening import Opening
-from holdfast.domain.periods import Periods
+from holdfast.domain.holds import Opening, Periods
 from holdfast.domain.status import Caller
 from holdfast.operations.drafts import DraftBook
 from holdfast.operations.selling_commands import Open

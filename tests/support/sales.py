@@ -4,10 +4,9 @@ from uuid import UUID
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import Booking, Buyer, Draft, Holder
-from holdfast.domain.fairness import HoldLimits
-from holdfast.domain.opening import NO_LIMITS, Opening
-from holdfast.domain.periods import Periods
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.errors import Refusal
+from holdfast.domain.hold_limits import HoldLimits
+from holdfast.domain.holds import NO_LIMITS, Opening, Periods
 from holdfast.domain.status import Caller
 from holdfast.operations.command import Command
 from holdfast.operations.drafts import DraftBook

@@ -14,7 +14,7 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
-from holdfast.domain.refusals import Fault, InvalidInput
+from holdfast.domain.errors import Fault, InvalidInput
 from holdfast.web.api.bodies import BodyModel, no_fields, refuse_faults, valid, validated
 from holdfast.web.fields import NO_NUL, STRICT, WEB_ADDRESS, Bounds, check_text
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from holdfast.domain.refusals import Fault
+from holdfast.domain.errors import Fault
 from holdfast.web import strict_json
 from holdfast.web.api.bodies import refuse_faults
 from holdfast.web.api.parameters import refuse_query

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from holdfast.domain.access import Scope
+from holdfast.domain.api_key import Scope
 from holdfast.domain.permissions import Permission
 from holdfast.operations.administering import issue_key
 from holdfast.storage.database import Database, open_database

@@ -4,7 +4,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from holdfast.domain.refusals import TooManyRequests
+from holdfast.domain.errors import TooManyRequests
 from holdfast.web.client_address import ClientAddresses
 from holdfast.web.request import Request
 from holdfast.web.storefront.pages.live_seats import LiveSeats

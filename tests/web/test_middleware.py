@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import Message
 
-from holdfast.domain.refusals import InvalidInput
+from holdfast.domain.errors import InvalidInput
 from holdfast.web.api.bodies import no_fields
 from holdfast.web.html.live import EVENT_STREAM
 from holdfast.web.html.own_forms import csrf_token, is_csrf_token

@@ -7,7 +7,7 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from holdfast.domain.refusals import TooManyRequests
+from holdfast.domain.errors import TooManyRequests
 from holdfast.web.auth import PUBLIC
 from holdfast.web.json import JsonResponse
 from holdfast.web.rate_limit import RateLimit

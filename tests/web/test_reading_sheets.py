@@ -10,8 +10,8 @@ import pytest
 import xlsxwriter  # type: ignore[import-untyped]
 
 from holdfast.domain.cells import Cell
-from holdfast.domain.import_choice import guess
-from holdfast.domain.refusals import InvalidInput
+from holdfast.domain.errors import InvalidInput
+from holdfast.domain.imports import guess
 from holdfast.operations.importing.packing import Reply, unpack_rows
 from holdfast.web.sheets import reading, workbooks
 from holdfast.web.sheets.read_file import read

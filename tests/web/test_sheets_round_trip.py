@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.decision import Standing
-from holdfast.domain.import_choice import guess
+from holdfast.domain.imports import guess
 from holdfast.domain.project import Project
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit, UnitFields, code_fault, unit_id

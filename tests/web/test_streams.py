@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 from starlette.types import Message
 
-from holdfast.domain.refusals import DatabaseAway
+from holdfast.domain.errors import DatabaseAway
 from holdfast.web.html.live import EventStream, event
 
 BEAT = event("beat", b"0")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.refusals import InvalidInput
+from holdfast.domain.errors import InvalidInput
 from holdfast.web import strict_json
 from holdfast.web.json_items import array_items, line_items
 from holdfast.web.refusals import ItemTooLarge, MalformedBody

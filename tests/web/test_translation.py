@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from holdfast.domain import refusals
+from holdfast.domain import errors
 from holdfast.domain.addresses import REFUSED_RANGES
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.fairness import ADDRESS, VISITOR
+from holdfast.domain.booking_steps import ERASE_BUYER, REISSUE_LINK, SIGN
+from holdfast.domain.errors import Fault, InvalidInput, Refusal, TransitionNotAllowed, UnknownUnit
+from holdfast.domain.hold_limits import ADDRESS, VISITOR
 from holdfast.domain.message import Message
-from holdfast.domain.refusals import Fault, InvalidInput, Refusal, TransitionNotAllowed, UnknownUnit
-from holdfast.domain.selling import ERASE_BUYER, REISSUE_LINK, SIGN
 from holdfast.domain.status import LOCKED, Action, Status
 from holdfast.web.html.language import language_of
 from holdfast.web.html.translation import translate, translate_refusal
@@ -81,7 +81,7 @@ def test_every_word_has_its_arabic_and_none_is_left_over() -> None:
     assert known == WORDS
 
 
-def refusal_kinds(kind: type[Refusal] = refusals.Refusal) -> Iterator[type[Refusal]]:
+def refusal_kinds(kind: type[Refusal] = errors.Refusal) -> Iterator[type[Refusal]]:
     for under in kind.__subclasses__():
         yield under
         yield from refusal_kinds(under)

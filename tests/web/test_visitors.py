@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.domain.refusals import Fault
+from holdfast.domain.errors import Fault
 from holdfast.operations.selling import Requester
 from holdfast.settings import Settings
 from holdfast.web.client_address import ClientAddresses

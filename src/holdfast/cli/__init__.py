@@ -5,7 +5,7 @@ import importlib
 import click
 
 from holdfast import __version__
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.errors import Refusal
 from holdfast.server.refused import StartRefused
 from holdfast.settings import WrongSetting
 from holdfast.storage.refused import BackupRefused, EmbeddedRefused, SchemaRefused

@@ -8,7 +8,7 @@ import click
 from holdfast.cli.arguments import limited_to_projects
 from holdfast.cli.database import with_database
 from holdfast.cli.output import print_json, print_table, shared_options, shown_time
-from holdfast.domain.access import Key, Scope
+from holdfast.domain.api_key import Key, Scope
 from holdfast.operations import administering
 from holdfast.operations.key_documents import issued_key_document, key_document
 

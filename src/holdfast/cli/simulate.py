@@ -17,7 +17,7 @@ from rich.live import Live
 from holdfast.cli.arguments import utf8_only
 from holdfast.cli.database import read_settings, with_database
 from holdfast.cli.output import print_json, shared_options
-from holdfast.domain.access import IssuedKey, Scope
+from holdfast.domain.api_key import IssuedKey, Scope
 from holdfast.operations import administering
 from holdfast.operations.starting import public_url_of
 from holdfast.simulation.calling import Caller, open_client

@@ -11,7 +11,7 @@ from holdfast.cli.arguments import utf8_only
 from holdfast.cli.database import read_settings, with_database
 from holdfast.cli.output import print_json, print_table, shared_options, shown_time
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.passwords import LONGEST
+from holdfast.domain.login import LONGEST
 from holdfast.domain.permissions import Role
 from holdfast.domain.staff import Staff, name_from
 from holdfast.operations.setup_links import GOOD_FOR_HOURS, setup_url

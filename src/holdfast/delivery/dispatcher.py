@@ -12,7 +12,7 @@ from holdfast.delivery.attempted import Attempted, Post, Secret, Timings
 from holdfast.delivery.sender import Sender
 from holdfast.domain.delivery import FAULTY, UNREADABLE, after_attempt
 from holdfast.domain.endpoint import IN_FLIGHT, SECRET_FRESH_SECONDS
-from holdfast.domain.refusals import DatabaseAway, SecretsUnreadable
+from holdfast.domain.errors import DatabaseAway, SecretsUnreadable
 from holdfast.operations.dispatching import Claimed, Dispatching, Result, Sealed
 from holdfast.operations.rounds import round_until
 from holdfast.storage.database import TryAgain

@@ -3,10 +3,10 @@
 import secrets
 from typing import NamedTuple
 
-from holdfast.domain.access import Scope
+from holdfast.domain.api_key import Scope
 from holdfast.domain.audit import COMMAND
+from holdfast.domain.errors import UnknownStaff
 from holdfast.domain.permissions import Role
-from holdfast.domain.refusals import UnknownStaff
 from holdfast.operations.administering import issue_key, revoke_keys_named
 from holdfast.operations.setup_links import SetupLinks
 from holdfast.operations.staffing import Staffing

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from holdfast.demo.access import DemoAccess, new_access
 from holdfast.demo.past import happen
 from holdfast.demo.project import ADDRESS, DRAWINGS, NAME, SLUG, demo_units
-from holdfast.domain.precondition import Precondition
-from holdfast.domain.refusals import PreconditionFailed, Refusal
+from holdfast.domain.errors import PreconditionFailed, Refusal
 from holdfast.domain.unit import Media, Unit
+from holdfast.domain.unit_writes import Precondition
 from holdfast.operations.administering import add_project, list_projects
 from holdfast.operations.command import Command
 from holdfast.operations.inventory import Inventory, PatchUnit, ReplaceUnit

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from holdfast.demo.project import SLUG
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import Buyer
-from holdfast.domain.fairness import HoldLimits
+from holdfast.domain.hold_limits import HoldLimits
 from holdfast.domain.status import Action, Caller
 from holdfast.domain.unit import Unit
 from holdfast.operations.drafts import Requester

@@ -9,7 +9,7 @@ from uuid import UUID
 from holdfast.domain.audit import Change
 from holdfast.domain.booking import CLAIMING, NOBODY, Booking, Holder, end
 from holdfast.domain.event import UnitEvent
-from holdfast.domain.fairness import LiveHold
+from holdfast.domain.hold_limits import LiveHold
 from holdfast.domain.project import Project
 from holdfast.domain.status import Action, Status
 from holdfast.domain.unit import Unit, UnitFields, release_by_clock

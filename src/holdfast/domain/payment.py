@@ -8,10 +8,9 @@ from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
 from holdfast.domain.booking import Booking, BookingStatus
-from holdfast.domain.claims import lapse_of
-from holdfast.domain.deposits import why_not_signed
+from holdfast.domain.booking_steps import lapse_of, why_not_signed
+from holdfast.domain.errors import InvalidInput, NotSigned, TransitionNotAllowed
 from holdfast.domain.message import AnyMessage, Message
-from holdfast.domain.refusals import InvalidInput, NotSigned, TransitionNotAllowed
 from holdfast.domain.signature import sign
 from holdfast.domain.spelling import moment_text
 from holdfast.domain.status import Action

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
-from holdfast.domain.access import Scope
+from holdfast.domain.api_key import Scope
 
 
 class Role(StrEnum):

@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID
 
+from holdfast.domain.errors import Fault
 from holdfast.domain.message import Message
-from holdfast.domain.refusals import Fault
 
 SLUG_PATTERN = "^[a-z0-9]+(-[a-z0-9]+)*$"
 SLUG_LENGTH = (2, 100)

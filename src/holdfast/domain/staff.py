@@ -8,9 +8,9 @@ from enum import StrEnum
 from typing import NamedTuple
 from uuid import UUID
 
+from holdfast.domain.errors import Fault
 from holdfast.domain.message import Message
 from holdfast.domain.permissions import OF_ROLE, Permission, Role
-from holdfast.domain.refusals import Fault
 
 LANGUAGES = ("en", "ar")
 DIGITS = ("latn", "arab")

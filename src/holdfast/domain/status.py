@@ -3,8 +3,8 @@
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
+from holdfast.domain.errors import TransitionNotAllowed
 from holdfast.domain.event import EventName
-from holdfast.domain.refusals import TransitionNotAllowed
 
 
 class Status(StrEnum):

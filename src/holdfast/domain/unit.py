@@ -9,11 +9,10 @@ from decimal import Decimal
 from typing import NamedTuple
 from uuid import UUID
 
-from holdfast.domain.event import UnitEvent, event_id
+from holdfast.domain.errors import Fault, TransitionNotAllowed
+from holdfast.domain.event import UnitEvent, event_id, id_within
 from holdfast.domain.message import Message
-from holdfast.domain.names import id_within
 from holdfast.domain.project import Project
-from holdfast.domain.refusals import Fault, TransitionNotAllowed
 from holdfast.domain.status import TRANSITIONS, Action, Caller, Status, Transition, transition
 
 CODE_LENGTH = (1, 50)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 from uuid import UUID
 
-from holdfast.domain.attempts import Counted, subject
 from holdfast.domain.audit import Author, Change
-from holdfast.domain.passwords import password_fault
-from holdfast.domain.refusals import InvalidInput, TooManyAttempts, UnknownStaff
+from holdfast.domain.errors import InvalidInput, TooManyAttempts, UnknownStaff
+from holdfast.domain.login import Counted, password_fault, subject
 from holdfast.domain.staff import Preferences, Staff, email_key, staff_name_fault
 from holdfast.operations.passwords import Passwords
 from holdfast.operations.refusing import refuse

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from holdfast.domain.access import IssuedKey, Key, Scope
+from holdfast.domain.api_key import IssuedKey, Key, Scope
 from holdfast.domain.audit import COMMAND, Author, Change, Entry
 from holdfast.domain.project import Project, name_fault, slug_fault
 from holdfast.operations.keys import OF_THE_CONSOLE, Keys, KeyWishes, refuse_faults

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from holdfast.domain.audit import ActorKind
-from holdfast.domain.refusals import UnknownProject
+from holdfast.domain.errors import UnknownProject
 from holdfast.storage import audit_trail, projects
 from holdfast.storage.audit_trail import SUBJECT_KINDS, Subject, TrailEntry, TrailFilters
 from holdfast.storage.database import Connection, Database

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from holdfast.domain.audit import CLOCK, Author, Entry
 from holdfast.domain.booking import Booking
 from holdfast.domain.decision import Decision, Standing, after, change_made, lapse
+from holdfast.domain.errors import Refusal
 from holdfast.domain.project import Project
-from holdfast.domain.refusals import Refusal
 from holdfast.domain.status import MID_BOOKING
 from holdfast.domain.unit import Unit, is_lapsed
 from holdfast.operations.command import Command

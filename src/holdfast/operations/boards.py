@@ -8,8 +8,7 @@ from time import monotonic
 from typing import NamedTuple
 from uuid import UUID
 
-from holdfast.domain.board import BoardUnit, Building, Counts, Filters, picture
-from holdfast.domain.layout import arrange
+from holdfast.domain.layout import BoardUnit, Building, Counts, Filters, arrange, picture
 from holdfast.domain.project import Project
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.known_layouts import KnownLayouts, Layout, Section

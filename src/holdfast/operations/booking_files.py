@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from holdfast.domain.booking import Booking
-from holdfast.domain.booking_actions import BookingAction, possible
+from holdfast.domain.booking_steps import BookingAction, possible
 from holdfast.domain.decision import Decision, Standing
 from holdfast.domain.status import Caller
 from holdfast.operations.selling import Found, Selling

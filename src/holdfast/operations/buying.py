@@ -8,10 +8,10 @@ from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
-from holdfast.domain.access import token_hash
-from holdfast.domain.board import BoardUnit
+from holdfast.domain.api_key import token_hash
 from holdfast.domain.booking import CLAIMING, Booking
-from holdfast.domain.refusals import NotAvailable, UnknownBooking
+from holdfast.domain.errors import NotAvailable, UnknownBooking
+from holdfast.domain.layout import BoardUnit
 from holdfast.domain.unit import Unit, unit_id
 from holdfast.operations.drafts import Requester
 from holdfast.operations.inventory import Inventory

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from holdfast.domain.audit import Author, Change
 from holdfast.domain.delivery import Delivery
-from holdfast.domain.refusals import EndpointRemoved, UnknownDelivery, UnknownEndpoint
+from holdfast.domain.errors import EndpointRemoved, UnknownDelivery, UnknownEndpoint
 from holdfast.operations.feed import EventFeed
 from holdfast.storage import audit, delivery_changes, delivery_log, endpoints, projects, reconciling
 from holdfast.storage.database import Database

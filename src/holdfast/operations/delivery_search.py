@@ -9,7 +9,7 @@ from uuid import UUID
 
 from holdfast.domain.delivery import Delivery, DeliveryStatus
 from holdfast.domain.endpoint import PING
-from holdfast.domain.refusals import UnknownEndpoint
+from holdfast.domain.errors import UnknownEndpoint
 from holdfast.storage import audit, delivery_hours, delivery_log, endpoint_labels
 from holdfast.storage.database import Connection, Database
 from holdfast.storage.delivery_hours import HOURS, Hour

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from holdfast.domain.delivery import LOST, Schedule, after_lost
 from holdfast.domain.endpoint import IN_FLIGHT
-from holdfast.domain.refusals import DatabaseAway
+from holdfast.domain.errors import DatabaseAway
 from holdfast.observability.metrics import note_attempts
 from holdfast.operations.endpoint_health import EndpointHealth
 from holdfast.operations.log_days import ready_log

@@ -9,9 +9,9 @@ from hashlib import blake2b
 from typing import NamedTuple
 from uuid import UUID
 
-from holdfast.domain.access import new_token_text, token_from, token_hash
+from holdfast.domain.api_key import new_token_text, token_from, token_hash
 from holdfast.domain.booking import NOBODY, Draft, Holder
-from holdfast.domain.reference import reference_of
+from holdfast.domain.references import reference_of
 from holdfast.domain.unit import unit_id
 from holdfast.storage import bookings
 from holdfast.storage.database import Database

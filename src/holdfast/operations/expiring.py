@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.domain.lapsing import release
+from holdfast.domain.holds import release
 from holdfast.observability.metrics import note_released
 from holdfast.storage import activity, releases
 from holdfast.storage.database import Database, TryAgain

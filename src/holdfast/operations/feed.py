@@ -6,8 +6,8 @@ from uuid import UUID
 
 from msgspec import Meta
 
+from holdfast.domain.errors import CursorExpired, InvalidInput
 from holdfast.domain.event import EventName
-from holdfast.domain.refusals import CursorExpired, InvalidInput
 from holdfast.domain.spelling import moment_text
 from holdfast.domain.status import Status
 from holdfast.observability.metrics import note_numbered

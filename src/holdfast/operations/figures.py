@@ -8,7 +8,8 @@ from decimal import Decimal
 from typing import NamedTuple
 from uuid import UUID
 
-from holdfast.domain.figures import (
+from holdfast.domain.project import Project
+from holdfast.domain.reports import (
     Conversion,
     SalesDay,
     StatusDay,
@@ -18,7 +19,6 @@ from holdfast.domain.figures import (
     sales_days,
     status_days,
 )
-from holdfast.domain.project import Project
 from holdfast.domain.status import Status
 from holdfast.operations.inventory import Inventory
 from holdfast.storage import figures, projects

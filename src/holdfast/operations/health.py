@@ -1,6 +1,6 @@
 """Whether this process can do its work."""
 
-from holdfast.domain.refusals import SchemaNotCurrent
+from holdfast.domain.errors import SchemaNotCurrent
 from holdfast.storage.database import Database
 from holdfast.storage.schema import HEAD, current_revision
 

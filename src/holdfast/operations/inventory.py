@@ -9,12 +9,11 @@ from uuid import UUID
 
 from holdfast.domain.audit import COMMAND, Author
 from holdfast.domain.decision import Decision, Standing, Wanted
-from holdfast.domain.precondition import UNCONDITIONAL, Precondition
+from holdfast.domain.errors import UnknownProject, UnknownUnit
 from holdfast.domain.project import Project
-from holdfast.domain.refusals import UnknownProject, UnknownUnit
-from holdfast.domain.replacing import patch, replace
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit, UnitFields, as_seen
+from holdfast.domain.unit_writes import UNCONDITIONAL, Precondition, patch, replace
 from holdfast.operations.command import NOTHING, Command
 from holdfast.operations.write_path import Outcome, WritePath, Written, write
 from holdfast.storage import listings, projects

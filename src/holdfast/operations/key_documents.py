@@ -7,7 +7,7 @@ from uuid import UUID
 
 from msgspec import Meta
 
-from holdfast.domain.access import IssuedKey, Key, Scope
+from holdfast.domain.api_key import IssuedKey, Key, Scope
 from holdfast.domain.project import NAME_LENGTH
 from holdfast.domain.spelling import moment_text
 from holdfast.operations.documents import Document, Time, optional_moment_text

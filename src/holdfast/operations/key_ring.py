@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import NamedTuple
 
-from holdfast.domain.access import Key, is_well_formed, key_hash
-from holdfast.domain.refusals import DatabaseAway, KeyRefused
+from holdfast.domain.api_key import Key, is_well_formed, key_hash
+from holdfast.domain.errors import DatabaseAway, KeyRefused
 from holdfast.storage import access
 from holdfast.storage.database import Database
 

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
-from holdfast.domain.access import IssuedKey, Key, Scope, key_hash, key_hint, new_key_text
+from holdfast.domain.api_key import IssuedKey, Key, Scope, key_hash, key_hint, new_key_text
 from holdfast.domain.audit import Author, Change, Entry
+from holdfast.domain.errors import Fault, InvalidInput, UnknownKey, UnknownProject
 from holdfast.domain.message import Message
 from holdfast.domain.project import name_fault
-from holdfast.domain.refusals import Fault, InvalidInput, UnknownKey, UnknownProject
 from holdfast.storage import access, audit, projects
 from holdfast.storage.database import Connection, Database
 

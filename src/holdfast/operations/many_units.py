@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.errors import Refusal
 from holdfast.operations.command import Command
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.write_path import Outcome, Written

@@ -10,9 +10,8 @@ from time import monotonic
 from typing import NamedTuple
 from uuid import UUID
 
-from holdfast.domain.board import Building, Counts, picture
-from holdfast.domain.layout import Place, Placed, arrange
-from holdfast.domain.offer import BY_FLOOR, Facts, Mark, Offer, Order, PlacedOffer, Wish, mark_of
+from holdfast.domain.layout import Building, Counts, Place, Placed, arrange, picture
+from holdfast.domain.listing import BY_FLOOR, Facts, Mark, Offer, Order, PlacedOffer, Wish, mark_of
 from holdfast.domain.project import Project
 from holdfast.domain.status import Status
 from holdfast.operations.floor_orders import FloorOrders

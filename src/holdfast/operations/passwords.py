@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from holdfast.domain.passwords import LONGEST, normal_form
-from holdfast.domain.refusals import TooManyAttempts
+from holdfast.domain.errors import TooManyAttempts
+from holdfast.domain.login import LONGEST, normal_form
 
 Result = TypeVar("Result")
 

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 from holdfast.domain.audit import ActorKind, Author
 from holdfast.domain.booking import BookingStatus
+from holdfast.domain.errors import Conflict, InvalidInput, Refusal, UnknownBooking
 from holdfast.domain.payment import (
     Payment,
     PaymentRequest,
@@ -14,7 +15,6 @@ from holdfast.domain.payment import (
     refuse_to_ask,
     signed_query,
 )
-from holdfast.domain.refusals import Conflict, InvalidInput, Refusal, UnknownBooking
 from holdfast.domain.signature import Reason, verify
 from holdfast.domain.status import Caller
 from holdfast.operations.inventory import Inventory

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.domain.audit import Author, Change, Entry
+from holdfast.domain.errors import Fault, InvalidInput
 from holdfast.domain.layout import Place, Placed, arrange, guess
 from holdfast.domain.message import Message
 from holdfast.domain.project import Project
-from holdfast.domain.refusals import Fault, InvalidInput
 from holdfast.operations.administering import add_project
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.long_work import worked_out

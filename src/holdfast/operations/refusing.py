@@ -1,6 +1,6 @@
 """Every fault that was found, told at once."""
 
-from holdfast.domain.refusals import Fault, InvalidInput
+from holdfast.domain.errors import Fault, InvalidInput
 
 
 def refuse(*faults: Fault | None) -> None:

@@ -7,19 +7,18 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from holdfast.domain.access import new_token_text, token_hash
+from holdfast.domain.api_key import new_token_text, token_hash
 from holdfast.domain.audit import ActorKind, Author
 from holdfast.domain.booking import Agreement, Booking, BookingStatus, Buyer
-from holdfast.domain.fairness import HoldLimits
-from holdfast.domain.opening import Opening
-from holdfast.domain.periods import Periods
-from holdfast.domain.precondition import UNCONDITIONAL, Precondition
+from holdfast.domain.booking_steps import LANGUAGE
+from holdfast.domain.errors import DatabaseAway, Refusal, UnknownBooking
+from holdfast.domain.hold_limits import HoldLimits
+from holdfast.domain.holds import Opening, Periods
 from holdfast.domain.project import Project
-from holdfast.domain.reference import number_of
-from holdfast.domain.refusals import DatabaseAway, Refusal, UnknownBooking
-from holdfast.domain.selling import LANGUAGE
+from holdfast.domain.references import number_of
 from holdfast.domain.status import Action, Caller
 from holdfast.domain.unit import Unit
+from holdfast.domain.unit_writes import UNCONDITIONAL, Precondition
 from holdfast.operations.command import Command
 from holdfast.operations.drafts import DraftBook, Drafted, Requester
 from holdfast.operations.inventory import Inventory

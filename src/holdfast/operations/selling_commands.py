@@ -6,16 +6,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
-from holdfast.domain import deposits, selling
+from holdfast.domain import booking_steps
 from holdfast.domain.audit import Author
 from holdfast.domain.booking import Agreement, Buyer, Draft, Holder
-from holdfast.domain.claims import refuse_changed
+from holdfast.domain.booking_steps import refuse_changed
 from holdfast.domain.decision import Decision, Standing, Wanted
-from holdfast.domain.opening import Opening, open_unit, unit_in
-from holdfast.domain.periods import Periods, refuse_impossible_end
-from holdfast.domain.precondition import UNCONDITIONAL, Precondition
+from holdfast.domain.holds import Opening, Periods, open_unit, refuse_impossible_end, unit_in
 from holdfast.domain.status import Action, Caller
 from holdfast.domain.unit import revision
+from holdfast.domain.unit_writes import UNCONDITIONAL, Precondition
 from holdfast.storage.standings import UnitKey
 
 _CLAIM = Wanted(claim=True)
@@ -77,7 +76,7 @@ class ConfirmDepositOfUnit(OfUnit):
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
         self.meet_condition(standing)
-        return deposits.confirm_deposit_of_unit(standing, self.key[1], self.caller, self.periods, now)
+        return booking_steps.confirm_deposit_of_unit(standing, self.key[1], self.caller, self.periods, now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,7 @@ class CloseSale(OfUnit):
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
         self.meet_condition(standing)
-        return selling.close_sale(standing, self.key[1], self.draft, self.buyer, self.caller, now)
+        return booking_steps.close_sale(standing, self.key[1], self.draft, self.buyer, self.caller, now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +101,7 @@ class ExtendUnit(OfUnit):
     def decide(self, standing: Standing, now: datetime) -> Decision:
         refuse_impossible_end(self.until, now)
         self.meet_condition(standing)
-        return selling.extend(standing, self.key[1], self.caller, self.until, self.periods, now)
+        return booking_steps.extend(standing, self.key[1], self.caller, self.until, self.periods, now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +113,7 @@ class Act(OfUnit):
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
         self.meet_condition(standing)
-        return selling.act(standing, self.key[1], self.action, self.caller, now)
+        return booking_steps.act(standing, self.key[1], self.action, self.caller, now)
 
 
 # About a booking, whether it claims its unit or not
@@ -142,12 +141,12 @@ class OfBooking:
 @dataclass(frozen=True, slots=True)
 class Sign(OfBooking):
     buyer: Buyer
-    language: str = selling.LANGUAGE
+    language: str = booking_steps.LANGUAGE
     as_read: Agreement | None = None
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
         self.meet_condition(standing)
-        return selling.sign(standing, self.number, self.buyer, now, self.language, self.as_read)
+        return booking_steps.sign(standing, self.number, self.buyer, now, self.language, self.as_read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +155,7 @@ class Cancel(OfBooking):
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
         self.meet_condition(standing)
-        return selling.cancel(standing, self.number, self.caller, now)
+        return booking_steps.cancel(standing, self.number, self.caller, now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +166,7 @@ class ConfirmDeposit(OfBooking):
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
         self.meet_condition(standing)
-        return deposits.confirm_deposit(
+        return booking_steps.confirm_deposit(
             standing, self.number, self.caller, self.periods, now, self.payment_id
         )
 
@@ -178,7 +177,7 @@ class CloseBooking(OfBooking):
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
         self.meet_condition(standing)
-        return selling.close_sale_of_booking(standing, self.number, self.caller, now)
+        return booking_steps.close_sale_of_booking(standing, self.number, self.caller, now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,14 +189,14 @@ class ExtendBooking(OfBooking):
     def decide(self, standing: Standing, now: datetime) -> Decision:
         refuse_impossible_end(self.until, now)
         self.meet_condition(standing)
-        return selling.extend_booking(standing, self.number, self.caller, self.until, self.periods, now)
+        return booking_steps.extend_booking(standing, self.number, self.caller, self.until, self.periods, now)
 
 
 @dataclass(frozen=True, slots=True)
 class MarkRefunded(OfBooking):
     def decide(self, standing: Standing, now: datetime) -> Decision:
         self.meet_condition(standing)
-        return deposits.mark_refunded(standing, self.number, now)
+        return booking_steps.mark_refunded(standing, self.number, now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,14 +205,14 @@ class ReissueLink(OfBooking):
 
     def decide(self, standing: Standing, now: datetime) -> Decision:
         self.meet_condition(standing)
-        return selling.reissue_link(standing, self.number, self.token_hash)
+        return booking_steps.reissue_link(standing, self.number, self.token_hash)
 
 
 @dataclass(frozen=True, slots=True)
 class EraseBuyer(OfBooking):
     def decide(self, standing: Standing, now: datetime) -> Decision:
         self.meet_condition(standing)
-        return selling.erase_buyer(standing, self.number, now)
+        return booking_steps.erase_buyer(standing, self.number, now)
 
 
 def _hold_against(precondition: Precondition, standing: Standing, code: str) -> None:

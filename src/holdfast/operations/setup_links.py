@@ -6,11 +6,11 @@ import secrets
 from typing import NamedTuple
 from uuid import UUID, uuid4
 
-from holdfast.domain.access import token_hash
+from holdfast.domain.api_key import token_hash
 from holdfast.domain.audit import ActorKind, Author, Change
-from holdfast.domain.passwords import password_fault
+from holdfast.domain.errors import SetupLinkRefused
+from holdfast.domain.login import password_fault
 from holdfast.domain.permissions import Role
-from holdfast.domain.refusals import SetupLinkRefused
 from holdfast.domain.staff import Staff, email_fault, staff_name_fault
 from holdfast.operations.passwords import Passwords
 from holdfast.operations.refusing import refuse

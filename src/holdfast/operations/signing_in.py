@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID, uuid4
 
-from holdfast.domain.access import token_hash
-from holdfast.domain.attempts import Counted, subject
-from holdfast.domain.refusals import SecondFactorNeeded, SignInRefused, TooManyAttempts
+from holdfast.domain.api_key import token_hash
+from holdfast.domain.errors import SecondFactorNeeded, SignInRefused, TooManyAttempts
+from holdfast.domain.login import Counted, subject
 from holdfast.domain.staff import OpenSession, SessionTimes, Staff, email_fault, email_key
 from holdfast.operations.passwords import Passwords
 from holdfast.operations.second_factor import accepted_step

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
 from holdfast.domain.audit import Author, Change
-from holdfast.domain.passwords import password_fault
+from holdfast.domain.errors import LastAdmin, UnknownStaff
+from holdfast.domain.login import password_fault
 from holdfast.domain.permissions import Role
-from holdfast.domain.refusals import LastAdmin, UnknownStaff
 from holdfast.domain.staff import Staff, email_fault, staff_name_fault
 from holdfast.operations.passwords import Passwords
 from holdfast.operations.refusing import refuse

@@ -11,21 +11,15 @@ from uuid import UUID, uuid4
 
 from holdfast.domain.audit import Author, Change
 from holdfast.domain.delivery import Delivery
-from holdfast.domain.endpoint import (
-    SECRET_FRESH_SECONDS,
-    Endpoint,
-    IssuedSecret,
-    Wishes,
-    new_secret_text,
-)
-from holdfast.domain.message import AnyMessage
-from holdfast.domain.refusals import (
+from holdfast.domain.endpoint import SECRET_FRESH_SECONDS, Endpoint, IssuedSecret, Wishes, new_secret_text
+from holdfast.domain.errors import (
     DatabaseAway,
     InvalidInput,
     UnknownDelivery,
     UnknownEndpoint,
     UnknownProject,
 )
+from holdfast.domain.message import AnyMessage
 from holdfast.operations.cancelling import cancel_all, let_all_go
 from holdfast.operations.log_days import ready_log
 from holdfast.storage import audit, delivery_changes, delivery_log, endpoints, projects

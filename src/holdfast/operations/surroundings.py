@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from holdfast.domain.booking import CLAIMING, HOLDING, Booking
 from holdfast.domain.decision import Standing, Wanted
-from holdfast.domain.fairness import LiveHold
+from holdfast.domain.hold_limits import LiveHold
 from holdfast.domain.status import LOCKED
 from holdfast.operations.command import NOTHING, Command
 from holdfast.storage import bookings

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from holdfast.domain.refusals import SecretsUnreadable
+from holdfast.domain.errors import SecretsUnreadable
 from holdfast.storage.sealing import SecretBox
 from holdfast.storage.staff import Account
 

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.domain.attempts import (
-    FORGOTTEN_AFTER,
-    Counted,
-    remembered,
-    wait_before_next,
-    with_one_more,
-)
-from holdfast.domain.refusals import TooManyAttempts
+from holdfast.domain.errors import TooManyAttempts
+from holdfast.domain.login import FORGOTTEN_AFTER, Counted, remembered, wait_before_next, with_one_more
 from holdfast.storage import attempts
 from holdfast.storage.database import Connection, Database
 

@@ -11,8 +11,8 @@ from time import monotonic
 from typing import NamedTuple
 from uuid import UUID
 
-from holdfast.domain.board import BoardUnit, Counts
-from holdfast.domain.refusals import DatabaseAway
+from holdfast.domain.errors import DatabaseAway
+from holdfast.domain.layout import BoardUnit, Counts
 from holdfast.domain.status import Status
 from holdfast.storage import boards
 from holdfast.storage.database import Connection, Database

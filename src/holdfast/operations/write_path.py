@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 
-from holdfast.domain.refusals import DatabaseAway, InvalidInput, Refusal
+from holdfast.domain.errors import DatabaseAway, InvalidInput, Refusal
 from holdfast.observability.metrics import note_batch
 from holdfast.operations.batch import Batch, Outcome, Written
 from holdfast.operations.command import Command

@@ -13,7 +13,7 @@ from typing import Any
 from holdfast import demo
 from holdfast.demo import DemoAccess
 from holdfast.demo.receiving import register_receiver
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.errors import Refusal
 from holdfast.observability.logging import set_up_logging
 from holdfast.operations.setup_links import offer_first_link, setup_url
 from holdfast.operations.starting import note_start

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 
-from holdfast.domain.refusals import DatabaseAway
+from holdfast.domain.errors import DatabaseAway
 from holdfast.storage.schema import migrate
 
 _PATIENCE_SECONDS = 30.0

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 import asyncpg
 
-from holdfast.domain.access import Key, Scope
+from holdfast.domain.api_key import Key, Scope
 from holdfast.storage.database import Connection, fetch_one
 
 _COLUMNS = """

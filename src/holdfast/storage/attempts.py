@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from holdfast.domain.attempts import Attempts
+from holdfast.domain.login import Attempts
 from holdfast.storage.database import Connection
 
 _MAKE = """

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import asyncpg
 
-from holdfast.domain.board import BoardUnit, Counts, Filters
+from holdfast.domain.layout import BoardUnit, Counts, Filters
 from holdfast.domain.status import MID_BOOKING, Status
 from holdfast.storage.database import Connection, fetch_one
 

@@ -11,8 +11,8 @@ from uuid import UUID
 
 import asyncpg
 
+from holdfast.domain.errors import DatabaseAway
 from holdfast.domain.project import Project
-from holdfast.domain.refusals import DatabaseAway
 from holdfast.storage.connections import Connections, terminate
 from holdfast.storage.dsn import split_hosts
 from holdfast.storage.hints import NOTIFY, Hint

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from uuid import UUID
 
-from holdfast.domain.figures import Step
+from holdfast.domain.reports import Step
 from holdfast.domain.status import Status
 from holdfast.storage.database import Connection, fetch_one
 

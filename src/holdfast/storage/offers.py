@@ -10,9 +10,9 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from holdfast.domain.board import BoardUnit
 from holdfast.domain.booking import Terms
-from holdfast.domain.offer import BY_AREA, Facts, Mark, Offer, Order, Wish
+from holdfast.domain.layout import BoardUnit
+from holdfast.domain.listing import BY_AREA, Facts, Mark, Offer, Order, Wish
 from holdfast.domain.unit import Unit
 from holdfast.storage.boards import COLUMNS, IS_OVER, board_unit
 from holdfast.storage.database import Connection, fetch_one

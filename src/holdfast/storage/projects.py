@@ -5,8 +5,8 @@ from uuid import UUID, uuid4
 
 import asyncpg
 
+from holdfast.domain.errors import ProjectExists
 from holdfast.domain.project import Project
-from holdfast.domain.refusals import ProjectExists
 from holdfast.storage.database import Connection, KnownProjects, fetch_one
 
 _INSERT = "insert into project (id, slug, name) values ($1, $2, $3) returning *"

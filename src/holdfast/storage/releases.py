@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.lapsing import ClaimingBooking, LapsedUnit, Release
+from holdfast.domain.holds import ClaimingBooking, LapsedUnit, Release
 from holdfast.domain.status import Status
 from holdfast.storage import audit, events
 from holdfast.storage.database import Connection

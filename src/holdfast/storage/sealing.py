@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
-from holdfast.domain.refusals import SecretsUnreadable
+from holdfast.domain.errors import SecretsUnreadable
 
 
 class SecretBox:

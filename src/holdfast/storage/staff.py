@@ -8,8 +8,8 @@ from uuid import UUID
 
 import asyncpg
 
+from holdfast.domain.errors import StaffExists
 from holdfast.domain.permissions import Role
-from holdfast.domain.refusals import StaffExists
 from holdfast.domain.staff import Preferences, Staff, Theme, email_key
 from holdfast.storage.database import Connection, fetch_one
 

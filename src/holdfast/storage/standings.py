@@ -11,9 +11,9 @@ from uuid import UUID
 import asyncpg
 
 from holdfast.domain.decision import Standing
-from holdfast.domain.fairness import LiveHold
+from holdfast.domain.errors import DatabaseAway
+from holdfast.domain.hold_limits import LiveHold
 from holdfast.domain.project import Project
-from holdfast.domain.refusals import DatabaseAway
 from holdfast.storage import projects
 from holdfast.storage.database import Connection, KnownProjects
 from holdfast.storage.unit_rows import READ_COLUMNS, unit_from

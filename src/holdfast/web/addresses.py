@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from holdfast.domain.refusals import Fault
+from holdfast.domain.errors import Fault
 from holdfast.web.api.parameters import PATH_PARAMETERS
 from holdfast.web.request import Request
 

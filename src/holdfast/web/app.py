@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
 
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.errors import Refusal
 from holdfast.observability.metrics import count_now
 from holdfast.settings import Settings, refuse_misspelt_settings
 from holdfast.web.api import surfaces

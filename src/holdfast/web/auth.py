@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from holdfast.domain.access import Key, is_well_formed
+from holdfast.domain.api_key import Key, is_well_formed
+from holdfast.domain.errors import KeyRefused, NoCredentials, ScopeMissing, TooManyRequests, UnknownProject
 from holdfast.domain.permissions import OF_SCOPE, Permission, scopes_for
-from holdfast.domain.refusals import KeyRefused, NoCredentials, ScopeMissing, TooManyRequests, UnknownProject
 from holdfast.domain.status import Caller
 from holdfast.web.request import Request
 

@@ -8,10 +8,9 @@ from uuid import UUID
 
 from holdfast.domain.audit import Author
 from holdfast.domain.cells import KEPT, Cell, Unreadable, text_of, value_of
-from holdfast.domain.columns import CODE, FIELDS, REQUIRED, STATUS
-from holdfast.domain.import_choice import Choice, Row
+from holdfast.domain.errors import Fault, InvalidInput, Refusal
+from holdfast.domain.imports import CODE, FIELDS, REQUIRED, STATUS, Choice, Row
 from holdfast.domain.message import Message
-from holdfast.domain.refusals import Fault, InvalidInput, Refusal
 from holdfast.domain.unit import code_fault
 from holdfast.operations.importing.commands import ImportUnit, RowRead
 from holdfast.web.api.unit_bodies import UnitPatch, check_unit

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from holdfast.domain.refusals import InvalidInput
+from holdfast.domain.errors import InvalidInput
 from holdfast.web.refusals import ItemTooLarge, MalformedBody
 from holdfast.web.strict_json import (
     DECODER,

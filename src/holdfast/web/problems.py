@@ -10,8 +10,8 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 from starlette.responses import Response
 
-from holdfast.domain import refusals
-from holdfast.domain.refusals import Refusal
+from holdfast.domain import errors
+from holdfast.domain.errors import Refusal
 from holdfast.domain.status import Status
 from holdfast.web import problem_types as types
 from holdfast.web import refusals as http
@@ -29,7 +29,7 @@ _POINTER = (
 _ERRORS = "Every fault of the request; of more than 100 the first, and how many more there are."
 _HOLD_ENDS = "Of a conflict: when the hold that is in the way ends."
 _REASON = "Of a conflict: why, as a name."
-_REASONS = [*(kind.reason for kind in refusals.Conflict.__subclasses__()), refusals.EndpointRemoved.reason]
+_REASONS = [*(kind.reason for kind in errors.Conflict.__subclasses__()), errors.EndpointRemoved.reason]
 _TIME = {"format": "date-time"}
 _FAULTS_SHOWN = 100
 _LARGEST_PROBLEM = 64 * 1000
@@ -62,42 +62,42 @@ class ProblemDocument(msgspec.Struct, rename="camel"):
 
 
 PROBLEM_OF: dict[type[Exception], ProblemType] = {
-    refusals.NoCredentials: types.NO_CREDENTIALS,
-    refusals.KeyRefused: types.INVALID_KEY,
-    refusals.SignatureRefused: types.SIGNATURE_REFUSED,
-    refusals.ScopeMissing: types.INSUFFICIENT_SCOPE,
-    refusals.KeyLimited: types.INSUFFICIENT_SCOPE,
-    refusals.InvalidInput: types.INVALID_INPUT,
-    refusals.UnknownProject: types.UNKNOWN_PROJECT,
-    refusals.UnknownUnit: types.UNKNOWN_UNIT,
-    refusals.UnknownBooking: types.UNKNOWN_BOOKING,
-    refusals.UnknownKey: types.UNKNOWN_KEY,
-    refusals.UnknownEndpoint: types.UNKNOWN_ENDPOINT,
-    refusals.UnknownDelivery: types.UNKNOWN_DELIVERY,
-    refusals.SignInRefused: types.SIGN_IN_REFUSED,
-    refusals.SecondFactorNeeded: types.SECOND_FACTOR_NEEDED,
-    refusals.UnknownStaff: types.UNKNOWN_STAFF,
-    refusals.SetupLinkRefused: types.SETUP_LINK_REFUSED,
-    refusals.PreconditionFailed: types.PRECONDITION_FAILED,
-    refusals.StatusLocked: types.STATUS_LOCKED,
-    refusals.TermsLocked: types.TERMS_LOCKED,
-    refusals.NotAvailable: types.NOT_AVAILABLE,
-    refusals.NotSigned: types.NOT_SIGNED,
-    refusals.HoldLapsed: types.HOLD_LAPSED,
-    refusals.TransitionNotAllowed: types.TRANSITION_NOT_ALLOWED,
-    refusals.ProjectExists: types.PROJECT_EXISTS,
-    refusals.StaffExists: types.STAFF_EXISTS,
-    refusals.LastAdmin: types.LAST_ADMIN,
-    refusals.EndpointRemoved: types.ENDPOINT_REMOVED,
-    refusals.CursorExpired: types.CURSOR_EXPIRED,
-    refusals.TooManyRequests: types.TOO_MANY_REQUESTS,
-    refusals.TooManyAttempts: types.TOO_MANY_ATTEMPTS,
-    refusals.TooManyHolds: types.TOO_MANY_HOLDS,
-    refusals.TooManyHoldsAtAddress: types.TOO_MANY_HOLDS,
-    refusals.HeldTooRecently: types.HELD_TOO_RECENTLY,
-    refusals.SchemaNotCurrent: types.SCHEMA_NOT_CURRENT,
-    refusals.SecretsUnreadable: types.SECRETS_UNREADABLE,
-    refusals.DatabaseAway: types.DATABASE_AWAY,
+    errors.NoCredentials: types.NO_CREDENTIALS,
+    errors.KeyRefused: types.INVALID_KEY,
+    errors.SignatureRefused: types.SIGNATURE_REFUSED,
+    errors.ScopeMissing: types.INSUFFICIENT_SCOPE,
+    errors.KeyLimited: types.INSUFFICIENT_SCOPE,
+    errors.InvalidInput: types.INVALID_INPUT,
+    errors.UnknownProject: types.UNKNOWN_PROJECT,
+    errors.UnknownUnit: types.UNKNOWN_UNIT,
+    errors.UnknownBooking: types.UNKNOWN_BOOKING,
+    errors.UnknownKey: types.UNKNOWN_KEY,
+    errors.UnknownEndpoint: types.UNKNOWN_ENDPOINT,
+    errors.UnknownDelivery: types.UNKNOWN_DELIVERY,
+    errors.SignInRefused: types.SIGN_IN_REFUSED,
+    errors.SecondFactorNeeded: types.SECOND_FACTOR_NEEDED,
+    errors.UnknownStaff: types.UNKNOWN_STAFF,
+    errors.SetupLinkRefused: types.SETUP_LINK_REFUSED,
+    errors.PreconditionFailed: types.PRECONDITION_FAILED,
+    errors.StatusLocked: types.STATUS_LOCKED,
+    errors.TermsLocked: types.TERMS_LOCKED,
+    errors.NotAvailable: types.NOT_AVAILABLE,
+    errors.NotSigned: types.NOT_SIGNED,
+    errors.HoldLapsed: types.HOLD_LAPSED,
+    errors.TransitionNotAllowed: types.TRANSITION_NOT_ALLOWED,
+    errors.ProjectExists: types.PROJECT_EXISTS,
+    errors.StaffExists: types.STAFF_EXISTS,
+    errors.LastAdmin: types.LAST_ADMIN,
+    errors.EndpointRemoved: types.ENDPOINT_REMOVED,
+    errors.CursorExpired: types.CURSOR_EXPIRED,
+    errors.TooManyRequests: types.TOO_MANY_REQUESTS,
+    errors.TooManyAttempts: types.TOO_MANY_ATTEMPTS,
+    errors.TooManyHolds: types.TOO_MANY_HOLDS,
+    errors.TooManyHoldsAtAddress: types.TOO_MANY_HOLDS,
+    errors.HeldTooRecently: types.HELD_TOO_RECENTLY,
+    errors.SchemaNotCurrent: types.SCHEMA_NOT_CURRENT,
+    errors.SecretsUnreadable: types.SECRETS_UNREADABLE,
+    errors.DatabaseAway: types.DATABASE_AWAY,
     http.MalformedBody: types.MALFORMED_BODY,
     http.MalformedRequest: types.MALFORMED_REQUEST,
     http.TwoCredentials: types.MALFORMED_REQUEST,
@@ -127,13 +127,13 @@ def problem_document(failure: Exception, request_id: str) -> dict[str, Any]:
         "detail": str(failure) if isinstance(failure, Refusal) else kind.explanation,
         "requestId": request_id,
     }
-    if isinstance(failure, refusals.InvalidInput):
+    if isinstance(failure, errors.InvalidInput):
         document["errors"] = [
             {"pointer": fault.pointer, "message": str(fault.message)} for fault in failure.faults
         ]
-    if isinstance(failure, refusals.Conflict):
+    if isinstance(failure, errors.Conflict):
         document |= _conflict_members(failure)
-    if isinstance(failure, refusals.EndpointRemoved):
+    if isinstance(failure, errors.EndpointRemoved):
         document["reason"] = failure.reason
     return document
 
@@ -167,7 +167,7 @@ def _clipped(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
-def _conflict_members(conflict: refusals.Conflict) -> dict[str, Any]:
+def _conflict_members(conflict: errors.Conflict) -> dict[str, Any]:
     members: dict[str, Any] = {"reason": conflict.reason, "currentStatus": conflict.status}
     if conflict.hold_expires_at is not None:
         members["holdExpiresAt"] = time_text(conflict.hold_expires_at)
@@ -182,7 +182,7 @@ def problem_headers(failure: Exception) -> Iterator[Header]:
         yield b"retry-after", b"%d" % max(1, math.ceil(retry_after))
     if isinstance(failure, http.MethodNotAllowed):
         yield b"allow", ", ".join(failure.allowed).encode()
-    if isinstance(failure, refusals.PreconditionFailed) and failure.current:
+    if isinstance(failure, errors.PreconditionFailed) and failure.current:
         yield b"etag", f'"{failure.current}"'.encode()
     if challenge := _challenge(failure):
         yield b"www-authenticate", challenge.encode()
@@ -195,12 +195,12 @@ def add_problem_headers(page: Response, failure: Exception) -> None:
 
 
 def _challenge(failure: Exception) -> str | None:
-    if isinstance(failure, refusals.NoCredentials):
+    if isinstance(failure, errors.NoCredentials):
         return "Bearer"
-    if isinstance(failure, refusals.KeyRefused):
+    if isinstance(failure, errors.KeyRefused):
         return 'Bearer error="invalid_token"'
-    if isinstance(failure, refusals.SignatureRefused):
+    if isinstance(failure, errors.SignatureRefused):
         return "PaymentSignature"
-    if isinstance(failure, refusals.ScopeMissing):
+    if isinstance(failure, errors.ScopeMissing):
         return f'Bearer error="insufficient_scope", scope="{failure.scope}"'
     return None

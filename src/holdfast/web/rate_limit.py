@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
-from holdfast.domain.refusals import KEY_OVER_LIMIT, TooManyRequests
+from holdfast.domain.errors import KEY_OVER_LIMIT, TooManyRequests
 
 _CALLERS_AT_MOST = 10_000
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from holdfast.domain.errors import Refusal
 from holdfast.domain.message import Message
-from holdfast.domain.refusals import Refusal
 
 
 class RequestRefused(Refusal):

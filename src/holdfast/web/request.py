@@ -11,10 +11,10 @@ from urllib.parse import parse_qsl, unquote_to_bytes
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as StarletteRequest
 
-from holdfast.domain.access import Key
+from holdfast.domain.api_key import Key
 from holdfast.domain.audit import ActorKind, Author
-from holdfast.domain.precondition import UNCONDITIONAL, Precondition
-from holdfast.domain.refusals import Fault
+from holdfast.domain.errors import Fault
+from holdfast.domain.unit_writes import UNCONDITIONAL, Precondition
 from holdfast.web.refusals import BodyTooLarge, TooManyParameters, TwoCredentials, UnsupportedMediaType
 
 if TYPE_CHECKING:

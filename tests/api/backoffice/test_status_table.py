@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from holdfast.domain.refusals import TransitionNotAllowed
+from holdfast.domain.errors import TransitionNotAllowed
 from holdfast.domain.status import LOCKED, Action, Caller, Status, Transition, transition
 from tests.api.backoffice.conditions import MID_SALE, Condition, Office
 from tests.support.backoffice import BUYER, Desk, ask_for_hold

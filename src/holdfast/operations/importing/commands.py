@@ -10,9 +10,8 @@ from uuid import UUID
 from holdfast.domain.audit import Author
 from holdfast.domain.cells import Cell
 from holdfast.domain.decision import Decision, Standing, Wanted
-from holdfast.domain.import_choice import Choice, Row
-from holdfast.domain.importing import bring_in
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.errors import Refusal
+from holdfast.domain.imports import Choice, Row, bring_in
 from holdfast.domain.status import Status
 from holdfast.operations.command import NOTHING
 from holdfast.storage.standings import UnitKey

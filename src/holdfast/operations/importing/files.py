@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID, uuid4
 
-from holdfast.domain.import_choice import Choice, Contents, rows_to_read
+from holdfast.domain.imports import Choice, Contents, rows_to_read
 from holdfast.operations.importing.findings import Finding
 from holdfast.operations.importing.packing import Reply, pack, unpack
 from holdfast.operations.inventory import Inventory

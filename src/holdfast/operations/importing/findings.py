@@ -7,10 +7,9 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from holdfast.domain.cells import media_text, text_of
-from holdfast.domain.columns import CODE, FIELDS, STATUS
-from holdfast.domain.import_choice import Choice
+from holdfast.domain.errors import Conflict, InvalidInput, Refusal
+from holdfast.domain.imports import CODE, FIELDS, STATUS, Choice
 from holdfast.domain.message import AnyMessage
-from holdfast.domain.refusals import Conflict, InvalidInput, Refusal
 from holdfast.domain.spelling import camel_case
 from holdfast.domain.unit import Unit
 from holdfast.operations.importing.commands import RowRead

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from holdfast.domain.import_choice import Contents, Row
+from holdfast.domain.imports import Contents, Row
 from holdfast.domain.message import AnyMessage
 
 ROWS_A_PART = 1000

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from uuid import UUID, uuid4
 
 from holdfast.domain.audit import Author
-from holdfast.domain.import_choice import Choice
-from holdfast.domain.refusals import DatabaseAway
+from holdfast.domain.errors import DatabaseAway
+from holdfast.domain.imports import Choice
 from holdfast.operations.importing.commands import RowRead, RowReader
 from holdfast.operations.importing.files import CHECKING, IMPORTING, Import
 from holdfast.operations.importing.findings import results_of

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from holdfast import __version__
-from holdfast.domain.refusals import SecretsUnreadable
+from holdfast.domain.errors import SecretsUnreadable
 from holdfast.storage.backups.door import Door, opened_door
 from holdfast.storage.backups.manifest import Manifest, write_manifest
 from holdfast.storage.backups.moving_on import COUNTED, COUNTS

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from holdfast.domain.errors import Fault, InvalidInput
 from holdfast.domain.message import AnyMessage, Message
-from holdfast.domain.refusals import Fault, InvalidInput
 from holdfast.web import strict_json
 from holdfast.web.fields import PATTERN_MESSAGES, STRICT
 from holdfast.web.json import read_json_text, read_optional_json

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, PlainValidator, StringConstraints, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from holdfast.domain.errors import Fault
 from holdfast.domain.message import Message
 from holdfast.domain.project import NAME_LENGTH, SLUG_LENGTH, SLUG_PATTERN
-from holdfast.domain.refusals import Fault
 from holdfast.domain.unit import CODE_LENGTH
 from holdfast.web.fields import field_error
 from holdfast.web.times import TIME_MESSAGE, read_time

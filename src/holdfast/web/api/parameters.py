@@ -12,9 +12,9 @@ from uuid import UUID
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.delivery import DeliveryStatus
 from holdfast.domain.endpoint import SENT_EVENTS
+from holdfast.domain.errors import Fault
 from holdfast.domain.message import AnyMessage, Message, MessageError
 from holdfast.domain.project import SLUG_LENGTH, SLUG_PATTERN, slug_fault
-from holdfast.domain.refusals import Fault
 from holdfast.domain.spelling import snake_case
 from holdfast.domain.status import Status
 from holdfast.domain.unit import CODE_LENGTH, code_fault

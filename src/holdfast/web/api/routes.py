@@ -21,8 +21,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route, Router
 from starlette.types import Receive, Scope, Send
 
+from holdfast.domain.errors import Fault, InvalidInput
 from holdfast.domain.permissions import Permission
-from holdfast.domain.refusals import Fault, InvalidInput
 from holdfast.web.api.bodies import Body
 from holdfast.web.api.parameters import (
     PATH_PARAMETERS,

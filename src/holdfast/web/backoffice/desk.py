@@ -9,8 +9,8 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import Route
 
+from holdfast.domain.errors import DatabaseAway, Refusal
 from holdfast.domain.permissions import Permission
-from holdfast.domain.refusals import DatabaseAway, Refusal
 from holdfast.domain.staff import Preferences
 from holdfast.operations.announcing import Announcing, News
 from holdfast.operations.signing_in import SignedIn, SigningIn

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from holdfast.domain.refusals import DatabaseAway
+from holdfast.domain.errors import DatabaseAway
 
 HEARTBEAT_SECONDS = 3.0
 """A browser that has heard nothing for ten seconds says that it is not up to date."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
+from holdfast.domain.errors import Fault, InvalidInput, Refusal
 from holdfast.domain.message import AnyMessage, Message
-from holdfast.domain.refusals import Fault, InvalidInput, Refusal
 from holdfast.web.html.language import Language
 from holdfast.web.html.words import SOURCE, words
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from holdfast import __version__
 from holdfast.domain.delivery import USER_AGENT
 from holdfast.domain.endpoint import PING
+from holdfast.domain.errors import DatabaseAway, InvalidInput, SchemaNotCurrent
 from holdfast.domain.event import EventName
 from holdfast.domain.permissions import scopes_for
-from holdfast.domain.refusals import DatabaseAway, InvalidInput, SchemaNotCurrent
 from holdfast.operations.feed import Ping, UnitEvent
 from holdfast.web.api import surfaces
 from holdfast.web.api.bodies import Body

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.domain import refusals
-from holdfast.domain.refusals import Fault
+from holdfast.domain import errors
+from holdfast.domain.errors import Fault
 from holdfast.domain.spelling import moment_text
 from holdfast.domain.status import Status
 from holdfast.web import refusals as http
@@ -24,56 +24,56 @@ from holdfast.web.problems import problem_document, problem_headers, problem_typ
 from holdfast.web.request import BODY_LIMIT, JSON
 
 _SAMPLES: tuple[Exception, ...] = (
-    refusals.NoCredentials(),
-    refusals.KeyRefused(),
-    refusals.SignatureRefused(
+    errors.NoCredentials(),
+    errors.KeyRefused(),
+    errors.SignatureRefused(
         "The timestamp is more than 300 seconds from now: sign anew, or set the clock."
     ),
-    refusals.ScopeMissing("integration"),
-    refusals.InvalidInput(
+    errors.ScopeMissing("integration"),
+    errors.InvalidInput(
         [
             Fault("/priceSar", "This must have at most 2 decimals."),
             Fault("/color", "There is no field of this name."),
         ]
     ),
-    refusals.UnknownProject(PROJECT.slug),
-    refusals.UnknownUnit(PROJECT.slug, UNIT.code),
-    refusals.UnknownBooking(REFERENCE),
-    refusals.UnknownKey(PROJECT.id),
-    refusals.UnknownEndpoint(ENDPOINT_ID),
-    refusals.UnknownDelivery(DELIVERY_ID),
-    refusals.PreconditionFailed("8a-1"),
-    refusals.StatusLocked(
+    errors.UnknownProject(PROJECT.slug),
+    errors.UnknownUnit(PROJECT.slug, UNIT.code),
+    errors.UnknownBooking(REFERENCE),
+    errors.UnknownKey(PROJECT.id),
+    errors.UnknownEndpoint(ENDPOINT_ID),
+    errors.UnknownDelivery(DELIVERY_ID),
+    errors.PreconditionFailed("8a-1"),
+    errors.StatusLocked(
         "The status cannot be set while the unit is held.", Status.HELD, ["status"], HOLD_ENDS, NOW
     ),
-    refusals.TermsLocked(
+    errors.TermsLocked(
         "Price, deposit and VAT cannot change while a buyer is mid-booking.",
         Status.HELD, ["price_sar"], HOLD_ENDS, NOW,
     ),
-    refusals.NotAvailable(
+    errors.NotAvailable(
         "The unit is held. If the hold is yours, send its token.", Status.HELD, (), HOLD_ENDS, NOW
     ),
-    refusals.NotSigned(
+    errors.NotSigned(
         f"The buyer has not signed yet; the hold ends at {moment_text(HOLD_ENDS)}.", Status.HELD
     ),
-    refusals.HoldLapsed("The hold has lapsed. The unit is free again.", Status.AVAILABLE),
-    refusals.TransitionNotAllowed("open", Status.HELD, False, HOLD_ENDS, NOW, others_may=False),
-    refusals.ProjectExists(PROJECT.slug),
-    refusals.SignInRefused(),
-    refusals.SecondFactorNeeded("ticket"),
-    refusals.UnknownStaff("sara@example.com"),
-    refusals.SetupLinkRefused(),
-    refusals.StaffExists("sara@example.com"),
-    refusals.LastAdmin(),
-    refusals.TooManyAttempts(60.0),
-    refusals.EndpointRemoved(),
-    refusals.CursorExpired(),
-    refusals.TooManyRequests(1),
-    refusals.TooManyHolds("This visitor holds 3 units already, and 3 is the most at a time.", 212),
-    refusals.HeldTooRecently("Your hold of this unit has just lapsed; wait for a moment.", 41),
-    refusals.DatabaseAway(),
-    refusals.SchemaNotCurrent(),
-    refusals.SecretsUnreadable(),
+    errors.HoldLapsed("The hold has lapsed. The unit is free again.", Status.AVAILABLE),
+    errors.TransitionNotAllowed("open", Status.HELD, False, HOLD_ENDS, NOW, others_may=False),
+    errors.ProjectExists(PROJECT.slug),
+    errors.SignInRefused(),
+    errors.SecondFactorNeeded("ticket"),
+    errors.UnknownStaff("sara@example.com"),
+    errors.SetupLinkRefused(),
+    errors.StaffExists("sara@example.com"),
+    errors.LastAdmin(),
+    errors.TooManyAttempts(60.0),
+    errors.EndpointRemoved(),
+    errors.CursorExpired(),
+    errors.TooManyRequests(1),
+    errors.TooManyHolds("This visitor holds 3 units already, and 3 is the most at a time.", 212),
+    errors.HeldTooRecently("Your hold of this unit has just lapsed; wait for a moment.", 41),
+    errors.DatabaseAway(),
+    errors.SchemaNotCurrent(),
+    errors.SecretsUnreadable(),
     http.MalformedBody("The body is not JSON: Expecting value (character 12)."),
     http.TwoCredentials(),
     http.BodyTooLarge(BODY_LIMIT),

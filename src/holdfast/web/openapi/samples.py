@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from holdfast.domain.project import Project
-from holdfast.domain.reference import reference_of
+from holdfast.domain.references import reference_of
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit, UnitFields
 from holdfast.web import strict_json

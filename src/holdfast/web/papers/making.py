@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from starlette.responses import HTMLResponse, Response
 
 from holdfast.domain.booking import agreement_on
-from holdfast.domain.selling import LANGUAGE
+from holdfast.domain.booking_steps import LANGUAGE
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.selling import Found
 from holdfast.web.html.language import DIRECTIONS, NAMES, Language, language_of

@@ -14,7 +14,7 @@ from contextlib import suppress
 import msgspec
 
 from holdfast.domain.cells import COMMA, POINT, Cell, sign_evidence
-from holdfast.domain.import_choice import HEAD_ROWS, ROWS_AT_MOST, Contents, Row, Sheet
+from holdfast.domain.imports import HEAD_ROWS, ROWS_AT_MOST, Contents, Row, Sheet
 from holdfast.domain.message import Message
 from holdfast.operations.importing.packing import ROWS_A_PART, Reply, pack
 from holdfast.web.sheets.csv_files import read_csv

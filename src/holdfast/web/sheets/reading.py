@@ -10,7 +10,7 @@ from typing import IO
 
 import msgspec
 
-from holdfast.domain.refusals import InvalidInput
+from holdfast.domain.errors import InvalidInput
 from holdfast.operations.importing.packing import Reply
 from holdfast.web.sheets.child_environment import child_environment
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from holdfast.domain.cells import media_text
-from holdfast.domain.columns import FIELDS, NAMES, NOT_IMPORTED
+from holdfast.domain.imports import FIELDS, NAMES, NOT_IMPORTED
 from holdfast.domain.spelling import moment_text
 from holdfast.domain.unit import Unit
 

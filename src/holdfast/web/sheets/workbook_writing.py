@@ -12,7 +12,7 @@ from typing import IO
 import msgspec
 
 from holdfast.domain.cells import KEPT, escaped_in_workbook
-from holdfast.domain.refusals import InvalidInput
+from holdfast.domain.errors import InvalidInput
 from holdfast.web.sheets.child_environment import child_environment
 from holdfast.web.sheets.unit_rows import Written
 from holdfast.web.sheets.write_workbook import LENGTH_BYTES, Heading

@@ -10,8 +10,8 @@ from msgspec import Meta
 from starlette.responses import Response
 
 from holdfast.domain.audit import ActorKind
+from holdfast.domain.errors import UnknownProject
 from holdfast.domain.permissions import Permission
-from holdfast.domain.refusals import UnknownProject
 from holdfast.operations.auditing import SUBJECT_KINDS, Noted, TrailWishes
 from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.models import ActorDocument, Changes, Cursor, Document, Time, changes

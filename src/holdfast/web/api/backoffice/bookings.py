@@ -10,8 +10,8 @@ from msgspec import Meta
 from starlette.responses import Response
 
 from holdfast.domain.booking import BookingStatus
+from holdfast.domain.errors import NotSigned, TransitionNotAllowed, UnknownBooking, UnknownProject
 from holdfast.domain.permissions import Permission
-from holdfast.domain.refusals import NotSigned, TransitionNotAllowed, UnknownBooking, UnknownProject
 from holdfast.operations.selling import Found
 from holdfast.operations.write_path import Written
 from holdfast.web.api.backoffice import PREFIX

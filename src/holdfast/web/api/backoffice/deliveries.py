@@ -12,8 +12,8 @@ from starlette.responses import Response
 
 from holdfast.domain.delivery import DeliveryStatus
 from holdfast.domain.endpoint import SENT_EVENTS
+from holdfast.domain.errors import CursorExpired, EndpointRemoved, UnknownDelivery, UnknownEndpoint
 from holdfast.domain.permissions import Permission
-from holdfast.domain.refusals import CursorExpired, EndpointRemoved, UnknownDelivery, UnknownEndpoint
 from holdfast.domain.unit import CODE_LENGTH, code_fault
 from holdfast.operations.deliveries import Filters, Selection
 from holdfast.operations.documents import Count

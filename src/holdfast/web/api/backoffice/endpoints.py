@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema
 from pydantic_core import PydanticCustomError
 from starlette.responses import Response
 
-from holdfast.domain.access import Key
+from holdfast.domain.api_key import Key
 from holdfast.domain.endpoint import (
     DEFAULT_IN_FLIGHT,
     IN_FLIGHT,
@@ -22,9 +22,9 @@ from holdfast.domain.endpoint import (
     IssuedSecret,
     Wishes,
 )
+from holdfast.domain.errors import Fault, UnknownEndpoint, UnknownProject
 from holdfast.domain.event import EventName
 from holdfast.domain.permissions import Permission
-from holdfast.domain.refusals import Fault, UnknownEndpoint, UnknownProject
 from holdfast.operations.webhook_documents import (
     DeliveryWithAttemptsDocument,
     EndpointDocument,

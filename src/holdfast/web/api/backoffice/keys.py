@@ -10,9 +10,9 @@ from uuid import UUID
 from pydantic import AfterValidator, Field, WithJsonSchema
 from starlette.responses import Response
 
-from holdfast.domain.access import Key, Scope
+from holdfast.domain.api_key import Key, Scope
+from holdfast.domain.errors import UnknownKey, UnknownProject
 from holdfast.domain.permissions import MAY_ISSUE, Permission, Role
-from holdfast.domain.refusals import UnknownKey, UnknownProject
 from holdfast.operations.key_documents import (
     IssuedKeyDocument,
     KeyDocument,

@@ -10,9 +10,9 @@ from msgspec import Meta
 from pydantic import AfterValidator, Field, StringConstraints
 from starlette.responses import Response
 
+from holdfast.domain.errors import Fault, UnknownProject
 from holdfast.domain.layout import FLOORS, POSITIONS, Place, guess
 from holdfast.domain.permissions import Permission
-from holdfast.domain.refusals import Fault, UnknownProject
 from holdfast.operations.long_work import worked_out
 from holdfast.operations.projects import Placed
 from holdfast.web import strict_json

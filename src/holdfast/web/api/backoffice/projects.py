@@ -10,10 +10,10 @@ from msgspec import Meta
 from pydantic import AfterValidator, Field
 from starlette.responses import Response
 
-from holdfast.domain.periods import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DAYS
+from holdfast.domain.errors import ProjectExists, UnknownProject
+from holdfast.domain.holds import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DAYS
 from holdfast.domain.permissions import Permission
 from holdfast.domain.project import Project
-from holdfast.domain.refusals import ProjectExists, UnknownProject
 from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.bodies import BodyModel, ModelBody
 from holdfast.web.api.field_types import ProjectName, Slug

@@ -9,9 +9,9 @@ from uuid import UUID
 from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema
 from starlette.responses import Response
 
-from holdfast.domain.access import Scope
+from holdfast.domain.api_key import Scope
+from holdfast.domain.errors import KeyLimited, LastAdmin, StaffExists, UnknownStaff
 from holdfast.domain.permissions import Permission, Role
-from holdfast.domain.refusals import KeyLimited, LastAdmin, StaffExists, UnknownStaff
 from holdfast.domain.staff import (
     EMAIL_LENGTH,
     NAME_LENGTH,

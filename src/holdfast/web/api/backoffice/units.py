@@ -12,8 +12,7 @@ from starlette.responses import Response
 
 from holdfast.domain.audit import ActorKind
 from holdfast.domain.booking import CLAIMING
-from holdfast.domain.permissions import Permission
-from holdfast.domain.refusals import (
+from holdfast.domain.errors import (
     Fault,
     NotSigned,
     PreconditionFailed,
@@ -21,6 +20,7 @@ from holdfast.domain.refusals import (
     UnknownProject,
     UnknownUnit,
 )
+from holdfast.domain.permissions import Permission
 from holdfast.domain.status import TRANSITIONS, Action, Caller, Status
 from holdfast.operations.projects import Recorded
 from holdfast.operations.selling import StaffAction

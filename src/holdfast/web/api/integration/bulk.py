@@ -18,11 +18,11 @@ from pydantic import StringConstraints
 from starlette.responses import Response
 
 from holdfast.domain.audit import Author
+from holdfast.domain.errors import Fault, InvalidInput, Refusal, UnknownProject
 from holdfast.domain.permissions import Permission
-from holdfast.domain.precondition import UNCONDITIONAL
-from holdfast.domain.refusals import Fault, InvalidInput, Refusal, UnknownProject
 from holdfast.domain.status import Status
 from holdfast.domain.unit import CODE_LENGTH, UnitFields, code_fault
+from holdfast.domain.unit_writes import UNCONDITIONAL
 from holdfast.operations.inventory import BULK_TRANSACTION_SIZE, Inventory, ReplaceUnit
 from holdfast.operations.many_units import OUTCOMES, outcome_name, write_all
 from holdfast.operations.write_path import Outcome

@@ -8,8 +8,8 @@ from uuid import UUID
 from msgspec import Meta
 from starlette.responses import Response
 
+from holdfast.domain.errors import CursorExpired, UnknownEndpoint
 from holdfast.domain.permissions import Permission
-from holdfast.domain.refusals import CursorExpired, UnknownEndpoint
 from holdfast.operations.feed import UnitEvent, event_document
 from holdfast.web.api.integration.units import PREFIX
 from holdfast.web.api.models import Document

@@ -6,8 +6,7 @@ from datetime import datetime
 
 from starlette.responses import Response
 
-from holdfast.domain.permissions import Permission
-from holdfast.domain.refusals import (
+from holdfast.domain.errors import (
     PreconditionFailed,
     StatusLocked,
     TermsLocked,
@@ -15,6 +14,7 @@ from holdfast.domain.refusals import (
     UnknownProject,
     UnknownUnit,
 )
+from holdfast.domain.permissions import Permission
 from holdfast.domain.status import Status
 from holdfast.operations.inventory import PatchUnit, ReplaceUnit
 from holdfast.operations.write_path import Written

@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints
 from starlette.responses import Response
 
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.refusals import NotSigned, SignatureRefused, TransitionNotAllowed, UnknownBooking
+from holdfast.domain.errors import NotSigned, SignatureRefused, TransitionNotAllowed, UnknownBooking
 from holdfast.domain.signature import TOLERANCE_SECONDS, Reason, header_fault
 from holdfast.operations import paying
 from holdfast.web.api.bodies import BodyModel, ModelBody

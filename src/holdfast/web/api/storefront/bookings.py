@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from starlette.responses import Response
 
-from holdfast.domain.refusals import Fault, HoldLapsed, TransitionNotAllowed, UnknownBooking
+from holdfast.domain.errors import Fault, HoldLapsed, TransitionNotAllowed, UnknownBooking
 from holdfast.operations.selling import Found
 from holdfast.web.api.bodies import ModelBody
 from holdfast.web.api.buyer_body import BuyerDetails

@@ -10,8 +10,7 @@ from msgspec import Meta
 from starlette.responses import Response
 
 from holdfast.domain.booking import terms_of
-from holdfast.domain.project import Project
-from holdfast.domain.refusals import (
+from holdfast.domain.errors import (
     Fault,
     HeldTooRecently,
     HoldLapsed,
@@ -21,6 +20,7 @@ from holdfast.domain.refusals import (
     UnknownProject,
     UnknownUnit,
 )
+from holdfast.domain.project import Project
 from holdfast.domain.status import ON_SALE, Status
 from holdfast.domain.unit import Unit
 from holdfast.operations.selling import Requester

@@ -7,7 +7,7 @@ from typing import Any
 from starlette.responses import Response
 from starlette.routing import Route
 
-from holdfast.domain.refusals import InvalidInput, TooManyAttempts
+from holdfast.domain.errors import InvalidInput, TooManyAttempts
 from holdfast.domain.staff import DIGITS, LANGUAGES, OpenSession, Preferences, Theme
 from holdfast.operations.accounts import Accounts, Oneself
 from holdfast.operations.second_factor import enrolment_url, shown_secret

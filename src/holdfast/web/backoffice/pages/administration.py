@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.responses import Response
 from starlette.routing import Route
 
-from holdfast.domain.periods import Periods
+from holdfast.domain.holds import Periods
 from holdfast.operations.auditing import Auditing
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.keys import Keys

@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 from starlette.routing import Route
 
+from holdfast.domain.errors import Fault
 from holdfast.domain.permissions import Permission
-from holdfast.domain.refusals import Fault
 from holdfast.domain.status import Status
 from holdfast.operations.boards import Boards
 from holdfast.operations.inventory import Inventory

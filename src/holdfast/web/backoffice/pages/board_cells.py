@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup, escape
 
-from holdfast.domain.board import NO_FILTERS, BoardUnit, Building, Filters
+from holdfast.domain.layout import NO_FILTERS, BoardUnit, Building, Filters
 from holdfast.domain.status import Status
 from holdfast.web.html.bilingual import in_language
 from holdfast.web.html.language import Language

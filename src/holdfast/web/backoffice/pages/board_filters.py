@@ -6,7 +6,7 @@ import re
 from decimal import Decimal
 from typing import NamedTuple
 
-from holdfast.domain.board import Filters
+from holdfast.domain.layout import Filters
 from holdfast.domain.status import Status
 from holdfast.web.backoffice.visits import Visit
 from holdfast.web.html.amounts import amount_in

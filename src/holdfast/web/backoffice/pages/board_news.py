@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.domain.board import BoardUnit, Filters
+from holdfast.domain.layout import BoardUnit, Filters
 from holdfast.operations.watching import News, Watcher, Watching
 from holdfast.web.backoffice.pages.board_cells import CellWriter
 from holdfast.web.html.language import Language

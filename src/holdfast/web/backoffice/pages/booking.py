@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from starlette.responses import Response
 
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.booking_actions import BookingAction
-from holdfast.domain.refusals import BookingChanged, Conflict, Fault, InvalidInput, Refusal
+from holdfast.domain.booking_steps import BookingAction
+from holdfast.domain.errors import BookingChanged, Conflict, Fault, InvalidInput, Refusal
 from holdfast.operations.booking_files import BookingFile, booking_file
 from holdfast.operations.selling import Found, Selling
 from holdfast.operations.write_path import Written

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from holdfast.domain.booking import CLAIMING, HOLDING, Booking, BookingStatus
-from holdfast.domain.booking_actions import BookingAction
+from holdfast.domain.booking_steps import BookingAction
 from holdfast.domain.permissions import Permission
 from holdfast.web.html.language import Language
 from holdfast.web.html.words import SOURCE, words

@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from holdfast.domain.booking import BookingStatus
+from holdfast.domain.errors import UnknownBooking
 from holdfast.domain.project import Project, slug_fault
-from holdfast.domain.refusals import UnknownBooking
 from holdfast.domain.unit import code_fault
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.selling import Found, Selling

@@ -14,8 +14,8 @@ from starlette.routing import Route
 
 from holdfast.domain.delivery import Delivery, DeliveryStatus
 from holdfast.domain.endpoint import SENT_EVENTS, Endpoint
+from holdfast.domain.errors import EndpointRemoved, UnknownEndpoint
 from holdfast.domain.permissions import Permission
-from holdfast.domain.refusals import EndpointRemoved, UnknownEndpoint
 from holdfast.operations.deliveries import Attempt, Deliveries
 from holdfast.operations.delivery_search import DeliverySearch, Found
 from holdfast.operations.subscribing import Subscribing

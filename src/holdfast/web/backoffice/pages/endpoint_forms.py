@@ -7,8 +7,8 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from holdfast.domain.endpoint import DEFAULT_IN_FLIGHT, Endpoint
+from holdfast.domain.errors import Fault, InvalidInput
 from holdfast.domain.event import EventName
-from holdfast.domain.refusals import Fault, InvalidInput
 from holdfast.operations.subscribing import Subscribing
 from holdfast.web.api.backoffice.endpoints import NewEndpoint
 from holdfast.web.api.bodies import validated

@@ -11,9 +11,9 @@ from starlette.routing import Route
 
 from holdfast.domain.delivery import Delivery
 from holdfast.domain.endpoint import Endpoint, IssuedSecret, Wishes
+from holdfast.domain.errors import InvalidInput, UnknownEndpoint, UnknownProject
 from holdfast.domain.event import EventName
 from holdfast.domain.permissions import Permission
-from holdfast.domain.refusals import InvalidInput, UnknownEndpoint, UnknownProject
 from holdfast.operations.deliveries import Deliveries
 from holdfast.operations.delivery_search import DeliverySearch
 from holdfast.operations.inventory import Inventory

@@ -8,7 +8,7 @@ from typing import IO
 
 from starlette.responses import Response, StreamingResponse
 
-from holdfast.domain.refusals import Fault
+from holdfast.domain.errors import Fault
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit
 from holdfast.operations.inventory import Inventory

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from starlette.responses import Response
 from starlette.routing import Route
 
-from holdfast.domain.figures import PERIODS_DAYS, SalesDay, StatusDay
 from holdfast.domain.permissions import Permission
+from holdfast.domain.reports import PERIODS_DAYS, SalesDay, StatusDay
 from holdfast.domain.status import Status
 from holdfast.operations.figures import Figures
 from holdfast.web.backoffice.desk import Desk

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.domain.access import IssuedKey, Scope
+from holdfast.domain.api_key import IssuedKey, Scope
 
 _PATHS = {
     Scope.INTEGRATION: "/v1/integration/projects",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.domain.cells import Cell
-from holdfast.domain.import_choice import SIGNS, Choice, Contents, Row, guess, is_field
+from holdfast.domain.imports import SIGNS, Choice, Contents, Row, guess, is_field
 from holdfast.web.html.forms import Form
 
 _LONGEST_NUMBER = 6

@@ -11,11 +11,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from holdfast.domain.cells import text_of
-from holdfast.domain.columns import FIELDS, REQUIRED
-from holdfast.domain.import_choice import SIGNS, Choice, choice_faults, headings
+from holdfast.domain.errors import Fault, InvalidInput
+from holdfast.domain.imports import FIELDS, REQUIRED, SIGNS, Choice, choice_faults, headings
 from holdfast.domain.permissions import Permission
 from holdfast.domain.project import Project
-from holdfast.domain.refusals import Fault, InvalidInput
 from holdfast.domain.status import Status
 from holdfast.operations.importing.files import Import, ImportFiles
 from holdfast.operations.importing.findings import Finding

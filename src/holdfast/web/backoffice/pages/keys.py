@@ -10,9 +10,9 @@ from uuid import UUID
 from starlette.responses import Response
 from starlette.routing import Route
 
-from holdfast.domain.access import IssuedKey, Key, Scope
+from holdfast.domain.api_key import IssuedKey, Key, Scope
+from holdfast.domain.errors import Fault, InvalidInput, UnknownProject
 from holdfast.domain.permissions import MAY_ISSUE, Permission
-from holdfast.domain.refusals import Fault, InvalidInput, UnknownProject
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.keys import Keys, KeyWishes, Power
 from holdfast.web.addresses import id_of

@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 from starlette.routing import Route
 
+from holdfast.domain.errors import InvalidInput
 from holdfast.domain.permissions import Permission
-from holdfast.domain.refusals import InvalidInput
 from holdfast.operations.projects import Move, Projects
 from holdfast.web.backoffice.desk import Desk
 from holdfast.web.backoffice.pages.board import slug_of

@@ -7,8 +7,8 @@ from itertools import product
 from starlette.responses import Response
 from starlette.routing import Route
 
+from holdfast.domain.errors import Fault
 from holdfast.domain.permissions import Permission
-from holdfast.domain.refusals import Fault
 from holdfast.operations.selling import Selling
 from holdfast.web.addresses import reference_of
 from holdfast.web.api.bodies import refuse_faults

@@ -8,10 +8,10 @@ from typing import Any
 from starlette.responses import Response
 from starlette.routing import Route
 
-from holdfast.domain.periods import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DAYS, Periods
+from holdfast.domain.errors import Fault, InvalidInput, ProjectExists
+from holdfast.domain.holds import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DAYS, Periods
 from holdfast.domain.permissions import Permission
 from holdfast.domain.project import Project, suggested_slug
-from holdfast.domain.refusals import Fault, InvalidInput, ProjectExists
 from holdfast.operations.projects import Projects
 from holdfast.web.addresses import project_of
 from holdfast.web.api.backoffice.projects import NewProject, ProjectChange

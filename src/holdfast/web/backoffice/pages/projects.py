@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 from starlette.routing import Route
 
-from holdfast.domain.board import Counts
+from holdfast.domain.layout import Counts
 from holdfast.domain.permissions import Permission
 from holdfast.domain.project import slug_fault
 from holdfast.domain.status import Status

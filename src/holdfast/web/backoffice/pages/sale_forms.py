@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from holdfast.domain.booking import Buyer
-from holdfast.domain.refusals import InvalidInput
+from holdfast.domain.errors import InvalidInput
 from holdfast.web.api.bodies import valid
 from holdfast.web.api.buyer_body import BuyerDetails
 from holdfast.web.backoffice.visits import Visit

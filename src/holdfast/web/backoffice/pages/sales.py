@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.routing import Route
 
-from holdfast.domain.booking_actions import BookingAction
+from holdfast.domain.booking_steps import BookingAction
 from holdfast.domain.permissions import Permission
 from holdfast.domain.status import TRANSITIONS, Caller
 from holdfast.operations.inventory import Inventory

@@ -7,8 +7,7 @@ from typing import Any
 from starlette.responses import Response
 from starlette.routing import Route
 
-from holdfast.domain.passwords import SHORTEST
-from holdfast.domain.refusals import (
+from holdfast.domain.errors import (
     InvalidInput,
     Refusal,
     SecondFactorNeeded,
@@ -17,6 +16,7 @@ from holdfast.domain.refusals import (
     StaffExists,
     TooManyAttempts,
 )
+from holdfast.domain.login import SHORTEST
 from holdfast.domain.staff import Staff
 from holdfast.operations.setup_links import Invitation, SetupLinks
 from holdfast.operations.signing_in import Opened, SigningIn

@@ -9,8 +9,8 @@ from uuid import UUID
 from starlette.responses import Response
 from starlette.routing import Route
 
+from holdfast.domain.errors import Fault, InvalidInput, LastAdmin, StaffExists
 from holdfast.domain.permissions import Permission, Role
-from holdfast.domain.refusals import Fault, InvalidInput, LastAdmin, StaffExists
 from holdfast.domain.staff import Staff
 from holdfast.operations.setup_links import GOOD_FOR_HOURS, setup_url
 from holdfast.operations.staffing import Invited, Staffing

@@ -10,11 +10,11 @@ from typing import Any
 from starlette.responses import Response
 
 from holdfast.domain.booking import terms_of
+from holdfast.domain.errors import Conflict, Fault, InvalidInput, PreconditionFailed, Refusal
 from holdfast.domain.permissions import Permission
-from holdfast.domain.precondition import ANY, Precondition
-from holdfast.domain.refusals import Conflict, Fault, InvalidInput, PreconditionFailed, Refusal
 from holdfast.domain.status import Action, Status
 from holdfast.domain.unit import Media, ends_at, revision
+from holdfast.domain.unit_writes import ANY, Precondition
 from holdfast.operations.selling import Selling, StaffAction
 from holdfast.operations.staff_units import Recorded, StaffUnit
 from holdfast.operations.write_path import Written

@@ -9,7 +9,7 @@ from uuid import UUID
 from starlette.responses import Response
 
 from holdfast.domain.endpoint import state_of
-from holdfast.domain.refusals import Fault
+from holdfast.domain.errors import Fault
 from holdfast.web.addresses import id_of
 from holdfast.web.api.bodies import refuse_faults
 from holdfast.web.backoffice.visits import PREFIX, Visit

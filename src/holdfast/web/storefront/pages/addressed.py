@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from holdfast.domain.errors import Fault
 from holdfast.domain.project import slug_fault
-from holdfast.domain.refusals import Fault
 from holdfast.domain.unit import code_fault
 from holdfast.web.refusals import UnknownRoute
 from holdfast.web.storefront.pages.visits import Visit

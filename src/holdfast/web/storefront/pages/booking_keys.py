@@ -6,8 +6,8 @@ import re
 
 from starlette.responses import Response
 
-from holdfast.domain.reference import SYMBOLS, number_of, reference_of
-from holdfast.domain.refusals import UnknownBooking
+from holdfast.domain.errors import UnknownBooking
+from holdfast.domain.references import SYMBOLS, number_of, reference_of
 from holdfast.operations.buying import Buying
 from holdfast.operations.selling import Found, Selling
 from holdfast.web.storefront.pages.addressed import booking_in_path, token_in_path

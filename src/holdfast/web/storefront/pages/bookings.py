@@ -7,7 +7,7 @@ import re
 from starlette.responses import JSONResponse, Response
 
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.refusals import AgreementChanged, Conflict, HoldLapsed, InvalidInput, UnknownBooking
+from holdfast.domain.errors import AgreementChanged, Conflict, HoldLapsed, InvalidInput, UnknownBooking
 from holdfast.operations.selling import Found
 from holdfast.web.context import WebContext
 from holdfast.web.html.moments import milliseconds

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.domain.booking import Buyer
-from holdfast.domain.refusals import Fault, InvalidInput
+from holdfast.domain.errors import Fault, InvalidInput
 from holdfast.web.api.bodies import validated
 from holdfast.web.api.buyer_body import BuyerDetails
 from holdfast.web.html.translation import translate

@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.errors import Refusal
 from holdfast.web.auth import Guard
 from holdfast.web.client_address import ClientAddresses
 from holdfast.web.errors import log_failure

@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from holdfast.domain.refusals import (
+from holdfast.domain.errors import (
     HeldTooRecently,
     NotAvailable,
     TooManyHolds,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
-from holdfast.domain.refusals import TooManyRequests
+from holdfast.domain.errors import TooManyRequests
 from holdfast.web.client_address import ClientAddresses
 from holdfast.web.request import Request
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import NamedTuple
 
-from holdfast.domain.offer import PlacedOffer, vat_in
+from holdfast.domain.listing import PlacedOffer, vat_in
 from holdfast.domain.unit import Media
 from holdfast.operations.selling import Found
 from holdfast.web.html.bilingual import in_language

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from markupsafe import Markup, escape
 
-from holdfast.domain.board import BoardUnit, Building
+from holdfast.domain.layout import BoardUnit, Building
 from holdfast.domain.status import Status
 from holdfast.web.html.language import Language
 from holdfast.web.storefront.pages.visits import project_path

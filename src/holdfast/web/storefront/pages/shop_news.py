@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import msgspec
 
-from holdfast.domain.board import BoardUnit, Counts
+from holdfast.domain.layout import BoardUnit, Counts
 from holdfast.domain.status import Status
 from holdfast.operations.watching import News
 from holdfast.web.html.live import event

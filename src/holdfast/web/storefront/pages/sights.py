@@ -7,7 +7,7 @@ from typing import Any
 from starlette.responses import Response
 
 from holdfast.domain.booking import CLAIMING, BookingStatus
-from holdfast.domain.refusals import UnknownBooking
+from holdfast.domain.errors import UnknownBooking
 from holdfast.domain.status import Status
 from holdfast.operations.selling import Found
 from holdfast.web.buyer_links import buyer_link

@@ -8,9 +8,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from holdfast.domain.booking import terms_of
-from holdfast.domain.offer import vat_in
+from holdfast.domain.errors import UnknownUnit
+from holdfast.domain.listing import vat_in
 from holdfast.domain.project import Project
-from holdfast.domain.refusals import UnknownUnit
 from holdfast.domain.status import ON_SALE, Status
 from holdfast.domain.unit import Unit
 from holdfast.operations.buying import Entered

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from holdfast.domain.offer import BY_FLOOR, NO_WISH, Mark, Order, Wish
+from holdfast.domain.listing import BY_FLOOR, NO_WISH, Mark, Order, Wish
 from holdfast.web.cursors import cursor_text, read_cursor
 from holdfast.web.html.amounts import amount_in
 from holdfast.web.html.forms import Form

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from holdfast.domain.errors import HeldTooRecently, TooManyHolds, TooManyHoldsAtAddress
 from holdfast.domain.message import Message
-from holdfast.domain.refusals import HeldTooRecently, TooManyHolds, TooManyHoldsAtAddress
 
 
 class HoldLimits(NamedTuple):

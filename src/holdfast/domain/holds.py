@@ -1,18 +1,71 @@
-"""A unit is opened: held for a buyer. Pure."""
+"""How long holds and reservations last."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import NamedTuple
+from uuid import UUID
 
+from holdfast.domain.audit import CLOCK, Change, Entry
 from holdfast.domain.booking import HOLDING, Booking, BookingStatus, Draft, Slots, new_booking, terms_of
 from holdfast.domain.decision import Decision, Standing
-from holdfast.domain.fairness import ADDRESS, VISITOR, HoldLimits, free_slot, refuse_rehold
+from holdfast.domain.errors import HoldLapsed, InvalidInput, NotAvailable, TransitionNotAllowed, UnknownUnit
+from holdfast.domain.event import UnitEvent, event_id
+from holdfast.domain.hold_limits import ADDRESS, VISITOR, HoldLimits, free_slot, refuse_rehold
 from holdfast.domain.message import AnyMessage, Message
-from holdfast.domain.periods import Periods
-from holdfast.domain.refusals import HoldLapsed, NotAvailable, TransitionNotAllowed, UnknownUnit
+from holdfast.domain.project import Project
 from holdfast.domain.status import Action, Caller, Status, Transition, transition
-from holdfast.domain.unit import Unit, move, step_for
+from holdfast.domain.unit import ONE_MILLISECOND, Unit, move, step_for
+
+LONGEST_HOLD_SECONDS = 604_800
+LONGEST_RESERVATION_DAYS = 3_650
+_LONGEST_EXTENSION = timedelta(days=LONGEST_RESERVATION_DAYS)
+_A_DAY = 86_400
+_TOO_EARLY = "This must not be before the present end."
+_TOO_LATE = Message("An end lies at most %(days)s days ahead.", {"days": LONGEST_RESERVATION_DAYS})
+
+
+class Periods(NamedTuple):
+    """The server's own, for projects that have none."""
+
+    hold_seconds: float = 300.0
+    reservation_days: float = 14.0
+
+    def hold(self, project: Project) -> timedelta:
+        return _whole_milliseconds(
+            self.hold_seconds if project.hold_seconds is None else project.hold_seconds
+        )
+
+    def reservation(self, project: Project) -> timedelta:
+        own = project.reservation_days
+        return _whole_milliseconds((self.reservation_days if own is None else own) * _A_DAY)
+
+
+def refuse_impossible_end(asked: datetime | None, now: datetime) -> None:
+    """What is no end for any unit, so that it can be told before the unit is looked at."""
+    if asked is not None and asked <= now:
+        raise InvalidInput.at("/until", _TOO_EARLY)
+    if asked is not None and asked - now > _LONGEST_EXTENSION:
+        raise InvalidInput.at("/until", _TOO_LATE)
+
+
+def later_end(ends_at: datetime, asked: datetime | None, period: timedelta, now: datetime) -> datetime:
+    """An extension never moves the end closer."""
+    if asked is not None and asked < ends_at:
+        raise InvalidInput.at("/until", _TOO_EARLY)
+    further = period if asked is None else asked - ends_at
+    if further > now + _LONGEST_EXTENSION - ends_at:
+        raise InvalidInput.at("/until", _TOO_LATE)
+    return ends_at + further
+
+
+@lru_cache(maxsize=1024)
+def _whole_milliseconds(seconds: float) -> timedelta:
+    return timedelta(milliseconds=max(1, round(seconds * 1000)))
+
+
+# A unit is opened: held for a buyer. Pure.
 
 NO_LIMITS = HoldLimits(0, 0, 0)
 
@@ -130,3 +183,71 @@ def _lapsed_at(standing: Standing, opening: Opening) -> datetime | None:
         )
     ]
     return max(ends, default=None)
+
+
+# The end of a hold or reservation, as the clock writes it for many units at once. Pure.
+#
+# It is the same that ``decision.lapse`` makes of one unit, from no more than what it needs: a test holds
+# the two against each other.
+
+_ENDINGS = {
+    Status.HELD: (Action.LAPSE_HOLD, "hold_expires_at", BookingStatus.LAPSED),
+    Status.RESERVED: (Action.LAPSE_RESERVATION, "reserved_until", BookingStatus.REFUND_DUE),
+}
+_STEPS = {
+    status: transition(action, Caller.CLOCK, status, archived=False)
+    for status, (action, _, _) in _ENDINGS.items()
+}
+
+
+class LapsedUnit(NamedTuple):
+    id: UUID
+    project_id: UUID
+    status: Status
+    ends_at: datetime
+    version: int
+    updated_at: datetime
+    code: str
+
+
+class ClaimingBooking(NamedTuple):
+    number: int
+    reference: str
+    status: BookingStatus
+
+
+class Release(NamedTuple):
+    unit_id: UUID
+    version: int
+    at: datetime
+    booking_number: int | None
+    booking_status: BookingStatus
+    ended_at: datetime
+    event: UnitEvent
+    entry: Entry
+
+
+def release(unit: LapsedUnit, booking: ClaimingBooking | None) -> Release:
+    step = _STEPS[unit.status]
+    action, end_name, booking_status = _ENDINGS[unit.status]
+    version, at = unit.version + 1, max(unit.ends_at, unit.updated_at + ONE_MILLISECOND)
+    before = {"status": unit.status, end_name: unit.ends_at}
+    after: dict[str, object] = {"status": step.target, end_name: None}
+    if booking is not None:
+        before["booking_status"] = booking.status
+        after["booking_status"] = booking_status
+    reference = None if booking is None else booking.reference
+    assert step.event is not None
+    return Release(
+        unit.id,
+        version,
+        at,
+        None if booking is None else booking.number,
+        booking_status,
+        unit.ends_at,
+        UnitEvent(
+            event_id(unit.id, version), unit.project_id, unit.id, version, step.event, unit.status,
+            step.target, None, at, unit.code,
+        ),
+        Entry(unit.id, unit.project_id, at, CLOCK, action, reference, Change(before, after)),
+    )  # fmt: skip

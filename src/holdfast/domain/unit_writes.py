@@ -1,24 +1,49 @@
-"""What an external system makes of a unit: a replacement or a patch. Pure."""
+"""What a caller demands of a unit's revision before it changes (If-Match, If-None-Match)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from holdfast.domain.decision import Decision, Standing
-from holdfast.domain.message import Message
-from holdfast.domain.precondition import UNCONDITIONAL, Precondition
-from holdfast.domain.project import Project
-from holdfast.domain.refusals import (
+from holdfast.domain.errors import (
     InvalidInput,
+    PreconditionFailed,
     StatusLocked,
     TermsLocked,
     TransitionNotAllowed,
     UnknownUnit,
 )
+from holdfast.domain.message import Message
+from holdfast.domain.project import Project
 from holdfast.domain.status import LOCKED, MID_BOOKING, Action, Caller, Status, Transition, transition
 from holdfast.domain.unit import Unit, UnitFields, moment_after, move, revision, unit_id
+
+ANY = "*"
+
+
+class Precondition(NamedTuple):
+    match: frozenset[str] | None = None
+    """The unit is in one of these revisions; ``*``: it exists."""
+    none_match: frozenset[str] | None = None
+    """The unit is in none of these revisions; ``*``: it does not exist."""
+
+    def check(self, current: str | None) -> None:
+        if self.match is not None and not _names(self.match, current):
+            raise PreconditionFailed(current)
+        if self.none_match is not None and _names(self.none_match, current):
+            raise PreconditionFailed(current)
+
+
+UNCONDITIONAL = Precondition()
+
+
+def _names(revisions: frozenset[str], current: str | None) -> bool:
+    return current is not None and (ANY in revisions or current in revisions)
+
+
+# What an external system makes of a unit: a replacement or a patch. Pure.
 
 STATUS_MESSAGE = "The status can be set to `available` or `unavailable` only."
 

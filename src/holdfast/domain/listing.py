@@ -7,9 +7,8 @@ from decimal import ROUND_HALF_UP, Decimal
 from enum import StrEnum
 from typing import NamedTuple
 
-from holdfast.domain.board import BoardUnit
 from holdfast.domain.booking import Terms
-from holdfast.domain.layout import Place
+from holdfast.domain.layout import BoardUnit, Place
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Media
 

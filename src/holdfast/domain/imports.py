@@ -5,6 +5,17 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from holdfast.domain.cells import COMMA, POINT, Cell, text_of
+from holdfast.domain.decision import Decision, Standing
+from holdfast.domain.errors import Fault, InvalidInput
+from holdfast.domain.message import Message
+from holdfast.domain.spelling import camel_case
+from holdfast.domain.status import LOCKED, Status
+from holdfast.domain.unit import Unit, UnitFields
+from holdfast.domain.unit_writes import UNCONDITIONAL, replace
 
 CODE = "code"
 STATUS = "status"
@@ -142,3 +153,161 @@ def _field_of() -> dict[str, str]:
 
 
 _FIELD_OF = _field_of()
+
+
+# What a file of units holds, and what its owner chose to make of it.
+
+ROWS_AT_MOST = 100_000
+HEAD_ROWS = 20
+"""How many rows of a sheet are shown, and may be the headings."""
+
+SIGNS = (POINT, COMMA)
+
+Row = tuple[int, list[Cell]]
+"""Its number in the file, and its cells; empty ones at the end are left out."""
+
+
+class Sheet(NamedTuple):
+    name: str
+    rows: int
+    """That are not empty."""
+    width: int
+    parts: int
+    head: list[Row]
+    commas: int
+    """How many numbers leave no doubt that the comma is their decimal sign."""
+    points: int
+
+
+class Contents(NamedTuple):
+    format: str
+    """``xlsx`` or ``csv``."""
+    encoding: str
+    delimiter: str
+    sheets: list[Sheet]
+
+
+class Choice(NamedTuple):
+    sheet: int
+    heading_row: int
+    fields: list[str | None]
+    """Of each column; None: it is left out."""
+    clears_absent: bool
+    """What the file has no column for is cleared, as PUT does; else it stays as it is."""
+    sign: str
+
+    def column_of(self, field: str) -> int | None:
+        return self.fields.index(field) if field in self.fields else None
+
+
+def guess(contents: Contents, sheet_number: int | None = None, heading_row: int | None = None) -> Choice:
+    """For the first sheet that looks like units, unless one is named."""
+    if sheet_number is None:
+        fitting = [at for at, sheet in enumerate(contents.sheets) if _heading(sheet) is not None]
+        sheet_number = fitting[0] if fitting else 0
+    sheet = contents.sheets[sheet_number]
+    row = heading_row or _heading(sheet) or (sheet.head[0][0] if sheet.head else 1)
+    sign = COMMA if sheet.commas > sheet.points else POINT
+    return Choice(sheet_number, row, guess_fields(headings(sheet, row)), False, sign)
+
+
+def headings(sheet: Sheet, row: int) -> list[str]:
+    """Of every column, those without one included."""
+    found = next((cells for number, cells in sheet.head if number == row), [])
+    texts = [text_of(cell).strip() for cell in found]
+    return texts + [""] * (sheet.width - len(texts))
+
+
+def rows_to_read(sheet: Sheet, heading_row: int) -> int:
+    return sheet.rows - sum(number <= heading_row for number, _ in sheet.head)
+
+
+def choice_faults(choice: Choice, contents: Contents) -> list[Fault]:
+    sheet = contents.sheets[choice.sheet]
+    chosen = [field for field in choice.fields if field is not None]
+    faults = [
+        Fault(f"/column{at}", "Another column is already used for this.")
+        for at, field in enumerate(choice.fields)
+        if field is not None and field in choice.fields[:at]
+    ]
+    if CODE not in chosen:
+        faults.append(Fault("/code", "Choose the column with the unit codes."))
+    if choice.clears_absent:
+        faults += [
+            Fault(
+                f"/{name}", "This cannot be cleared; choose its column, or keep what the file does not have."
+            )
+            for name in REQUIRED
+            if name not in chosen
+        ]
+    if rows_to_read(sheet, choice.heading_row) == 0:
+        faults.append(Fault("/heading_row", "There are no rows below the headings."))
+    return faults
+
+
+def is_field(name: str) -> bool:
+    return name in FIELDS
+
+
+def _heading(sheet: Sheet) -> int | None:
+    for number, cells in sheet.head:
+        if is_heading_row([text_of(cell) for cell in cells]):
+            return number
+    return None
+
+
+# What a row of a file makes of its unit. Pure.
+
+_TEXTS = ("type", "description")
+
+
+def bring_in(
+    standing: Standing, code: str, values: Mapping[str, Any], status: Status | None, now: datetime
+) -> Decision:
+    """A PUT of what the row says, with the rest as it stands."""
+    unit = standing.unit
+    fields = _new_fields(values) if unit is None else _changed_fields(unit.fields, values)
+    return replace(standing, code, fields, _status_to_set(unit, status), UNCONDITIONAL, now)
+
+
+def _new_fields(values: Mapping[str, Any]) -> UnitFields:
+    missing = [name for name in REQUIRED if name not in values]
+    if missing:
+        message = "A new unit needs this, and the file has no column for it."
+        raise InvalidInput([Fault(f"/{camel_case(name)}", message) for name in missing])
+    return UnitFields(**{name: _tidy(name, value) for name, value in values.items()})
+
+
+def _changed_fields(stored: UnitFields, values: Mapping[str, Any]) -> UnitFields:
+    texts = {
+        name: getattr(stored, name)
+        if _reads_alike(getattr(stored, name), values[name])
+        else _tidy(name, values[name])
+        for name in _TEXTS
+        if name in values
+    }
+    return stored._replace(**{**values, **texts})
+
+
+def _tidy(name: str, value: Any) -> Any:
+    """Spaces at the ends of a cell are nobody's wish, unless there is nothing else."""
+    return (value.strip() or value) if name in _TEXTS and value is not None else value
+
+
+def _reads_alike(stored: str | None, said: str | None) -> bool:
+    """A cell knows neither spaces at its ends for certain, nor empty text from none."""
+    return (stored or "").strip() == (said or "").strip()
+
+
+def _status_to_set(unit: Unit | None, status: Status | None) -> Status | None:
+    """A file that was exported names the status as it was; a booking alone makes these."""
+    if status not in LOCKED:
+        return status
+    if unit is None:
+        message = "A new unit cannot be %(unit_status)s: only a booking makes it so."
+        raise InvalidInput.at("/status", Message(message, {"unit_status": status}))
+    if unit.status is not status:
+        message = "The unit is %(unit_status)s; a file cannot make it %(new_status)s, only a booking can."
+        parameters = {"unit_status": unit.status, "new_status": status}
+        raise InvalidInput.at("/status", Message(message, parameters))
+    return None
