@@ -35,8 +35,8 @@ from benchmarks.progress import Progress
 from benchmarks.report import archive, text
 from benchmarks.report.findings import Finding
 from benchmarks.wrk import InvalidRun, WrkMissing, find_wrk
-from holdfast.storage.encryption_keys import NAME as ENCRYPTION_KEYS
-from holdfast.storage.encryption_keys import new_encryption_key
+from holdfast.storage.secrets import NAME as ENCRYPTION_KEYS
+from holdfast.storage.secrets import new_encryption_key
 
 PARTS: dict[str, Callable[[Arena], Finding]] = {
     "put": put.measure,

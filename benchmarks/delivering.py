@@ -13,10 +13,10 @@ from benchmarks import database
 from benchmarks.contestants import HOLDFAST_COMMAND
 from benchmarks.processes import running
 from holdfast.domain.endpoint import Wishes, new_secret_text
-from holdfast.storage import endpoints, log_days
-from holdfast.storage.encryption_keys import NAME as ENCRYPTION_KEYS
-from holdfast.storage.hints import NOTIFY
-from holdfast.storage.sealing import SecretBox
+from holdfast.storage import endpoints, log_partitions
+from holdfast.storage.notifications import NOTIFY
+from holdfast.storage.secrets import NAME as ENCRYPTION_KEYS
+from holdfast.storage.secrets import SecretBox
 
 LOOPBACK_ALLOWED = {"HOLDFAST_ALLOWED_NETWORKS": "127.0.0.0/8"}
 QUEUE = "endpoint, pending_delivery, in_flight"
@@ -45,14 +45,14 @@ def forget_endpoints(url: str) -> None:
 
     async def act(connection: asyncpg.Connection) -> None:
         async with connection.transaction():
-            await log_days.make(connection)
+            await log_partitions.make(connection)
 
     database.execute(url, FORGET)
     database.run(url, act)
 
 
 def forget_log(url: str) -> None:
-    database.execute(url, f"truncate {', '.join(log_days.TABLES)}")
+    database.execute(url, f"truncate {', '.join(log_partitions.TABLES)}")
 
 
 def tidy(url: str) -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 import asyncpg
 
 from benchmarks import database
-from holdfast.storage import log_days
+from holdfast.storage import log_partitions
 
 DAYS = 89
 """Before today, all within what is kept."""
@@ -100,13 +100,13 @@ def write_log(url: str, rows: int, progress: Callable[[str], None]) -> None:
             await _write_day(connection, today - timedelta(days=before), -(-rows // (2 * DAYS)))
             if before % 10 == 1:
                 progress(f"{(DAYS - before + 1) * (rows // DAYS):,} of {rows:,} rows of log written")
-        await connection.execute(f"vacuum (analyze) {', '.join(log_days.TABLES)}")
+        await connection.execute(f"vacuum (analyze) {', '.join(log_partitions.TABLES)}")
 
     database.run(url, act)
 
 
 async def _write_day(connection: asyncpg.Connection, day: date, deliveries: int) -> None:
-    for table in log_days.TABLES:
+    for table in log_partitions.TABLES:
         await connection.execute(MAKE_DAY.format(table=table, day=day, after=day + timedelta(days=1)))
     await connection.execute(LOG_DAY, day, deliveries)
 

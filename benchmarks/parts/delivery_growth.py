@@ -22,7 +22,7 @@ from benchmarks.turn import noise_caption, quietest
 from benchmarks.wrk import InvalidRun
 from holdfast.delivery.dispatcher import AT_ONCE
 from holdfast.domain.endpoint import IN_FLIGHT
-from holdfast.storage import claims
+from holdfast.storage import delivery_queue
 from holdfast.storage.database import OF_A_DISPATCHER, Database, open_database
 
 EMPTY, GROWN = "empty_log", "grown_log"
@@ -113,7 +113,7 @@ async def _claim_ms(store: Database) -> float:
     with suppress(_Undone):
         async with store.writing() as connection:
             started = perf_counter()
-            found = await claims.claim(connection, UUID(int=0), AT_ONCE, LEASE, IN_FLIGHT[1])
+            found = await delivery_queue.claim(connection, UUID(int=0), AT_ONCE, LEASE, IN_FLIGHT[1])
             taken_ms = 1000 * (perf_counter() - started)
             if not found.claimed:
                 raise InvalidRun("A claim found nothing in a full backlog.")

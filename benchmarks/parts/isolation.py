@@ -17,7 +17,7 @@ from benchmarks.parts.delivery_latency import UNITS, ground
 from benchmarks.report.findings import Finding, Table, Target
 from benchmarks.turn import cpu_of, noise_caption, quietest
 from benchmarks.wrk import InvalidRun
-from holdfast.storage.claims import IN_TROUBLE
+from holdfast.storage.delivery_queue import IN_TROUBLE
 
 ENDPOINTS = 50
 PER_SECOND = 20

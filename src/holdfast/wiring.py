@@ -68,9 +68,8 @@ from holdfast.storage.database import (
     connect_to_listen,
     open_database,
 )
-from holdfast.storage.encryption_keys import keys_of
-from holdfast.storage.hints import listen
-from holdfast.storage.sealing import SecretBox
+from holdfast.storage.notifications import listen
+from holdfast.storage.secrets import SecretBox, keys_of
 
 PAYMENT_CALLBACK_PATH = "/v1/payments/callback"
 BACKGROUND_CONNECTIONS = 4

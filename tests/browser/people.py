@@ -9,7 +9,7 @@ from holdfast.operations.second_factor import new_secret
 from holdfast.operations.signing_in import SessionTimes, SigningIn
 from holdfast.operations.staffing import Staffing
 from holdfast.storage.database import open_database
-from holdfast.storage.sealing import SecretBox
+from holdfast.storage.secrets import SecretBox
 from tests.support.chromium import beside_playwright
 from tests.support.second_factor import code_now
 from tests.support.server import WEBHOOKS

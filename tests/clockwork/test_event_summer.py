@@ -5,7 +5,7 @@ from uuid import UUID
 from holdfast.clockwork.event_summer import PAUSE_SECONDS, EventSummer
 from holdfast.operations.feed import EventFeed
 from holdfast.operations.figures import COMPARED_EVERY, Sums
-from holdfast.storage import figures
+from holdfast.storage import reports
 from holdfast.storage.database import Database
 from tests.support.sales import new_units, sell
 from tests.support.stock import replacement, store
@@ -13,7 +13,7 @@ from tests.support.stock import replacement, store
 
 async def counted(database: Database, project_id: UUID) -> int:
     async with database.reading() as connection:
-        return await figures.counted_units(connection, project_id)
+        return await reports.counted_units(connection, project_id)
 
 
 async def test_a_round_sums_every_numbered_event_and_counts_every_unit(database: Database) -> None:
@@ -23,7 +23,7 @@ async def test_a_round_sums_every_numbered_event_and_counts_every_unit(database:
     assert await EventSummer(Sums(database)).run_once() == PAUSE_SECONDS
     assert await counted(database, project_id) == 2
     async with database.reading() as connection:
-        assert await figures.unsummed(connection) == 0
+        assert await reports.unsummed(connection) == 0
         assert await connection.fetchval("select sum(steps)::int from event_hour") == 3
 
 
@@ -56,7 +56,7 @@ async def test_a_loop_does_not_wait_for_another_that_has_the_turn(database: Data
     await sell(database, (project_id, "A-1"))
     await EventFeed(database).number()
     async with database.writing() as other:
-        assert await figures.sum_events(other, 1) == 1
+        assert await reports.sum_events(other, 1) == 1
         await Sums(database).sum_up()
         assert await counted(database, project_id) == 0
     await Sums(database).sum_up()

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from holdfast.operations.dispatching import Claimed, Dispatching
-from holdfast.storage import claims
+from holdfast.storage import delivery_queue
 from holdfast.storage.database import Database, open_database
 from tests.support.engine import Engine, switch
 from tests.support.sales import new_units
@@ -75,9 +75,9 @@ async def test_without_the_lock_of_the_lane_they_would_break_the_cap(
         ("_TAKE", "from ranked where", "from ranked cross join (select pg_sleep(0.02)) as slow where"),
         ("_TAKE", "and turn <= $4\n    )", "and turn <= $4 on conflict do nothing\n    )"),
     ):
-        statement = getattr(claims, name)
+        statement = getattr(delivery_queue, name)
         assert locked in statement
-        monkeypatch.setattr(claims, name, statement.replace(locked, unlocked, 1))
+        monkeypatch.setattr(delivery_queue, name, statement.replace(locked, unlocked, 1))
     assert await most_in_flight(engine, postgres_url, 20) > CAP
 
 
@@ -127,7 +127,7 @@ async def test_a_small_budget_serves_the_endpoint_with_the_least_in_flight(engin
 async def test_every_lane_has_its_turn_when_there_are_more_than_one_claim_looks_at(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(claims, "LANES_AT_ONCE", 3)
+    monkeypatch.setattr(delivery_queue, "LANES_AT_ONCE", 3)
     endpoints = [(await engine.subscribe()).endpoint for _ in range(8)]
     for endpoint in endpoints:
         await backlog(engine, endpoint.id, 50)

@@ -9,9 +9,9 @@ import pytest
 from holdfast.delivery import dispatcher as dispatcher_module
 from holdfast.domain.delivery import Schedule
 from holdfast.operations.expiring import Expiry
-from holdfast.storage import hints
+from holdfast.storage import notifications
 from holdfast.storage.database import Database
-from holdfast.storage.hints import CHANNEL, Hint
+from holdfast.storage.notifications import CHANNEL, Hint
 from tests.support.engine import Engine, an_engine, eventually, replying, switch
 from tests.support.receivers import receiving
 from tests.support.sales import hold, make_lapse, new_units
@@ -102,8 +102,8 @@ async def test_a_retry_goes_out_at_its_time_and_not_at_the_next_poll(database: D
 async def test_a_killed_listener_is_replaced_and_nothing_is_missed_meanwhile(
     engine: Engine, database: Database, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hints, "ALIVE_SECONDS", 0.1)
-    monkeypatch.setattr(hints, "PAUSE_AFTER_FAILURE_SECONDS", 0.1)
+    monkeypatch.setattr(notifications, "ALIVE_SECONDS", 0.1)
+    monkeypatch.setattr(notifications, "PAUSE_AFTER_FAILURE_SECONDS", 0.1)
     async with receiving(replying(lambda _: 200)) as receiver:
         endpoint = (await engine.subscribe(receiver.url)).endpoint
         async with engine.running(postgres_url):
@@ -129,7 +129,7 @@ async def listener(engine: Engine) -> int | None:
 async def test_what_came_while_nobody_listened_is_found_when_somebody_does_again(
     engine: Engine, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hints, "ALIVE_SECONDS", 0.1)
+    monkeypatch.setattr(notifications, "ALIVE_SECONDS", 0.1)
     async with receiving(replying(lambda _: 200)) as receiver:
         endpoint = (await engine.subscribe(receiver.url)).endpoint
         async with engine.running(postgres_url):

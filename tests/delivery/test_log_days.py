@@ -11,7 +11,7 @@ import pytest
 from holdfast.clockwork.log_keeper import PAUSE_SECONDS, LogKeeper
 from holdfast.domain.errors import DatabaseAway
 from holdfast.operations.log_days import ready_log, trim_log
-from holdfast.storage import log_days
+from holdfast.storage import log_partitions
 from holdfast.storage.database import Database, open_database
 from tests.support.engine import Engine, an_engine, eventually
 
@@ -38,8 +38,8 @@ async def add_day(engine: Engine, days_ago: int) -> date:
     today: date = await engine.value("select (clock_timestamp() at time zone 'UTC')::date")
     day = today - timedelta(days=days_ago)
     async with engine.database.writing() as connection:
-        for table in log_days.TABLES:
-            await log_days._make_day(connection, table, day)
+        for table in log_partitions.TABLES:
+            await log_partitions._make_day(connection, table, day)
         await connection.execute(
             """
             insert into ended_delivery (id, endpoint_id, event, created_at, body, status, ended_at)
@@ -194,12 +194,12 @@ async def test_days_are_made_while_another_process_is_still_dropping(
 ) -> None:
     """A reader that does not end keeps a day from being dropped; those to come need their parts meanwhile."""
     await add_day(engine, 100)
-    monkeypatch.setattr(log_days, "DAYS_AHEAD", 5)
+    monkeypatch.setattr(log_partitions, "DAYS_AHEAD", 5)
     async with reading_the_log(postgres_url):
         dropping = asyncio.create_task(trim_log(database, KEEP))
         await eventually(lambda: is_waiting(engine))
         async with open_database(postgres_url) as other, asyncio.timeout(3), other.writing() as connection:
-            await log_days.make(connection)
+            await log_partitions.make(connection)
     await dropping
     assert len(await parts(engine, "attempt")) == 7
 

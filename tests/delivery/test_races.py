@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.domain.endpoint import IN_FLIGHT
 from holdfast.operations.cancelling import cancel_all
-from holdfast.storage import claims, delivery_changes, letting_go
+from holdfast.storage import deliveries, delivery_queue
 from holdfast.storage.database import OF_A_DISPATCHER, Connection, Database, TryAgain, open_database
 from tests.support.engine import Engine, an_engine, made, switch
 from tests.support.sales import new_units
@@ -49,7 +49,7 @@ async def test_what_is_claimed_at_the_moment_of_cancelling_is_left_to_arrive(
     await engine.execute("update pending_delivery set series = 2")
     await engine.execute("update endpoint set events = array['unit.sold']")
     async with meanwhile(database, cancel_all(database, endpoint.id, [UNAVAILABLE])) as connection:
-        found = await claims.claim(connection, UUID(int=0), 10, LEASE, IN_FLIGHT[1])
+        found = await delivery_queue.claim(connection, UUID(int=0), 10, LEASE, IN_FLIGHT[1])
     (claimed,) = found.claimed
     assert (await engine.find(claimed.delivery_id)).status == "pending"
     assert await engine.answer([claimed]) == {claimed.delivery_id}
@@ -77,7 +77,7 @@ async def test_the_gap_before_a_retry_is_kept_by_whoever_lets_go_of_those_who_wa
 
     async def let_go() -> None:
         async with database.writing_at_once() as connection:
-            await letting_go.let_next_go(connection, [place])
+            await delivery_queue.unblock_next_delivery(connection, [place])
 
     async with meanwhile(database, let_go()) as connection:
         await connection.execute(
@@ -93,7 +93,7 @@ async def test_a_delivery_that_is_given_back_while_somebody_sends_it_anew_begins
     delivery_id = await engine.ping(endpoint)
     claimed = await engine.claim()
     async with meanwhile(database, engine.dispatching.give_back(claimed)) as connection:
-        await delivery_changes.resend(connection, delivery_id)
+        await deliveries.resend(connection, delivery_id)
     assert await engine.rows("select series, again from pending_delivery") == [(2, False)]
     (again,) = await engine.claim()
     await engine.answer([again])

@@ -10,9 +10,9 @@ from holdfast.domain.delivery import DeliveryStatus, Schedule
 from holdfast.domain.errors import CursorExpired
 from holdfast.operations.figures import Sums
 from holdfast.operations.log_days import trim_log
-from holdfast.storage import log_days
+from holdfast.storage import log_partitions
 from holdfast.storage.database import Database
-from holdfast.storage.reconciling import Tally
+from holdfast.storage.delivery_log import Tally
 from tests.delivery.test_log_days import KEEP, is_waiting, reading_the_log
 from tests.support.engine import Engine, an_engine, eventually, switch
 from tests.support.sales import new_units
@@ -85,9 +85,9 @@ async def old_and_new(engine: Engine, days_ago: int) -> None:
     await engine.answer(await engine.claim())
     past = timedelta(days=days_ago)
     async with engine.database.writing() as connection:
-        today = await log_days._today(connection)
-        for table in log_days.TABLES:
-            await log_days._make_day(connection, table, today - past)
+        today = await log_partitions._today(connection)
+        for table in log_partitions.TABLES:
+            await log_partitions._make_day(connection, table, today - past)
         await connection.execute(
             """
             update event set created_at = created_at - $1::interval

@@ -19,7 +19,7 @@ from holdfast.domain.status import TRANSITIONS, Action, Caller
 from holdfast.observability import metrics
 from holdfast.server.http_protocol import HttpProtocol
 from holdfast.settings import Settings
-from holdfast.storage.claims import IN_TROUBLE
+from holdfast.storage.delivery_queue import IN_TROUBLE
 from holdfast.web.api.backoffice.endpoints import NewEndpoint
 from holdfast.web.api.field_types import PROJECTS_AT_MOST
 from holdfast.web.api.integration.bulk import BULK_BODY_LIMIT, ITEMS_AT_MOST

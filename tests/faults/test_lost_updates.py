@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from holdfast.operations.inventory import Inventory, PatchUnit
-from holdfast.storage import standings as standings_storage
+from holdfast.storage import units as standings_storage
 from holdfast.storage import units as units_storage
 from holdfast.storage.database import open_database
 from tests.support import exact_json, states

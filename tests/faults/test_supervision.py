@@ -14,7 +14,7 @@ import httpx
 import psutil
 import pytest
 
-from holdfast.storage.embedded.postmaster import running_postmaster
+from holdfast.storage.embedded.server import running_postmaster
 from tests.cli.refused import run_refused
 from tests.support import commands
 from tests.support import server as servers

@@ -10,7 +10,7 @@ from holdfast.operations.command import Command
 from holdfast.operations.selling_commands import Open
 from holdfast.operations.write_path import Outcome, Written, write
 from holdfast.storage.database import Database
-from holdfast.storage.standings import UnitKey
+from holdfast.storage.units import UnitKey
 from tests.support.sales import new_opening
 
 LIMITS = HoldLimits(per_visitor=3, per_address=3, rehold_seconds=60)

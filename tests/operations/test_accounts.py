@@ -7,8 +7,7 @@ from holdfast.domain.login import FREE_FAILURES
 from holdfast.domain.staff import Preferences, Theme
 from holdfast.operations.accounts import Accounts, Oneself
 from holdfast.storage.database import Database
-from holdfast.storage.encryption_keys import new_encryption_key
-from holdfast.storage.sealing import SecretBox
+from holdfast.storage.secrets import SecretBox, new_encryption_key
 from tests.support.staffing import PASSWORD, Office, open_office
 
 NEW_PASSWORD = "another horse of lead"

@@ -9,8 +9,8 @@ import pytest
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.endpoint import FAILING_AFTER, EndpointState, state_of
 from holdfast.operations.announcing import Announcing
-from holdfast.storage.announcing import COUNTED
 from holdfast.storage.database import Database
+from holdfast.storage.endpoints import NEWS_COUNTED
 from tests.support.engine import Engine, an_engine
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -105,9 +105,9 @@ async def test_what_is_recorded_long_after_its_end_is_told_to_those_who_saw_olde
 
 async def test_so_many_failures_are_only_counted_so_far(announcing: Announcing, engine: Engine) -> None:
     endpoint = (await engine.subscribe()).endpoint
-    await fail(engine, endpoint.id, COUNTED + 20)
+    await fail(engine, endpoint.id, NEWS_COUNTED + 20)
     news = await announcing.news(LONG_AGO)
-    assert news.failed == COUNTED
+    assert news.failed == NEWS_COUNTED
     assert news.is_more
     assert (await announcing.news(news.up_to)).failed == 0, "those that were not counted are seen too"
 

@@ -12,7 +12,7 @@ from holdfast.operations.batch import Written
 from holdfast.operations.selling_commands import Open
 from holdfast.operations.write_path import write
 from holdfast.storage.database import Database
-from holdfast.storage.standings import UnitKey
+from holdfast.storage.units import UnitKey
 from tests.support.sales import done, make_lapse, new_opening, new_units
 
 ONE_EACH = HoldLimits(1, 1, 0)

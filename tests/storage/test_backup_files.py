@@ -9,10 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.storage.backups.manifest import Manifest, write_manifest
-from holdfast.storage.backups.reading import opened_backup
-from holdfast.storage.backups.writing import UnfinishedBackup, writing_backup
-from holdfast.storage.refused import BackupRefused
+from holdfast.storage.backup.archive import (
+    Manifest,
+    UnfinishedBackup,
+    opened_backup,
+    write_manifest,
+    writing_backup,
+)
+from holdfast.storage.errors import BackupRefused
 from holdfast.storage.schema import HEAD
 
 KEYS = ("bm90IGEgc2VjcmV0LCBmb3IgdGVzdHMgYWxvbmUgISE=", "YW5vdGhlciBvbmUsIGZvciB0ZXN0cyBhbG9uZSAhISE=")

@@ -9,15 +9,12 @@ import pytest
 
 from holdfast.domain.errors import DatabaseAway
 from holdfast.storage import schema
-from holdfast.storage.backups.dumping import Wanted, back_up
-from holdfast.storage.backups.loading import restore
-from holdfast.storage.backups.manifest import Manifest, write_manifest
-from holdfast.storage.backups.moving_on import COUNTED, FURTHER
-from holdfast.storage.backups.reading import opened_backup
-from holdfast.storage.backups.writing import writing_backup
-from holdfast.storage.encryption_keys import new_encryption_key
-from holdfast.storage.refused import BackupRefused
+from holdfast.storage.backup.archive import Manifest, opened_backup, write_manifest, writing_backup
+from holdfast.storage.backup.dump import Wanted, back_up
+from holdfast.storage.backup.load import COUNTED, FURTHER, restore
+from holdfast.storage.errors import BackupRefused
 from holdfast.storage.schema import ADVISORY_LOCK, HEAD
+from holdfast.storage.secrets import new_encryption_key
 from tests.support.clusters import NEWEST, Cluster
 from tests.support.receiver_certificates import authority, certified_for
 from tests.support.sql import Sql, with_database

@@ -10,7 +10,7 @@ from holdfast.domain.layout import NO_FILTERS, BoardUnit, Filters
 from holdfast.domain.status import Status
 from holdfast.domain.unit import UnitFields, ends_at
 from holdfast.operations.inventory import ReplaceUnit
-from holdfast.storage import boards, listings
+from holdfast.storage import boards, unit_lists
 from holdfast.storage.boards import Sales
 from holdfast.storage.database import Database
 from tests.support.sales import new_units, sell
@@ -34,7 +34,7 @@ async def test_units_are_seen_as_every_other_reader_sees_them(database: Database
     project_id = await mixed(database)
     async with database.reading() as connection:
         seen = await boards.all_units(connection, project_id, 100)
-        units = await listings.page(connection, project_id, "", 100, None, None)
+        units = await unit_lists.page(connection, project_id, "", 100, None, None)
         named = await boards.named_units(connection, project_id, ["A-2", "nowhere"])
     assert seen == [
         BoardUnit(

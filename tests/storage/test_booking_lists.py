@@ -12,7 +12,7 @@ from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import Booking, BookingStatus, as_seen
 from holdfast.operations.expiring import Expiry
 from holdfast.operations.selling_commands import MarkRefunded, Open
-from holdfast.storage import booking_lists, bookings
+from holdfast.storage import bookings
 from holdfast.storage.bookings import Found
 from holdfast.storage.database import Connection, Database
 from tests.support.sales import (
@@ -61,7 +61,7 @@ async def test_lists_by_status_and_the_domain_agree_on_what_a_booking_is_now(dat
     made = await in_every_status(database)
     assert {one.status for one in made} == set(BookingStatus)
     async with database.reading() as connection:
-        everything = await booking_lists.page(connection, None, None, None, None, 100)
+        everything = await bookings.booking_page(connection, None, None, None, None, 100)
         assert [one.booking.number for one in everything] == sorted(
             (one.number for one in made), reverse=True
         )
@@ -69,7 +69,7 @@ async def test_lists_by_status_and_the_domain_agree_on_what_a_booking_is_now(dat
         assert {one.booking.number: one.booking for one in everything} == seen
         assert sum(one.status is not seen[one.number].status for one in made) == 3
         for status in BookingStatus:
-            page = await booking_lists.page(connection, None, None, None, status, 100)
+            page = await bookings.booking_page(connection, None, None, None, status, 100)
             expected = {number: one for number, one in seen.items() if one.status is status}
             assert {one.booking.number: one.booking for one in page} == expected
         for number, one in seen.items():
@@ -87,7 +87,7 @@ async def test_pages_by_status_merge_lapsed_bookings_in_the_order_of_time(databa
     await make_lapse(database, made[5])
     listed: list[Found] = []
     async with database.reading() as connection:
-        while page := await booking_lists.page(
+        while page := await bookings.booking_page(
             connection, end_of(listed), None, None, BookingStatus.LAPSED, 1
         ):
             listed += page
@@ -106,7 +106,9 @@ async def test_the_latest_is_the_first_whatever_its_number(database: Database) -
     for slugs, unit_code, status in ((None, None, None), (PALM, None, None), (None, None, OPEN)):
         listed: list[Found] = []
         async with database.reading() as connection:
-            while page := await booking_lists.page(connection, end_of(listed), slugs, unit_code, status, 1):
+            while page := await bookings.booking_page(
+                connection, end_of(listed), slugs, unit_code, status, 1
+            ):
                 listed += page
         assert [one.unit_code for one in listed] == ["A-3", "A-2", "A-1"]
 
@@ -178,7 +180,7 @@ async def test_a_list_is_of_what_is_asked_for_whatever_the_size_of_its_pages(
     async with database.reading() as connection:
         for size in (1, 2, 100):
             listed: list[Found] = []
-            while page := await booking_lists.page(connection, end_of(listed), slugs, code, status, size):
+            while page := await bookings.booking_page(connection, end_of(listed), slugs, code, status, size):
                 assert len(page) <= size
                 listed += page
             assert [one.booking.number for one in listed] == numbers
@@ -188,7 +190,7 @@ async def test_a_listed_booking_comes_with_what_names_its_unit(database: Databas
     made = await two_projects(database)
     names = {number: name.split()[0] for name, number in made.items()}
     async with database.reading() as connection:
-        page = await booking_lists.page(connection, None, None, None, None, 100)
+        page = await bookings.booking_page(connection, None, None, None, None, 100)
     initial = {"palm-court": "P", "other": "O"}
     assert {one.booking.number: f"{initial[one.project_slug]}/{one.unit_code}" for one in page} == names
 
@@ -242,7 +244,7 @@ async def test_no_list_reads_bookings_that_it_is_not_about(database: Database) -
         explaining = Explaining(connection)
         for slugs, code in SCOPES:
             for status in (None, *BookingStatus):
-                await booking_lists.page(cast(Connection, explaining), None, slugs, code, status, 101)
+                await bookings.booking_page(cast(Connection, explaining), None, slugs, code, status, 101)
     about_bookings = [plan for plan in explaining.plans if " on booking" in plan]
     assert len(about_bookings) == len(SCOPES) * (1 + len(BookingStatus))
     assert [plan for plan in about_bookings if "Seq Scan on booking" in plan or reads_in_vain(plan)] == []
@@ -251,6 +253,6 @@ async def test_no_list_reads_bookings_that_it_is_not_about(database: Database) -
 async def test_refunds_due_are_counted_as_they_are_listed(database: Database) -> None:
     await in_every_status(database)
     async with database.reading() as connection:
-        listed = await booking_lists.page(connection, None, None, None, BookingStatus.REFUND_DUE, 100)
-        assert await booking_lists.refunds_due(connection, 100) == len(listed) == 2
-        assert await booking_lists.refunds_due(connection, 1) == 1
+        listed = await bookings.booking_page(connection, None, None, None, BookingStatus.REFUND_DUE, 100)
+        assert await bookings.refunds_due(connection, 100) == len(listed) == 2
+        assert await bookings.refunds_due(connection, 1) == 1

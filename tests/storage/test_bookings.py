@@ -15,7 +15,7 @@ from holdfast.operations.inventory import PatchUnit
 from holdfast.operations.selling_commands import MarkRefunded, Open, ReissueLink
 from holdfast.storage import bookings
 from holdfast.storage.database import Connection, Database, TryAgain
-from holdfast.storage.standings import Counted, UnitKey, stand
+from holdfast.storage.units import Counted, UnitKey, load_for_update
 from tests.support.sales import (
     cancellation,
     deposit,
@@ -39,7 +39,7 @@ LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 async def live_holds(
     connection: Connection, key: UnitKey, counted: Counted, *, locked: bool = False
 ) -> Mapping[UUID, Sequence[LiveHold]]:
-    _, (standing,) = await stand(connection, {}, [key], locked=locked, counted=counted)
+    _, (standing,) = await load_for_update(connection, {}, [key], locked=locked, counted=counted)
     return standing.live_holds
 
 

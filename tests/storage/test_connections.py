@@ -8,9 +8,8 @@ import asyncpg
 import psutil
 import pytest
 
-from holdfast.storage import connections as module
-from holdfast.storage.connections import Connections
-from holdfast.storage.database import connect
+from holdfast.storage import database as module
+from holdfast.storage.database import Connections, connect
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.storage.dsn import split_hosts
+from holdfast.storage.database import split_hosts
 
 
 @pytest.mark.parametrize(

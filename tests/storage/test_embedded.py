@@ -18,10 +18,8 @@ from holdfast.storage.embedded import (
     serving_embedded,
     using_embedded,
 )
-from holdfast.storage.embedded.locks import FileLock
-from holdfast.storage.embedded.postmaster import running_postmaster
-from holdfast.storage.embedded.server_log import keep_log_small
-from holdfast.storage.embedded.socket_folder import make_socket_folder, socket_folder
+from holdfast.storage.embedded.files import FileLock, make_socket_folder, socket_folder
+from holdfast.storage.embedded.server import keep_log_small, running_postmaster
 from tests.support.sql import Sql
 
 QUICK = {"fsync": "off", "shared_buffers": "16MB"}

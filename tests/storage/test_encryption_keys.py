@@ -7,8 +7,7 @@ import pytest
 
 from holdfast.domain.errors import SecretsUnreadable
 from holdfast.settings import Settings, WrongSetting
-from holdfast.storage.encryption_keys import FILE, keys_of, new_encryption_key
-from holdfast.storage.sealing import SecretBox
+from holdfast.storage.secrets import FILE, SecretBox, keys_of, new_encryption_key
 
 SECRET = "hfs_a-secret"
 

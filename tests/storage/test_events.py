@@ -5,7 +5,7 @@ from datetime import timedelta
 from holdfast.domain.status import Status
 from holdfast.operations.feed import EventFeed
 from holdfast.operations.figures import Sums
-from holdfast.storage import events, figures
+from holdfast.storage import events, reports
 from holdfast.storage.database import Database
 from tests.support.stock import new_project, replacement, store
 
@@ -105,7 +105,7 @@ async def test_no_event_is_forgotten_before_it_is_summed(database: Database) -> 
         await connection.execute("update event set created_at = created_at - interval '401 days'")
     assert await feed.trim(timedelta(days=400), 100) == 0
     async with database.writing() as connection:
-        assert await figures.sum_events(connection, 2) == 2
+        assert await reports.sum_events(connection, 2) == 2
     assert await feed.trim(timedelta(days=400), 100) == 2
     await Sums(database).sum_up()
     assert await feed.trim(timedelta(days=400), 100) == 1

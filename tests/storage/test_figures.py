@@ -7,7 +7,7 @@ from uuid import UUID
 from holdfast.domain.reports import Step
 from holdfast.domain.status import Status
 from holdfast.operations.feed import EventFeed
-from holdfast.storage import figures
+from holdfast.storage import reports
 from holdfast.storage.database import Database
 from tests.support.sales import hold, new_units, sell
 from tests.support.stock import new_project, replacement, store
@@ -18,15 +18,15 @@ AVAILABLE, HELD, RESERVED, SOLD, UNAVAILABLE = Status
 
 async def summed(database: Database, limit: int = 1000) -> int:
     async with database.writing() as connection:
-        return await figures.sum_events(connection, limit)
+        return await reports.sum_events(connection, limit)
 
 
 async def steps_of(database: Database, project_id: UUID) -> dict[Step, int]:
     """Of today and the days around it, for a test may run at midnight."""
     found: dict[Step, int] = {}
     async with database.reading() as connection:
-        today = await figures.today(connection, ZONE)
-        for steps in (await figures.steps(connection, project_id, today - timedelta(days=1), ZONE)).values():
+        today = await reports.today(connection, ZONE)
+        for steps in (await reports.steps(connection, project_id, today - timedelta(days=1), ZONE)).values():
             for step, number in steps.items():
                 found[step] = found.get(step, 0) + number
     return found
@@ -61,8 +61,8 @@ async def test_the_steps_of_another_project_do_not_count(database: Database) -> 
 async def created_of(database: Database, project_id: UUID) -> dict[Status, int]:
     found: dict[Status, int] = {}
     async with database.writing() as connection:
-        await figures.recount(connection, project_id)
-        for by_status in (await figures.created(connection, project_id, date(2020, 1, 1), ZONE)).values():
+        await reports.recount(connection, project_id)
+        for by_status in (await reports.created(connection, project_id, date(2020, 1, 1), ZONE)).values():
             for status, number in by_status.items():
                 found[status] = found.get(status, 0) + number
     return found
@@ -82,21 +82,21 @@ async def test_units_count_with_the_status_that_they_were_created_with(database:
 async def test_a_project_is_miscounted_until_it_is_counted_with_all_its_units(database: Database) -> None:
     project_id = await new_units(database, "A-1")
     async with database.writing() as connection:
-        assert await figures.miscounted(connection) == [project_id]
-        await figures.recount(connection, project_id)
-        assert await figures.miscounted(connection) == []
-        assert await figures.counted_units(connection, project_id) == 1
+        assert await reports.miscounted(connection) == [project_id]
+        await reports.recount(connection, project_id)
+        assert await reports.miscounted(connection) == []
+        assert await reports.counted_units(connection, project_id) == 1
     await store(database, replacement(project_id, "A-2"))
     async with database.reading() as connection:
-        assert await figures.miscounted(connection) == [project_id]
+        assert await reports.miscounted(connection) == [project_id]
 
 
 async def test_sales_stand_on_the_day_on_which_they_were_closed(database: Database) -> None:
     project_id = await new_units(database, "A-1", "A-2")
     await sell(database, (project_id, "A-1"))
     async with database.writing() as connection:
-        today = await figures.today(connection, ZONE)
+        today = await reports.today(connection, ZONE)
         await connection.execute("update booking set closed_at = '2026-03-01 22:30:00Z'")
-        found = await figures.sold(connection, project_id, date(2026, 3, 1), ZONE)
+        found = await reports.sold(connection, project_id, date(2026, 3, 1), ZONE)
     assert found == {date(2026, 3, 2): (1, Decimal(1_000_000))}
     assert today > date(2026, 1, 1)

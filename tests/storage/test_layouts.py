@@ -7,7 +7,7 @@ from holdfast.domain.errors import DatabaseAway
 from holdfast.domain.layout import Place
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.projects import Projects
-from holdfast.storage import layouts, standings
+from holdfast.storage import layouts, units
 from holdfast.storage.database import Database, RefusedByDatabase
 from tests.support.stock import new_project, replacement, store
 
@@ -72,7 +72,7 @@ async def test_a_layout_does_not_wait_for_those_who_write_to_its_units(database:
     await store(database, *(replacement(project_id, code) for code in codes))
     async with database.writing() as connection:
         keys = [(project_id, code) for code in codes]
-        await standings.stand(connection, database.known_projects, keys, locked=True)
+        await units.load_for_update(connection, database.known_projects, keys, locked=True)
         await connection.execute("update unit set turn = turn + 1 where code = 'A-2'")
         await arrange(database)
     async with database.reading() as connection:
@@ -86,7 +86,7 @@ async def test_those_who_write_to_units_do_not_wait_for_their_layout(database: D
         await layouts.replace(connection, project_id, dict(CHOSEN_ANEW))
         keys = [(project_id, code) for code in ("A-1", "A-2")]
         async with database.writing() as other:
-            await standings.stand(other, database.known_projects, keys, locked=True)
+            await units.load_for_update(other, database.known_projects, keys, locked=True)
         await store(database, *(replacement(*key, 5) for key in keys))
 
 

@@ -8,14 +8,8 @@ import asyncpg
 import pytest
 
 from holdfast.domain.errors import DatabaseAway
-from holdfast.storage import standings, units
-from holdfast.storage.database import (
-    CommitUnknown,
-    Connection,
-    Database,
-    RefusedByDatabase,
-    TryAgain,
-)
+from holdfast.storage import units
+from holdfast.storage.database import CommitUnknown, Connection, Database, RefusedByDatabase, TryAgain
 from holdfast.storage.units import Change
 from tests.support.sales import hold, new_units
 from tests.support.stock import replacement, store
@@ -121,7 +115,7 @@ async def changes_made(database: Database) -> list[Change]:
     (created,) = await store(database, replacement(project_id, "A-2"))
     async with database.reading() as connection:
         keys = [(project_id, "A-1")]
-        _, (standing,) = await standings.stand(connection, database.known_projects, keys, locked=False)
+        _, (standing,) = await units.load_for_update(connection, database.known_projects, keys, locked=False)
     assert standing.unit is not None
     return [Change(standing.unit, None, 1, begun=(booking,)), Change(created.unit, None)]
 

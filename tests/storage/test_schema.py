@@ -18,7 +18,7 @@ from holdfast.operations.selling_commands import Open
 from holdfast.operations.write_path import Written, write
 from holdfast.storage import schema
 from holdfast.storage.database import open_database
-from holdfast.storage.refused import SchemaRefused
+from holdfast.storage.errors import SchemaRefused
 from tests.support.clusters import Cluster
 from tests.support.sales import new_opening
 from tests.support.server import HOLDFAST, environment

@@ -1,7 +1,7 @@
 """Writers find units in the order in which they asked for them, whatever the planner thinks of the tables."""
 
 from holdfast.storage.database import Database
-from holdfast.storage.standings import stand
+from holdfast.storage.units import load_for_update
 from tests.support.stock import new_project, replacement, store
 
 MANY = 1000
@@ -16,5 +16,5 @@ async def test_many_new_units_of_a_small_project_are_found_in_their_order(databa
         keys = sorted((project_id, f"Z-{number:04}") for number in range(MANY))
         for locked in (False, True):
             async with connection.transaction():
-                stood = await stand(connection, database.known_projects, keys, locked=locked)
+                stood = await load_for_update(connection, database.known_projects, keys, locked=locked)
             assert len(stood.standings) == MANY

@@ -10,7 +10,7 @@ import pytest
 from holdfast.domain.event import EventName
 from holdfast.domain.status import TRANSITIONS, Status
 from holdfast.domain.unit import UnitFields, as_seen
-from holdfast.storage import listings, standings
+from holdfast.storage import unit_lists, units
 from holdfast.storage.database import Database, RefusedByDatabase
 from tests.support.stock import claim, new_project, replacement, store
 
@@ -20,7 +20,9 @@ async def test_a_thousand_units_are_given_back_each_under_its_own_key(database: 
     codes = sorted(f"A-{number}" for number in range(1000))
     await store(database, *(replacement(project_id, code, int(code[2:])) for code in codes))
     async with database.writing() as connection:
-        stood = await standings.stand(connection, {}, [(project_id, code) for code in codes], locked=True)
+        stood = await units.load_for_update(
+            connection, {}, [(project_id, code) for code in codes], locked=True
+        )
     for code, standing in zip(codes, stood.standings, strict=True):
         assert standing.unit is not None
         assert (standing.unit.code, standing.unit.fields.price_sar) == (code, Decimal(code[2:]))
@@ -44,7 +46,7 @@ async def test_what_is_stored_is_read_back_exactly(database: Database) -> None:
     )
     (written,) = await store(database, replacement(project_id, "A/1")._replace(fields=wanted))
     async with database.reading() as connection:
-        _, (standing,) = await standings.stand(connection, {}, [(project_id, "A/1")], locked=False)
+        _, (standing,) = await units.load_for_update(connection, {}, [(project_id, "A/1")], locked=False)
     assert standing.unit == written.unit
     assert standing.unit is not None
     assert repr(standing.unit.fields) == repr(wanted)
@@ -133,14 +135,14 @@ async def test_filters_and_the_domain_agree_on_what_has_lapsed(
     await store(database, replacement(project_id, "A-1"))
     await claim(database, "A-1", status, ends_in_seconds)
     async with database.reading() as connection:
-        now, (standing,) = await standings.stand(connection, {}, [(project_id, "A-1")], locked=False)
+        now, (standing,) = await units.load_for_update(connection, {}, [(project_id, "A-1")], locked=False)
         assert standing.unit is not None
         seen = as_seen(standing.unit, now)
         for asked in Status:
-            page = await listings.page(connection, project_id, "", 10, asked, None)
+            page = await unit_lists.page(connection, project_id, "", 10, asked, None)
             assert page == ([seen] if asked is seen.status else [])
         for since, expected in ((seen.updated_at, [seen]), (_just_after(seen.updated_at), [])):
-            assert await listings.page(connection, project_id, "", 10, None, since) == expected
+            assert await unit_lists.page(connection, project_id, "", 10, None, since) == expected
 
 
 def _just_after(moment: datetime) -> datetime:
@@ -155,6 +157,6 @@ async def test_a_page_by_status_merges_lapsed_claims_in_the_order_of_codes(datab
     await claim(database, "A-3", Status.RESERVED, -5)
     await claim(database, "A-4", Status.HELD, 300)
     async with database.reading() as connection:
-        first = await listings.page(connection, project_id, "", 3, Status.AVAILABLE, None)
-        rest = await listings.page(connection, project_id, first[-1].code, 3, Status.AVAILABLE, None)
+        first = await unit_lists.page(connection, project_id, "", 3, Status.AVAILABLE, None)
+        rest = await unit_lists.page(connection, project_id, first[-1].code, 3, Status.AVAILABLE, None)
     assert [unit.code for unit in first + rest] == ["A-0", "A-1", "A-2", "A-3", "A-5"]

@@ -27,9 +27,8 @@ from holdfast.operations.log_days import ready_log
 from holdfast.operations.subscribing import Subscribing
 from holdfast.operations.tidying import Tidying
 from holdfast.storage.database import Database, connect_to_listen
-from holdfast.storage.encryption_keys import new_encryption_key
-from holdfast.storage.hints import listen
-from holdfast.storage.sealing import SecretBox
+from holdfast.storage.notifications import listen
+from holdfast.storage.secrets import SecretBox, new_encryption_key
 from tests.support.receivers import Peer, Received, Talk
 from tests.support.stock import replacement, store
 

@@ -10,7 +10,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
 
 from holdfast.settings import Settings
-from holdfast.storage.encryption_keys import new_encryption_key
+from holdfast.storage.secrets import new_encryption_key
 from holdfast.web.app import create_app
 from holdfast.web.context import WebContext
 from holdfast.web.page_routes import PageApp

@@ -14,7 +14,7 @@ from holdfast.operations.selling_commands import Cancel, CloseBooking, ConfirmDe
 from holdfast.operations.write_path import Written, write
 from holdfast.storage import bookings
 from holdfast.storage.database import Database
-from holdfast.storage.standings import UnitKey
+from holdfast.storage.units import UnitKey
 from tests.support.stock import new_project, replacement, store
 
 BUYER = Buyer("Nora Al-Harbi", "nora@example.com", "+966 50 123 4567")

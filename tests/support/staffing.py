@@ -15,8 +15,7 @@ from holdfast.operations.setup_links import SetupLinks
 from holdfast.operations.signing_in import Opened, SigningIn
 from holdfast.operations.staffing import Staffing
 from holdfast.storage.database import Database
-from holdfast.storage.encryption_keys import new_encryption_key
-from holdfast.storage.sealing import SecretBox
+from holdfast.storage.secrets import SecretBox, new_encryption_key
 
 PASSWORD = "a horse of lead"
 QUICK = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)

@@ -8,7 +8,7 @@ from holdfast import __version__
 from holdfast.domain.errors import Refusal
 from holdfast.server.refused import StartRefused
 from holdfast.settings import WrongSetting
-from holdfast.storage.refused import BackupRefused, EmbeddedRefused, SchemaRefused
+from holdfast.storage.errors import BackupRefused, EmbeddedRefused, SchemaRefused
 
 _SUBCOMMANDS = {
     "serve": "Run everything: web, background work, and the embedded database if no other is named.",

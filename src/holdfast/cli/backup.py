@@ -11,12 +11,11 @@ from holdfast.cli.database import database_url, read_settings
 from holdfast.cli.output import print_json, shared_options
 from holdfast.cli.progress import showing_progress, shown_bytes
 from holdfast.settings import Settings
-from holdfast.storage.backups.dumping import Wanted, back_up
-from holdfast.storage.backups.manifest import Manifest
-from holdfast.storage.backups.writing import refuse_target
+from holdfast.storage.backup.archive import Manifest, refuse_target
+from holdfast.storage.backup.dump import Wanted, back_up
 from holdfast.storage.embedded import EmbeddedPostgres
-from holdfast.storage.encryption_keys import keys_of
-from holdfast.storage.refused import BackupRefused
+from holdfast.storage.errors import BackupRefused
+from holdfast.storage.secrets import keys_of
 
 _MADE = """\
 Backed up to {file} ({size}): projects {counts[projects]}, units {counts[units]}, bookings {counts[bookings]}.

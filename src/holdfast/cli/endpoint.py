@@ -33,8 +33,7 @@ from holdfast.operations.webhook_documents import (
 )
 from holdfast.settings import LOOPBACK
 from holdfast.storage.database import Database
-from holdfast.storage.encryption_keys import keys_of
-from holdfast.storage.sealing import SecretBox
+from holdfast.storage.secrets import SecretBox, keys_of
 from holdfast.wiring import subscribing
 
 T = TypeVar("T")

@@ -13,11 +13,11 @@ from holdfast.cli.output import print_json, shared_options, shown_time
 from holdfast.cli.progress import Progress, showing_progress, shown_bytes
 from holdfast.settings import Settings
 from holdfast.storage import schema
-from holdfast.storage.backups import loading
-from holdfast.storage.backups.reading import Backup, opened_backup
+from holdfast.storage.backup import load
+from holdfast.storage.backup.archive import Backup, opened_backup
 from holdfast.storage.embedded import using_embedded_alone
-from holdfast.storage.encryption_keys import NAME, keep_keys, refuse_other_keys
-from holdfast.storage.refused import BackupRefused
+from holdfast.storage.errors import BackupRefused
+from holdfast.storage.secrets import NAME, keep_keys, refuse_other_keys
 
 _HOLDS = """\
 {file} is whole. It is of {created_at}, by Holdfast {manifest.holdfast} with the schema {manifest.schema} on \
@@ -69,7 +69,7 @@ def _restore(settings: Settings, backup: Backup, paused: bool, progress: Progres
         if has_file:
             keep_keys(settings.data_dir, backup.keys)
         return asyncio.run(
-            loading.restore(
+            load.restore(
                 url,
                 backup,
                 paused=paused,

@@ -15,7 +15,7 @@ from holdfast.observability.logging import set_up_logging
 from holdfast.server import work as work_process
 from holdfast.server.waiting import migrate_when_reachable
 from holdfast.settings import refuse_misspelt_settings
-from holdfast.storage.encryption_keys import keys_of
+from holdfast.storage.secrets import keys_of
 
 
 @click.command()

@@ -16,7 +16,7 @@ from holdfast.domain.errors import DatabaseAway, SecretsUnreadable
 from holdfast.operations.dispatching import Claimed, Dispatching, Result, Sealed
 from holdfast.operations.rounds import round_until
 from holdfast.storage.database import TryAgain
-from holdfast.storage.sealing import SecretBox
+from holdfast.storage.secrets import SecretBox
 
 AT_ONCE = 512
 """Attempts in flight, of one process."""

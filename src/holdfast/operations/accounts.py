@@ -16,7 +16,7 @@ from holdfast.operations.staff_entries import difference, record
 from holdfast.operations.trying import Subjects, count, forgive, take_back
 from holdfast.storage import sessions, staff
 from holdfast.storage.database import Connection, Database
-from holdfast.storage.sealing import SecretBox
+from holdfast.storage.secrets import SecretBox
 from holdfast.storage.staff import Account
 
 _WRONG_PASSWORD = "This is not your password."  # noqa: S105

@@ -7,7 +7,7 @@ from holdfast.domain.api_key import IssuedKey, Key, Scope
 from holdfast.domain.audit import COMMAND, Author, Change, Entry
 from holdfast.domain.project import Project, name_fault, slug_fault
 from holdfast.operations.keys import OF_THE_CONSOLE, Keys, KeyWishes, refuse_faults
-from holdfast.storage import access, audit, projects
+from holdfast.storage import api_keys, audit, projects
 from holdfast.storage.database import Database
 
 _PROJECTS_A_PAGE = 1000
@@ -46,7 +46,7 @@ async def issue_key(
 
 async def list_keys(database: Database) -> list[Key]:
     async with database.reading() as connection:
-        return await access.list_all(connection)
+        return await api_keys.list_all(connection)
 
 
 async def revoke_key(database: Database, key_id: UUID) -> Key:

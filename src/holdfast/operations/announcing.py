@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
-from holdfast.storage import announcing
-from holdfast.storage.announcing import FailingEndpoint, News
+from holdfast.storage import endpoints
 from holdfast.storage.database import Database
+from holdfast.storage.endpoints import FailingEndpoint, News
 
 __all__ = ["Announcing", "FailingEndpoint", "News"]
 
@@ -20,9 +20,9 @@ class Announcing:
         """Since somebody last looked. A delivery that is sent anew is no news any more, nor is an endpoint
         that recovered, was paused or removed."""
         async with self._database.reading() as connection:
-            return await announcing.news(connection, since)
+            return await endpoints.webhook_news(connection, since)
 
     async def seen(self, staff_id: UUID, at: datetime) -> None:
         """``at``: the newest of what the person saw; what failed later is still to be told."""
         async with self._database.writing() as connection:
-            await announcing.note_seen(connection, staff_id, at)
+            await endpoints.mark_news_seen(connection, staff_id, at)

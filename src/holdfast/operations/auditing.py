@@ -9,8 +9,8 @@ from uuid import UUID
 
 from holdfast.domain.audit import ActorKind
 from holdfast.domain.errors import UnknownProject
-from holdfast.storage import audit_trail, projects
-from holdfast.storage.audit_trail import SUBJECT_KINDS, Subject, TrailEntry, TrailFilters
+from holdfast.storage import audit, projects
+from holdfast.storage.audit import SUBJECT_KINDS, Subject, TrailEntry, TrailFilters
 from holdfast.storage.database import Connection, Database
 
 LOOKED_AT = 10_000
@@ -65,9 +65,9 @@ class Auditing:
             filters = await _filters(connection, wishes, slugs)
             start = min(before or _END, (wishes.until, 0) if wishes.until else _END)
             looked_at = LOOKED_AT if filters.sift else limit + 1
-            found = await audit_trail.page(connection, start, filters, looked_at, limit + 1)
+            found = await audit.trail_page(connection, start, filters, looked_at, limit + 1)
             goes_on = await _goes_on(connection, start, filters, found, limit)
-            known = await audit_trail.subjects(connection, set(_ids(found[:limit])))
+            known = await audit.subjects(connection, set(_ids(found[:limit])))
         return TrailPage([_noted(entry, known) for entry in found[:limit]], goes_on)
 
 
@@ -102,7 +102,7 @@ async def _goes_on(
 ) -> Position | None:
     if len(found) > limit:
         return found[limit - 1].at, found[limit - 1].id
-    return await audit_trail.place_of(connection, start, filters, LOOKED_AT) if filters.sift else None
+    return await audit.place_of(connection, start, filters, LOOKED_AT) if filters.sift else None
 
 
 def _ids(entries: Iterable[TrailEntry]) -> Iterable[UUID | None]:

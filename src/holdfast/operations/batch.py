@@ -17,8 +17,7 @@ from holdfast.operations.command import Command
 from holdfast.operations.surroundings import asking, counted, look_around, note_hold
 from holdfast.storage import units
 from holdfast.storage.database import Connection, Database, KnownProjects
-from holdfast.storage.standings import UnitKey, stand
-from holdfast.storage.units import Change, Refs, Told
+from holdfast.storage.units import Change, Refs, SideEffects, UnitKey, load_for_update
 
 
 class Written(NamedTuple):
@@ -64,7 +63,7 @@ class Batch:
         self._begun: dict[UnitKey, dict[int, Booking]] = {}
         """The new ones."""
         self._overtaken: set[UnitKey] = set()
-        self._told = Told([], [])
+        self._told = SideEffects([], [])
         self._decided_at: datetime | None = None
         self._refs: Refs = {}
         self.deliveries = 0
@@ -74,7 +73,7 @@ class Batch:
     async def decide(self, connection: Connection, known: KnownProjects, *, locked: bool) -> None:
         keys = sorted({command.key for command in self._commands})
         asked = asking(self._commands)
-        now, standings = await stand(connection, known, keys, locked=locked, counted=counted(asked))
+        now, standings = await load_for_update(connection, known, keys, locked=locked, counted=counted(asked))
         self._decided_at = now
         self._standings = dict(zip(keys, standings, strict=True))
         self._found = {key: standing.unit for key, standing in self._standings.items()}

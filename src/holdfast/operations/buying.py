@@ -17,7 +17,7 @@ from holdfast.operations.drafts import Requester
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.selling import Found, Selling
 from holdfast.operations.shared_reads import SharedReads
-from holdfast.storage import bookings, offers
+from holdfast.storage import bookings, listings
 from holdfast.storage.database import Database
 
 SIMILAR_UNITS = 3
@@ -102,7 +102,7 @@ class Buying:
 
     async def _similar(self, unit: Unit) -> list[BoardUnit]:
         async with self._database.reading() as connection:
-            return await offers.similar(connection, unit, SIMILAR_UNITS)
+            return await listings.similar(connection, unit, SIMILAR_UNITS)
 
     async def _entered(self, claim: Booking, secret: str) -> Entered | None:
         token = await self._selling.token_of_buyer(secret, claim.reference)

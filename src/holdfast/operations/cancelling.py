@@ -6,9 +6,9 @@ import time
 from collections.abc import Sequence
 from uuid import UUID
 
-from holdfast.storage import letting_go, unwanted
+from holdfast.storage import deliveries, delivery_queue
 from holdfast.storage.database import Database
-from holdfast.storage.letting_go import Place
+from holdfast.storage.delivery_queue import Place
 
 CANCELLED_AT_ONCE = 1000
 LET_GO_AT_ONCE = 1000
@@ -23,7 +23,7 @@ async def cancel_all(
     started_at = time.monotonic()
     while time.monotonic() - started_at < LONGEST_SECONDS:
         async with database.writing() as connection:
-            count = await unwanted.cancel_some(
+            count = await deliveries.cancel_some(
                 connection, endpoint_id, events, CANCELLED_AT_ONCE, resent_too=resent_too
             )
         if count < CANCELLED_AT_ONCE:
@@ -36,4 +36,4 @@ async def let_all_go(database: Database, endpoint_id: UUID) -> None:
     started_at = time.monotonic()
     while place is not None and time.monotonic() - started_at < LONGEST_SECONDS:
         async with database.writing_at_once() as connection:
-            place = (await letting_go.let_some_of_endpoint_go(connection, place, LET_GO_AT_ONCE)).place
+            place = (await delivery_queue.unblock_some_of_endpoint(connection, place, LET_GO_AT_ONCE)).place

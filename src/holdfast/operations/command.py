@@ -5,7 +5,7 @@ from typing import Protocol
 
 from holdfast.domain.audit import Author
 from holdfast.domain.decision import Decision, Standing, Wanted
-from holdfast.storage.standings import UnitKey
+from holdfast.storage.units import UnitKey
 
 NOTHING = Wanted()
 

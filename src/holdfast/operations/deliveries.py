@@ -12,11 +12,10 @@ from holdfast.domain.audit import Author, Change
 from holdfast.domain.delivery import Delivery
 from holdfast.domain.errors import EndpointRemoved, UnknownDelivery, UnknownEndpoint
 from holdfast.operations.feed import EventFeed
-from holdfast.storage import audit, delivery_changes, delivery_log, endpoints, projects, reconciling
+from holdfast.storage import audit, deliveries, delivery_log, endpoints, projects
 from holdfast.storage.database import Database
-from holdfast.storage.delivery_changes import Selection
-from holdfast.storage.delivery_log import Attempt, Filters
-from holdfast.storage.reconciling import Tally
+from holdfast.storage.deliveries import Selection
+from holdfast.storage.delivery_log import Attempt, Filters, Tally
 
 RESENT_AT_ONCE = 1000
 
@@ -74,7 +73,7 @@ class Deliveries:
             # Locked, so that it is not removed in between.
             if await endpoints.find_locked(connection, found.endpoint_id) is None:
                 raise EndpointRemoved
-            if not await delivery_changes.resend(connection, delivery_id):
+            if not await deliveries.resend(connection, delivery_id):
                 raise UnknownDelivery(delivery_id)
             change = Change({"status": found.status}, {"status": "pending", "delivery_id": str(delivery_id)})
             await audit.insert_about_endpoint(connection, found.endpoint_id, author, "resend", change)
@@ -91,7 +90,7 @@ class Deliveries:
     ) -> int:
         async with self._database.reading() as connection:
             project_ids = await projects.find_ids(connection, slugs)
-            return await delivery_changes.count_failed(connection, endpoint_id, selection, project_ids)
+            return await deliveries.count_failed(connection, endpoint_id, selection, project_ids)
 
     async def recover(
         self,
@@ -142,7 +141,7 @@ class Deliveries:
     ) -> Reconciliation:
         async with self._database.reading_one_moment() as connection:
             project_ids = await projects.find_ids(connection, slugs)
-            tally = await reconciling.tally(connection, endpoint_id, project_ids, start, end)
+            tally = await delivery_log.tally(connection, endpoint_id, project_ids, start, end)
             return Reconciliation(start, end, tally)
 
     async def _resend_some(
@@ -157,7 +156,7 @@ class Deliveries:
         async with self._database.writing() as connection:
             if await endpoints.find_locked(connection, endpoint_id) is None:
                 raise UnknownEndpoint(endpoint_id)
-            count = await delivery_changes.resend_failed(
+            count = await deliveries.resend_failed(
                 connection, endpoint_id, selection, project_ids, RESENT_AT_ONCE
             )
             if count or not resent_before:

@@ -10,11 +10,10 @@ from uuid import UUID
 from holdfast.domain.delivery import Delivery, DeliveryStatus
 from holdfast.domain.endpoint import PING
 from holdfast.domain.errors import UnknownEndpoint
-from holdfast.storage import audit, delivery_hours, delivery_log, endpoint_labels
+from holdfast.storage import audit, delivery_log, endpoints
 from holdfast.storage.database import Connection, Database
-from holdfast.storage.delivery_hours import HOURS, Hour
-from holdfast.storage.delivery_log import Filters
-from holdfast.storage.endpoint_labels import EndpointLabel
+from holdfast.storage.delivery_log import HOURS, Filters, Hour
+from holdfast.storage.endpoints import EndpointLabel
 
 __all__ = ["HOURS", "DeliverySearch", "EndpointLabel", "Filters", "Found", "Hour", "Standing"]
 
@@ -61,11 +60,11 @@ class DeliverySearch:
         """Step by step back in time, each step wider than the last. What many have is found in the first;
         what few have is looked for as long as a page may take, and then in another page."""
         async with self._database.reading_one_moment() as connection:
-            endpoints = await _wanted(connection, endpoint_id)
-            search = _Search(endpoints, before, filters, limit + 1, self._patience_seconds)
+            endpoint_ids = await _wanted(connection, endpoint_id)
+            search = _Search(endpoint_ids, before, filters, limit + 1, self._patience_seconds)
             deliveries, since = await search.run(connection)
             is_done = len(deliveries) > limit or since <= filters.since
-            labels = await endpoint_labels.of_ids(connection, [one.endpoint_id for one in deliveries])
+            labels = await endpoints.find_labels(connection, [one.endpoint_id for one in deliveries])
             return Found(deliveries, labels, None if is_done else since)
 
     async def latest(self, endpoint_id: UUID, limit: int) -> list[Delivery]:
@@ -81,19 +80,19 @@ class DeliverySearch:
     async def labels(self) -> list[EndpointLabel]:
         """Of all endpoints, to choose from."""
         async with self._database.reading() as connection:
-            return await endpoint_labels.listed(connection)
+            return await endpoints.list_labels(connection)
 
     async def label(self, endpoint_id: UUID) -> EndpointLabel:
         """Of one, which may have been removed."""
         async with self._database.reading() as connection:
-            found = await endpoint_labels.of_ids(connection, [endpoint_id])
+            found = await endpoints.find_labels(connection, [endpoint_id])
         if endpoint_id not in found:
             raise UnknownEndpoint(endpoint_id)
         return found[endpoint_id]
 
     async def standings(self, endpoint_ids: list[UUID]) -> dict[UUID, Standing]:
         async with self._database.reading_one_moment() as connection:
-            hours = await delivery_hours.of_endpoints(connection, endpoint_ids)
+            hours = await delivery_log.hours_of_endpoints(connection, endpoint_ids)
             latest = await _latest(connection, endpoint_ids)
             waiting = await delivery_log.waiting(connection, endpoint_ids, COUNTED_WAITING)
         return {

@@ -15,12 +15,10 @@ from holdfast.domain.errors import DatabaseAway
 from holdfast.observability.metrics import note_attempts
 from holdfast.operations.endpoint_health import EndpointHealth
 from holdfast.operations.log_days import ready_log
-from holdfast.storage import claims, leases, letting_go, records
-from holdfast.storage.claims import Claimed, Claims, Sealed
+from holdfast.storage import deliveries, delivery_queue
 from holdfast.storage.database import Database, RefusedByDatabase, TryAgain
-from holdfast.storage.leases import Expired
-from holdfast.storage.letting_go import Place
-from holdfast.storage.records import Recorded, Result
+from holdfast.storage.deliveries import RecordedAttempts, Result
+from holdfast.storage.delivery_queue import Claimed, Claims, ExpiredLease, Place, Sealed
 
 RESCUED_AT_ONCE = 500
 CLAIMS_IN_A_ROW = 4
@@ -56,7 +54,7 @@ class Dispatching:
         lease = timedelta(seconds=self.lease_seconds)
         try:
             async with self._database.writing() as connection:
-                found = await claims.claim(connection, self._last_lane, budget, lease, most_of_a_lane)
+                found = await delivery_queue.claim(connection, self._last_lane, budget, lease, most_of_a_lane)
         except TryAgain:
             return Claims([], set(), False, self._last_lane)
         except RefusedByDatabase:
@@ -70,7 +68,7 @@ class Dispatching:
         """Whom they wait for may have ended while they were put aside, and saw nobody who waited."""
         if put_aside:
             async with self._database.writing_at_once() as connection:
-                await letting_go.let_next_go(connection, put_aside)
+                await delivery_queue.unblock_next_delivery(connection, put_aside)
 
     async def record(self, results: Sequence[Result]) -> set[UUID]:
         """Log the attempts; gives those whose claim was still theirs. The others are not recorded."""
@@ -100,7 +98,7 @@ class Dispatching:
 
     async def _record(self, results: Sequence[Result]) -> set[UUID]:
         async with self._database.writing_at_once() as connection:
-            recorded = await records.record(connection, results)
+            recorded = await deliveries.record(connection, results)
         own = [result for result in results if result.delivery_id in recorded.ids]
         # What follows is done by others too, a little later: it must not make the record look undone.
         self._health.hear(own, somebody_recovered=recorded.somebody_recovered)
@@ -112,34 +110,34 @@ class Dispatching:
                 _warn("an attempt ended after its lease and was not recorded", result)
         return recorded.ids
 
-    async def _tell_others(self, results: Sequence[Result], recorded: Recorded) -> None:
+    async def _tell_others(self, results: Sequence[Result], recorded: RecordedAttempts) -> None:
         """Who is not recorded now may have been before, if only the answer to that was lost."""
         somebody_may_wait = recorded.somebody_waits or len(recorded.ids) < len(results)
         async with self._database.writing_at_once() as connection:
             if somebody_may_wait:
                 places = ((one.endpoint_id, one.unit_id) for one in results if one.unit_id is not None)
-                await letting_go.let_next_go(connection, places)
+                await delivery_queue.unblock_next_delivery(connection, places)
             await self._health.note(connection)
 
     async def secret_now(self, endpoint_id: UUID) -> Sealed | None:
         async with self._database.reading() as connection:
-            return await claims.secret_now(connection, endpoint_id)
+            return await delivery_queue.secret_now(connection, endpoint_id)
 
     async def seconds_until_next(self, most_of_a_lane: int = IN_FLIGHT[1]) -> float | None:
         async with self._database.reading() as connection:
-            return await claims.seconds_until_next_due(connection, most_of_a_lane)
+            return await delivery_queue.seconds_until_next_due(connection, most_of_a_lane)
 
     async def give_back(self, claimed: Sequence[Claimed]) -> None:
         async with self._database.writing_at_once() as connection:
-            await claims.give_back(connection, claimed)
+            await delivery_queue.give_back(connection, claimed)
 
     async def rescue(self) -> int:
         """What a stopped worker has kept beyond its lease goes out again; says how many there were."""
         async with self._database.reading() as connection:
-            found = await leases.expired(connection, RESCUED_AT_ONCE)
+            found = await delivery_queue.expired_leases(connection, RESCUED_AT_ONCE)
         if not found:
             async with self._database.writing_at_once() as connection:
-                await leases.forget_void(connection)
+                await delivery_queue.forget_void_leases(connection)
             return 0
         recorded = await self.record([self._lost(one) for one in found])
         self._database.hint_at_deliveries()
@@ -151,7 +149,7 @@ class Dispatching:
             await ready_log(self._database)
             self._is_log_ready = True
 
-    def _lost(self, one: Expired) -> Result:
+    def _lost(self, one: ExpiredLease) -> Result:
         decided = after_lost(one.progress, self.schedule)
         _log.warning("a delivery was lost with its worker", extra={"fields": {"deliveryId": one.delivery_id}})
         return Result(

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
 from holdfast.domain.delivery import OUR_OWN, Signs, signs_of
-from holdfast.storage import records
+from holdfast.storage import deliveries
 from holdfast.storage.database import Connection
-from holdfast.storage.records import Result
+from holdfast.storage.deliveries import Result
 
 NOTED_AGAIN_SECONDS = 5.0
 
@@ -36,7 +36,7 @@ class EndpointHealth:
         if not has_recovered and not self._are_news(heard):
             return
         try:
-            await records.note_health(connection, heard)
+            await deliveries.note_health(connection, heard)
         except BaseException:
             later, self._heard = self._heard, heard
             self._add(later.items())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.domain.holds import release
 from holdfast.observability.metrics import note_released
-from holdfast.storage import activity, releases
+from holdfast.storage import activity, holds
 from holdfast.storage.database import Database, TryAgain
 
 
@@ -16,12 +16,12 @@ class Expiry:
         """Units that another process is about to release, or that a writer has locked, are passed over."""
         try:
             async with self._database.writing() as connection:
-                lapsed = await releases.lock_lapsed(connection, at_most)
+                lapsed = await holds.lock_lapsed(connection, at_most)
                 if not lapsed:
                     return 0
-                claims = await releases.claims(connection, [unit.id for unit in lapsed])
+                claims = await holds.claims(connection, [unit.id for unit in lapsed])
                 ended = [release(unit, claims.get(unit.id)) for unit in lapsed]
-                deliveries = await releases.store(connection, ended)
+                deliveries = await holds.store(connection, ended)
         except TryAgain:
             return 0
         if deliveries:
@@ -37,4 +37,4 @@ class Expiry:
     async def seconds_until_next(self) -> float | None:
         """By the database's clock; None if nothing is held or reserved."""
         async with self._database.reading() as connection:
-            return await releases.seconds_until_next_end(connection)
+            return await holds.seconds_until_next_end(connection)

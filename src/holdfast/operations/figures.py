@@ -21,7 +21,7 @@ from holdfast.domain.reports import (
 )
 from holdfast.domain.status import Status
 from holdfast.operations.inventory import Inventory
-from holdfast.storage import figures, projects
+from holdfast.storage import projects, reports
 from holdfast.storage.database import Database
 
 __all__ = ["Figures", "ProjectFigures", "Sums"]
@@ -72,19 +72,19 @@ class Sums:
     async def sum_up(self) -> None:
         while True:
             async with self._database.writing() as connection:
-                if await figures.sum_events(connection, SUMMED_AT_ONCE) < SUMMED_AT_ONCE:
+                if await reports.sum_events(connection, SUMMED_AT_ONCE) < SUMMED_AT_ONCE:
                     break
         async with self._database.writing() as connection:
-            is_time = await figures.take_comparison(connection, COMPARED_EVERY)
+            is_time = await reports.take_comparison(connection, COMPARED_EVERY)
         if is_time:
             await self._count_units()
 
     async def _count_units(self) -> None:
         async with self._database.reading() as connection:
-            project_ids = await figures.miscounted(connection)
+            project_ids = await reports.miscounted(connection)
         for project_id in project_ids:
             async with self._database.writing() as connection:
-                await figures.recount(connection, project_id)
+                await reports.recount(connection, project_id)
 
 
 class Figures:
@@ -100,7 +100,7 @@ class Figures:
         total = sum(found.now.values())
         if found.counted != total and (total <= COUNTED_AT_ONCE or found.counted == 0):
             async with self._database.writing() as connection:
-                await figures.recount(connection, project_id)
+                await reports.recount(connection, project_id)
             found = await self._read(project_id, number_of_days, zone)
         return ProjectFigures(
             found.project,
@@ -112,20 +112,20 @@ class Figures:
     async def _sum_up(self) -> None:
         """What little the loop has left; without a loop, or before its first round, more."""
         async with self._database.reading() as connection:
-            unsummed = await figures.unsummed(connection)
+            unsummed = await reports.unsummed(connection)
         if unsummed > UNSUMMED_AT_MOST:
             async with self._database.writing() as connection:
-                await figures.sum_events(connection, SUMMED_AT_ONCE)
+                await reports.sum_events(connection, SUMMED_AT_ONCE)
 
     async def _read(self, project_id: UUID, number_of_days: int, zone: str) -> _Read:
         async with self._database.reading_one_moment() as connection:
-            days = days_up_to(await figures.today(connection, zone), number_of_days)
+            days = days_up_to(await reports.today(connection, zone), number_of_days)
             return _Read(
                 await projects.get(connection, project_id),
                 days,
-                await figures.counted_units(connection, project_id),
-                await figures.stored_counts(connection, project_id),
-                await figures.steps(connection, project_id, days[0], zone),
-                await figures.created(connection, project_id, days[0], zone),
-                await figures.sold(connection, project_id, days[0], zone),
+                await reports.counted_units(connection, project_id),
+                await reports.stored_counts(connection, project_id),
+                await reports.steps(connection, project_id, days[0], zone),
+                await reports.created(connection, project_id, days[0], zone),
+                await reports.sold(connection, project_id, days[0], zone),
             )

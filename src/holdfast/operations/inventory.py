@@ -16,9 +16,9 @@ from holdfast.domain.unit import Unit, UnitFields, as_seen
 from holdfast.domain.unit_writes import UNCONDITIONAL, Precondition, patch, replace
 from holdfast.operations.command import NOTHING, Command
 from holdfast.operations.write_path import Outcome, WritePath, Written, write
-from holdfast.storage import listings, projects
+from holdfast.storage import projects, unit_lists
 from holdfast.storage.database import Database
-from holdfast.storage.standings import ProjectGone, UnitKey, stand
+from holdfast.storage.units import ProjectGone, UnitKey, load_for_update
 
 BULK_TRANSACTION_SIZE = 1000
 
@@ -94,7 +94,7 @@ class Inventory:
         project_id = await self.project_id(slug)
         try:
             async with self._database.reading() as connection:
-                now, (standing,) = await stand(
+                now, (standing,) = await load_for_update(
                     connection, self._database.known_projects, [(project_id, code)], locked=False
                 )
         except ProjectGone:
@@ -116,7 +116,7 @@ class Inventory:
         project_id = await self.project_id(slug)
         async with self._database.reading() as connection:
             project = await projects.get(connection, project_id)
-            page = await listings.page(connection, project_id, after_code, limit + 1, status, updated_since)
+            page = await unit_lists.page(connection, project_id, after_code, limit + 1, status, updated_since)
         return page, project
 
     async def offers_page(
@@ -126,7 +126,7 @@ class Inventory:
         project_id = await self.project_id(slug)
         async with self._database.reading() as connection:
             project = await projects.get(connection, project_id)
-            page = await listings.offers(connection, project_id, after_code, limit + 1, status)
+            page = await unit_lists.offers(connection, project_id, after_code, limit + 1, status)
         return page, project
 
     async def projects_page(
@@ -138,7 +138,7 @@ class Inventory:
     async def missing_codes(self, slug: str, named: Collection[str]) -> list[str]:
         project_id = await self.project_id(slug)
         async with self._database.reading() as connection:
-            return await listings.missing_codes(connection, project_id, named)
+            return await unit_lists.missing_codes(connection, project_id, named)
 
     def _forget_projects(self) -> None:
         self._project_ids.clear()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from holdfast.domain.api_key import Key, is_well_formed, key_hash
 from holdfast.domain.errors import DatabaseAway, KeyRefused
-from holdfast.storage import access
+from holdfast.storage import api_keys
 from holdfast.storage.database import Database
 
 REMEMBERED_SECONDS = 0.5
@@ -65,7 +65,7 @@ class KeyRing:
         # The time before the look-up: what was read may be as old as that.
         asked_at = self._monotonic()
         async with self._database.reading() as connection:
-            live = await access.find_live(connection, key_hash(text))
+            live = await api_keys.find_live(connection, key_hash(text))
         if len(self._remembered) >= REMEMBERED_KEYS:
             self._remembered.clear()
         if live is None:
@@ -88,6 +88,6 @@ class KeyRing:
     async def _write_use(self, key: Key) -> None:
         try:
             async with self._database.writing() as connection:
-                await access.note_use(connection, key.id)
+                await api_keys.note_use(connection, key.id)
         except DatabaseAway:
             pass

@@ -12,7 +12,7 @@ from holdfast.domain.audit import Author, Change, Entry
 from holdfast.domain.errors import Fault, InvalidInput, UnknownKey, UnknownProject
 from holdfast.domain.message import Message
 from holdfast.domain.project import name_fault
-from holdfast.storage import access, audit, projects
+from holdfast.storage import api_keys, audit, projects
 from holdfast.storage.database import Connection, Database
 
 LONGEST_EXPIRY_DAYS = 36_500
@@ -59,7 +59,7 @@ class Keys:
             expires_at = _expiry(wishes, power, now)
             project_ids = await _project_ids(connection, slugs, power)
             scopes = [scope for scope in Scope if scope in wishes.scopes]
-            key = await access.insert(
+            key = await api_keys.insert(
                 connection, wishes.name, key_hint(text), key_hash(text), scopes, project_ids, expires_at
             )
             await audit.insert(connection, _entry(key, now, author, "create", Change(None, _told(key))))
@@ -75,22 +75,22 @@ class Keys:
     ) -> KeyPage:
         """``slugs``: the projects that the caller is limited to. ``live``: neither revoked nor expired."""
         async with self._database.reading() as connection:
-            found = await access.page(connection, before or _START, slugs, live, limit + 1)
+            found = await api_keys.page(connection, before or _START, slugs, live, limit + 1)
             return KeyPage(found, await audit.now(connection))
 
     async def find(self, key_id: UUID, slugs: tuple[str, ...] | None = None) -> Key:
         async with self._database.reading() as connection:
-            return _known(await access.find(connection, key_id), key_id, slugs)
+            return _known(await api_keys.find(connection, key_id), key_id, slugs)
 
     async def revoke(self, key_id: UUID, author: Author, slugs: tuple[str, ...] | None = None) -> Key:
         """Once more changes nothing."""
         async with self._database.writing() as connection:
-            found = _known(await access.find_locked(connection, key_id), key_id, slugs)
+            found = _known(await api_keys.find_locked(connection, key_id), key_id, slugs)
             return found if found.revoked_at is not None else await _revoke(connection, found, author)
 
     async def revoke_named(self, name: str, author: Author) -> None:
         async with self._database.writing() as connection:
-            for key in await access.find_named_locked(connection, name):
+            for key in await api_keys.find_named_locked(connection, name):
                 await _revoke(connection, key, author)
 
 
@@ -102,7 +102,7 @@ def refuse_faults(faults: Sequence[Fault | None]) -> None:
 
 async def _revoke(connection: Connection, key: Key, author: Author) -> Key:
     now = await audit.now(connection)
-    revoked = await access.revoke(connection, key.id, now)
+    revoked = await api_keys.revoke(connection, key.id, now)
     change = Change({"name": key.name, "revoked_at": None}, {"name": key.name, "revoked_at": now})
     await audit.insert(connection, _entry(key, now, author, "revoke", change))
     return revoked

@@ -18,7 +18,7 @@ from holdfast.operations.floor_orders import FloorOrders
 from holdfast.operations.inventory import Inventory
 from holdfast.operations.known_layouts import KnownLayouts, Layout
 from holdfast.operations.shared_reads import SharedReads
-from holdfast.storage import boards, layouts, offers, projects
+from holdfast.storage import boards, layouts, listings, projects
 from holdfast.storage.database import Connection, Database
 
 WHOLE_UP_TO = 400
@@ -90,7 +90,7 @@ class Offering:
             section = next((one for one in layout.sections if one.name == place.building), None)
             if section is None or place.floor is None or len(section.placed) > WHOLE_UP_TO:
                 return place, None
-            found = await offers.these(connection, project_id, [one.code for one in section.placed])
+            found = await listings.these(connection, project_id, [one.code for one in section.placed])
         drawn = picture([offer.unit for offer in found], section.placed)
         return place, drawn[0] if drawn else None
 
@@ -106,7 +106,7 @@ class Offering:
 
     async def _named(self, project_id: UUID, codes: Sequence[str]) -> list[PlacedOffer]:
         async with self._database.reading() as connection:
-            found = await offers.among(connection, project_id, Wish(), codes)
+            found = await listings.among(connection, project_id, Wish(), codes)
             known = [found[code] for code in codes if code in found]
             return await self._placed(connection, project_id, known)
 
@@ -122,7 +122,7 @@ class Offering:
             section = section if section < len(names) else 0
             placed = _all(layout) if is_whole else layout.sections[section].placed
             drawn = placed[:DRAWN_AT_MOST]
-            found = await offers.these(connection, project_id, [one.code for one in drawn])
+            found = await listings.these(connection, project_id, [one.code for one in drawn])
         buildings, is_cut = picture([offer.unit for offer in found], drawn), len(placed) > len(drawn)
         return Picture(
             project, seen_at, layout.turn, _on_sale(counts), facts, buildings, found, names, section, is_cut
@@ -132,14 +132,14 @@ class Offering:
         self, project_id: UUID, wish: Wish, order: Order, after: Mark | None, limit: int
     ) -> OfferPage:
         async with self._database.reading_one_moment() as connection:
-            meeting = await offers.codes(connection, project_id, wish, COUNTED_UP_TO + 1)
+            meeting = await listings.codes(connection, project_id, wish, COUNTED_UP_TO + 1)
             if order in BY_FLOOR:
                 # Few are soon put in order. Of many there are some nearby, wherever one looks.
                 few = meeting if len(meeting) <= COUNTED_UP_TO else None
                 codes = await self._codes_by_floor(connection, project_id, order, after, few)
                 found = await _first_among(connection, project_id, wish, codes, limit + 1)
             else:
-                found = await offers.page(connection, project_id, wish, order, after, limit + 1)
+                found = await listings.page(connection, project_id, wish, order, after, limit + 1)
             shown = await self._placed(connection, project_id, found[:limit])
         last = mark_of(shown[-1].offer, order) if len(found) > limit else None
         return OfferPage(shown, last, len(meeting))
@@ -173,7 +173,7 @@ class Offering:
     async def _facts_of(self, connection: Connection, project_id: UUID) -> Facts:
         known, began_at = self._facts.get(project_id), monotonic()
         if known is None or known[0] < began_at:
-            found = await offers.facts(connection, project_id)
+            found = await listings.facts(connection, project_id)
             took = monotonic() - began_at
             kept = min(took * _FACTS_KEPT_FACTOR, _FACTS_KEPT_AT_MOST_SECONDS)
             known = self._facts[project_id] = (began_at + kept, found)
@@ -190,7 +190,7 @@ async def _first_among(
         if len(found) >= wanted or at >= len(codes):
             break
         some = codes[at : at + stride]
-        meeting = await offers.among(connection, project_id, wish, some)
+        meeting = await listings.among(connection, project_id, wish, some)
         found += [meeting[code] for code in some if code in meeting]
         at += stride
     return found[:wanted]

@@ -39,10 +39,10 @@ from holdfast.operations.selling_commands import (
 )
 from holdfast.operations.staff_units import StaffUnits
 from holdfast.operations.write_path import Written
-from holdfast.storage import booking_lists, bookings
+from holdfast.storage import bookings
 from holdfast.storage.bookings import Found
 from holdfast.storage.database import Database
-from holdfast.storage.standings import UnitKey
+from holdfast.storage.units import UnitKey
 
 __all__ = ["Found", "Held", "Requester", "Selling", "StaffAction"]
 
@@ -156,12 +156,12 @@ class Selling:
         ``before``: time and number of the last booking of the page before.
         """
         async with self._database.reading() as connection:
-            return await booking_lists.page(connection, before, slugs, unit_code, status, limit + 1)
+            return await bookings.booking_page(connection, before, slugs, unit_code, status, limit + 1)
 
     async def refunds_due(self, at_most: int) -> int:
         """How many deposits are to be paid back; no more than that many are counted."""
         async with self._database.reading() as connection:
-            return await booking_lists.refunds_due(connection, at_most)
+            return await bookings.refunds_due(connection, at_most)
 
     async def act(
         self,

@@ -15,7 +15,7 @@ from holdfast.domain.holds import Opening, Periods, open_unit, refuse_impossible
 from holdfast.domain.status import Action, Caller
 from holdfast.domain.unit import revision
 from holdfast.domain.unit_writes import UNCONDITIONAL, Precondition
-from holdfast.storage.standings import UnitKey
+from holdfast.storage.units import UnitKey
 
 _CLAIM = Wanted(claim=True)
 

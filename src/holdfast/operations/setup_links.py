@@ -15,7 +15,7 @@ from holdfast.domain.staff import Staff, email_fault, staff_name_fault
 from holdfast.operations.passwords import Passwords
 from holdfast.operations.refusing import refuse
 from holdfast.operations.staff_entries import creation, record
-from holdfast.storage import sessions, setup_links, staff
+from holdfast.storage import login, sessions, staff
 from holdfast.storage.database import Connection, Database
 
 SETUP_PATH = "/backoffice/set-up/"
@@ -39,7 +39,7 @@ def setup_url(public_url: str, token: str) -> str:
 async def new_link(connection: Connection, staff_id: UUID | None) -> str:
     """The token of a link that takes the place of the last one."""
     token = secrets.token_urlsafe(_TOKEN_BYTES)
-    await setup_links.replace(connection, token_hash(token), staff_id, GOOD_FOR_HOURS)
+    await login.replace_setup_link(connection, token_hash(token), staff_id, GOOD_FOR_HOURS)
     return token
 
 
@@ -106,7 +106,7 @@ class SetupLinks:
 
 async def _invitation(connection: Connection, token: str) -> Invitation:
     is_token = len(token) == _TOKEN_LENGTH and token.isascii()
-    found = await setup_links.find(connection, token_hash(token)) if is_token else None
+    found = await login.find_setup_link(connection, token_hash(token)) if is_token else None
     if found is None:
         raise SetupLinkRefused
     if found.staff_id is None:
@@ -122,7 +122,7 @@ async def _invitation(connection: Connection, token: str) -> Invitation:
 async def _use_up(connection: Connection, token: str) -> None:
     """Of two who use it at the same time, one finds it gone."""
     invitation = await _invitation(connection, token)
-    if not await setup_links.use_up(connection, token_hash(token)):
+    if not await login.use_setup_link(connection, token_hash(token)):
         raise SetupLinkRefused
     if invitation.staff is None and await staff.is_anybody_there(connection):
         raise SetupLinkRefused

@@ -19,7 +19,7 @@ from holdfast.operations.tickets import Tickets
 from holdfast.operations.trying import Subjects, count, forgive, take_back
 from holdfast.storage import sessions, staff
 from holdfast.storage.database import Connection, Database
-from holdfast.storage.sealing import SecretBox
+from holdfast.storage.secrets import SecretBox
 from holdfast.storage.staff import Account
 
 __all__ = ["OpenSession", "Opened", "SessionTimes", "SignedIn", "SigningIn"]

@@ -10,10 +10,10 @@ from holdfast.domain.project import Project
 from holdfast.domain.status import LOCKED, Status
 from holdfast.domain.unit import Unit
 from holdfast.operations.inventory import Inventory
-from holdfast.storage import audit, bookings, unit_deliveries
+from holdfast.storage import audit, bookings, delivery_log
 from holdfast.storage.audit import Recorded
 from holdfast.storage.database import Database
-from holdfast.storage.unit_deliveries import UnitDelivery
+from holdfast.storage.delivery_log import UnitDelivery
 
 __all__ = ["Recorded", "StaffUnit", "StaffUnits", "UnitDelivery"]
 
@@ -50,7 +50,7 @@ class StaffUnits:
     async def latest_deliveries(self, unit: Unit, limit: int) -> list[UnitDelivery]:
         """The latest first."""
         async with self._database.reading_one_moment() as connection:
-            return await unit_deliveries.latest(connection, unit, limit)
+            return await delivery_log.latest_of_unit(connection, unit, limit)
 
     async def _with_bookings(self, units: Sequence[Unit], project: Project) -> list[StaffUnit]:
         locked = [unit.id for unit in units if unit.status in LOCKED]

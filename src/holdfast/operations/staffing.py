@@ -16,7 +16,7 @@ from holdfast.operations.passwords import Passwords
 from holdfast.operations.refusing import refuse
 from holdfast.operations.setup_links import new_link
 from holdfast.operations.staff_entries import creation, difference, record
-from holdfast.storage import sessions, setup_links, staff
+from holdfast.storage import login, sessions, staff
 from holdfast.storage.database import Connection, Database
 
 _START = (datetime.min.replace(tzinfo=UTC), UUID(int=0))
@@ -105,7 +105,7 @@ async def _insert(
     connection: Connection, email: str, name: str, role: Role, password_hash: str | None, author: Author
 ) -> Staff:
     """The set-up link of the first admin is dead from now on."""
-    await setup_links.drop(connection, None)
+    await login.drop_setup_link(connection, None)
     person = await staff.insert(connection, uuid4(), email, name, role, password_hash)
     await record(connection, person.id, author, "create", creation(person))
     return person
@@ -113,7 +113,7 @@ async def _insert(
 
 async def _end_what_was(connection: Connection, before: Staff, after: Staff) -> None:
     if after.disabled_at is not None:
-        await setup_links.drop(connection, after.id)
+        await login.drop_setup_link(connection, after.id)
     if (before.role, before.disabled_at) != (after.role, after.disabled_at):
         await sessions.end_of_staff(connection, after.id)
 

@@ -22,9 +22,9 @@ from holdfast.domain.errors import (
 from holdfast.domain.message import AnyMessage
 from holdfast.operations.cancelling import cancel_all, let_all_go
 from holdfast.operations.log_days import ready_log
-from holdfast.storage import audit, delivery_changes, delivery_log, endpoints, projects
+from holdfast.storage import audit, deliveries, delivery_log, endpoints, projects
 from holdfast.storage.database import Connection, Database
-from holdfast.storage.sealing import SecretBox
+from holdfast.storage.secrets import SecretBox
 
 UrlFault = Callable[[str], Awaitable[AnyMessage | None]]
 """What is wrong with a URL, in a sentence; it may ask a name server."""
@@ -116,7 +116,7 @@ class Subscribing:
     async def ping(self, endpoint_id: UUID, author: Author, slugs: tuple[str, ...] | None = None) -> Delivery:
         async with self._database.writing() as connection:
             _known(await endpoints.find_locked(connection, endpoint_id), endpoint_id, slugs)
-            delivery_id = await delivery_changes.ping(connection, endpoint_id)
+            delivery_id = await deliveries.ping(connection, endpoint_id)
             change = Change(None, {"delivery_id": str(delivery_id)})
             await audit.insert_about_endpoint(connection, endpoint_id, author, "ping", change)
             made = await delivery_log.find(connection, delivery_id)

@@ -12,7 +12,7 @@ from holdfast.domain.status import LOCKED
 from holdfast.operations.command import NOTHING, Command
 from holdfast.storage import bookings
 from holdfast.storage.database import Connection
-from holdfast.storage.standings import Counted, UnitKey
+from holdfast.storage.units import Counted, UnitKey
 
 Standings = dict[UnitKey, Standing]
 Asking = list[tuple[UnitKey, Wanted]]

@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from holdfast.domain.errors import SecretsUnreadable
-from holdfast.storage.sealing import SecretBox
+from holdfast.storage.secrets import SecretBox
 from holdfast.storage.staff import Account
 
 _GOOD_FOR = timedelta(minutes=5)

@@ -8,9 +8,9 @@ import time
 from holdfast.domain.event import EventName
 from holdfast.operations.cancelling import cancel_all
 from holdfast.operations.log_days import ready_log
-from holdfast.storage import claims, letting_go, unwanted
+from holdfast.storage import deliveries, delivery_queue
 from holdfast.storage.database import Database, RefusedByDatabase, TryAgain
-from holdfast.storage.letting_go import FIRST_PLACE
+from holdfast.storage.delivery_queue import FIRST_PLACE
 
 GROWN = 4
 """So many times larger, or smaller, a table is another one to the planner."""
@@ -48,33 +48,33 @@ class Tidying:
         """A plan for an almost empty table is ruinous for a huge one, and would be kept until the statistics
         are renewed; to plan anew all the time would make some deliveries late."""
         async with self._database.reading() as connection:
-            pages = max(await claims.pages(connection), FEW_PAGES)
+            pages = max(await delivery_queue.pages(connection), FEW_PAGES)
         if not self._planned_for / GROWN < pages < self._planned_for * GROWN:
             self._planned_for = pages
             await self._database.forget_plans()
 
     async def _cancel_of_removed_endpoints(self) -> None:
         async with self._database.reading() as connection:
-            removed = await unwanted.of_removed_endpoints(connection)
+            removed = await deliveries.removed_endpoints_with_pending(connection)
         for endpoint_id in removed:
             await cancel_all(self._database, endpoint_id)
 
     async def _cancel_of_unselected_events(self) -> None:
         """Even if nobody may claim for it, because it is paused. What was resent since then is left."""
         async with self._database.reading() as connection:
-            found = await unwanted.of_unselected_events(connection)
+            found = await deliveries.endpoints_with_unselected(connection)
         for endpoint_id, wanted in found:
             unselected = [name for name in EventName if name not in wanted]
             await cancel_all(self._database, endpoint_id, unselected, resent_too=False)
             async with self._database.writing_at_once() as connection:
-                await unwanted.note_none_unselected(connection, endpoint_id)
+                await deliveries.note_none_unselected(connection, endpoint_id)
 
     async def _let_waiting_go(self) -> None:
         """From where the last look ended, and not for too long: there may be very many."""
         until = time.monotonic() + LOOKING_SECONDS
         while True:
             async with self._database.writing() as connection:
-                looked = await letting_go.let_some_go(connection, self._place, UNITS_AT_ONCE)
+                looked = await delivery_queue.unblock_some(connection, self._place, UNITS_AT_ONCE)
             self._place = looked.place or FIRST_PLACE
             if looked.freed:
                 self._database.hint_at_deliveries()

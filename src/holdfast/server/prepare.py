@@ -20,7 +20,7 @@ from holdfast.operations.starting import note_start
 from holdfast.server.waiting import migrate_when_reachable
 from holdfast.settings import Settings
 from holdfast.storage.database import open_database
-from holdfast.storage.refused import SchemaRefused
+from holdfast.storage.errors import SchemaRefused
 from holdfast.wiring import subscribing
 
 

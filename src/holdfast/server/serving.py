@@ -20,7 +20,7 @@ from holdfast.server.refused import StartRefused
 from holdfast.server.supervisor import STOP_SIGNALS, Companion, Supervisor, python_module
 from holdfast.settings import LOOPBACK, Settings
 from holdfast.storage.embedded import EmbeddedPostgres, EmbeddedRefused, serving_alone, serving_embedded
-from holdfast.storage.encryption_keys import keys_of
+from holdfast.storage.secrets import keys_of
 
 # What the pools of the processes may open (see wiring), with room for commands.
 _CONNECTIONS = 100

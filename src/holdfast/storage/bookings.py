@@ -1,17 +1,144 @@
-"""Bookings: found by number, by unit, by what their buyers send."""
+"""How a booking stands in a row, and back."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from datetime import datetime
-from typing import NamedTuple
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import asyncpg
 
-from holdfast.domain.booking import CLAIMING, Booking, as_seen
-from holdfast.storage.booking_rows import READ_COLUMNS, booking_from
+from holdfast.domain.booking import (
+    CLAIMING,
+    Agreement,
+    Booking,
+    BookingStatus,
+    Buyer,
+    Holder,
+    Slots,
+    Terms,
+    as_seen,
+)
 from holdfast.storage.database import Connection, fetch_one
+
+_NUMBERS = ("price_sar", "vat_rate", "deposit_percent")
+_DOCUMENTS = ("agreement",)
+_TIMES = (
+    "hold_expires_at, reserved_until, created_at, signed_at, deposit_confirmed_at, closed_at, ended_at, "
+    "refunded_at"
+)
+WRITE_COLUMNS = (
+    "number, reference, project_id, unit_id, token_hash, status, price_sar, vat_included, vat_rate, "
+    f"deposit_percent, buyer_name, buyer_email, buyer_phone, {_TIMES}, "
+    "address_id, visitor_id, address_slot, visitor_slot, idempotency_id, buyer_erased_at, agreement, "
+    "payment_id"
+)
+"""In the order of the database's type ``booking_write``."""
+
+_MUTABLE = (
+    "token_hash, status, buyer_name, buyer_email, buyer_phone, hold_expires_at, reserved_until, signed_at, "
+    "deposit_confirmed_at, closed_at, ended_at, refunded_at, address_id, visitor_id, address_slot, "
+    "visitor_slot, buyer_erased_at, agreement, payment_id"
+)
+
+READ_COLUMNS = ", ".join(
+    f"trim_scale(booking.{name})::text"
+    if name in _NUMBERS
+    else f"booking.{name}::text"
+    if name in _DOCUMENTS
+    else f"booking.{name}"
+    for name in WRITE_COLUMNS.split(", ")
+)
+"""In the order in which ``booking_from`` takes them."""
+
+_STATUS = {str(status): status for status in BookingStatus}
+
+
+def _booking_columns_written(name: str) -> str:
+    if name in _DOCUMENTS:
+        return f"written.{name}::jsonb"
+    return f"written.{name}::numeric" if name in _NUMBERS else f"written.{name}"
+
+
+def booking_insert(argument: int, stored: str, after: str) -> str:
+    """For the statement that stores the units: the new bookings of those units that it did store.
+
+    ``after``: a condition that waits for those bookings that end, so that these find their unit free.
+    In the order of places, so that two who want the same wait for each other in one order.
+    """
+    return f"""
+        insert into booking ({WRITE_COLUMNS})
+        select {", ".join(map(_booking_columns_written, WRITE_COLUMNS.split(", ")))}
+        from unnest(${argument}::booking_write[]) as written
+        where written.unit_id in ({stored}) and {after}
+        order by written.address_id, written.address_slot
+    """
+
+
+def booking_update(argument: int, stored: str) -> str:
+    """Likewise, for bookings that were there. Those that end come first."""
+    return f"""
+        update booking set {", ".join(f"{name} = {_booking_columns_written(name)}" for name in _MUTABLE.split(", "))}
+        from (
+            select * from unnest(${argument}::booking_write[]) as written
+            where written.unit_id in ({stored})
+            order by written.status in ('open', 'signed', 'reserved', 'sold')
+        ) as written
+        where booking.number = written.number
+        returning booking.number
+    """
+
+
+def booking_from(columns: tuple[Any, ...]) -> Booking:
+    """From the values of ``READ_COLUMNS``."""
+    (
+        number, reference, project_id, unit_id, token_hash, status, price, vat_included, vat_rate, deposit,
+        name, email, phone,
+        hold_expires_at, reserved_until, created_at, signed_at, deposit_confirmed_at, closed_at, ended_at,
+        refunded_at,
+        address_id, visitor_id, address_slot, visitor_slot, idempotency_id, buyer_erased_at,
+        agreement, payment_id,
+    ) = columns  # fmt: skip
+    terms = Terms(Decimal(price), vat_included, vat_rate and Decimal(vat_rate), deposit and Decimal(deposit))
+    return Booking(
+        number, reference, project_id, unit_id, token_hash, _STATUS[status], terms,
+        None if name is None else Buyer(name, email, phone),
+        hold_expires_at, reserved_until, created_at, signed_at, deposit_confirmed_at, closed_at, ended_at,
+        refunded_at,
+        Holder(address_id, visitor_id), Slots(address_slot, visitor_slot), idempotency_id, buyer_erased_at,
+        None if agreement is None else _agreement_from(agreement), payment_id,
+    )  # fmt: skip
+
+
+def booking_row(booking: Booking) -> tuple[Any, ...]:
+    """The value of the database's type ``booking_write``."""
+    terms = booking.terms
+    return (
+        *booking[:6],
+        str(terms.price_sar), terms.vat_included,
+        terms.vat_rate if terms.vat_rate is None else str(terms.vat_rate),
+        terms.deposit_percent if terms.deposit_percent is None else str(terms.deposit_percent),
+        *(booking.buyer or (None, None, None)),
+        *booking[8:16],
+        *booking.holder, *booking.slots, booking.idempotency_id, booking.buyer_erased_at,
+        None if booking.agreement is None else _agreement_text(booking.agreement), booking.payment_id,
+    )  # fmt: skip
+
+
+def _agreement_text(agreement: Agreement) -> str:
+    """A number that must stay exact is kept as text."""
+    return json.dumps({**agreement._asdict(), "area_sqm": str(agreement.area_sqm)}, ensure_ascii=False)
+
+
+def _agreement_from(text: str) -> Agreement:
+    kept = json.loads(text)
+    return Agreement(**{**kept, "area_sqm": Decimal(kept["area_sqm"])})
+
+
+# Bookings: found by number, by unit, by what their buyers send.
 
 _CLAIMING = "booking.status in ('open', 'signed', 'reserved', 'sold')"
 
@@ -130,3 +257,122 @@ def found_in(row: asyncpg.Record | None) -> Found | None:
         return None
     now, code, slug, *columns = row
     return Found(as_seen(booking_from(tuple(columns)), now), code, slug, now)
+
+
+# Lists of bookings, the latest first: of all, of projects, or of units.
+
+_ENDS_AT = (datetime.max.replace(tzinfo=UTC), 0)
+
+# As readers see it: the same rule as domain.booking.as_seen; a test holds the two against each other.
+_HOLD_OVER = "booking.hold_expires_at <= statement_timestamp()"
+_RESERVATION_OVER = "booking.reserved_until <= statement_timestamp()"
+_WHERE_STATUS = {
+    None: ("true",),
+    BookingStatus.OPEN: (f"booking.status = 'open' and not {_HOLD_OVER}",),
+    BookingStatus.SIGNED: (f"booking.status = 'signed' and not {_HOLD_OVER}",),
+    BookingStatus.RESERVED: (f"booking.status = 'reserved' and not {_RESERVATION_OVER}",),
+    BookingStatus.SOLD: ("booking.status = 'sold'",),
+    BookingStatus.LAPSED: (
+        "booking.status = 'lapsed'",
+        f"booking.status = 'open' and {_HOLD_OVER}",
+        f"booking.status = 'signed' and {_HOLD_OVER}",
+    ),
+    BookingStatus.CANCELLED: ("booking.status = 'cancelled'",),
+    BookingStatus.REFUND_DUE: (
+        "booking.status = 'refund-due'",
+        f"booking.status = 'reserved' and {_RESERVATION_OVER}",
+    ),
+    BookingStatus.REFUNDED: ("booking.status = 'refunded'",),
+}
+
+# One index scan for each way to have the status, merged in the order of time. Bookings of one moment are
+# told apart by their numbers, which say nothing of time: every process has drawn some in advance.
+_LATEST_FIRST = "booking.created_at desc, booking.number desc"
+_PAGE_BRANCH = f"""(
+    select * from booking
+    where (booking.created_at, booking.number) < ($1::timestamptz, $2::bigint) and {{of}} and {{status}}
+    order by {_LATEST_FIRST} limit $3
+)"""
+_OF_EACH = """
+    select booking.* from unnest($4::uuid[]) as scope (id) cross join lateral ({branches}) as booking
+"""
+_BRANCHES_OF = {
+    None: "select * from ({branches}) as booking",
+    "project_id": _OF_EACH,
+    "unit_id": _OF_EACH,
+}
+# By a status that has an index of its own; lists of whatever else go from project to project.
+_ALL_AT_ONCE = frozenset(BookingStatus) - {BookingStatus.LAPSED}
+_PROJECT_IDS = "select id from project where $1::text[] is null or slug = any($1)"
+# Without a project: one look for each, since units are found by project and code.
+_UNIT_IDS = """
+    select unit.id from project join unit on unit.project_id = project.id and unit.code = $2
+    where $1::text[] is null or project.slug = any($1)
+"""
+
+
+def _booking_page_statement(scope: str | None, status: BookingStatus | None) -> str:
+    of = "true" if scope is None else f"booking.{scope} = scope.id"
+    branches = " union all ".join(_PAGE_BRANCH.format(of=of, status=where) for where in _WHERE_STATUS[status])
+    return f"""
+        select statement_timestamp(), unit.code, project.slug, {READ_COLUMNS}
+        from (
+            {_BRANCHES_OF[scope].format(branches=branches)} order by {_LATEST_FIRST} limit $3
+        ) as booking
+        join unit on unit.id = booking.unit_id
+        join project on project.id = booking.project_id
+        order by {_LATEST_FIRST}
+    """
+
+
+_PAGES = {
+    (scope, status): _booking_page_statement(scope, status)
+    for scope in _BRANCHES_OF
+    for status in _WHERE_STATUS
+}
+
+
+async def booking_page(
+    connection: Connection,
+    before: tuple[datetime, int] | None,
+    slugs: Sequence[str] | None,
+    unit_code: str | None,
+    status: BookingStatus | None,
+    limit: int,
+) -> list[Found]:
+    """``before``: time and number of the last booking of the page before."""
+    scope, ids = await _page_scope(connection, slugs, unit_code, status)
+    arguments = (*(before or _ENDS_AT), limit) if scope is None else (*(before or _ENDS_AT), limit, ids)
+    rows = await connection.fetch(_PAGES[scope, status], *arguments)
+    return [found for row in rows if (found := found_in(row)) is not None]
+
+
+# Reservations that are over and not yet written as such are found among the units that are about to be swept.
+_REFUNDS_DUE = """
+    select
+        (select count(*) from (select from booking where status = 'refund-due' limit $1) as due)
+        + (select count(*) from (
+            select from unit
+            where coalesce(hold_expires_at, reserved_until) <= statement_timestamp() and status = 'reserved'
+            limit $1
+        ) as over)
+"""
+
+
+async def refunds_due(connection: Connection, at_most: int) -> int:
+    count: int = await connection.fetchval(_REFUNDS_DUE, at_most)
+    return min(count, at_most)
+
+
+async def _page_scope(
+    connection: Connection,
+    slugs: Sequence[str] | None,
+    unit_code: str | None,
+    status: BookingStatus | None,
+) -> tuple[str | None, list[UUID]]:
+    """The column that the list is limited by, and to which values."""
+    if unit_code is not None:
+        return "unit_id", [row[0] for row in await connection.fetch(_UNIT_IDS, slugs, unit_code)]
+    if slugs is None and status in _ALL_AT_ONCE:
+        return None, []
+    return "project_id", [row[0] for row in await connection.fetch(_PROJECT_IDS, slugs)]

@@ -1,21 +1,200 @@
-"""The door to PostgreSQL: connections, transactions, and what it means when they fail."""
+"""Database URLs: one that names several hosts becomes one URL for each of them."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
+from itertools import zip_longest
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 from uuid import UUID
 
 import asyncpg
 
 from holdfast.domain.errors import DatabaseAway
 from holdfast.domain.project import Project
-from holdfast.storage.connections import Connections, terminate
-from holdfast.storage.dsn import split_hosts
-from holdfast.storage.hints import NOTIFY, Hint
+from holdfast.storage.notifications import NOTIFY, Hint
+
+
+def split_hosts(database_url: str) -> list[str]:
+    """URLs with one host each, in the order in which they were written.
+
+    Hosts stand in the authority (``h1:5432,[::1]:5433``) or in ``?host=h1,/socket/dir&port=5432,5433``,
+    as libpq reads them. A URL that names no host stays as it is.
+    """
+    parts = urlsplit(database_url)
+    credentials, at, authority = parts.netloc.rpartition("@")
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    hosts = _from_authority(authority) if authority else _from_query(query)
+    if not hosts:
+        return [database_url]
+    kept = {name: value for name, value in query.items() if name not in ("host", "port")}
+    ports = query.get("port", "").split(",")
+    return [
+        _with_one_host(parts.scheme, credentials + at, host, port or default, parts.path, kept)
+        for (host, port), default in zip(hosts, _one_for_each(ports, len(hosts)), strict=True)
+    ]
+
+
+def _from_authority(authority: str) -> list[tuple[str, str]]:
+    return [_host_and_port(spec) for spec in authority.split(",")]
+
+
+def _from_query(query: dict[str, str]) -> list[tuple[str, str]]:
+    return [_host_and_port(spec) for spec in query.get("host", "").split(",") if spec]
+
+
+def _host_and_port(spec: str) -> tuple[str, str]:
+    if spec.startswith("["):
+        host, _, port = spec.partition("]")
+        return host[1:], port.removeprefix(":")
+    if spec.startswith("/"):
+        return spec, ""
+    host, _, port = spec.partition(":")
+    return unquote(host), port
+
+
+def _one_for_each(ports: list[str], count: int) -> list[str]:
+    """A single port is meant for every host."""
+    if len(ports) == 1:
+        return ports * count
+    return [port or "" for _, port in zip_longest(range(count), ports[:count])]
+
+
+def _with_one_host(scheme: str, userinfo: str, host: str, port: str, path: str, query: dict[str, str]) -> str:
+    if host.startswith("/"):
+        asked = {**query, "host": host} | ({"port": port} if port else {})
+        return _url(scheme, userinfo, path or "/", asked)
+    shown = f"[{host}]" if ":" in host else host
+    return _url(scheme, userinfo + shown + (f":{port}" if port else ""), path, query)
+
+
+def _url(scheme: str, authority: str, path: str, query: dict[str, str]) -> str:
+    """Not ``urlunsplit``: it drops the empty authority of a socket URL."""
+    asked = "?" + urlencode(query, quote_via=quote, safe="/") if query else ""
+    return f"{scheme}://{authority}{path}{asked}"
+
+
+# A pool of connections: asyncpg's, with limits on waiting, which replaces all when one is lost.
+
+WAIT_SECONDS = 5.0
+CLOSE_SECONDS = 1.0
+
+_LOST_CONNECTION = (OSError, asyncpg.InterfaceError, asyncpg.InternalClientError)
+# The server answers, and then closes the connection, though the driver does not know it yet.
+_ENDED_BY_SERVER = ("08", "57P", "25P03")
+
+
+class _Connection(asyncpg.Connection):
+    async def close(self, *, timeout: float | None = None) -> None:
+        """Close, also when the server has gone: the pool closes expired ones in a task that nobody awaits."""
+        with suppress(OSError):
+            await super().close(timeout=timeout)
+
+
+class Connections:
+    """Opened when first needed, kept for good, replaced when lost."""
+
+    def __init__(
+        self,
+        connect: Callable[..., Coroutine[Any, Any, asyncpg.Connection]],
+        database_url: str,
+        size: int,
+        *,
+        command_timeout: float | None = None,
+        server_settings: dict[str, str] | None = None,
+    ) -> None:
+        """``connect`` is called with the URL and the options."""
+        self._options: dict[str, Any] = {
+            "dsn": database_url,
+            "connect": connect,
+            "connection_class": _Connection,
+            "max_size": size,
+            "command_timeout": command_timeout,
+            "server_settings": server_settings,
+        }
+        self._opened: asyncpg.Pool | None = None
+        self._turns = asyncio.Semaphore(size)
+
+    async def open(self) -> None:
+        """Open the pool in the running loop, without a connection."""
+        self._opened = await asyncpg.create_pool(
+            min_size=0,
+            max_queries=sys.maxsize,
+            max_inactive_connection_lifetime=0,
+            # No statement in between: the session has no state that the next user must not see.
+            reset=_leave_session_as_it_is,
+            **self._options,
+        )
+
+    @property
+    def _pool(self) -> asyncpg.Pool:
+        assert self._opened is not None, "The database is not open."
+        return self._opened
+
+    @asynccontextmanager
+    async def one(self) -> AsyncIterator[asyncpg.Connection]:
+        await self._take_turn()
+        try:
+            acquired = await self._pool.acquire()
+            connection = cast(asyncpg.Connection, acquired)
+            try:
+                yield connection
+            except asyncio.CancelledError:
+                # Do not wait until the server has cancelled the statement.
+                terminate(connection)
+                raise
+            except _LOST_CONNECTION:
+                await self._give_up(connection)
+                raise
+            except asyncpg.PostgresError as failure:
+                if (failure.sqlstate or "").startswith(_ENDED_BY_SERVER):
+                    await self._give_up(connection)
+                raise
+            finally:
+                await self._pool.release(acquired)
+        finally:
+            self._turns.release()
+
+    async def close(self) -> None:
+        """Wait a while for those who use a connection; then asyncpg terminates it."""
+        with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await self._pool.close()
+
+    async def expire(self) -> None:
+        """Replace each connection when it is next used."""
+        await self._pool.expire_connections()
+
+    async def _take_turn(self) -> None:
+        """Limit the wait for a connection, and not the time that it takes to connect."""
+        if self._turns.locked():
+            async with asyncio.timeout(WAIT_SECONDS):
+                await self._turns.acquire()
+        else:
+            await self._turns.acquire()
+
+    async def _give_up(self, connection: asyncpg.Connection) -> None:
+        """Replace the idle connections too: they are probably lost as well, which a statement on each of them
+        would find out only by waiting."""
+        terminate(connection)
+        await self._pool.expire_connections()
+
+
+def terminate(connection: asyncpg.Connection) -> None:
+    """Close at once; a connection that was lost has left the pool already, and refuses every call."""
+    with suppress(asyncpg.InterfaceError):
+        connection.terminate()
+
+
+async def _leave_session_as_it_is(connection: asyncpg.Connection) -> None:
+    pass
+
+
+# The door to PostgreSQL: connections, transactions, and what it means when they fail.
 
 Connection = asyncpg.Connection
 

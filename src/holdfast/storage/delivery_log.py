@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
@@ -13,10 +13,11 @@ import msgspec
 from holdfast.domain.delivery import Delivery, DeliveryStatus, Trigger
 from holdfast.domain.endpoint import PING
 from holdfast.domain.message import AnyMessage
-from holdfast.storage.database import Connection
+from holdfast.domain.unit import Unit
+from holdfast.storage.database import Connection, fetch_one
+from holdfast.storage.deliveries import ATTEMPT_COLUMNS
 from holdfast.storage.messages import read_optional_message
 from holdfast.storage.projects import within
-from holdfast.storage.records import ATTEMPT_COLUMNS
 
 _SHARED = """
     id, endpoint_id, event, unit_code, created_at, attempts, last_status_code, last_cause,
@@ -248,3 +249,184 @@ def _attempt(row: asyncpg.Record) -> Attempt:
         request_headers=msgspec.json.decode(row["request_headers"], type=list[tuple[str, str]]),
         response_headers=msgspec.json.decode(row["response_headers"], type=list[tuple[str, str]]),
     )
+
+
+# How many deliveries ended in each of the last hours, endpoint by endpoint.
+#
+# Counted apart from the record, which must not wait for it, and once: in an hour there may be a million.
+
+HOURS = 24
+
+# What ended a moment ago may not have been recorded yet. What is recorded even later, because the database
+# was away, is missing here; the log has it.
+_LOCK_COUNTED = """
+    select
+        greatest(
+            deliveries_counted_upto,
+            date_trunc('hour', statement_timestamp(), 'UTC') - interval '23 hours'
+        ) as since,
+        date_trunc('milliseconds', statement_timestamp() - $1::interval) as settled
+    from installation for no key update skip locked
+"""
+_COUNT_HOURS = """
+    insert into delivery_hour as known (endpoint_id, hour, delivered, failed)
+    select endpoint_id, date_trunc('hour', ended_at, 'UTC'), count(*) filter (where status = 'delivered'),
+        count(*) filter (where status = 'failed')
+    from ended_delivery
+    where ended_at > $1 and ended_at <= $2 and status <> 'cancelled'
+    group by 1, 2
+    on conflict (endpoint_id, hour) do update
+    set delivered = known.delivered + excluded.delivered, failed = known.failed + excluded.failed
+"""
+_NOTE_COUNTED = "update installation set deliveries_counted_upto = $1"
+_FORGET_HOURS = "delete from delivery_hour where hour < statement_timestamp() - interval '25 hours'"
+_HOURS = f"""
+    select endpoint_id, hour, delivered, failed from delivery_hour
+    where endpoint_id = any($1::uuid[])
+        and hour > date_trunc('hour', statement_timestamp(), 'UTC') - interval '{HOURS} hours'
+    order by endpoint_id, hour
+"""
+
+
+class Hour(NamedTuple):
+    endpoint_id: UUID
+    begins_at: datetime
+    delivered: int
+    failed: int
+
+
+class Stretch(NamedTuple):
+    since: datetime
+    settled: datetime
+
+
+async def lock_uncounted(connection: Connection, lag: timedelta) -> Stretch | None:
+    """What is still to be counted; None while another process is at it. Within a transaction."""
+    row = await connection.fetchrow(_LOCK_COUNTED, lag)
+    return Stretch(*row) if row else None
+
+
+async def count_hours(connection: Connection, since: datetime, upto: datetime) -> None:
+    await connection.execute(_COUNT_HOURS, since, upto)
+    await connection.execute(_NOTE_COUNTED, upto)
+    await connection.execute(_FORGET_HOURS)
+
+
+async def hours_of_endpoints(connection: Connection, endpoint_ids: Sequence[UUID]) -> list[Hour]:
+    """Of the last ``HOURS``, the present one included; those in which nothing ended are left out."""
+    return [Hour(*row) for row in await connection.fetch(_HOURS, endpoint_ids)]
+
+
+# The latest deliveries of one unit, with where they go.
+
+_SHARED_OF_UNIT = "id, endpoint_id, event, created_at, attempts, last_status_code"
+_PENDING_OF_UNIT = f"select {_SHARED_OF_UNIT}, 'pending' as status, due_at from pending_delivery"
+
+# A dead endpoint may have a long queue. Its own part of it a unit finds along the three indexes that together
+# know every pending delivery by its unit; $1 the unit, $2 its code, $3 how many.
+_LATEST_OF_UNIT = f"""
+    select delivery.*, endpoint.url, endpoint.description, endpoint.removed_at is not null
+    from (
+        select found.* from endpoint cross join lateral (
+            {_PENDING_OF_UNIT} where endpoint_id = endpoint.id and unit_id = $1 and holds_back and attempts = 0
+            union all
+            {_PENDING_OF_UNIT} where endpoint_id = endpoint.id and unit_id = $1 and holds_back and attempts > 0
+        ) as found
+        where endpoint.removed_at is null
+        union all
+        {_PENDING_OF_UNIT} where unit_id = $1 and not holds_back
+        union all
+        (
+            select {_SHARED_OF_UNIT}, status, null::timestamptz from ended_delivery
+            where unit_code = $2 and unit_id = $1 order by created_at desc, id desc limit $3
+        )
+    ) as delivery
+    join endpoint on endpoint.id = delivery.endpoint_id
+    order by delivery.created_at desc, delivery.id desc limit $3
+"""
+
+
+class UnitDelivery(NamedTuple):
+    id: UUID
+    endpoint_id: UUID
+    event: str
+    created_at: datetime
+    attempts: int
+    last_status_code: int | None
+    status: DeliveryStatus
+    next_attempt_at: datetime | None
+    endpoint_url: str
+    endpoint_description: str
+    is_endpoint_removed: bool
+
+
+async def latest_of_unit(connection: Connection, unit: Unit, limit: int) -> list[UnitDelivery]:
+    rows = await connection.fetch(_LATEST_OF_UNIT, unit.id, unit.code, limit)
+    found = [UnitDelivery(*row) for row in rows]
+    return [one._replace(status=DeliveryStatus(one.status)) for one in found]
+
+
+# The feed held against the deliveries.
+
+EVENTS_AT_ONCE = 200_000
+
+# Whom an event was fanned out to stands with the event; what became of it, with its delivery. Events from
+# before the log begins have no delivery any more, whatever became of it.
+_TALLY = f"""
+    with wanted as (
+        select delivery_id(event.id, $1) as id, created_at from event
+        where position > $2 and position <= $3 and endpoint_ids @> array[$1::uuid] and {within(4)}
+    ),
+    known as (
+        select id, 'pending' as status from pending_delivery
+        where endpoint_id = $1 and created_at >= (select min(created_at) from wanted)
+            and created_at <= (select max(created_at) from wanted)
+        union all
+        select id, status from ended_delivery
+        where endpoint_id = $1 and created_at >= (select min(created_at) from wanted)
+            and created_at <= (select max(created_at) from wanted)
+            and ended_at >= (select min(created_at) from wanted)
+    )
+    select
+        count(*),
+        count(*) filter (where status = 'delivered'),
+        count(*) filter (where status = 'pending'),
+        count(*) filter (where status = 'failed'),
+        count(*) filter (where status = 'cancelled'),
+        count(*) filter (where status is null and wanted.created_at < log.begins_at),
+        count(*) filter (where status is null and wanted.created_at >= log.begins_at)
+    from wanted
+    left join known on known.id = wanted.id
+    cross join (
+        select coalesce(
+            to_date(right(min(part.relname), 8), 'YYYYMMDD')::timestamp at time zone 'UTC', '-infinity'
+        ) as begins_at
+        from pg_inherits join pg_class as part on part.oid = inhrelid
+        where inhparent = 'ended_delivery'::regclass and not inhdetachpending
+    ) as log
+"""
+
+
+class Tally(NamedTuple):
+    events: int
+    """Of the feed, for this endpoint."""
+    delivered: int
+    pending: int
+    failed: int
+    cancelled: int
+    forgotten: int
+    """Older than the log is kept."""
+    missing: int
+    """Never anything but 0."""
+
+
+async def tally(
+    connection: Connection, endpoint_id: UUID, project_ids: Sequence[UUID] | None, after: int, upto: int
+) -> Tally:
+    """A stretch at a time: the feed may be long."""
+    total = Tally(0, 0, 0, 0, 0, 0, 0)
+    for start in range(after, upto, EVENTS_AT_ONCE):
+        end = min(start + EVENTS_AT_ONCE, upto)
+        part = await fetch_one(connection, _TALLY, endpoint_id, start, end, project_ids)
+        total = Tally(*(one + more for one, more in zip(total, part, strict=True)))
+    return total

@@ -101,7 +101,7 @@ class FeedItem(NamedTuple):
     project_slug: str
 
 
-def told_and_fanned_out(argument: int, stored: str) -> str:
+def insert_events_and_deliveries(argument: int, stored: str) -> str:
     """For the statement that stores the units: the events of those units that it did store, and a delivery
     of each for every endpoint that wants it.
 

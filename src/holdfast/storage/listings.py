@@ -1,98 +1,133 @@
-"""Reading units: one, or a page of many. Lapsed holds are seen as the release will write them."""
+"""Units as buyers look for them: those on sale, with what they cost and the first of their pictures."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from datetime import datetime
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
-from holdfast.domain.status import Status
-from holdfast.domain.unit import Unit, as_seen
-from holdfast.storage.database import Connection
-from holdfast.storage.unit_rows import READ_COLUMNS, unit_from
+import asyncpg
+import msgspec
 
-# The same rule as domain.unit.as_seen, for filters; a test holds the two against each other.
-_ENDS_AT = "coalesce(hold_expires_at, reserved_until)"
-_LAPSED = f"{_ENDS_AT} <= statement_timestamp()"
-_NOT_LAPSED = f"{_ENDS_AT} > statement_timestamp()"
+from holdfast.domain.booking import Terms
+from holdfast.domain.layout import BoardUnit
+from holdfast.domain.listing import BY_AREA, Facts, Mark, Offer, Order, Wish
+from holdfast.domain.unit import Unit
+from holdfast.storage.boards import COLUMNS, IS_OVER, board_unit
+from holdfast.storage.database import Connection, fetch_one
 
-_WHERE_STATUS = {
-    None: ("true",),
-    Status.AVAILABLE: (
-        "status = 'available'",
-        f"status = 'held' and {_LAPSED}",
-        f"status = 'reserved' and {_LAPSED}",
-    ),
-    Status.HELD: (f"status = 'held' and {_NOT_LAPSED}",),
-    Status.RESERVED: (f"status = 'reserved' and {_NOT_LAPSED}",),
-    Status.SOLD: ("status = 'sold'",),
-    Status.UNAVAILABLE: ("status = 'unavailable'",),
-}
+# What is unavailable is nobody's business. A lapsed hold is on sale like the hold was.
+_IS_ON_SALE = "status <> 'unavailable'"
+_IS_FREE = f"(status = 'available' or {IS_OVER})"
+# The same rule as domain.booking.Terms.total_sar; a test holds the two against each other.
+_TOTAL = """
+    round(case when vat_included is false then price_sar * (100 + coalesce(vat_rate, 0)) / 100
+        else price_sar end, 2)
+"""
+_TERMS = "trim_scale(vat_rate)::text, vat_included, trim_scale(deposit_percent)::text, bathrooms"
+_OFFER = f"{COLUMNS}, {_TERMS}, (images -> 0)::text"
+_OFFER_UNSEEN = f"{COLUMNS}, {_TERMS}, null"
 
-_SINCE = f"""(
-    (updated_hour >= date_trunc('hour', $4::timestamptz at time zone 'UTC') and updated_at >= $4)
-    or (status in ('held', 'reserved') and {_LAPSED}
-        and greatest({_ENDS_AT}, updated_at + interval '1 ms') >= $4)
-)"""
+_MEETS = f"""
+    project_id = $1 and {_IS_ON_SALE}
+    and (not $2 or {_IS_FREE})
+    and ($3::text is null or type = $3)
+    and ($4::smallint is null or bedrooms = $4)
+    and ($5::numeric is null or {_TOTAL} >= $5) and ($6::numeric is null or {_TOTAL} <= $6)
+    and ($7::numeric is null or area_sqm >= $7) and ($8::numeric is null or area_sqm <= $8)
+"""
+_PAGE = f"""
+    select {_OFFER} from unit
+    where {_MEETS} and ($9::numeric is null or ({{key}}, code) {{beyond}} ($9, $10::text))
+    order by {{key}} {{direction}}, code {{direction}} limit $11
+"""
+_AMONG = f"select {_OFFER} from unit where {_MEETS} and code = any($9::text[])"
+_CODES = f"select code from unit where {_MEETS} limit $9"
 
-# A status filter is one index scan for each way to have that status, merged in the order of codes.
-_BRANCH = """(
-    select * from unit
-    where project_id = $1 and code > $2 and {status} and {condition}
-    order by code limit $3
-)"""
-_PAGE = "select statement_timestamp(), {columns} from ({branches}) as unit order by code limit $3"
+_THESE = (
+    f"select {_OFFER_UNSEEN} from unit where project_id = $1 and {_IS_ON_SALE} and code = any($2::text[])"
+)
+_FACTS = f"""
+    select trim_scale(min({_TOTAL}) filter (where {_IS_FREE}))::text,
+        trim_scale(min(area_sqm))::text, trim_scale(max(area_sqm))::text,
+        (array_agg(distinct bedrooms order by bedrooms) filter (where bedrooms is not null))[1:$2],
+        (array_agg(distinct type order by type))[1:$2],
+        min(delivery_year), max(delivery_year)
+    from unit where project_id = $1 and {_IS_ON_SALE}
+"""
+_MOST_CHOICES = 30
 
-_MISSING_CODES = """
-    select code from unit where project_id = $1
-    except select unnest($2::text[])
-    order by code
+# Of a huge project some of those that are free are alike enough: nobody waits for a look at all of them.
+_LOOKED_AT = 2000
+_SIMILAR = f"""
+    select {COLUMNS} from (
+        select * from unit
+        where project_id = $1 and id <> $2 and {_IS_FREE} and not archived
+        limit {_LOOKED_AT}
+    ) as unit
+    order by bedrooms is distinct from $3, type <> $4, abs(price_sar - $5::numeric), code
+    limit $6
 """
 
 
-_OFFERED = "status <> 'unavailable'"
-
-
-def _page_statement(status: Status | None, condition: str) -> str:
-    branches = " union all ".join(
-        _BRANCH.format(status=where, condition=condition) for where in _WHERE_STATUS[status]
-    )
-    return _PAGE.format(columns=READ_COLUMNS, branches=branches)
-
-
-_PAGES = {
-    (status, since): _page_statement(status, _SINCE if since else "true")
-    for status in _WHERE_STATUS
-    for since in (True, False)
-}
-_OFFERS = {status: _page_statement(status, _OFFERED) for status in _WHERE_STATUS}
-
-
 async def page(
-    connection: Connection,
-    project_id: UUID,
-    after_code: str,
-    limit: int,
-    status: Status | None,
-    updated_since: datetime | None,
-) -> list[Unit]:
-    statement = _PAGES[status, updated_since is not None]
-    arguments = [project_id, after_code, limit]
-    if updated_since is not None:
-        arguments.append(updated_since)
-    rows = await connection.fetch(statement, *arguments)
-    return [as_seen(unit_from(project_id, row[1:]), row[0]) for row in rows]
+    connection: Connection, project_id: UUID, wish: Wish, order: Order, after: Mark | None, limit: int
+) -> list[Offer]:
+    """By price or area."""
+    mark = after or Mark(None, "")
+    rows = await connection.fetch(_page_statement(order), project_id, *wish, mark.value, mark.code, limit)
+    return [_offer(row) for row in rows]
 
 
-async def offers(
-    connection: Connection, project_id: UUID, after_code: str, limit: int, status: Status | None
-) -> list[Unit]:
-    """Units that buyers may see."""
-    rows = await connection.fetch(_OFFERS[status], project_id, after_code, limit)
-    return [as_seen(unit_from(project_id, row[1:]), row[0]) for row in rows]
+async def among(
+    connection: Connection, project_id: UUID, wish: Wish, codes: Sequence[str]
+) -> dict[str, Offer]:
+    """Those of the named ones that meet the wish."""
+    rows = await connection.fetch(_AMONG, project_id, *wish, codes)
+    return {row[1]: _offer(row) for row in rows}
 
 
-async def missing_codes(connection: Connection, project_id: UUID, named: Collection[str]) -> list[str]:
-    """The codes of a project that are not among those named."""
-    rows = await connection.fetch(_MISSING_CODES, project_id, list(named))
-    return [row[0] for row in rows]
+async def codes(connection: Connection, project_id: UUID, wish: Wish, limit: int) -> list[str]:
+    """Of those that meet the wish, in no order."""
+    return [row[0] for row in await connection.fetch(_CODES, project_id, *wish, limit)]
+
+
+async def these(connection: Connection, project_id: UUID, codes: Sequence[str]) -> list[Offer]:
+    """Without their pictures."""
+    return [_offer(row) for row in await connection.fetch(_THESE, project_id, codes)]
+
+
+async def facts(connection: Connection, project_id: UUID) -> Facts:
+    free_from, least, most, bedrooms, types, first_year, last_year = await fetch_one(
+        connection, _FACTS, project_id, _MOST_CHOICES
+    )
+    return Facts(
+        free_from and Decimal(free_from),
+        None if least is None else (Decimal(least), Decimal(most)),
+        bedrooms or [],
+        types or [],
+        None if first_year is None else (first_year, last_year),
+    )
+
+
+async def similar(connection: Connection, unit: Unit, limit: int) -> list[BoardUnit]:
+    """Free ones: with as many bedrooms first, then of the same type, then the nearest in price."""
+    fields = unit.fields
+    rows = await connection.fetch(
+        _SIMILAR, unit.project_id, unit.id, fields.bedrooms, fields.type, fields.price_sar, limit
+    )
+    return [board_unit(row) for row in rows]
+
+
+def _page_statement(order: Order) -> str:
+    key = "area_sqm" if order in BY_AREA else _TOTAL
+    beyond, direction = ("<", "desc") if order.is_downward else (">", "asc")
+    return _PAGE.format(key=key, beyond=beyond, direction=direction)
+
+
+def _offer(columns: asyncpg.Record | tuple[Any, ...]) -> Offer:
+    *seen, vat_rate, vat_included, deposit, bathrooms, image = columns
+    unit = board_unit(tuple(seen))
+    terms = Terms(unit.price_sar, vat_included, vat_rate and Decimal(vat_rate), deposit and Decimal(deposit))
+    return Offer(unit, terms, bathrooms, None if image is None else msgspec.json.decode(image))

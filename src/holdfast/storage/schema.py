@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import asyncpg
 
 from holdfast.storage.database import Connection, connect, failures_named
-from holdfast.storage.refused import SchemaRefused
+from holdfast.storage.errors import SchemaRefused
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection as MigratingConnection

@@ -14,7 +14,7 @@ from holdfast.domain.errors import Refusal
 from holdfast.domain.imports import Choice, Row, bring_in
 from holdfast.domain.status import Status
 from holdfast.operations.command import NOTHING
-from holdfast.storage.standings import UnitKey
+from holdfast.storage.units import UnitKey
 
 
 class ImportUnit(NamedTuple):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.storage.refused import EmbeddedRefused
+from holdfast.storage.errors import EmbeddedRefused
 
 SYSTEM_USER = "holdfast"
 

@@ -1,40 +1,123 @@
-"""One embedded PostgreSQL server: made if absent, adopted if running, started if not."""
+"""The log of the embedded PostgreSQL."""
 
 from __future__ import annotations
 
 import logging
 import os
+import shutil
 import time
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
+
+import psutil
 
 from holdfast.storage.embedded.account import give, give_tree, open_the_way
 from holdfast.storage.embedded.cluster import (
     DATABASE,
     SUPERUSER,
+    Programs,
     is_made,
     make_cluster,
     refuse_other_version,
     write_settings,
 )
-from holdfast.storage.embedded.locks import FileLock, exclusively
-from holdfast.storage.embedded.postmaster import (
-    Postmaster,
-    running_postmaster,
-    wait_until_gone,
-    wait_until_settled,
-)
-from holdfast.storage.embedded.programs import Programs
-from holdfast.storage.embedded.server_log import keep_log_small, last_lines, open_log
-from holdfast.storage.embedded.socket_folder import (
+from holdfast.storage.embedded.files import (
+    FileLock,
+    exclusively,
     make_socket_folder,
     remove_socket_folder,
     remove_stale_socket,
     socket_folder,
 )
-from holdfast.storage.refused import EmbeddedRefused
+from holdfast.storage.errors import EmbeddedRefused
+
+LARGEST_BYTES = 16 * 1024 * 1024
+
+
+def open_log(log: Path) -> None:
+    keep_log_small(log)
+    os.close(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+
+
+def keep_log_small(log: Path) -> None:
+    """The server appends, so its log can be emptied under it; one older part is kept."""
+    if log.exists() and log.stat().st_size > LARGEST_BYTES:
+        shutil.copyfile(log, log.with_suffix(".log.1"))
+        os.truncate(log, 0)
+
+
+def last_lines(log: Path, count: int = 5) -> str:
+    try:
+        return " ".join(log.read_text(errors="replace").splitlines()[-count:])
+    except OSError:
+        return "no log"
+
+
+# The running server of a cluster, as its postmaster.pid tells, and only if that is still true.
+
+_POLL_SECONDS = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Postmaster:
+    pid: int
+    port: int
+    socket_dir: str
+    status: str
+
+
+def running_postmaster(cluster: Path) -> Postmaster | None:
+    """None when no server runs; a pid file that a crash or a reboot left behind says nothing."""
+    found = _read(cluster / "postmaster.pid")
+    return found if found is not None and _is_alive(found.pid, cluster) else None
+
+
+def wait_until_settled(cluster: Path, patience_seconds: float) -> Postmaster | None:
+    """The server once it takes connections, or None once there is none (it was on its way out)."""
+    give_up_at = time.monotonic() + patience_seconds
+    while True:
+        found = running_postmaster(cluster)
+        if found is None or found.status == "ready" or time.monotonic() > give_up_at:
+            return found
+        time.sleep(_POLL_SECONDS)
+
+
+def wait_until_gone(cluster: Path, patience_seconds: float) -> bool:
+    give_up_at = time.monotonic() + patience_seconds
+    while running_postmaster(cluster) is not None:
+        if time.monotonic() > give_up_at:
+            return False
+        time.sleep(_POLL_SECONDS)
+    return True
+
+
+def _read(pid_file: Path) -> Postmaster | None:
+    try:
+        lines = pid_file.read_text().splitlines()
+        pid = abs(int(lines[0]))
+    except (FileNotFoundError, IndexError, ValueError):
+        return None
+    # The server writes the later lines one after the other while it starts.
+    lines += [""] * (8 - len(lines))
+    return Postmaster(pid, int(lines[3] or 0), lines[4], lines[7].strip())
+
+
+def _is_alive(pid: int, cluster: Path) -> bool:
+    """A pid is used again by others; a postmaster is known by its working directory, the cluster."""
+    try:
+        process = psutil.Process(pid)
+        with process.oneshot():
+            if process.status() == psutil.STATUS_ZOMBIE or not process.name().startswith("postgres"):
+                return False
+        return cluster.samefile(process.cwd())
+    except (psutil.Error, OSError):
+        return False
+
+
+# One embedded PostgreSQL server: made if absent, adopted if running, started if not.
 
 START_LIMIT_SECONDS = 120
 STOP_LIMIT_SECONDS = 60
@@ -193,3 +276,54 @@ def make_data_dir(data_dir: Path) -> None:
 def _url_of(postmaster: Postmaster) -> str:
     host = quote(postmaster.socket_dir, safe="/")
     return f"postgresql://{SUPERUSER}@/{DATABASE}?host={host}&port={postmaster.port}"
+
+
+# Who may start and stop the embedded server: commands, and the one `serve` of a data directory.
+
+_PATIENCE_WITH_COMMANDS_SECONDS = 5.0
+
+
+@contextmanager
+def using_embedded(data_dir: Path) -> Iterator[str]:
+    """For a command: the URL of the server, which is running for as long as the block lasts."""
+    server = EmbeddedPostgres(data_dir)
+    url = server.start()
+    try:
+        yield url
+    finally:
+        server.leave()
+
+
+@contextmanager
+def serving_alone(data_dir: Path) -> Iterator[None]:
+    """One `serve` at a time on a data directory."""
+    make_data_dir(data_dir)
+    with FileLock(data_dir / ".serve.lock") as lock:
+        if not lock.try_exclusive():
+            raise EmbeddedRefused(f"`holdfast serve` is already running on {data_dir}; stop it first.")
+        yield
+
+
+@contextmanager
+def using_embedded_alone(data_dir: Path) -> Iterator[str]:
+    """For a command that must not be disturbed: whoever comes meanwhile waits for its end."""
+    with serving_alone(data_dir):
+        server = EmbeddedPostgres(data_dir)
+        url = server.start()
+        try:
+            if not server.is_alone():
+                raise EmbeddedRefused(f"Another command is using {data_dir}; end it first.")
+            yield url
+        finally:
+            server.leave()
+
+
+@contextmanager
+def serving_embedded(data_dir: Path, connections: int) -> Iterator[EmbeddedPostgres]:
+    """For `serve`: the server is this process's own, and stops with it even if it was running before."""
+    server = EmbeddedPostgres(data_dir, extra_settings={"max_connections": str(connections)})
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop(_PATIENCE_WITH_COMMANDS_SECONDS)

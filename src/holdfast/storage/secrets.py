@@ -9,8 +9,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+
+from holdfast.domain.errors import SecretsUnreadable
 from holdfast.settings import Settings, WrongSetting, parse_encryption_keys
-from holdfast.storage.refused import BackupRefused
+from holdfast.storage.errors import BackupRefused
 
 NAME = "HOLDFAST_ENCRYPTION_KEYS"
 FILE = "encryption-keys"
@@ -93,3 +96,20 @@ def _keep_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+# Secrets at rest: encrypted with the first key of the installation, readable with any of them.
+
+
+class SecretBox:
+    def __init__(self, keys: Sequence[str]) -> None:
+        self._fernet = MultiFernet([Fernet(key) for key in keys])
+
+    def seal(self, text: str) -> bytes:
+        return self._fernet.encrypt(text.encode())
+
+    def open(self, sealed: bytes) -> str:
+        try:
+            return self._fernet.decrypt(sealed).decode()
+        except InvalidToken:
+            raise SecretsUnreadable from None

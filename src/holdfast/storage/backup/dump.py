@@ -10,16 +10,14 @@ from typing import NamedTuple
 
 from holdfast import __version__
 from holdfast.domain.errors import SecretsUnreadable
-from holdfast.storage.backups.door import Door, opened_door
-from holdfast.storage.backups.manifest import Manifest, write_manifest
-from holdfast.storage.backups.moving_on import COUNTED, COUNTS
-from holdfast.storage.backups.programs import NEWEST_SERVER, running
-from holdfast.storage.backups.writing import writing_backup
+from holdfast.storage.backup.archive import Manifest, write_manifest, writing_backup
+from holdfast.storage.backup.connection import NEWEST_SERVER, Door, opened_door, running
+from holdfast.storage.backup.load import COUNTED, COUNTS
 from holdfast.storage.database import Connection, failures_named, fetch_one
-from holdfast.storage.log_days import DROPPING
-from holdfast.storage.refused import BackupRefused
+from holdfast.storage.errors import BackupRefused
+from holdfast.storage.log_partitions import DROPPING
 from holdfast.storage.schema import ADVISORY_LOCK, current_revision, refuse_unsuitable
-from holdfast.storage.sealing import SecretBox
+from holdfast.storage.secrets import SecretBox
 
 # Meanwhile nobody changes the schema or drops a day of the log: whoever would waits, or does it later.
 _STAND_STILL = f"select pg_advisory_lock_shared({ADVISORY_LOCK}), pg_advisory_lock_shared({DROPPING})"

@@ -44,7 +44,7 @@ _RELEASE = f"""
         where booking.number = written.booking_number
     ),
     noted as ({audit.insert_statement(2, "select id from released")}),
-    {events.told_and_fanned_out(3, "select id from released")}
+    {events.insert_events_and_deliveries(3, "select id from released")}
     select count(*) from fanned_out
 """
 _NEXT_END = f"""

@@ -1,12 +1,8 @@
-"""Claims: who sends which delivery now.
-
-An endpoint's row is the lock of its lane. Whoever has it sees every claim that was made before, and takes
-what is due in order, up to the endpoint's cap.
-"""
+"""Who waits for whom: the events of one unit, on their way to one endpoint."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
@@ -14,10 +10,117 @@ from uuid import UUID
 import asyncpg
 
 from holdfast.domain.delivery import Progress
-from holdfast.storage import unwanted
+from holdfast.storage import deliveries
 from holdfast.storage.database import Connection
-from holdfast.storage.letting_go import Place
-from holdfast.storage.waiting import latest_retry, must_wait
+
+_EARLIER = """
+    select {what} from pending_delivery as earlier
+    where earlier.endpoint_id = {delivery}.endpoint_id and earlier.unit_id = {delivery}.unit_id
+        and earlier.unit_version < {delivery}.unit_version and earlier.holds_back
+        and earlier.attempts {attempts}
+"""
+
+
+def must_wait(delivery: str, ordered: str) -> str:
+    """A condition: an earlier event of the unit must have its first attempt first, or, on an ordered
+    endpoint, its end. The two are looked up apart, each in an index of its own: there may be many retries."""
+    return f"""(
+        exists ({_earlier(delivery, "= 0")}) or {ordered} and exists ({_earlier(delivery, "> 0")})
+    )"""
+
+
+def latest_retry(delivery: str, ordered: str) -> str:
+    """When the last of the retries that it waits for is due; null if it waits for none."""
+    return f"case when {ordered} then ({_earlier(delivery, '> 0', 'max(earlier.due_at)')}) end"
+
+
+def _earlier(delivery: str, attempts: str, what: str = "") -> str:
+    return _EARLIER.format(delivery=delivery, attempts=attempts, what=what)
+
+
+# Who waited for an earlier event of its unit, and need not any more, is due at once.
+#
+# Each statement looks at what was committed before it: so it follows whatever may have ended the waiting.
+
+Place = tuple[UUID, UUID]
+"""An endpoint and a unit."""
+FIRST_PLACE: Place = (UUID(int=0), UUID(int=0))
+_LAST_ENDPOINT = UUID(int=2**128 - 1)
+
+# Whether it still waits is asked of the row as it is when it is its turn: it may have been sent meanwhile.
+_UNBLOCK = """
+    update pending_delivery set due_at = statement_timestamp(), postponed = false
+    where postponed and id = any(array({which}))
+"""
+_FREE = f"""
+    select next.id from {{next}}
+    where not {must_wait("next", "endpoint.ordered")}
+    order by next.id
+"""
+_NEXT_OF_UNITS = """
+    unnest($1::uuid[], $2::uuid[]) as sent (endpoint_id, unit_id)
+    join endpoint on endpoint.id = sent.endpoint_id
+    cross join lateral (
+        select * from pending_delivery as waiting
+        where waiting.endpoint_id = sent.endpoint_id and waiting.unit_id = sent.unit_id and waiting.postponed
+        order by unit_version limit 1
+    ) as next
+"""
+_UNBLOCK_NEXT = _UNBLOCK.format(which=_FREE.format(next=_NEXT_OF_UNITS))
+# Of each unit only the first that waits: the others wait for that one.
+_UNBLOCK_SOME = f"""
+    with next as materialized (
+        select distinct on (endpoint_id, unit_id) id, endpoint_id, unit_id, unit_version
+        from pending_delivery
+        where postponed and (endpoint_id, unit_id) > ($1, $2) and endpoint_id <= $3
+        order by endpoint_id, unit_id, unit_version limit $4
+    ),
+    freed as (
+        {_UNBLOCK.format(which=_FREE.format(next="next join endpoint on endpoint.id = next.endpoint_id"))}
+        returning id
+    )
+    select endpoint_id, unit_id, (select count(*) from next) < $4, (select count(*) from freed)
+    from next order by endpoint_id desc, unit_id desc limit 1
+"""
+_TRY_TO_LOCK_SCAN = "select pg_try_advisory_xact_lock(x'686f6c67'::bigint)"
+
+
+class Unblocked(NamedTuple):
+    place: Place | None
+    """Where the next look goes on; None after the last unit that had to be looked at."""
+    freed: int
+
+
+async def unblock_next_delivery(connection: Connection, places: Iterable[Place]) -> None:
+    """The next event of each unit, when the one before it was sent (or, in an ordered lane, has ended)."""
+    sent = sorted(set(places))
+    if sent:
+        await connection.execute(_UNBLOCK_NEXT, [place[0] for place in sent], [place[1] for place in sent])
+
+
+async def unblock_some(connection: Connection, after: Place, units: int) -> Unblocked:
+    """Within a transaction, by one process at a time; another one is told that there is nothing to do."""
+    if not await connection.fetchval(_TRY_TO_LOCK_SCAN):
+        return Unblocked(None, 0)
+    return await _unblock_some(connection, after, _LAST_ENDPOINT, units)
+
+
+async def unblock_some_of_endpoint(connection: Connection, after: Place, units: int) -> Unblocked:
+    return await _unblock_some(connection, after, after[0], units)
+
+
+async def _unblock_some(connection: Connection, after: Place, last_endpoint: UUID, units: int) -> Unblocked:
+    row = await connection.fetchrow(_UNBLOCK_SOME, *after, last_endpoint, units)
+    if row is None:
+        return Unblocked(None, 0)
+    endpoint_id, unit_id, were_the_last, freed = row
+    return Unblocked(None if were_the_last else (endpoint_id, unit_id), freed)
+
+
+# Claims: who sends which delivery now.
+#
+# An endpoint's row is the lock of its lane. Whoever has it sees every claim that was made before, and takes
+# what is due in order, up to the endpoint's cap.
 
 LANES_AT_ONCE = 256
 BEYOND_ITS_SHARE = 8
@@ -192,7 +295,7 @@ async def claim(
         await connection.execute(_POSTPONE, waiting, timedelta(seconds=LOOK_AGAIN_SECONDS))
     unselected = [row[0] for row in rows if row[2] == "unselected"]
     if unselected:
-        await unwanted.cancel_unselected(connection, unselected)
+        await deliveries.cancel_unselected(connection, unselected)
     claimed = [_claimed(row, lanes[row[1]]) for row in rows if row[2] == "send"]
     put_aside = {(row[1], row[5]) for row in rows if row[2] == "wait"}
     return Claims(claimed, put_aside, bool(waiting or unselected), next(reversed(lanes)))
@@ -225,3 +328,43 @@ def _claimed(row: asyncpg.Record, lane: asyncpg.Record) -> Claimed:
         delivery_id, endpoint_id, lane[1], event, body, unit_id,
         Progress(series, tried, attempts), token, claimed_at, Sealed(lane[4], lane[5]),
     )  # fmt: skip
+
+
+# Leases that ran out: their worker has stopped, or was stopped.
+
+_EXPIRED_LEASES = """
+    select
+        in_flight.delivery_id, in_flight.endpoint_id, pending.unit_id, in_flight.token,
+        in_flight.claimed_at, clock_timestamp(), endpoint.url, pending.series, pending.tried, pending.attempts
+    from in_flight
+    join pending_delivery as pending on pending.id = in_flight.delivery_id
+    join endpoint on endpoint.id = in_flight.endpoint_id
+    where in_flight.lease_until <= clock_timestamp()
+    order by in_flight.lease_until limit $1
+"""
+# A claim of what is not pending any more: it would count against its endpoint's cap for ever.
+_FORGET_VOID_LEASES = """
+    delete from in_flight
+    where lease_until <= clock_timestamp()
+        and not exists (select from pending_delivery where id = delivery_id offset 0)
+"""
+
+
+class ExpiredLease(NamedTuple):
+    delivery_id: UUID
+    endpoint_id: UUID
+    unit_id: UUID | None
+    token: int
+    claimed_at: datetime
+    now: datetime
+    url: str
+    progress: Progress
+
+
+async def expired_leases(connection: Connection, limit: int) -> list[ExpiredLease]:
+    rows = await connection.fetch(_EXPIRED_LEASES, limit)
+    return [ExpiredLease(*(*row[:7], Progress(*row[7:]))) for row in rows]
+
+
+async def forget_void_leases(connection: Connection) -> None:
+    await connection.execute(_FORGET_VOID_LEASES)

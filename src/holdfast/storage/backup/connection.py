@@ -1,0 +1,255 @@
+"""PostgreSQL's own programs as clients: started, listened to, never left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+import tempfile
+from asyncio import StreamReader, StreamWriter
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from ssl import SSLContext
+from typing import Any, NamedTuple
+
+import asyncpg
+from asyncpg import connect_utils as driver
+
+from holdfast.storage.database import Connection, connect, failures_named
+from holdfast.storage.embedded.cluster import environment, folder_of
+from holdfast.storage.errors import BackupRefused
+
+NEWEST_SERVER = 18
+_CHUNK = 1 << 20
+
+
+class Program:
+    def __init__(self, name: str, process: Process) -> None:
+        self._name = name
+        self._process = process
+        assert process.stderr is not None
+        self._complaints = asyncio.create_task(process.stderr.read())
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        assert self._process.stdout is not None
+        while chunk := await self._process.stdout.read(_CHUNK):
+            yield chunk
+
+    async def line(self) -> bytes:
+        assert self._process.stdout is not None
+        return await self._process.stdout.readline()
+
+    async def take(self, chunk: bytes) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(chunk)
+        await self._process.stdin.drain()
+
+    def end_input(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+
+    async def finish(self) -> None:
+        """Once it has ended by itself; refused if it did not end well."""
+        complaints = (await self._complaints).decode(errors="replace")
+        if await self._process.wait() != 0:
+            raise BackupRefused(f"PostgreSQL's {self._name} failed: {_first_of(complaints)}")
+
+    async def end(self) -> None:
+        with suppress(ProcessLookupError):
+            self._process.kill()
+        await self._process.wait()
+        await self._complaints
+
+
+@asynccontextmanager
+async def running(
+    name: str, door: Mapping[str, str], *arguments: str, takes_input: bool = True
+) -> AsyncIterator[Program]:
+    """In a session of its own, so that the terminal's Ctrl-C ends it through us, in order."""
+    process = await asyncio.create_subprocess_exec(
+        folder_of(NEWEST_SERVER) / "bin" / name,
+        *arguments,
+        stdin=PIPE if takes_input else DEVNULL,
+        stdout=PIPE,
+        stderr=PIPE,
+        env={**environment(), **door},
+        limit=_CHUNK,
+        start_new_session=True,
+    )
+    program = Program(name, process)
+    try:
+        yield program
+    finally:
+        await program.end()
+
+
+def _first_of(complaints: str) -> str:
+    """The first error is the reason; what follows it are consequences."""
+    lines = [line.strip() for line in complaints.splitlines() if line.strip()]
+    errors = [line for line in lines if "error:" in line.lower()]
+    return (errors or lines or ["it does not say why"])[0]
+
+
+# A socket on this machine that leads to a PostgreSQL service by TLS.
+#
+# PostgreSQL's programs come from a wheel that was built without TLS. They speak plainly to a socket in a folder
+# that nobody else can enter, and what goes over the network is encrypted as all our own connections are.
+
+PORT = 5432
+
+_ASK_FOR_TLS = struct.pack("!ii", 8, 80877103)
+_GRANTED = b"S"
+_RELAY_CHUNK = 1 << 18
+_GOODBYE_SECONDS = 1.0
+
+
+class Service(NamedTuple):
+    host: str
+    port: int
+    tls: SSLContext
+    tls_only: bool
+    """False: a server that has no TLS is spoken to without."""
+    at_once: bool
+    """TLS from the first byte, without asking for it."""
+
+
+@asynccontextmanager
+async def relayed(service: Service) -> AsyncIterator[Path]:
+    """The folder of the socket."""
+    relay = _Relay(service)
+    with tempfile.TemporaryDirectory(prefix="holdfast-") as folder:
+        server = await asyncio.start_unix_server(
+            relay.take, Path(folder) / f".s.PGSQL.{PORT}", limit=_RELAY_CHUNK
+        )
+        try:
+            yield Path(folder)
+        finally:
+            server.close()
+            await relay.close()
+
+
+class _Relay:
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def take(self, reader: StreamReader, writer: StreamWriter) -> None:
+        task = asyncio.create_task(self._pass_on(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _pass_on(self, reader: StreamReader, writer: StreamWriter) -> None:
+        """Whatever goes wrong, the program sees its connection end, and says so."""
+        with suppress(OSError, EOFError):
+            try:
+                far_reader, far_writer = await _reach(self._service)
+                try:
+                    await asyncio.gather(_carry(reader, far_writer), _carry(far_reader, writer))
+                finally:
+                    await _let_go(far_writer)
+            finally:
+                await _let_go(writer)
+
+
+async def _reach(service: Service) -> tuple[StreamReader, StreamWriter]:
+    if service.at_once:
+        return await asyncio.open_connection(service.host, service.port, limit=_RELAY_CHUNK, ssl=service.tls)
+    reader, writer = await asyncio.open_connection(service.host, service.port, limit=_RELAY_CHUNK)
+    try:
+        writer.write(_ASK_FOR_TLS)
+        if await reader.readexactly(1) == _GRANTED:
+            await writer.start_tls(service.tls, server_hostname=service.host)
+        elif service.tls_only:
+            raise ConnectionError("The server has no TLS.")
+    except BaseException:
+        writer.close()
+        raise
+    return reader, writer
+
+
+async def _let_go(writer: StreamWriter) -> None:
+    writer.close()
+    with suppress(OSError):
+        async with asyncio.timeout(_GOODBYE_SECONDS):
+            await writer.wait_closed()
+
+
+async def _carry(source: StreamReader, target: StreamWriter) -> None:
+    while chunk := await source.read(_RELAY_CHUNK):
+        target.write(chunk)
+        await target.drain()
+    if target.can_write_eof():
+        target.write_eof()
+    else:
+        target.close()
+
+
+# How PostgreSQL's programs get to the database that our own connections get to.
+
+_NAME = "holdfast backup"
+# What takes as long as the database is large must be cut off by nobody.
+_UNHURRIED = {
+    "application_name": _NAME,
+    "statement_timeout": "0",
+    "lock_timeout": "0",
+    "idle_in_transaction_session_timeout": "0",
+    "idle_session_timeout": "0",
+}
+
+
+class _AddressedConnection(asyncpg.Connection):
+    """Knows to where it was opened, and how: as the driver has read the URL and the environment."""
+
+    def __init__(
+        self, protocol: Any, transport: Any, loop: Any, addr: str | tuple[str, int], config: Any, params: Any
+    ) -> None:
+        super().__init__(protocol, transport, loop, addr, config, params)
+        self.address, self.parameters = addr, params
+
+
+class Door(NamedTuple):
+    connection: Connection
+    programs: Mapping[str, str]
+    """The environment in which a program of PostgreSQL finds the same server. Nothing of it stands in its
+    command line, which anybody on the machine can read."""
+
+
+@asynccontextmanager
+async def opened_door(database_url: str) -> AsyncIterator[Door]:
+    with failures_named():
+        connection = await connect(
+            database_url, server_settings=_UNHURRIED, connection_class=_AddressedConnection
+        )
+        assert isinstance(connection, _AddressedConnection)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(connection.close)
+        yield Door(connection, await _environment(connection, stack))
+
+
+async def _environment(connection: _AddressedConnection, stack: AsyncExitStack) -> dict[str, str]:
+    address, named = connection.address, connection.parameters
+    way = {"PGUSER": named.user, "PGDATABASE": named.database, "PGAPPNAME": _NAME}
+    if isinstance(named.password, str):
+        way["PGPASSWORD"] = named.password
+    if isinstance(address, str):
+        folder, _, port = address.rpartition("/.s.PGSQL.")
+        return way | _plainly(folder, int(port))
+    if not isinstance(named.ssl, SSLContext):
+        return way | _plainly(*address)
+    folder_of_relay = await stack.enter_async_context(relayed(_service(address, named.ssl, named)))
+    return way | _plainly(str(folder_of_relay), PORT)
+
+
+def _service(address: tuple[str, int], tls: SSLContext, named: Any) -> Service:
+    tls_only = named.sslmode not in (driver.SSLMode.allow, driver.SSLMode.prefer)
+    return Service(*address, tls, tls_only, named.ssl_negotiation is driver.SSLNegotiation.direct)
+
+
+def _plainly(host: str, port: int) -> dict[str, str]:
+    return {"PGHOST": host, "PGPORT": str(port), "PGSSLMODE": "disable", "PGGSSENCMODE": "disable"}
