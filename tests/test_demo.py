@@ -14,9 +14,10 @@ from holdfast.domain.errors import SignInRefused
 from holdfast.domain.permissions import Role
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit
-from holdfast.operations.administering import add_project, list_keys
-from holdfast.operations.inventory import Inventory, PatchUnit, ReplaceUnit
-from holdfast.operations.selling import Rules, Selling
+from holdfast.operations.api_keys import list_keys
+from holdfast.operations.bookings import Bookings, Rules
+from holdfast.operations.projects import add_project
+from holdfast.operations.units import PatchUnit, ReplaceUnit, Units
 from holdfast.storage.database import Database
 from holdfast.web.api.unit_bodies import UnitReplacement, UnitValues, check_unit
 from holdfast.web.html.bilingual import in_language
@@ -76,8 +77,8 @@ async def test_it_has_a_past_with_something_of_every_kind(database: Database) ->
         Status.RESERVED: len(RESERVED),
         Status.UNAVAILABLE: 4 + len(OFF_SALE),
     }
-    inventory = Inventory(database)
-    found = await Selling(database, inventory, Rules()).page(None, None, None, None, 100)
+    inventory = Units(database)
+    found = await Bookings(database, inventory, Rules()).page(None, None, None, None, 100)
     await inventory.close()
     assert Counter(one.booking.status for one in found) == {
         BookingStatus.SOLD: len(SOLD) + len(WALK_IN),
@@ -89,7 +90,7 @@ async def test_it_has_a_past_with_something_of_every_kind(database: Database) ->
 
 async def test_the_next_start_leaves_everything_as_it_is(database: Database) -> None:
     await fill(database)
-    inventory = Inventory(database)
+    inventory = Units(database)
     project_id = await inventory.project_id(SLUG)
     # One that has a past, and one that has none: a visitor has changed both.
     for code, changes in ((SOLD[0], {"description": "mine"}), ("A-0601", {"images": ()})):
@@ -102,7 +103,7 @@ async def test_the_next_start_leaves_everything_as_it_is(database: Database) -> 
 
 async def test_what_an_interrupted_start_left_out_is_made_up_for(database: Database) -> None:
     await add_project(database, SLUG, NAME)
-    inventory = Inventory(database)
+    inventory = Units(database)
     project_id, first = await inventory.project_id(SLUG), UNITS[0]
     await inventory.write(ReplaceUnit((project_id, first.code), first.fields))
     await inventory.close()
@@ -122,7 +123,7 @@ async def test_drawings_are_where_the_server_is_now(database: Database) -> None:
 
 
 async def _units(database: Database) -> list[Unit]:
-    inventory = Inventory(database)
+    inventory = Units(database)
     units, _ = await inventory.page(SLUG, "", 1000, None, None)
     await inventory.close()
     return units

@@ -30,35 +30,26 @@ from holdfast.domain.hold_limits import HoldLimits
 from holdfast.domain.holds import Periods
 from holdfast.domain.staff import SessionTimes
 from holdfast.operations.accounts import Accounts
-from holdfast.operations.announcing import Announcing
-from holdfast.operations.auditing import Auditing
+from holdfast.operations.api_keys import ApiKeys, KeyRing
+from holdfast.operations.audit import Audit
 from holdfast.operations.boards import Boards
-from holdfast.operations.buying import Buying
-from holdfast.operations.deliveries import Deliveries
-from holdfast.operations.delivery_hours import DeliveryHours
-from holdfast.operations.delivery_search import DeliverySearch
-from holdfast.operations.dispatching import Dispatching
-from holdfast.operations.expiring import Expiry
-from holdfast.operations.feed import EventFeed
-from holdfast.operations.figures import Figures, Sums
+from holdfast.operations.bookings import Bookings, Purchases, Rules
+from holdfast.operations.credentials import Passwords
+from holdfast.operations.deliveries import Announcements, Deliveries, DeliverySearch
+from holdfast.operations.delivery_queue import DeliveryHours, DeliveryQueue, Tidying
+from holdfast.operations.endpoints import Endpoints
+from holdfast.operations.events import EventFeed
 from holdfast.operations.health import Health
-from holdfast.operations.importing.commands import RowReader
-from holdfast.operations.importing.files import ImportFiles
-from holdfast.operations.importing.runs import ImportRuns
-from holdfast.operations.inventory import Inventory
-from holdfast.operations.key_ring import KeyRing
-from holdfast.operations.keys import Keys
-from holdfast.operations.offering import Offering
-from holdfast.operations.passwords import Passwords
-from holdfast.operations.paying import HostedPaymentPage, Paying, Till
+from holdfast.operations.holds import Expiry
+from holdfast.operations.imports import ImportFiles, ImportRuns, RowReader
+from holdfast.operations.listings import Listings
+from holdfast.operations.live_updates import LiveUpdates
+from holdfast.operations.login import Login
+from holdfast.operations.payments import HostedPaymentPage, PaymentPage, Payments
 from holdfast.operations.projects import Projects
-from holdfast.operations.selling import Rules, Selling
-from holdfast.operations.setup_links import SetupLinks
-from holdfast.operations.signing_in import SigningIn
-from holdfast.operations.staffing import Staffing
-from holdfast.operations.subscribing import Subscribing
-from holdfast.operations.tidying import Tidying
-from holdfast.operations.watching import Watching
+from holdfast.operations.reports import Reports, Sums
+from holdfast.operations.staff import SetupLinks, StaffAccounts
+from holdfast.operations.units import Units
 from holdfast.settings import Settings, WrongSetting
 from holdfast.storage.database import (
     BACKGROUND,
@@ -80,30 +71,30 @@ LEASE_BEYOND_ATTEMPT_SECONDS = 25.0
 class Services(NamedTuple):
     """The operations that routes and pages call."""
 
-    inventory: Inventory
-    selling: Selling
-    buying: Buying
-    paying: Paying
+    inventory: Units
+    selling: Bookings
+    buying: Purchases
+    paying: Payments
     projects: Projects
     boards: Boards
-    offering: Offering
-    figures: Figures
+    offering: Listings
+    figures: Reports
     import_files: ImportFiles
     import_runs: ImportRuns
-    watching: Watching
-    subscribing: Subscribing
+    watching: LiveUpdates
+    subscribing: Endpoints
     deliveries: Deliveries
     delivery_search: DeliverySearch
-    keys: Keys
-    auditing: Auditing
+    keys: ApiKeys
+    auditing: Audit
     feed: EventFeed
     key_ring: KeyRing
     health: Health
-    signing_in: SigningIn
+    signing_in: Login
     setup_links: SetupLinks
-    staffing: Staffing
+    staffing: StaffAccounts
     accounts: Accounts
-    announcing: Announcing
+    announcing: Announcements
     periods: Periods
     database: Database
     resolver: Resolver
@@ -124,37 +115,37 @@ def build_services(settings: Settings, row_reader: RowReader) -> Services:
     """``row_reader`` turns the rows of an imported file into commands. Nothing is connected yet."""
     database = build_database(database_url(settings))
     resolver = Resolver()
-    inventory = Inventory(database)
+    inventory = Units(database)
     rules = _rules(settings)
-    selling = Selling(database, inventory, rules)
+    selling = Bookings(database, inventory, rules)
     box, passwords = SecretBox(keys_of(settings)), Passwords()
     feed = EventFeed(database)
     boards = Boards(database, inventory)
     return Services(
         inventory=inventory,
         selling=selling,
-        buying=Buying(database, inventory, selling),
-        paying=Paying(database, inventory, selling, _till(settings)),
+        buying=Purchases(database, inventory, selling),
+        paying=Payments(database, inventory, selling, _till(settings)),
         projects=Projects(database, inventory),
         boards=boards,
-        offering=Offering(database, inventory, boards.layouts),
-        figures=Figures(database, inventory),
+        offering=Listings(database, inventory, boards.layouts),
+        figures=Reports(database, inventory),
         import_files=ImportFiles(database, inventory),
         import_runs=ImportRuns(database, inventory, row_reader),
-        watching=Watching(database),
+        watching=LiveUpdates(database),
         subscribing=_subscribing(database, settings, resolver),
         deliveries=Deliveries(database, feed),
         delivery_search=DeliverySearch(database),
-        keys=Keys(database),
-        auditing=Auditing(database),
+        keys=ApiKeys(database),
+        auditing=Audit(database),
         feed=feed,
         key_ring=KeyRing(database, monotonic),
         health=Health(database),
-        signing_in=SigningIn(database, box, _session_times(settings), passwords),
+        signing_in=Login(database, box, _session_times(settings), passwords),
         setup_links=SetupLinks(database, passwords),
-        staffing=Staffing(database, passwords),
+        staffing=StaffAccounts(database, passwords),
         accounts=Accounts(database, box, passwords),
-        announcing=Announcing(database),
+        announcing=Announcements(database),
         periods=rules.periods,
         database=database,
         resolver=resolver,
@@ -191,7 +182,7 @@ async def sending(settings: Settings) -> AsyncIterator[Sender]:
 
 
 @asynccontextmanager
-async def subscribing(database: Database, settings: Settings) -> AsyncIterator[Subscribing]:
+async def subscribing(database: Database, settings: Settings) -> AsyncIterator[Endpoints]:
     async with _resolver() as resolver:
         yield _subscribing(database, settings, resolver)
 
@@ -212,9 +203,9 @@ def database_url(settings: Settings) -> str:
     return settings.database_url
 
 
-def _subscribing(database: Database, settings: Settings, resolver: Resolver) -> Subscribing:
+def _subscribing(database: Database, settings: Settings, resolver: Resolver) -> Endpoints:
     check = partial(url_fault, guard=AddressGuard(settings.allowed_networks), resolver=resolver)
-    return Subscribing(database, SecretBox(keys_of(settings)), check)
+    return Endpoints(database, SecretBox(keys_of(settings)), check)
 
 
 @asynccontextmanager
@@ -242,17 +233,19 @@ def _loops(database: Database, settings: Settings) -> list[Loop]:
     ]
 
 
-def _dispatching(database: Database, settings: Settings) -> Dispatching:
+def _dispatching(database: Database, settings: Settings) -> DeliveryQueue:
     lease_seconds = settings.lease_seconds or settings.attempt_timeout_seconds + LEASE_BEYOND_ATTEMPT_SECONDS
     schedule = Schedule(settings.retry_first_gap_seconds, settings.attempts)
-    return Dispatching(database, schedule, lease_seconds)
+    return DeliveryQueue(database, schedule, lease_seconds)
 
 
-def _till(settings: Settings) -> Till:
+def _till(settings: Settings) -> PaymentPage:
     url, secret = settings.payment_url, settings.payment_secret
     if url is None or secret is None:
-        return Till()
-    return Till(HostedPaymentPage(url, secret), secret, f"{settings.public_url or ''}{PAYMENT_CALLBACK_PATH}")
+        return PaymentPage()
+    return PaymentPage(
+        HostedPaymentPage(url, secret), secret, f"{settings.public_url or ''}{PAYMENT_CALLBACK_PATH}"
+    )
 
 
 def _rules(settings: Settings) -> Rules:

@@ -1,6 +1,6 @@
 """Gives a project the past that its pictures need: what was done in a minute moves back into past weeks."""
 
-from holdfast.operations.figures import Sums
+from holdfast.operations.reports import Sums
 from holdfast.storage.database import open_database
 from tests.browser.office import Office
 from tests.support.client import Project

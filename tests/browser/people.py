@@ -5,9 +5,9 @@ from uuid import UUID, uuid4
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.permissions import Role
-from holdfast.operations.second_factor import new_secret
-from holdfast.operations.signing_in import SessionTimes, SigningIn
-from holdfast.operations.staffing import Staffing
+from holdfast.operations.credentials import new_secret
+from holdfast.operations.login import Login, SessionTimes
+from holdfast.operations.staff import StaffAccounts
 from holdfast.storage.database import open_database
 from holdfast.storage.secrets import SecretBox
 from tests.support.chromium import beside_playwright
@@ -72,11 +72,11 @@ class People:
 
     async def _invite(self, email: str, name: str) -> str:
         async with open_database(self._sql.url) as database:
-            return (await Staffing(database).invite(email, name, Role.SALES, COMMAND)).token
+            return (await StaffAccounts(database).invite(email, name, Role.SALES, COMMAND)).token
 
     async def _add(self, email: str, name: str, role: Role) -> Person:
         async with open_database(self._sql.url) as database:
-            person = await Staffing(database).add(email, name, role, PASSWORD, COMMAND)
-            signing_in = SigningIn(database, _BOX, SessionTimes())
+            person = await StaffAccounts(database).add(email, name, role, PASSWORD, COMMAND)
+            signing_in = Login(database, _BOX, SessionTimes())
             opened = await signing_in.open_for(person.id, "127.0.0.1", "Chromium on Debian")
         return Person(person.id, email, role, opened.token)

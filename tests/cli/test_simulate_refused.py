@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from holdfast.cli import main
-from holdfast.operations.starting import note_start
+from holdfast.operations.health import note_start
 from holdfast.storage.database import open_database
 from tests.cli.refused import run_refused
 from tests.cli.simulating import ALL_SCOPES, OWN_KEYS, project_on_sale

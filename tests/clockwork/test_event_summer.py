@@ -3,8 +3,8 @@
 from uuid import UUID
 
 from holdfast.clockwork.event_summer import PAUSE_SECONDS, EventSummer
-from holdfast.operations.feed import EventFeed
-from holdfast.operations.figures import COMPARED_EVERY, Sums
+from holdfast.operations.events import EventFeed
+from holdfast.operations.reports import COMPARED_EVERY, Sums
 from holdfast.storage import reports
 from holdfast.storage.database import Database
 from tests.support.sales import new_units, sell

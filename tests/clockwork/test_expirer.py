@@ -7,7 +7,7 @@ import pytest
 from holdfast.clockwork import expirer
 from holdfast.clockwork.expirer import LONGEST_PAUSE_SECONDS, SHORTEST_PAUSE_SECONDS, Expirer
 from holdfast.clockwork.runner import Loop
-from holdfast.operations.expiring import Expiry
+from holdfast.operations.holds import Expiry
 from holdfast.storage.database import BACKGROUND, Connection, Database, open_database
 from tests.support.sales import hold, make_lapse, new_units
 

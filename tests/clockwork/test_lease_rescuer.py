@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.clockwork.lease_rescuer import PAUSE_SECONDS, LeaseRescuer
 from holdfast.clockwork.runner import Loop
-from holdfast.operations import dispatching
+from holdfast.operations import delivery_queue
 from holdfast.storage.database import Database
 from tests.support.engine import Engine, an_engine
 
@@ -45,7 +45,7 @@ async def test_a_crashed_workers_deliveries_go_out_again_within_the_lease_and_tw
 async def test_round_follows_upon_round_until_all_are_brought_back(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dispatching, "RESCUED_AT_ONCE", 2)
+    monkeypatch.setattr(delivery_queue, "RESCUED_AT_ONCE", 2)
     await lost(engine, 5)
     loop = LeaseRescuer(engine.dispatching)
     assert [await loop.run_once() for _ in range(4)] == [0, 0, 0, PAUSE_SECONDS]

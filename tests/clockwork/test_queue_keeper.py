@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.clockwork.queue_keeper import PAUSE_SECONDS, QueueKeeper
 from holdfast.clockwork.runner import Loop
-from holdfast.operations import tidying
+from holdfast.operations import delivery_queue
 from holdfast.storage.database import Database
 from tests.support.engine import Engine, an_engine, switch
 from tests.support.sales import new_units
@@ -51,7 +51,7 @@ async def test_who_waits_rightly_waits_on(engine: Engine, database: Database) ->
 async def test_all_are_found_however_few_are_looked_at_together(
     engine: Engine, database: Database, monkeypatch: pytest.MonkeyPatch, units_at_once: int
 ) -> None:
-    monkeypatch.setattr(tidying, "UNITS_AT_ONCE", units_at_once)
+    monkeypatch.setattr(delivery_queue, "UNITS_AT_ONCE", units_at_once)
     for _ in range(2):
         await engine.subscribe()
     codes = [f"A-{number}" for number in range(3)]

@@ -7,7 +7,7 @@ import pytest
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import ENDPOINT_REMOVED, EVENT_UNSELECTED, DeliveryStatus
 from holdfast.domain.errors import UnknownEndpoint
-from holdfast.operations.dispatching import Dispatching
+from holdfast.operations.delivery_queue import DeliveryQueue
 from holdfast.storage.database import Database
 from tests.support.engine import OFF, Engine, switch
 from tests.support.sales import hold, new_units
@@ -176,7 +176,7 @@ async def test_a_claim_can_cancel_before_the_log_has_a_day(engine: Engine, datab
     await engine.execute("update endpoint set events = array['unit.sold']")
     for (part,) in await engine.rows(DAYS):
         await engine.execute(f"drop table {part}")
-    fresh = Dispatching(database, engine.schedule, 35)
+    fresh = DeliveryQueue(database, engine.schedule, 35)
     assert [one.event for one in await fresh.claim(10)] == ["ping"]
     assert await engine.value("select count(*) from ended_delivery") == 2
 

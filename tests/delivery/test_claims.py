@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.operations.dispatching import Claimed, Dispatching
+from holdfast.operations.delivery_queue import Claimed, DeliveryQueue
 from holdfast.storage import delivery_queue
 from holdfast.storage.database import Database, open_database
 from tests.support.engine import Engine, switch
@@ -40,7 +40,7 @@ async def claimed_at_once(engine: Engine, postgres_url: str, claimers: int, budg
         workers = []
         for _ in range(claimers):
             database = await stack.enter_async_context(open_database(postgres_url))
-            workers.append(Dispatching(database, engine.schedule, 35))
+            workers.append(DeliveryQueue(database, engine.schedule, 35))
             await workers[-1].seconds_until_next()
             async with database.writing() as connection:
                 await connection.execute("select")

@@ -4,8 +4,7 @@ from uuid import UUID
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import DeliveryStatus
-from holdfast.operations.inventory import Inventory
-from holdfast.operations.staff_units import StaffUnits, UnitDelivery
+from holdfast.operations.units import StaffUnits, UnitDelivery, Units
 from tests.support.engine import NOWHERE, Engine, switch
 from tests.support.sales import new_units
 from tests.support.stock import SLUG, new_project, replacement, store
@@ -14,7 +13,7 @@ PENDING, DELIVERED = DeliveryStatus.PENDING, DeliveryStatus.DELIVERED
 
 
 async def latest(engine: Engine, code: str = "A-1", limit: int = 10, slug: str = SLUG) -> list[UnitDelivery]:
-    inventory = Inventory(engine.database)
+    inventory = Units(engine.database)
     unit, _ = await inventory.find(slug, code)
     return await StaffUnits(engine.database, inventory).latest_deliveries(unit, limit)
 

@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.domain.endpoint import Endpoint, EndpointState, state_of
 from holdfast.domain.message import Message
-from holdfast.operations import endpoint_health
+from holdfast.operations import delivery_queue
 from holdfast.storage.database import Database
 from tests.support.engine import Engine, made, replying, switch
 from tests.support.receivers import answer_all, receiving
@@ -139,6 +139,6 @@ async def test_a_failure_that_goes_on_is_written_down_again_after_a_while(
     endpoint = (await engine.subscribe()).endpoint
     await ping_and_answer(engine, endpoint, 500)
     await engine.execute(RECOVERED_ELSEWHERE)
-    monkeypatch.setattr(endpoint_health, "NOTED_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(delivery_queue, "NOTED_AGAIN_SECONDS", 0.0)
     await ping_and_answer(engine, endpoint, 500)
     assert (await engine.subscribing.find(endpoint.id)).trouble is not None

@@ -8,8 +8,8 @@ import pytest
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.endpoint import Endpoint
 from holdfast.domain.errors import InvalidInput
-from holdfast.operations.expiring import Expiry
-from holdfast.operations.inventory import Inventory, PatchUnit
+from holdfast.operations.holds import Expiry
+from holdfast.operations.units import PatchUnit, Units
 from holdfast.operations.write_path import Written, write
 from holdfast.storage.database import Database
 from tests.operations.interfering import InterferingDatabase
@@ -134,7 +134,7 @@ async def test_a_bulk_change_is_told_unit_by_unit(engine: Engine, database: Data
     codes = [f"A-{number:04}" for number in range(1000)]
     project_id = await new_units(database, *codes)
     changes = [replacement(project_id, code, status=OFF) for code in codes]
-    inventory = Inventory(database)
+    inventory = Units(database)
     await inventory.write_many(changes, store=True)
     await inventory.close()
     assert await engine.rows(COUNTS) == [(1000, 2000)]

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.delivery import dispatcher as dispatcher_module
 from holdfast.domain.delivery import Schedule
-from holdfast.operations.expiring import Expiry
+from holdfast.operations.holds import Expiry
 from holdfast.storage import notifications
 from holdfast.storage.database import Database
 from holdfast.storage.notifications import CHANNEL, Hint

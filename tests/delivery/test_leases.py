@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from holdfast.domain.delivery import LOST, DeliveryStatus, Schedule, Trigger
-from holdfast.operations.dispatching import Claimed, Dispatching
+from holdfast.operations.delivery_queue import Claimed, DeliveryQueue
 from holdfast.storage.database import Database, open_database
 from tests.delivery.test_records import one_claimed, one_of_twenty
 from tests.support.engine import Engine, an_engine, switch
@@ -146,7 +146,7 @@ async def test_two_rescuers_at_once_log_a_lost_attempt_once(engine: Engine, post
     await one_of_twenty(engine)
     await engine.let_leases_run_out()
     async with open_database(postgres_url) as other_database:
-        other = Dispatching(other_database, engine.schedule, 35)
+        other = DeliveryQueue(other_database, engine.schedule, 35)
         await asyncio.gather(engine.dispatching.rescue(), other.rescue())
     assert await engine.value("select count(*) from attempt") == 20
     assert await engine.value("select count(*) from in_flight") == 0

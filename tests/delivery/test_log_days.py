@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.clockwork.log_keeper import PAUSE_SECONDS, LogKeeper
 from holdfast.domain.errors import DatabaseAway
-from holdfast.operations.log_days import ready_log, trim_log
+from holdfast.operations.delivery_queue import ready_log, trim_log
 from holdfast.storage import log_partitions
 from holdfast.storage.database import Database, open_database
 from tests.support.engine import Engine, an_engine, eventually

@@ -12,7 +12,7 @@ from holdfast.domain.delivery import Schedule
 from holdfast.domain.endpoint import Endpoint
 from holdfast.domain.errors import Refusal
 from holdfast.domain.event import EventName
-from holdfast.operations.dispatching import Claimed, Dispatching
+from holdfast.operations.delivery_queue import Claimed, DeliveryQueue
 from holdfast.storage.database import Database
 from tests.support.engine import OFF, ON, Engine, an_engine, made
 from tests.support.sales import new_units
@@ -39,7 +39,7 @@ class World:
         self.engine = engine
         self.project_id = project_id
         self.chance = chance
-        self.workers = [Dispatching(engine.database, engine.schedule, 35) for _ in range(2)]
+        self.workers = [DeliveryQueue(engine.database, engine.schedule, 35) for _ in range(2)]
         self.endpoints: list[Endpoint] = []
         self.held: list[Claimed] = []
         self.is_off: dict[str, bool] = defaultdict(bool)

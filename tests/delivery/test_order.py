@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from holdfast.domain.delivery import Schedule
-from holdfast.operations.dispatching import Claimed
+from holdfast.operations.delivery_queue import Claimed
 from holdfast.storage.database import Database
 from tests.support.engine import ON, Engine, an_engine, eventually, switch
 from tests.support.sales import new_units

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from holdfast.domain.endpoint import IN_FLIGHT
-from holdfast.operations.cancelling import cancel_all
+from holdfast.operations.delivery_queue import cancel_all
 from holdfast.storage import deliveries, delivery_queue
 from holdfast.storage.database import OF_A_DISPATCHER, Connection, Database, TryAgain, open_database
 from tests.support.engine import Engine, an_engine, made, switch

@@ -8,8 +8,8 @@ import pytest
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import DeliveryStatus, Schedule
 from holdfast.domain.errors import CursorExpired
-from holdfast.operations.figures import Sums
-from holdfast.operations.log_days import trim_log
+from holdfast.operations.delivery_queue import trim_log
+from holdfast.operations.reports import Sums
 from holdfast.storage import log_partitions
 from holdfast.storage.database import Database
 from holdfast.storage.delivery_log import Tally

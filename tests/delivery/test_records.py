@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import FAULTY
-from holdfast.operations.dispatching import Claimed, Dispatching
+from holdfast.operations.delivery_queue import Claimed, DeliveryQueue
 from holdfast.storage.database import open_database
 from tests.support.engine import Engine, made, switch
 from tests.support.receivers import answer_all, receiving
@@ -48,7 +48,7 @@ async def test_workers_that_record_for_the_same_endpoints_never_deadlock(
         await switch(engine.database, project_id, code)
     claimed = sorted(await engine.claim(), key=lambda one: one.endpoint_id)
     async with open_database(postgres_url) as other_database:
-        other = Dispatching(other_database, engine.schedule, 35)
+        other = DeliveryQueue(other_database, engine.schedule, 35)
         for status_code in (500, 503) * 10:
             halves = claimed[::2], claimed[1::2][::-1]
             await asyncio.gather(

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.operations.inventory import Inventory, PatchUnit
+from holdfast.operations.units import PatchUnit, Units
 from holdfast.storage import units as standings_storage
 from holdfast.storage import units as units_storage
 from holdfast.storage.database import open_database
@@ -146,7 +146,7 @@ async def versions_lost(database_url: str, project: Project, codes: list[str]) -
     Each inventory has its own connections and its own batches, as each server process has.
     """
     async with open_database(database_url) as one, open_database(database_url) as other:
-        inventories = [Inventory(one), Inventory(other)]
+        inventories = [Units(one), Units(other)]
         acknowledged = 0
         for turn in TURNS:
             writes = [

@@ -6,9 +6,8 @@ from typing import Any
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import Holder
 from holdfast.domain.hold_limits import HoldLimits
-from holdfast.operations.command import Command
-from holdfast.operations.selling_commands import Open
-from holdfast.operations.write_path import Outcome, Written, write
+from holdfast.operations.booking_commands import Open
+from holdfast.operations.write_path import Command, Outcome, Written, write
 from holdfast.storage.database import Database
 from holdfast.storage.units import UnitKey
 from tests.support.sales import new_opening

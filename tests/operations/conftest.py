@@ -6,8 +6,8 @@ import pytest
 
 from holdfast.domain.hold_limits import HoldLimits
 from holdfast.domain.holds import Periods
-from holdfast.operations.inventory import Inventory
-from holdfast.operations.selling import Rules, Selling
+from holdfast.operations.bookings import Bookings, Rules
+from holdfast.operations.units import Units
 from holdfast.storage.database import Database
 from tests.support.sales import new_units
 
@@ -15,8 +15,8 @@ RULES = Rules(Periods(), HoldLimits(2, 3, 60))
 
 
 @pytest.fixture
-async def selling(database: Database) -> AsyncIterator[Selling]:
+async def selling(database: Database) -> AsyncIterator[Bookings]:
     await new_units(database, *(f"A-{number}" for number in range(1, 6)))
-    inventory = Inventory(database)
-    yield Selling(database, inventory, RULES)
+    inventory = Units(database)
+    yield Bookings(database, inventory, RULES)
     await inventory.close()

@@ -7,10 +7,8 @@ from uuid import UUID, uuid4
 
 from holdfast.domain.audit import ActorKind, Author
 from holdfast.domain.imports import Choice, guess
-from holdfast.operations.importing.files import Import, ImportFiles
-from holdfast.operations.importing.findings import Finding
-from holdfast.operations.importing.runs import ImportRuns
-from holdfast.operations.inventory import Inventory
+from holdfast.operations.imports import Finding, Import, ImportFiles, ImportRuns
+from holdfast.operations.units import Units
 from holdfast.storage.database import Database
 from holdfast.web.imported_rows import RowReading
 from holdfast.web.sheets.read_file import read
@@ -28,7 +26,7 @@ class Importer:
     """A member of staff with a file."""
 
     def __init__(self, database: Database) -> None:
-        self.inventory = Inventory(database)
+        self.inventory = Units(database)
         self.files = ImportFiles(database, self.inventory)
         self.runs = ImportRuns(database, self.inventory, RowReading)
         self.staff_id = uuid4()

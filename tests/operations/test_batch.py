@@ -17,9 +17,8 @@ from holdfast.domain.errors import (
     TooManyHoldsAtAddress,
 )
 from holdfast.domain.status import Caller
-from holdfast.operations.command import Command
-from holdfast.operations.selling_commands import CloseBooking, Open
-from holdfast.operations.write_path import StillOvertaken, Written, write
+from holdfast.operations.booking_commands import CloseBooking, Open
+from holdfast.operations.write_path import Command, StillOvertaken, Written, write
 from holdfast.storage.database import Database
 from tests.operations.commands import all_done, kinds, opening, rows
 from tests.operations.counting import CountingDatabase

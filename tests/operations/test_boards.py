@@ -10,11 +10,11 @@ from holdfast.domain.errors import UnknownProject
 from holdfast.domain.layout import NO_FILTERS, Filters, Place
 from holdfast.domain.status import Status
 from holdfast.operations import boards as operation
-from holdfast.operations import known_layouts
+from holdfast.operations import layouts
 from holdfast.operations.boards import Board, Boards, SectionName
-from holdfast.operations.figures import Figures, Sums
-from holdfast.operations.inventory import Inventory
 from holdfast.operations.projects import Projects
+from holdfast.operations.reports import Reports, Sums
+from holdfast.operations.units import Units
 from holdfast.storage.database import Database
 from tests.support.sales import hold, new_units, sell
 from tests.support.stock import SLUG, new_project, replacement, store
@@ -23,14 +23,14 @@ CODES = ("A-101", "A-102", "A-201", "B-101", "Villa")
 
 
 @pytest.fixture
-async def inventory(database: Database) -> AsyncIterator[Inventory]:
-    opened = Inventory(database)
+async def inventory(database: Database) -> AsyncIterator[Units]:
+    opened = Units(database)
     yield opened
     await opened.close()
 
 
 @pytest.fixture
-def boards(database: Database, inventory: Inventory) -> Boards:
+def boards(database: Database, inventory: Units) -> Boards:
     return Boards(database, inventory)
 
 
@@ -52,7 +52,7 @@ async def test_a_board_shows_every_unit_where_it_stands(database: Database, boar
 
 
 async def test_a_board_follows_new_units_and_changes_of_the_layout(
-    database: Database, boards: Boards, inventory: Inventory
+    database: Database, boards: Boards, inventory: Units
 ) -> None:
     """Though layouts are remembered."""
     project_id = await new_units(database, "A-101")
@@ -69,7 +69,7 @@ async def test_a_board_follows_new_units_and_changes_of_the_layout(
 async def test_layouts_that_were_looked_at_long_ago_are_forgotten_first(
     database: Database, boards: Boards, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(known_layouts, "REMEMBERED_UNITS", 2)
+    monkeypatch.setattr(layouts, "REMEMBERED_UNITS", 2)
     for slug in ("one", "two"):
         project_id = await new_project(database, slug)
         await store(database, *(replacement(project_id, f"{slug}-{number}") for number in (1, 2)))
@@ -79,7 +79,7 @@ async def test_layouts_that_were_looked_at_long_ago_are_forgotten_first(
 
 
 async def test_new_units_take_their_places_among_those_that_are_known(
-    database: Database, boards: Boards, inventory: Inventory
+    database: Database, boards: Boards, inventory: Units
 ) -> None:
     codes = [f"{building}-{floor}0{position}" for building in "CA" for floor in (3, 1) for position in (4, 2)]
     project_id = await new_units(database, *codes)
@@ -139,12 +139,12 @@ async def test_projects_are_listed_with_their_counts_and_sales(database: Databas
 
 
 async def test_figures_tell_of_today_what_has_happened_until_now(
-    database: Database, inventory: Inventory
+    database: Database, inventory: Units
 ) -> None:
     project_id = await new_units(database, *CODES)
     await sell(database, (project_id, "A-101"))
     await hold(database, (project_id, "A-102"))
-    figures = Figures(database, inventory)
+    figures = Reports(database, inventory)
     before = await figures.of(SLUG, 30, "Asia/Riyadh")
     await Sums(database).sum_up()
     after = await figures.of(SLUG, 30, "Asia/Riyadh")

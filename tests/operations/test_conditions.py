@@ -16,8 +16,8 @@ from holdfast.domain.errors import (
 from holdfast.domain.status import Action, Caller, Status
 from holdfast.domain.unit import revision
 from holdfast.domain.unit_writes import Precondition
-from holdfast.operations.inventory import Inventory
-from holdfast.operations.selling import Found, Rules, Selling, StaffAction
+from holdfast.operations.bookings import Bookings, Found, Rules, StaffAction
+from holdfast.operations.units import Units
 from holdfast.operations.write_path import Written
 from holdfast.storage.database import Database
 from tests.operations.buyers import STAFF, hold
@@ -34,18 +34,18 @@ ACTIONS = [
 ]
 
 
-async def act(selling: Selling, asked: StaffAction, *revisions: str, code: str = "A-1") -> Written:
+async def act(selling: Bookings, asked: StaffAction, *revisions: str, code: str = "A-1") -> Written:
     known = Precondition(match=frozenset(revisions))
     return await selling.act(SLUG, code, asked, Caller.STAFF, STAFF, known)
 
 
 async def current(database: Database) -> str:
-    return revision(*await Inventory(database).find(SLUG, "A-1"))
+    return revision(*await Units(database).find(SLUG, "A-1"))
 
 
 @pytest.mark.parametrize("asked", ACTIONS, ids=[asked.action for asked in ACTIONS])
 async def test_an_action_on_the_revision_that_stands_is_done_and_on_another_it_is_not(
-    selling: Selling, database: Database, asked: StaffAction
+    selling: Bookings, database: Database, asked: StaffAction
 ) -> None:
     known = await current(database)
     with pytest.raises(PreconditionFailed) as refused:
@@ -59,18 +59,18 @@ async def test_an_action_on_the_revision_that_stands_is_done_and_on_another_it_i
 
 
 async def test_a_condition_is_held_against_what_stands_when_it_is_stored(
-    selling: Selling, database: Database
+    selling: Bookings, database: Database
 ) -> None:
     known = await current(database)
-    other = Inventory(InterferingDatabase(database, lambda: hold(selling)))
+    other = Units(InterferingDatabase(database, lambda: hold(selling)))
     with pytest.raises(PreconditionFailed):
-        await act(Selling(database, other, Rules()), StaffAction(Action.ARCHIVE), known)
+        await act(Bookings(database, other, Rules()), StaffAction(Action.ARCHIVE), known)
     await other.close()
     assert await rows(database, "select status, archived from unit where code = 'A-1'") == [("held", False)]
 
 
 async def test_a_condition_is_held_against_what_the_clock_has_made_of_the_unit(
-    selling: Selling, database: Database
+    selling: Bookings, database: Database
 ) -> None:
     held = await hold(selling)
     known = await current(database)
@@ -82,7 +82,7 @@ async def test_a_condition_is_held_against_what_the_clock_has_made_of_the_unit(
     assert (archived.unit.status, archived.unit.archived) == (Status.UNAVAILABLE, True)
 
 
-async def test_a_condition_on_a_unit_that_does_not_exist_does_not_hide_that(selling: Selling) -> None:
+async def test_a_condition_on_a_unit_that_does_not_exist_does_not_hide_that(selling: Bookings) -> None:
     for asked in ACTIONS:
         with pytest.raises(UnknownUnit):
             await act(selling, asked, "1a-1", code="B-1")
@@ -95,7 +95,7 @@ HOLD_ENDS_EARLIER = timedelta(milliseconds=1)
 @pytest.mark.parametrize("until", [PAST, FUTURE + timedelta(days=1000)])
 @pytest.mark.parametrize("code", ["A-1", "B-1"], ids=["another revision", "no unit"])
 async def test_an_end_that_no_unit_can_have_is_refused_before_anything_is_asked_of_the_unit(
-    selling: Selling, until: datetime, code: str
+    selling: Bookings, until: datetime, code: str
 ) -> None:
     with pytest.raises(InvalidInput):
         await act(selling, StaffAction(Action.EXTEND, until=until), "99a-1", code=code)
@@ -104,7 +104,7 @@ async def test_an_end_that_no_unit_can_have_is_refused_before_anything_is_asked_
 @pytest.mark.parametrize("until", [None, FUTURE])
 @pytest.mark.parametrize("action", [Action.EXTEND, Action.CONFIRM_DEPOSIT, Action.CANCEL_HOLD])
 async def test_what_is_done_to_a_hold_is_done_to_the_one_that_is_known(
-    selling: Selling, database: Database, action: Action, until: datetime | None
+    selling: Bookings, database: Database, action: Action, until: datetime | None
 ) -> None:
     held = await hold(selling)
     await selling.sign(await selling.find(held.booking.reference), BUYER, "r")
@@ -115,7 +115,7 @@ async def test_what_is_done_to_a_hold_is_done_to_the_one_that_is_known(
 
 
 async def test_a_body_that_does_not_fit_the_unit_is_blamed_only_on_who_knows_the_unit(
-    selling: Selling, database: Database
+    selling: Bookings, database: Database
 ) -> None:
     nameless = StaffAction(Action.CLOSE_SALE)
     known = await current(database)
@@ -134,7 +134,7 @@ async def test_a_body_that_does_not_fit_the_unit_is_blamed_only_on_who_knows_the
 
 
 async def test_a_walk_in_sale_of_a_unit_that_was_reserved_meanwhile_is_a_conflict_and_no_fault_of_the_body(
-    selling: Selling, database: Database
+    selling: Bookings, database: Database
 ) -> None:
     known, walk_in = await current(database), StaffAction(Action.CLOSE_SALE, BUYER)
     held = await hold(selling)
@@ -148,7 +148,7 @@ async def test_a_walk_in_sale_of_a_unit_that_was_reserved_meanwhile_is_a_conflic
     assert refused.value.status is Status.RESERVED
 
 
-ON_BOOKINGS: dict[str, Callable[[Selling, Found, str], Awaitable[Written]]] = {
+ON_BOOKINGS: dict[str, Callable[[Bookings, Found, str], Awaitable[Written]]] = {
     "confirm-deposit": lambda desk, found, seen: desk.confirm_deposit(found, Caller.STAFF, STAFF, seen),
     "close-sale": lambda desk, found, seen: desk.close_sale(found, Caller.STAFF, STAFF, seen),
     "extend": lambda desk, found, seen: desk.extend(found, None, Caller.STAFF, STAFF, seen),
@@ -160,7 +160,7 @@ ON_BOOKINGS: dict[str, Callable[[Selling, Found, str], Awaitable[Written]]] = {
 
 @pytest.mark.parametrize("do", ON_BOOKINGS.values(), ids=ON_BOOKINGS)
 async def test_an_action_on_a_booking_that_has_changed_is_not_done(
-    selling: Selling, database: Database, do: Callable[[Selling, Found, str], Awaitable[Written]]
+    selling: Bookings, database: Database, do: Callable[[Bookings, Found, str], Awaitable[Written]]
 ) -> None:
     found = await selling.find((await hold(selling)).booking.reference)
     await selling.sign(found, BUYER, "request-2")
@@ -170,21 +170,21 @@ async def test_an_action_on_a_booking_that_has_changed_is_not_done(
 
 
 async def test_a_booking_that_changes_while_it_is_cancelled_is_decided_on_anew(
-    selling: Selling, database: Database
+    selling: Bookings, database: Database
 ) -> None:
     """Whoever gave up a hold has not given a deposit back."""
     found = await selling.find((await hold(selling)).booking.reference)
     await selling.sign(found, BUYER, "request-2")
-    other = Inventory(
+    other = Units(
         InterferingDatabase(database, lambda: selling.confirm_deposit(found, Caller.PAYMENT_SYSTEM, STAFF))
     )
     with pytest.raises(BookingChanged):
-        await Selling(database, other, Rules()).cancel(found, Caller.STAFF, STAFF, BookingStatus.SIGNED)
+        await Bookings(database, other, Rules()).cancel(found, Caller.STAFF, STAFF, BookingStatus.SIGNED)
     await other.close()
     assert await rows(database, "select status from booking") == [("reserved",)]
 
 
-async def test_a_booking_that_is_as_it_was_seen_is_cancelled(selling: Selling) -> None:
+async def test_a_booking_that_is_as_it_was_seen_is_cancelled(selling: Bookings) -> None:
     found = await selling.find((await hold(selling)).booking.reference)
     done = await selling.cancel(found, Caller.STAFF, STAFF, BookingStatus.OPEN)
     assert done.booking.status is BookingStatus.CANCELLED

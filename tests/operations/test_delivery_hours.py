@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.operations.delivery_hours import DeliveryHours
-from holdfast.operations.delivery_search import DeliverySearch
+from holdfast.operations.deliveries import DeliverySearch
+from holdfast.operations.delivery_queue import DeliveryHours
 from holdfast.storage.database import Database
 from tests.support.engine import Engine, an_engine
 

@@ -9,7 +9,7 @@ import pytest
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import DeliveryStatus
 from holdfast.domain.errors import UnknownEndpoint
-from holdfast.operations.delivery_search import BEHIND_ALL, END, START, DeliverySearch, Filters, Found
+from holdfast.operations.deliveries import BEHIND_ALL, END, START, DeliverySearch, Filters, Found
 from holdfast.storage.database import Database
 from tests.support.engine import Engine, an_engine
 

@@ -8,8 +8,8 @@ import pytest
 from holdfast.domain.api_key import token_hash
 from holdfast.domain.booking import NOBODY
 from holdfast.domain.references import number_of
-from holdfast.operations import drafts
-from holdfast.operations.drafts import DraftBook, Drafted, Requester
+from holdfast.operations import booking_commands
+from holdfast.operations.booking_commands import DraftBook, Drafted, Requester
 from holdfast.storage.database import Database
 
 PROJECT_ID, CODE = uuid4(), "A-1"
@@ -19,7 +19,7 @@ ASKED = Requester("192.0.2.1", "visitor-cookie", "key-1")
 async def test_no_number_is_given_twice_by_any_process(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(drafts, "NUMBERS_AT_ONCE", 7)
+    monkeypatch.setattr(booking_commands, "NUMBERS_AT_ONCE", 7)
     books = [DraftBook(database) for _ in range(4)]
     made = await asyncio.gather(*(book.draft() for book in books for _ in range(25)))
     numbers = {drafted.draft.number for drafted in made}
@@ -30,7 +30,7 @@ async def test_no_number_is_given_twice_by_any_process(
 async def test_a_number_that_was_given_back_is_given_again_once(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(drafts, "NUMBERS_AT_ONCE", 2)
+    monkeypatch.setattr(booking_commands, "NUMBERS_AT_ONCE", 2)
     book = DraftBook(database)
     first = await book.draft()
     book.give_back(first.draft)

@@ -8,8 +8,8 @@ import pytest
 
 from holdfast.domain.booking import Booking, BookingStatus
 from holdfast.domain.status import Status
-from holdfast.operations.expiring import Expiry
-from holdfast.operations.inventory import Inventory, PatchUnit
+from holdfast.operations.holds import Expiry
+from holdfast.operations.units import PatchUnit, Units
 from holdfast.storage.database import Database, RefusedByDatabase
 from tests.support.sales import done, found, hold, make_lapse, new_units, reserve, sell, sign
 
@@ -39,10 +39,10 @@ async def test_unit_booking_event_and_entry_are_written_as_readers_saw_them(
     key = (await new_units(database, "A-1"), "A-1")
     booking = await make(database, key)
     await make_lapse(database, booking)
-    seen, _ = await Inventory(database).find("palm-court", "A-1")
+    seen, _ = await Units(database).find("palm-court", "A-1")
     seen_booking = await found(database, booking)
     assert await Expiry(database).release(10) == 1
-    unit, _ = await Inventory(database).find("palm-court", "A-1")
+    unit, _ = await Units(database).find("palm-court", "A-1")
     assert unit == seen
     assert (await found(database, booking))._replace(slots=seen_booking.slots) == seen_booking
     (state,) = await rows(database, STATE)
@@ -86,7 +86,7 @@ async def test_a_unit_that_no_booking_claims_is_released_too(database: Database)
     async with database.writing() as connection:
         await connection.execute("delete from booking")
     assert await Expiry(database).release(10) == 1
-    unit, _ = await Inventory(database).find("palm-court", "A-1")
+    unit, _ = await Units(database).find("palm-court", "A-1")
     assert (unit.status, unit.hold_expires_at) == (Status.AVAILABLE, None)
 
 

@@ -9,9 +9,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from holdfast.domain.imports import guess
-from holdfast.operations.importing import runs
-from holdfast.operations.importing.files import KEPT_A_PERSON
-from holdfast.operations.importing.packing import ROWS_A_PART
+from holdfast.operations import imports as import_operations
+from holdfast.operations.imports import KEPT_A_PERSON, ROWS_A_PART
 from holdfast.storage import imports
 from holdfast.storage.database import Database
 from tests.operations.importing import AUTHOR, Importer, csv_of
@@ -190,7 +189,7 @@ async def test_a_sign_of_life_that_fails_is_followed_by_others(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(runs, "BEAT_SECONDS", 0.02)
+    monkeypatch.setattr(import_operations, "BEAT_SECONDS", 0.02)
     file = await importer.upload(csv_of("A-1,Villa,1,1"))
     async with database.writing() as slow:
         await slow.execute("lock table import_part")

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from holdfast.domain.status import Status
-from holdfast.operations.feed import EventFeed
+from holdfast.operations.events import EventFeed
 from holdfast.storage.database import Database
 from tests.operations.importing import Importer, csv_of
 from tests.support.stock import SLUG, claim, new_project, replacement, store

@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.domain.errors import DatabaseAway, UnknownProject
-from holdfast.operations.inventory import Inventory
+from holdfast.operations.units import Units
 from holdfast.storage.database import Database
 from tests.support.stock import SLUG, new_project, replacement
 
@@ -11,7 +11,7 @@ from tests.support.stock import SLUG, new_project, replacement
 async def test_a_project_that_went_with_its_database_is_forgotten_at_the_first_write(
     database: Database,
 ) -> None:
-    inventory = Inventory(database)
+    inventory = Units(database)
     project_id = await new_project(database)
     assert await inventory.project_id(SLUG) == project_id
     async with database.writing() as connection:

@@ -7,9 +7,8 @@ import pytest
 from holdfast.domain.booking import Holder
 from holdfast.domain.errors import DatabaseAway
 from holdfast.domain.status import Status
-from holdfast.operations.command import Command
-from holdfast.operations.inventory import Inventory
-from holdfast.operations.write_path import Written, write
+from holdfast.operations.units import Units
+from holdfast.operations.write_path import Command, Written, write
 from holdfast.storage.database import Database
 from tests.operations.commands import all_done, opening, rows
 from tests.operations.interfering import LosingDatabase
@@ -85,7 +84,7 @@ async def test_a_created_unit_whose_answer_was_lost_is_told_with_its_ref(
     (written,) = await write(losing, [replacement(project_id, "A-1")])
     assert isinstance(written, Written), written
     assert written.created
-    unit, _ = await Inventory(database).find(SLUG, "A-1")
+    unit, _ = await Units(database).find(SLUG, "A-1")
     assert written.unit == unit
 
 

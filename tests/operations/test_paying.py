@@ -12,9 +12,9 @@ from holdfast.domain.errors import HoldLapsed, InvalidInput, NotSigned, Transiti
 from holdfast.domain.payment import PaymentRequest
 from holdfast.domain.signature import Reason, sign
 from holdfast.domain.status import Caller
-from holdfast.operations.inventory import PatchUnit
-from holdfast.operations.paying import HostedPaymentPage, Paying, Payment, Till
-from holdfast.operations.selling import Found, Selling
+from holdfast.operations.bookings import Bookings, Found
+from holdfast.operations.payments import HostedPaymentPage, Payment, PaymentPage, Payments
+from holdfast.operations.units import PatchUnit
 from holdfast.storage import bookings
 from holdfast.storage.database import Database
 from tests.operations.buyers import OMAR, STAFF, hold
@@ -31,15 +31,15 @@ STAFF_HAD_CONFIRMED = "a payment was told for a deposit that staff had confirmed
 
 
 @pytest.fixture
-async def paying(database: Database, selling: Selling) -> Paying:
+async def paying(database: Database, selling: Bookings) -> Payments:
     inventory = selling._inventory
     key = (await inventory.project_id(SLUG), "A-1")
     await inventory.write(PatchUnit(key, {"deposit_percent": Decimal(10)}))
-    till = Till(HostedPaymentPage(PAGE, SECRET), SECRET, CALLBACK)
-    return Paying(database, inventory, selling, till)
+    till = PaymentPage(HostedPaymentPage(PAGE, SECRET), SECRET, CALLBACK)
+    return Payments(database, inventory, selling, till)
 
 
-async def signed(selling: Selling, code: str = "A-1") -> Found:
+async def signed(selling: Bookings, code: str = "A-1") -> Found:
     held = await hold(selling, code=code)
     await selling.sign(await selling.find(held.booking.reference), BUYER, "request-2")
     return await selling.find(held.booking.reference)
@@ -54,7 +54,7 @@ async def now(database: Database) -> float:
         return (await bookings.now(connection)).timestamp()
 
 
-async def test_a_buyer_who_signed_is_sent_to_the_payment_page(paying: Paying, selling: Selling) -> None:
+async def test_a_buyer_who_signed_is_sent_to_the_payment_page(paying: Payments, selling: Bookings) -> None:
     found = await signed(selling)
     address = await paying.address_for(found, BACK, "ar")
     assert address is not None
@@ -65,7 +65,7 @@ async def test_a_buyer_who_signed_is_sent_to_the_payment_page(paying: Paying, se
 
 
 async def test_a_provider_of_ones_own_is_asked_for_the_same(
-    database: Database, selling: Selling, paying: Paying
+    database: Database, selling: Bookings, paying: Payments
 ) -> None:
     asked: list[PaymentRequest] = []
 
@@ -74,7 +74,7 @@ async def test_a_provider_of_ones_own_is_asked_for_the_same(
             asked.append(request)
             return "https://checkout.example.com/session-1"
 
-    own = Paying(database, selling._inventory, selling, Till(OwnProvider(), SECRET, CALLBACK))
+    own = Payments(database, selling._inventory, selling, PaymentPage(OwnProvider(), SECRET, CALLBACK))
     found = await signed(selling)
     assert await own.address_for(found, BACK, "en") == "https://checkout.example.com/session-1"
     expires_at = found.booking.hold_expires_at
@@ -85,15 +85,17 @@ async def test_a_provider_of_ones_own_is_asked_for_the_same(
 
 
 async def test_without_a_provider_or_a_deposit_there_is_nowhere_to_pay(
-    database: Database, selling: Selling, paying: Paying
+    database: Database, selling: Bookings, paying: Payments
 ) -> None:
-    closed = Paying(database, selling._inventory, selling, Till())
+    closed = Payments(database, selling._inventory, selling, PaymentPage())
     assert not closed.is_open
     assert await closed.address_for(await signed(selling), BACK, "en") is None
     assert await paying.address_for(await signed(selling, "A-2"), BACK, "en") is None
 
 
-async def test_nobody_is_sent_to_pay_before_the_signature_or_twice(paying: Paying, selling: Selling) -> None:
+async def test_nobody_is_sent_to_pay_before_the_signature_or_twice(
+    paying: Payments, selling: Bookings
+) -> None:
     held = await hold(selling)
     with pytest.raises(NotSigned):
         await paying.address_for(await selling.find(held.booking.reference), BACK, "en")
@@ -105,7 +107,7 @@ async def test_nobody_is_sent_to_pay_before_the_signature_or_twice(paying: Payin
 
 
 async def test_nobody_is_sent_to_pay_for_a_hold_that_is_over(
-    database: Database, paying: Paying, selling: Selling
+    database: Database, paying: Payments, selling: Bookings
 ) -> None:
     found = await signed(selling)
     await make_lapse(database, found.booking)
@@ -119,14 +121,14 @@ async def test_nobody_is_sent_to_pay_for_a_hold_that_is_over(
     [(0, None), (299, None), (-299, None), (302, Reason.TOO_OLD), (-302, Reason.TOO_FAR_AHEAD)],
 )
 async def test_the_age_of_a_signature_goes_by_the_databases_clock(
-    database: Database, paying: Paying, age_seconds: int, fault: Reason | None
+    database: Database, paying: Payments, age_seconds: int, fault: Reason | None
 ) -> None:
     timestamp = int(await now(database)) - age_seconds
     signature = sign(SECRET, timestamp, b"{}")
     assert await paying.signature_fault(str(timestamp), signature, b"{}") is fault
 
 
-async def test_another_secret_or_body_is_told_from_ours(database: Database, paying: Paying) -> None:
+async def test_another_secret_or_body_is_told_from_ours(database: Database, paying: Payments) -> None:
     timestamp = int(await now(database))
     other = sign("another secret", timestamp, b"{}")
     assert await paying.signature_fault(str(timestamp), other, b"{}") is Reason.DIGEST_DIFFERS
@@ -138,7 +140,7 @@ async def test_another_secret_or_body_is_told_from_ours(database: Database, payi
 
 
 async def test_a_payment_reserves_the_unit_and_is_noted_as_who_did_it(
-    database: Database, paying: Paying, selling: Selling
+    database: Database, paying: Payments, selling: Bookings
 ) -> None:
     found = await signed(selling)
     for _ in range(3):
@@ -152,7 +154,7 @@ async def test_a_payment_reserves_the_unit_and_is_noted_as_who_did_it(
 
 
 async def test_what_is_not_taken_is_logged_with_all_that_it_takes_to_pay_it_back(
-    paying: Paying, selling: Selling, caplog: pytest.LogCaptureFixture
+    paying: Payments, selling: Bookings, caplog: pytest.LogCaptureFixture
 ) -> None:
     found, unsigned = await signed(selling), await hold(selling, OMAR, "A-2")
     await paying.confirm(paid(found), "request-3")
@@ -175,7 +177,7 @@ async def test_what_is_not_taken_is_logged_with_all_that_it_takes_to_pay_it_back
 
 
 async def test_a_payment_that_is_due_back_is_logged_too(
-    paying: Paying, selling: Selling, database: Database, caplog: pytest.LogCaptureFixture
+    paying: Payments, selling: Bookings, database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     found = await signed(selling)
     await make_lapse(database, found.booking)
@@ -187,7 +189,7 @@ async def test_a_payment_that_is_due_back_is_logged_too(
 
 
 async def test_staff_and_payment_system_may_both_confirm_and_somebody_is_to_look_at_it(
-    paying: Paying, selling: Selling, caplog: pytest.LogCaptureFixture
+    paying: Payments, selling: Bookings, caplog: pytest.LogCaptureFixture
 ) -> None:
     found = await signed(selling)
     await selling.confirm_deposit(found, Caller.STAFF, STAFF)
@@ -203,7 +205,7 @@ async def test_staff_and_payment_system_may_both_confirm_and_somebody_is_to_look
 
 
 async def test_a_payment_for_what_staff_confirmed_is_told_apart_also_when_it_is_due_back(
-    paying: Paying, selling: Selling, caplog: pytest.LogCaptureFixture
+    paying: Payments, selling: Bookings, caplog: pytest.LogCaptureFixture
 ) -> None:
     found = await signed(selling)
     await selling.confirm_deposit(found, Caller.STAFF, STAFF)
@@ -215,7 +217,7 @@ async def test_a_payment_for_what_staff_confirmed_is_told_apart_also_when_it_is_
 
 
 async def test_a_payment_for_what_staff_confirmed_and_paid_back_is_to_be_paid_back_too(
-    paying: Paying, selling: Selling, caplog: pytest.LogCaptureFixture
+    paying: Payments, selling: Bookings, caplog: pytest.LogCaptureFixture
 ) -> None:
     found = await signed(selling)
     await selling.confirm_deposit(found, Caller.STAFF, STAFF)
@@ -228,7 +230,7 @@ async def test_a_payment_for_what_staff_confirmed_and_paid_back_is_to_be_paid_ba
 
 
 async def test_a_hold_that_ends_while_the_buyer_pays_is_told_to_the_page(
-    paying: Paying, selling: Selling
+    paying: Payments, selling: Bookings
 ) -> None:
     found = await signed(selling)
     address = await paying.address_for(found, BACK, "en")

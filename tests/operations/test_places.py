@@ -8,9 +8,8 @@ import pytest
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import Booking, Holder, Slots
 from holdfast.domain.hold_limits import HoldLimits
-from holdfast.operations.batch import Written
-from holdfast.operations.selling_commands import Open
-from holdfast.operations.write_path import write
+from holdfast.operations.booking_commands import Open
+from holdfast.operations.write_path import Written, write
 from holdfast.storage.database import Database
 from holdfast.storage.units import UnitKey
 from tests.support.sales import done, make_lapse, new_opening, new_units

@@ -10,8 +10,8 @@ import pytest
 from holdfast.domain.audit import ActorKind, Author
 from holdfast.domain.errors import InvalidInput
 from holdfast.domain.layout import Place
-from holdfast.operations.inventory import Inventory
 from holdfast.operations.projects import Move, Projects
+from holdfast.operations.units import Units
 from holdfast.storage import audit, projects
 from holdfast.storage.database import Database
 from tests.operations.test_places import until_somebody_waits
@@ -24,7 +24,7 @@ CODES = [f"A-1{number:02}" for number in range(1, 21)]
 
 @pytest.fixture
 async def own(database: Database) -> AsyncIterator[Projects]:
-    inventory = Inventory(database)
+    inventory = Units(database)
     yield Projects(database, inventory)
     await inventory.close()
 

@@ -6,16 +6,16 @@ import pytest
 
 from holdfast.domain.errors import HoldLapsed, NotAvailable, TransitionNotAllowed, UnknownBooking
 from holdfast.domain.status import Status
-from holdfast.operations.expiring import Expiry
-from holdfast.operations.inventory import Inventory
-from holdfast.operations.selling import Held, Rules, Selling
+from holdfast.operations.bookings import Bookings, Held, Rules
+from holdfast.operations.holds import Expiry
+from holdfast.operations.units import Units
 from holdfast.storage.database import Database
 from tests.operations.buyers import KEYED, NORA, STAFF, cancel, hold
 from tests.operations.interfering import Hook, InterferingDatabase
 from tests.support.sales import make_lapse
 
 
-async def test_the_same_request_again_gets_the_same_answer(selling: Selling) -> None:
+async def test_the_same_request_again_gets_the_same_answer(selling: Bookings) -> None:
     first, again = await hold(selling, KEYED), await hold(selling, KEYED)
     assert (again.booking, again.token, again.is_new) == (first.booking, first.token, True)
     with pytest.raises(NotAvailable):
@@ -24,14 +24,14 @@ async def test_the_same_request_again_gets_the_same_answer(selling: Selling) -> 
     assert other_unit.token != first.token
 
 
-async def test_the_same_request_many_times_at_once_is_one_hold(selling: Selling) -> None:
+async def test_the_same_request_many_times_at_once_is_one_hold(selling: Bookings) -> None:
     held = await asyncio.gather(*(hold(selling, KEYED) for _ in range(12)))
     assert len({one.booking.reference for one in held}) == len({one.token for one in held}) == 1
     await selling.find_with_token(held[0].booking.reference, held[0].token)
 
 
 async def test_the_same_request_after_the_end_of_its_hold_makes_no_other(
-    selling: Selling, database: Database
+    selling: Bookings, database: Database
 ) -> None:
     lapsed, cancelled = await hold(selling, KEYED), await hold(selling, KEYED, "A-2")
     await make_lapse(database, lapsed.booking)
@@ -42,7 +42,7 @@ async def test_the_same_request_after_the_end_of_its_hold_makes_no_other(
         await hold(selling, KEYED, "A-2")
 
 
-async def test_a_new_link_ends_the_old_one_for_repeated_requests_too(selling: Selling) -> None:
+async def test_a_new_link_ends_the_old_one_for_repeated_requests_too(selling: Bookings) -> None:
     first = await hold(selling, KEYED)
     _, token = await selling.reissue_link(await selling.find(first.booking.reference), STAFF)
     with pytest.raises(UnknownBooking):
@@ -53,14 +53,14 @@ async def test_a_new_link_ends_the_old_one_for_repeated_requests_too(selling: Se
     assert (again.booking.number, again.is_new) == (first.booking.number, False)
 
 
-async def test_who_has_the_new_link_needs_no_other_key(selling: Selling) -> None:
+async def test_who_has_the_new_link_needs_no_other_key(selling: Bookings) -> None:
     first = await hold(selling, KEYED)
     _, token = await selling.reissue_link(await selling.find(first.booking.reference), STAFF)
     again = await hold(selling, KEYED, token=token)
     assert (again.booking.number, again.token, again.is_new) == (first.booking.number, token, False)
 
 
-async def test_a_key_that_is_used_up_does_not_take_the_hold_of_a_token_away(selling: Selling) -> None:
+async def test_a_key_that_is_used_up_does_not_take_the_hold_of_a_token_away(selling: Bookings) -> None:
     await cancel(selling, await hold(selling, KEYED))
     second = await hold(selling, NORA)
     again = await hold(selling, KEYED, token=second.token)
@@ -68,7 +68,7 @@ async def test_a_key_that_is_used_up_does_not_take_the_hold_of_a_token_away(sell
 
 
 async def test_a_key_that_is_used_up_makes_no_other_hold_beside_a_token_that_is_none(
-    selling: Selling,
+    selling: Bookings,
 ) -> None:
     first = await hold(selling, KEYED)
     await cancel(selling, first)
@@ -78,15 +78,15 @@ async def test_a_key_that_is_used_up_makes_no_other_hold_beside_a_token_that_is_
 
 async def overtaken(database: Database, meanwhile: Hook) -> Held:
     """The same request on another process, which has looked at the unit before something happens to it."""
-    other = Inventory(InterferingDatabase(database, meanwhile))
+    other = Units(InterferingDatabase(database, meanwhile))
     try:
-        return await Selling(database, other, Rules()).hold("palm-court", "A-1", KEYED, None, "request-3")
+        return await Bookings(database, other, Rules()).hold("palm-court", "A-1", KEYED, None, "request-3")
     finally:
         await other.close()
 
 
 async def test_a_hold_that_was_cancelled_meanwhile_is_told_as_cancelled(
-    selling: Selling, database: Database
+    selling: Bookings, database: Database
 ) -> None:
     first = await hold(selling, KEYED)
     with pytest.raises(TransitionNotAllowed) as refused:
@@ -94,7 +94,7 @@ async def test_a_hold_that_was_cancelled_meanwhile_is_told_as_cancelled(
     assert refused.value.status is Status.AVAILABLE
 
 
-async def test_a_hold_that_lapsed_meanwhile_is_told_as_lapsed(selling: Selling, database: Database) -> None:
+async def test_a_hold_that_lapsed_meanwhile_is_told_as_lapsed(selling: Bookings, database: Database) -> None:
     first = await hold(selling, KEYED)
 
     async def let_it_lapse() -> None:
@@ -107,7 +107,7 @@ async def test_a_hold_that_lapsed_meanwhile_is_told_as_lapsed(selling: Selling, 
 
 
 async def test_a_hold_that_was_made_and_cancelled_meanwhile_is_told_as_cancelled(
-    selling: Selling, database: Database
+    selling: Bookings, database: Database
 ) -> None:
     async def hold_and_cancel() -> None:
         await cancel(selling, await hold(selling, KEYED))
@@ -118,7 +118,7 @@ async def test_a_hold_that_was_made_and_cancelled_meanwhile_is_told_as_cancelled
 
 
 async def test_a_hold_that_the_same_request_has_made_meanwhile_is_given_with_the_unit_that_it_holds(
-    selling: Selling, database: Database
+    selling: Bookings, database: Database
 ) -> None:
     made: list[Held] = []
 

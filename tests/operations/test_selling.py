@@ -16,16 +16,15 @@ from holdfast.domain.errors import (
     UnknownUnit,
 )
 from holdfast.domain.status import Action, Caller
-from holdfast.operations.batch import Batch
-from holdfast.operations.selling import Selling, StaffAction
-from holdfast.operations.write_path import LARGEST_BATCH
+from holdfast.operations.bookings import Bookings, StaffAction
+from holdfast.operations.write_path import LARGEST_BATCH, Batch
 from holdfast.storage.database import Database
 from tests.operations.buyers import NORA, OMAR, STAFF, hold
 from tests.support.sales import BUYER, make_lapse
 from tests.support.stock import SLUG
 
 
-async def test_a_hold_is_opened_by_its_token_and_by_no_other(selling: Selling) -> None:
+async def test_a_hold_is_opened_by_its_token_and_by_no_other(selling: Bookings) -> None:
     first, second = await hold(selling), await hold(selling, OMAR, "A-2")
     assert first.is_new
     found = await selling.find_with_token(first.booking.reference, first.token)
@@ -42,7 +41,7 @@ async def test_a_hold_is_opened_by_its_token_and_by_no_other(selling: Selling) -
             await selling.find_with_token(reference, token)
 
 
-async def test_nobody_is_blocked_by_their_own_hold(selling: Selling) -> None:
+async def test_nobody_is_blocked_by_their_own_hold(selling: Bookings) -> None:
     first = await hold(selling)
     again = await hold(selling, OMAR, token=first.token)
     assert (again.booking, again.token, again.is_new) == (first.booking, first.token, False)
@@ -52,7 +51,7 @@ async def test_nobody_is_blocked_by_their_own_hold(selling: Selling) -> None:
         await hold(selling, NORA, token="hft_another")
 
 
-async def test_the_token_of_an_old_hold_does_no_harm(selling: Selling) -> None:
+async def test_the_token_of_an_old_hold_does_no_harm(selling: Bookings) -> None:
     first = await hold(selling)
     await selling.cancel_as_buyer(await selling.find(first.booking.reference), "request-2")
     second = await hold(selling, OMAR, token=first.token)
@@ -60,7 +59,7 @@ async def test_the_token_of_an_old_hold_does_no_harm(selling: Selling) -> None:
     assert second.token != first.token
 
 
-async def test_visitors_and_addresses_have_limits_of_their_own(selling: Selling) -> None:
+async def test_visitors_and_addresses_have_limits_of_their_own(selling: Bookings) -> None:
     for code in ("A-1", "A-2"):
         await hold(selling, NORA, code)
     with pytest.raises(TooManyHolds, match="This visitor holds 2"):
@@ -71,13 +70,13 @@ async def test_visitors_and_addresses_have_limits_of_their_own(selling: Selling)
     await hold(selling, OMAR, "A-4")
 
 
-async def test_a_limit_is_not_passed_by_asking_many_times_at_once(selling: Selling) -> None:
+async def test_a_limit_is_not_passed_by_asking_many_times_at_once(selling: Bookings) -> None:
     codes = [f"A-{number}" for number in range(1, 6)]
     outcomes = await asyncio.gather(*(hold(selling, NORA, code) for code in codes), return_exceptions=True)
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Held"] * 2 + ["TooManyHolds"] * 3
 
 
-async def test_a_place_is_free_again_when_its_hold_is_over(selling: Selling, database: Database) -> None:
+async def test_a_place_is_free_again_when_its_hold_is_over(selling: Bookings, database: Database) -> None:
     held = [await hold(selling, NORA, code) for code in ("A-1", "A-2")]
     await selling.cancel_as_buyer(await selling.find(held[0].booking.reference), "request-2")
     third = await hold(selling, NORA, "A-3")
@@ -86,7 +85,7 @@ async def test_a_place_is_free_again_when_its_hold_is_over(selling: Selling, dat
 
 
 async def test_after_a_lapse_the_same_visitor_waits_and_others_do_not(
-    selling: Selling, database: Database
+    selling: Bookings, database: Database
 ) -> None:
     held = await hold(selling)
     await make_lapse(database, held.booking)
@@ -98,7 +97,7 @@ async def test_after_a_lapse_the_same_visitor_waits_and_others_do_not(
 
 
 async def test_a_reference_that_became_no_booking_is_used_for_the_next(
-    selling: Selling, database: Database
+    selling: Bookings, database: Database
 ) -> None:
     first = await hold(selling)
     for _ in range(3):
@@ -111,7 +110,7 @@ async def test_a_reference_that_became_no_booking_is_used_for_the_next(
         assert await connection.fetchval("select count(distinct reference) from booking") == 3
 
 
-async def test_refused_holds_leave_nothing_for_the_garbage_collector(selling: Selling) -> None:
+async def test_refused_holds_leave_nothing_for_the_garbage_collector(selling: Bookings) -> None:
     """Each batch holds all its commands and standings: a flood of refusals must not wait for a collection."""
 
     async def ask_in_vain() -> None:
@@ -137,7 +136,7 @@ def _alive() -> set[int]:
     return {id(one) for one in gc.get_objects() if isinstance(one, Batch | NotAvailable)}
 
 
-async def test_a_booking_is_put_down_to_its_buyer_by_reference(selling: Selling, database: Database) -> None:
+async def test_a_booking_is_put_down_to_its_buyer_by_reference(selling: Bookings, database: Database) -> None:
     held = await hold(selling)
     await selling.sign(await selling.find(held.booking.reference), BUYER, "request-2")
     async with database.reading() as connection:
@@ -151,14 +150,14 @@ async def test_a_booking_is_put_down_to_its_buyer_by_reference(selling: Selling,
     ]
 
 
-async def test_staff_sell_to_a_buyer_who_walked_in_and_hand_out_the_link(selling: Selling) -> None:
+async def test_staff_sell_to_a_buyer_who_walked_in_and_hand_out_the_link(selling: Bookings) -> None:
     sold = await selling.act(SLUG, "A-1", StaffAction(Action.CLOSE_SALE, BUYER), Caller.STAFF, STAFF)
     _, token = await selling.reissue_link(await selling.find(sold.booking.reference), STAFF)
     found = await selling.find_with_token(sold.booking.reference, token)
     assert (found.booking.buyer, found.booking.status) == (BUYER, BookingStatus.SOLD)
 
 
-async def test_what_is_not_there_cannot_be_held(selling: Selling) -> None:
+async def test_what_is_not_there_cannot_be_held(selling: Bookings) -> None:
     with pytest.raises(UnknownUnit):
         await hold(selling, code="B-1")
     with pytest.raises(UnknownProject):

@@ -12,8 +12,7 @@ from holdfast.domain.errors import SecondFactorNeeded, SignInRefused, TooManyAtt
 from holdfast.domain.login import FAILURES_OF_ADDRESS, FREE_FAILURES
 from holdfast.domain.permissions import Role
 from holdfast.domain.staff import SessionTimes
-from holdfast.operations.signing_in import SigningIn
-from holdfast.operations.tickets import Tickets
+from holdfast.operations.login import Login, Tickets
 from holdfast.storage import staff
 from holdfast.storage.database import Database
 from tests.support.staffing import ADDRESS, AGENT, PASSWORD, Office, open_office
@@ -99,7 +98,7 @@ async def test_who_is_disabled_or_has_no_password_yet_is_refused(office: Office)
 async def test_the_log_tells_who_was_let_in_and_who_was_not_and_never_what_was_typed(
     office: Office, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "holdfast.operations.signing_in")
+    caplog.set_level(logging.INFO, "holdfast.operations.login")
     await office.add()
     await office.sign_in()
     await fails(office, NORA)
@@ -366,7 +365,7 @@ async def test_a_ticket_is_good_for_five_minutes(office: Office, minutes: int, i
 
 async def test_a_password_hashed_in_a_weaker_way_is_hashed_anew(office: Office) -> None:
     await office.add()
-    careful = SigningIn(office.database, office.box, SessionTimes())
+    careful = Login(office.database, office.box, SessionTimes())
     for _ in range(2):
         await careful.sign_in(NORA, PASSWORD, None, ADDRESS, AGENT)
     async with office.database.reading() as connection:

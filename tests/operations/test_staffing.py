@@ -15,7 +15,7 @@ from holdfast.domain.errors import (
     UnknownStaff,
 )
 from holdfast.domain.permissions import Role
-from holdfast.operations.setup_links import offer_first_link
+from holdfast.operations.staff import offer_first_link
 from holdfast.storage.database import Database
 from tests.support.staffing import PASSWORD, Office, open_office
 

@@ -4,9 +4,8 @@ from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.errors import InvalidInput
 from holdfast.domain.status import Action, Caller, Status
-from holdfast.operations.command import Command
-from holdfast.operations.selling_commands import Act, CloseBooking, CloseSale
-from holdfast.operations.write_path import Written, write
+from holdfast.operations.booking_commands import Act, CloseBooking, CloseSale
+from holdfast.operations.write_path import Command, Written, write
 from holdfast.storage.database import Database
 from tests.operations.interfering import Hook, InterferingDatabase
 from tests.support.sales import (

@@ -4,8 +4,8 @@ import pytest
 
 from holdfast.domain.errors import DatabaseAway, NotAvailable, TransitionNotAllowed
 from holdfast.domain.status import Action, Caller
-from holdfast.operations.inventory import Inventory
-from holdfast.operations.selling import Rules, Selling, StaffAction
+from holdfast.operations.bookings import Bookings, Rules, StaffAction
+from holdfast.operations.units import Units
 from holdfast.storage.database import Database
 from tests.operations.buyers import OMAR, STAFF, hold
 from tests.operations.commands import rows
@@ -20,17 +20,17 @@ EVERYTHING = """
 
 
 @pytest.fixture
-async def behind(selling: Selling, database: Database) -> Selling:
+async def behind(selling: Bookings, database: Database) -> Bookings:
     """It gets numbers that three bookings have already."""
     for code, requester in (("A-1", OMAR), ("A-2", OMAR), ("A-3", OMAR._replace(visitor=None))):
         await hold(selling, requester, code)
     async with database.writing() as connection:
         await connection.execute("select setval('booking_number', (select min(number) from booking), false)")
-    return Selling(database, Inventory(database), Rules())
+    return Bookings(database, Units(database), Rules())
 
 
 async def test_a_number_that_is_taken_overwrites_nothing_and_stores_nothing(
-    behind: Selling, database: Database
+    behind: Bookings, database: Database
 ) -> None:
     before = await rows(database, EVERYTHING)
     with pytest.raises(DatabaseAway):
@@ -39,7 +39,7 @@ async def test_a_number_that_is_taken_overwrites_nothing_and_stores_nothing(
 
 
 async def test_a_walk_in_sale_of_a_number_that_is_taken_stores_nothing_either(
-    behind: Selling, database: Database
+    behind: Bookings, database: Database
 ) -> None:
     before = await rows(database, EVERYTHING)
     with pytest.raises(DatabaseAway):
@@ -47,13 +47,13 @@ async def test_a_walk_in_sale_of_a_number_that_is_taken_stores_nothing_either(
     assert await rows(database, EVERYTHING) == before
 
 
-async def test_a_walk_in_sale_is_not_taken_for_the_booking_that_has_its_number(behind: Selling) -> None:
+async def test_a_walk_in_sale_is_not_taken_for_the_booking_that_has_its_number(behind: Bookings) -> None:
     with pytest.raises(TransitionNotAllowed):
         await behind.act(SLUG, "A-1", StaffAction(Action.CLOSE_SALE, BUYER), Caller.STAFF, STAFF)
 
 
 async def test_numbers_of_which_one_was_taken_are_not_tried_one_by_one(
-    behind: Selling, database: Database
+    behind: Bookings, database: Database
 ) -> None:
     with pytest.raises(DatabaseAway):
         await hold(behind, code="A-4")
@@ -66,7 +66,7 @@ async def test_numbers_of_which_one_was_taken_are_not_tried_one_by_one(
 
 
 async def test_a_number_that_was_refused_by_the_domain_is_no_reason_to_forget_the_others(
-    selling: Selling,
+    selling: Bookings,
 ) -> None:
     first = await hold(selling, OMAR)
     with pytest.raises(NotAvailable):

@@ -10,8 +10,8 @@ import pytest
 from holdfast.domain.errors import DatabaseAway
 from holdfast.domain.layout import Place
 from holdfast.domain.status import Status
-from holdfast.operations import watching as operation
-from holdfast.operations.watching import News, Watcher, Watching
+from holdfast.operations import live_updates as operation
+from holdfast.operations.live_updates import LiveUpdates, News, Watcher
 from holdfast.storage import boards, layouts
 from holdfast.storage.database import Connection, Database
 from tests.support.sales import hold, make_lapse, new_units
@@ -55,10 +55,10 @@ def asked(database: Database) -> AskedDatabase:
 
 
 @pytest.fixture
-async def watching(asked: AskedDatabase, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Watching]:
+async def watching(asked: AskedDatabase, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[LiveUpdates]:
     """Looks when it is told to, and only then."""
     monkeypatch.setattr(operation, "POLL_SECONDS", 3600)
-    opened = Watching(asked)
+    opened = LiveUpdates(asked)
     yield opened
     await opened.close()
 
@@ -68,14 +68,14 @@ async def moment(database: Database) -> datetime:
         return await boards.now(connection)
 
 
-async def started(watching: Watching, watcher: Watcher) -> Watcher:
+async def started(watching: LiveUpdates, watcher: Watcher) -> Watcher:
     """Told of all that was there before."""
     await watching.run_once()
     watcher.take()
     return watcher
 
 
-def is_current(watching: Watching) -> bool:
+def is_current(watching: LiveUpdates) -> bool:
     return watching.is_current
 
 
@@ -84,7 +84,7 @@ def told(news: News) -> dict[str, Status]:
 
 
 async def test_a_change_is_told_once_to_everybody_who_watches_its_project(
-    database: Database, watching: Watching
+    database: Database, watching: LiveUpdates
 ) -> None:
     project_id, other_id = await new_units(database, "A-1", "A-2"), await new_project(database, "other")
     first, second, other = [await watching.watch(one, None) for one in (project_id, project_id, other_id)]
@@ -104,7 +104,7 @@ async def test_a_change_is_told_once_to_everybody_who_watches_its_project(
     assert first.take().units == []
 
 
-async def test_new_units_and_new_prices_are_told(database: Database, watching: Watching) -> None:
+async def test_new_units_and_new_prices_are_told(database: Database, watching: LiveUpdates) -> None:
     project_id = await new_units(database, "A-1")
     watcher = await started(watching, await watching.watch(project_id, None))
     await store(database, replacement(project_id, "A-1", 5), replacement(project_id, "A-2"))
@@ -116,7 +116,7 @@ async def test_new_units_and_new_prices_are_told(database: Database, watching: W
 
 
 async def test_a_hold_that_ends_is_told_though_nobody_has_written_it(
-    database: Database, watching: Watching
+    database: Database, watching: LiveUpdates
 ) -> None:
     project_id = await new_units(database, "A-1")
     booking = await hold(database, (project_id, "A-1"))
@@ -126,7 +126,9 @@ async def test_a_hold_that_ends_is_told_though_nobody_has_written_it(
     assert told(watcher.take()) == {"A-1": Status.AVAILABLE}
 
 
-async def test_of_many_changes_of_a_unit_the_latest_is_told(database: Database, watching: Watching) -> None:
+async def test_of_many_changes_of_a_unit_the_latest_is_told(
+    database: Database, watching: LiveUpdates
+) -> None:
     project_id = await new_units(database, "A-1")
     watcher = await started(watching, await watching.watch(project_id, None))
     for price in (5, 6):
@@ -136,7 +138,7 @@ async def test_of_many_changes_of_a_unit_the_latest_is_told(database: Database, 
 
 
 async def test_however_many_watch_the_database_is_asked_once(
-    database: Database, asked: AskedDatabase, watching: Watching
+    database: Database, asked: AskedDatabase, watching: LiveUpdates
 ) -> None:
     project_id, other_id = await new_units(database, "A-1"), await new_project(database, "other")
     for one in (project_id, other_id) * 10:
@@ -146,7 +148,7 @@ async def test_however_many_watch_the_database_is_asked_once(
     assert asked.reads == before + 1
 
 
-async def test_whoever_comes_back_is_told_what_they_missed(database: Database, watching: Watching) -> None:
+async def test_whoever_comes_back_is_told_what_they_missed(database: Database, watching: LiveUpdates) -> None:
     project_id = await new_units(database, "A-1", "A-2")
     # As if the other one had been stored long ago.
     await claim(database, "A-2", Status.RESERVED, 3600)
@@ -161,7 +163,9 @@ async def test_whoever_comes_back_is_told_what_they_missed(database: Database, w
     assert news.counts is not None
 
 
-async def test_whoever_was_away_for_long_is_shown_everything(database: Database, watching: Watching) -> None:
+async def test_whoever_was_away_for_long_is_shown_everything(
+    database: Database, watching: LiveUpdates
+) -> None:
     project_id = await new_units(database, "A-1")
     watcher = await watching.watch(project_id, await moment(database) - timedelta(days=1))
     news = watcher.take()
@@ -170,7 +174,7 @@ async def test_whoever_was_away_for_long_is_shown_everything(database: Database,
     assert news.counts is not None
 
 
-async def test_another_layout_is_another_picture(database: Database, watching: Watching) -> None:
+async def test_another_layout_is_another_picture(database: Database, watching: LiveUpdates) -> None:
     project_id = await new_units(database, "A-1")
     async with database.reading() as connection:
         turn = await boards.layout_turn(connection, project_id)
@@ -188,7 +192,7 @@ async def test_another_layout_is_another_picture(database: Database, watching: W
 
 
 async def test_a_layout_that_changes_before_the_first_look_is_told(
-    database: Database, watching: Watching
+    database: Database, watching: LiveUpdates
 ) -> None:
     project_id = await new_units(database, "A-1")
     watcher = await watching.watch(project_id, None)
@@ -199,7 +203,7 @@ async def test_a_layout_that_changes_before_the_first_look_is_told(
 
 
 async def test_too_many_changes_are_told_as_everything(
-    database: Database, watching: Watching, monkeypatch: pytest.MonkeyPatch
+    database: Database, watching: LiveUpdates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(operation, "MOST_CHANGES", 2)
     project_id = await new_units(database, "A-1")
@@ -212,7 +216,7 @@ async def test_too_many_changes_are_told_as_everything(
 
 
 async def test_a_catch_up_takes_back_nothing_that_is_newer(
-    database: Database, asked: AskedDatabase, watching: Watching
+    database: Database, asked: AskedDatabase, watching: LiveUpdates
 ) -> None:
     project_id = await new_units(database, "A-1")
     left_at = await moment(database)
@@ -232,7 +236,7 @@ async def test_a_catch_up_takes_back_nothing_that_is_newer(
 
 
 async def test_of_two_versions_of_a_unit_the_newer_is_kept_whichever_comes_first(
-    database: Database, watching: Watching
+    database: Database, watching: LiveUpdates
 ) -> None:
     project_id = await new_units(database, "A-1")
     watcher = await started(watching, await watching.watch(project_id, None))
@@ -247,7 +251,7 @@ async def test_of_two_versions_of_a_unit_the_newer_is_kept_whichever_comes_first
 
 
 async def test_a_bulk_is_told_as_everything_once(
-    database: Database, watching: Watching, monkeypatch: pytest.MonkeyPatch
+    database: Database, watching: LiveUpdates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(operation, "MOST_CHANGES", 2)
     project_id = await new_units(database, *(f"B-{number}" for number in range(6)))
@@ -262,7 +266,7 @@ async def test_a_bulk_is_told_as_everything_once(
 
 
 async def test_whoever_shows_a_bulk_already_is_not_told_to_show_it_anew(
-    database: Database, watching: Watching, monkeypatch: pytest.MonkeyPatch
+    database: Database, watching: LiveUpdates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(operation, "MOST_CHANGES", 2)
     project_id = await new_units(database, *(f"B-{number}" for number in range(6)))
@@ -274,7 +278,7 @@ async def test_whoever_shows_a_bulk_already_is_not_told_to_show_it_anew(
 
 
 async def test_a_look_back_that_cannot_see_all_tells_everything(
-    database: Database, watching: Watching, monkeypatch: pytest.MonkeyPatch
+    database: Database, watching: LiveUpdates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project_id = await new_units(database, *(f"B-{number}" for number in range(6)))
     watcher = await started(watching, await watching.watch(project_id, None))
@@ -292,7 +296,7 @@ async def test_a_look_back_that_cannot_see_all_tells_everything(
 
 
 async def test_a_change_that_was_committed_late_is_found_by_looking_back(
-    database: Database, watching: Watching, monkeypatch: pytest.MonkeyPatch
+    database: Database, watching: LiveUpdates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project_id = await new_units(database, "A-1")
     watcher = await started(watching, await watching.watch(project_id, None))
@@ -313,7 +317,7 @@ async def test_it_is_looked_only_while_somebody_watches(
 ) -> None:
     monkeypatch.setattr(operation, "POLL_SECONDS", 0)
     monkeypatch.setattr(operation, "LONGEST_PAUSE_SECONDS", 0)
-    watching = Watching(asked)
+    watching = LiveUpdates(asked)
     project_id = await new_units(database, "A-1")
     watcher = await watching.watch(project_id, None)
     polling = watching._polling
@@ -335,7 +339,7 @@ async def test_while_the_database_is_away_nobody_is_told_to_be_up_to_date(
     monkeypatch.setattr(operation, "POLL_SECONDS", 0)
     monkeypatch.setattr(operation, "LONGEST_PAUSE_SECONDS", 0)
     monkeypatch.setattr(operation, "CURRENT_FOR_SECONDS", 0.2)
-    watching = Watching(asked)
+    watching = LiveUpdates(asked)
     project_id = await new_units(database, "A-1")
     watcher = await watching.watch(project_id, None)
     await watching.run_once()

@@ -15,7 +15,7 @@ import pytest
 from holdfast.domain.errors import InvalidInput, PreconditionFailed, UnknownUnit
 from holdfast.domain.status import Status
 from holdfast.domain.unit_writes import Precondition
-from holdfast.operations.inventory import Inventory, PatchUnit
+from holdfast.operations.units import PatchUnit, Units
 from holdfast.operations.write_path import LARGEST_BATCH, WritePath, Written, write
 from holdfast.storage.database import Connection, Database
 from tests.operations.counting import CountingDatabase
@@ -115,7 +115,7 @@ async def test_two_writes_to_one_unit_in_a_batch_are_decided_one_after_the_other
     )
     outcomes = [created, changed, repeated, off, patched]
     assert [one.unit.version for one in outcomes if isinstance(one, Written)] == [1, 2, 2, 3, 4]
-    unit, _ = await Inventory(database).find("palm-court", "A-1")
+    unit, _ = await Units(database).find("palm-court", "A-1")
     assert isinstance(patched, Written)
     assert unit == patched.unit
     assert (unit.fields.price_sar, unit.fields.bedrooms, unit.status) == (Decimal(2), 3, Status.UNAVAILABLE)
@@ -161,7 +161,7 @@ async def test_a_refusal_leaves_nothing_for_the_garbage_collector(database: Data
 
 async def test_a_caller_that_gives_up_changes_nothing_about_the_outcome(database: Database) -> None:
     project_id = await new_project(database)
-    inventory = Inventory(database)
+    inventory = Units(database)
     caller = asyncio.create_task(inventory.write(replacement(project_id, "A-1")))
     await asyncio.sleep(0)
     caller.cancel()
@@ -190,7 +190,7 @@ async def test_a_writer_that_meets_a_lapsed_hold_writes_its_release_first(databa
     project_id = await new_project(database)
     await store(database, replacement(project_id, "A-1"))
     await claim(database, "A-1", Status.HELD, -5)
-    seen, _ = await Inventory(database).find("palm-court", "A-1")
+    seen, _ = await Units(database).find("palm-court", "A-1")
     (written,) = await store(database, replacement(project_id, "A-1", status=Status.UNAVAILABLE))
     async with database.reading() as connection:
         rows = await connection.fetch(
@@ -206,7 +206,7 @@ async def test_a_refused_write_still_leaves_the_release_of_a_lapsed_hold(databas
     project_id = await new_project(database)
     await store(database, replacement(project_id, "A-1"))
     await claim(database, "A-1", Status.HELD, -5)
-    seen, _ = await Inventory(database).find("palm-court", "A-1")
+    seen, _ = await Units(database).find("palm-court", "A-1")
     stale = Precondition(match=frozenset({"99-1"}))
     await write(database, [replacement(project_id, "A-1")._replace(precondition=stale)])
     async with database.reading() as connection:

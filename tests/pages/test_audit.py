@@ -10,7 +10,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from holdfast.operations.auditing import LOOKED_AT
+from holdfast.operations.audit import LOOKED_AT
 from tests.support.app import InProcessApp
 from tests.support.backoffice import ask_for_hold
 from tests.support.client import Project, Unit, integration_client

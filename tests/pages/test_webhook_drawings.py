@@ -9,8 +9,7 @@ from uuid import UUID
 import pytest
 
 from holdfast.domain.delivery import Delivery, DeliveryStatus, Trigger
-from holdfast.operations.deliveries import Attempt
-from holdfast.operations.delivery_search import HOURS, Hour
+from holdfast.operations.deliveries import HOURS, Attempt, Hour
 from holdfast.web.backoffice.pages import sparkline as drawn
 from holdfast.web.backoffice.pages import timing_bar as bar
 from holdfast.web.backoffice.pages.sparkline import sparkline

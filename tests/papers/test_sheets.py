@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from holdfast.domain.booking import BookingStatus, Terms
-from holdfast.operations.selling import Found
+from holdfast.operations.bookings import Found
 from holdfast.web.html.language import language_of
 from holdfast.web.papers.facts import Table, price_table
 from holdfast.web.papers.lacking import lacking

@@ -7,8 +7,8 @@ import pytest
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import WORDING, Agreement
 from holdfast.domain.status import Caller
-from holdfast.operations.inventory import PatchUnit, ReplaceUnit
-from holdfast.operations.selling_commands import ConfirmDeposit, Sign
+from holdfast.operations.booking_commands import ConfirmDeposit, Sign
+from holdfast.operations.units import PatchUnit, ReplaceUnit
 from holdfast.storage.database import Database
 from tests.support.sales import BUYER, PERIODS, cancellation, done, found, hold, new_units, stored
 from tests.support.stock import fields

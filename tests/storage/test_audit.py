@@ -9,7 +9,7 @@ from holdfast.domain.audit import CLOCK, ActorKind, Author, Change, Entry
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.layout import Place
 from holdfast.domain.status import Status
-from holdfast.operations.administering import issue_key
+from holdfast.operations.api_keys import issue_key
 from holdfast.storage import audit
 from holdfast.storage.database import Database
 from tests.support.stock import new_project, replacement, store

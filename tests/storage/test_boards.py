@@ -9,7 +9,7 @@ import pytest
 from holdfast.domain.layout import NO_FILTERS, BoardUnit, Filters
 from holdfast.domain.status import Status
 from holdfast.domain.unit import UnitFields, ends_at
-from holdfast.operations.inventory import ReplaceUnit
+from holdfast.operations.units import ReplaceUnit
 from holdfast.storage import boards, unit_lists
 from holdfast.storage.boards import Sales
 from holdfast.storage.database import Database

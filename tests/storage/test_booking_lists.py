@@ -10,8 +10,8 @@ import pytest
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import Booking, BookingStatus, as_seen
-from holdfast.operations.expiring import Expiry
-from holdfast.operations.selling_commands import MarkRefunded, Open
+from holdfast.operations.booking_commands import MarkRefunded, Open
+from holdfast.operations.holds import Expiry
 from holdfast.storage import bookings
 from holdfast.storage.bookings import Found
 from holdfast.storage.database import Connection, Database

@@ -10,9 +10,9 @@ import pytest
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import CLAIMING, Booking, BookingStatus, Holder, Slots, Terms
 from holdfast.domain.hold_limits import HoldLimits, LiveHold
-from holdfast.operations.expiring import Expiry
-from holdfast.operations.inventory import PatchUnit
-from holdfast.operations.selling_commands import MarkRefunded, Open, ReissueLink
+from holdfast.operations.booking_commands import MarkRefunded, Open, ReissueLink
+from holdfast.operations.holds import Expiry
+from holdfast.operations.units import PatchUnit
 from holdfast.storage import bookings
 from holdfast.storage.database import Connection, Database, TryAgain
 from holdfast.storage.units import Counted, UnitKey, load_for_update

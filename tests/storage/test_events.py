@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 from holdfast.domain.status import Status
-from holdfast.operations.feed import EventFeed
-from holdfast.operations.figures import Sums
+from holdfast.operations.events import EventFeed
+from holdfast.operations.reports import Sums
 from holdfast.storage import events, reports
 from holdfast.storage.database import Database
 from tests.support.stock import new_project, replacement, store

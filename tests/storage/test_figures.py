@@ -6,7 +6,7 @@ from uuid import UUID
 
 from holdfast.domain.reports import Step
 from holdfast.domain.status import Status
-from holdfast.operations.feed import EventFeed
+from holdfast.operations.events import EventFeed
 from holdfast.storage import reports
 from holdfast.storage.database import Database
 from tests.support.sales import hold, new_units, sell

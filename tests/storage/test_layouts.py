@@ -5,8 +5,8 @@ import pytest
 from holdfast.domain.audit import ActorKind, Author
 from holdfast.domain.errors import DatabaseAway
 from holdfast.domain.layout import Place
-from holdfast.operations.inventory import Inventory
 from holdfast.operations.projects import Projects
+from holdfast.operations.units import Units
 from holdfast.storage import layouts, units
 from holdfast.storage.database import Database, RefusedByDatabase
 from tests.support.stock import new_project, replacement, store
@@ -62,7 +62,7 @@ CHOSEN_ANEW = [("A-2", Place("B", 1, 1)), ("A-1", Place("B", 1, 2))]
 
 
 async def arrange(database: Database) -> None:
-    projects = Projects(database, Inventory(database))
+    projects = Projects(database, Units(database))
     await projects.arrange("palm-court", CHOSEN_ANEW, STAFF)
 
 

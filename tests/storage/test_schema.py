@@ -12,9 +12,9 @@ import pytest
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.errors import DatabaseAway
 from holdfast.domain.status import Status
-from holdfast.operations.expiring import Expiry
-from holdfast.operations.inventory import Inventory
-from holdfast.operations.selling_commands import Open
+from holdfast.operations.booking_commands import Open
+from holdfast.operations.holds import Expiry
+from holdfast.operations.units import Units
 from holdfast.operations.write_path import Written, write
 from holdfast.storage import schema
 from holdfast.storage.database import open_database
@@ -116,7 +116,7 @@ async def test_units_of_an_earlier_release_are_written_and_sold_in_this_one(
     await connection.close()
     await schema.migrate(empty_url)
     async with open_database(empty_url) as database:
-        project_id = await Inventory(database).project_id("palm-court")
+        project_id = await Units(database).project_id("palm-court")
         held = Open((project_id, "A-1"), COMMAND, await new_opening(database))
         changed, opened = await write(database, [replacement(project_id, "A-2", 5), held])
         assert isinstance(changed, Written)
@@ -125,7 +125,7 @@ async def test_units_of_an_earlier_release_are_written_and_sold_in_this_one(
         assert str(opened.booking.terms.price_sar) == "400000.25"
         # A hold of the earlier release, which no booking made, ends like any other.
         assert await Expiry(database).release(10) == 1
-        unit, _ = await Inventory(database).find("palm-court", "A-3")
+        unit, _ = await Units(database).find("palm-court", "A-3")
         assert (unit.status, unit.version) == (Status.AVAILABLE, 3)
 
 

@@ -17,8 +17,8 @@ from holdfast.domain.audit import COMMAND
 from holdfast.domain.endpoint import Wishes
 from holdfast.domain.errors import DatabaseAway
 from holdfast.domain.status import Status
-from holdfast.operations.inventory import PatchUnit
-from holdfast.operations.subscribing import Subscribing
+from holdfast.operations.endpoints import Endpoints
+from holdfast.operations.units import PatchUnit
 from holdfast.operations.write_path import Written, write
 from holdfast.settings import Settings
 from holdfast.storage.database import Database, open_database
@@ -65,7 +65,7 @@ UNSETTLED = "select exists (select from pending_delivery) or exists (select from
 @dataclass
 class Scene:
     database: Database
-    subscribing: Subscribing
+    subscribing: Endpoints
     journal: Journal
     settings: dict[str, str]
     pace: Pace

@@ -21,11 +21,9 @@ from holdfast.domain.delivery import Delivery, Schedule, after_attempt
 from holdfast.domain.endpoint import Endpoint, IssuedSecret, Wishes
 from holdfast.domain.status import Status
 from holdfast.operations.deliveries import Attempt, Deliveries, Filters
-from holdfast.operations.dispatching import Claimed, Dispatching, Result
-from holdfast.operations.feed import EventFeed
-from holdfast.operations.log_days import ready_log
-from holdfast.operations.subscribing import Subscribing
-from holdfast.operations.tidying import Tidying
+from holdfast.operations.delivery_queue import Claimed, DeliveryQueue, Result, Tidying, ready_log
+from holdfast.operations.endpoints import Endpoints
+from holdfast.operations.events import EventFeed
 from holdfast.storage.database import Database, connect_to_listen
 from holdfast.storage.notifications import listen
 from holdfast.storage.secrets import SecretBox, new_encryption_key
@@ -59,10 +57,10 @@ class Engine:
         self.box = SecretBox(keys or [new_encryption_key()])
         self.feed = EventFeed(database)
         self.deliveries = Deliveries(database, self.feed)
-        self.dispatching = Dispatching(database, schedule, lease_seconds)
+        self.dispatching = DeliveryQueue(database, schedule, lease_seconds)
         self.tidying = Tidying(database)
         check = partial(url_fault, guard=AddressGuard(LOOPBACK), resolver=resolver)
-        self.subscribing = Subscribing(database, self.box, check)
+        self.subscribing = Endpoints(database, self.box, check)
         self.dispatcher = Dispatcher(self.dispatching, sender, self.box, timeout_seconds)
 
     async def subscribe(self, url: str = NOWHERE, **wishes: Any) -> IssuedSecret:

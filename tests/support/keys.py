@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from holdfast.domain.api_key import Scope
-from holdfast.operations import administering
+from holdfast.operations import api_keys
 from holdfast.storage.database import open_database
 from tests.support.sql import Sql
 
@@ -32,7 +32,7 @@ class Keys:
 
     async def _issue(self, scopes: Sequence[Scope], projects: Sequence[str], days: float | None) -> Key:
         async with open_database(self._url) as database:
-            issued = await administering.issue_key(database, "a key of the tests", scopes, projects, days)
+            issued = await api_keys.issue_key(database, "a key of the tests", scopes, projects, days)
         return Key(issued.key.id, issued.text)
 
     def revoke(self, key: Key) -> None:
@@ -40,4 +40,4 @@ class Keys:
 
     async def _revoke(self, key: Key) -> None:
         async with open_database(self._url) as database:
-            await administering.revoke_key(database, key.id)
+            await api_keys.revoke_key(database, key.id)

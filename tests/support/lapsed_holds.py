@@ -5,8 +5,7 @@ from uuid import UUID
 from holdfast.domain.audit import ActorKind, Author
 from holdfast.domain.holds import Opening, Periods
 from holdfast.domain.status import Caller
-from holdfast.operations.drafts import DraftBook
-from holdfast.operations.selling_commands import Open
+from holdfast.operations.booking_commands import DraftBook, Open
 from holdfast.operations.write_path import write
 from holdfast.storage.database import Database, open_database
 from tests.support.stock import SLUG, new_project, replacement, store

@@ -8,10 +8,8 @@ from holdfast.domain.errors import Refusal
 from holdfast.domain.hold_limits import HoldLimits
 from holdfast.domain.holds import NO_LIMITS, Opening, Periods
 from holdfast.domain.status import Caller
-from holdfast.operations.command import Command
-from holdfast.operations.drafts import DraftBook
-from holdfast.operations.selling_commands import Cancel, CloseBooking, ConfirmDeposit, Open, Sign
-from holdfast.operations.write_path import Written, write
+from holdfast.operations.booking_commands import Cancel, CloseBooking, ConfirmDeposit, DraftBook, Open, Sign
+from holdfast.operations.write_path import Command, Written, write
 from holdfast.storage import bookings
 from holdfast.storage.database import Database
 from holdfast.storage.units import UnitKey

@@ -10,10 +10,9 @@ from holdfast.domain.audit import COMMAND
 from holdfast.domain.permissions import Role
 from holdfast.domain.staff import SessionTimes, Staff
 from holdfast.operations.accounts import Accounts, Oneself
-from holdfast.operations.passwords import Passwords
-from holdfast.operations.setup_links import SetupLinks
-from holdfast.operations.signing_in import Opened, SigningIn
-from holdfast.operations.staffing import Staffing
+from holdfast.operations.credentials import Passwords
+from holdfast.operations.login import Login, Opened
+from holdfast.operations.staff import SetupLinks, StaffAccounts
 from holdfast.storage.database import Database
 from holdfast.storage.secrets import SecretBox, new_encryption_key
 
@@ -27,8 +26,8 @@ class Office(NamedTuple):
 
     database: Database
     box: SecretBox
-    signing_in: SigningIn
-    staffing: Staffing
+    signing_in: Login
+    staffing: StaffAccounts
     links: SetupLinks
     accounts: Accounts
 
@@ -78,8 +77,8 @@ def open_office(database: Database, times: SessionTimes | None = None) -> Office
     return Office(
         database,
         box,
-        SigningIn(database, box, times or SessionTimes(), passwords),
-        Staffing(database, passwords),
+        Login(database, box, times or SessionTimes(), passwords),
+        StaffAccounts(database, passwords),
         SetupLinks(database, passwords),
         Accounts(database, box, passwords),
     )

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from holdfast.domain.status import Status
 from holdfast.domain.unit import UnitFields
-from holdfast.operations.administering import add_project
-from holdfast.operations.inventory import ReplaceUnit
+from holdfast.operations.projects import add_project
+from holdfast.operations.units import ReplaceUnit
 from holdfast.operations.write_path import Written, write
 from holdfast.storage.database import Database
 

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.domain.api_key import Scope
 from holdfast.domain.permissions import Permission
-from holdfast.operations.administering import issue_key
+from holdfast.operations.api_keys import issue_key
 from holdfast.storage.database import Database, open_database
 from holdfast.web.api.routes import ApiRoutes, mounted
 from holdfast.web.json import JsonResponse

@@ -17,7 +17,7 @@ from holdfast.domain.delivery import DeliveryStatus, Trigger
 from holdfast.domain.endpoint import EndpointState
 from holdfast.domain.event import EventName
 from holdfast.domain.status import TRANSITIONS, Action, Caller, Status
-from holdfast.operations.feed import event_document
+from holdfast.operations.events import event_document
 from holdfast.storage.events import FeedItem
 from holdfast.web.api.models import UnitDocument
 from holdfast.web.api.routes import ApiPath

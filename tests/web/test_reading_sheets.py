@@ -12,7 +12,7 @@ import xlsxwriter  # type: ignore[import-untyped]
 from holdfast.domain.cells import Cell
 from holdfast.domain.errors import InvalidInput
 from holdfast.domain.imports import guess
-from holdfast.operations.importing.packing import Reply, unpack_rows
+from holdfast.operations.imports import Reply, unpack_rows
 from holdfast.web.sheets import reading, workbooks
 from holdfast.web.sheets.read_file import read
 from holdfast.web.sheets.reading import TOO_MUCH, SheetReader
@@ -224,7 +224,7 @@ async def test_the_process_that_reads_knows_neither_the_database_nor_the_keys(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     program = (
-        "import os, msgspec; from holdfast.operations.importing.packing import Reply;"
+        "import os, msgspec; from holdfast.operations.imports import Reply;"
         "os.write(1, msgspec.msgpack.encode(Reply(fault=' '.join(os.environ))))"
     )
     monkeypatch.setenv("HOLDFAST_DATABASE_URL", "postgresql://nobody@localhost/nothing")

@@ -17,8 +17,7 @@ from holdfast.domain.imports import guess
 from holdfast.domain.project import Project
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit, UnitFields, code_fault, unit_id
-from holdfast.operations.importing.commands import ImportUnit
-from holdfast.operations.importing.packing import unpack_rows
+from holdfast.operations.imports import ImportUnit, unpack_rows
 from holdfast.web.imported_rows import RowReading
 from holdfast.web.sheets.csv_writing import MARK, csv_lines
 from holdfast.web.sheets.read_file import read

@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.domain.errors import Fault
-from holdfast.operations.selling import Requester
+from holdfast.operations.bookings import Requester
 from holdfast.settings import Settings
 from holdfast.web.client_address import ClientAddresses
 from holdfast.web.request import Request

@@ -25,7 +25,7 @@ from holdfast.domain.endpoint import (
 )
 from holdfast.domain.event import EventName
 from holdfast.operations.accounts import Accounts
-from holdfast.operations.subscribing import Subscribing
+from holdfast.operations.endpoints import Endpoints
 from holdfast.operations.webhook_documents import (
     delivery_with_attempts_document,
     endpoint_document,
@@ -180,7 +180,7 @@ def reencrypt(data: Path | None, as_json: bool) -> None:
         click.echo(f"Secrets encrypted with the first key: {count}.")
 
 
-def _with_subscribing(data: Path | None, work: Callable[[Subscribing], Awaitable[T]]) -> T:
+def _with_subscribing(data: Path | None, work: Callable[[Endpoints], Awaitable[T]]) -> T:
     settings = read_settings(data)
 
     async def use(database: Database) -> T:
@@ -193,7 +193,7 @@ def _with_subscribing(data: Path | None, work: Callable[[Subscribing], Awaitable
     return with_database(data, use)
 
 
-async def _all(own: Subscribing) -> list[Endpoint]:
+async def _all(own: Endpoints) -> list[Endpoint]:
     found: list[Endpoint] = []
     while True:
         after = (found[-1].created_at, found[-1].id) if found else None
@@ -203,7 +203,7 @@ async def _all(own: Subscribing) -> list[Endpoint]:
             return found
 
 
-async def _remove(own: Subscribing, endpoint_id: UUID) -> Endpoint:
+async def _remove(own: Endpoints, endpoint_id: UUID) -> Endpoint:
     found = await own.find(endpoint_id)
     await own.remove(endpoint_id, COMMAND)
     return found

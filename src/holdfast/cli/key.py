@@ -9,8 +9,8 @@ from holdfast.cli.arguments import limited_to_projects
 from holdfast.cli.database import with_database
 from holdfast.cli.output import print_json, print_table, shared_options, shown_time
 from holdfast.domain.api_key import Key, Scope
-from holdfast.operations import administering
-from holdfast.operations.key_documents import issued_key_document, key_document
+from holdfast.operations import api_keys
+from holdfast.operations.api_keys import issued_key_document, key_document
 
 
 @click.group()
@@ -43,7 +43,7 @@ def add(
     """Add a key and print it, this once."""
     wanted = [Scope(scope) for scope in scopes] or [Scope.INTEGRATION]
     issued = with_database(
-        data, lambda database: administering.issue_key(database, name, wanted, projects, expires)
+        data, lambda database: api_keys.issue_key(database, name, wanted, projects, expires)
     )
     if as_json:
         print_json(issued_key_document(issued))
@@ -56,7 +56,7 @@ def add(
 @shared_options
 def list_(data: Path | None, as_json: bool) -> None:
     """List the keys, without what opens the door."""
-    keys = with_database(data, administering.list_keys)
+    keys = with_database(data, api_keys.list_keys)
     if as_json:
         print_json({"keys": [key_document(one) for one in keys]})
         return
@@ -69,7 +69,7 @@ def list_(data: Path | None, as_json: bool) -> None:
 @shared_options
 def revoke(key_id: UUID, data: Path | None, as_json: bool) -> None:
     """Revoke the key with this ID."""
-    revoked = with_database(data, lambda database: administering.revoke_key(database, key_id))
+    revoked = with_database(data, lambda database: api_keys.revoke_key(database, key_id))
     if as_json:
         print_json(key_document(revoked))
     else:

@@ -8,7 +8,7 @@ import click
 from holdfast.cli.database import with_database
 from holdfast.cli.output import print_json, print_table, shared_options, shown_time, wire_time
 from holdfast.domain.project import Project
-from holdfast.operations import administering
+from holdfast.operations import projects
 
 
 @click.group()
@@ -22,7 +22,7 @@ def project() -> None:
 @shared_options
 def add(slug: str, name: str, data: Path | None, as_json: bool) -> None:
     """Add a project, addressed by SLUG."""
-    added = with_database(data, lambda database: administering.add_project(database, slug, name))
+    added = with_database(data, lambda database: projects.add_project(database, slug, name))
     if as_json:
         print_json(_document(added))
     else:
@@ -33,11 +33,11 @@ def add(slug: str, name: str, data: Path | None, as_json: bool) -> None:
 @shared_options
 def list_(data: Path | None, as_json: bool) -> None:
     """List the projects."""
-    projects = with_database(data, administering.list_projects)
+    found = with_database(data, projects.list_projects)
     if as_json:
-        print_json({"projects": [_document(one) for one in projects]})
+        print_json({"projects": [_document(one) for one in found]})
         return
-    rows = [(one.slug, one.name, shown_time(one.created_at), str(one.id)) for one in projects]
+    rows = [(one.slug, one.name, shown_time(one.created_at), str(one.id)) for one in found]
     print_table(("SLUG", "NAME", "CREATED", "ID"), rows, if_empty="There are no projects yet.")
 
 

@@ -18,8 +18,8 @@ from holdfast.cli.arguments import utf8_only
 from holdfast.cli.database import read_settings, with_database
 from holdfast.cli.output import print_json, shared_options
 from holdfast.domain.api_key import IssuedKey, Scope
-from holdfast.operations import administering
-from holdfast.operations.starting import public_url_of
+from holdfast.operations import api_keys
+from holdfast.operations.health import public_url_of
 from holdfast.simulation.calling import Caller, open_client
 from holdfast.simulation.ground import find_ground, refuse_if_away
 from holdfast.simulation.lines import Lines
@@ -150,7 +150,7 @@ def _key_for(key: str | None, data: Path | None, wishes: Wishes) -> Iterator[str
 
 
 async def _issue(database: Database, days: float) -> IssuedKey:
-    return await administering.issue_key(database, KEY_NAME, _SCOPES, (), days)
+    return await api_keys.issue_key(database, KEY_NAME, _SCOPES, (), days)
 
 
 def _days(wishes: Wishes) -> float:
@@ -162,7 +162,7 @@ def _revoke(issued: IssuedKey, data: Path | None) -> None:
     """To the end, also when Ctrl-C is pressed once more."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with_database(data, lambda database: administering.revoke_key(database, issued.key.id))
+        with_database(data, lambda database: api_keys.revoke_key(database, issued.key.id))
     finally:
         signal.signal(signal.SIGINT, before)
 

@@ -14,10 +14,15 @@ from holdfast.domain.audit import COMMAND
 from holdfast.domain.login import LONGEST
 from holdfast.domain.permissions import Role
 from holdfast.domain.staff import Staff, name_from
-from holdfast.operations.setup_links import GOOD_FOR_HOURS, setup_url
-from holdfast.operations.staff_documents import invited_staff_document, staff_document
-from holdfast.operations.staffing import Invited, Staffing
-from holdfast.operations.starting import public_url_of
+from holdfast.operations.health import public_url_of
+from holdfast.operations.staff import (
+    GOOD_FOR_HOURS,
+    Invited,
+    StaffAccounts,
+    invited_staff_document,
+    setup_url,
+    staff_document,
+)
 from holdfast.storage.database import Database
 
 T = TypeVar("T")
@@ -86,18 +91,18 @@ def enable(email: str, data: Path | None, as_json: bool) -> None:
 def reset(email: str, data: Path | None, as_json: bool) -> None:
     """Sign somebody out, remove password and second factor, and print a new set-up link."""
 
-    async def renew(own: Staffing) -> Invited:
+    async def renew(own: StaffAccounts) -> Invited:
         return await own.reset((await own.find_by_email(email)).id, COMMAND)
 
     _invite(data, as_json, renew)
 
 
-def _invite(data: Path | None, as_json: bool, work: Callable[[Staffing], Awaitable[Invited]]) -> None:
+def _invite(data: Path | None, as_json: bool, work: Callable[[StaffAccounts], Awaitable[Invited]]) -> None:
     settings = read_settings(data)
 
     async def use(database: Database) -> tuple[Staff, str]:
         address = settings.public_url or await public_url_of(database)
-        person, token = await work(Staffing(database))
+        person, token = await work(StaffAccounts(database))
         return person, setup_url(address, token)
 
     person, url = with_database(data, use)
@@ -109,15 +114,15 @@ def _invite(data: Path | None, as_json: bool, work: Callable[[Staffing], Awaitab
 
 
 def _set_disabled(data: Path | None, email: str, disabled: bool) -> Staff:
-    async def change(own: Staffing) -> Staff:
+    async def change(own: StaffAccounts) -> Staff:
         person = await own.find_by_email(email)
         return await own.change(person.id, {"disabled": disabled}, COMMAND)
 
     return _with_staffing(data, change)
 
 
-def _with_staffing(data: Path | None, work: Callable[[Staffing], Awaitable[T]]) -> T:
-    return with_database(data, lambda database: work(Staffing(database)))
+def _with_staffing(data: Path | None, work: Callable[[StaffAccounts], Awaitable[T]]) -> T:
+    return with_database(data, lambda database: work(StaffAccounts(database)))
 
 
 def _typed_password() -> str:

@@ -1,6 +1,6 @@
 """Keeps the feed numbered, so that the first reader after a long time does not have to."""
 
-from holdfast.operations.feed import EventFeed
+from holdfast.operations.events import EventFeed
 
 PAUSE_SECONDS = 1.0
 

@@ -1,6 +1,6 @@
 """Keeps the sums of events up to date, so that figures are there when somebody looks."""
 
-from holdfast.operations.figures import Sums
+from holdfast.operations.reports import Sums
 
 PAUSE_SECONDS = 20.0
 

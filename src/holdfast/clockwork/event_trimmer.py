@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from holdfast.operations.feed import EventFeed
+from holdfast.operations.events import EventFeed
 
 FORGOTTEN_AT_ONCE = 5_000
 PAUSE_SECONDS = 3600.0

@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from holdfast.operations.expiring import Expiry
+from holdfast.operations.holds import Expiry
 
 RELEASED_AT_ONCE = 1000
 LANES = 3

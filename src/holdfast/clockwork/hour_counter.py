@@ -1,6 +1,6 @@
 """Counts the deliveries that ended, hour by hour, so that no page has to."""
 
-from holdfast.operations.delivery_hours import DeliveryHours
+from holdfast.operations.delivery_queue import DeliveryHours
 
 PAUSE_SECONDS = 5.0
 

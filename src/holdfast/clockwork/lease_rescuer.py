@@ -1,6 +1,6 @@
 """Brings back what a stopped worker has kept."""
 
-from holdfast.operations.dispatching import Dispatching
+from holdfast.operations.delivery_queue import DeliveryQueue
 
 PAUSE_SECONDS = 1.0
 
@@ -8,7 +8,7 @@ PAUSE_SECONDS = 1.0
 class LeaseRescuer:
     name = "lease rescuer"
 
-    def __init__(self, dispatching: Dispatching) -> None:
+    def __init__(self, dispatching: DeliveryQueue) -> None:
         self._dispatching = dispatching
 
     async def run_once(self) -> float:

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from holdfast.operations.log_days import ready_log, trim_log
+from holdfast.operations.delivery_queue import ready_log, trim_log
 from holdfast.storage.database import Database
 
 PAUSE_SECONDS = 3600.0

@@ -2,7 +2,7 @@
 
 import time
 
-from holdfast.operations.tidying import Tidying
+from holdfast.operations.delivery_queue import Tidying
 
 PAUSE_SECONDS = 1.0
 REST_PER_WORK = 20.0

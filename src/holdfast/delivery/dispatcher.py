@@ -13,7 +13,7 @@ from holdfast.delivery.sender import Sender
 from holdfast.domain.delivery import FAULTY, UNREADABLE, after_attempt
 from holdfast.domain.endpoint import IN_FLIGHT, SECRET_FRESH_SECONDS
 from holdfast.domain.errors import DatabaseAway, SecretsUnreadable
-from holdfast.operations.dispatching import Claimed, Dispatching, Result, Sealed
+from holdfast.operations.delivery_queue import Claimed, DeliveryQueue, Result, Sealed
 from holdfast.operations.rounds import round_until
 from holdfast.storage.database import TryAgain
 from holdfast.storage.secrets import SecretBox
@@ -57,7 +57,7 @@ class _Held(NamedTuple):
 
 class Dispatcher:
     def __init__(
-        self, dispatching: Dispatching, sender: Sender, box: SecretBox, timeout_seconds: float
+        self, dispatching: DeliveryQueue, sender: Sender, box: SecretBox, timeout_seconds: float
     ) -> None:
         self._dispatching = dispatching
         self._sender = sender

@@ -11,7 +11,7 @@ import msgspec
 
 from holdfast.delivery.attempted import Attempted, Post, Secret
 from holdfast.delivery.sender import Sender
-from holdfast.operations.feed import EventFeed, FeedItem, event_document
+from holdfast.operations.events import EventFeed, FeedItem, event_document
 
 ITEMS_AT_ONCE = 100
 

@@ -7,9 +7,8 @@ from holdfast.domain.api_key import Scope
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.errors import UnknownStaff
 from holdfast.domain.permissions import Role
-from holdfast.operations.administering import issue_key, revoke_keys_named
-from holdfast.operations.setup_links import SetupLinks
-from holdfast.operations.staffing import Staffing
+from holdfast.operations.api_keys import issue_key, revoke_keys_named
+from holdfast.operations.staff import SetupLinks, StaffAccounts
 from holdfast.storage.database import Database
 
 KEY_NAME = "holdfast serve --demo"
@@ -35,7 +34,7 @@ async def new_access(database: Database, has_project: bool) -> DemoAccess:
 
 async def _new_password(database: Database) -> str:
     """For the demo's admin, who is made if need be, and whose sessions end."""
-    staffing, password = Staffing(database), secrets.token_urlsafe(_PASSWORD_BYTES)
+    staffing, password = StaffAccounts(database), secrets.token_urlsafe(_PASSWORD_BYTES)
     try:
         person = await staffing.find_by_email(EMAIL)
     except UnknownStaff:

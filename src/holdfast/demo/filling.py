@@ -9,9 +9,9 @@ from holdfast.demo.project import ADDRESS, DRAWINGS, NAME, SLUG, demo_units
 from holdfast.domain.errors import PreconditionFailed, Refusal
 from holdfast.domain.unit import Media, Unit
 from holdfast.domain.unit_writes import Precondition
-from holdfast.operations.administering import add_project, list_projects
-from holdfast.operations.command import Command
-from holdfast.operations.inventory import Inventory, PatchUnit, ReplaceUnit
+from holdfast.operations.projects import add_project, list_projects
+from holdfast.operations.units import PatchUnit, ReplaceUnit, Units
+from holdfast.operations.write_path import Command
 from holdfast.storage import installation
 from holdfast.storage.database import Database
 
@@ -38,15 +38,15 @@ async def is_demo(database: Database) -> bool:
 
 
 @asynccontextmanager
-async def _inventory(database: Database) -> AsyncIterator[Inventory]:
-    inventory = Inventory(database)
+async def _inventory(database: Database) -> AsyncIterator[Units]:
+    inventory = Units(database)
     try:
         yield inventory
     finally:
         await inventory.close()
 
 
-async def _add_missing_units(inventory: Inventory, public_url: str) -> None:
+async def _add_missing_units(inventory: Units, public_url: str) -> None:
     """All of them, or what an earlier start was interrupted in; never those that are there."""
     project_id = await inventory.project_id(SLUG)
     absent = Precondition(none_match=frozenset("*"))
@@ -59,12 +59,12 @@ async def _add_missing_units(inventory: Inventory, public_url: str) -> None:
     )
 
 
-async def _units(inventory: Inventory) -> list[Unit]:
+async def _units(inventory: Units) -> list[Unit]:
     units, _ = await inventory.page(SLUG, "", _ALL_UNITS, None, None)
     return units
 
 
-async def _point_drawings_at(inventory: Inventory, units: Iterable[Unit], public_url: str) -> None:
+async def _point_drawings_at(inventory: Units, units: Iterable[Unit], public_url: str) -> None:
     """Drawings are named by the server's address, which may be another one than at the last start."""
     commands = []
     for unit in units:
@@ -89,7 +89,7 @@ def _address(url: str, public_url: str) -> str:
     return f"{public_url}{DRAWINGS}/{name}" if found else url
 
 
-async def _write(inventory: Inventory, commands: Sequence[Command]) -> None:
+async def _write(inventory: Units, commands: Sequence[Command]) -> None:
     for outcome in await inventory.write_many(commands, store=True):
         if isinstance(outcome, Refusal) and not isinstance(outcome, PreconditionFailed):
             raise outcome

@@ -11,9 +11,9 @@ from holdfast.domain.booking import Buyer
 from holdfast.domain.hold_limits import HoldLimits
 from holdfast.domain.status import Action, Caller
 from holdfast.domain.unit import Unit
-from holdfast.operations.drafts import Requester
-from holdfast.operations.inventory import Inventory
-from holdfast.operations.selling import Found, Rules, Selling, StaffAction
+from holdfast.operations.booking_commands import Requester
+from holdfast.operations.bookings import Bookings, Found, Rules, StaffAction
+from holdfast.operations.units import Units
 from holdfast.storage.database import Database
 
 # The first tower is well under way, the second has just been opened.
@@ -63,10 +63,10 @@ _RESIDENTS = (
 )
 
 
-async def happen(database: Database, inventory: Inventory, units: Iterable[Unit]) -> None:
+async def happen(database: Database, inventory: Units, units: Iterable[Unit]) -> None:
     """To units that nothing has happened to yet: what was interrupted goes on, what a visitor did stays."""
     untouched = {unit.code for unit in units if unit.version == _UNTOUCHED}
-    courses = _Courses(Selling(database, inventory, Rules(limits=HoldLimits(0, 0, 0))))
+    courses = _Courses(Bookings(database, inventory, Rules(limits=HoldLimits(0, 0, 0))))
     residents = cycle(_RESIDENTS)
     await asyncio.gather(
         *(
@@ -81,7 +81,7 @@ async def happen(database: Database, inventory: Inventory, units: Iterable[Unit]
 class _Courses:
     """Each way that a booking can go."""
 
-    def __init__(self, selling: Selling) -> None:
+    def __init__(self, selling: Bookings) -> None:
         self._selling = selling
 
     def all(self) -> Iterator[tuple[tuple[str, ...], _Course]]:

@@ -2,14 +2,14 @@
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.endpoint import Wishes
-from holdfast.operations.subscribing import Subscribing
+from holdfast.operations.endpoints import Endpoints
 
 DESCRIPTION = "Demo receiver"
 
 _MOST_ENDPOINTS = 1000
 
 
-async def register_receiver(subscribing: Subscribing, url: str) -> str:
+async def register_receiver(subscribing: Endpoints, url: str) -> str:
     """Its secret. The receiver of the last start is gone, and its endpoint with it."""
     for endpoint in await subscribing.page(None, None, _MOST_ENDPOINTS):
         if endpoint.wishes.description == DESCRIPTION:

@@ -29,8 +29,7 @@ Refusal
 │   └── HeldTooRecently
 ├── SchemaNotCurrent
 ├── SecretsUnreadable
-└── DatabaseAway
-"""
+└── DatabaseAway"""
 
 from __future__ import annotations
 
@@ -364,3 +363,12 @@ class DatabaseAway(Refusal):
         self, detail: AnyMessage = "The database cannot be reached at this moment; try again shortly."
     ) -> None:
         super().__init__(detail)
+
+
+# Every fault that was found, told at once.
+
+
+def raise_faults(*faults: Fault | None) -> None:
+    found = [fault for fault in faults if fault is not None]
+    if found:
+        raise InvalidInput(found)

@@ -6,14 +6,12 @@ from typing import NamedTuple
 from uuid import UUID
 
 from holdfast.domain.audit import Author, Change
-from holdfast.domain.errors import InvalidInput, TooManyAttempts, UnknownStaff
+from holdfast.domain.errors import InvalidInput, TooManyAttempts, UnknownStaff, raise_faults
 from holdfast.domain.login import Counted, password_fault, subject
 from holdfast.domain.staff import Preferences, Staff, email_key, staff_name_fault
-from holdfast.operations.passwords import Passwords
-from holdfast.operations.refusing import refuse
-from holdfast.operations.second_factor import accepted_step, new_secret
-from holdfast.operations.staff_entries import difference, record
-from holdfast.operations.trying import Subjects, count, forgive, take_back
+from holdfast.operations.credentials import Passwords, accepted_step, new_secret
+from holdfast.operations.login import Subjects, count_attempt, forgive_attempts, take_back_attempt
+from holdfast.operations.staff import difference, record
 from holdfast.storage import sessions, staff
 from holdfast.storage.database import Connection, Database
 from holdfast.storage.secrets import SecretBox
@@ -40,7 +38,7 @@ class Accounts:
 
     async def rename(self, who: Oneself, name: str) -> Staff:
         name = name.strip()
-        refuse(staff_name_fault(name))
+        raise_faults(staff_name_fault(name))
         async with self._database.writing() as connection:
             before = (await _locked(connection, who)).staff
             if name == before.name:
@@ -57,7 +55,7 @@ class Accounts:
 
     async def change_password(self, who: Oneself, old: str, new: str) -> None:
         """All other sessions end."""
-        refuse(password_fault(new, who.staff.email, "/newPassword"))
+        raise_faults(password_fault(new, who.staff.email, "/newPassword"))
         await self._prove(who, old)
         password_hash = await self._passwords.hash(new)
         async with self._database.writing() as connection:
@@ -122,19 +120,19 @@ class Accounts:
             subject(Counted.ACCOUNT, email_key(who.staff.email)),
             subject(Counted.ADDRESS, who.address),
         )
-        await count(self._database, subjects)
+        await count_attempt(self._database, subjects)
         async with self._database.reading() as connection:
             account = await staff.account(connection, who.staff.id)
         if account is None or not await self._is_right(account, password, subjects):
             raise InvalidInput.at("/password", _WRONG_PASSWORD)
         async with self._database.writing() as connection:
-            await forgive(connection, subjects)
+            await forgive_attempts(connection, subjects)
 
     async def _is_right(self, account: Account, password: str, subjects: Subjects) -> bool:
         try:
             return await self._passwords.is_right(account.password_hash, password)
         except TooManyAttempts:
-            await take_back(self._database, subjects)
+            await take_back_attempt(self._database, subjects)
             raise
 
     def _step(self, account: Account, sealed: bytes, code: str) -> int | None:

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from holdfast.domain.layout import BoardUnit, Building, Counts, Filters, arrange, picture
 from holdfast.domain.project import Project
-from holdfast.operations.inventory import Inventory
-from holdfast.operations.known_layouts import KnownLayouts, Layout, Section
+from holdfast.operations.layouts import KnownLayouts, Layout, Section
+from holdfast.operations.units import Units
 from holdfast.storage import boards, layouts, projects
 from holdfast.storage.boards import NO_SALES, Sales
 from holdfast.storage.database import Connection, Database
@@ -68,7 +68,7 @@ class Table(NamedTuple):
 class Boards:
     """One for each process."""
 
-    def __init__(self, database: Database, inventory: Inventory) -> None:
+    def __init__(self, database: Database, inventory: Units) -> None:
         self._database = database
         self._inventory = inventory
         self.layouts = KnownLayouts()

@@ -3,23 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from time import monotonic
 from typing import NamedTuple
 from uuid import UUID
 
 from holdfast.domain.audit import Author, Change
-from holdfast.domain.delivery import Delivery
+from holdfast.domain.delivery import Delivery, DeliveryStatus
+from holdfast.domain.endpoint import PING
 from holdfast.domain.errors import EndpointRemoved, UnknownDelivery, UnknownEndpoint
-from holdfast.operations.feed import EventFeed
+from holdfast.operations.events import EventFeed
 from holdfast.storage import audit, deliveries, delivery_log, endpoints, projects
-from holdfast.storage.database import Database
+from holdfast.storage.database import Connection, Database
 from holdfast.storage.deliveries import Selection
-from holdfast.storage.delivery_log import Attempt, Filters, Tally
+from holdfast.storage.delivery_log import HOURS, Attempt, Filters, Hour, Tally
+from holdfast.storage.endpoints import EndpointLabel, FailingEndpoint, News
+
+__all__ = [
+    "HOURS",
+    "Announcements",
+    "Attempt",
+    "Deliveries",
+    "Delivery",
+    "DeliverySearch",
+    "EndpointLabel",
+    "EndpointTraffic",
+    "FailingEndpoint",
+    "Filters",
+    "Found",
+    "Hour",
+    "News",
+    "Reconciliation",
+    "Selection",
+    "Tally",
+]
+
 
 RESENT_AT_ONCE = 1000
-
-__all__ = ["Attempt", "Deliveries", "Delivery", "Filters", "Reconciliation", "Selection", "Tally"]
 
 
 class Reconciliation(NamedTuple):
@@ -164,3 +185,188 @@ class Deliveries:
                 await audit.insert_about_endpoint(connection, endpoint_id, author, "recover", change)
         self._database.hint_at_deliveries()
         return count
+
+
+# The log as people look through it: from now back, for as long as that is quick.
+
+START, END = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+BEHIND_ALL = (END, UUID(int=2**128 - 1))
+COUNTED_WAITING = 10_000
+PATIENCE_SECONDS = 0.03
+
+_FIRST_STEP, _LONGEST_STEP = timedelta(minutes=5), timedelta(days=20)
+_WIDER_AT_MOST = 4.0
+"""A quiet night says little of the busy day before it."""
+_FIRST_STEPS_BACK = 24
+_FIRST_ID = UUID(int=0)
+_MILLISECOND = timedelta(milliseconds=1)
+_LATELY = timedelta(hours=25)
+
+
+class Found(NamedTuple):
+    deliveries: list[Delivery]
+    """One more than was asked for, if there is one; the latest first."""
+    labels: dict[UUID, EndpointLabel]
+    """Of their endpoints."""
+    searched_back_to: datetime | None
+    """What is older has not been looked through yet; None: there is nothing more."""
+
+
+class EndpointTraffic(NamedTuple):
+    """How an endpoint is doing."""
+
+    hours: list[Hour]
+    latest: Delivery | None
+    waiting: int
+    """Pending deliveries, counted up to ``COUNTED_WAITING``."""
+
+
+class DeliverySearch:
+    def __init__(self, database: Database, patience_seconds: float = PATIENCE_SECONDS) -> None:
+        self._database = database
+        self._patience_seconds = patience_seconds
+
+    async def page(
+        self, endpoint_id: UUID | None, before: tuple[datetime, UUID], filters: Filters, limit: int
+    ) -> Found:
+        """Step by step back in time, each step wider than the last. What many have is found in the first;
+        what few have is looked for as long as a page may take, and then in another page."""
+        async with self._database.reading_one_moment() as connection:
+            endpoint_ids = await _wanted(connection, endpoint_id)
+            search = _Search(endpoint_ids, before, filters, limit + 1, self._patience_seconds)
+            deliveries, since = await search.run(connection)
+            is_done = len(deliveries) > limit or since <= filters.since
+            labels = await endpoints.find_labels(connection, [one.endpoint_id for one in deliveries])
+            return Found(deliveries, labels, None if is_done else since)
+
+    async def latest(self, endpoint_id: UUID, limit: int) -> list[Delivery]:
+        """Of one endpoint, whatever they are."""
+        async with self._database.reading_one_moment() as connection:
+            filters = Filters(START, END)
+            return await delivery_log.page(connection, [endpoint_id], None, BEHIND_ALL, filters, limit)
+
+    async def find(self, delivery_id: UUID) -> Delivery | None:
+        async with self._database.reading_one_moment() as connection:
+            return await delivery_log.find(connection, delivery_id)
+
+    async def labels(self) -> list[EndpointLabel]:
+        """Of all endpoints, to choose from."""
+        async with self._database.reading() as connection:
+            return await endpoints.list_labels(connection)
+
+    async def label(self, endpoint_id: UUID) -> EndpointLabel:
+        """Of one, which may have been removed."""
+        async with self._database.reading() as connection:
+            found = await endpoints.find_labels(connection, [endpoint_id])
+        if endpoint_id not in found:
+            raise UnknownEndpoint(endpoint_id)
+        return found[endpoint_id]
+
+    async def standings(self, endpoint_ids: list[UUID]) -> dict[UUID, EndpointTraffic]:
+        async with self._database.reading_one_moment() as connection:
+            hours = await delivery_log.hours_of_endpoints(connection, endpoint_ids)
+            latest = await _latest(connection, endpoint_ids)
+            waiting = await delivery_log.waiting(connection, endpoint_ids, COUNTED_WAITING)
+        return {
+            one: EndpointTraffic(
+                [hour for hour in hours if hour.endpoint_id == one], latest.get(one), waiting[one]
+            )
+            for one in endpoint_ids
+        }
+
+
+async def _wanted(connection: Connection, endpoint_id: UUID | None) -> list[UUID]:
+    known = await delivery_log.endpoint_ids(connection, None)
+    if endpoint_id is None:
+        return known
+    if endpoint_id not in known:
+        raise UnknownEndpoint(endpoint_id)
+    return [endpoint_id]
+
+
+async def _latest(connection: Connection, endpoint_ids: list[UUID]) -> dict[UUID, Delivery]:
+    """First in the last days of the log, where most have theirs, and only then in all of them."""
+    lately = await audit.now(connection) - _LATELY
+    found = await delivery_log.latest(connection, endpoint_ids, Filters(lately, END))
+    others = [one for one in endpoint_ids if one not in found]
+    if others:
+        found |= await delivery_log.latest(connection, others, Filters(START, END))
+    return found
+
+
+class _Search(NamedTuple):
+    endpoints: list[UUID]
+    before: tuple[datetime, UUID]
+    filters: Filters
+    limit: int
+    patience_seconds: float
+
+    async def run(self, connection: Connection) -> tuple[list[Delivery], datetime]:
+        """What was found, and how far back it was looked for."""
+        found: list[Delivery] = []
+        until, since = min(self.filters.until, _just_behind(self.before[0])), self.filters.since
+        now = await audit.now(connection)
+        start = min(until, now)
+        is_sparse = _is_sparse(self.filters)
+        step = _first_step(now - start) if is_sparse else _LATELY
+        left = self.patience_seconds
+        while until > since:
+            start = since if start - since <= step else start - step
+            started_at = monotonic()
+            found += await self._within(connection, start, until, self.limit - len(found))
+            took = monotonic() - started_at
+            left -= took
+            if len(found) >= self.limit or (is_sparse and took > left):
+                break
+            until, step = start, _next_step(step, left / took) if is_sparse else timedelta.max
+        return found, start
+
+    async def _within(
+        self, connection: Connection, since: datetime, until: datetime, limit: int
+    ) -> list[Delivery]:
+        place = min(self.before, (until, _FIRST_ID))
+        part = self.filters._replace(since=since, until=until)
+        return await delivery_log.page(connection, self.endpoints, None, place, part, limit)
+
+
+def _is_sparse(filters: Filters) -> bool:
+    """Whether few may be found among many, with no index that knows them."""
+    if filters.unit_code is not None or filters.events == (PING,):
+        return False
+    is_of_some_answer = filters.code_class is not None or filters.unanswered is not None
+    # Of an endpoint that is dead nothing was delivered, of most nothing was cancelled.
+    is_rare_somewhere = filters.status in (DeliveryStatus.CANCELLED, DeliveryStatus.DELIVERED)
+    return filters.events is not None or is_of_some_answer or is_rare_somewhere
+
+
+def _first_step(back: timedelta) -> timedelta:
+    """The farther back, the wider, or it would take many pages to come to the end of a long log."""
+    return max(_FIRST_STEP, back / _FIRST_STEPS_BACK)
+
+
+def _next_step(step: timedelta, times_left: float) -> timedelta:
+    """So wide that it may be expected to end within the time that is left."""
+    return timedelta.max if step > _LONGEST_STEP else step * min(times_left, _WIDER_AT_MOST)
+
+
+def _just_behind(moment: datetime) -> datetime:
+    return END if moment >= END - _MILLISECOND else moment + _MILLISECOND
+
+
+# What failed is announced to staff until they have seen it.
+
+
+class Announcements:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def news(self, since: datetime) -> News:
+        """Since somebody last looked. A delivery that is sent anew is no news any more, nor is an endpoint
+        that recovered, was paused or removed."""
+        async with self._database.reading() as connection:
+            return await endpoints.webhook_news(connection, since)
+
+    async def seen(self, staff_id: UUID, at: datetime) -> None:
+        """``at``: the newest of what the person saw; what failed later is still to be told."""
+        async with self._database.writing() as connection:
+            await endpoints.mark_news_seen(connection, staff_id, at)

@@ -1,18 +1,18 @@
-"""What staff settle for a project: its name, its periods, its layout; and what was done to its units."""
+"""What an operator does at the console: projects and keys."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from holdfast.domain.audit import Author, Change, Entry
+from holdfast.domain.audit import COMMAND, Author, Change, Entry
 from holdfast.domain.errors import Fault, InvalidInput
 from holdfast.domain.layout import Place, Placed, arrange, guess
 from holdfast.domain.message import Message
-from holdfast.domain.project import Project
-from holdfast.operations.administering import add_project
-from holdfast.operations.inventory import Inventory
-from holdfast.operations.long_work import worked_out
+from holdfast.domain.project import Project, name_fault, slug_fault
+from holdfast.operations.api_keys import refuse_faults
+from holdfast.operations.layouts import run_in_thread
+from holdfast.operations.units import Units
 from holdfast.storage import audit, layouts, projects
 from holdfast.storage.audit import Recorded
 from holdfast.storage.database import Database
@@ -20,12 +20,37 @@ from holdfast.storage.database import Database
 __all__ = ["Move", "Placed", "Projects", "Recorded"]
 
 
+_PROJECTS_A_PAGE = 1000
+
+
+async def add_project(database: Database, slug: str, name: str, author: Author = COMMAND) -> Project:
+    refuse_faults([slug_fault(slug, "/slug"), name_fault(name)])
+    async with database.writing() as connection:
+        project = await projects.insert(connection, slug, name)
+        change = Change(None, {"slug": slug, "name": name})
+        at = project.created_at
+        await audit.insert(connection, Entry(project.id, project.id, at, author, "create", None, change))
+    return project
+
+
+async def list_projects(database: Database) -> list[Project]:
+    found: list[Project] = []
+    async with database.reading() as connection:
+        while page := await projects.list_page(
+            connection, None, found[-1].slug if found else "", _PROJECTS_A_PAGE
+        ):
+            found += page
+    return found
+
+
+# What staff settle for a project: its name, its periods, its layout; and what was done to its units.
+
 Move = Mapping[str, Any]
 """The parts of a place that change: building, floor, position."""
 
 
 class Projects:
-    def __init__(self, database: Database, inventory: Inventory) -> None:
+    def __init__(self, database: Database, inventory: Units) -> None:
         self._database = database
         self._inventory = inventory
 
@@ -53,7 +78,7 @@ class Projects:
         async with self._database.reading() as connection:
             codes = await layouts.codes(connection, project_id)
             chosen = await layouts.places(connection, project_id)
-        return await worked_out(len(codes), arrange, codes, chosen)
+        return await run_in_thread(len(codes), arrange, codes, chosen)
 
     async def arrange(
         self,
@@ -75,10 +100,10 @@ class Projects:
             if before != chosen:
                 await layouts.replace(connection, project_id, chosen)
                 at = await audit.now(connection)
-                change = Change(*await worked_out(len(codes), _differences, before, chosen))
+                change = Change(*await run_in_thread(len(codes), _differences, before, chosen))
                 entry = Entry(project_id, project_id, at, author, "arrange", None, change)
                 await audit.insert(connection, entry)
-        return await worked_out(len(codes), arrange, codes, chosen)
+        return await run_in_thread(len(codes), arrange, codes, chosen)
 
     async def layout_page(
         self, slug: str, after_code: str, limit: int, containing: str | None = None

@@ -1,8 +1,4 @@
-"""The one write path: every unit write is a command, and concurrent commands are stored together.
-
-The first command runs at once; what arrives meanwhile becomes the next batch. There is no timer: an
-idle system answers one command as fast as it can, a busy one packs its batches by itself.
-"""
+"""What the write path runs."""
 
 from __future__ import annotations
 
@@ -11,12 +7,346 @@ import logging
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import NamedTuple, Protocol
 
+from holdfast.domain.audit import CLOCK, Author, Entry
+from holdfast.domain.booking import CLAIMING, HOLDING, Booking
+from holdfast.domain.decision import Decision, Standing, Wanted, after, change_made, lapse
 from holdfast.domain.errors import DatabaseAway, InvalidInput, Refusal
+from holdfast.domain.hold_limits import LiveHold
+from holdfast.domain.project import Project
+from holdfast.domain.status import LOCKED, MID_BOOKING
+from holdfast.domain.unit import Unit, is_lapsed
 from holdfast.observability.metrics import note_batch
-from holdfast.operations.batch import Batch, Outcome, Written
-from holdfast.operations.command import Command
-from holdfast.storage.database import CommitUnknown, Database, RefusedByDatabase, TryAgain
+from holdfast.storage import bookings, units
+from holdfast.storage.database import (
+    CommitUnknown,
+    Connection,
+    Database,
+    KnownProjects,
+    RefusedByDatabase,
+    TryAgain,
+)
+from holdfast.storage.units import Change, Counted, Refs, SideEffects, UnitKey, load_for_update
+
+__all__ = ["Command", "Outcome", "WritePath", "Written", "write"]
+
+
+NOTHING = Wanted()
+
+
+class Command(Protocol):
+    """One write to one unit."""
+
+    @property
+    def key(self) -> UnitKey: ...
+
+    @property
+    def author(self) -> Author: ...
+
+    @property
+    def wanted(self) -> Wanted:
+        """What it must know beside the unit."""
+        ...
+
+    def decide(self, standing: Standing, now: datetime) -> Decision:
+        """Pure; raises a Refusal."""
+        ...
+
+
+# What some commands must know beside their unit: its bookings, and what their buyer holds elsewhere.
+
+Snapshots = dict[UnitKey, Standing]
+BookingsWanted = list[tuple[UnitKey, Wanted]]
+
+
+def asking(commands: Sequence[Command]) -> BookingsWanted:
+    """What commands want to know beside their units, for those that do."""
+    return [(command.key, wanted) for command in commands if (wanted := command.wanted) is not NOTHING]
+
+
+def counted(asked: BookingsWanted) -> Counted:
+    """The holders whose live holds count."""
+    addresses = {wanted.holder.address_id for _, wanted in asked}
+    visitors = {wanted.holder.visitor_id for _, wanted in asked}
+    return Counted(tuple(filter(None, addresses)), tuple(filter(None, visitors)))
+
+
+async def load_related_bookings(
+    connection: Connection,
+    standings: Snapshots,
+    asked: BookingsWanted,
+    lapsed: Sequence[UnitKey],
+    now: datetime,
+    *,
+    several: bool,
+) -> set[UnitKey]:
+    """Completes the standings; gives the keys of units that have changed since they were read.
+
+    ``several``: some of the units have more than one command.
+    """
+    if not asked and not lapsed:
+        return set()
+    overtaken = await _find_bookings(connection, standings, asked, lapsed)
+    overtaken |= await _find_keyed(connection, standings, asked)
+    free = [(key, wanted) for key, wanted in asked if several or _is_free(standings[key]) or key in lapsed]
+    await _find_lately_lapsed(connection, standings, free, now)
+    return overtaken
+
+
+def note_hold(standing: Standing, booking: Booking) -> None:
+    """For the commands that follow in the same batch."""
+    if not standing.live_holds or booking.status not in HOLDING or booking.hold_expires_at is None:
+        return
+    for holder, slot in zip(booking.holder, booking.slots, strict=True):
+        if holder is not None and slot is not None and holder in standing.live_holds:
+            holds = standing.live_holds[holder]
+            assert isinstance(holds, list)
+            holds.append(LiveHold(slot, booking.hold_expires_at))
+
+
+def _is_free(standing: Standing) -> bool:
+    """Only then is it of interest who asks for it; those who come too late cost no look-up.
+
+    A unit that is not free may become so by another command of the batch, before theirs.
+    """
+    return standing.unit is not None and standing.unit.status not in LOCKED
+
+
+async def _find_bookings(
+    connection: Connection, standings: Snapshots, asked: BookingsWanted, lapsed: Sequence[UnitKey]
+) -> set[UnitKey]:
+    wanting = {key for key, wanted in asked if wanted.claim}.union(lapsed)
+    claimed = {
+        unit.id: key for key in wanting if (unit := standings[key].unit) is not None and unit.status in LOCKED
+    }
+    numbered = {wanted.booking_number: key for key, wanted in asked if wanted.booking_number is not None}
+    if not claimed and not numbered:
+        return set()
+    unknown = set(claimed.values())
+    overtaken = set()
+    for turn, booking in await bookings.concerning(connection, list(claimed), list(numbered)):
+        key = claimed.get(booking.unit_id) or numbered[booking.number]
+        if standings[key].turn != turn:
+            overtaken.add(key)
+        if booking.status in CLAIMING:
+            unknown.discard(key)
+        standings[key] = _with_booking(standings[key], booking)
+    return overtaken | unknown
+
+
+async def _find_keyed(connection: Connection, standings: Snapshots, asked: BookingsWanted) -> set[UnitKey]:
+    """Bookings that the same requests have made before."""
+    idempotency_ids = [wanted.idempotency_id for _, wanted in asked if wanted.idempotency_id]
+    keys = {unit.id: key for key, wanted in asked if wanted.idempotency_id and (unit := standings[key].unit)}
+    if not keys:
+        return set()
+    overtaken = set()
+    for turn, booking in await bookings.keyed(connection, list(keys), idempotency_ids):
+        key = keys[booking.unit_id]
+        if standings[key].turn != turn:
+            overtaken.add(key)
+        standings[key] = _with_booking(standings[key], booking)
+    return overtaken
+
+
+async def _find_lately_lapsed(
+    connection: Connection, standings: Snapshots, asked: BookingsWanted, now: datetime
+) -> None:
+    recalling = [(key, wanted) for key, wanted in asked if wanted.visitor_id is not None or wanted.token_hash]
+    keys = {unit.id: key for key, _ in recalling if (unit := standings[key].unit)}
+    if not keys:
+        return
+    since = now - timedelta(seconds=max(wanted.lapsed_within_seconds for _, wanted in recalling))
+    visitors = [wanted.visitor_id for _, wanted in recalling if wanted.visitor_id]
+    token_hashes = [wanted.token_hash for _, wanted in recalling if wanted.token_hash]
+    for booking in await bookings.lately_lapsed(connection, list(keys), since, visitors, token_hashes):
+        key = keys[booking.unit_id]
+        standings[key] = _with_booking(standings[key], booking)
+
+
+def _with_booking(standing: Standing, booking: Booking) -> Standing:
+    if booking.status in CLAIMING:
+        return standing._replace(booking=booking)
+    return standing._replace(others={**standing.others, booking.number: booking})
+
+
+# Commands that are stored together: found, decided one after the other, stored at once.
+
+
+class Written(NamedTuple):
+    decision: Decision
+    project: Project
+    changed: bool
+    refs: Refs
+    """Of all units that were stored together."""
+    before: Unit | None = None
+    """What the command found."""
+
+    @property
+    def unit(self) -> Unit:
+        """A created unit learns its ``ref`` when it is stored."""
+        unit = self.decision.unit
+        return unit if unit.ref else unit._replace(ref=self.refs.get(unit.id, ""))
+
+    @property
+    def booking(self) -> Booking:
+        """For commands that are about one."""
+        assert self.decision.booking is not None
+        return self.decision.booking
+
+    @property
+    def created(self) -> bool:
+        return self.decision.created
+
+
+Outcome = Written | Refusal
+
+
+class Batch:
+    """Decides the commands one after the other, each on what the ones before it left."""
+
+    def __init__(self, commands: Sequence[Command], *, is_final: bool = False) -> None:
+        """``is_final``: nothing is decided again; the units are locked, or nothing will be stored."""
+        self._commands = commands
+        self._is_final = is_final
+        self._standings: dict[UnitKey, Standing] = {}
+        self._found: dict[UnitKey, Unit | None] = {}
+        self._changed: dict[UnitKey, dict[int, Booking]] = {}
+        """Of each unit that is to be stored, the bookings that were there and are stored with it."""
+        self._begun: dict[UnitKey, dict[int, Booking]] = {}
+        """The new ones."""
+        self._overtaken: set[UnitKey] = set()
+        self._told = SideEffects([], [])
+        self._decided_at: datetime | None = None
+        self._refs: Refs = {}
+        self.deliveries = 0
+        """That were made of what was stored."""
+        self.outcomes: list[Outcome | None] = []
+
+    async def decide(self, connection: Connection, known: KnownProjects, *, locked: bool) -> None:
+        keys = sorted({command.key for command in self._commands})
+        asked = asking(self._commands)
+        now, standings = await load_for_update(connection, known, keys, locked=locked, counted=counted(asked))
+        self._decided_at = now
+        self._standings = dict(zip(keys, standings, strict=True))
+        self._found = {key: standing.unit for key, standing in self._standings.items()}
+        lapsed = [key for key in keys if self._is_lapsed(key, now)]
+        self._overtaken = await load_related_bookings(
+            connection, self._standings, asked, lapsed, now, several=len(keys) < len(self._commands)
+        )
+        if self._is_final:
+            self._overtaken.clear()
+        for key in lapsed:
+            if key not in self._overtaken:
+                self._take(key, self._standings[key], lapse(self._standings[key]), CLOCK, now)
+        self.outcomes = [self._outcome(command, now) for command in self._commands]
+
+    async def store(self, connection: Connection) -> None:
+        changes = self._changes()
+        if changes:
+            assert self._decided_at is not None
+            self.deliveries = await units.store(connection, changes, self._told, self._decided_at, self._refs)
+
+    def is_stored(self) -> bool:
+        return all(change.unit.id in self._refs for change in self._changes())
+
+    async def look_for_stored(self, database: Database) -> None:
+        """After a lost connection: what was on its way is stored, or it is not."""
+        changes = [change for change in self._changes() if change.unit.id not in self._refs]
+        if changes:
+            async with database.writing() as connection:
+                found = await units.find_stored(connection, changes)
+            self._refs.update(found)
+
+    def forget_stored(self) -> None:
+        """What a transaction answered is worth nothing when its commit is not known."""
+        self._refs.clear()
+
+    def settled(self) -> list[Outcome]:
+        return [outcome for outcome in self.outcomes if outcome is not None]
+
+    def outcomes_or(self, otherwise: Outcome | None) -> list[Outcome | None]:
+        """The outcomes, but for units whose change was not stored: whatever was decided on it is void."""
+        if not self.outcomes:
+            return [otherwise] * len(self._commands)
+        return [
+            otherwise if self._is_void(command.key) else outcome
+            for command, outcome in zip(self._commands, self.outcomes, strict=True)
+        ]
+
+    def _changes(self) -> list[Change]:
+        """In the order of their keys, as the standings are."""
+        return [
+            Change(
+                standing.unit,
+                self._found[key],
+                standing.turn,
+                tuple(self._begun[key].values()) if key in self._begun else (),
+                tuple(self._changed[key].values()),
+            )
+            for key, standing in self._standings.items()
+            if key in self._changed and standing.unit is not None
+        ]
+
+    def _is_lapsed(self, key: UnitKey, now: datetime) -> bool:
+        unit = self._standings[key].unit
+        return unit is not None and unit.status in MID_BOOKING and is_lapsed(unit, now)
+
+    def _is_void(self, key: UnitKey) -> bool:
+        if key in self._overtaken:
+            return True
+        unit = self._standings[key].unit
+        return key in self._changed and unit is not None and unit.id not in self._refs
+
+    def _outcome(self, command: Command, now: datetime) -> Outcome | None:
+        if command.key in self._overtaken:
+            return None
+        standing = self._standings[command.key]
+        try:
+            decision = command.decide(standing, now)
+        except Refusal as refusal:
+            # An answer, not a failure; where it was raised would hold this batch, which holds it.
+            refusal.__context__ = None
+            return refusal.with_traceback(None)
+        changed = self._take(command.key, standing, decision, command.author, now)
+        return Written(decision, standing.project, changed, self._refs, standing.unit)
+
+    def _take(
+        self, key: UnitKey, standing: Standing, decision: Decision, author: Author, now: datetime
+    ) -> bool:
+        booking = decision.booking
+        is_new_unit = decision.unit is not standing.unit
+        found = None if booking is None else standing.booking_numbered(booking.number)
+        if not is_new_unit and booking is found:
+            return False
+        changed = self._changed.setdefault(key, {})
+        if booking is not None and booking is not found:
+            begun = self._begun.setdefault(key, {})
+            is_new = found is None or booking.number in begun
+            (begun if is_new else changed)[booking.number] = booking
+            note_hold(standing, booking)
+        self._told.entries.append(
+            Entry(
+                decision.unit.id,
+                decision.unit.project_id,
+                decision.unit.updated_at if is_new_unit else now,
+                author,
+                decision.action,
+                None if booking is None else booking.reference,
+                change_made(standing, decision),
+            )
+        )
+        self._told.events.extend(decision.events)
+        self._standings[key] = after(standing, decision)
+        return True
+
+
+# The one write path: every unit write is a command, and concurrent commands are stored together.
+#
+# The first command runs at once; what arrives meanwhile becomes the next batch. There is no timer: an
+# idle system answers one command as fast as it can, a busy one packs its batches by itself.
 
 BATCHES_IN_FLIGHT = 2
 LARGEST_BATCH = 256
@@ -24,8 +354,6 @@ TURNS_UNTIL_ASKED_AGAIN = 3
 """Of the event loop: one in which callers are answered, one in which what they send next is read, and
 one in which that is submitted."""
 ROUNDS_AT_MOST = 10
-
-__all__ = ["Command", "Outcome", "WritePath", "Written", "write"]
 
 
 _log = logging.getLogger(__name__)

@@ -15,8 +15,8 @@ from holdfast.demo import DemoAccess
 from holdfast.demo.receiving import register_receiver
 from holdfast.domain.errors import Refusal
 from holdfast.observability.logging import set_up_logging
-from holdfast.operations.setup_links import offer_first_link, setup_url
-from holdfast.operations.starting import note_start
+from holdfast.operations.health import note_start
+from holdfast.operations.staff import offer_first_link, setup_url
 from holdfast.server.waiting import migrate_when_reachable
 from holdfast.settings import Settings
 from holdfast.storage.database import open_database

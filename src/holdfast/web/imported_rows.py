@@ -12,7 +12,7 @@ from holdfast.domain.errors import Fault, InvalidInput, Refusal
 from holdfast.domain.imports import CODE, FIELDS, REQUIRED, STATUS, Choice, Row
 from holdfast.domain.message import Message
 from holdfast.domain.unit import code_fault
-from holdfast.operations.importing.commands import ImportUnit, RowRead
+from holdfast.operations.imports import ImportUnit, RowRead
 from holdfast.web.api.unit_bodies import UnitPatch, check_unit
 from holdfast.web.wire import camel_case
 

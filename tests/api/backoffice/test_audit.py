@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
-from holdfast.operations.auditing import LOOKED_AT
+from holdfast.operations.audit import LOOKED_AT
 from tests.support.app import InProcessApp
 from tests.support.backoffice import BACKOFFICE, Desk, succeeded, with_body
 from tests.support.client import Project, Unit, integration_client

@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from holdfast.operations.paying import HostedPaymentPage, PaymentRequest
+from holdfast.operations.payments import HostedPaymentPage, PaymentRequest
 from tests.docs.documents import ROOT
 from tests.support.buying import Hold
 from tests.support.listening import free_port, wait_until_it_listens

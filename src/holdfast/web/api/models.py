@@ -15,9 +15,9 @@ from holdfast.domain.booking import Booking, BookingStatus, Terms
 from holdfast.domain.project import Project
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit, revision
+from holdfast.operations.bookings import Found
 from holdfast.operations.documents import Document as Document
 from holdfast.operations.documents import Time as Time
-from holdfast.operations.selling import Found
 from holdfast.operations.write_path import Written
 from holdfast.web.json import Header
 from holdfast.web.request import Request

@@ -12,8 +12,8 @@ from starlette.routing import Route
 from holdfast.domain.errors import DatabaseAway, Refusal
 from holdfast.domain.permissions import Permission
 from holdfast.domain.staff import Preferences
-from holdfast.operations.announcing import Announcing, News
-from holdfast.operations.signing_in import SignedIn, SigningIn
+from holdfast.operations.deliveries import Announcements, News
+from holdfast.operations.login import Login, SignedIn
 from holdfast.web.backoffice.visits import (
     FORM_COOKIE,
     LANGUAGE_COOKIE,
@@ -44,7 +44,7 @@ _HTTPS_FOR_A_YEAR = "max-age=31536000"
 
 class Desk:
     def __init__(
-        self, signing_in: SigningIn, announcing: Announcing, cookies: Cookies, time_zone: str
+        self, signing_in: Login, announcing: Announcements, cookies: Cookies, time_zone: str
     ) -> None:
         self.signing_in = signing_in
         self.cookies = cookies

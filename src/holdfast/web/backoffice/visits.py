@@ -12,7 +12,7 @@ from holdfast.domain.audit import ActorKind, Author
 from holdfast.domain.permissions import Permission
 from holdfast.domain.staff import Preferences, Staff
 from holdfast.domain.status import Caller
-from holdfast.operations.signing_in import SignedIn
+from holdfast.operations.login import SignedIn
 from holdfast.web.html.forms import Form, url_fields
 from holdfast.web.html.guarded import HEADERS, html
 from holdfast.web.html.language import NAMES, Language

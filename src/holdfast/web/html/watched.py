@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from holdfast.operations.watching import News, Watcher, Watching
+from holdfast.operations.live_updates import LiveUpdates, News, Watcher
 from holdfast.web.html.live import event
 from holdfast.web.html.moments import milliseconds
 
@@ -12,7 +12,7 @@ from holdfast.web.html.moments import milliseconds
 class WatchedProject(ABC):
     """For one browser; the source of its stream. Each surface says in its own way what is new."""
 
-    def __init__(self, watching: Watching, watcher: Watcher) -> None:
+    def __init__(self, watching: LiveUpdates, watcher: Watcher) -> None:
         self._watching = watching
         self._watcher = watcher
         self._has_begun = False

@@ -13,7 +13,7 @@ from holdfast.domain.endpoint import PING
 from holdfast.domain.errors import DatabaseAway, InvalidInput, SchemaNotCurrent
 from holdfast.domain.event import EventName
 from holdfast.domain.permissions import scopes_for
-from holdfast.operations.feed import Ping, UnitEvent
+from holdfast.operations.events import Ping, UnitEvent
 from holdfast.web.api import surfaces
 from holdfast.web.api.bodies import Body
 from holdfast.web.api.models import UnitDocument

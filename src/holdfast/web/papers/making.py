@@ -10,8 +10,8 @@ from starlette.responses import HTMLResponse, Response
 
 from holdfast.domain.booking import agreement_on
 from holdfast.domain.booking_steps import LANGUAGE
-from holdfast.operations.inventory import Inventory
-from holdfast.operations.selling import Found
+from holdfast.operations.bookings import Found
+from holdfast.operations.units import Units
 from holdfast.web.html.language import DIRECTIONS, NAMES, Language, language_of
 from holdfast.web.html.templates import templates
 from holdfast.web.papers.codes import code_source
@@ -36,7 +36,7 @@ class Asked(NamedTuple):
 
 
 class Papers:
-    def __init__(self, inventory: Inventory, public_url: str, time_zone: str) -> None:
+    def __init__(self, inventory: Units, public_url: str, time_zone: str) -> None:
         self._inventory = inventory
         self._public_url = public_url
         self._time_zone = time_zone

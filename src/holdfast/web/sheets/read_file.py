@@ -16,7 +16,7 @@ import msgspec
 from holdfast.domain.cells import COMMA, POINT, Cell, sign_evidence
 from holdfast.domain.imports import HEAD_ROWS, ROWS_AT_MOST, Contents, Row, Sheet
 from holdfast.domain.message import Message
-from holdfast.operations.importing.packing import ROWS_A_PART, Reply, pack
+from holdfast.operations.imports import ROWS_A_PART, Reply, pack
 from holdfast.web.sheets.csv_files import read_csv
 from holdfast.web.sheets.unreadable import FileRefused
 from holdfast.web.sheets.workbooks import PROTECTED, TOO_LARGE, open_sheets

@@ -11,7 +11,7 @@ from typing import IO
 import msgspec
 
 from holdfast.domain.errors import InvalidInput
-from holdfast.operations.importing.packing import Reply
+from holdfast.operations.imports import Reply
 from holdfast.web.sheets.child_environment import child_environment
 
 SECONDS_AT_MOST = 90.0

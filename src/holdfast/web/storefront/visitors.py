@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from holdfast.domain.errors import Fault
-from holdfast.operations.selling import Requester
+from holdfast.operations.bookings import Requester
 from holdfast.web.html.cookies import cookie_parts
 from holdfast.web.refusals import ForeignSite
 from holdfast.web.request import Request

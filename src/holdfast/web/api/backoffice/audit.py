@@ -12,7 +12,7 @@ from starlette.responses import Response
 from holdfast.domain.audit import ActorKind
 from holdfast.domain.errors import UnknownProject
 from holdfast.domain.permissions import Permission
-from holdfast.operations.auditing import SUBJECT_KINDS, Noted, TrailWishes
+from holdfast.operations.audit import SUBJECT_KINDS, AuditFilter, Noted
 from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.models import ActorDocument, Changes, Cursor, Document, Time, changes
 from holdfast.web.api.parameters import LIMIT, MOMENT_CURSOR, PROJECT, query_id, text, time
@@ -104,7 +104,7 @@ async def list_audit_entries(
 
     Each page reads a limited number of entries, so a page may have few entries, or none, and still a
     `nextCursor`: follow it until it is null."""
-    wishes = TrailWishes(project, actor, action, subject, since, until)
+    wishes = AuditFilter(project, actor, action, subject, since, until)
     page = await request.services.auditing.page(wishes, cursor, limit, request.key.project_slugs)
     next_cursor = moment_cursor_text(*page.goes_on_before) if page.goes_on_before else None
     return JsonResponse(AuditTrailDocument([_entry_document(noted) for noted in page.entries], next_cursor))

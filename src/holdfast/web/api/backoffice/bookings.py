@@ -12,7 +12,7 @@ from starlette.responses import Response
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.errors import NotSigned, TransitionNotAllowed, UnknownBooking, UnknownProject
 from holdfast.domain.permissions import Permission
-from holdfast.operations.selling import Found
+from holdfast.operations.bookings import Found
 from holdfast.operations.write_path import Written
 from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.backoffice.units import Extension

@@ -13,13 +13,15 @@ from starlette.responses import Response
 from holdfast.domain.api_key import Key, Scope
 from holdfast.domain.errors import UnknownKey, UnknownProject
 from holdfast.domain.permissions import MAY_ISSUE, Permission, Role
-from holdfast.operations.key_documents import (
+from holdfast.operations.api_keys import (
+    LONGEST_EXPIRY_DAYS,
     IssuedKeyDocument,
     KeyDocument,
+    NewApiKey,
+    Power,
     issued_key_document,
     key_document,
 )
-from holdfast.operations.keys import LONGEST_EXPIRY_DAYS, KeyWishes, Power
 from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.bodies import BodyModel, ModelBody
 from holdfast.web.api.field_types import ProjectName, ProjectSlugs, check_each_once
@@ -104,7 +106,7 @@ async def issue_key(request: Request, body: NewKey) -> Response:
     choices = body.sent()
     if "projects" in choices:
         choices["project_slugs"] = choices.pop("projects")
-    issued = await request.services.keys.issue(KeyWishes(**choices), _power_of(request.key), request.author)
+    issued = await request.services.keys.issue(NewApiKey(**choices), _power_of(request.key), request.author)
     return JsonResponse(issued_key_document(issued), 201, (NO_STORE,))
 
 

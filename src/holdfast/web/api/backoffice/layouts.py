@@ -13,7 +13,7 @@ from starlette.responses import Response
 from holdfast.domain.errors import Fault, UnknownProject
 from holdfast.domain.layout import FLOORS, POSITIONS, Place, guess
 from holdfast.domain.permissions import Permission
-from holdfast.operations.long_work import worked_out
+from holdfast.operations.layouts import run_in_thread
 from holdfast.operations.projects import Placed
 from holdfast.web import strict_json
 from holdfast.web.api.backoffice import PREFIX
@@ -148,7 +148,7 @@ async def put_layout(request: Request, slug: str, sent: ParsedLayout) -> Respons
 
 
 async def _layout_response(slug: str, placed: list[Placed]) -> Response:
-    return JsonPartsResponse([await worked_out(len(placed), _encoded, slug, placed)])
+    return JsonPartsResponse([await run_in_thread(len(placed), _encoded, slug, placed)])
 
 
 def _encoded(slug: str, placed: list[Placed]) -> bytes:
@@ -165,7 +165,7 @@ async def _read_layout(body: Any, slug: str) -> ParsedLayout:
     """Read a layout with every fault that it has, but for codes that the project does not have."""
     units = body.get("units") if type(body) is dict else None
     places = units if type(units) is list else []
-    return await worked_out(len(places), _read, body, places, slug)
+    return await run_in_thread(len(places), _read, body, places, slug)
 
 
 def _read(body: Any, places: list[Any], slug: str) -> ParsedLayout:

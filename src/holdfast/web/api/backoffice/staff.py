@@ -19,14 +19,14 @@ from holdfast.domain.staff import (
     name_from,
     staff_name_fault,
 )
-from holdfast.operations.setup_links import setup_url
-from holdfast.operations.staff_documents import (
+from holdfast.operations.staff import (
+    Invited,
     InvitedStaffDocument,
     StaffDocument,
     invited_staff_document,
+    setup_url,
     staff_document,
 )
-from holdfast.operations.staffing import Invited
 from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.bodies import NO_BODY, BodyModel, ModelBody
 from holdfast.web.api.field_types import LEFT_OUT, PRINTABLE_PATTERN, UNPRINTABLE, without_fault

@@ -22,9 +22,9 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.permissions import Permission
 from holdfast.domain.status import TRANSITIONS, Action, Caller, Status
+from holdfast.operations.bookings import StaffAction
 from holdfast.operations.projects import Recorded
-from holdfast.operations.selling import StaffAction
-from holdfast.operations.staff_units import StaffUnit
+from holdfast.operations.units import StaffUnit
 from holdfast.operations.write_path import Written
 from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.bodies import NO_BODY, Body, BodyModel, OptionalBody, no_fields

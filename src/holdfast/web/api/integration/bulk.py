@@ -23,8 +23,14 @@ from holdfast.domain.permissions import Permission
 from holdfast.domain.status import Status
 from holdfast.domain.unit import CODE_LENGTH, UnitFields, code_fault
 from holdfast.domain.unit_writes import UNCONDITIONAL
-from holdfast.operations.inventory import BULK_TRANSACTION_SIZE, Inventory, ReplaceUnit
-from holdfast.operations.many_units import OUTCOMES, outcome_name, write_all
+from holdfast.operations.units import (
+    BULK_TRANSACTION_SIZE,
+    OUTCOMES,
+    ReplaceUnit,
+    Units,
+    outcome_name,
+    write_all,
+)
 from holdfast.operations.write_path import Outcome
 from holdfast.web import strict_json
 from holdfast.web.api.bodies import Body
@@ -154,9 +160,7 @@ async def put_units(
 
 
 class _BulkRun:
-    def __init__(
-        self, inventory: Inventory, author: Author, slug: str, project_id: UUID, *, store: bool
-    ) -> None:
+    def __init__(self, inventory: Units, author: Author, slug: str, project_id: UUID, *, store: bool) -> None:
         self._inventory = inventory
         self._author = author
         self._request_id = author.request_id or ""

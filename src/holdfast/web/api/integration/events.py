@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from holdfast.domain.errors import CursorExpired, UnknownEndpoint
 from holdfast.domain.permissions import Permission
-from holdfast.operations.feed import UnitEvent, event_document
+from holdfast.operations.events import UnitEvent, event_document
 from holdfast.web.api.integration.units import PREFIX
 from holdfast.web.api.models import Document
 from holdfast.web.api.parameters import LIMIT, feed_position, query_id

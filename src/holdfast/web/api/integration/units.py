@@ -16,7 +16,7 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.permissions import Permission
 from holdfast.domain.status import Status
-from holdfast.operations.inventory import PatchUnit, ReplaceUnit
+from holdfast.operations.units import PatchUnit, ReplaceUnit
 from holdfast.operations.write_path import Written
 from holdfast.web.api.models import UnitDocument, UnitListDocument, etag_header, not_modified, unit_document
 from holdfast.web.api.parameters import CURSOR, LIMIT, STATUS, time

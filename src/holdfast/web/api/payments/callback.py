@@ -11,7 +11,7 @@ from starlette.responses import Response
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.errors import NotSigned, SignatureRefused, TransitionNotAllowed, UnknownBooking
 from holdfast.domain.signature import TOLERANCE_SECONDS, Reason, header_fault
-from holdfast.operations import paying
+from holdfast.operations import payments
 from holdfast.web.api.bodies import BodyModel, ModelBody
 from holdfast.web.api.models import Document
 from holdfast.web.api.routes import ApiRoutes
@@ -119,6 +119,6 @@ async def tell_payment(request: Request, body: Payment) -> Response:
     one before the signature is 409 `not-signed`; another amount is 422. Such money is recorded in the
     log alone, and is to be paid back by whoever received it. Report a payment for one booking only: ids
     are compared within a booking, and not across them."""
-    payment = paying.Payment(body.id, body.reference, body.amount_sar)
+    payment = payments.Payment(body.id, body.reference, body.amount_sar)
     booking = (await request.services.paying.confirm(payment, request.request_id)).booking
     return JsonResponse(PaymentTakenDocument(booking.reference, booking.status), 200, (NO_STORE,))

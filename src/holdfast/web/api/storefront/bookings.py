@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from starlette.responses import Response
 
 from holdfast.domain.errors import Fault, HoldLapsed, TransitionNotAllowed, UnknownBooking
-from holdfast.operations.selling import Found
+from holdfast.operations.bookings import Found
 from holdfast.web.api.bodies import ModelBody
 from holdfast.web.api.buyer_body import BuyerDetails
 from holdfast.web.api.models import BookingDocument, found_booking_document, written_booking_document

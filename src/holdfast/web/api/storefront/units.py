@@ -23,7 +23,7 @@ from holdfast.domain.errors import (
 from holdfast.domain.project import Project
 from holdfast.domain.status import ON_SALE, Status
 from holdfast.domain.unit import Unit
-from holdfast.operations.selling import Requester
+from holdfast.operations.bookings import Requester
 from holdfast.web.api.bodies import Body, no_fields
 from holdfast.web.api.models import Cursor, Document, Media, Time
 from holdfast.web.api.parameters import CURSOR, LIMIT, one_of

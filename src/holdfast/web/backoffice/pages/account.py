@@ -10,8 +10,8 @@ from starlette.routing import Route
 from holdfast.domain.errors import InvalidInput, TooManyAttempts
 from holdfast.domain.staff import DIGITS, LANGUAGES, OpenSession, Preferences, Theme
 from holdfast.operations.accounts import Accounts, Oneself
-from holdfast.operations.second_factor import enrolment_url, shown_secret
-from holdfast.operations.signing_in import SigningIn
+from holdfast.operations.credentials import enrolment_url, shown_secret
+from holdfast.operations.login import Login
 from holdfast.web.backoffice.desk import Desk
 from holdfast.web.backoffice.pages.browsers import browser_of
 from holdfast.web.backoffice.pages.sale_forms import faults_by_field
@@ -26,7 +26,7 @@ ACCOUNT = f"{PREFIX}/account"
 
 
 class AccountPages:
-    def __init__(self, accounts: Accounts, signing_in: SigningIn, addresses: ClientAddresses) -> None:
+    def __init__(self, accounts: Accounts, signing_in: Login, addresses: ClientAddresses) -> None:
         self._accounts = accounts
         self._signing_in = signing_in
         self._addresses = addresses
@@ -126,7 +126,7 @@ class AccountPages:
 
 
 def account_routes(
-    desk: Desk, accounts: Accounts, signing_in: SigningIn, addresses: ClientAddresses
+    desk: Desk, accounts: Accounts, signing_in: Login, addresses: ClientAddresses
 ) -> list[Route]:
     pages = AccountPages(accounts, signing_in, addresses)
     acts = {

@@ -6,10 +6,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from holdfast.domain.holds import Periods
-from holdfast.operations.auditing import Auditing
-from holdfast.operations.inventory import Inventory
-from holdfast.operations.keys import Keys
+from holdfast.operations.api_keys import ApiKeys
+from holdfast.operations.audit import Audit
 from holdfast.operations.projects import Projects
+from holdfast.operations.units import Units
 from holdfast.web.backoffice.desk import Desk
 from holdfast.web.backoffice.pages.audit import audit_page_routes
 from holdfast.web.backoffice.pages.keys import key_page_routes
@@ -19,10 +19,10 @@ from holdfast.web.backoffice.visits import PREFIX, Visit
 
 def administration_routes(
     desk: Desk,
-    inventory: Inventory,
+    inventory: Units,
     projects: Projects,
-    keys: Keys,
-    auditing: Auditing,
+    keys: ApiKeys,
+    auditing: Audit,
     periods: Periods,
     public_url: str,
 ) -> list[Route]:

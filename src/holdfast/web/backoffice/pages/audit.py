@@ -14,8 +14,8 @@ from starlette.routing import Route
 from holdfast.domain.audit import ActorKind
 from holdfast.domain.permissions import Permission
 from holdfast.domain.project import Project, slug_fault
-from holdfast.operations.auditing import Auditing, TrailPage, TrailWishes
-from holdfast.operations.inventory import Inventory
+from holdfast.operations.audit import Audit, AuditFilter, TrailPage
+from holdfast.operations.units import Units
 from holdfast.web.api.backoffice.audit import LONGEST_ACTION
 from holdfast.web.api.parameters import LONGEST_TEXT, read_id
 from holdfast.web.backoffice.desk import Desk
@@ -53,7 +53,7 @@ class Sieve(NamedTuple):
 
 
 class AuditPages:
-    def __init__(self, auditing: Auditing, inventory: Inventory) -> None:
+    def __init__(self, auditing: Audit, inventory: Units) -> None:
         self._auditing = auditing
         self._inventory = inventory
 
@@ -74,7 +74,7 @@ class AuditPages:
         )
 
 
-def audit_page_routes(desk: Desk, auditing: Auditing, inventory: Inventory) -> list[Route]:
+def audit_page_routes(desk: Desk, auditing: Audit, inventory: Units) -> list[Route]:
     return [desk.page(AUDIT, Permission.SEE_AUDIT, GET=AuditPages(auditing, inventory).show)]
 
 
@@ -109,8 +109,8 @@ def _is_offered(slug: str, projects: list[Project]) -> bool:
     return slug_fault(slug) is None and (too_many or any(project.slug == slug for project in projects))
 
 
-def _wishes(visit: Visit, sieve: Sieve) -> TrailWishes:
-    return TrailWishes(
+def _wishes(visit: Visit, sieve: Sieve) -> AuditFilter:
+    return AuditFilter(
         project_slug=sieve.project or None,
         actor=sieve.actor or sieve.by or None,
         action=sieve.action or None,

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from holdfast.domain.permissions import Permission
 from holdfast.domain.status import Action
-from holdfast.operations.auditing import Noted, Subject
+from holdfast.operations.audit import Noted, Subject
 from holdfast.web.backoffice.pages.differences import Difference, between, values_of
 from holdfast.web.backoffice.visits import PREFIX, Visit
 

@@ -12,8 +12,8 @@ from holdfast.domain.errors import Fault
 from holdfast.domain.permissions import Permission
 from holdfast.domain.status import Status
 from holdfast.operations.boards import Boards
-from holdfast.operations.inventory import Inventory
-from holdfast.operations.watching import Watching
+from holdfast.operations.live_updates import LiveUpdates
+from holdfast.operations.units import Units
 from holdfast.web.addresses import project_of
 from holdfast.web.api.bodies import refuse_faults
 from holdfast.web.backoffice.desk import Desk
@@ -29,7 +29,7 @@ ROWS = 100
 
 
 class BoardPages:
-    def __init__(self, boards: Boards, watching: Watching, inventory: Inventory) -> None:
+    def __init__(self, boards: Boards, watching: LiveUpdates, inventory: Units) -> None:
         self._boards = boards
         self._watching = watching
         self._inventory = inventory
@@ -109,7 +109,7 @@ def _page_address(slug: str, asked: AskedFor, after: str | None) -> str:
     return f"{PREFIX}/projects/{slug}?{urlencode([('view', 'table'), *_filtering(asked), *place])}"
 
 
-def board_routes(desk: Desk, boards: Boards, watching: Watching, inventory: Inventory) -> list[Route]:
+def board_routes(desk: Desk, boards: Boards, watching: LiveUpdates, inventory: Units) -> list[Route]:
     pages = BoardPages(boards, watching, inventory)
     project = f"{PREFIX}/projects/{{slug}}"
     return [

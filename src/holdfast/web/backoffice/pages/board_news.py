@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from holdfast.domain.layout import BoardUnit, Filters
-from holdfast.operations.watching import News, Watcher, Watching
+from holdfast.operations.live_updates import LiveUpdates, News, Watcher
 from holdfast.web.backoffice.pages.board_cells import CellWriter
 from holdfast.web.html.language import Language
 from holdfast.web.html.live import event
@@ -19,7 +19,7 @@ from holdfast.web.html.watched import WatchedProject
 class BoardNews(WatchedProject):
     def __init__(
         self,
-        watching: Watching,
+        watching: LiveUpdates,
         watcher: Watcher,
         language: Language,
         slug: str,

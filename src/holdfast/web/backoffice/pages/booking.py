@@ -10,8 +10,7 @@ from starlette.responses import Response
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.booking_steps import BookingAction
 from holdfast.domain.errors import BookingChanged, Conflict, Fault, InvalidInput, Refusal
-from holdfast.operations.booking_files import BookingFile, booking_file
-from holdfast.operations.selling import Found, Selling
+from holdfast.operations.bookings import BookingFile, Bookings, Found, booking_file
 from holdfast.operations.write_path import Written
 from holdfast.web.addresses import reference_of
 from holdfast.web.api.bodies import refuse_faults
@@ -41,7 +40,7 @@ class Issued(NamedTuple):
 
 
 class BookingPages:
-    def __init__(self, selling: Selling, public_url: str) -> None:
+    def __init__(self, selling: Bookings, public_url: str) -> None:
         self._selling = selling
         self._public_url = public_url
 

@@ -13,8 +13,8 @@ from holdfast.domain.booking import BookingStatus
 from holdfast.domain.errors import UnknownBooking
 from holdfast.domain.project import Project, slug_fault
 from holdfast.domain.unit import code_fault
-from holdfast.operations.inventory import Inventory
-from holdfast.operations.selling import Found, Selling
+from holdfast.operations.bookings import Bookings, Found
+from holdfast.operations.units import Units
 from holdfast.web.backoffice.pages.booking_views import status_word
 from holdfast.web.backoffice.pages.unit_views import unit_path
 from holdfast.web.backoffice.visits import PREFIX, Notice, Visit
@@ -47,7 +47,7 @@ class Wanted(NamedTuple):
 
 
 class BookingListPages:
-    def __init__(self, inventory: Inventory, selling: Selling) -> None:
+    def __init__(self, inventory: Units, selling: Bookings) -> None:
         self._inventory = inventory
         self._selling = selling
 

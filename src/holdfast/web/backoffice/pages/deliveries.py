@@ -16,9 +16,8 @@ from holdfast.domain.delivery import Delivery, DeliveryStatus
 from holdfast.domain.endpoint import SENT_EVENTS, Endpoint
 from holdfast.domain.errors import EndpointRemoved, UnknownEndpoint
 from holdfast.domain.permissions import Permission
-from holdfast.operations.deliveries import Attempt, Deliveries
-from holdfast.operations.delivery_search import DeliverySearch, Found
-from holdfast.operations.subscribing import Subscribing
+from holdfast.operations.deliveries import Attempt, Deliveries, DeliverySearch, Found
+from holdfast.operations.endpoints import Endpoints
 from holdfast.web.backoffice.desk import Desk
 from holdfast.web.backoffice.pages import wire_texts
 from holdfast.web.backoffice.pages.delivery_filters import CODES, AskedFor, asked_for
@@ -36,7 +35,7 @@ _FIRST_ID = UUID(int=0)
 
 
 class DeliveryPages:
-    def __init__(self, subscribing: Subscribing, deliveries: Deliveries, search: DeliverySearch) -> None:
+    def __init__(self, subscribing: Endpoints, deliveries: Deliveries, search: DeliverySearch) -> None:
         self._subscribing = subscribing
         self._deliveries = deliveries
         self._search = search
@@ -106,7 +105,7 @@ class DeliveryPages:
 
 
 def delivery_page_routes(
-    desk: Desk, subscribing: Subscribing, deliveries: Deliveries, search: DeliverySearch
+    desk: Desk, subscribing: Endpoints, deliveries: Deliveries, search: DeliverySearch
 ) -> list[Route]:
     pages = DeliveryPages(subscribing, deliveries, search)
     see, manage = Permission.SEE_WEBHOOKS, Permission.MANAGE_WEBHOOKS

@@ -10,7 +10,7 @@ from uuid import UUID
 from holdfast.domain.delivery import DeliveryStatus
 from holdfast.domain.endpoint import SENT_EVENTS
 from holdfast.domain.unit import code_fault
-from holdfast.operations.delivery_search import BEHIND_ALL, END, START, Filters
+from holdfast.operations.deliveries import BEHIND_ALL, END, START, Filters
 from holdfast.web.api.parameters import CODE_CLASSES, UNANSWERED, read_id
 from holdfast.web.backoffice.visits import Visit
 from holdfast.web.cursors import read_moment_and_id_cursor

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from holdfast.domain.endpoint import DEFAULT_IN_FLIGHT, Endpoint
 from holdfast.domain.errors import Fault, InvalidInput
 from holdfast.domain.event import EventName
-from holdfast.operations.subscribing import Subscribing
+from holdfast.operations.endpoints import Endpoints
 from holdfast.web.api.backoffice.endpoints import NewEndpoint
 from holdfast.web.api.bodies import validated
 from holdfast.web.backoffice.visits import Visit
@@ -54,7 +54,7 @@ def typed_of(endpoint: Endpoint) -> Typed:
     )
 
 
-async def chosen(typed: Typed, subscribing: Subscribing) -> dict[str, Any]:
+async def chosen(typed: Typed, subscribing: Endpoints) -> dict[str, Any]:
     """Return the choices by their names in the domain, or raise every fault at once."""
     body = validated(NewEndpoint, _body(typed))
     if not isinstance(body, list):

@@ -14,10 +14,9 @@ from holdfast.domain.endpoint import Endpoint, IssuedSecret, Wishes
 from holdfast.domain.errors import InvalidInput, UnknownEndpoint, UnknownProject
 from holdfast.domain.event import EventName
 from holdfast.domain.permissions import Permission
-from holdfast.operations.deliveries import Deliveries
-from holdfast.operations.delivery_search import DeliverySearch
-from holdfast.operations.inventory import Inventory
-from holdfast.operations.subscribing import Subscribing
+from holdfast.operations.deliveries import Deliveries, DeliverySearch
+from holdfast.operations.endpoints import Endpoints
+from holdfast.operations.units import Units
 from holdfast.web.api.parameters import read_id
 from holdfast.web.backoffice.desk import Desk
 from holdfast.web.backoffice.pages import snippets
@@ -36,10 +35,10 @@ RECONCILED_EVENTS = 5000
 class EndpointPages:
     def __init__(
         self,
-        subscribing: Subscribing,
+        subscribing: Endpoints,
         deliveries: Deliveries,
         search: DeliverySearch,
-        inventory: Inventory,
+        inventory: Units,
     ) -> None:
         self._subscribing = subscribing
         self._deliveries = deliveries
@@ -182,10 +181,10 @@ class EndpointPages:
 
 def endpoint_page_routes(
     desk: Desk,
-    subscribing: Subscribing,
+    subscribing: Endpoints,
     deliveries: Deliveries,
     search: DeliverySearch,
-    inventory: Inventory,
+    inventory: Units,
 ) -> list[Route]:
     pages = EndpointPages(subscribing, deliveries, search, inventory)
     see, manage = Permission.SEE_WEBHOOKS, Permission.MANAGE_WEBHOOKS

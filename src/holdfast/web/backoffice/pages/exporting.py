@@ -11,7 +11,7 @@ from starlette.responses import Response, StreamingResponse
 from holdfast.domain.errors import Fault
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit
-from holdfast.operations.inventory import Inventory
+from holdfast.operations.units import Units
 from holdfast.web.addresses import project_of
 from holdfast.web.api.bodies import refuse_faults
 from holdfast.web.backoffice.visits import Visit
@@ -30,7 +30,7 @@ _PIECE = 256 * 1024
 
 
 class ExportPages:
-    def __init__(self, inventory: Inventory) -> None:
+    def __init__(self, inventory: Units) -> None:
         self._inventory = inventory
         self._workbooks = WorkbookWriter()
 

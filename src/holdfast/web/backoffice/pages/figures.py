@@ -14,7 +14,7 @@ from starlette.routing import Route
 from holdfast.domain.permissions import Permission
 from holdfast.domain.reports import PERIODS_DAYS, SalesDay, StatusDay
 from holdfast.domain.status import Status
-from holdfast.operations.figures import Figures
+from holdfast.operations.reports import Reports
 from holdfast.web.backoffice.desk import Desk
 from holdfast.web.backoffice.pages.board import slug_of
 from holdfast.web.backoffice.pages.plots import HEIGHT, WIDTH, Area, Bar, areas, bars, top_of
@@ -38,7 +38,7 @@ class SalesPlot(NamedTuple):
 
 
 class FigurePages:
-    def __init__(self, figures: Figures) -> None:
+    def __init__(self, figures: Reports) -> None:
         self._figures = figures
 
     async def show(self, visit: Visit) -> Response:
@@ -88,6 +88,6 @@ def _noon(zone: tzinfo, day: date) -> datetime:
     return datetime.combine(day, time(12), zone)
 
 
-def figure_routes(desk: Desk, figures: Figures) -> list[Route]:
+def figure_routes(desk: Desk, figures: Reports) -> list[Route]:
     path = f"{PREFIX}/projects/{{slug}}/figures"
     return [desk.page(path, Permission.SEE_UNITS, GET=FigurePages(figures).show)]

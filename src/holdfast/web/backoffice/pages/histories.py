@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from holdfast.operations.staff_units import Recorded
+from holdfast.operations.units import Recorded
 from holdfast.web.backoffice.pages.differences import Difference, between, values_of
 
 

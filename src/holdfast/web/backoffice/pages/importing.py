@@ -16,12 +16,9 @@ from holdfast.domain.imports import FIELDS, REQUIRED, SIGNS, Choice, choice_faul
 from holdfast.domain.permissions import Permission
 from holdfast.domain.project import Project
 from holdfast.domain.status import Status
-from holdfast.operations.importing.files import Import, ImportFiles
-from holdfast.operations.importing.findings import Finding
-from holdfast.operations.importing.runs import ImportRuns
-from holdfast.operations.inventory import Inventory
-from holdfast.operations.many_units import OUTCOMES
+from holdfast.operations.imports import Finding, Import, ImportFiles, ImportRuns
 from holdfast.operations.projects import Projects
+from holdfast.operations.units import OUTCOMES, Units
 from holdfast.web.addresses import id_of, project_of
 from holdfast.web.api.bodies import refuse_faults
 from holdfast.web.backoffice.desk import Desk
@@ -230,7 +227,7 @@ def _exact(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def import_routes(
-    desk: Desk, files: ImportFiles, runs: ImportRuns, projects: Projects, inventory: Inventory
+    desk: Desk, files: ImportFiles, runs: ImportRuns, projects: Projects, inventory: Units
 ) -> list[Route]:
     pages, exports = ImportPages(files, runs, projects), ExportPages(inventory)
     project = f"{PREFIX}/projects/{{slug}}"

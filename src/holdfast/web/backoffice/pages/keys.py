@@ -13,8 +13,8 @@ from starlette.routing import Route
 from holdfast.domain.api_key import IssuedKey, Key, Scope
 from holdfast.domain.errors import Fault, InvalidInput, UnknownProject
 from holdfast.domain.permissions import MAY_ISSUE, Permission
-from holdfast.operations.inventory import Inventory
-from holdfast.operations.keys import Keys, KeyWishes, Power
+from holdfast.operations.api_keys import ApiKeys, NewApiKey, Power
+from holdfast.operations.units import Units
 from holdfast.web.addresses import id_of
 from holdfast.web.api.bodies import refuse_faults
 from holdfast.web.backoffice.desk import Desk
@@ -30,7 +30,7 @@ EXPIRIES_DAYS = (30, 90, 365)
 
 
 class KeyPages:
-    def __init__(self, keys: Keys, inventory: Inventory, public_url: str) -> None:
+    def __init__(self, keys: ApiKeys, inventory: Units, public_url: str) -> None:
         self._keys = keys
         self._inventory = inventory
         self._public_url = public_url
@@ -85,7 +85,7 @@ class KeyPages:
         return await visit.render("keys_issued.html", 201, issued=issued, call=call)
 
 
-def key_page_routes(desk: Desk, keys: Keys, inventory: Inventory, public_url: str) -> list[Route]:
+def key_page_routes(desk: Desk, keys: ApiKeys, inventory: Units, public_url: str) -> list[Route]:
     pages = KeyPages(keys, inventory, public_url)
     return [
         desk.page(KEYS, Permission.MANAGE_KEYS, GET=pages.list),
@@ -110,7 +110,7 @@ def _typed(visit: Visit) -> dict[str, Any]:
     }
 
 
-def _wishes(visit: Visit) -> KeyWishes:
+def _wishes(visit: Visit) -> NewApiKey:
     """Every fault of the form at once; whether the person may issue such a key is asked later."""
     form, faults = visit.form, []
     scopes, expires = form.all("scope"), form.text("expires")
@@ -125,7 +125,7 @@ def _wishes(visit: Visit) -> KeyWishes:
         faults.append(Fault("/name", "This field is required."))
     refuse_faults(faults)
     days = float(expires) if expires else None
-    return KeyWishes(form.text("name"), [Scope(scope) for scope in scopes], slugs, days)
+    return NewApiKey(form.text("name"), [Scope(scope) for scope in scopes], slugs, days)
 
 
 def _may_revoke(visit: Visit, key: Key) -> bool:

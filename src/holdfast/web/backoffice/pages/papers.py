@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from holdfast.domain.errors import Fault
 from holdfast.domain.permissions import Permission
-from holdfast.operations.selling import Selling
+from holdfast.operations.bookings import Bookings
 from holdfast.web.addresses import reference_of
 from holdfast.web.api.bodies import refuse_faults
 from holdfast.web.backoffice.desk import Desk, Show
@@ -20,7 +20,7 @@ from holdfast.web.papers.making import Asked, Papers
 from holdfast.web.papers.sheets import Kind
 
 
-def paper_routes(desk: Desk, selling: Selling, papers: Papers) -> list[Route]:
+def paper_routes(desk: Desk, selling: Bookings, papers: Papers) -> list[Route]:
     booking = BOOKINGS + "/{reference}"
     return [
         desk.page(
@@ -32,7 +32,7 @@ def paper_routes(desk: Desk, selling: Selling, papers: Papers) -> list[Route]:
     ]
 
 
-def _showing(selling: Selling, papers: Papers, kind: Kind, *, as_file: bool) -> Show:
+def _showing(selling: Bookings, papers: Papers, kind: Kind, *, as_file: bool) -> Show:
     async def show(visit: Visit) -> Response:
         faults: list[Fault] = []
         reference = reference_of(visit.request, faults)

@@ -11,7 +11,7 @@ from starlette.routing import Route
 from holdfast.domain.endpoint import SENT_EVENTS, Endpoint
 from holdfast.domain.permissions import Permission
 from holdfast.operations.deliveries import RESENT_AT_ONCE, Deliveries, Selection
-from holdfast.operations.subscribing import Subscribing
+from holdfast.operations.endpoints import Endpoints
 from holdfast.web.backoffice.desk import Desk
 from holdfast.web.backoffice.pages.delivery_filters import moment_of
 from holdfast.web.backoffice.pages.endpoints import address_of
@@ -48,7 +48,7 @@ class Recovery(NamedTuple):
 
 
 class RecoveryPages:
-    def __init__(self, subscribing: Subscribing, deliveries: Deliveries) -> None:
+    def __init__(self, subscribing: Endpoints, deliveries: Deliveries) -> None:
         self._subscribing = subscribing
         self._deliveries = deliveries
 
@@ -97,7 +97,7 @@ class RecoveryPages:
         )
 
 
-def recovery_page_routes(desk: Desk, subscribing: Subscribing, deliveries: Deliveries) -> list[Route]:
+def recovery_page_routes(desk: Desk, subscribing: Endpoints, deliveries: Deliveries) -> list[Route]:
     pages = RecoveryPages(subscribing, deliveries)
     path = f"{WEBHOOKS}/{{id}}/recover"
     return [desk.page(path, Permission.MANAGE_WEBHOOKS, GET=pages.ask, POST=pages.act)]

@@ -7,8 +7,8 @@ from starlette.routing import Route
 from holdfast.domain.booking_steps import BookingAction
 from holdfast.domain.permissions import Permission
 from holdfast.domain.status import TRANSITIONS, Caller
-from holdfast.operations.inventory import Inventory
-from holdfast.operations.selling import Selling
+from holdfast.operations.bookings import Bookings
+from holdfast.operations.units import Units
 from holdfast.web.backoffice.desk import Desk
 from holdfast.web.backoffice.pages import booking_views, unit_views
 from holdfast.web.backoffice.pages.booking import BookingPages
@@ -17,11 +17,11 @@ from holdfast.web.backoffice.pages.unit import UnitPages
 from holdfast.web.backoffice.visits import PREFIX
 
 
-def sales_routes(desk: Desk, inventory: Inventory, selling: Selling, public_url: str) -> list[Route]:
+def sales_routes(desk: Desk, inventory: Units, selling: Bookings, public_url: str) -> list[Route]:
     return [*_unit_routes(desk, selling, public_url), *_booking_routes(desk, inventory, selling, public_url)]
 
 
-def _unit_routes(desk: Desk, selling: Selling, public_url: str) -> list[Route]:
+def _unit_routes(desk: Desk, selling: Bookings, public_url: str) -> list[Route]:
     pages = UnitPages(selling, public_url)
     unit = PREFIX + "/projects/{slug}/units/{code}"
     of_staff = dict.fromkeys(row.action for row in TRANSITIONS if Caller.ADMIN in row.callers)
@@ -41,7 +41,7 @@ def _unit_routes(desk: Desk, selling: Selling, public_url: str) -> list[Route]:
     ]
 
 
-def _booking_routes(desk: Desk, inventory: Inventory, selling: Selling, public_url: str) -> list[Route]:
+def _booking_routes(desk: Desk, inventory: Units, selling: Bookings, public_url: str) -> list[Route]:
     pages = BookingPages(selling, public_url)
     booking = BOOKINGS + "/{reference}"
     return [

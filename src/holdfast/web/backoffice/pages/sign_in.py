@@ -18,8 +18,8 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.login import SHORTEST
 from holdfast.domain.staff import Staff
-from holdfast.operations.setup_links import Invitation, SetupLinks
-from holdfast.operations.signing_in import Opened, SigningIn
+from holdfast.operations.login import Login, Opened
+from holdfast.operations.staff import Invitation, SetupLinks
 from holdfast.web.backoffice.desk import Desk
 from holdfast.web.backoffice.pages.sale_forms import faults_by_field
 from holdfast.web.backoffice.visits import PREFIX, SESSION_COOKIE, Visit
@@ -37,7 +37,7 @@ SET_UP = PREFIX + "/set-up/{token}"
 
 
 class SignInPages:
-    def __init__(self, signing_in: SigningIn, addresses: ClientAddresses) -> None:
+    def __init__(self, signing_in: Login, addresses: ClientAddresses) -> None:
         self._signing_in = signing_in
         self._addresses = addresses
 
@@ -92,7 +92,7 @@ class SignInPages:
 
 
 class SetUpPages:
-    def __init__(self, links: SetupLinks, signing_in: SigningIn, addresses: ClientAddresses) -> None:
+    def __init__(self, links: SetupLinks, signing_in: Login, addresses: ClientAddresses) -> None:
         self._links = links
         self._signing_in = signing_in
         self._addresses = addresses
@@ -153,7 +153,7 @@ class SetUpPages:
 
 
 def sign_in_routes(
-    desk: Desk, signing_in: SigningIn, links: SetupLinks, addresses: ClientAddresses
+    desk: Desk, signing_in: Login, links: SetupLinks, addresses: ClientAddresses
 ) -> list[Route]:
     pages, set_up = SignInPages(signing_in, addresses), SetUpPages(links, signing_in, addresses)
     return [

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from holdfast.operations.delivery_search import HOURS, Hour
+from holdfast.operations.deliveries import HOURS, Hour
 
 WIDTH, HEIGHT = 120, 28
 _STEP = WIDTH / HOURS

@@ -12,8 +12,7 @@ from starlette.routing import Route
 from holdfast.domain.errors import Fault, InvalidInput, LastAdmin, StaffExists
 from holdfast.domain.permissions import Permission, Role
 from holdfast.domain.staff import Staff
-from holdfast.operations.setup_links import GOOD_FOR_HOURS, setup_url
-from holdfast.operations.staffing import Invited, Staffing
+from holdfast.operations.staff import GOOD_FOR_HOURS, Invited, StaffAccounts, setup_url
 from holdfast.web.addresses import id_of
 from holdfast.web.api.bodies import refuse_faults
 from holdfast.web.backoffice.desk import Desk
@@ -28,7 +27,7 @@ A_PAGE = 100
 
 
 class StaffPages:
-    def __init__(self, staffing: Staffing, public_url: str) -> None:
+    def __init__(self, staffing: StaffAccounts, public_url: str) -> None:
         self._staffing = staffing
         self._public_url = public_url
 
@@ -105,7 +104,7 @@ class StaffPages:
         )
 
 
-def staff_page_routes(desk: Desk, staffing: Staffing, public_url: str) -> list[Route]:
+def staff_page_routes(desk: Desk, staffing: StaffAccounts, public_url: str) -> list[Route]:
     pages, person, admins = StaffPages(staffing, public_url), STAFF + "/{id}", Permission.ADMINISTER
     acts = {
         "role": pages.change_role,

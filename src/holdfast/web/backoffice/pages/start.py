@@ -8,7 +8,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from holdfast.domain.permissions import Permission
-from holdfast.operations.announcing import Announcing
+from holdfast.operations.deliveries import Announcements
 from holdfast.web.backoffice.desk import Desk
 from holdfast.web.backoffice.visits import PREFIX, Visit
 from holdfast.web.backoffice.ways import local_path
@@ -16,7 +16,7 @@ from holdfast.web.refusals import MalformedBody
 
 
 class StartPages:
-    def __init__(self, announcing: Announcing) -> None:
+    def __init__(self, announcing: Announcements) -> None:
         self._announcing = announcing
 
     async def start(self, visit: Visit) -> Response:
@@ -41,7 +41,7 @@ def _moment(text: str) -> datetime:
     return moment.astimezone(UTC)
 
 
-def start_routes(desk: Desk, announcing: Announcing) -> list[Route]:
+def start_routes(desk: Desk, announcing: Announcements) -> list[Route]:
     pages = StartPages(announcing)
     return [
         desk.page(PREFIX, None, GET=pages.start),

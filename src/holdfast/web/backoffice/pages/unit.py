@@ -15,8 +15,8 @@ from holdfast.domain.permissions import Permission
 from holdfast.domain.status import Action, Status
 from holdfast.domain.unit import Media, ends_at, revision
 from holdfast.domain.unit_writes import ANY, Precondition
-from holdfast.operations.selling import Selling, StaffAction
-from holdfast.operations.staff_units import Recorded, StaffUnit
+from holdfast.operations.bookings import Bookings, StaffAction
+from holdfast.operations.units import Recorded, StaffUnit
 from holdfast.operations.write_path import Written
 from holdfast.web.addresses import unit_of
 from holdfast.web.api.bodies import refuse_faults
@@ -49,7 +49,7 @@ _END: int = LAST_POSITION
 
 
 class UnitPages:
-    def __init__(self, selling: Selling, public_url: str) -> None:
+    def __init__(self, selling: Bookings, public_url: str) -> None:
         self._selling = selling
         self._public_url = public_url
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from starlette.routing import Route
 
-from holdfast.operations.deliveries import Deliveries
-from holdfast.operations.delivery_search import DeliverySearch
-from holdfast.operations.inventory import Inventory
-from holdfast.operations.subscribing import Subscribing
+from holdfast.operations.deliveries import Deliveries, DeliverySearch
+from holdfast.operations.endpoints import Endpoints
+from holdfast.operations.units import Units
 from holdfast.web.backoffice.desk import Desk
 from holdfast.web.backoffice.pages.deliveries import delivery_page_routes
 from holdfast.web.backoffice.pages.endpoints import endpoint_page_routes
@@ -16,10 +15,10 @@ from holdfast.web.backoffice.pages.recovering import recovery_page_routes
 
 def webhook_page_routes(
     desk: Desk,
-    subscribing: Subscribing,
+    subscribing: Endpoints,
     deliveries: Deliveries,
     search: DeliverySearch,
-    inventory: Inventory,
+    inventory: Units,
 ) -> list[Route]:
     return [
         *endpoint_page_routes(desk, subscribing, deliveries, search, inventory),

@@ -8,8 +8,7 @@ from starlette.responses import Response
 
 from holdfast.domain.errors import UnknownBooking
 from holdfast.domain.references import SYMBOLS, number_of, reference_of
-from holdfast.operations.buying import Buying
-from holdfast.operations.selling import Found, Selling
+from holdfast.operations.bookings import Bookings, Found, Purchases
 from holdfast.web.storefront.pages.addressed import booking_in_path, token_in_path
 from holdfast.web.storefront.pages.visits import Visit
 
@@ -19,7 +18,7 @@ MOST_KEPT = 20
 _NAME = re.compile(f"{PREFIX}[{SYMBOLS.lower()}]{{9}}")
 
 
-async def own_booking(visit: Visit, buying: Buying) -> tuple[Found, str]:
+async def own_booking(visit: Visit, buying: Purchases) -> tuple[Found, str]:
     """The booking of the address, if it is the buyer's, and the token that opens it."""
     slug, reference = booking_in_path(visit)
     name = _cookie_name(reference)
@@ -30,7 +29,7 @@ async def own_booking(visit: Visit, buying: Buying) -> tuple[Found, str]:
     return found, token
 
 
-async def entered_by_link(visit: Visit, selling: Selling) -> Found:
+async def entered_by_link(visit: Visit, selling: Bookings) -> Found:
     slug, reference = booking_in_path(visit)
     found = await selling.find_with_token(reference, token_in_path(visit))
     if found.project_slug != slug:

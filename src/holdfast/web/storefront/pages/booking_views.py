@@ -11,8 +11,7 @@ from typing import NamedTuple
 from holdfast.domain.booking import HOLDING, Agreement, Booking, BookingStatus, agreement_on
 from holdfast.domain.project import Project
 from holdfast.domain.unit import Unit
-from holdfast.operations.buying import Entered
-from holdfast.operations.selling import Found
+from holdfast.operations.bookings import Entered, Found
 from holdfast.web.storefront.pages.offer_views import Card
 
 _MAY_STILL_BE_PAID = frozenset({BookingStatus.LAPSED, BookingStatus.CANCELLED})

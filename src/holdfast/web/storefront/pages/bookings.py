@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse, Response
 
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.errors import AgreementChanged, Conflict, HoldLapsed, InvalidInput, UnknownBooking
-from holdfast.operations.selling import Found
+from holdfast.operations.bookings import Found
 from holdfast.web.context import WebContext
 from holdfast.web.html.moments import milliseconds
 from holdfast.web.html.translation import translate_refusal

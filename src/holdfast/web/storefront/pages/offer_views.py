@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from holdfast.domain.listing import PlacedOffer, vat_in
 from holdfast.domain.unit import Media
-from holdfast.operations.selling import Found
+from holdfast.operations.bookings import Found
 from holdfast.web.html.bilingual import in_language
 from holdfast.web.html.media import Medium, media, on_this_host
 from holdfast.web.html.moments import milliseconds

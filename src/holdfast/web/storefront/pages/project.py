@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from holdfast.domain.status import Status
-from holdfast.operations.offering import COUNTED_UP_TO, OfferPage, Picture
+from holdfast.operations.listings import COUNTED_UP_TO, OfferPage, Picture
 from holdfast.web.context import WebContext
 from holdfast.web.html.bilingual import in_language
 from holdfast.web.html.live import EventStream

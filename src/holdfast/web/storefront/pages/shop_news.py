@@ -8,7 +8,7 @@ import msgspec
 
 from holdfast.domain.layout import BoardUnit, Counts
 from holdfast.domain.status import Status
-from holdfast.operations.watching import News
+from holdfast.operations.live_updates import News
 from holdfast.web.html.live import event
 from holdfast.web.html.moments import milliseconds
 from holdfast.web.html.watched import WatchedProject

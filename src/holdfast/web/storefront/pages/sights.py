@@ -9,7 +9,7 @@ from starlette.responses import Response
 from holdfast.domain.booking import CLAIMING, BookingStatus
 from holdfast.domain.errors import UnknownBooking
 from holdfast.domain.status import Status
-from holdfast.operations.selling import Found
+from holdfast.operations.bookings import Found
 from holdfast.web.buyer_links import buyer_link
 from holdfast.web.context import WebContext
 from holdfast.web.html.forms import Form

@@ -13,7 +13,7 @@ from holdfast.domain.listing import vat_in
 from holdfast.domain.project import Project
 from holdfast.domain.status import ON_SALE, Status
 from holdfast.domain.unit import Unit
-from holdfast.operations.buying import Entered
+from holdfast.operations.bookings import Entered
 from holdfast.web.context import WebContext
 from holdfast.web.html.moments import milliseconds
 from holdfast.web.storefront.pages.addressed import unit_in_path

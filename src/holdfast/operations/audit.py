@@ -21,10 +21,10 @@ Position = tuple[datetime, int]
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 _END: Position = (datetime.max.replace(tzinfo=UTC), 2**63 - 1)
 
-__all__ = ["SUBJECT_KINDS", "Auditing", "Noted", "Subject", "TrailEntry", "TrailPage", "TrailWishes"]
+__all__ = ["SUBJECT_KINDS", "Audit", "AuditFilter", "Noted", "Subject", "TrailEntry", "TrailPage"]
 
 
-class TrailWishes(NamedTuple):
+class AuditFilter(NamedTuple):
     project_slug: str | None = None
     actor: str | None = None
     """A kind of actor, or the id of a key, the e-mail address of staff, the reference of a buyer."""
@@ -49,13 +49,13 @@ class TrailPage(NamedTuple):
     """Where the next page starts. There may be one after a page with few entries, or with none."""
 
 
-class Auditing:
+class Audit:
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def page(
         self,
-        wishes: TrailWishes,
+        wishes: AuditFilter,
         before: Position | None,
         limit: int,
         slugs: tuple[str, ...] | None = None,
@@ -72,7 +72,7 @@ class Auditing:
 
 
 async def _filters(
-    connection: Connection, wishes: TrailWishes, slugs: tuple[str, ...] | None
+    connection: Connection, wishes: AuditFilter, slugs: tuple[str, ...] | None
 ) -> TrailFilters:
     kinds = tuple(ActorKind)
     return TrailFilters(

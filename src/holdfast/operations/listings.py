@@ -14,10 +14,9 @@ from holdfast.domain.layout import Building, Counts, Place, Placed, arrange, pic
 from holdfast.domain.listing import BY_FLOOR, Facts, Mark, Offer, Order, PlacedOffer, Wish, mark_of
 from holdfast.domain.project import Project
 from holdfast.domain.status import Status
-from holdfast.operations.floor_orders import FloorOrders
-from holdfast.operations.inventory import Inventory
-from holdfast.operations.known_layouts import KnownLayouts, Layout
+from holdfast.operations.layouts import FloorOrders, KnownLayouts, Layout
 from holdfast.operations.shared_reads import SharedReads
+from holdfast.operations.units import Units
 from holdfast.storage import boards, layouts, listings, projects
 from holdfast.storage.database import Connection, Database
 
@@ -57,10 +56,10 @@ class OfferPage(NamedTuple):
     """How many meet the wish, up to ``COUNTED_UP_TO`` and one more."""
 
 
-class Offering:
+class Listings:
     """One for each process."""
 
-    def __init__(self, database: Database, inventory: Inventory, layouts: KnownLayouts) -> None:
+    def __init__(self, database: Database, inventory: Units, layouts: KnownLayouts) -> None:
         self._database = database
         self._inventory = inventory
         self._layouts = layouts

@@ -94,7 +94,7 @@ class _Audience:
         enough: what was decided just before the end of a hold may have that of a release never written."""
 
 
-class Watching:
+class LiveUpdates:
     """One for each process. Polls as long as somebody watches."""
 
     def __init__(self, database: Database) -> None:

@@ -1,28 +1,117 @@
-"""Sessions of staff: opened, found, ended."""
+"""Between the password and the code of a sign-in: a sealed ticket, good for a few minutes."""
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import secrets
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID, uuid4
 
+import msgspec
+
 from holdfast.domain.api_key import token_hash
-from holdfast.domain.errors import SecondFactorNeeded, SignInRefused, TooManyAttempts
-from holdfast.domain.login import Counted, subject
+from holdfast.domain.errors import SecondFactorNeeded, SecretsUnreadable, SignInRefused, TooManyAttempts
+from holdfast.domain.login import (
+    FORGOTTEN_AFTER,
+    Counted,
+    remembered,
+    subject,
+    wait_before_next,
+    with_one_more,
+)
 from holdfast.domain.staff import OpenSession, SessionTimes, Staff, email_fault, email_key
-from holdfast.operations.passwords import Passwords
-from holdfast.operations.second_factor import accepted_step
-from holdfast.operations.tickets import Tickets
-from holdfast.operations.trying import Subjects, count, forgive, take_back
-from holdfast.storage import sessions, staff
+from holdfast.operations.credentials import Passwords, accepted_step
+from holdfast.storage import login, sessions, staff
 from holdfast.storage.database import Connection, Database
 from holdfast.storage.secrets import SecretBox
 from holdfast.storage.staff import Account
 
-__all__ = ["OpenSession", "Opened", "SessionTimes", "SignedIn", "SigningIn"]
+__all__ = ["Login", "OpenSession", "Opened", "SessionTimes", "SignedIn"]
+
+
+_GOOD_FOR = timedelta(minutes=5)
+_LONGEST = 2000
+
+
+class _Ticket(msgspec.Struct):
+    staff_id: UUID
+    password: str
+    """Which one was right: with another one the ticket is worth nothing."""
+    issued_at: datetime
+
+
+class Tickets:
+    """They stay in the form of the page, so that nothing is stored for those who never come back."""
+
+    def __init__(self, box: SecretBox) -> None:
+        self._box = box
+
+    def issue(self, account: Account) -> str:
+        ticket = _Ticket(account.staff.id, _mark(account), account.read_at)
+        return self._box.seal(msgspec.json.encode(ticket).decode()).decode()
+
+    def staff_id(self, text: str) -> UUID | None:
+        ticket = self._read(text)
+        return None if ticket is None else ticket.staff_id
+
+    def is_for(self, text: str, account: Account) -> bool:
+        ticket = self._read(text)
+        return (
+            ticket is not None
+            and (ticket.staff_id, ticket.password) == (account.staff.id, _mark(account))
+            and account.read_at - ticket.issued_at.astimezone(UTC) < _GOOD_FOR
+        )
+
+    def _read(self, text: str) -> _Ticket | None:
+        if len(text) > _LONGEST or not text.isascii():
+            return None
+        try:
+            return msgspec.json.decode(self._box.open(text.encode()), type=_Ticket)
+        except (SecretsUnreadable, msgspec.DecodeError):
+            return None
+
+
+def _mark(account: Account) -> str:
+    return hashlib.sha256((account.password_hash or "").encode()).hexdigest()
+
+
+# Attempts to sign in are counted before they are made, and taken back when they succeed.
+
+Subjects = tuple[bytes, bytes]
+"""An account and an address, always in this order: so nobody waits for one who waits for them."""
+
+
+async def count_attempt(database: Database, subjects: Subjects) -> None:
+    """An attempt that is refused is not counted: who only waits is let in at the end of the wait."""
+    async with database.writing() as connection:
+        await login.forget_old_attempts(connection, FORGOTTEN_AFTER)
+        found = [await login.lock_attempts(connection, subject) for subject in subjects]
+        now = found[-1].now
+        standing = [remembered(kind, one.attempts, now) for kind, one in zip(Counted, found, strict=True)]
+        wait = max(wait_before_next(kind, one, now) for kind, one in zip(Counted, standing, strict=True))
+        if wait:
+            raise TooManyAttempts(wait.total_seconds())
+        for subject, one in zip(subjects, standing, strict=True):
+            await login.store_attempts(connection, subject, with_one_more(one, now))
+
+
+async def take_back_attempt(database: Database, subjects: Subjects) -> None:
+    """Half a success: what failed before is not forgiven."""
+    async with database.writing() as connection:
+        await login.take_back_attempt(connection, subjects)
+
+
+async def forgive_attempts(connection: Connection, subjects: Subjects) -> None:
+    """The account starts anew. The address does not: its other accounts may be under attack."""
+    account, address = subjects
+    await login.forget_attempts(connection, account)
+    await login.take_back_attempt(connection, [address])
+
+
+# Sessions of staff: opened, found, ended.
 
 _TOKEN_BYTES = 32
 _TOKEN_LENGTH = 43
@@ -51,7 +140,7 @@ class _Visitor(NamedTuple):
     agent: str
 
 
-class SigningIn:
+class Login:
     def __init__(
         self, database: Database, box: SecretBox, times: SessionTimes, passwords: Passwords | None = None
     ) -> None:
@@ -78,7 +167,7 @@ class SigningIn:
         if account is None or not is_right or account.staff.disabled_at is not None:
             raise _refusal(account, address)
         if account.factor_sealed is not None and not code:
-            await take_back(self._database, subjects)
+            await take_back_attempt(self._database, subjects)
             raise SecondFactorNeeded(self._tickets.issue(account))
         newer = await self._hashed_anew(account, password)
         return await self._open(account, code, subjects, _Visitor(address, agent), newer)
@@ -124,7 +213,7 @@ class SigningIn:
 
     async def _count(self, subjects: Subjects, address: str) -> None:
         try:
-            await count(self._database, subjects)
+            await count_attempt(self._database, subjects)
         except TooManyAttempts:
             _log.warning("a sign-in was put off", extra={"fields": {"address": _one_line(address)}})
             raise
@@ -140,7 +229,7 @@ class SigningIn:
         try:
             return await self._passwords.is_right(account and account.password_hash, password)
         except TooManyAttempts:
-            await take_back(self._database, subjects)
+            await take_back_attempt(self._database, subjects)
             raise
 
     async def _hashed_anew(self, account: Account, password: str) -> str | None:
@@ -167,7 +256,7 @@ class SigningIn:
             step = self._step(account, code)
             if step is None:
                 raise _refusal(account, visitor.address)
-            await forgive(connection, subjects)
+            await forgive_attempts(connection, subjects)
             opened = await self._begin(connection, account, visitor, step, newer_hash)
         _log.info("signed in", extra={"fields": _who(account, visitor.address)})
         return opened

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+import hmac
+from collections import deque
 from dataclasses import dataclass, field
 from datetime import datetime
+from hashlib import blake2b
 from typing import NamedTuple
+from uuid import UUID
 
 from holdfast.domain import booking_steps
+from holdfast.domain.api_key import new_token_text, token_from, token_hash
 from holdfast.domain.audit import Author
-from holdfast.domain.booking import Agreement, Buyer, Draft, Holder
+from holdfast.domain.booking import NOBODY, Agreement, Buyer, Draft, Holder
 from holdfast.domain.booking_steps import refuse_changed
 from holdfast.domain.decision import Decision, Standing, Wanted
 from holdfast.domain.holds import Opening, Periods, open_unit, refuse_impossible_end, unit_in
+from holdfast.domain.references import reference_of
 from holdfast.domain.status import Action, Caller
-from holdfast.domain.unit import revision
+from holdfast.domain.unit import revision, unit_id
 from holdfast.domain.unit_writes import UNCONDITIONAL, Precondition
+from holdfast.storage import bookings
+from holdfast.storage.database import Database
 from holdfast.storage.units import UnitKey
 
 _CLAIM = Wanted(claim=True)
@@ -217,3 +226,116 @@ class EraseBuyer(OfBooking):
 
 def _hold_against(precondition: Precondition, standing: Standing, code: str) -> None:
     precondition.check(revision(unit_in(standing, code), standing.project))
+
+
+# What of a booking is made before its transaction: its reference, its token, and who asks for it.
+
+NUMBERS_AT_ONCE = 200
+
+
+class Requester(NamedTuple):
+    """Who asks for a hold, as HTTP knows them."""
+
+    address: str
+    visitor: str | None = None
+    """The cookie by which live holds are counted. Anybody may have chosen it, so it opens nothing."""
+    idempotency_key: str | None = None
+    secret: str | None = None
+    """The cookie by which a buyer at our pages gets at their bookings again."""
+
+
+class Drafted(NamedTuple):
+    draft: Draft
+    token: str
+    """The token itself: given to the buyer, never stored."""
+
+
+class DraftBook:
+    """Makes drafts without asking the database for each. One for each process."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._numbers: deque[int] = deque()
+        self._refilling = asyncio.Lock()
+        self._secret: bytes | None = None
+
+    def give_back(self, draft: Draft) -> None:
+        """Of a draft that became no booking: nobody has seen its reference."""
+        self._numbers.append(draft.number)
+
+    def forget(self) -> None:
+        """What was taken from a database that is gone, perhaps for good."""
+        self._numbers.clear()
+        self._secret = None
+
+    async def draft(self) -> Drafted:
+        """For a booking that staff make."""
+        token = new_token_text()
+        return Drafted(_draft(await self._number(), token, NOBODY, None), token)
+
+    async def draft_for(self, requester: Requester, project_id: UUID, code: str) -> Drafted:
+        """The same request again (by its Idempotency-Key) gets the same token again.
+
+        Such a token is made of the installation's secret and the key: whoever guesses the key cannot make
+        it, nor can whoever reads the database, unless the key can be guessed. A buyer who comes back has
+        tokens of the same kind, one for each reference.
+        """
+        secret = self._secret or await self._installation_secret()
+        number = await self._number()
+        idempotency_id, token = None, new_token_text()
+        if requester.idempotency_key is not None:
+            unit = str(unit_id(project_id, code))
+            name = f"{unit}\n{requester.address}\n{requester.visitor or ''}\n{requester.idempotency_key}"
+            idempotency_id = _hidden_id(secret, "idempotency key", name)
+            token = token_from(hmac.digest(secret, b"token\n" + name.encode(), "sha256"))
+        elif requester.secret is not None:
+            token = _token_of_buyer(secret, requester.secret, reference_of(number))
+        return Drafted(_draft(number, token, _holder(secret, requester), idempotency_id), token)
+
+    async def token_of_buyer(self, own: str, reference: str) -> str:
+        """The token of a booking that was made for the buyer whose secret this is."""
+        secret = self._secret or await self._installation_secret()
+        return _token_of_buyer(secret, own, reference)
+
+    async def visitor_id(self, visitor: str) -> UUID:
+        """By which the bookings of a visitor are known."""
+        secret = self._secret or await self._installation_secret()
+        return _hidden_id(secret, "visitor", visitor)
+
+    async def _number(self) -> int:
+        return self._numbers.popleft() if self._numbers else await self._next_number()
+
+    async def _next_number(self) -> int:
+        """Numbers that a process took and never used are gone; references are never made twice."""
+        while not self._numbers:
+            async with self._refilling:
+                if not self._numbers:
+                    async with self._database.reading() as connection:
+                        self._numbers.extend(await bookings.next_numbers(connection, NUMBERS_AT_ONCE))
+        return self._numbers.popleft()
+
+    async def _installation_secret(self) -> bytes:
+        if self._secret is None:
+            async with self._database.reading() as connection:
+                self._secret = await bookings.installation_secret(connection)
+        return self._secret
+
+
+def _draft(number: int, token: str, holder: Holder, idempotency_id: UUID | None) -> Draft:
+    return Draft(number, reference_of(number), token_hash(token), holder, idempotency_id)
+
+
+def _token_of_buyer(secret: bytes, own: str, reference: str) -> str:
+    return token_from(hmac.digest(secret, f"buyer's token\n{reference}\n{own}".encode(), "sha256"))
+
+
+def _holder(secret: bytes, requester: Requester) -> Holder:
+    visitor = requester.visitor
+    return Holder(
+        _hidden_id(secret, "address", requester.address),
+        None if visitor is None else _hidden_id(secret, "visitor", visitor),
+    )
+
+
+def _hidden_id(secret: bytes, kind: str, name: str) -> UUID:
+    return UUID(bytes=blake2b(f"{kind}\n{name}".encode(), key=secret, digest_size=16).digest())

@@ -17,13 +17,13 @@ from holdfast.domain.payment import (
 )
 from holdfast.domain.signature import Reason, verify
 from holdfast.domain.status import Caller
-from holdfast.operations.inventory import Inventory
-from holdfast.operations.selling import Found, Selling
+from holdfast.operations.bookings import Bookings, Found
+from holdfast.operations.units import Units
 from holdfast.operations.write_path import Written
 from holdfast.storage import bookings
 from holdfast.storage.database import Database
 
-__all__ = ["HostedPaymentPage", "Paying", "Payment", "PaymentProvider", "PaymentRequest", "Till"]
+__all__ = ["HostedPaymentPage", "Payment", "PaymentPage", "PaymentProvider", "PaymentRequest", "Payments"]
 
 _NOT_TAKEN = (UnknownBooking, InvalidInput, Conflict)
 
@@ -49,7 +49,7 @@ class HostedPaymentPage:
         return f"{self._url}?{signed_query(request, self._secret)}"
 
 
-class Till(NamedTuple):
+class PaymentPage(NamedTuple):
     """What an installation has settled about payments."""
 
     provider: PaymentProvider | None = None
@@ -58,8 +58,8 @@ class Till(NamedTuple):
     callback_url: str = ""
 
 
-class Paying:
-    def __init__(self, database: Database, inventory: Inventory, selling: Selling, till: Till) -> None:
+class Payments:
+    def __init__(self, database: Database, inventory: Units, selling: Bookings, till: PaymentPage) -> None:
         self._database = database
         self._inventory = inventory
         self._selling = selling

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
 from holdfast.domain.audit import COMMAND, Author
+from holdfast.domain.booking import Booking
 from holdfast.domain.decision import Decision, Standing, Wanted
-from holdfast.domain.errors import UnknownProject, UnknownUnit
+from holdfast.domain.errors import Refusal, UnknownProject, UnknownUnit
 from holdfast.domain.project import Project
-from holdfast.domain.status import Status
+from holdfast.domain.status import LOCKED, Status
 from holdfast.domain.unit import Unit, UnitFields, as_seen
 from holdfast.domain.unit_writes import UNCONDITIONAL, Precondition, patch, replace
-from holdfast.operations.command import NOTHING, Command
-from holdfast.operations.write_path import Outcome, WritePath, Written, write
-from holdfast.storage import projects, unit_lists
+from holdfast.operations.write_path import NOTHING, Command, Outcome, WritePath, Written, write
+from holdfast.storage import audit, bookings, delivery_log, projects, unit_lists
+from holdfast.storage.audit import Recorded
 from holdfast.storage.database import Database
+from holdfast.storage.delivery_log import UnitDelivery
 from holdfast.storage.units import ProjectGone, UnitKey, load_for_update
+
+__all__ = ["Recorded", "StaffUnit", "StaffUnits", "UnitDelivery"]
+
 
 BULK_TRANSACTION_SIZE = 1000
 
@@ -57,7 +64,7 @@ class PatchUnit(NamedTuple):
         return patch(standing, self.key[1], self.changes, self.status, self.precondition, now)
 
 
-class Inventory:
+class Units:
     """One for each process: every write of the process goes through its one write path."""
 
     def __init__(self, database: Database) -> None:
@@ -146,3 +153,98 @@ class Inventory:
 
     async def close(self) -> None:
         await self._write_path.close()
+
+
+# Many units at once, each standing on its own: the bulk route and the import of a file.
+
+TRANSACTIONS_IN_FLIGHT = 2
+
+OUTCOMES = ("created", "replaced", "unchanged", "refused")
+
+
+class Item(Protocol):
+    """One unit as it was sent, or why it was refused before anybody looked for it."""
+
+    @property
+    def command(self) -> Command | Refusal: ...
+
+
+Sent = TypeVar("Sent", bound=Item)
+Note = Callable[[Sequence[Sent], list[Outcome]], Awaitable[None]]
+
+
+async def write_all(
+    inventory: Units, batches: AsyncIterator[list[Sent]], note: Note[Sent], *, store: bool
+) -> None:
+    """While the database works on one transaction, the next is being read. Outcomes are noted in order."""
+    async with asyncio.TaskGroup() as group:
+        running: deque[tuple[list[Sent], asyncio.Task[list[Outcome]]]] = deque()
+        async for items in batches:
+            if len(running) == TRANSACTIONS_IN_FLIGHT:
+                earlier, task = running.popleft()
+                await note(earlier, await task)
+            running.append((items, group.create_task(_write(inventory, items, store))))
+        for earlier, task in running:
+            await note(earlier, await task)
+
+
+async def _write(inventory: Units, items: Sequence[Item], store: bool) -> list[Outcome]:
+    commands = [item.command for item in items if not isinstance(item.command, Refusal)]
+    written: Iterator[Outcome] = iter(())
+    if commands:
+        written = iter(await inventory.write_many(commands, store=store))
+    return [item.command if isinstance(item.command, Refusal) else next(written) for item in items]
+
+
+def outcome_name(outcome: Outcome) -> str:
+    if not isinstance(outcome, Written):
+        return "refused"
+    if outcome.created:
+        return "created"
+    return "replaced" if outcome.changed else "unchanged"
+
+
+# Units as staff see them: with the booking that has them.
+
+
+class StaffUnit(NamedTuple):
+    unit: Unit
+    project: Project
+    booking: Booking | None
+    """The one that has the unit; None if none does."""
+
+
+class StaffUnits:
+    def __init__(self, database: Database, inventory: Units) -> None:
+        self._database = database
+        self._inventory = inventory
+
+    async def find(self, slug: str, code: str) -> StaffUnit:
+        unit, project = await self._inventory.find(slug, code)
+        (found,) = await self._with_bookings([unit], project)
+        return found
+
+    async def page(
+        self, slug: str, after_code: str, limit: int, status: Status | None
+    ) -> tuple[list[StaffUnit], bool]:
+        """In the order of their codes, and whether there are more."""
+        page, project = await self._inventory.page(slug, after_code, limit, status, None)
+        return await self._with_bookings(page[:limit], project), len(page) > limit
+
+    async def history(self, unit: Unit, before_id: int, limit: int) -> list[Recorded]:
+        """One more than ``limit``, if there is one; the latest first."""
+        async with self._database.reading() as connection:
+            return await audit.history(connection, unit.id, before_id, limit + 1)
+
+    async def latest_deliveries(self, unit: Unit, limit: int) -> list[UnitDelivery]:
+        """The latest first."""
+        async with self._database.reading_one_moment() as connection:
+            return await delivery_log.latest_of_unit(connection, unit, limit)
+
+    async def _with_bookings(self, units: Sequence[Unit], project: Project) -> list[StaffUnit]:
+        locked = [unit.id for unit in units if unit.status in LOCKED]
+        claims = {}
+        if locked:
+            async with self._database.reading() as connection:
+                claims = await bookings.claims_on(connection, locked)
+        return [StaffUnit(unit, project, claims.get(unit.id)) for unit in units]

@@ -20,8 +20,7 @@ from holdfast.domain.errors import (
     UnknownProject,
 )
 from holdfast.domain.message import AnyMessage
-from holdfast.operations.cancelling import cancel_all, let_all_go
-from holdfast.operations.log_days import ready_log
+from holdfast.operations.delivery_queue import cancel_all, ready_log, unblock_all
 from holdfast.storage import audit, deliveries, delivery_log, endpoints, projects
 from holdfast.storage.database import Connection, Database
 from holdfast.storage.secrets import SecretBox
@@ -32,10 +31,10 @@ UrlFault = Callable[[str], Awaitable[AnyMessage | None]]
 _UNTIL_NOBODY_HAS_THE_OLD_SECONDS = 1.5 * SECRET_FRESH_SECONDS
 _START = (datetime.min.replace(tzinfo=UTC), UUID(int=0))
 
-__all__ = ["Endpoint", "Subscribing", "UrlFault", "Wishes"]
+__all__ = ["Endpoint", "Endpoints", "UrlFault", "Wishes"]
 
 
-class Subscribing:
+class Endpoints:
     def __init__(self, database: Database, box: SecretBox, url_fault: UrlFault) -> None:
         self._database = database
         self._box = box
@@ -157,7 +156,7 @@ async def _end_unwanted(database: Database, before: Endpoint, after: Endpoint) -
     if unselected:
         await cancel_all(database, after.id, list(unselected))
     if unselected or before.wishes.ordered != after.wishes.ordered:
-        await let_all_go(database, after.id)
+        await unblock_all(database, after.id)
 
 
 def _known(endpoint: Endpoint | None, endpoint_id: UUID, slugs: tuple[str, ...] | None) -> Endpoint:

@@ -20,11 +20,11 @@ from holdfast.domain.reports import (
     status_days,
 )
 from holdfast.domain.status import Status
-from holdfast.operations.inventory import Inventory
+from holdfast.operations.units import Units
 from holdfast.storage import projects, reports
 from holdfast.storage.database import Database
 
-__all__ = ["Figures", "ProjectFigures", "Sums"]
+__all__ = ["ProjectFigures", "Reports", "Sums"]
 
 SUMMED_AT_ONCE = 10_000
 UNSUMMED_AT_MOST = 500
@@ -87,8 +87,8 @@ class Sums:
                 await reports.recount(connection, project_id)
 
 
-class Figures:
-    def __init__(self, database: Database, inventory: Inventory) -> None:
+class Reports:
+    def __init__(self, database: Database, inventory: Units) -> None:
         self._database = database
         self._inventory = inventory
 
