@@ -2,7 +2,7 @@
 
 import socket
 
-from holdfast.server.demo_world import demo_world
+from holdfast.server.demo import demo_world
 from tests.support.listening import free_port
 
 HOST = "127.0.0.1"

@@ -18,7 +18,7 @@ from benchmarks.delivering_drain import (
 from benchmarks.delivering_receiver import Receiver, receiving
 from benchmarks.report.findings import Finding, Table, Target
 from benchmarks.turn import noise_caption, quietest
-from holdfast.delivery.dispatcher import AT_ONCE
+from holdfast.webhooks.dispatcher import AT_ONCE
 
 UNITS = 3_000
 HOLDFAST = "Holdfast, 1 worker process"

@@ -20,10 +20,10 @@ from benchmarks.parts.deliveries import UNITS
 from benchmarks.report.findings import Finding, Table, Target
 from benchmarks.turn import noise_caption, quietest
 from benchmarks.wrk import InvalidRun
-from holdfast.delivery.dispatcher import AT_ONCE
 from holdfast.domain.endpoint import IN_FLIGHT
 from holdfast.storage import delivery_queue
 from holdfast.storage.database import OF_A_DISPATCHER, Database, open_database
+from holdfast.webhooks.dispatcher import AT_ONCE
 
 EMPTY, GROWN = "empty_log", "grown_log"
 NAMES = {EMPTY: "empty", GROWN: "grown"}

@@ -11,20 +11,10 @@ from ipaddress import ip_network
 from time import monotonic
 from typing import NamedTuple
 
-from holdfast.clockwork.event_numberer import EventNumberer
-from holdfast.clockwork.event_summer import EventSummer
-from holdfast.clockwork.event_trimmer import EventTrimmer
-from holdfast.clockwork.expirer import Expirer
-from holdfast.clockwork.hour_counter import HourCounter
-from holdfast.clockwork.lease_rescuer import LeaseRescuer
-from holdfast.clockwork.log_keeper import LogKeeper
-from holdfast.clockwork.queue_keeper import QueueKeeper
-from holdfast.clockwork.runner import Loop, run_loops
-from holdfast.delivery.address_guard import AddressGuard, url_fault
-from holdfast.delivery.dispatcher import Dispatcher
-from holdfast.delivery.forwarding import Forwarder
-from holdfast.delivery.resolver import Resolver
-from holdfast.delivery.sender import Sender
+from holdfast.background.deliveries import HourCounter, LeaseRescuer, LogKeeper, QueueKeeper
+from holdfast.background.events import EventNumberer, EventSummer, EventTrimmer
+from holdfast.background.holds import Expirer
+from holdfast.background.runner import Loop, run_loops
 from holdfast.domain.delivery import Schedule
 from holdfast.domain.hold_limits import HoldLimits
 from holdfast.domain.holds import Periods
@@ -61,6 +51,11 @@ from holdfast.storage.database import (
 )
 from holdfast.storage.notifications import listen
 from holdfast.storage.secrets import SecretBox, keys_of
+from holdfast.webhooks.address_guard import AddressGuard, url_fault
+from holdfast.webhooks.dispatcher import Dispatcher
+from holdfast.webhooks.forwarder import Forwarder
+from holdfast.webhooks.resolver import Resolver
+from holdfast.webhooks.sender import Sender
 
 PAYMENT_CALLBACK_PATH = "/v1/payments/callback"
 BACKGROUND_CONNECTIONS = 4

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from holdfast.clockwork.event_summer import PAUSE_SECONDS, EventSummer
+from holdfast.background.events import SUM_EVERY_SECONDS, EventSummer
 from holdfast.operations.events import EventFeed
 from holdfast.operations.reports import COMPARED_EVERY, Sums
 from holdfast.storage import reports
@@ -20,7 +20,7 @@ async def test_a_round_sums_every_numbered_event_and_counts_every_unit(database:
     project_id = await new_units(database, "A-1", "A-2")
     await sell(database, (project_id, "A-1"))
     await EventFeed(database).number()
-    assert await EventSummer(Sums(database)).run_once() == PAUSE_SECONDS
+    assert await EventSummer(Sums(database)).run_once() == SUM_EVERY_SECONDS
     assert await counted(database, project_id) == 2
     async with database.reading() as connection:
         assert await reports.unsummed(connection) == 0

@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from holdfast.clockwork import expirer
-from holdfast.clockwork.expirer import LONGEST_PAUSE_SECONDS, SHORTEST_PAUSE_SECONDS, Expirer
-from holdfast.clockwork.runner import Loop
+from holdfast.background import holds
+from holdfast.background.holds import LONGEST_PAUSE_SECONDS, SHORTEST_PAUSE_SECONDS, Expirer
+from holdfast.background.runner import Loop
 from holdfast.operations.holds import Expiry
 from holdfast.storage.database import BACKGROUND, Connection, Database, open_database
 from tests.support.sales import hold, make_lapse, new_units
@@ -39,7 +39,7 @@ async def test_an_end_far_away_does_not_make_it_miss_one_that_begins_meanwhile(d
 async def test_it_pauses_no_longer_than_until_the_next_end(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(expirer, "LONGEST_PAUSE_SECONDS", 10_000)
+    monkeypatch.setattr(holds, "LONGEST_PAUSE_SECONDS", 10_000)
     project_id = await new_units(database, "A-1", "A-2")
     await hold(database, (project_id, "A-1"), hold_seconds=1000)
     await hold(database, (project_id, "A-2"), hold_seconds=500)
@@ -80,7 +80,7 @@ async def test_round_follows_upon_round_until_all_is_released(
     database: Database, monkeypatch: pytest.MonkeyPatch, lapsed: int, left: list[int]
 ) -> None:
     """One batch of five, then four in each of three lanes; between the rounds it can be told to stop."""
-    monkeypatch.setattr(expirer, "RELEASED_AT_ONCE", 5)
+    monkeypatch.setattr(holds, "RELEASED_AT_ONCE", 5)
     await many_lapsed(database, lapsed)
     loop = Expirer(Expiry(database))
     for still_held in left:
@@ -94,7 +94,7 @@ async def test_round_follows_upon_round_until_all_is_released(
 async def test_while_somebody_waits_for_the_database_it_does_less_at_a_time_and_pauses_in_between(
     database: Database, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(expirer, "RELEASED_AT_ONCE", 5)
+    monkeypatch.setattr(holds, "RELEASED_AT_ONCE", 5)
     await many_lapsed(database, 25)
     loop = Expirer(Expiry(database))
     async with open_database(postgres_url) as foreground, foreground.writing() as other:

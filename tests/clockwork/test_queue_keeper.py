@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from holdfast.clockwork.queue_keeper import PAUSE_SECONDS, QueueKeeper
-from holdfast.clockwork.runner import Loop
+from holdfast.background.deliveries import KEEP_QUEUE_EVERY_SECONDS, QueueKeeper
+from holdfast.background.runner import Loop
 from holdfast.operations import delivery_queue
 from holdfast.storage.database import Database
 from tests.support.engine import Engine, an_engine, switch
@@ -22,7 +22,7 @@ async def engine(database: Database) -> AsyncIterator[Engine]:
 
 async def test_where_there_is_nothing_to_do_it_rests(engine: Engine) -> None:
     loop: Loop = QueueKeeper(engine.tidying)
-    assert await loop.run_once() >= PAUSE_SECONDS
+    assert await loop.run_once() >= KEEP_QUEUE_EVERY_SECONDS
 
 
 async def test_who_waits_for_what_is_gone_is_let_go(engine: Engine, database: Database) -> None:

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from holdfast.clockwork import runner
-from holdfast.clockwork.runner import run_loops
+from holdfast.background import runner
+from holdfast.background.runner import run_loops
 
 
 class Counting:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.delivery.address_guard import AddressGuard, AddressRefused
 from holdfast.domain.addresses import refusal
 from holdfast.domain.endpoint_url import read_url
+from holdfast.webhooks.address_guard import AddressGuard, AddressRefused
 
 # From the registries of IANA for special purposes and of the clouds for their metadata, not from the code.
 RANGES = {

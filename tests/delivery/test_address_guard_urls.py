@@ -7,10 +7,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.delivery.address_guard import AddressGuard, url_fault
-from holdfast.delivery.resolver import Resolver
 from holdfast.domain.endpoint_url import EndpointUrl, UrlFault, read_url
 from holdfast.domain.message import optional_text
+from holdfast.webhooks.address_guard import AddressGuard, url_fault
+from holdfast.webhooks.resolver import Resolver
 from tests.support.name_server import NameServer, name_server
 from tests.support.receiver_posts import LOOPBACK
 

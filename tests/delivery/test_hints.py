@@ -6,12 +6,12 @@ import time
 import asyncpg
 import pytest
 
-from holdfast.delivery import dispatcher as dispatcher_module
 from holdfast.domain.delivery import Schedule
 from holdfast.operations.holds import Expiry
 from holdfast.storage import notifications
 from holdfast.storage.database import Database
 from holdfast.storage.notifications import CHANNEL, Hint
+from holdfast.webhooks import dispatcher as dispatcher_module
 from tests.support.engine import Engine, an_engine, eventually, replying, switch
 from tests.support.receivers import receiving
 from tests.support.sales import hold, make_lapse, new_units

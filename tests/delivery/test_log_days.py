@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 import asyncpg
 import pytest
 
-from holdfast.clockwork.log_keeper import PAUSE_SECONDS, LogKeeper
+from holdfast.background.deliveries import KEEP_LOG_EVERY_SECONDS, LogKeeper
 from holdfast.domain.errors import DatabaseAway
 from holdfast.operations.delivery_queue import ready_log, trim_log
 from holdfast.storage import log_partitions
@@ -232,5 +232,5 @@ async def test_a_dropped_day_takes_the_deliveries_with_it_and_leaves_the_pending
 async def test_the_keeper_makes_and_drops_and_rests_for_an_hour(database: Database) -> None:
     async with an_engine(database) as engine:
         await add_day(engine, 100)
-        assert await LogKeeper(database, KEEP).run_once() == PAUSE_SECONDS
+        assert await LogKeeper(database, KEEP).run_once() == KEEP_LOG_EVERY_SECONDS
         assert len(await parts(engine, "attempt")) == 5

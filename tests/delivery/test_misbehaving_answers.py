@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from holdfast.delivery.attempted import Secret
+from holdfast.webhooks.attempt import Secret
 from tests.support.receiver_posts import (
     SECRET,
     a_post,

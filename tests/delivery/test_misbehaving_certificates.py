@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import trustme
 
-from holdfast.delivery.address_guard import AddressGuard
-from holdfast.delivery.attempted import Attempted
-from holdfast.delivery.resolver import Resolver
-from holdfast.delivery.sender import Sender
+from holdfast.webhooks.address_guard import AddressGuard
+from holdfast.webhooks.attempt import AttemptResult
+from holdfast.webhooks.resolver import Resolver
+from holdfast.webhooks.sender import Sender
 from tests.support.name_server import NameServer, name_server
 from tests.support.receiver_certificates import certified_for, expired_for, self_signed_for, trusting
 from tests.support.receiver_posts import a_post, a_sender, in_time
@@ -30,7 +30,9 @@ async def names() -> AsyncIterator[NameServer]:
         yield server
 
 
-async def attempt_at(names: NameServer, certificate: ssl.SSLContext, host: str = "shop.example") -> Attempted:
+async def attempt_at(
+    names: NameServer, certificate: ssl.SSLContext, host: str = "shop.example"
+) -> AttemptResult:
     async with (
         receiving(answer_all, tls=certificate) as receiver,
         a_sender(name_servers=[names.place], tls=trusting()) as sender,

@@ -6,8 +6,8 @@ import tracemalloc
 
 import pytest
 
-from holdfast.delivery.attempted import Attempted
-from holdfast.delivery.sender import Sender
+from holdfast.webhooks.attempt import AttemptResult
+from holdfast.webhooks.sender import Sender
 from tests.support.receiver_posts import (
     a_post,
     a_sender,
@@ -101,7 +101,7 @@ async def test_a_dripping_body_after_a_500_fails_for_its_status() -> None:
 
 
 async def test_ten_seconds_are_ten_seconds() -> None:
-    async def after(seconds: float, sender: Sender) -> Attempted:
+    async def after(seconds: float, sender: Sender) -> AttemptResult:
         async def talk(peer: Peer) -> None:
             await peer.request()
             await asyncio.sleep(seconds)

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.clockwork.lease_rescuer import LeaseRescuer
+from holdfast.background.deliveries import LeaseRescuer
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import Schedule
 from holdfast.domain.endpoint import Endpoint

@@ -9,9 +9,8 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.clockwork.lease_rescuer import LeaseRescuer
-from holdfast.clockwork.queue_keeper import QueueKeeper
-from holdfast.clockwork.runner import run_loops
+from holdfast.background.deliveries import LeaseRescuer, QueueKeeper
+from holdfast.background.runner import run_loops
 from holdfast.domain.delivery import Schedule
 from holdfast.storage.database import Database, open_database
 from tests.support.engine import OFF, ON, Engine, an_engine, eventually, made, replying, switch

@@ -8,11 +8,11 @@ from itertools import pairwise
 
 import pytest
 
-from holdfast.delivery import dispatcher as dispatcher_module
 from holdfast.domain.delivery import UNREADABLE, DeliveryStatus, Schedule
 from holdfast.domain.message import Message
 from holdfast.storage.database import Database
 from holdfast.storage.secrets import new_encryption_key
+from holdfast.webhooks import dispatcher as dispatcher_module
 from tests.support.engine import Engine, an_engine, eventually, replying, switch
 from tests.support.receivers import Received, receiving, unused_port
 from tests.support.sales import new_units

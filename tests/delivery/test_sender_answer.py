@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.delivery.answer import LONGEST_BODY, LONGEST_HEAD, Answer
+from holdfast.webhooks.connection import LONGEST_BODY, LONGEST_HEAD, Answer
 from tests.support.receivers import OK
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Trailer: 1\r\n\r\n"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.delivery.attempted import Secret
-from holdfast.delivery.deadlines import DeadlinePassed, Deadlines
+from holdfast.webhooks.attempt import Secret
+from holdfast.webhooks.deadlines import DeadlinePassed, Deadlines
 from tests.support.name_server import name_server
 from tests.support.receiver_certificates import certified_for, trusting
 from tests.support.receiver_posts import a_post, a_sender, in_time

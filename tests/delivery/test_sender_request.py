@@ -10,12 +10,12 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.delivery.address_guard import AddressGuard
-from holdfast.delivery.attempted import Post, Secret
-from holdfast.delivery.resolver import Resolver
-from holdfast.delivery.sender import Sender
 from holdfast.domain.addresses import IPAddress
 from holdfast.domain.message import optional_text
+from holdfast.webhooks.address_guard import AddressGuard
+from holdfast.webhooks.attempt import Post, Secret
+from holdfast.webhooks.resolver import Resolver
+from holdfast.webhooks.sender import Sender
 from tests.support.receiver_posts import BODY, SECRET, TRUSTS_NOBODY, a_post, a_sender, attempt, read_secret
 from tests.support.receivers import OK, Peer, answer_all, answering, receiving, unused_port
 

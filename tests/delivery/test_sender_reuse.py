@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from holdfast.delivery import answer, idle_connections
-from holdfast.delivery.attempted import Secret
+from holdfast.webhooks import connection
+from holdfast.webhooks.attempt import Secret
 from tests.support.receiver_posts import SECRET, a_post, a_sender, eventually
 from tests.support.receivers import OK, Peer, answer_all, receiving
 
@@ -183,8 +183,8 @@ async def test_idle_connections_are_closed_after_their_time() -> None:
 async def test_a_connection_past_its_time_is_not_used_even_before_it_is_swept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(idle_connections, "_SWEEP_SECONDS", 60.0)
-    monkeypatch.setattr(answer, "LONGEST_IDLE_SECONDS", 0.05)
+    monkeypatch.setattr(connection, "_SWEEP_SECONDS", 60.0)
+    monkeypatch.setattr(connection, "LONGEST_IDLE_SECONDS", 0.05)
     async with receiving(answer_all) as receiver, a_sender() as sender:
         await sender.send(a_post(receiver.url))
         await asyncio.sleep(0.1)
@@ -193,8 +193,8 @@ async def test_a_connection_past_its_time_is_not_used_even_before_it_is_swept(
 
 
 async def test_idle_connections_are_bounded_per_origin_and_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(idle_connections, "MOST_PER_ORIGIN", 3)
-    monkeypatch.setattr(idle_connections, "MOST_IN_ALL", 4)
+    monkeypatch.setattr(connection, "MOST_PER_ORIGIN", 3)
+    monkeypatch.setattr(connection, "MOST_IN_ALL", 4)
 
     async def burst(url: str) -> None:
         attempts = await asyncio.gather(*(sender.send(a_post(url)) for _ in range(10)))
@@ -213,7 +213,7 @@ async def test_idle_connections_are_bounded_per_origin_and_in_all(monkeypatch: p
 
 
 async def test_a_connection_does_not_live_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(idle_connections, "LONGEST_LIFE_SECONDS", 0.0)
+    monkeypatch.setattr(connection, "LONGEST_LIFE_SECONDS", 0.0)
     async with receiving(answer_all) as receiver, a_sender() as sender:
         for _ in range(3):
             assert (await sender.send(a_post(receiver.url))).cause is None

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 import pytest
 
-from holdfast.delivery import dispatcher as dispatcher_module
 from holdfast.domain.delivery import CUT_OFF, DeliveryStatus
 from holdfast.domain.errors import DatabaseAway
 from holdfast.storage.database import Database, open_database
+from holdfast.webhooks import dispatcher as dispatcher_module
 from tests.support.clusters import NEWEST, Cluster
 from tests.support.engine import Engine, an_engine, eventually, replying
 from tests.support.receivers import Received, receiving

@@ -1,11 +1,11 @@
 """The figures of the security model, and of the buyers' guide, are those of the code."""
 
-from holdfast.delivery.answer import LONGEST_BODY, LONGEST_HEAD
 from holdfast.domain.hold_limits import HoldLimits
 from holdfast.domain.login import FIRST_WAIT, FREE_FAILURES, LONGEST_WAIT
 from holdfast.domain.signature import TOLERANCE_SECONDS
 from holdfast.settings import Settings
 from holdfast.web.html.guarded import HEADERS
+from holdfast.webhooks.connection import LONGEST_BODY, LONGEST_HEAD
 from tests.docs.documents import ROOT
 
 TOLD = " ".join((ROOT / "docs" / "security-model.md").read_text().split())

@@ -5,10 +5,6 @@ from pathlib import Path
 import pytest
 from prometheus_client import REGISTRY
 
-from holdfast.delivery import causes, dispatcher
-from holdfast.delivery.answer import LONGEST_BODY, LONGEST_HEAD
-from holdfast.delivery.causes import Overdue
-from holdfast.delivery.connecting import _MOST_ADDRESSES
 from holdfast.domain import delivery
 from holdfast.domain.api_key import Scope
 from holdfast.domain.booking import BookingStatus
@@ -30,6 +26,10 @@ from holdfast.web.json_items import LONGEST_ITEM
 from holdfast.web.problem_types import PROBLEM_TYPES
 from holdfast.web.request import BODY_LIMIT
 from holdfast.web.strict_json import LONGEST_NUMBER
+from holdfast.webhooks import causes, dispatcher
+from holdfast.webhooks.causes import Overdue
+from holdfast.webhooks.connection import LONGEST_BODY, LONGEST_HEAD
+from holdfast.webhooks.connector import _MOST_ADDRESSES
 from tests.docs.documents import (
     ARCHITECTURE,
     GUIDE,

@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from holdfast.delivery.dispatcher import AT_ONCE
 from holdfast.domain.delivery import LOST
+from holdfast.webhooks.dispatcher import AT_ONCE
 from tests.support import server as servers
 from tests.support.delivery_journal import Gate, Slowly, accept
 from tests.support.delivery_scene import Scene, delivery_scene

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from uuid import UUID
 
-from holdfast.delivery.dispatcher import AT_ONCE
+from holdfast.webhooks.dispatcher import AT_ONCE
 from tests.support.delivery_journal import Slowly
 from tests.support.delivery_scene import Scene, delivery_scene
 from tests.support.workers import Pace

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.clockwork.expirer import RELEASED_AT_ONCE
+from holdfast.background.holds import RELEASED_AT_ONCE
 from tests.support import server as servers
 from tests.support.history_checker import faults_of
 from tests.support.lapsed_holds import leave_lapsed_holds

@@ -11,7 +11,7 @@ from holdfast.operations.imports import Finding, Import, ImportFiles, ImportRuns
 from holdfast.operations.units import Units
 from holdfast.storage.database import Database
 from holdfast.web.imported_rows import RowReading
-from holdfast.web.sheets.read_file import read
+from holdfast.web.spreadsheets.read_file import read
 from tests.support.stock import SLUG
 
 AUTHOR = Author(ActorKind.STAFF, "sales@example.com", "request-1")

@@ -15,8 +15,8 @@ from holdfast.domain.booking import (
     Terms,
     new_booking,
 )
+from holdfast.web.documents.content import Document, Kind, Subject, sheet_of
 from holdfast.web.html.language import language_of
-from holdfast.web.papers.sheets import Kind, Sheet, Subject, sheet_of
 
 REFERENCE = "Q39-4F6-4K6"
 ADDRESS = f"https://sales.example.com/p/narjis-heights/bookings/{REFERENCE}"
@@ -59,6 +59,6 @@ def a_sheet(
     agreement: Agreement = AGREEMENT,
     *,
     is_kept: bool = True,
-) -> Sheet:
+) -> Document:
     subject = Subject(booking or a_booking(), "A-1203", agreement, is_kept)
     return sheet_of(kind, subject, language_of(code, "latn", "Asia/Riyadh"))

@@ -5,13 +5,13 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from holdfast.domain.booking import BookingStatus
-from holdfast.web.papers import press as press_module
-from holdfast.web.papers.press import Press
-from holdfast.web.papers.sheets import Kind, Sheet
+from holdfast.web.documents import rendering as press_module
+from holdfast.web.documents.content import Document, Kind
+from holdfast.web.documents.rendering import Press
 from tests.papers.reading import embedded_fonts, fonts_of, fonts_on_pages, letters_of, read, root_of, text_of
 from tests.papers.subjects import ADDRESS, AGREEMENT, NORA, NOURA, REFERENCE, a_booking, a_sheet
 
-Pdf = Callable[[Sheet], Awaitable[bytes]]
+Pdf = Callable[[Document], Awaitable[bytes]]
 OURS = {"Inter-Regular", "Inter-SemiBold", "IBMPlexSansArabic", "IBMPlexSansArabic-SmBld"}
 LANGUAGES = ("en", "ar")
 

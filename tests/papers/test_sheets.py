@@ -7,11 +7,10 @@ import pytest
 
 from holdfast.domain.booking import BookingStatus, Terms
 from holdfast.operations.bookings import Found
+from holdfast.web.documents.content import Kind, lacking
+from holdfast.web.documents.rendering import status_address
+from holdfast.web.documents.texts import Table, price_table
 from holdfast.web.html.language import language_of
-from holdfast.web.papers.facts import Table, price_table
-from holdfast.web.papers.lacking import lacking
-from holdfast.web.papers.making import status_address
-from holdfast.web.papers.sheets import Kind
 from holdfast.web.storefront.pages.visits import booking_path
 from tests.papers.subjects import LATER, NOW, a_booking, a_sheet
 

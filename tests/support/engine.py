@@ -11,11 +11,6 @@ from ipaddress import ip_network
 from typing import Any
 from uuid import UUID
 
-from holdfast.delivery import causes
-from holdfast.delivery.address_guard import AddressGuard, url_fault
-from holdfast.delivery.dispatcher import Dispatcher
-from holdfast.delivery.resolver import Resolver
-from holdfast.delivery.sender import Sender
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import Delivery, Schedule, after_attempt
 from holdfast.domain.endpoint import Endpoint, IssuedSecret, Wishes
@@ -27,6 +22,11 @@ from holdfast.operations.events import EventFeed
 from holdfast.storage.database import Database, connect_to_listen
 from holdfast.storage.notifications import listen
 from holdfast.storage.secrets import SecretBox, new_encryption_key
+from holdfast.webhooks import causes
+from holdfast.webhooks.address_guard import AddressGuard, url_fault
+from holdfast.webhooks.dispatcher import Dispatcher
+from holdfast.webhooks.resolver import Resolver
+from holdfast.webhooks.sender import Sender
 from tests.support.receivers import Peer, Received, Talk
 from tests.support.stock import replacement, store
 

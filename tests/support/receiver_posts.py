@@ -10,10 +10,10 @@ from ipaddress import ip_network
 from ssl import PROTOCOL_TLS_CLIENT, SSLContext
 from uuid import UUID, uuid4
 
-from holdfast.delivery.address_guard import AddressGuard
-from holdfast.delivery.attempted import Attempted, Post, Secret
-from holdfast.delivery.resolver import Resolver
-from holdfast.delivery.sender import Sender
+from holdfast.webhooks.address_guard import AddressGuard
+from holdfast.webhooks.attempt import AttemptResult, Post, Secret
+from holdfast.webhooks.resolver import Resolver
+from holdfast.webhooks.sender import Sender
 from tests.support.receivers import Talk, receiving
 
 LOOPBACK = ("127.0.0.0/8", "::1/128")
@@ -51,19 +51,19 @@ async def a_sender(
         await resolver.close()
 
 
-async def attempt(url: str) -> Attempted:
+async def attempt(url: str) -> AttemptResult:
     """One attempt with a sender of its own, which must come back in time."""
     async with a_sender() as sender:
         return await in_time(sender, a_post(url))
 
 
-async def attempt_at_and_leave(talk: Talk) -> Attempted:
+async def attempt_at_and_leave(talk: Talk) -> AttemptResult:
     """For answers after which the connection is kept."""
     async with receiving(talk) as receiver:
         return await attempt(receiver.url)
 
 
-async def attempt_at(talk: Talk) -> Attempted:
+async def attempt_at(talk: Talk) -> AttemptResult:
     """One attempt, after which the receiver's connection is gone."""
     async with receiving(talk) as receiver, a_sender() as sender:
         attempted = await in_time(sender, a_post(receiver.url))
@@ -72,7 +72,7 @@ async def attempt_at(talk: Talk) -> Attempted:
     return attempted
 
 
-async def in_time(sender: Sender, post: Post, timeout_seconds: float = 1.0) -> Attempted:
+async def in_time(sender: Sender, post: Post, timeout_seconds: float = 1.0) -> AttemptResult:
     started_at = time.perf_counter()
     attempted = await sender.send(post)
     assert time.perf_counter() - started_at < timeout_seconds + GRACE_SECONDS

@@ -13,9 +13,9 @@ from holdfast.domain.cells import Cell
 from holdfast.domain.errors import InvalidInput
 from holdfast.domain.imports import guess
 from holdfast.operations.imports import Reply, unpack_rows
-from holdfast.web.sheets import reading, workbooks
-from holdfast.web.sheets.read_file import read
-from holdfast.web.sheets.reading import TOO_MUCH, SheetReader
+from holdfast.web.spreadsheets import reading, workbooks
+from holdfast.web.spreadsheets.read_file import read
+from holdfast.web.spreadsheets.reading import TOO_MUCH, SheetReader
 
 TEXT = "الرمز,السعر\r\nA-1,100\r\n"
 

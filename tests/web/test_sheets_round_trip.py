@@ -19,11 +19,9 @@ from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit, UnitFields, code_fault, unit_id
 from holdfast.operations.imports import ImportUnit, unpack_rows
 from holdfast.web.imported_rows import RowReading
-from holdfast.web.sheets.csv_writing import MARK, csv_lines
-from holdfast.web.sheets.read_file import read
-from holdfast.web.sheets.unit_rows import headings, row_of
-from holdfast.web.sheets.workbook_writing import framed
-from holdfast.web.sheets.write_workbook import Heading, write
+from holdfast.web.spreadsheets.read_file import read
+from holdfast.web.spreadsheets.write_workbook import Heading, write
+from holdfast.web.spreadsheets.writing import MARK, csv_lines, framed, headings, row_of
 
 NOW = datetime(2026, 11, 14, 9, 30, tzinfo=UTC)
 PROJECT = Project(uuid4(), "palm-court", "Palm Court", 1, NOW)

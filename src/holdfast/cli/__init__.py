@@ -6,7 +6,7 @@ import click
 
 from holdfast import __version__
 from holdfast.domain.errors import Refusal
-from holdfast.server.refused import StartRefused
+from holdfast.server.sockets import StartRefused
 from holdfast.settings import WrongSetting
 from holdfast.storage.errors import BackupRefused, EmbeddedRefused, SchemaRefused
 

@@ -11,12 +11,12 @@ import click
 from holdfast.cli.arguments import utf8_only
 from holdfast.cli.database import read_settings, with_database
 from holdfast.cli.output import print_json, shared_options
-from holdfast.delivery.forwarding import Forwarded
 from holdfast.domain.endpoint import new_secret_text
 from holdfast.domain.endpoint_url import UrlFault, read_url
 from holdfast.domain.event import EventName
 from holdfast.domain.message import optional_text
 from holdfast.storage.database import Database
+from holdfast.webhooks.forwarder import Forwarded
 from holdfast.wiring import forwarding
 
 POLL_SECONDS = 0.3

@@ -12,8 +12,8 @@ import click
 from holdfast.cli.arguments import utf8_only
 from holdfast.cli.output import print_json, shared_options
 from holdfast.observability.logging import set_up_logging
-from holdfast.server.serving import Demo, Served
-from holdfast.server.serving import serve as run
+from holdfast.server.serve import Demo, Served
+from holdfast.server.serve import serve as run
 from holdfast.settings import Settings, refuse_misspelt_settings
 
 _SET_UP = """

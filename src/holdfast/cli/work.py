@@ -13,7 +13,7 @@ from holdfast.cli.database import database_url, read_settings
 from holdfast.cli.output import print_json, shared_options
 from holdfast.observability.logging import set_up_logging
 from holdfast.server import work as work_process
-from holdfast.server.waiting import migrate_when_reachable
+from holdfast.server.prepare import migrate_when_reachable
 from holdfast.settings import refuse_misspelt_settings
 from holdfast.storage.secrets import keys_of
 

@@ -7,8 +7,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from holdfast.server.connection_counts import ConnectionCounts
-from holdfast.server.plain_response import plain_response
-from holdfast.server.request_cycle import extend_cycle
+from holdfast.server.request_cycle import extend_cycle, plain_response
 
 
 class HttpProtocol(HttpToolsProtocol):

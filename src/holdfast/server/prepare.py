@@ -1,27 +1,48 @@
-"""What `serve` does before the web processes start, in a process of its own.
-
-What is imported for it is gone with it, so that the supervisor stays small. The answer is one JSON object
-on stdout.
-"""
+"""A service and its database are often started together; the service gives it time."""
 
 import asyncio
 import json
+import logging
 import os
 import sys
+import time
 from typing import Any
 
 from holdfast import demo
 from holdfast.demo import DemoAccess
 from holdfast.demo.receiving import register_receiver
-from holdfast.domain.errors import Refusal
+from holdfast.domain.errors import DatabaseAway, Refusal
 from holdfast.observability.logging import set_up_logging
 from holdfast.operations.health import note_start
 from holdfast.operations.staff import offer_first_link, setup_url
-from holdfast.server.waiting import migrate_when_reachable
 from holdfast.settings import Settings
 from holdfast.storage.database import open_database
 from holdfast.storage.errors import SchemaRefused
+from holdfast.storage.schema import migrate
 from holdfast.wiring import subscribing
+
+_PATIENCE_SECONDS = 30.0
+_PAUSE_SECONDS = 0.5
+
+_log = logging.getLogger(__name__)
+
+
+async def migrate_when_reachable(database_url: str, patience_seconds: float = _PATIENCE_SECONDS) -> list[str]:
+    give_up_at = time.monotonic() + patience_seconds
+    while True:
+        try:
+            return await migrate(database_url)
+        except DatabaseAway:
+            if time.monotonic() > give_up_at:
+                raise
+            _log.warning("waiting for the database")
+        await asyncio.sleep(_PAUSE_SECONDS)
+
+
+# What `serve` does before the web processes start, in a process of its own.
+#
+# What is imported for it is gone with it, so that the supervisor stays small. The answer is one JSON object
+# on stdout.
 
 
 async def prepare(settings: Settings, demo_hook: str | None) -> dict[str, Any]:

@@ -3,11 +3,10 @@
 import socket
 import sys
 
-from holdfast.server.child import child_settings, leave_with_parent
 from holdfast.server.connection_counts import ConnectionCounts
-from holdfast.server.garbage import collect_seldom
+from holdfast.server.demo import tour_of
 from holdfast.server.http_protocol import HttpProtocol
-from holdfast.server.tour import tour_of
+from holdfast.server.process import child_settings, collect_seldom, leave_with_parent
 from holdfast.server.web_server import WebServer
 from holdfast.settings import Settings
 from holdfast.web.app import create_app

@@ -10,7 +10,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from holdfast.server.http_protocol import HttpProtocol
-from holdfast.server.listening import BACKLOG
+from holdfast.server.sockets import BACKLOG
 
 
 class WebServer(uvicorn.Server):

@@ -7,9 +7,7 @@ from collections.abc import Callable
 
 import uvloop
 
-from holdfast.server.child import child_settings, leave_with_parent
-from holdfast.server.files import allow_many_files
-from holdfast.server.garbage import collect_seldom
+from holdfast.server.process import allow_many_files, child_settings, collect_seldom, leave_with_parent
 from holdfast.settings import Settings
 from holdfast.wiring import run_background_work
 

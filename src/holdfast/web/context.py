@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from holdfast.settings import Settings
 from holdfast.web.client_address import ClientAddresses
+from holdfast.web.documents.rendering import Documents
 from holdfast.web.html.cookies import Cookies
-from holdfast.web.papers.making import Papers
 from holdfast.web.rate_limit import RateLimit
 from holdfast.web.tour import Tour
 from holdfast.wiring import Services
@@ -20,7 +20,7 @@ class WebContext(NamedTuple):
     rate_limit: RateLimit
     public_rate_limit: RateLimit
     cookies: Cookies
-    papers: Papers
+    papers: Documents
     public_url: str
     time_zone: str
     cors_origins: tuple[str, ...]
@@ -38,7 +38,7 @@ def build_context(settings: Settings, services: Services, tour: Tour | None) -> 
         rate_limit=RateLimit(settings.rate_limit / settings.processes, monotonic),
         public_rate_limit=RateLimit(settings.public_rate_limit / settings.processes, monotonic),
         cookies=Cookies.for_address(settings.public_url),
-        papers=Papers(services.inventory, public_url, settings.time_zone),
+        papers=Documents(services.inventory, public_url, settings.time_zone),
         public_url=public_url,
         time_zone=settings.time_zone,
         cors_origins=settings.cors_origins,

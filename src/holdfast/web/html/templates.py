@@ -14,10 +14,10 @@ from jinja2.runtime import Context
 from markupsafe import Markup
 
 from holdfast.domain.spelling import moment_text
+from holdfast.web.documents.texts import terms_in_full
 from holdfast.web.html.bilingual import in_language
 from holdfast.web.html.language import Language
 from holdfast.web.html.words import words
-from holdfast.web.papers.terms import terms_in_full
 
 WEB = Path(__file__).parent.parent
 STATIC = WEB / "static"

@@ -18,9 +18,7 @@ from holdfast.web.backoffice.visits import Visit
 from holdfast.web.html.forms import Form
 from holdfast.web.html.guarded import HEADERS
 from holdfast.web.request import Request
-from holdfast.web.sheets.csv_writing import MARK, csv_lines
-from holdfast.web.sheets.unit_rows import Written, headings, row_of
-from holdfast.web.sheets.workbook_writing import WorkbookWriter
+from holdfast.web.spreadsheets.writing import MARK, WorkbookWriter, Written, csv_lines, headings, row_of
 
 UNITS_A_PAGE = 500
 CSV = "text/csv; charset=utf-8"

@@ -27,7 +27,7 @@ from holdfast.web.backoffice.pages.import_forms import asked_for, choice_of, sam
 from holdfast.web.backoffice.visits import PREFIX, Visit
 from holdfast.web.html.translation import translate
 from holdfast.web.refusals import UnknownRoute
-from holdfast.web.sheets.reading import SheetReader
+from holdfast.web.spreadsheets.reading import SheetReader
 
 FILE_AT_MOST = 32 * 1024**2
 FINDINGS_A_PAGE = 50

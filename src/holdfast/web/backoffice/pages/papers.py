@@ -15,12 +15,12 @@ from holdfast.web.api.bodies import refuse_faults
 from holdfast.web.backoffice.desk import Desk, Show
 from holdfast.web.backoffice.pages.bookings import BOOKINGS
 from holdfast.web.backoffice.visits import Visit
+from holdfast.web.documents.content import Kind
+from holdfast.web.documents.rendering import Asked, Documents
 from holdfast.web.html.guarded import HEADERS
-from holdfast.web.papers.making import Asked, Papers
-from holdfast.web.papers.sheets import Kind
 
 
-def paper_routes(desk: Desk, selling: Bookings, papers: Papers) -> list[Route]:
+def paper_routes(desk: Desk, selling: Bookings, papers: Documents) -> list[Route]:
     booking = BOOKINGS + "/{reference}"
     return [
         desk.page(
@@ -32,7 +32,7 @@ def paper_routes(desk: Desk, selling: Bookings, papers: Papers) -> list[Route]:
     ]
 
 
-def _showing(selling: Bookings, papers: Papers, kind: Kind, *, as_file: bool) -> Show:
+def _showing(selling: Bookings, papers: Documents, kind: Kind, *, as_file: bool) -> Show:
     async def show(visit: Visit) -> Response:
         faults: list[Fault] = []
         reference = reference_of(visit.request, faults)

@@ -8,8 +8,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from holdfast.web.context import WebContext
-from holdfast.web.papers.making import Asked
-from holdfast.web.papers.sheets import Kind
+from holdfast.web.documents.content import Kind
+from holdfast.web.documents.rendering import Asked
 from holdfast.web.storefront.pages.booking_keys import own_booking
 from holdfast.web.storefront.pages.bookings import known_ones
 from holdfast.web.storefront.pages.door import Door, Show
