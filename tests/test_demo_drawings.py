@@ -11,7 +11,7 @@ from holdfast.demo.plans.furniture import shape_of
 from holdfast.demo.plans.model import FloorPlan, Opening, Pane, Piece, Rect, Room, Use, Wall
 from holdfast.demo.plans.walls import swept
 from holdfast.demo.project import HOMES
-from holdfast.web.html.templates import STATIC
+from holdfast.web.pages.templates import STATIC
 
 LARGEST = 20 * 1024
 HAIR = 0.03

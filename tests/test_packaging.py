@@ -57,7 +57,7 @@ def test_locks_that_are_installed_together_agree() -> None:
 def test_the_wheel_holds_what_pages_and_papers_are_made_of() -> None:
     package = ROOT / "src" / "holdfast"
     packed = {file.path for file in WheelBuilder(str(ROOT)).recurse_included_files()}
-    for folder in ("web/templates", "web/static", "web/papers", "web/html/words"):
+    for folder in ("web/templates", "web/static", "web/documents", "web/locale"):
         files = [path for path in (package / folder).rglob("*") if path.is_file() and path.suffix != ".pyc"]
         assert files
         assert {str(path) for path in files} <= packed, folder

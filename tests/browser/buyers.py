@@ -10,7 +10,7 @@ from uuid import uuid4
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from holdfast.domain.references import number_of
-from holdfast.web.html.words import words
+from holdfast.web.pages.i18n import words
 from tests.browser.office import Office
 from tests.browser.windows import LOCALES, PHONE, Window, window
 from tests.support.bodies import full

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from holdfast.web.storefront.pages.door import BuyerPage
+from holdfast.web.pages.storefront.base import BuyerPage
 from tests.browser.looking import LookAtShop, shop_looker
 from tests.browser.office import Office
 from tests.browser.shop_pages import NOT_SHOP_PAGES, SHOP_PAGES, ShopPage

@@ -1,6 +1,6 @@
 """The table of pages is the whole of them."""
 
-from holdfast.web.backoffice.desk import PageResource
+from holdfast.web.pages.backoffice.base import PageResource
 from tests.browser.pages import NOT_PAGES, PAGES
 from tests.support.in_process import all_routes, app_with
 

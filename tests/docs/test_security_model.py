@@ -4,7 +4,7 @@ from holdfast.domain.hold_limits import HoldLimits
 from holdfast.domain.login import FIRST_WAIT, FREE_FAILURES, LONGEST_WAIT
 from holdfast.domain.signature import TOLERANCE_SECONDS
 from holdfast.settings import Settings
-from holdfast.web.html.guarded import HEADERS
+from holdfast.web.pages.sessions import PAGE_HEADERS
 from holdfast.webhooks.connection import LONGEST_BODY, LONGEST_HEAD
 from tests.docs.documents import ROOT
 
@@ -42,7 +42,7 @@ def test_what_is_kept_of_an_answer() -> None:
 
 
 def test_what_pages_may_run() -> None:
-    policy = HEADERS["Content-Security-Policy"]
+    policy = PAGE_HEADERS["Content-Security-Policy"]
     assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'; ")
     assert "frame-ancestors 'none'" in policy
     assert "`default-src 'none'`" in TOLD

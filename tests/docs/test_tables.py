@@ -23,7 +23,7 @@ from holdfast.web.api.parameters import DEFAULT_LIMIT, LARGEST_LIMIT
 from holdfast.web.api.unit_bodies import LONGEST_MEDIA_NAME, MEDIA_AT_MOST, UnitReplacement
 from holdfast.web.api.unit_bodies import LONGEST_URL as LONGEST_MEDIA_URL
 from holdfast.web.json_items import LONGEST_ITEM
-from holdfast.web.problem_types import PROBLEM_TYPES
+from holdfast.web.problems import PROBLEM_TYPES
 from holdfast.web.request import BODY_LIMIT
 from holdfast.web.strict_json import LONGEST_NUMBER
 from holdfast.webhooks import causes, dispatcher

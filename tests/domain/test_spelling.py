@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.spelling import camel_case, moment_text
-from holdfast.web.wire import time_text
+from holdfast.web.json import time_text
 
 
 @pytest.mark.parametrize(

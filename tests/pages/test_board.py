@@ -6,8 +6,8 @@ from decimal import Decimal
 import httpx
 import pytest
 
-from holdfast.web.backoffice.pages.board_cells import CellWriter
-from holdfast.web.html.language import language_of
+from holdfast.web.pages.backoffice.boards import CellWriter
+from holdfast.web.pages.i18n import language_of
 from tests.support.bodies import minimal
 from tests.support.buying import Buyer
 from tests.support.client import Project, Unit

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.web.backoffice.pages.snippets import PYTHON
+from holdfast.web.pages.backoffice.snippets import PYTHON
 from tests.support.client import Project, Unit
 from tests.support.desk import Person
 from tests.support.sql import Sql

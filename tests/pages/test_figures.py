@@ -5,7 +5,7 @@ import re
 import httpx
 import pytest
 
-from holdfast.web.backoffice.pages.plots import HEIGHT, WIDTH, areas, bars, top_of
+from holdfast.web.pages.backoffice.reports import HEIGHT, WIDTH, areas, bars, top_of
 from tests.support.bodies import minimal
 from tests.support.buying import Buyer
 from tests.support.client import Project, Unit

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.web.cursors import cursor_text
+from holdfast.web.pagination import cursor_text
 from tests.pages.sales import unit_page
 from tests.support.bodies import minimal
 from tests.support.client import Unit

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.domain.layout import Counts
 from holdfast.domain.status import Status
-from holdfast.web.backoffice.pages.projects import bar
+from holdfast.web.pages.backoffice.projects import bar
 from tests.support.bodies import minimal
 from tests.support.client import Project, Unit
 from tests.support.desk import Person

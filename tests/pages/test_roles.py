@@ -16,12 +16,12 @@ from holdfast.domain.permissions import OF_ROLE, OF_SCOPE, Permission, Role
 from holdfast.settings import Settings
 from holdfast.web.api.routes import ApiPath, Unknown
 from holdfast.web.app import create_app
-from holdfast.web.backoffice.desk import Elsewhere, PageResource
-from holdfast.web.html.own_forms import csrf_token
-from holdfast.web.page_routes import PageApp
-from holdfast.web.service_pages import PageFiles
-from holdfast.web.storefront.pages.door import BuyerPage
-from holdfast.web.storefront.pages.door import Elsewhere as ElsewhereInTheShop
+from holdfast.web.pages.backoffice.base import Elsewhere, PageResource
+from holdfast.web.pages.base import PageApp
+from holdfast.web.pages.forms import csrf_token
+from holdfast.web.pages.service import PageFiles
+from holdfast.web.pages.storefront.base import BuyerPage
+from holdfast.web.pages.storefront.base import Elsewhere as ElsewhereInTheShop
 from tests.support.app import InProcessApp
 from tests.support.client import integration_client
 from tests.support.desk import People, Person

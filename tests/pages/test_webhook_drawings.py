@@ -10,12 +10,11 @@ import pytest
 
 from holdfast.domain.delivery import Delivery, DeliveryStatus, Trigger
 from holdfast.operations.deliveries import HOURS, Attempt, Hour
-from holdfast.web.backoffice.pages import sparkline as drawn
-from holdfast.web.backoffice.pages import timing_bar as bar
-from holdfast.web.backoffice.pages.sparkline import sparkline
-from holdfast.web.backoffice.pages.timeline import timeline
-from holdfast.web.backoffice.pages.timing_bar import timing_bar
-from holdfast.web.backoffice.pages.wire_texts import curl_text, request_text, response_body
+from holdfast.web.pages.backoffice import deliveries as bar
+from holdfast.web.pages.backoffice import endpoints as drawn
+from holdfast.web.pages.backoffice.deliveries import timeline, timing_bar
+from holdfast.web.pages.backoffice.endpoints import sparkline
+from holdfast.web.pages.backoffice.http_texts import curl_text, request_text, response_body
 
 NOW = datetime(2026, 11, 14, 9, 30, tzinfo=UTC)
 ID = UUID(int=1)

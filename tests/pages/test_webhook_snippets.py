@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from holdfast.domain.signature import TOLERANCE_SECONDS, sign
-from holdfast.web.backoffice.pages import snippets
+from holdfast.web.pages.backoffice import snippets
 from tests.support.webhooks import an_inbox
 
 SECRET = "hfs_" + "k" * 43

@@ -16,7 +16,7 @@ from holdfast.domain.booking import (
     new_booking,
 )
 from holdfast.web.documents.content import Document, Kind, Subject, sheet_of
-from holdfast.web.html.language import language_of
+from holdfast.web.pages.i18n import language_of
 
 REFERENCE = "Q39-4F6-4K6"
 ADDRESS = f"https://sales.example.com/p/narjis-heights/bookings/{REFERENCE}"

@@ -10,8 +10,8 @@ from holdfast.operations.bookings import Found
 from holdfast.web.documents.content import Kind, lacking
 from holdfast.web.documents.rendering import status_address
 from holdfast.web.documents.texts import Table, price_table
-from holdfast.web.html.language import language_of
-from holdfast.web.storefront.pages.visits import booking_path
+from holdfast.web.pages.i18n import language_of
+from holdfast.web.pages.storefront.base import booking_path
 from tests.papers.subjects import LATER, NOW, a_booking, a_sheet
 
 ENGLISH = language_of("en", "latn", "Asia/Riyadh")

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.domain.booking import WORDING, Terms
 from holdfast.web.documents.texts import TEXTS, clauses_of, terms_in_full
-from holdfast.web.html.language import DIRECTIONS, language_of
+from holdfast.web.pages.i18n import DIRECTIONS, language_of
 from tests.papers.subjects import AGREEMENT, TERMS, a_sheet
 
 VERSIONS = range(1, WORDING + 1)

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import httpx
 
-from holdfast.web.html.own_forms import csrf_token
+from holdfast.web.pages.forms import csrf_token
 from tests.api.storefront.limits import new_address
 from tests.support.backoffice import BUYER
 from tests.support.client import Project, Unit

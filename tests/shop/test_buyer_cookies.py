@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import httpx
 import pytest
 
-from holdfast.web.html.own_forms import csrf_token
+from holdfast.web.pages.forms import csrf_token
 from tests.shop.buyers import BOOKING_COOKIE, SECRET, VISITOR, Buyer, unit_page
 from tests.support.app import InProcessApp
 from tests.support.client import Unit, integration_client

@@ -13,7 +13,7 @@ from holdfast.settings import Settings
 from holdfast.storage.secrets import new_encryption_key
 from holdfast.web.app import create_app
 from holdfast.web.context import WebContext
-from holdfast.web.page_routes import PageApp
+from holdfast.web.pages.base import PageApp
 from holdfast.web.request import Request
 
 NOBODY_LISTENS = "postgresql://nobody@127.0.0.1:1/nothing"

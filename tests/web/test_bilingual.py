@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.web.html.bilingual import in_language
+from holdfast.web.pages.i18n import in_language
 
 
 @pytest.mark.parametrize(

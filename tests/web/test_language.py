@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from holdfast.web.html.language import Language, language_of, preferred
+from holdfast.web.pages.i18n import Language, language_of, preferred
 
 ENGLISH = language_of("en", "latn", "Asia/Riyadh")
 ARABIC = language_of("ar", "arab", "Asia/Riyadh")

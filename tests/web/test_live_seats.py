@@ -6,14 +6,14 @@ import pytest
 
 from holdfast.domain.errors import TooManyRequests
 from holdfast.web.client_address import ClientAddresses
+from holdfast.web.pages.storefront.live_limits import LiveLimits
 from holdfast.web.request import Request
-from holdfast.web.storefront.pages.live_seats import LiveSeats
 
 
 @pytest.fixture
-def seats() -> LiveSeats:
+def seats() -> LiveLimits:
     """Two seats for an address, three in all."""
-    return LiveSeats(ClientAddresses((ip_network("127.0.0.0/8"),)), per_address=2, in_all=3)
+    return LiveLimits(ClientAddresses((ip_network("127.0.0.0/8"),)), per_address=2, in_all=3)
 
 
 def coming_from(address: str) -> Request:
@@ -22,7 +22,7 @@ def coming_from(address: str) -> Request:
     return Request({"type": "http", "client": ("127.0.0.1", 50_000), "headers": headers, "state": state})
 
 
-def test_an_address_has_so_many_seats_and_is_told_when_they_are_taken(seats: LiveSeats) -> None:
+def test_an_address_has_so_many_seats_and_is_told_when_they_are_taken(seats: LiveLimits) -> None:
     for _ in range(2):
         seats.take(coming_from("192.0.2.1"))
     with pytest.raises(TooManyRequests, match=r"^This address") as refused:
@@ -31,14 +31,14 @@ def test_an_address_has_so_many_seats_and_is_told_when_they_are_taken(seats: Liv
     seats.take(coming_from("192.0.2.2"))
 
 
-def test_the_machine_itself_has_only_the_limit_of_all(seats: LiveSeats) -> None:
+def test_the_machine_itself_has_only_the_limit_of_all(seats: LiveLimits) -> None:
     for _ in range(3):
         seats.take(coming_from("127.0.0.1"))
     with pytest.raises(TooManyRequests, match="no place for more"):
         seats.take(coming_from("192.0.2.1"))
 
 
-def test_a_seat_is_free_again_when_its_watcher_has_left(seats: LiveSeats) -> None:
+def test_a_seat_is_free_again_when_its_watcher_has_left(seats: LiveLimits) -> None:
     for _ in range(5):
         give_back = seats.take(coming_from("192.0.2.1"))
         give_back()

@@ -13,8 +13,8 @@ from starlette.types import Message
 
 from holdfast.domain.errors import InvalidInput
 from holdfast.web.api.bodies import no_fields
-from holdfast.web.html.live import EVENT_STREAM
-from holdfast.web.html.own_forms import csrf_token, is_csrf_token
+from holdfast.web.pages.forms import csrf_token, is_csrf_token
+from holdfast.web.pages.live import EVENT_STREAM
 from holdfast.web.request import Request
 from tests.support.in_process import app_with, at, client_of
 from tests.support.problems import invalid, problem

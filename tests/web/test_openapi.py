@@ -24,8 +24,7 @@ from holdfast.web.api.routes import ApiPath
 from holdfast.web.openapi.document import openapi_json
 from holdfast.web.openapi.examples import first_put
 from holdfast.web.openapi.samples import PROJECT, UNIT, as_json
-from holdfast.web.problem_types import PROBLEM_TYPES
-from holdfast.web.problems import MEDIA_TYPE, PROBLEM_OF
+from holdfast.web.problems import MEDIA_TYPE, PROBLEM_OF, PROBLEM_TYPES
 from tests.support.in_process import all_routes
 from tests.support.webhooks import ATTEMPT_FIELDS, DELIVERY_FIELDS, ENDPOINT_FIELDS
 from tests.web.openapi_reading import (

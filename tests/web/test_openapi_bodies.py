@@ -28,9 +28,9 @@ from holdfast.web.api.buyer_body import BuyerDetails
 from holdfast.web.api.field_types import PRINTABLE_PATTERN, UNPRINTABLE
 from holdfast.web.api.models import unit_document
 from holdfast.web.api.unit_bodies import UnitPatch, UnitReplacement, UnitValues, check_unit
+from holdfast.web.json import encode
 from holdfast.web.openapi.samples import PROJECT, UNIT, as_json
 from holdfast.web.openapi.schemas import MEDIA_URL_PATTERN
-from holdfast.web.wire import encode
 from tests.web.openapi_reading import schema, validator
 
 Document = dict[str, Any]

@@ -6,9 +6,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from holdfast.web.html.templates import STATIC
-from holdfast.web.problem_types import PROBLEM_TYPES
-from holdfast.web.service_pages import code_spans
+from holdfast.web.pages.service import code_spans
+from holdfast.web.pages.templates import STATIC
+from holdfast.web.problems import PROBLEM_TYPES
 
 HTML_PAGES = ["/", "/docs", "/problems", *(kind.path for kind in PROBLEM_TYPES.values())]
 FIRST_PAGES = ["/", "/docs", "/problems", "/problems/terms-locked", "/openapi.json"]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from holdfast.web import json_items, strict_json
 from holdfast.web.api.unit_bodies import PlainUnit, UnitReplacement, UnitValues, check_unit, read_plain_unit
-from holdfast.web.refusals import MalformedBody
+from holdfast.web.http_errors import MalformedBody
 
 UNIT = {
     "type": "شقة",

@@ -8,7 +8,7 @@ import pytest
 from starlette.types import Message
 
 from holdfast.domain.errors import DatabaseAway
-from holdfast.web.html.live import EventStream, event
+from holdfast.web.pages.live import EventStream, event
 
 BEAT = event("beat", b"0")
 SOON = 0.01

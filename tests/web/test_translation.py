@@ -14,9 +14,7 @@ from holdfast.domain.errors import Fault, InvalidInput, Refusal, TransitionNotAl
 from holdfast.domain.hold_limits import ADDRESS, VISITOR
 from holdfast.domain.message import Message
 from holdfast.domain.status import LOCKED, Action, Status
-from holdfast.web.html.language import language_of
-from holdfast.web.html.translation import translate, translate_refusal
-from holdfast.web.html.words import catalogues, read_catalogue
+from holdfast.web.pages.i18n import catalogues, language_of, read_catalogue, translate, translate_refusal
 from tests.web.message_ids import message_calls, places, sentences
 
 ENGLISH = language_of("en", "latn", "Asia/Riyadh")

@@ -5,8 +5,8 @@ import json
 import httpx
 import pytest
 
-from holdfast.web.html.forms import SIGNED_IN_FIELDS, read_form
 from holdfast.web.json import JsonResponse
+from holdfast.web.pages.forms import SIGNED_IN_FIELDS, read_form
 from holdfast.web.request import Request
 from tests.support.in_process import app_with, at, client_of
 

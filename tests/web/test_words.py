@@ -11,8 +11,8 @@ import pytest
 from babel.messages.catalog import Message
 from babel.messages.extract import extract_from_file
 
-from holdfast.web.html.templates import WEB
-from holdfast.web.html.words import catalogues, read_catalogue
+from holdfast.web.pages.i18n import catalogues, read_catalogue
+from holdfast.web.pages.templates import WEB
 
 KEYWORDS = {"_": None, "gettext": None, "N_": None, "ngettext": (1, 2)}
 LANGUAGES = ("ar",)

@@ -23,7 +23,7 @@ from holdfast.domain.unit import code_fault
 from holdfast.operations.deliveries import Deliveries, Filters
 from holdfast.operations.events import EventFeed
 from holdfast.operations.webhook_documents import delivery_document, delivery_with_attempts_document
-from holdfast.web.cursors import created_cursor_text, read_moment_and_id_cursor
+from holdfast.web.pagination import created_cursor_text, read_moment_and_id_cursor
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from holdfast import demo
 from holdfast.server.sockets import address_of, listen_beside
 from holdfast.settings import Settings
-from holdfast.web.tour import Tour
+from holdfast.web.pages.tour import Tour
 
 # What its process is told. Nothing else of ours: it has no business with the database.
 HOOK_SECRET = "DEMO_HOOK_SECRET"  # noqa: S105 - the name of a variable

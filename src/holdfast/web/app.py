@@ -16,7 +16,6 @@ from holdfast.domain.errors import Refusal
 from holdfast.observability.metrics import count_now
 from holdfast.settings import Settings, refuse_misspelt_settings
 from holdfast.web.api import surfaces
-from holdfast.web.backoffice.pages.routes import backoffice_page_routes
 from holdfast.web.context import WebContext, build_context
 from holdfast.web.errors import handle_error
 from holdfast.web.imported_rows import RowReading
@@ -26,10 +25,11 @@ from holdfast.web.middleware import (
     ErrorMiddleware,
     RequestMiddleware,
 )
-from holdfast.web.service_pages import service_routes
+from holdfast.web.pages.backoffice.routes import backoffice_page_routes
+from holdfast.web.pages.service import service_routes
+from holdfast.web.pages.storefront.routes import storefront_page_routes
+from holdfast.web.pages.tour import Tour
 from holdfast.web.status_routes import status_routes
-from holdfast.web.storefront.pages.routes import storefront_page_routes
-from holdfast.web.tour import Tour
 from holdfast.wiring import build_services
 
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from holdfast.settings import Settings
 from holdfast.web.client_address import ClientAddresses
 from holdfast.web.documents.rendering import Documents
-from holdfast.web.html.cookies import Cookies
+from holdfast.web.pages.sessions import Cookies
+from holdfast.web.pages.tour import Tour
 from holdfast.web.rate_limit import RateLimit
-from holdfast.web.tour import Tour
 from holdfast.wiring import Services
 
 

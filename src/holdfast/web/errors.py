@@ -9,11 +9,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request as StarletteRequest
 from starlette.responses import Response
 
-from holdfast.web.problem_types import INTERNAL_ERROR
-from holdfast.web.problems import add_problem_headers, problem_response, problem_type
-from holdfast.web.refusals import MethodNotAllowed, UnknownRoute
+from holdfast.web.http_errors import MethodNotAllowed, UnknownRoute
+from holdfast.web.pages.service import error_page
+from holdfast.web.problems import INTERNAL_ERROR, add_problem_headers, problem_response, problem_type
 from holdfast.web.request import Request
-from holdfast.web.service_pages import error_page
 
 logger = logging.getLogger("holdfast.web")
 

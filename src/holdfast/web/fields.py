@@ -13,7 +13,7 @@ from pydantic import ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from holdfast.domain.message import AnyMessage, Message
-from holdfast.web.wire import camel_case
+from holdfast.web.json import camel_case
 
 STRICT = ConfigDict(strict=True, extra="forbid", alias_generator=camel_case)
 """Of a body: names are the domain's in the code and camelCase on the wire, and no others are taken."""

@@ -14,7 +14,7 @@ from holdfast.domain.message import Message
 from holdfast.domain.unit import code_fault
 from holdfast.operations.imports import ImportUnit, RowRead
 from holdfast.web.api.unit_bodies import UnitPatch, check_unit
-from holdfast.web.wire import camel_case
+from holdfast.web.json import camel_case
 
 _OPTIONAL = tuple(name for name in FIELDS if name not in (CODE, STATUS, *REQUIRED))
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from holdfast.domain.errors import InvalidInput
-from holdfast.web.refusals import ItemTooLarge, MalformedBody
+from holdfast.web.http_errors import ItemTooLarge, MalformedBody
 from holdfast.web.strict_json import (
     DECODER,
     LONGEST_NUMBER,

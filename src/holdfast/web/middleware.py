@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from holdfast.observability.logging import log_request
 from holdfast.observability.metrics import note_request
 from holdfast.web.errors import error_response
-from holdfast.web.html.live import EVENT_STREAM
+from holdfast.web.pages.live import EVENT_STREAM
 from holdfast.web.request import NO_ROUTE, Request
 
 logger = logging.getLogger("holdfast.web")

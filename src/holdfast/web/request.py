@@ -15,7 +15,7 @@ from holdfast.domain.api_key import Key
 from holdfast.domain.audit import ActorKind, Author
 from holdfast.domain.errors import Fault
 from holdfast.domain.unit_writes import UNCONDITIONAL, Precondition
-from holdfast.web.refusals import BodyTooLarge, TooManyParameters, TwoCredentials, UnsupportedMediaType
+from holdfast.web.http_errors import BodyTooLarge, TooManyParameters, TwoCredentials, UnsupportedMediaType
 
 if TYPE_CHECKING:
     from holdfast.web.client_address import Client

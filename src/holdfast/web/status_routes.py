@@ -10,7 +10,7 @@ from starlette.routing import Route
 from holdfast.observability.metrics import CONTENT_TYPE, metrics_text
 from holdfast.operations.documents import Document
 from holdfast.web.json import JsonResponse
-from holdfast.web.page_routes import simple_route
+from holdfast.web.pages.base import simple_route
 from holdfast.web.request import Request
 
 

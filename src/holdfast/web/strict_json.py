@@ -7,7 +7,7 @@ import re
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from holdfast.web.refusals import MalformedBody
+from holdfast.web.http_errors import MalformedBody
 
 LONGEST_NUMBER = 1000
 

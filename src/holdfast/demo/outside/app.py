@@ -16,7 +16,7 @@ from holdfast.demo.outside.payments import Cashier
 from holdfast.demo.outside.receiver import Journal, Receiver
 from holdfast.demo.outside.receiver_routes import ReceiverRoutes
 from holdfast.demo.outside.told import Told
-from holdfast.web.html.templates import STATIC
+from holdfast.web.pages.templates import STATIC
 
 _CALLBACK_SECONDS = 10.0
 

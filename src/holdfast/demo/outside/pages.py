@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from holdfast.demo.outside.receiver import Received
-from holdfast.web.html.language import DIRECTIONS, NAMES, Language, language_of, preferred
-from holdfast.web.html.templates import templates
+from holdfast.web.pages.i18n import DIRECTIONS, NAMES, Language, language_of, preferred
+from holdfast.web.pages.templates import templates
 
 _HEADERS = {
     "Cache-Control": "no-store",

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from holdfast.demo.outside.pages import OutsidePages, in_other_languages
 from holdfast.demo.outside.reading import read_body, read_form
 from holdfast.demo.outside.receiver import Journal, Receiver
-from holdfast.web.html.language import Language
+from holdfast.web.pages.i18n import Language
 
 HOOK = "/hook"
 BEAT_SECONDS = 10.0

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from holdfast.demo.plans.drawings import drawings
-from holdfast.web.html.templates import STATIC
+from holdfast.web.pages.templates import STATIC
 
 FOLDER = STATIC / "demo"
 

@@ -19,9 +19,8 @@ from holdfast.operations.bookings import Found
 from holdfast.operations.documents import Document as Document
 from holdfast.operations.documents import Time as Time
 from holdfast.operations.write_path import Written
-from holdfast.web.json import Header
+from holdfast.web.json import Header, optional_time_text, time_text
 from holdfast.web.request import Request
-from holdfast.web.wire import optional_time_text, time_text
 
 Media = Annotated[Any, Meta(extra_json_schema={"$ref": "#/components/schemas/Media"})]
 Changes = Annotated[Any, Meta(extra_json_schema={"type": "object"})]

@@ -19,7 +19,7 @@ from holdfast.domain.spelling import snake_case
 from holdfast.domain.status import Status
 from holdfast.domain.unit import CODE_LENGTH, code_fault
 from holdfast.web.api.field_types import PRINTABLE_PATTERN, UNPRINTABLE
-from holdfast.web.cursors import read_cursor, read_moment_and_id_cursor, read_moment_cursor
+from holdfast.web.pagination import read_cursor, read_moment_and_id_cursor, read_moment_cursor
 from holdfast.web.request import Request
 from holdfast.web.times import TIME_MESSAGE, read_time
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.domain.project import Project
-from holdfast.web.cursors import cursor_text
-from holdfast.web.pagination import split_page
+from holdfast.web.pagination import cursor_text, split_page
 from holdfast.web.request import Request
 
 

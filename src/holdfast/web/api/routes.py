@@ -32,7 +32,7 @@ from holdfast.web.api.parameters import (
     refuse_query,
 )
 from holdfast.web.auth import Guard, KeyGuard
-from holdfast.web.refusals import MethodNotAllowed, UnknownRoute
+from holdfast.web.http_errors import MethodNotAllowed, UnknownRoute
 from holdfast.web.request import Request
 
 Handler = Callable[..., Awaitable[Response]]

@@ -42,10 +42,9 @@ from holdfast.web.fields import (
     canonical,
     check_text,
 )
-from holdfast.web.json import read_json_text
+from holdfast.web.json import camel_case, read_json_text
 from holdfast.web.request import Request
 from holdfast.web.strict_json import LONGEST_NUMBER
-from holdfast.web.wire import camel_case
 
 _OTHER_UNIT = "This is not the id of the addressed unit."
 _OTHER_PROJECT = "This is not the id of the addressed project."

@@ -20,8 +20,7 @@ from holdfast.web.documents.texts import (
     price_table,
     unit_table,
 )
-from holdfast.web.html.bilingual import in_language
-from holdfast.web.html.language import Language
+from holdfast.web.pages.i18n import Language, in_language
 
 _ENDED = frozenset(
     {BookingStatus.LAPSED, BookingStatus.CANCELLED, BookingStatus.REFUND_DUE, BookingStatus.REFUNDED}

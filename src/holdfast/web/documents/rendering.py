@@ -22,8 +22,8 @@ from holdfast.domain.booking_steps import LANGUAGE
 from holdfast.operations.bookings import Found
 from holdfast.operations.units import Units
 from holdfast.web.documents.content import Document, Kind, Lacking, Subject, lacking, sheet_of, title_of
-from holdfast.web.html.language import DIRECTIONS, NAMES, Language, language_of
-from holdfast.web.html.templates import templates
+from holdfast.web.pages.i18n import DIRECTIONS, NAMES, Language, language_of
+from holdfast.web.pages.templates import templates
 
 if TYPE_CHECKING:
     import typst

@@ -14,8 +14,7 @@ from babel.dates import format_datetime, get_timezone_name
 from babel.numbers import format_decimal
 
 from holdfast.domain.booking import Agreement, Booking, Terms
-from holdfast.web.html.bilingual import in_language
-from holdfast.web.html.language import Language
+from holdfast.web.pages.i18n import Language, in_language
 
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 

@@ -18,15 +18,7 @@ from holdfast.web.api import surfaces
 from holdfast.web.api.bodies import Body
 from holdfast.web.api.models import UnitDocument
 from holdfast.web.api.routes import Operation
-from holdfast.web.json import NO_STORE
-from holdfast.web.openapi import texts
-from holdfast.web.openapi.examples import ETAG, event, first_put, ping, unit
-from holdfast.web.openapi.problems import sample_headers, sample_problem
-from holdfast.web.openapi.samples import ENDPOINT_ID, PROJECT, REFERENCE, REQUEST_ID, UNIT
-from holdfast.web.openapi.schemas import Schema, component_schemas, objects, schema_of
-from holdfast.web.problem_types import ProblemType
-from holdfast.web.problems import MEDIA_TYPE, ProblemDocument, problem_type_of
-from holdfast.web.refusals import (
+from holdfast.web.http_errors import (
     BodyTooLarge,
     MalformedBody,
     MalformedRequest,
@@ -34,10 +26,16 @@ from holdfast.web.refusals import (
     UnsupportedMediaType,
     size_text,
 )
+from holdfast.web.json import NO_STORE, encode
+from holdfast.web.openapi import texts
+from holdfast.web.openapi.examples import ETAG, event, first_put, ping, unit
+from holdfast.web.openapi.problems import sample_headers, sample_problem
+from holdfast.web.openapi.samples import ENDPOINT_ID, PROJECT, REFERENCE, REQUEST_ID, UNIT
+from holdfast.web.openapi.schemas import Schema, component_schemas, objects, schema_of
+from holdfast.web.pages.storefront.visitors import VISITOR_COOKIE
+from holdfast.web.problems import MEDIA_TYPE, ProblemDocument, ProblemType, problem_type_of
 from holdfast.web.request import JSON
 from holdfast.web.status_routes import HealthDocument
-from holdfast.web.storefront.visitors import VISITOR_COOKIE
-from holdfast.web.wire import encode
 
 _ETAGS = r'^(\*|(W/)?"[^"]*"(\s*,\s*(W/)?"[^"]*")*)$'
 _HEADERS: dict[str, Schema] = {

@@ -9,8 +9,8 @@ from holdfast.domain.event import EventName, event_id
 from holdfast.domain.status import TRANSITIONS
 from holdfast.web.api.models import unit_document
 from holdfast.web.api.unit_bodies import UnitReplacement
+from holdfast.web.json import time_text
 from holdfast.web.openapi.samples import NOW, PROJECT, REFERENCE, UNIT, as_json
-from holdfast.web.wire import time_text
 
 ETAG = '"7a-1"'
 

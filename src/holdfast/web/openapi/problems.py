@@ -8,7 +8,7 @@ from holdfast.domain import errors
 from holdfast.domain.errors import Fault
 from holdfast.domain.spelling import moment_text
 from holdfast.domain.status import Status
-from holdfast.web import refusals as http
+from holdfast.web import http_errors as http
 from holdfast.web.openapi.samples import (
     DELIVERY_ID,
     ENDPOINT_ID,

@@ -13,7 +13,7 @@ from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit, UnitFields
 from holdfast.web import strict_json
 from holdfast.web.api.unit_bodies import UnitReplacement, UnitValues, check_unit
-from holdfast.web.wire import encode
+from holdfast.web.json import encode
 
 REQUEST_ID = "5f0f6c3a1e7b4d0c9a52f1f7d8c4b6e3"
 

@@ -17,10 +17,9 @@ from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.models import ActorDocument, Changes, Cursor, Document, Time, changes
 from holdfast.web.api.parameters import LIMIT, MOMENT_CURSOR, PROJECT, query_id, text, time
 from holdfast.web.api.routes import ApiRoutes
-from holdfast.web.cursors import moment_cursor_text
-from holdfast.web.json import JsonResponse
+from holdfast.web.json import JsonResponse, time_text
+from holdfast.web.pagination import moment_cursor_text
 from holdfast.web.request import Request
-from holdfast.web.wire import time_text
 
 LONGEST_ACTION = 50
 

@@ -28,9 +28,8 @@ from holdfast.web.api.parameters import BOOKING_STATUS, LIMIT, MOMENT_CURSOR, PR
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import caller_of, refuse_other_projects
 from holdfast.web.buyer_links import buyer_link
-from holdfast.web.cursors import moment_cursor_text
 from holdfast.web.json import NO_STORE, JsonResponse
-from holdfast.web.pagination import split_page
+from holdfast.web.pagination import moment_cursor_text, split_page
 from holdfast.web.request import Request
 
 _ERRORS = (UnknownBooking, TransitionNotAllowed)

@@ -48,12 +48,10 @@ from holdfast.web.api.parameters import (
     time,
 )
 from holdfast.web.api.routes import ApiRoutes
-from holdfast.web.cursors import created_cursor_text, cursor_text
 from holdfast.web.fields import not_one_of
-from holdfast.web.json import JsonResponse
-from holdfast.web.pagination import split_page
+from holdfast.web.json import JsonResponse, optional_time_text, time_text
+from holdfast.web.pagination import created_cursor_text, cursor_text, split_page
 from holdfast.web.request import Request
-from holdfast.web.wire import optional_time_text, time_text
 
 _START, _END = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 _FIRST_PAGE = (_END, UUID(int=2**128 - 1))

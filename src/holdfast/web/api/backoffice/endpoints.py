@@ -39,10 +39,9 @@ from holdfast.web.api.field_types import LEFT_OUT, UNPRINTABLE, ProjectSlugs, ch
 from holdfast.web.api.models import Cursor, Document
 from holdfast.web.api.parameters import LIMIT, MOMENT_AND_ID_CURSOR
 from holdfast.web.api.routes import ApiRoutes
-from holdfast.web.cursors import created_cursor_text
 from holdfast.web.fields import NO_NUL, Bounds, not_one_of
 from holdfast.web.json import NO_STORE, JsonResponse
-from holdfast.web.pagination import split_page
+from holdfast.web.pagination import created_cursor_text, split_page
 from holdfast.web.request import Request
 
 ENDPOINT_URL_PATTERN = rf"^[Hh][Tt][Tt][Pp][Ss]?://[^ /?#@\\{UNPRINTABLE}]+([/?][^ #\\{UNPRINTABLE}]*)?$"

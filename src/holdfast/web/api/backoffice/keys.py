@@ -28,10 +28,9 @@ from holdfast.web.api.field_types import ProjectName, ProjectSlugs, check_each_o
 from holdfast.web.api.models import Cursor, Document
 from holdfast.web.api.parameters import LIMIT, MOMENT_AND_ID_CURSOR
 from holdfast.web.api.routes import ApiRoutes
-from holdfast.web.cursors import created_cursor_text
 from holdfast.web.fields import Bounds, not_one_of
 from holdfast.web.json import NO_STORE, JsonResponse
-from holdfast.web.pagination import split_page
+from holdfast.web.pagination import created_cursor_text, split_page
 from holdfast.web.request import Request
 
 _EXPIRY = Bounds(Decimal("0.00001"), Decimal(LONGEST_EXPIRY_DAYS), 6)

@@ -23,9 +23,8 @@ from holdfast.web.api.models import Document
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import refuse_other_projects
 from holdfast.web.fields import Bounds
-from holdfast.web.json import JsonPartsResponse, read_json_text
+from holdfast.web.json import JsonPartsResponse, encode, read_json_text
 from holdfast.web.request import Request
-from holdfast.web.wire import encode
 
 # Reading stops here: half a million faults, which fit into a body, take seconds and hundreds of megabytes.
 FAULTS_AT_MOST = 10_000

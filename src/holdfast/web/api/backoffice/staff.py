@@ -34,10 +34,9 @@ from holdfast.web.api.models import Cursor, Document
 from holdfast.web.api.parameters import LIMIT, MOMENT_AND_ID_CURSOR
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import KeyGuard
-from holdfast.web.cursors import created_cursor_text
 from holdfast.web.fields import not_one_of
 from holdfast.web.json import NO_STORE, JsonResponse
-from holdfast.web.pagination import split_page
+from holdfast.web.pagination import created_cursor_text, split_page
 from holdfast.web.request import Request
 
 

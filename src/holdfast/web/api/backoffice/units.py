@@ -45,11 +45,9 @@ from holdfast.web.api.models import (
 from holdfast.web.api.parameters import CURSOR, LAST_POSITION, LIMIT, POSITION_CURSOR, STATUS
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import caller_of, refuse_other_projects
-from holdfast.web.cursors import cursor_text
-from holdfast.web.json import JsonResponse
-from holdfast.web.pagination import split_page
+from holdfast.web.json import JsonResponse, optional_time_text, time_text
+from holdfast.web.pagination import cursor_text, split_page
 from holdfast.web.request import Request
-from holdfast.web.wire import optional_time_text, time_text
 
 _TAG = "Sales"
 

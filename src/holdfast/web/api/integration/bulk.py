@@ -46,12 +46,11 @@ from holdfast.web.api.unit_bodies import (
     with_status_fault,
 )
 from holdfast.web.auth import refuse_other_projects
-from holdfast.web.json import JsonPartsResponse
+from holdfast.web.http_errors import TooManyItems
+from holdfast.web.json import JsonPartsResponse, encode
 from holdfast.web.json_items import array_items, line_items
 from holdfast.web.problems import problem_document
-from holdfast.web.refusals import TooManyItems
 from holdfast.web.request import JSON, Request
-from holdfast.web.wire import encode
 
 NDJSON = "application/x-ndjson"
 BULK_BODY_LIMIT = 32 * 1024**2

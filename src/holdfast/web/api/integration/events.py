@@ -15,8 +15,8 @@ from holdfast.web.api.integration.units import PREFIX
 from holdfast.web.api.models import Document
 from holdfast.web.api.parameters import LIMIT, feed_position, query_id
 from holdfast.web.api.routes import ApiRoutes
-from holdfast.web.cursors import cursor_text
 from holdfast.web.json import JsonResponse
+from holdfast.web.pagination import cursor_text
 from holdfast.web.request import Request
 
 routes = ApiRoutes(PREFIX, "Events")

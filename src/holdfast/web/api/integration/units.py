@@ -23,9 +23,8 @@ from holdfast.web.api.parameters import CURSOR, LIMIT, STATUS, time
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.api.unit_bodies import PlainUnit, UnitBody, UnitPatch, UnitReplacementBody, UnitValues
 from holdfast.web.auth import refuse_other_projects
-from holdfast.web.cursors import cursor_text
 from holdfast.web.json import JsonResponse
-from holdfast.web.pagination import split_page
+from holdfast.web.pagination import cursor_text, split_page
 from holdfast.web.request import Request
 
 PREFIX = "/v1/integration"

@@ -17,8 +17,8 @@ from holdfast.web.api.models import Document
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.api.unit_bodies import PRICE
 from holdfast.web.fields import NO_NUL
+from holdfast.web.http_errors import UnknownRoute
 from holdfast.web.json import NO_STORE, JsonResponse
-from holdfast.web.refusals import UnknownRoute
 from holdfast.web.request import Request
 from holdfast.wiring import PAYMENT_CALLBACK_PATH
 

@@ -29,13 +29,11 @@ from holdfast.web.api.models import Cursor, Document, Media, Time
 from holdfast.web.api.parameters import CURSOR, LIMIT, one_of
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import OPTIONAL_TOKEN, PUBLIC
-from holdfast.web.cursors import cursor_text
-from holdfast.web.json import NO_STORE, JsonResponse
-from holdfast.web.pagination import split_page
-from holdfast.web.refusals import ForeignForm
+from holdfast.web.http_errors import ForeignForm
+from holdfast.web.json import NO_STORE, JsonResponse, optional_time_text, time_text
+from holdfast.web.pages.storefront.visitors import VISITOR_COOKIE, refuse_other_sites, requester_of
+from holdfast.web.pagination import cursor_text, split_page
 from holdfast.web.request import Request
-from holdfast.web.storefront.visitors import VISITOR_COOKIE, refuse_other_sites, requester_of
-from holdfast.web.wire import optional_time_text, time_text
 
 PREFIX = "/v1/storefront"
 HOLD_BODY_LIMIT = 1024

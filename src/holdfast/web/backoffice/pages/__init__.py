@@ -1,1 +1,0 @@
-"""The back office as pages: what staff see and click."""

@@ -1,0 +1,65 @@
+"""Pages as Starlette routes: an ASGI application for each path, whatever the method."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Sequence
+
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Mount, Route, Router
+from starlette.types import Receive, Scope, Send
+
+from holdfast.web.http_errors import MethodNotAllowed
+from holdfast.web.request import Request
+
+
+class PageApp(ABC):
+    """The application at one path, for every method."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive, send)
+        scope["state"]["route"] = self.route_of(request)
+        response = await self.respond(request)
+        await response(scope, receive, send)
+
+    def route_of(self, request: Request) -> str:
+        """The path as logs and metrics name it."""
+        return self.path
+
+    @abstractmethod
+    async def respond(self, request: Request) -> Response: ...
+
+
+class _Simple(PageApp):
+    def __init__(self, path: str, show: Callable[[Request], Awaitable[Response]]) -> None:
+        super().__init__(path)
+        self._show = show
+
+    async def respond(self, request: Request) -> Response:
+        if request.method not in ("GET", "HEAD"):
+            raise MethodNotAllowed(request.method, ("GET", "HEAD"))
+        request.refuse_too_many_parameters()
+        return await self._show(request)
+
+
+def simple_route(path: str, show: Callable[[Request], Awaitable[Response]]) -> Route:
+    """A path that is for everybody, and is only read."""
+    return Route(path, _Simple(path, show))
+
+
+def mounted_pages(prefix: str, routes: Sequence[Route], unknown: PageApp) -> list[BaseRoute]:
+    """The pages below a prefix; ``unknown`` responds at every other path."""
+    root = next((route.endpoint for route in routes if route.path == "/"), unknown)
+    below = [route for route in routes if route.path != "/"]
+    return [
+        Route(prefix, root),
+        Mount(prefix, Router(below, redirect_slashes=False, default=unknown)),
+    ]
+
+
+def page_route(prefix: str, path: str, page: PageApp) -> Route:
+    """A route below the mount of ``prefix``."""
+    return Route(path.removeprefix(prefix) or "/", page)

@@ -1,0 +1,247 @@
+"""Amounts as people type them."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import parse_qsl
+
+from python_multipart import MultipartParser
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import parse_options_header
+
+from holdfast.web.http_errors import BodyTooLarge, ForeignForm, MalformedBody, TooManyFields
+from holdfast.web.request import BODY_LIMIT, Request
+
+if TYPE_CHECKING:
+    from python_multipart.multipart import MultipartCallbacks
+
+
+# Digits of any script, with or without separators between thousands.
+_AMOUNT = re.compile(r"\d{1,15}(\.\d{1,4})?")
+_SEPARATORS = str.maketrans(
+    {",": None, "٬": None, " ": None, "\N{NO-BREAK SPACE}": None, "\N{ARABIC DECIMAL SEPARATOR}": "."}
+)
+
+
+def amount_in(text: str) -> Decimal | None:
+    """None where it is no amount."""
+    plain = text.translate(_SEPARATORS)
+    return Decimal(plain) if _AMOUNT.fullmatch(plain) else None
+
+
+# What a form of ours sends back.
+
+URLENCODED = "application/x-www-form-urlencoded"
+MULTIPART = "multipart/form-data"
+
+PUBLIC_FIELDS = 200
+"""At most so many in a form that needs no sign-in."""
+SIGNED_IN_FIELDS = 20_000
+
+
+class Upload(NamedTuple):
+    filename: str
+    content: bytes
+
+
+class Form:
+    """Fields by name; what was not sent is empty text."""
+
+    def __init__(self, fields: Sequence[tuple[str, str]], uploads: dict[str, Upload] | None = None) -> None:
+        self._fields = fields
+        self._uploads = uploads or {}
+
+    def text(self, name: str) -> str:
+        """Without the spaces that nobody meant to type."""
+        return self.raw(name).strip()
+
+    def raw(self, name: str) -> str:
+        return next((value for key, value in self._fields if key == name), "")
+
+    def all(self, name: str) -> list[str]:
+        return [value for key, value in self._fields if key == name]
+
+    def has(self, name: str) -> bool:
+        return any(key == name for key, _ in self._fields)
+
+    def upload(self, name: str) -> Upload | None:
+        return self._uploads.get(name)
+
+    def items(self) -> Sequence[tuple[str, str]]:
+        return self._fields
+
+
+def url_fields(text: bytes, at_most: int = PUBLIC_FIELDS) -> list[tuple[str, str]]:
+    """Return the fields of a form or a query. A NUL or broken UTF-8 is no text that anybody typed."""
+    if b"%00" in text or b"\x00" in text:
+        raise MalformedBody("The form holds a character that cannot be kept.")
+    if text.count(b"&") >= at_most:
+        raise TooManyFields(at_most)
+    try:
+        return parse_qsl(text.decode("utf-8"), keep_blank_values=True, errors="strict")
+    except ValueError:
+        raise MalformedBody("The form is not UTF-8.") from None
+
+
+async def read_form(request: Request, limit: int = BODY_LIMIT, fields: int = SIGNED_IN_FIELDS) -> Form:
+    sent_as = request.header_values.get(b"content-type", b"").decode("latin-1")
+    if sent_as.split(";")[0].strip().lower() == MULTIPART:
+        # regroup
+
+        return await read_multipart(request, limit, fields)
+    request.require_media_type((URLENCODED,))
+    return Form(url_fields(await request.read_body(limit), fields))
+
+
+# Forms with files, as browsers send them (RFC 7578).
+
+# Other requests have their turn after so many bytes.
+_BYTES_A_TURN = 1024**2
+_LONGEST_NAME = 255
+
+
+async def read_multipart(request: Request, limit: int, fields: int) -> Form:
+    """Parsed as it comes; ``limit`` is that of the whole body."""
+    request.refuse_announced_length(limit)
+    parts = _Parts(fields)
+    read = turn = 0
+    try:
+        parser = MultipartParser(_boundary(request), parts.callbacks())
+        async for piece in request.stream():
+            read += len(piece)
+            if read > limit:
+                raise BodyTooLarge(limit)
+            parser.write(piece)
+            if read - turn > _BYTES_A_TURN:
+                turn = read
+                await asyncio.sleep(0)
+        parser.finalize()
+    except (FormParserError, UnicodeDecodeError):
+        raise MalformedBody("The form is not what a browser sends.") from None
+    return parts.form()
+
+
+def _boundary(request: Request) -> bytes:
+    _, options = parse_options_header(request.header_values[b"content-type"])
+    boundary = options.get(b"boundary")
+    if not boundary:
+        raise MalformedBody("The form does not say where its parts end.")
+    return boundary
+
+
+class _Parts:
+    def __init__(self, at_most: int) -> None:
+        self._at_most = at_most
+        self._fields: list[tuple[str, str]] = []
+        self._uploads: dict[str, Upload] = {}
+        self._header = bytearray()
+        self._value = bytearray()
+        self._disposition = b""
+        self._content = bytearray()
+        self._is_whole = False
+
+    def callbacks(self) -> MultipartCallbacks:
+        return {
+            "on_part_begin": self._begin,
+            "on_header_field": self._extend_header,
+            "on_header_value": self._extend_value,
+            "on_header_end": self._end_header,
+            "on_part_data": self._extend_content,
+            "on_part_end": self._end,
+            "on_end": self._finish,
+        }
+
+    def form(self) -> Form:
+        if not self._is_whole:
+            raise MalformedBody("The form ends in the middle.")
+        return Form(self._fields, self._uploads)
+
+    def _begin(self) -> None:
+        if len(self._fields) + len(self._uploads) >= self._at_most:
+            raise TooManyFields(self._at_most)
+        self._disposition = b""
+        self._content = bytearray()
+
+    def _extend_header(self, data: bytes, start: int, end: int) -> None:
+        self._header += data[start:end]
+
+    def _extend_value(self, data: bytes, start: int, end: int) -> None:
+        self._value += data[start:end]
+
+    def _end_header(self) -> None:
+        if self._header.lower() == b"content-disposition":
+            self._disposition = bytes(self._value)
+        self._header.clear()
+        self._value.clear()
+
+    def _extend_content(self, data: bytes, start: int, end: int) -> None:
+        self._content += data[start:end]
+
+    def _end(self) -> None:
+        _, options = parse_options_header(self._disposition)
+        name = options.get(b"name", b"").decode()
+        if b"filename" in options:
+            self._uploads[name] = Upload(_file_name(options[b"filename"]), bytes(self._content))
+            return
+        value = self._content.decode()
+        if "\x00" in name + value:
+            raise MalformedBody("The form holds a character that cannot be kept.")
+        self._fields.append((name, value))
+
+    def _finish(self) -> None:
+        self._is_whole = True
+
+
+def _file_name(sent: bytes) -> str:
+    """Without the folder that some browsers tell, and fit to be shown."""
+    name = sent.decode(errors="replace").replace("\\", "/").rpartition("/")[2]
+    return "".join(character for character in name if character.isprintable())[:_LONGEST_NAME]
+
+
+# CSRF protection: other sites can make a browser send a form, but cannot read the token in ours.
+
+_OWN_SITE = frozenset({b"same-origin", b"none"})
+_SIZE = hashlib.sha256().digest_size
+
+
+def csrf_token(secret: str) -> str:
+    """Return what a form must send back. It follows from the secret of a cookie and tells nothing of it.
+
+    It is masked anew for each response: pages are compressed, and the length of a compressed page must not
+    tell of a token that stays the same (BREACH).
+    """
+    mask = secrets.token_bytes(_SIZE)
+    return (mask + _xor(mask, _digest(secret))).hex()
+
+
+def is_csrf_token(sent: str, secret: str) -> bool:
+    try:
+        masked = bytes.fromhex(sent)
+    except ValueError:
+        return False
+    return hmac.compare_digest(_xor(masked[:_SIZE], masked[_SIZE:]), _digest(secret))
+
+
+def is_of_own_site(request: Request) -> bool:
+    """Whether the browser says that a page of ours sent the request, or a person."""
+    return request.header_values.get(b"sec-fetch-site", b"none") in _OWN_SITE
+
+
+def refuse_foreign(request: Request, form: Form, secret: str) -> None:
+    if not is_of_own_site(request) or not is_csrf_token(form.raw("csrf"), secret):
+        raise ForeignForm
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(b"csrf:" + secret.encode()).digest()
+
+
+def _xor(one: bytes, other: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(one, other, strict=False))

@@ -1,0 +1,267 @@
+"""The words of other languages than English, as catalogues of gettext; read as they stand, never compiled."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from decimal import Decimal
+from functools import cache, lru_cache
+from io import BytesIO
+from pathlib import Path
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
+
+from babel.dates import format_datetime, format_timedelta
+from babel.messages.catalog import Catalog
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po
+from babel.numbers import format_decimal
+from babel.support import NullTranslations, Translations
+
+from holdfast.domain.errors import Fault, InvalidInput, Refusal
+from holdfast.domain.message import AnyMessage, Message
+
+SOURCE = "en"
+_HERE = Path(__file__).parents[1] / "locale"
+
+
+def catalogues(code: str) -> list[Path]:
+    return sorted((_HERE / code).glob("*.po"))
+
+
+@cache
+def words(code: str) -> NullTranslations:
+    """All the catalogues of a language together; the source language needs none."""
+    if code == SOURCE:
+        return NullTranslations()
+    first, *others = [_translations(path, code) for path in catalogues(code)]
+    for other in others:
+        first.add(other, merge=True)
+    return first
+
+
+def read_catalogue(path: Path, code: str) -> Catalog:
+    with path.open("rb") as file:
+        return read_po(file, locale=code, abort_invalid=True)
+
+
+def _translations(path: Path, code: str) -> Translations:
+    compiled = BytesIO()
+    write_mo(compiled, read_catalogue(path, code))
+    compiled.seek(0)
+    return Translations(compiled)
+
+
+# How one person is spoken to: words, digits, the direction of writing, their time zone.
+
+Number = int | float | Decimal
+
+DIRECTIONS = {"en": "ltr", "ar": "rtl"}
+NAMES = {"en": "English", "ar": "العربية"}
+"""Each in its own writing, for those who cannot read the other."""
+DIGITS = ("latn", "arab")
+
+_LOCALE_OF_DIGITS = {"latn": "en", "arab": "ar"}
+_ARABIC_DIGITS = str.maketrans("0123456789", "٠١٢٣٤٥٦٧٨٩")
+_NO_BREAK = "\N{NO-BREAK SPACE}"
+
+
+class Language(NamedTuple):
+    code: str
+    digits: str
+    zone: ZoneInfo
+
+    @property
+    def direction(self) -> str:
+        return DIRECTIONS[self.code]
+
+    @property
+    def others(self) -> dict[str, str]:
+        return {code: name for code, name in NAMES.items() if code != self.code}
+
+    def gettext(self, text: str, /, **values: Any) -> str:
+        """The text itself in English; ``%(name)s`` stands for a value."""
+        found = words(self.code).gettext(text)
+        return found % values if values else found
+
+    def ngettext(self, one: str, many: str, num: int, /, **values: Any) -> str:
+        found = words(self.code).ngettext(one, many, num)
+        return found % {"num": self.number(num), **values}
+
+    def number(self, value: Number) -> str:
+        """With as many decimals as it has, at most four."""
+        return self._decimal(value, "#,##0.####")
+
+    def plain(self, value: object) -> str:
+        """A name in digits (a year, a floor): no separators, but the person's digits."""
+        return self._in_digits(str(value))
+
+    def money(self, value: Number) -> str:
+        amount = self._decimal(value, "#,##0" if value == int(value) else "#,##0.00")
+        return f"{amount}{_NO_BREAK}ر.س" if self.code == "ar" else f"SAR{_NO_BREAK}{amount}"
+
+    def short_money(self, value: Number) -> str:
+        """For where there is little room: 1.3 M."""
+        steps = ((1_000_000, 1_000_000, self.gettext("M")), (10_000, 1000, self.gettext("K")))
+        for limit, divisor, sign in steps:
+            if value >= limit:
+                return f"{self._decimal(Decimal(value) / divisor, '#,##0.##')}{_NO_BREAK}{sign}"
+        return self._decimal(value, "#,##0")
+
+    def area(self, value: Number) -> str:
+        return f"{self.number(value)}{_NO_BREAK}{self.gettext('m²')}"
+
+    def percent(self, value: Number) -> str:
+        """Of a hundred: 15 is 15 %."""
+        return f"{self.number(value)}{'٪' if self.digits == 'arab' else '%'}"
+
+    def moment(self, at: datetime) -> str:
+        return self._written(at, f"d MMM y{self._comma} HH:mm")
+
+    def moment_in_full(self, at: datetime) -> str:
+        return self._written(at, f"d MMM y{self._comma} HH:mm:ss.SSS zzz")
+
+    def date(self, at: datetime) -> str:
+        return self._written(at, "d MMM y")
+
+    def time(self, at: datetime) -> str:
+        return self._written(at, "HH:mm:ss")
+
+    def ago(self, at: datetime, now: datetime) -> str:
+        """As in: 3 minutes ago, in 2 hours."""
+        text = format_timedelta(at - now, add_direction=True, locale=self.code)
+        return self._in_digits(text)
+
+    def duration(self, seconds: float) -> str:
+        return self._in_digits(format_timedelta(timedelta(seconds=seconds), threshold=1.5, locale=self.code))
+
+    def milliseconds(self, value: float) -> str:
+        shown = self.number(round(value, 1 if value < 10 else 0))
+        return f"{shown}{_NO_BREAK}{self.gettext('ms')}"
+
+    def at(self, local: str) -> datetime:
+        """What a ``datetime-local`` input says, which knows no time zone."""
+        return datetime.fromisoformat(local).replace(tzinfo=self.zone)
+
+    def local(self, at: datetime) -> str:
+        """For the value of a ``datetime-local`` input."""
+        return self._here(at).strftime("%Y-%m-%dT%H:%M")
+
+    @property
+    def _comma(self) -> str:
+        return "،" if self.code == "ar" else ","
+
+    def _written(self, at: datetime, form: str) -> str:
+        return self._in_digits(format_datetime(self._here(at), form, locale=self.code))
+
+    def _here(self, at: datetime) -> datetime:
+        return at.astimezone(self.zone)
+
+    def _decimal(self, value: Number, form: str) -> str:
+        return self._in_digits(_separated(value, form, self.digits))
+
+    def _in_digits(self, text: str) -> str:
+        return text.translate(_ARABIC_DIGITS) if self.digits == "arab" else text
+
+
+@lru_cache(maxsize=10_000)
+def _separated(value: Number, form: str, digits: str) -> str:
+    """Remembered: many pages say the same prices, and to write one takes longer than to look it up."""
+    # Of the digits the numbering system gives the separators alone.
+    return format_decimal(value, form, locale=_LOCALE_OF_DIGITS[digits], numbering_system=digits)
+
+
+@lru_cache(maxsize=100)
+def language_of(code: str, digits: str, zone: str) -> Language:
+    return Language(code, digits, ZoneInfo(zone))
+
+
+def preferred(accepted: str) -> str:
+    """The first language of an ``Accept-Language`` that we speak."""
+    wanted = (part.split(";")[0].strip().split("-")[0].lower() for part in accepted.split(","))
+    return next((code for code in wanted if code in DIRECTIONS), "en")
+
+
+# Texts in two languages: a project, a type or a description may be written in both, for buyers of either.
+
+_MARKED = re.compile(r"\s+\|\s+")
+_PARTS = re.compile(rf"{_MARKED.pattern}|\n+")
+_LEAST_SHARE = 4
+"""One letter in so many, at least, is of the language that a text in lines has less of."""
+_ARABIC = re.compile(r"[\u0600-\u06FF\u0750-\u077F\u08A0-\u08FF\uFB50-\uFDFF\uFE70-\uFEFF]")
+_LATIN = re.compile(r"[A-Za-z\u00C0-\u024F]")
+
+
+def in_language(text: str, code: str) -> str:
+    """The parts of a text that are written as that language is; all of it where there are none.
+
+    Lines alone make no second language: the name of a brand may stand in one of its own.
+    """
+    parts = [(part.strip(), _language(part)) for part in _PARTS.split(text) if part.strip()]
+    if not (_is_marked(text) or _is_shared(parts)):
+        return text
+    own = [part for part, written in parts if written in (code, None)]
+    if len(own) == len(parts) or code not in [written for _, written in parts]:
+        return text
+    return "\n".join(own)
+
+
+def _is_marked(text: str) -> bool:
+    """Whoever writes a bar between two languages means it, however short one of them is."""
+    return {"ar", "en"} <= {_language(part) for part in _MARKED.split(text)}
+
+
+def _is_shared(parts: list[tuple[str, str | None]]) -> bool:
+    letters = [sum(_letters(part) for part, written in parts if written == code) for code in ("ar", "en")]
+    return min(letters) * _LEAST_SHARE >= sum(letters)
+
+
+def _letters(part: str) -> int:
+    return len(_ARABIC.findall(part)) + len(_LATIN.findall(part))
+
+
+def _language(part: str) -> str | None:
+    """By the letters that it has more of; figures alone are anybody's."""
+    arabic, latin = len(_ARABIC.findall(part)), len(_LATIN.findall(part))
+    if arabic == latin == 0:
+        return None
+    return "ar" if arabic > latin else "en"
+
+
+# Messages of the domain in the person's language.
+#
+# The catalogue ``messages.po`` of a language has a text for each message id. A parameter that is a word (a
+# status, an action) stands there too, with the parameter's name as its context.
+
+_MOMENT = "moment"
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+# Codes and addresses are read from left to right, also in the midst of Arabic.
+_ISOLATED = "\N{FIRST STRONG ISOLATE}{}\N{POP DIRECTIONAL ISOLATE}"
+
+
+def translate(message: AnyMessage, language: Language) -> str:
+    """Return the message in the language; one that the catalogue does not have stays English."""
+    if language.code == SOURCE:
+        return str(message)
+    if not isinstance(message, Message):
+        return language.gettext(message)
+    values = {name: _value(name, str(value), language) for name, value in message.parameters.items()}
+    return language.gettext(message.id, **values)
+
+
+def translate_refusal(refusal: Refusal, language: Language) -> str:
+    """Return what a refusal says; of invalid input the first faults, each with its place."""
+    if language.code == SOURCE or not isinstance(refusal, InvalidInput):
+        return translate(refusal.message, language)
+    sentences = [Fault(at, translate(message, language)).sentence() for at, message in refusal.first_faults()]
+    more = refusal.more_faults()
+    return " ".join(sentences if more is None else [*sentences, translate(more, language)])
+
+
+def _value(name: str, value: str, language: Language) -> str:
+    word = words(language.code).pgettext(name, value)
+    if word != value:
+        return str(word)
+    if name == _MOMENT:
+        return language.moment(datetime.fromisoformat(value))
+    return language.plain(value) if _NUMBER.fullmatch(value) else _ISOLATED.format(value)

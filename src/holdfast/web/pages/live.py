@@ -1,0 +1,194 @@
+"""Live updates: what changes is told to the browser as it happens (server-sent events)."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from holdfast.domain.errors import DatabaseAway
+from holdfast.operations.live_updates import LiveUpdates, News, Watcher
+from holdfast.web.pages.forms import Form
+from holdfast.web.request import Request
+
+HEARTBEAT_SECONDS = 3.0
+"""A browser that has heard nothing for ten seconds says that it is not up to date."""
+ADMITTED_FOR_SECONDS = 3.0
+"""So often it is looked whether the watcher may still watch."""
+
+EVENT_STREAM = "text/event-stream; charset=utf-8"
+_HEADERS = {
+    "Cache-Control": "no-store",
+    # A proxy that gathers what it passes on would keep it until it is no longer news.
+    "X-Accel-Buffering": "no",
+}
+
+
+class Source(Protocol):
+    """What is told, piece by piece."""
+
+    async def arrival(self) -> None:
+        """Waits until there is something to tell."""
+        ...
+
+    def take(self) -> bytes:
+        """All that there is to tell, as events; nothing is fine."""
+        ...
+
+    def beat(self) -> bytes:
+        """Told while nothing happens."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class EventStream(StreamingResponse):
+    """Ends when the client goes, when the server stops, or when the watcher may watch no longer."""
+
+    def __init__(
+        self,
+        source: Source,
+        is_admitted: Callable[[], Awaitable[bool]],
+        stopping: asyncio.Event,
+        *,
+        on_end: Callable[[], None] = lambda: None,
+        heartbeat_seconds: float = HEARTBEAT_SECONDS,
+        admitted_for_seconds: float = ADMITTED_FOR_SECONDS,
+    ) -> None:
+        self._generator = self._events()
+        super().__init__(self._generator, headers=_HEADERS, media_type=EVENT_STREAM)
+        self._source = source
+        self._is_admitted = is_admitted
+        self._stopping = stopping
+        self._on_end = on_end
+        self._heartbeat_seconds = heartbeat_seconds
+        self._admitted_for_seconds = admitted_for_seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            if scope["method"] == "HEAD":
+                await Response(headers=dict(self.headers))(scope, receive, send)
+            else:
+                await super().__call__(scope, receive, send)
+        finally:
+            self._source.close()
+            self._on_end()
+            # A client that goes while something is being sent leaves it suspended.
+            await self._generator.aclose()
+
+    async def _events(self) -> AsyncGenerator[bytes, None]:
+        now = asyncio.get_running_loop().time
+        ask_at = now() + self._admitted_for_seconds
+        yield self._source.beat()
+        stopping = asyncio.create_task(self._stopping.wait())
+        try:
+            while not stopping.done():
+                events = await self._next(stopping)
+                if stopping.done():
+                    return
+                if now() >= ask_at:
+                    if not await self._may_stay(stopping):
+                        yield event("ended", b"{}")
+                        return
+                    ask_at = now() + self._admitted_for_seconds
+                if events:
+                    yield events
+        finally:
+            stopping.cancel()
+
+    async def _may_stay(self, stopping: asyncio.Future[Any]) -> bool:
+        """Ask the database, but not longer than the server runs."""
+        asked = asyncio.ensure_future(self._is_admitted())
+        try:
+            await asyncio.wait({asked, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            return asked.result() if asked.done() else False
+        except DatabaseAway:
+            # Nobody can tell, and there is nothing to tell either.
+            return True
+        finally:
+            asked.cancel()
+
+    async def _next(self, stopping: asyncio.Future[Any]) -> bytes:
+        """What has come, or a heartbeat if nothing has."""
+        arrival: asyncio.Future[Any] = asyncio.ensure_future(self._source.arrival())
+        try:
+            done, _ = await asyncio.wait(
+                {arrival, stopping}, timeout=self._heartbeat_seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            arrival.cancel()
+        return self._source.take() if arrival in done else self._source.beat()
+
+
+def event(name: str, data: bytes, event_id: str | None = None) -> bytes:
+    """One event; ``data`` is JSON in one line."""
+    own_id = b"" if event_id is None else b"id: %b\n" % event_id.encode()
+    return b"event: %b\n%bdata: %b\n\n" % (name.encode(), own_id, data)
+
+
+# Moments that browsers are told and send back: up to when a page that goes on has been told everything.
+
+_LONGEST_NUMBER = 18
+
+
+def shown_until(request: Request, sent: Form) -> datetime | None:
+    """Up to when the browser has been told: by itself, or by the page that it shows."""
+    last = request.header_values.get(b"last-event-id", b"").decode("latin-1")
+    moment = whole_number(last) or whole_number(sent.text("since"))
+    try:
+        return None if moment is None else datetime.fromtimestamp(moment / 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def whole_number(text: str) -> int | None:
+    is_number = text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER
+    return int(text) if is_number else None
+
+
+def milliseconds(at: datetime) -> int:
+    return int(at.timestamp() * 1000)
+
+
+# What a browser that watches a project is told: news when there are some, and that it is up to date.
+
+
+class WatchedProject(ABC):
+    """For one browser; the source of its stream. Each surface says in its own way what is new."""
+
+    def __init__(self, watching: LiveUpdates, watcher: Watcher) -> None:
+        self._watching = watching
+        self._watcher = watcher
+        self._has_begun = False
+
+    @abstractmethod
+    def told(self, news: News) -> bytes:
+        """The events that tell it; none is fine."""
+
+    async def arrival(self) -> None:
+        await self._watcher.arrival()
+
+    def take(self) -> bytes:
+        return self.told(self._watcher.take()) + self._beat()
+
+    def beat(self) -> bytes:
+        """None while the database is not heard: whoever hears nothing shows that it is not up to date."""
+        if self._has_begun and not self._watching.is_current:
+            return b""
+        self._has_begun = True
+        return self._beat()
+
+    def close(self) -> None:
+        self._watcher.close()
+
+    def _beat(self) -> bytes:
+        moment = self._watcher.moment
+        now = self._watching.now() or moment
+        assert moment is not None
+        assert now is not None
+        return event("beat", b'{"now":%d}' % milliseconds(now), str(milliseconds(moment)))

@@ -1,0 +1,55 @@
+"""Who asks for a hold, as far as HTTP tells."""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.domain.errors import Fault
+from holdfast.operations.bookings import Requester
+from holdfast.web.http_errors import ForeignSite
+from holdfast.web.pages.sessions import cookie_parts
+from holdfast.web.request import Request
+
+VISITOR_COOKIE = "holdfast_visitor"
+
+_VISITOR = re.compile(r"[A-Za-z0-9_.~-]{8,128}")
+_KEY_LENGTH = 255
+_KEY_HEADER = "/header/Idempotency-Key"
+
+
+def requester_of(request: Request, faults: list[Fault]) -> Requester:
+    return Requester(
+        request.client_address.counted_as, visitor_of(request), _idempotency_key(request, faults)
+    )
+
+
+def visitor_of(request: Request) -> str | None:
+    """Return the cookie by which live holds are counted; it opens nothing.
+
+    The name is plain, since shops of other makers may set the cookie too; so may any host beside ours. What
+    cannot be one of ours by its form counts as none.
+    """
+    named = (part.partition("=") for part in cookie_parts(request))
+    values = (value.strip('"') for name, _, value in named if name == VISITOR_COOKIE)
+    return next(filter(_VISITOR.fullmatch, values), None)
+
+
+def refuse_other_sites(request: Request) -> None:
+    """A browser asks nobody before it sends a request without a body, whatever site has it do so."""
+    head = request.header_values
+    if head.get(b"sec-fetch-site") != b"cross-site":
+        return
+    if request.header(b"origin") not in request.context.cors_origins:
+        raise ForeignSite
+
+
+def _idempotency_key(request: Request, faults: list[Fault]) -> str | None:
+    values: list[bytes] = [value for name, value in request.scope["headers"] if name == b"idempotency-key"]
+    if not values:
+        return None
+    key = values[0].decode("latin-1").strip()
+    if len(values) > 1:
+        faults.append(Fault(_KEY_HEADER, "This header stands twice."))
+    elif not (0 < len(key) <= _KEY_LENGTH and key.isascii() and key.isprintable()):
+        faults.append(Fault(_KEY_HEADER, f"This must be 1 to {_KEY_LENGTH} printable ASCII characters."))
+    return key
