@@ -21,9 +21,9 @@ from holdfast.operations.units import PatchUnit, ReplaceUnit, Units
 from holdfast.storage.database import Database
 from holdfast.web.api.unit_bodies import UnitReplacement, UnitValues, check_unit
 from holdfast.web.json import camel_case, encode
-from holdfast.web.json_items import value_at
 from holdfast.web.pages.i18n import in_language
 from holdfast.web.pages.templates import STATIC
+from holdfast.web.strict_json import value_at
 from tests.support.staffing import open_office
 
 UNITS = list(demo_units())

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.web.api.unit_bodies import UnitReplacement
 from holdfast.web.openapi.document import openapi_document
-from holdfast.web.openapi.samples import REFERENCE
+from holdfast.web.openapi.schemas import BOOKING_REFERENCE
 from tests.support.buying import Buyer
 from tests.support.client import JSON, Project, Unit
 from tests.support.keys import Keys
@@ -42,7 +42,7 @@ def test_the_example_of_a_body_is_accepted(operation: Operation, unit: Unit, key
     held = Buyer(unit.http).hold(unit)
     path = operation.path.format(slug=unit.project.slug, code=CODE, reference=held.reference, id=uuid4())
     # The callback names the booking in its body.
-    content = example_of(operation).replace(REFERENCE.encode(), held.reference.encode())
+    content = example_of(operation).replace(BOOKING_REFERENCE.encode(), held.reference.encode())
     key = keys.issue(scopes=["integration", "admin"]).text
     token = held.token if operation.path.startswith("/v1/storefront") else key
     headers = {"Authorization": f"Bearer {token}", "Content-Type": JSON, **signed_headers(content)}

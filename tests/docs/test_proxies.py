@@ -12,7 +12,7 @@ import httpx
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from holdfast.web.api.integration.bulk import BULK_BODY_LIMIT
+from holdfast.web.api.integration.units import BULK_BODY_LIMIT
 from tests.docs.documents import OPERATIONS, block_beginning
 from tests.support.client import NO_TLS
 from tests.support.listening import free_port, wait_until_it_listens

@@ -10,8 +10,8 @@ from holdfast.domain.imports import Choice, guess
 from holdfast.operations.imports import Finding, Import, ImportFiles, ImportRuns
 from holdfast.operations.units import Units
 from holdfast.storage.database import Database
-from holdfast.web.imported_rows import RowReading
 from holdfast.web.spreadsheets.read_file import read
+from holdfast.web.spreadsheets.unit_rows import RowReading
 from tests.support.stock import SLUG
 
 AUTHOR = Author(ActorKind.STAFF, "sales@example.com", "request-1")

@@ -22,8 +22,7 @@ from holdfast.storage.events import FeedItem
 from holdfast.web.api.models import UnitDocument
 from holdfast.web.api.routes import ApiPath
 from holdfast.web.openapi.document import openapi_json
-from holdfast.web.openapi.examples import first_put
-from holdfast.web.openapi.samples import PROJECT, UNIT, as_json
+from holdfast.web.openapi.schemas import PROJECT, UNIT, as_json, first_put
 from holdfast.web.problems import MEDIA_TYPE, PROBLEM_OF, PROBLEM_TYPES
 from tests.support.in_process import all_routes
 from tests.support.webhooks import ATTEMPT_FIELDS, DELIVERY_FIELDS, ENDPOINT_FIELDS

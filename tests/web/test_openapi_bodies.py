@@ -16,21 +16,19 @@ from holdfast.domain.project import name_fault
 from holdfast.domain.unit import code_fault
 from holdfast.web import strict_json
 from holdfast.web.api import surfaces
+from holdfast.web.api.backoffice.api_keys import NewKey
 from holdfast.web.api.backoffice.deliveries import Recovery
 from holdfast.web.api.backoffice.endpoints import EndpointChange, NewEndpoint
-from holdfast.web.api.backoffice.keys import NewKey
 from holdfast.web.api.backoffice.layouts import LayoutReplacement, layout_document
 from holdfast.web.api.backoffice.projects import NewProject, ProjectChange
 from holdfast.web.api.backoffice.staff import NewStaff, StaffChanges
 from holdfast.web.api.backoffice.units import Extension
-from holdfast.web.api.bodies import BodyModel, component_name, validated
-from holdfast.web.api.buyer_body import BuyerDetails
-from holdfast.web.api.field_types import PRINTABLE_PATTERN, UNPRINTABLE
+from holdfast.web.api.bodies import BodyModel, BuyerDetails, component_name, validated
+from holdfast.web.api.fields import PRINTABLE_PATTERN, UNPRINTABLE
 from holdfast.web.api.models import unit_document
 from holdfast.web.api.unit_bodies import UnitPatch, UnitReplacement, UnitValues, check_unit
 from holdfast.web.json import encode
-from holdfast.web.openapi.samples import PROJECT, UNIT, as_json
-from holdfast.web.openapi.schemas import MEDIA_URL_PATTERN
+from holdfast.web.openapi.schemas import MEDIA_URL_PATTERN, PROJECT, UNIT, as_json
 from tests.web.openapi_reading import schema, validator
 
 Document = dict[str, Any]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.web import json_items, strict_json
+from holdfast.web import strict_json
 from holdfast.web.api.unit_bodies import PlainUnit, UnitReplacement, UnitValues, check_unit, read_plain_unit
 from holdfast.web.http_errors import MalformedBody
 
@@ -119,11 +119,11 @@ def test_what_the_short_way_takes_the_long_way_reads_alike(text: str) -> None:
 @given(bodies(), st.sampled_from(["", ",", "]", " {}", "}"]))
 def test_an_item_ends_where_the_strict_reader_ends_it(text: str, rest: str) -> None:
     try:
-        expected: Any = json_items.value_at(text + rest, 0)[1]
+        expected: Any = strict_json.value_at(text + rest, 0)[1]
     except MalformedBody:
         expected = MalformedBody
     try:
-        found: Any = json_items.item_at(text + rest, 0).end
+        found: Any = strict_json.item_at(text + rest, 0).end
     except MalformedBody:
         found = MalformedBody
     assert found == expected

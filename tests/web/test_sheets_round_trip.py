@@ -18,8 +18,8 @@ from holdfast.domain.project import Project
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit, UnitFields, code_fault, unit_id
 from holdfast.operations.imports import ImportUnit, unpack_rows
-from holdfast.web.imported_rows import RowReading
 from holdfast.web.spreadsheets.read_file import read
+from holdfast.web.spreadsheets.unit_rows import RowReading
 from holdfast.web.spreadsheets.write_workbook import Heading, write
 from holdfast.web.spreadsheets.writing import MARK, csv_lines, framed, headings, row_of
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from holdfast.domain.errors import InvalidInput
 from holdfast.web import strict_json
 from holdfast.web.http_errors import ItemTooLarge, MalformedBody
-from holdfast.web.json_items import array_items, line_items
+from holdfast.web.strict_json import array_items, line_items
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.text(max_size=50),

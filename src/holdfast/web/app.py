@@ -16,9 +16,9 @@ from holdfast.domain.errors import Refusal
 from holdfast.observability.metrics import count_now
 from holdfast.settings import Settings, refuse_misspelt_settings
 from holdfast.web.api import surfaces
+from holdfast.web.api.health import status_routes
 from holdfast.web.context import WebContext, build_context
 from holdfast.web.errors import handle_error
-from holdfast.web.imported_rows import RowReading
 from holdfast.web.middleware import (
     ApiCorsMiddleware,
     CompressionMiddleware,
@@ -29,7 +29,7 @@ from holdfast.web.pages.backoffice.routes import backoffice_page_routes
 from holdfast.web.pages.service import service_routes
 from holdfast.web.pages.storefront.routes import storefront_page_routes
 from holdfast.web.pages.tour import Tour
-from holdfast.web.status_routes import status_routes
+from holdfast.web.spreadsheets.unit_rows import RowReading
 from holdfast.wiring import build_services
 
 

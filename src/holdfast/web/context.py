@@ -45,3 +45,10 @@ def build_context(settings: Settings, services: Services, tour: Tour | None) -> 
         payment_url=settings.payment_url,
         tour=tour,
     )
+
+
+# The link by which a buyer opens their booking on any device; it is their key to it.
+
+
+def buyer_link(public_url: str, slug: str, reference: str, token: str) -> str:
+    return f"{public_url.rstrip('/')}/p/{slug}/bookings/{reference}/{token}"

@@ -1,11 +1,10 @@
-"""What fields of a body are made of, for the bodies of every surface.
-
-Numbers arrive as ``Decimal`` (see ``strict_json``), so that strict mode tells a number from text.
-"""
+"""Times as callers write them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -14,6 +13,28 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from holdfast.domain.message import AnyMessage, Message
 from holdfast.web.json import camel_case
+
+TIME_MESSAGE = "This must be a time such as 2026-11-14T09:30:00.000Z."
+
+# The library passes over a NUL and all that follows it.
+_CHARACTERS = re.compile(r"[0-9A-Za-z:.,+-]+")
+
+
+def read_time(text: str) -> datetime | None:
+    """In UTC, which a time without an offset is taken for, and in whole milliseconds, as all are kept."""
+    if not _CHARACTERS.fullmatch(text):
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+# What fields of a body are made of, for the bodies of every surface.
+#
+# Numbers arrive as ``Decimal`` (see ``strict_json``), so that strict mode tells a number from text.
 
 STRICT = ConfigDict(strict=True, extra="forbid", alias_generator=camel_case)
 """Of a body: names are the domain's in the code and camelCase on the wire, and no others are taken."""

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, NamedTuple
 
-from holdfast.web.http_errors import MalformedBody
+import msgspec
+
+from holdfast.domain.errors import InvalidInput
+from holdfast.web.http_errors import ItemTooLarge, MalformedBody
 
 LONGEST_NUMBER = 1000
 
@@ -102,3 +106,104 @@ def skip_whitespace(text: str, at: int) -> int:
 def refuse_rest(text: str, at: int) -> None:
     if skip_whitespace(text, at) != len(text):
         raise MalformedBody(f"The body goes on after its JSON value (character {at}).")
+
+
+# Many JSON values in one long text: where each of them stands, without keeping any.
+
+LONGEST_ITEM = 1024**2
+
+_LONGEST_TOKEN = len("-Infinity") + len("\\u0000")
+_WINDOWS = (4 * 1024, 64 * 1024, LONGEST_ITEM + 1)
+
+_SKIM = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class Item(NamedTuple):
+    start: int
+    end: int
+    names: int
+    """Of a flat object; -1 if only reading it strictly can tell."""
+
+
+def array_items(text: str) -> Iterator[Item]:
+    """The items of a JSON array. Reads on only as it is asked to."""
+    at = skip_whitespace(text, 0)
+    if text[at : at + 1] != "[":
+        refuse_rest(text, value_at(text, at)[1])
+        raise InvalidInput.at("", "The body must be a JSON array of units.")
+    at = skip_whitespace(text, at + 1)
+    if text[at : at + 1] == "]":
+        refuse_rest(text, at + 1)
+        return
+    while True:
+        item = item_at(text, at)
+        yield item
+        at = item.end
+        if text.startswith(",{", at):
+            at += 1
+            continue
+        at = skip_whitespace(text, at)
+        if text[at : at + 1] == "]":
+            refuse_rest(text, at + 1)
+            return
+        if text[at : at + 1] != ",":
+            raise MalformedBody(f"The body is not JSON: expecting ',' or ']' (character {at}).")
+        at = skip_whitespace(text, at + 1)
+
+
+def line_items(text: str) -> Iterator[Item]:
+    """One JSON value a line; empty lines are passed over."""
+    at = skip_whitespace(text, 0)
+    while at < len(text):
+        item = item_at(text, at)
+        line_end = text.find("\n", at)
+        line_end = len(text) if line_end < 0 else line_end
+        if item.end > line_end or text[item.end : line_end].strip(WHITESPACE):
+            raise MalformedBody(f"Each line is one JSON value; this one is not (character {at}).")
+        yield item
+        at = line_end + 1 if text.startswith("{", line_end + 1) else skip_whitespace(text, line_end)
+
+
+def item_at(text: str, start: int) -> Item:
+    """The item that starts at ``start``. One that is plainly an object is not read strictly."""
+    if text.startswith("{", start):
+        # No further than this, so that no number in it can be too long.
+        end = text.find("}", start, start + LONGEST_NUMBER) + 1
+        part = text[start:end]
+        try:
+            names = len(_SKIM(part)) if end else -1
+        except (ValueError, RecursionError):
+            names = -1
+        if names >= 0 and names == names_in(part):
+            return Item(start, end, names)
+    return Item(start, value_at(text, start)[1], -1)
+
+
+def value_at(text: str, start: int) -> tuple[Any, int]:
+    """The value that starts at ``start``, read strictly, and where it ends.
+
+    It looks at ever larger windows of the text, so that no more than ``LONGEST_ITEM`` characters
+    become objects at a time: a number of two characters is an object of a hundred bytes.
+    """
+    for window in _WINDOWS:
+        part = text[start : start + window]
+        is_all = start + len(part) == len(text)
+        try:
+            value, length = DECODER.raw_decode(part)
+        except RecursionError:
+            raise MalformedBody("The body is nested too deeply.") from None
+        except ValueError as fault:
+            if is_all or not _may_be_cut_off(fault, part):
+                raise malformed(fault, start) from fault
+        else:
+            # A number that ends where the window ends may go on behind it.
+            if length < len(part) or is_all:
+                return value, start + length
+    raise ItemTooLarge(LONGEST_ITEM)
+
+
+def _may_be_cut_off(fault: ValueError, part: str) -> bool:
+    """Whether the fault may be no more than the end of the window."""
+    if not isinstance(fault, json.JSONDecodeError):
+        return False
+    return fault.msg.startswith("Unterminated") or fault.pos >= len(part) - _LONGEST_TOKEN

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, StringConstraints, ValidationError
 from pydantic_core import ErrorDetails
 
+from holdfast.domain.booking import Buyer
 from holdfast.domain.errors import Fault, InvalidInput
 from holdfast.domain.message import AnyMessage, Message
 from holdfast.web import strict_json
-from holdfast.web.fields import PATTERN_MESSAGES, STRICT
+from holdfast.web.fields import BUYER_NAME, EMAIL_ADDRESS, PATTERN_MESSAGES, PHONE_NUMBER, STRICT
 from holdfast.web.json import read_json_text, read_optional_json
 from holdfast.web.request import BODY_LIMIT, JSON, Request
 
@@ -211,3 +212,38 @@ def _pointer(place: Iterable[int | str]) -> str:
     """RFC 6901; a name that is not text as JSON knows it is shown with escapes."""
     parts = (str(part).replace("~", "~0").replace("/", "~1") for part in place)
     return "".join(f"/{part.encode(errors='backslashreplace').decode()}" for part in parts)
+
+
+# The body that names a buyer.
+
+# Pasted text comes with spaces and, where people write from right to left, with invisible marks of direction.
+_AT_THE_ENDS = r"[\s\u200e\u200f\u202a-\u202e\u2066-\u2069]+"
+_ENDS = re.compile(rf"\A{_AT_THE_ENDS}|{_AT_THE_ENDS}\Z")
+
+
+def _trimmed(value: Any) -> Any:
+    return _ENDS.sub("", value) if isinstance(value, str) else value
+
+
+_TRIMMED = BeforeValidator(_trimmed)
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=BUYER_NAME), _TRIMMED]
+Email = Annotated[str, StringConstraints(min_length=3, max_length=254, pattern=EMAIL_ADDRESS), _TRIMMED]
+Phone = Annotated[str, StringConstraints(min_length=3, max_length=50, pattern=PHONE_NUMBER), _TRIMMED]
+
+
+class BuyerDetails(BodyModel):
+    """Spaces at the ends of all three are dropped."""
+
+    example: ClassVar[Any] = {
+        "buyerName": "Sara Al-Harbi",
+        "buyerEmail": "sara@example.com",
+        "buyerPhone": "+966 50 123 4567",
+    }
+
+    buyer_name: Name = Field(description="Printable text.")
+    buyer_email: Email = Field(description="An e-mail address.")
+    buyer_phone: Phone = Field(description="Digits of any script, with a + before them if you like.")
+
+    def buyer(self) -> Buyer:
+        return Buyer(self.buyer_name, self.buyer_email, self.buyer_phone)

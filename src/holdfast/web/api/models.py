@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Annotated, Any
 from uuid import UUID
@@ -20,6 +21,7 @@ from holdfast.operations.documents import Document as Document
 from holdfast.operations.documents import Time as Time
 from holdfast.operations.write_path import Written
 from holdfast.web.json import Header, optional_time_text, time_text
+from holdfast.web.pagination import cursor_text, split_page
 from holdfast.web.request import Request
 
 Media = Annotated[Any, Meta(extra_json_schema={"$ref": "#/components/schemas/Media"})]
@@ -229,3 +231,11 @@ def found_booking_document(found: Found) -> BookingDocument:
 
 def written_booking_document(written: Written) -> BookingDocument:
     return booking_document(written.booking, written.unit.code, written.project.slug)
+
+
+# The projects that a key may use, page by page.
+
+
+async def find_projects(request: Request, cursor: str, limit: int) -> tuple[Sequence[Project], str | None]:
+    rows = await request.services.inventory.projects_page(request.key.project_slugs, cursor, limit)
+    return split_page(rows, limit, lambda project: cursor_text(project.slug))

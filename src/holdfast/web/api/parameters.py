@@ -18,10 +18,10 @@ from holdfast.domain.project import SLUG_LENGTH, SLUG_PATTERN, slug_fault
 from holdfast.domain.spelling import snake_case
 from holdfast.domain.status import Status
 from holdfast.domain.unit import CODE_LENGTH, code_fault
-from holdfast.web.api.field_types import PRINTABLE_PATTERN, UNPRINTABLE
+from holdfast.web.api.fields import PRINTABLE_PATTERN, UNPRINTABLE
+from holdfast.web.fields import TIME_MESSAGE, read_time
 from holdfast.web.pagination import read_cursor, read_moment_and_id_cursor, read_moment_cursor
 from holdfast.web.request import Request
-from holdfast.web.times import TIME_MESSAGE, read_time
 
 LARGEST_LIMIT = 1000
 DEFAULT_LIMIT = 100
@@ -298,3 +298,27 @@ PROJECT = QueryParameter(
     "project", _checking(slug_fault), _SLUG_SCHEMA, "Only of the project with this slug."
 )
 UNIT_CODE = QueryParameter("unitCode", _checking(code_fault), _CODE_SCHEMA, "Only of units with this code.")
+
+
+# The project, unit, booking or id that the path of a page names.
+
+
+def project_of(request: Request, faults: list[Fault]) -> str:
+    slug: str = PATH_PARAMETERS["slug"].read(request, faults)
+    return slug
+
+
+def unit_of(request: Request, faults: list[Fault]) -> tuple[str, str]:
+    return project_of(request, faults), PATH_PARAMETERS["code"].read(request, faults)
+
+
+def reference_of(request: Request, faults: list[Fault]) -> str:
+    """As it was typed; whatever is no reference names no booking."""
+    reference: str = PATH_PARAMETERS["reference"].read(request, faults)
+    return reference
+
+
+def id_of(request: Request, faults: list[Fault]) -> UUID:
+    """Where there is a fault, it is no id of anything."""
+    found: UUID = PATH_PARAMETERS["id"].read(request, faults)
+    return found

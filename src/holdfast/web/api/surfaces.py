@@ -5,18 +5,18 @@ from __future__ import annotations
 from starlette.routing import BaseRoute
 
 from holdfast.domain.permissions import Permission
-from holdfast.web.api.backoffice import PREFIX, audit, deliveries, endpoints, keys, layouts, staff
+from holdfast.web.api.backoffice import PREFIX, api_keys, audit, deliveries, endpoints, layouts, staff
 from holdfast.web.api.backoffice import bookings as staff_bookings
 from holdfast.web.api.backoffice import projects as staff_projects
 from holdfast.web.api.backoffice import units as staff_units
-from holdfast.web.api.integration import bulk, events, projects, units
+from holdfast.web.api.integration import events, projects, units
 from holdfast.web.api.payments import callback
 from holdfast.web.api.routes import ApiRoutes, mounted
 from holdfast.web.api.storefront import bookings as own_bookings
 from holdfast.web.api.storefront import units as units_on_sale
 from holdfast.web.auth import KeyGuard
 
-INTEGRATION: tuple[ApiRoutes, ...] = (units.routes, bulk.routes, projects.routes, events.routes)
+INTEGRATION: tuple[ApiRoutes, ...] = (units.routes, units.routes, projects.routes, events.routes)
 STOREFRONT: tuple[ApiRoutes, ...] = (units_on_sale.routes, own_bookings.routes)
 PAYMENTS: tuple[ApiRoutes, ...] = (callback.routes,)
 BACKOFFICE: tuple[ApiRoutes, ...] = (
@@ -26,7 +26,7 @@ BACKOFFICE: tuple[ApiRoutes, ...] = (
     layouts.routes,
     endpoints.routes,
     deliveries.routes,
-    keys.routes,
+    api_keys.routes,
     staff.routes,
     audit.routes,
 )

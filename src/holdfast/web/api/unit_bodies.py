@@ -34,14 +34,7 @@ from holdfast.domain.unit import UnitFields, unit_id
 from holdfast.domain.unit_writes import STATUS_MESSAGE
 from holdfast.web import strict_json
 from holdfast.web.api.bodies import Body, BodyModel, validated
-from holdfast.web.fields import (
-    NO_NUL,
-    STRICT,
-    WEB_ADDRESS,
-    Bounds,
-    canonical,
-    check_text,
-)
+from holdfast.web.fields import NO_NUL, STRICT, WEB_ADDRESS, Bounds, canonical, check_text
 from holdfast.web.json import camel_case, read_json_text
 from holdfast.web.request import Request
 from holdfast.web.strict_json import LONGEST_NUMBER

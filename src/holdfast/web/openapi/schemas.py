@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any, get_args
+from uuid import UUID
 
 import msgspec
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import models_json_schema
 
-from holdfast.domain.status import SettableStatus
+from holdfast.domain import errors
+from holdfast.domain.errors import Fault
+from holdfast.domain.event import EventName, event_id
+from holdfast.domain.project import Project
+from holdfast.domain.references import reference_of
+from holdfast.domain.spelling import moment_text
+from holdfast.domain.status import TRANSITIONS, SettableStatus, Status
+from holdfast.domain.unit import Unit, UnitFields
+from holdfast.web import http_errors as http
+from holdfast.web import strict_json
 from holdfast.web.api.bodies import component_name
-from holdfast.web.api.field_types import UNPRINTABLE
-from holdfast.web.api.models import FIELD_TEXTS
-from holdfast.web.api.unit_bodies import MediaObject, Url
+from holdfast.web.api.fields import UNPRINTABLE
+from holdfast.web.api.models import FIELD_TEXTS, unit_document
+from holdfast.web.api.unit_bodies import MediaObject, UnitReplacement, UnitValues, Url, check_unit
 from holdfast.web.fields import BUYER_NAME, EMAIL_ADDRESS, NO_NUL, PHONE_NUMBER, WEB_ADDRESS
+from holdfast.web.json import encode, time_text
+from holdfast.web.problems import problem_document, problem_headers, problem_type
+from holdfast.web.request import BODY_LIMIT, JSON
 
 Schema = dict[str, Any]
 
@@ -131,3 +146,170 @@ def objects(value: Any) -> Iterator[Schema]:
         yield value
     for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         yield from objects(one)
+
+
+# The unit that the examples of the API description are about. It is one of the demo project.
+
+REQUEST_ID = "5f0f6c3a1e7b4d0c9a52f1f7d8c4b6e3"
+
+NOW = datetime(2026, 11, 14, 9, 30, tzinfo=UTC)
+HOLD_ENDS = NOW + timedelta(minutes=5)
+
+PROJECT = Project(UUID("0d9c1f5e-6f0b-4a53-9a35-4b1b0c5f7a10"), "narjis-heights", "Narjis Heights", 1, NOW)
+
+
+def _fields() -> UnitFields:
+    """The unit that the example of PUT creates."""
+    body = strict_json.parse(json.dumps(UnitReplacement.example))
+    values = check_unit(UnitReplacement, body, PROJECT.slug, "A-0304")
+    assert isinstance(values, UnitValues)
+    return values.replacement()
+
+
+UNIT = Unit(
+    id=UUID("7b1d3c52-2f4a-4f0e-8f0c-5d2c9e6a1b34"),
+    project_id=PROJECT.id,
+    code="A-0304",
+    ref="U-100042",
+    fields=_fields(),
+    status=Status.AVAILABLE,
+    archived=False,
+    hold_expires_at=None,
+    reserved_until=None,
+    version=7,
+    created_at=NOW - timedelta(days=30),
+    updated_at=NOW,
+)
+
+BOOKING_REFERENCE = reference_of(1)
+ENDPOINT_ID = UUID("c4a0f7de-1b1e-4d0c-8a77-2f6d3a9b5e21")
+DELIVERY_ID = UUID("f26f5d0a-93a7-5b0e-9d3c-6a0c4b1f8e57")
+
+
+def as_json(value: Any) -> Any:
+    return json.loads(encode(value))
+
+
+# One sample of every problem, as a response carries it.
+
+_SAMPLES: tuple[Exception, ...] = (
+    errors.NoCredentials(),
+    errors.KeyRefused(),
+    errors.SignatureRefused(
+        "The timestamp is more than 300 seconds from now: sign anew, or set the clock."
+    ),
+    errors.ScopeMissing("integration"),
+    errors.InvalidInput(
+        [
+            Fault("/priceSar", "This must have at most 2 decimals."),
+            Fault("/color", "There is no field of this name."),
+        ]
+    ),
+    errors.UnknownProject(PROJECT.slug),
+    errors.UnknownUnit(PROJECT.slug, UNIT.code),
+    errors.UnknownBooking(BOOKING_REFERENCE),
+    errors.UnknownKey(PROJECT.id),
+    errors.UnknownEndpoint(ENDPOINT_ID),
+    errors.UnknownDelivery(DELIVERY_ID),
+    errors.PreconditionFailed("8a-1"),
+    errors.StatusLocked(
+        "The status cannot be set while the unit is held.", Status.HELD, ["status"], HOLD_ENDS, NOW
+    ),
+    errors.TermsLocked(
+        "Price, deposit and VAT cannot change while a buyer is mid-booking.",
+        Status.HELD, ["price_sar"], HOLD_ENDS, NOW,
+    ),
+    errors.NotAvailable(
+        "The unit is held. If the hold is yours, send its token.", Status.HELD, (), HOLD_ENDS, NOW
+    ),
+    errors.NotSigned(
+        f"The buyer has not signed yet; the hold ends at {moment_text(HOLD_ENDS)}.", Status.HELD
+    ),
+    errors.HoldLapsed("The hold has lapsed. The unit is free again.", Status.AVAILABLE),
+    errors.TransitionNotAllowed("open", Status.HELD, False, HOLD_ENDS, NOW, others_may=False),
+    errors.ProjectExists(PROJECT.slug),
+    errors.SignInRefused(),
+    errors.SecondFactorNeeded("ticket"),
+    errors.UnknownStaff("sara@example.com"),
+    errors.SetupLinkRefused(),
+    errors.StaffExists("sara@example.com"),
+    errors.LastAdmin(),
+    errors.TooManyAttempts(60.0),
+    errors.EndpointRemoved(),
+    errors.CursorExpired(),
+    errors.TooManyRequests(1),
+    errors.TooManyHolds("This visitor holds 3 units already, and 3 is the most at a time.", 212),
+    errors.HeldTooRecently("Your hold of this unit has just lapsed; wait for a moment.", 41),
+    errors.DatabaseAway(),
+    errors.SchemaNotCurrent(),
+    errors.SecretsUnreadable(),
+    http.MalformedBody("The body is not JSON: Expecting value (character 12)."),
+    http.TwoCredentials(),
+    http.BodyTooLarge(BODY_LIMIT),
+    http.UnsupportedMediaType((JSON,)),
+    http.MethodNotAllowed("DELETE", ("GET", "PUT", "PATCH", "HEAD")),
+    http.UnknownRoute(),
+    http.NotYours(),
+    http.ForeignForm(),
+    Exception(),
+)  # fmt: skip
+
+_SAMPLE_OF = {problem_type(sample).name: sample for sample in _SAMPLES}
+
+
+def sample_problem(name: str) -> dict[str, Any]:
+    """The problem of this name, as a response carries it."""
+    document: dict[str, Any] = as_json(problem_document(_SAMPLE_OF[name], REQUEST_ID))
+    return document
+
+
+def sample_headers(name: str) -> list[str]:
+    """The headers that a response with this problem can carry, in lower case."""
+    return [header.decode() for header, _ in problem_headers(_SAMPLE_OF[name])]
+
+
+# Examples for the document, about one unit of the demo. Those of request bodies are in their models.
+
+ETAG = '"7a-1"'
+
+_STEPS = {row.event: (row.source, row.target) for row in reversed(TRANSITIONS)}
+_BOOKED = (EventName.RESERVED, EventName.SOLD)
+
+
+def unit() -> Any:
+    return as_json(unit_document(UNIT, PROJECT))
+
+
+def first_put() -> str:
+    """A command that works when it is pasted, on a server with the demo project."""
+    body = json.dumps(
+        {name: UnitReplacement.example[name] for name in ("type", "areaSqm", "priceSar", "bedrooms")}
+    )
+    return (
+        f"curl -X PUT http://127.0.0.1:8000/v1/integration/projects/{PROJECT.slug}/units/C-0101 \\\n"
+        f'  -H "Authorization: Bearer $KEY" \\\n'
+        f'  -H "Content-Type: application/json" \\\n'
+        f"  -d '{body}'"
+    )
+
+
+def event(name: EventName) -> dict[str, Any]:
+    before, after = _STEPS[name]
+    changed = {
+        "id": str(UNIT.id),
+        "code": UNIT.code,
+        "projectSlug": PROJECT.slug,
+        "status": after,
+        "previousStatus": before,
+    }
+    booking = {"reference": BOOKING_REFERENCE} if name in _BOOKED else None
+    return _event_body(name, {"unit": changed, "booking": booking})
+
+
+def ping() -> dict[str, Any]:
+    return _event_body("ping", {"unit": None, "booking": None})
+
+
+def _event_body(name: str, data: dict[str, Any]) -> dict[str, Any]:
+    own_id = str(event_id(UNIT.id, UNIT.version))
+    return {"id": own_id, "type": str(name), "createdAt": time_text(NOW), "data": data}

@@ -18,8 +18,7 @@ from starlette.types import Scope
 from holdfast import __version__
 from holdfast.web.http_errors import UnknownRoute
 from holdfast.web.openapi.document import openapi_json, operations_with
-from holdfast.web.openapi.examples import first_put
-from holdfast.web.openapi.problems import sample_problem
+from holdfast.web.openapi.schemas import first_put, sample_problem
 from holdfast.web.pages.base import simple_route
 from holdfast.web.pages.i18n import DIRECTIONS, Language, language_of
 from holdfast.web.pages.templates import STATIC, digest, templates

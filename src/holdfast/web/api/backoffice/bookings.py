@@ -27,7 +27,7 @@ from holdfast.web.api.models import (
 from holdfast.web.api.parameters import BOOKING_STATUS, LIMIT, MOMENT_CURSOR, PROJECT, UNIT_CODE
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import caller_of, refuse_other_projects
-from holdfast.web.buyer_links import buyer_link
+from holdfast.web.context import buyer_link
 from holdfast.web.json import NO_STORE, JsonResponse
 from holdfast.web.pagination import moment_cursor_text, split_page
 from holdfast.web.request import Request

@@ -25,13 +25,7 @@ from holdfast.operations.webhook_documents import (
 )
 from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.bodies import NO_BODY, BodyModel, ModelBody
-from holdfast.web.api.field_types import (
-    PRINTABLE_PATTERN,
-    Moment,
-    as_sorted_tuple,
-    check_each_once,
-    without_fault,
-)
+from holdfast.web.api.fields import PRINTABLE_PATTERN, Moment, as_sorted_tuple, check_each_once, without_fault
 from holdfast.web.api.models import Cursor, Document, Time
 from holdfast.web.api.parameters import (
     CODE_CLASS,

@@ -35,7 +35,7 @@ from holdfast.operations.webhook_documents import (
 )
 from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.bodies import NO_BODY, BodyModel, ModelBody
-from holdfast.web.api.field_types import LEFT_OUT, UNPRINTABLE, ProjectSlugs, check_each_once
+from holdfast.web.api.fields import LEFT_OUT, UNPRINTABLE, ProjectSlugs, check_each_once
 from holdfast.web.api.models import Cursor, Document
 from holdfast.web.api.parameters import LIMIT, MOMENT_AND_ID_CURSOR
 from holdfast.web.api.routes import ApiRoutes

@@ -18,7 +18,7 @@ from holdfast.operations.projects import Placed
 from holdfast.web import strict_json
 from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.bodies import Body, BodyModel, refuse_faults, validated
-from holdfast.web.api.field_types import PRINTABLE_PATTERN, Code, check_printable
+from holdfast.web.api.fields import PRINTABLE_PATTERN, Code, check_printable
 from holdfast.web.api.models import Document
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import refuse_other_projects

@@ -16,10 +16,9 @@ from holdfast.domain.permissions import Permission
 from holdfast.domain.project import Project
 from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.bodies import BodyModel, ModelBody
-from holdfast.web.api.field_types import ProjectName, Slug
-from holdfast.web.api.models import Cursor, Document, ProjectDocument, project_document
+from holdfast.web.api.fields import ProjectName, Slug
+from holdfast.web.api.models import Cursor, Document, ProjectDocument, find_projects, project_document
 from holdfast.web.api.parameters import CURSOR, LIMIT
-from holdfast.web.api.project_lists import find_projects
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import refuse_other_projects
 from holdfast.web.fields import Bounds

@@ -27,9 +27,8 @@ from holdfast.operations.projects import Recorded
 from holdfast.operations.units import StaffUnit
 from holdfast.operations.write_path import Written
 from holdfast.web.api.backoffice import PREFIX
-from holdfast.web.api.bodies import NO_BODY, Body, BodyModel, OptionalBody, no_fields
-from holdfast.web.api.buyer_body import BuyerDetails
-from holdfast.web.api.field_types import Moment
+from holdfast.web.api.bodies import NO_BODY, Body, BodyModel, BuyerDetails, OptionalBody, no_fields
+from holdfast.web.api.fields import Moment
 from holdfast.web.api.models import (
     ActorDocument,
     Changes,

@@ -6,9 +6,8 @@ from starlette.responses import Response
 
 from holdfast.domain.permissions import Permission
 from holdfast.web.api.integration.units import PREFIX
-from holdfast.web.api.models import ProjectListDocument, project_document
+from holdfast.web.api.models import ProjectListDocument, find_projects, project_document
 from holdfast.web.api.parameters import CURSOR, LIMIT
-from holdfast.web.api.project_lists import find_projects
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.json import JsonResponse
 from holdfast.web.request import Request

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+from array import array
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from uuid import UUID
 
+from msgspec import UNSET, Meta, UnsetType
+from pydantic import StringConstraints
 from starlette.responses import Response
 
+from holdfast.domain.audit import Author
 from holdfast.domain.errors import (
+    Fault,
+    InvalidInput,
     PreconditionFailed,
+    Refusal,
     StatusLocked,
     TermsLocked,
     TransitionNotAllowed,
@@ -16,16 +28,49 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.permissions import Permission
 from holdfast.domain.status import Status
-from holdfast.operations.units import PatchUnit, ReplaceUnit
-from holdfast.operations.write_path import Written
-from holdfast.web.api.models import UnitDocument, UnitListDocument, etag_header, not_modified, unit_document
-from holdfast.web.api.parameters import CURSOR, LIMIT, STATUS, time
+from holdfast.domain.unit import CODE_LENGTH, UnitFields, code_fault
+from holdfast.domain.unit_writes import UNCONDITIONAL
+from holdfast.operations.units import (
+    BULK_TRANSACTION_SIZE,
+    OUTCOMES,
+    PatchUnit,
+    ReplaceUnit,
+    Units,
+    outcome_name,
+    write_all,
+)
+from holdfast.operations.write_path import Outcome, Written
+from holdfast.web import strict_json
+from holdfast.web.api.bodies import Body
+from holdfast.web.api.models import (
+    Document,
+    UnitDocument,
+    UnitListDocument,
+    etag_header,
+    not_modified,
+    unit_document,
+)
+from holdfast.web.api.parameters import CURSOR, LIMIT, STATUS, flag, time
 from holdfast.web.api.routes import ApiRoutes
-from holdfast.web.api.unit_bodies import PlainUnit, UnitBody, UnitPatch, UnitReplacementBody, UnitValues
+from holdfast.web.api.unit_bodies import (
+    PlainUnit,
+    UnitBody,
+    UnitPatch,
+    UnitReplacement,
+    UnitReplacementBody,
+    UnitValues,
+    check_unit,
+    read_plain_unit,
+    sent_status,
+    with_status_fault,
+)
 from holdfast.web.auth import refuse_other_projects
-from holdfast.web.json import JsonResponse
+from holdfast.web.http_errors import TooManyItems
+from holdfast.web.json import JsonPartsResponse, JsonResponse, encode
 from holdfast.web.pagination import cursor_text, split_page
-from holdfast.web.request import Request
+from holdfast.web.problems import problem_document
+from holdfast.web.request import JSON, Request
+from holdfast.web.strict_json import array_items, line_items
 
 PREFIX = "/v1/integration"
 UNIT_PATH = f"{PREFIX}/projects/{{slug}}/units/{{code}}"
@@ -137,3 +182,227 @@ def _written_response(written: Written) -> Response:
     return JsonResponse(
         unit_document(unit, project), 201 if written.created else 200, (etag_header(unit, project),)
     )
+
+
+# Bulk PUT: many units in one request, each standing on its own.
+#
+# The body is read and checked for syntax whole, but its units are never in memory all at once: only
+# where each one starts and ends is kept, and they are parsed again, a transaction's worth at a time.
+
+NDJSON = "application/x-ndjson"
+BULK_BODY_LIMIT = 32 * 1024**2
+# Other requests have their turn after so many characters.
+CHARACTERS_A_TURN = 64 * 1024
+# The answer to a unit may be a hundred times as long as the unit.
+ITEMS_AT_MOST = 200_000
+
+
+class _Item(NamedTuple):
+    code: str | None
+    """None where no text stood in its place."""
+    command: ReplaceUnit | Refusal
+
+
+class _SentUnits(NamedTuple):
+    text: str
+    positions: array[int]
+
+
+class BulkUnit(UnitReplacement):
+    """The body of a PUT, and the code of its unit."""
+
+    example: ClassVar[Any] = {"code": "A-0304", **UnitReplacement.example}
+
+    code: Annotated[str, StringConstraints(min_length=CODE_LENGTH[0], max_length=CODE_LENGTH[1])]
+
+
+class BulkBody(Body):
+    """Read whole and checked for syntax first; the handler gets where each unit stands."""
+
+    is_required = True
+    media_types = (JSON, NDJSON)
+    models = (BulkUnit,)
+
+    def json_schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": super().json_schema(), "maxItems": ITEMS_AT_MOST}
+
+    def example(self) -> Any:
+        return [super().example()]
+
+    async def read(self, request: Request) -> _SentUnits:
+        media_type = request.require_media_type(self.media_types)
+        text = strict_json.text_of(await request.read_body(self.limit))
+        return _SentUnits(text, await _positions(text, media_type))
+
+    async def checked(self, parsed: _SentUnits, path: Sequence[Any], faults: list[Fault]) -> _SentUnits:
+        return parsed
+
+
+class BulkCounts(Document):
+    created: int
+    replaced: int
+    unchanged: int
+    refused: int
+
+
+Problem = Annotated[Any, Meta(extra_json_schema={"$ref": "#/components/schemas/Problem"})]
+
+
+class BulkUnitResult(Document):
+    code: Annotated[str | None, Meta(description="Null where the item has no code that is text.")]
+    outcome: Literal["created", "replaced", "unchanged", "refused"]
+    problem: Problem | UnsetType = UNSET
+
+
+class BulkResultDocument(Document):
+    """What became of each unit, in the order sent."""
+
+    counts: BulkCounts
+    results: list[BulkUnitResult]
+    missing: Annotated[
+        list[str] | UnsetType,
+        Meta(description="With `reconcile`: the codes of the project that the body did not name."),
+    ] = UNSET
+
+
+@routes.put(
+    "/projects/{slug}/units",
+    summary="Create or replace many units",
+    permission=Permission.INTEGRATE,
+    body=BulkBody(BULK_BODY_LIMIT),
+    query=(
+        flag("dryRun", "Decide everything and store nothing."),
+        flag("reconcile", "Add `missing` to the report."),
+    ),
+    responses={200: BulkResultDocument},
+    errors=(UnknownProject,),
+)
+async def put_units(
+    request: Request, slug: str, body: _SentUnits, *, dry_run: bool, reconcile: bool
+) -> Response:
+    """A JSON array, or one unit a line as `application/x-ndjson`; each a body of PUT with its `code`, at most
+    200 000. A syntax error is 400 and stores nothing; apart from that each unit stands on its own, in
+    transactions of at most 1 000. Of a code that is named twice the second is refused."""
+    refuse_other_projects(request, slug)
+    inventory = request.services.inventory
+    project_id = await inventory.project_id(slug)
+    run = _BulkRun(inventory, request.author, slug, project_id, store=not dry_run)
+    await run.through(body.text, body.positions)
+    missing = await inventory.missing_codes(slug, run.named) if reconcile else None
+    return JsonPartsResponse(run.document(missing))
+
+
+class _BulkRun:
+    def __init__(self, inventory: Units, author: Author, slug: str, project_id: UUID, *, store: bool) -> None:
+        self._inventory = inventory
+        self._author = author
+        self._request_id = author.request_id or ""
+        self._slug = slug
+        self._project_id = project_id
+        self._store = store
+        self._counts: Counter[str] = Counter()
+        self._results = bytearray()
+        self.named: set[str] = set()
+        """Every valid code of the body, whatever became of its unit."""
+
+    async def through(self, text: str, positions: array[int]) -> None:
+        await write_all(self._inventory, self._batches(text, positions), self._note, store=self._store)
+
+    def document(self, missing: list[str] | None) -> list[bytes | bytearray]:
+        """In parts: the results may be many megabytes, and are not copied once more."""
+        counts = {outcome: self._counts[outcome] for outcome in OUTCOMES}
+        tail = b"" if missing is None else b',"missing":' + encode(missing)
+        return [b'{"counts":' + encode(counts) + b',"results":[', self._results, b"]" + tail + b"}"]
+
+    async def _batches(self, text: str, positions: array[int]) -> AsyncIterator[list[_Item]]:
+        for first in range(0, len(positions), 3 * BULK_TRANSACTION_SIZE):
+            yield await self._read(text, positions[first : first + 3 * BULK_TRANSACTION_SIZE])
+
+    async def _read(self, text: str, positions: array[int]) -> list[_Item]:
+        items = []
+        read = 0
+        for start, end, names in zip(positions[::3], positions[1::3], positions[2::3], strict=True):
+            items.append(self._item(text[start:end], names))
+            read += end - start
+            if read >= CHARACTERS_A_TURN:
+                read = 0
+                await asyncio.sleep(0)
+        return items
+
+    def _item(self, text: str, names: int) -> _Item:
+        unit = read_plain_unit(text, names)
+        if unit is None or unit.code is None or code_fault(unit.code) or unit.code in self.named:
+            return self._doubtful_item(text)
+        self.named.add(unit.code)
+        return _Item(unit.code, self._replacement(unit.code, unit.fields, unit.status))
+
+    def _doubtful_item(self, text: str) -> _Item:
+        code = None
+        try:
+            value = strict_json.parse(text)
+            code = value.get("code") if type(value) is dict else None
+            command: ReplaceUnit | Refusal = self._command(value, code)
+        except Refusal as refusal:
+            command = refusal
+        return _Item(_printable(code) if isinstance(code, str) else None, command)
+
+    def _command(self, value: Any, code: Any) -> ReplaceUnit:
+        faults = _code_faults(value, code) or self._named_before(code)
+        body = check_unit(UnitReplacement, value, self._slug, code)
+        if isinstance(body, list):
+            raise InvalidInput(with_status_fault(faults + body, sent_status(value)))
+        faults += body.false_claims(self._project_id, code)
+        if faults:
+            raise InvalidInput(with_status_fault(faults, body.status))
+        return self._replacement(code, body.replacement(), body.status)
+
+    def _replacement(self, code: str, fields: UnitFields, status: Status | None) -> ReplaceUnit:
+        return ReplaceUnit((self._project_id, code), fields, status, UNCONDITIONAL, self._author)
+
+    def _named_before(self, code: str | None) -> list[Fault]:
+        if code in self.named:
+            return [Fault("/code", "This code stands earlier in the same request; this one is refused.")]
+        if code is not None:
+            self.named.add(code)
+        return []
+
+    async def _note(self, items: Sequence[_Item], outcomes: list[Outcome]) -> None:
+        results = []
+        for item, outcome in zip(items, outcomes, strict=True):
+            result: dict[str, Any] = {"code": item.code, "outcome": outcome_name(outcome)}
+            if isinstance(outcome, Refusal):
+                result["problem"] = problem_document(outcome, self._request_id)
+            results.append(result)
+        self._counts.update(result["outcome"] for result in results)
+        if self._results:
+            self._results += b","
+        # Without the brackets: it is one array with those before and after it.
+        self._results += encode(results)[1:-1]
+
+
+async def _positions(text: str, media_type: str) -> array[int]:
+    """Start, end and names of every item, three numbers each."""
+    positions = array("q")
+    read_from = 0
+    for item in line_items(text) if media_type == NDJSON else array_items(text):
+        if len(positions) == 3 * ITEMS_AT_MOST:
+            raise TooManyItems(ITEMS_AT_MOST)
+        positions.extend(item)
+        if item.end - read_from >= CHARACTERS_A_TURN:
+            read_from = item.end
+            await asyncio.sleep(0)
+    return positions
+
+
+def _code_faults(value: Any, code: Any) -> list[Fault]:
+    if type(value) is not dict:
+        return []
+    if not isinstance(code, str):
+        message = "This must be text." if "code" in value else "This field is required."
+        return [Fault("/code", message)]
+    fault = code_fault(code, "/code")
+    return [] if fault is None else [fault]
+
+
+def _printable(code: str) -> str:
+    return code.encode(errors="backslashreplace").decode()

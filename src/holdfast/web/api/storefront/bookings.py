@@ -9,8 +9,7 @@ from starlette.responses import Response
 
 from holdfast.domain.errors import Fault, HoldLapsed, TransitionNotAllowed, UnknownBooking
 from holdfast.operations.bookings import Found
-from holdfast.web.api.bodies import ModelBody
-from holdfast.web.api.buyer_body import BuyerDetails
+from holdfast.web.api.bodies import BuyerDetails, ModelBody
 from holdfast.web.api.models import BookingDocument, found_booking_document, written_booking_document
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.api.storefront.units import PREFIX

@@ -15,8 +15,8 @@ from holdfast.domain.errors import Fault, InvalidInput, UnknownProject
 from holdfast.domain.permissions import MAY_ISSUE, Permission
 from holdfast.operations.api_keys import ApiKeys, NewApiKey, Power
 from holdfast.operations.units import Units
-from holdfast.web.addresses import id_of
 from holdfast.web.api.bodies import refuse_faults
+from holdfast.web.api.parameters import id_of
 from holdfast.web.pages.backoffice.base import PREFIX, Desk, Visit
 from holdfast.web.pages.backoffice.snippets import first_call
 from holdfast.web.pages.i18n import translate

@@ -22,8 +22,7 @@ from holdfast.domain.staff import Preferences, Staff
 from holdfast.domain.status import Caller
 from holdfast.operations.deliveries import Announcements, News
 from holdfast.operations.login import Login, SignedIn
-from holdfast.web.api.bodies import valid
-from holdfast.web.api.buyer_body import BuyerDetails
+from holdfast.web.api.bodies import BuyerDetails, valid
 from holdfast.web.errors import log_failure
 from holdfast.web.http_errors import MethodNotAllowed, NotYours, UnknownRoute
 from holdfast.web.pages.base import PageApp, page_route

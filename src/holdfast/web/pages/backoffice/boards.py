@@ -24,8 +24,8 @@ from holdfast.domain.status import Status
 from holdfast.operations.boards import Boards
 from holdfast.operations.live_updates import LiveUpdates, News, Watcher
 from holdfast.operations.units import Units
-from holdfast.web.addresses import project_of
 from holdfast.web.api.bodies import refuse_faults
+from holdfast.web.api.parameters import project_of
 from holdfast.web.pages.backoffice.base import PREFIX, Desk, Visit
 from holdfast.web.pages.forms import Form, amount_in
 from holdfast.web.pages.i18n import Language, in_language

@@ -17,9 +17,9 @@ from holdfast.domain.unit import code_fault
 from holdfast.operations.bookings import BookingFile, Bookings, Found, booking_file
 from holdfast.operations.units import Units
 from holdfast.operations.write_path import Written
-from holdfast.web.addresses import reference_of
 from holdfast.web.api.bodies import refuse_faults
-from holdfast.web.buyer_links import buyer_link
+from holdfast.web.api.parameters import reference_of
+from holdfast.web.context import buyer_link
 from holdfast.web.pages.backoffice.base import PREFIX, Notice, Show, Visit, chosen_end, faults_by_field
 from holdfast.web.pages.backoffice.sale_views import booking_permission, status_word, steps_of, unit_path
 from holdfast.web.pages.forms import Form

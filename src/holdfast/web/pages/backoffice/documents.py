@@ -10,8 +10,8 @@ from starlette.routing import Route
 from holdfast.domain.errors import Fault
 from holdfast.domain.permissions import Permission
 from holdfast.operations.bookings import Bookings
-from holdfast.web.addresses import reference_of
 from holdfast.web.api.bodies import refuse_faults
+from holdfast.web.api.parameters import reference_of
 from holdfast.web.documents.content import Kind
 from holdfast.web.documents.rendering import Asked, Documents
 from holdfast.web.pages.backoffice.base import Desk, Show, Visit

@@ -12,8 +12,8 @@ from holdfast.domain.errors import Fault
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit
 from holdfast.operations.units import Units
-from holdfast.web.addresses import project_of
 from holdfast.web.api.bodies import refuse_faults
+from holdfast.web.api.parameters import project_of
 from holdfast.web.pages.backoffice.base import Visit
 from holdfast.web.pages.forms import Form
 from holdfast.web.pages.sessions import PAGE_HEADERS

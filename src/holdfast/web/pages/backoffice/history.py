@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from holdfast.operations.units import Recorded
-from holdfast.web.times import read_time
+from holdfast.web.fields import read_time
 
 _LONGEST_TEXT = 280
 _TIMES = frozenset(

@@ -30,8 +30,8 @@ from holdfast.domain.status import Status
 from holdfast.operations.imports import Finding, Import, ImportFiles, ImportRuns
 from holdfast.operations.projects import Projects
 from holdfast.operations.units import OUTCOMES, Units
-from holdfast.web.addresses import id_of, project_of
 from holdfast.web.api.bodies import refuse_faults
+from holdfast.web.api.parameters import id_of, project_of
 from holdfast.web.http_errors import UnknownRoute
 from holdfast.web.pages.backoffice.base import PREFIX, Desk, Visit
 from holdfast.web.pages.backoffice.exports import ExportPages

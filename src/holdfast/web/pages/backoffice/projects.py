@@ -17,9 +17,9 @@ from holdfast.domain.project import Project, slug_fault, suggested_slug
 from holdfast.domain.status import Status
 from holdfast.operations.boards import Boards
 from holdfast.operations.projects import Projects
-from holdfast.web.addresses import project_of
 from holdfast.web.api.backoffice.projects import NewProject, ProjectChange
 from holdfast.web.api.bodies import refuse_faults, valid
+from holdfast.web.api.parameters import project_of
 from holdfast.web.pages.backoffice.base import PREFIX, Desk, Visit
 from holdfast.web.pages.i18n import translate, translate_refusal
 

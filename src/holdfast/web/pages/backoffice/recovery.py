@@ -12,6 +12,7 @@ from holdfast.domain.endpoint import SENT_EVENTS, Endpoint
 from holdfast.domain.permissions import Permission
 from holdfast.operations.deliveries import RESENT_AT_ONCE, Deliveries, Selection
 from holdfast.operations.endpoints import Endpoints
+from holdfast.web.fields import read_time
 from holdfast.web.http_errors import MalformedBody
 from holdfast.web.json import time_text
 from holdfast.web.pages.backoffice.base import Desk, Visit
@@ -19,7 +20,6 @@ from holdfast.web.pages.backoffice.deliveries import moment_of
 from holdfast.web.pages.backoffice.endpoints import address_of
 from holdfast.web.pages.backoffice.webhook_pages import WEBHOOKS, go_from_part, id_in_path
 from holdfast.web.pages.forms import Form
-from holdfast.web.times import read_time
 
 LOOKED_BACK = timedelta(days=1)
 """What the form offers at first."""

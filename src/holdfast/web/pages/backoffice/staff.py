@@ -13,8 +13,8 @@ from holdfast.domain.errors import Fault, InvalidInput, LastAdmin, StaffExists
 from holdfast.domain.permissions import Permission, Role
 from holdfast.domain.staff import Staff
 from holdfast.operations.staff import GOOD_FOR_HOURS, Invited, StaffAccounts, setup_url
-from holdfast.web.addresses import id_of
 from holdfast.web.api.bodies import refuse_faults
+from holdfast.web.api.parameters import id_of
 from holdfast.web.http_errors import MalformedBody
 from holdfast.web.pages.backoffice.base import PREFIX, Desk, Visit, faults_by_field
 from holdfast.web.pages.i18n import translate_refusal

@@ -18,9 +18,8 @@ from holdfast.domain.unit_writes import ANY, Precondition
 from holdfast.operations.bookings import Bookings, StaffAction
 from holdfast.operations.units import Recorded, StaffUnit
 from holdfast.operations.write_path import Written
-from holdfast.web.addresses import unit_of
 from holdfast.web.api.bodies import refuse_faults
-from holdfast.web.api.parameters import LAST_POSITION
+from holdfast.web.api.parameters import LAST_POSITION, unit_of
 from holdfast.web.pages.backoffice.base import Notice, Show, Visit, chosen_end, faults_by_field, named_buyer
 from holdfast.web.pages.backoffice.history import history_lines
 from holdfast.web.pages.backoffice.sale_views import (

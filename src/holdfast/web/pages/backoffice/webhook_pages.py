@@ -10,8 +10,8 @@ from starlette.responses import Response
 
 from holdfast.domain.endpoint import state_of
 from holdfast.domain.errors import Fault
-from holdfast.web.addresses import id_of
 from holdfast.web.api.bodies import refuse_faults
+from holdfast.web.api.parameters import id_of
 from holdfast.web.pages.backoffice.base import PREFIX, Visit
 from holdfast.web.pages.i18n import translate, words
 from holdfast.web.pages.sessions import PAGE_HEADERS

@@ -19,10 +19,8 @@ from holdfast.domain.references import SYMBOLS, number_of, reference_of
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit
 from holdfast.operations.bookings import Bookings, Entered, Found, Purchases
-from holdfast.web.api.bodies import validated
-from holdfast.web.api.buyer_body import BuyerDetails
-from holdfast.web.buyer_links import buyer_link
-from holdfast.web.context import WebContext
+from holdfast.web.api.bodies import BuyerDetails, validated
+from holdfast.web.context import WebContext, buyer_link
 from holdfast.web.pages.forms import Form
 from holdfast.web.pages.i18n import translate, translate_refusal
 from holdfast.web.pages.live import milliseconds

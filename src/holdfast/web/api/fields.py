@@ -13,8 +13,7 @@ from holdfast.domain.errors import Fault
 from holdfast.domain.message import Message
 from holdfast.domain.project import NAME_LENGTH, SLUG_LENGTH, SLUG_PATTERN
 from holdfast.domain.unit import CODE_LENGTH
-from holdfast.web.fields import field_error
-from holdfast.web.times import TIME_MESSAGE, read_time
+from holdfast.web.fields import TIME_MESSAGE, field_error, read_time
 
 PROJECTS_AT_MOST = 1000
 LEFT_OUT: Any = Field(default_factory=lambda: None)

@@ -24,7 +24,7 @@ from holdfast.operations.api_keys import (
 )
 from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.bodies import BodyModel, ModelBody
-from holdfast.web.api.field_types import ProjectName, ProjectSlugs, check_each_once
+from holdfast.web.api.fields import ProjectName, ProjectSlugs, check_each_once
 from holdfast.web.api.models import Cursor, Document
 from holdfast.web.api.parameters import LIMIT, MOMENT_AND_ID_CURSOR
 from holdfast.web.api.routes import ApiRoutes
