@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from holdfast.demo import EMAIL, EXAMPLE_PATH, EXAMPLE_PRICE_PATH, KEY_NAME, NAME, SLUG, demo_units, fill
-from holdfast.demo.past import CANCELLED, OFF_SALE, REFUND_DUE, RESERVED, SOLD, WALK_IN
+from holdfast.demo.history import CANCELLED, OFF_SALE, REFUND_DUE, RESERVED, SOLD, WALK_IN
 from holdfast.domain.api_key import Scope
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import BookingStatus

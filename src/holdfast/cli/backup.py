@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from holdfast.cli.database import database_url, read_settings
-from holdfast.cli.output import print_json, shared_options
-from holdfast.cli.progress import showing_progress, shown_bytes
+from holdfast.cli.output import print_json, shared_options, showing_progress, shown_bytes
 from holdfast.settings import Settings
 from holdfast.storage.backup.archive import Manifest, refuse_target
 from holdfast.storage.backup.dump import Wanted, back_up

@@ -9,9 +9,8 @@ from uuid import UUID
 
 import click
 
-from holdfast.cli.arguments import limited_to_projects
 from holdfast.cli.database import read_settings, with_database
-from holdfast.cli.output import print_json, print_table, shared_options, shown_time
+from holdfast.cli.output import limited_to_projects, print_json, print_table, shared_options, shown_time
 from holdfast.demo import is_demo
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.endpoint import (

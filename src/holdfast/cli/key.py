@@ -5,9 +5,8 @@ from uuid import UUID
 
 import click
 
-from holdfast.cli.arguments import limited_to_projects
 from holdfast.cli.database import with_database
-from holdfast.cli.output import print_json, print_table, shared_options, shown_time
+from holdfast.cli.output import limited_to_projects, print_json, print_table, shared_options, shown_time
 from holdfast.domain.api_key import Key, Scope
 from holdfast.operations import api_keys
 from holdfast.operations.api_keys import issued_key_document, key_document

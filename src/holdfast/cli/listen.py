@@ -8,9 +8,8 @@ from typing import Any
 
 import click
 
-from holdfast.cli.arguments import utf8_only
 from holdfast.cli.database import read_settings, with_database
-from holdfast.cli.output import print_json, shared_options
+from holdfast.cli.output import print_json, shared_options, utf8_only
 from holdfast.domain.endpoint import new_secret_text
 from holdfast.domain.endpoint_url import UrlFault, read_url
 from holdfast.domain.event import EventName

@@ -1,7 +1,12 @@
 """What commands print: one JSON object for programs, calm text for people."""
 
+from __future__ import annotations
+
 import json
-from collections.abc import Callable, Mapping, Sequence
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -45,3 +50,72 @@ def wire_time(moment: datetime | None) -> str | None:
 
 def shown_time(moment: datetime | None) -> str:
     return "-" if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+# What people type behind a command.
+
+
+def utf8_only(_: click.Context, __: click.Parameter, typed: Iterable[str] | None) -> Iterable[str] | None:
+    """Bytes that are not UTF-8 arrive as lone surrogates, which can be neither stored nor signed nor sent.
+
+    For one text and for an option that may be repeated.
+    """
+    try:
+        "".join(typed or ()).encode()
+    except UnicodeEncodeError:
+        raise click.BadParameter("it is not UTF-8.") from None
+    return typed
+
+
+limited_to_projects = click.option(
+    "--project",
+    "projects",
+    multiple=True,
+    callback=utf8_only,
+    metavar="SLUG",
+    help="Limit it to projects; may be repeated.",
+)
+
+
+# How far a long command is, for whoever sits at a terminal.
+
+_EVERY_SECONDS = 1.0
+_WIDTH = 60
+_STEP = 1024
+
+
+class Progress:
+    """One line on stderr that is written over. Where nobody watches there is none."""
+
+    def __init__(self) -> None:
+        self._is_watched = sys.stderr.isatty()
+        self._next_at = time.monotonic() + _EVERY_SECONDS
+
+    def tell(self, text: str) -> None:
+        """At most once a second, however often there is something to tell."""
+        now = time.monotonic()
+        if self._is_watched and now >= self._next_at:
+            self._next_at = now + _EVERY_SECONDS
+            click.echo(f"\r{text:<{_WIDTH}}", err=True, nl=False)
+
+    def clear(self) -> None:
+        if self._is_watched:
+            click.echo(f"\r{'':<{_WIDTH}}\r", err=True, nl=False)
+
+
+@contextmanager
+def showing_progress() -> Iterator[Progress]:
+    progress = Progress()
+    try:
+        yield progress
+    finally:
+        progress.clear()
+
+
+def shown_bytes(number: int) -> str:
+    """``1.4 MiB``"""
+    size, units = float(number), iter(("KiB", "MiB", "GiB"))
+    unit = "bytes"
+    while size >= _STEP and (larger := next(units, None)):
+        size, unit = size / _STEP, larger
+    return f"{number} bytes" if unit == "bytes" else f"{size:.1f} {unit}"

@@ -9,8 +9,14 @@ from typing import Any
 import click
 
 from holdfast.cli.database import read_settings
-from holdfast.cli.output import print_json, shared_options, shown_time
-from holdfast.cli.progress import Progress, showing_progress, shown_bytes
+from holdfast.cli.output import (
+    Progress,
+    print_json,
+    shared_options,
+    showing_progress,
+    shown_bytes,
+    shown_time,
+)
 from holdfast.settings import Settings
 from holdfast.storage import schema
 from holdfast.storage.backup import load

@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from holdfast.cli.arguments import utf8_only
-from holdfast.cli.output import print_json, shared_options
+from holdfast.cli.output import print_json, shared_options, utf8_only
 from holdfast.observability.logging import set_up_logging
 from holdfast.server.serve import Demo, Served
 from holdfast.server.serve import serve as run

@@ -7,9 +7,8 @@ from typing import TypeVar
 
 import click
 
-from holdfast.cli.arguments import utf8_only
 from holdfast.cli.database import read_settings, with_database
-from holdfast.cli.output import print_json, print_table, shared_options, shown_time
+from holdfast.cli.output import print_json, print_table, shared_options, shown_time, utf8_only
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.login import LONGEST
 from holdfast.domain.permissions import Role

@@ -6,8 +6,7 @@ from typing import Any, BinaryIO, NamedTuple, Self
 
 import click
 
-from holdfast.cli.arguments import utf8_only
-from holdfast.cli.output import print_json
+from holdfast.cli.output import print_json, utf8_only
 from holdfast.domain import signature as signatures
 from holdfast.domain.signature import TOLERANCE_SECONDS, Reason
 

@@ -4,7 +4,7 @@ What stands outside (`outside/`) and what draws the plans (`plans/`) is imported
 """
 
 from holdfast.demo.access import EMAIL, KEY_NAME, DemoAccess
-from holdfast.demo.filling import fill, is_demo
+from holdfast.demo.history import fill, is_demo
 from holdfast.demo.project import (
     EXAMPLE_BODY,
     EXAMPLE_HOLD_PATH,

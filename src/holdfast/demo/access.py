@@ -5,9 +5,11 @@ from typing import NamedTuple
 
 from holdfast.domain.api_key import Scope
 from holdfast.domain.audit import COMMAND
+from holdfast.domain.endpoint import Wishes
 from holdfast.domain.errors import UnknownStaff
 from holdfast.domain.permissions import Role
 from holdfast.operations.api_keys import issue_key, revoke_keys_named
+from holdfast.operations.endpoints import Endpoints
 from holdfast.operations.staff import SetupLinks, StaffAccounts
 from holdfast.storage.database import Database
 
@@ -44,3 +46,19 @@ async def _new_password(database: Database) -> str:
     _, token = await staffing.reset(person.id, COMMAND)
     await SetupLinks(database).choose_password(token, password, None)
     return password
+
+
+# The demo's receiver is an endpoint like any other; each start registers it, with a secret of its own.
+
+DESCRIPTION = "Demo receiver"
+
+_MOST_ENDPOINTS = 1000
+
+
+async def register_receiver(subscribing: Endpoints, url: str) -> str:
+    """Its secret. The receiver of the last start is gone, and its endpoint with it."""
+    for endpoint in await subscribing.page(None, None, _MOST_ENDPOINTS):
+        if endpoint.wishes.description == DESCRIPTION:
+            await subscribing.remove(endpoint.id, COMMAND)
+    issued = await subscribing.add(Wishes(url, DESCRIPTION), COMMAND)
+    return issued.text

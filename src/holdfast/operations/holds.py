@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.domain.holds import release
 from holdfast.observability.metrics import note_released
-from holdfast.storage import activity, holds
+from holdfast.storage import holds
 from holdfast.storage.database import Database, TryAgain
 
 
@@ -32,7 +32,7 @@ class Expiry:
     async def does_somebody_wait(self) -> bool:
         """For the database, as nobody does for us."""
         async with self._database.reading() as connection:
-            return await activity.does_somebody_wait(connection)
+            return await holds.does_somebody_wait(connection)
 
     async def seconds_until_next(self) -> float | None:
         """By the database's clock; None if nothing is held or reserved."""

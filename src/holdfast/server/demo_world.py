@@ -5,9 +5,8 @@ import socket
 import sys
 from collections.abc import Mapping
 
-from holdfast.demo.outside.app import outside_app
+from holdfast.demo.outside.app import Told, outside_app
 from holdfast.demo.outside.receiver import Journal
-from holdfast.demo.outside.told import Told
 from holdfast.observability.logging import set_up_logging
 from holdfast.server.demo import HOLDFAST_URL, HOOK_SECRET, PAYMENT_SECRET, TIME_ZONE
 from holdfast.server.process import leave_with_parent

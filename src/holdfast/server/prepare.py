@@ -10,7 +10,7 @@ from typing import Any
 
 from holdfast import demo
 from holdfast.demo import DemoAccess
-from holdfast.demo.receiving import register_receiver
+from holdfast.demo.access import register_receiver
 from holdfast.domain.errors import DatabaseAway, Refusal
 from holdfast.observability.logging import set_up_logging
 from holdfast.operations.health import note_start

@@ -1,22 +1,32 @@
-"""The world outside as one application."""
+"""What the world outside is told when it starts: the two secrets it shares with Holdfast, and little more."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import NamedTuple
 
 import httpx
 from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
-from holdfast.demo.outside.pages import OutsidePages
-from holdfast.demo.outside.payment_routes import PaymentRoutes
+from holdfast.demo.outside.pages import OutsidePages, PaymentRoutes, ReceiverRoutes
 from holdfast.demo.outside.payments import Cashier
 from holdfast.demo.outside.receiver import Journal, Receiver
-from holdfast.demo.outside.receiver_routes import ReceiverRoutes
-from holdfast.demo.outside.told import Told
 from holdfast.web.pages.templates import STATIC
+
+
+class Told(NamedTuple):
+    hook_secret: str
+    """Of the endpoint that is registered for the receiver."""
+    payment_secret: str
+    """Signs the way to the payment page, and what that answers. Empty: payments are made elsewhere."""
+    holdfast_url: str
+    time_zone: str
+
+
+# The world outside as one application.
 
 _CALLBACK_SECONDS = 10.0
 
