@@ -281,9 +281,9 @@ def _import(file: ImportFile) -> Import:
 
 # Runs through the rows of a file: one that only checks, and one that stores.
 #
-# A run is a task of one process, and says in the database how far it is. A process that dies leaves it without
-# a sign of life; then it may be taken over. One that stores goes on after the last part that was recorded: rows
-# of the next two may have been stored already, and are found unchanged.
+# A run is a task of one process, which records its progress and a heartbeat in the database. When the process
+# dies, the heartbeat stops, and another process may take over. A storing run goes on after the last recorded
+# part; rows of the next two parts may have been stored already, and are found unchanged.
 
 BEAT_SECONDS = 4.0
 ROWS_A_TURN = 20

@@ -80,8 +80,9 @@ def booking_insert(argument: int, stored: str, after: str) -> str:
 
 def booking_update(argument: int, stored: str) -> str:
     """Likewise, for bookings that were there. Those that end come first."""
+    assignments = ", ".join(f"{name} = {_booking_columns_written(name)}" for name in _MUTABLE.split(", "))
     return f"""
-        update booking set {", ".join(f"{name} = {_booking_columns_written(name)}" for name in _MUTABLE.split(", "))}
+        update booking set {assignments}
         from (
             select * from unnest(${argument}::booking_write[]) as written
             where written.unit_id in ({stored})

@@ -162,10 +162,10 @@ def _attempt_row(result: Result) -> tuple[Any, ...]:
     progress = result.progress
     return (
         result.delivery_id, progress.attempts + 1, progress.trigger, result.started_at, result.ended_at,
-        result.duration_ms, *result.phases_ms, result.url, _headers_json(result.request_headers), result.secret_id,
-        result.address, result.status_code, _headers_json(result.response_headers), result.response_body,
-        result.response_clipped, optional_text(result.cause), result.token, result.outcome, result.gap,
-        message_json(result.cause),
+        result.duration_ms, *result.phases_ms, result.url, _headers_json(result.request_headers),
+        result.secret_id, result.address, result.status_code, _headers_json(result.response_headers),
+        result.response_body, result.response_clipped, optional_text(result.cause), result.token,
+        result.outcome, result.gap, message_json(result.cause),
     )  # fmt: skip
 
 

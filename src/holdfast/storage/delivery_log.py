@@ -328,9 +328,11 @@ _LATEST_OF_UNIT = f"""
     select delivery.*, endpoint.url, endpoint.description, endpoint.removed_at is not null
     from (
         select found.* from endpoint cross join lateral (
-            {_PENDING_OF_UNIT} where endpoint_id = endpoint.id and unit_id = $1 and holds_back and attempts = 0
+            {_PENDING_OF_UNIT}
+            where endpoint_id = endpoint.id and unit_id = $1 and holds_back and attempts = 0
             union all
-            {_PENDING_OF_UNIT} where endpoint_id = endpoint.id and unit_id = $1 and holds_back and attempts > 0
+            {_PENDING_OF_UNIT}
+            where endpoint_id = endpoint.id and unit_id = $1 and holds_back and attempts > 0
         ) as found
         where endpoint.removed_at is null
         union all

@@ -139,8 +139,9 @@ _FIXED = ("id", "project_id", "code", "created_at")
 def _update_statement(kind: str, columns: str) -> str:
     """Stores each unit only if it still is as it was found: nobody's change is ever overwritten."""
     changed = [name for name in columns.split(", ") if name not in _FIXED]
+    assignments = ", ".join(f"{name} = {unit_columns_written(name)}" for name in changed)
     return f"""
-        update unit set turn = unit.turn + 1, {", ".join(f"{name} = {unit_columns_written(name)}" for name in changed)}
+        update unit set turn = unit.turn + 1, {assignments}
         from unnest($1::{kind}[]) as written
         where unit.id = written.id and {AS_FOUND} and {_AS_LATE_AS_DECIDED}
         returning unit.id, unit.ref
@@ -167,7 +168,8 @@ def _with_side_effects(statement: str, told: bool, changed: bool, begun: bool) -
 # Takes the time of the decision as the updates do: a new unit has no end that it could miss.
 _INSERT = f"""
     insert into unit ({WRITE_COLUMNS})
-    select {", ".join(map(unit_columns_written, WRITE_COLUMNS.split(", ")))} from unnest($1::unit_write[]) as written
+    select {", ".join(map(unit_columns_written, WRITE_COLUMNS.split(", ")))}
+    from unnest($1::unit_write[]) as written
     where $2::timestamptz is not null
     on conflict do nothing
     returning id, ref

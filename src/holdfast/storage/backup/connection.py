@@ -93,8 +93,8 @@ def _first_of(complaints: str) -> str:
 
 # A socket on this machine that leads to a PostgreSQL service by TLS.
 #
-# PostgreSQL's programs come from a wheel that was built without TLS. They speak plainly to a socket in a folder
-# that nobody else can enter, and what goes over the network is encrypted as all our own connections are.
+# PostgreSQL's programs come from a wheel built without TLS. They connect without encryption to a socket in a
+# folder that only we can enter; the network connection is encrypted like all of ours.
 
 PORT = 5432
 

@@ -45,8 +45,8 @@ def from_left(text: str) -> str:
 
 # The text of agreements, in versions: one file for each language, read by all that show it.
 #
-# ``#`` begins a clause; ``#deposit`` and ``#no-deposit`` one that stands there in that case only. Empty lines
-# part paragraphs. Places are filled in after the text was taken apart, so that no name can look like a clause.
+# ``#`` begins a clause; ``#deposit`` and ``#no-deposit`` begin one for that case only. Empty lines separate
+# paragraphs. Values are filled in after the text was split, so that no name can look like a clause.
 
 TEXTS = Path(__file__).parent / "texts"
 
