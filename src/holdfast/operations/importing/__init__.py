@@ -1,1 +1,0 @@
-"""Units from a file: kept, checked, brought in."""
