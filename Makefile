@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: help setup serve test check format docs drawings site screenshots bench lock clean
+.PHONY: help setup serve test check format docs site screenshots bench lock clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -47,9 +47,6 @@ docs: $(VENV)/.dev ## Write the generated pages of docs/ anew
 
 site: $(VENV)/.dev ## Build the documents as a site into dist/site
 	$(BIN)/python -m sphinx -q --fail-on-warning --keep-going --fresh-env -d $(SITE)-cache -c docs . $(SITE)
-
-drawings: $(VENV)/.base ## Draw the plans of the demo anew
-	$(BIN)/python -m holdfast.demo.plans
 
 screenshots: $(VENV)/.dev ## Draw every page into docs/screenshots (needs Chromium)
 	$(BIN)/python -m tests.browser.screenshots $(ARGS)

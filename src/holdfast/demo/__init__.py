@@ -1,6 +1,6 @@
 """What `serve --demo` brings along: a believable project, a way in, and a world outside to talk to.
 
-What stands outside (`outside/`) and what draws the plans (`plans/`) is imported only by whoever needs it.
+`outside` is imported only by the process that serves it.
 """
 
 from holdfast.demo.access import EMAIL, KEY_NAME, DemoAccess

@@ -1,1 +1,0 @@
-"""The drawings of the demo, made from rooms, doors and furniture. `make drawings` writes them anew."""
