@@ -48,7 +48,7 @@ docs: $(VENV)/.dev ## Write the generated pages of docs/ anew
 site: $(VENV)/.dev ## Build the documents as a site into dist/site
 	$(BIN)/python -m sphinx -q --fail-on-warning --keep-going --fresh-env -d $(SITE)-cache -c docs . $(SITE)
 
-screenshots: $(VENV)/.dev ## Draw every page into docs/screenshots (needs Chromium)
+screenshots: $(VENV)/.dev ## Take a screenshot of every page into dist/screenshots (needs Chromium)
 	$(BIN)/python -m tests.browser.screenshots $(ARGS)
 
 bench: $(VENV)/.bench $(VENV)/.dev ## Measure against the peers; writes benchmarks/results (needs wrk and Chromium)

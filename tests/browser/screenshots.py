@@ -1,7 +1,10 @@
-"""Writes a picture of every page, in both directions and themes, into docs/screenshots."""
+"""Take a screenshot of every page, in both languages and themes, into dist/screenshots.
+
+Those that a document shows, which are the files in docs/screenshots, are copied there.
+"""
 
 import base64
-import re
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -22,7 +25,9 @@ from tests.browser.windows import DESKTOP, LOCALES, PHONE, Theme, window
 from tests.support.chromium import beside_playwright, chromium
 from tests.support.clusters import Cluster
 
-FOLDER = Path(__file__).parents[2] / "docs" / "screenshots"
+_ROOT = Path(__file__).parents[2]
+FOLDER = _ROOT / "dist" / "screenshots"
+SHOWN_FOLDER = _ROOT / "docs" / "screenshots"
 QUALITY = 50
 TALLEST = 1_100
 _SEEN = "update staff set failures_seen_at = clock_timestamp()"
@@ -31,16 +36,19 @@ _HEIGHT = "() => document.scrollingElement.scrollHeight"
 
 def main() -> None:
     """All of them, or those of the `office` or of `buyers`."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir(parents=True)
     which = sys.argv[1:] or ["office", "buyers"]
     if "buyers" in which:
         _draw_buyers()
     if "office" in which:
         _draw_office()
+    for shown in SHOWN_FOLDER.glob("*.webp"):
+        if (drawn := FOLDER / shown.name).exists():
+            shutil.copy(drawn, shown)
 
 
 def _draw_buyers() -> None:
-    _remove({page.name for page in SHOP_PAGES})
     with _shop() as scene, chromium() as browser:
         for language in LOCALES:
             for page in SHOP_PAGES:
@@ -69,19 +77,11 @@ def _draw_for_buyer(
 
 
 def _draw_office() -> None:
-    _remove({page.name for page in PAGES})
     with _scene() as scene, chromium() as browser:
         for language in LOCALES:
             for theme in THEMES:
                 _draw(browser, scene, language, theme, DESKTOP, PAGES)
             _draw(browser, scene, language, "light", PHONE, [page for page in PAGES if page.on_phone])
-
-
-def _remove(names: set[str]) -> None:
-    """The pictures of these pages; the name of a page has no language in it."""
-    for old in FOLDER.glob("*.webp"):
-        if re.split("-(?:en|ar)-", old.stem)[0] in names:
-            old.unlink()
 
 
 @contextmanager
