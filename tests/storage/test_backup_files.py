@@ -17,7 +17,7 @@ from holdfast.storage.backup.archive import (
     writing_backup,
 )
 from holdfast.storage.errors import BackupRefused
-from holdfast.storage.schema import HEAD
+from holdfast.storage.schema import HEAD, LAST_COMMIT_FOR_OLDER
 
 KEYS = ("bm90IGEgc2VjcmV0LCBmb3IgdGVzdHMgYWxvbmUgISE=", "YW5vdGhlciBvbmUsIGZvciB0ZXN0cyBhbG9uZSAhISE=")
 MOMENT = datetime(2026, 11, 14, 9, 30, tzinfo=UTC)
@@ -107,12 +107,13 @@ def test_a_file_that_is_not_there_cannot_be_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("about", "told"),
     [
-        (manifest(schema="9999"), "restore it with Holdfast 0.1.0, or a newer one"),
+        (manifest(schema="9999"), "use the release that made it, or a newer"),
+        (manifest(schema="0011"), f"with the commit {LAST_COMMIT_FOR_OLDER} first"),
         (manifest().replace(b'"format": 1', b'"format": 2'), "in a newer format"),
         (b"{}", "manifest of the backup cannot be read"),
     ],
 )
-def test_what_a_newer_release_made_is_refused(tmp_path: Path, about: bytes, told: str) -> None:
+def test_what_another_release_made_is_refused(tmp_path: Path, about: bytes, told: str) -> None:
     with writing_backup(tmp_path / "newer", replace=False) as file:
         fill(file, about)
     assert told in refusal(tmp_path / "newer")

@@ -1,9 +1,12 @@
 """The schema is brought up to date safely, or the database is refused with one sentence."""
 
 import json
+import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
+from contextlib import closing
+from pathlib import Path
 from uuid import uuid4
 
 import asyncpg
@@ -18,14 +21,18 @@ from holdfast.operations.units import Units
 from holdfast.operations.write_path import Written, write
 from holdfast.storage import schema
 from holdfast.storage.database import open_database
+from holdfast.storage.embedded.cluster import folder_of
 from holdfast.storage.errors import SchemaRefused
-from tests.support.clusters import Cluster
+from tests.support.clusters import NEWEST, Cluster
 from tests.support.sales import new_opening
 from tests.support.server import HOLDFAST, environment
 from tests.support.sql import Sql, with_database
 from tests.support.stock import replacement
 
-REVISIONS = [f"{number:04}" for number in range(1, 14)]
+BASELINE = "0012"
+REVISIONS = [BASELINE, "0013"]
+# Made by the revisions that the baseline replaced.
+SCHEMA_BEFORE = (Path(__file__).parent / "schema_0012.sql").read_text()
 MIGRATING_AT_ONCE = 6
 
 FILLED = """
@@ -55,11 +62,11 @@ def cluster(cluster_of: Callable[[int], Cluster], request: pytest.FixtureRequest
 
 
 @pytest.fixture
-def empty_url(cluster: Cluster) -> Iterator[str]:
+def empty_url(cluster: Cluster) -> Generator[str, None, None]:
     yield from new_database(cluster)
 
 
-def new_database(cluster: Cluster, options: str = "") -> Iterator[str]:
+def new_database(cluster: Cluster, options: str = "") -> Generator[str, None, None]:
     name = f"schema_{uuid4().hex}"
     with Sql(with_database(cluster.url, "postgres")) as sql:
         sql.execute(f"create database {name} {options}")
@@ -101,20 +108,52 @@ async def test_a_database_in_use_keeps_what_it_holds(
     assert [found.items() >= kept.items() for found, kept in zip(after, before, strict=True)] == [True] * 9
 
 
+async def test_the_baseline_makes_the_schema_of_the_revisions_that_it_replaced(
+    cluster_of: Callable[[int], Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And a database of theirs ends with the same schema as a new one."""
+    cluster = cluster_of(NEWEST)
+    with closing(new_database(cluster)) as one, closing(new_database(cluster)) as another:
+        new, before = next(one), next(another)
+        with monkeypatch.context() as earlier_release:
+            earlier_release.setattr(schema, "HEAD", BASELINE)
+            await schema.migrate(new)
+        await load_schema_before(before)
+        assert dump(new) == dump(before)
+        for url in (new, before):
+            assert await schema.migrate(url) == REVISIONS[1:]
+        assert dump(new) == dump(before)
+
+
+def dump(url: str) -> list[str]:
+    """Statements without comments, and without the indentation that functions keep."""
+    pg_dump = folder_of(NEWEST) / "bin" / "pg_dump"
+    printed = subprocess.run(
+        [pg_dump, "--schema-only", "--no-owner", url], capture_output=True, text=True, check=True
+    ).stdout
+    without_comments = re.sub(r"(?m)^(--|\\).*$", "", printed)
+    return [" ".join(statement.split()) for statement in without_comments.split(";\n")]
+
+
+async def load_schema_before(url: str) -> None:
+    connection = await asyncpg.connect(url)
+    await connection.execute(SCHEMA_BEFORE)
+    await connection.execute("insert into alembic_version values ($1)", BASELINE)
+    for table in ("event_feed", "event_sums", "installation"):
+        await connection.execute(f"insert into {table} default values")
+    await connection.close()
+
+
 async def contents(connection: asyncpg.Connection) -> list[dict[str, object]]:
     return [json.loads(part) for row in await connection.fetch(CONTENTS) for part in row]
 
 
-async def test_units_of_an_earlier_release_are_written_and_sold_in_this_one(
-    empty_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as earlier_release:
-        earlier_release.setattr(schema, "HEAD", "0002")
-        await schema.migrate(empty_url)
+async def test_units_of_an_earlier_release_are_written_and_sold_in_this_one(empty_url: str) -> None:
+    await load_schema_before(empty_url)
     connection = await asyncpg.connect(empty_url)
     await connection.execute(FILLED)
     await connection.close()
-    await schema.migrate(empty_url)
+    assert await schema.migrate(empty_url) == REVISIONS[1:]
     async with open_database(empty_url) as database:
         project_id = await Units(database).project_id("palm-court")
         held = Open((project_id, "A-1"), COMMAND, await new_opening(database))
@@ -169,6 +208,16 @@ async def test_a_schema_newer_than_the_code_is_refused(empty_url: str) -> None:
     await connection.execute("update alembic_version set version_num = '9999'")
     await connection.close()
     with pytest.raises(SchemaRefused, match=f"has the schema 9999, .* knows it up to {schema.HEAD}"):
+        await schema.migrate(empty_url)
+
+
+async def test_a_schema_older_than_the_baseline_is_refused_with_the_way_out(empty_url: str) -> None:
+    await schema.migrate(empty_url)
+    connection = await asyncpg.connect(empty_url)
+    await connection.execute("update alembic_version set version_num = '0007'")
+    await connection.close()
+    way_out = f"with the commit {schema.LAST_COMMIT_FOR_OLDER} first"
+    with pytest.raises(SchemaRefused, match=f"has the schema 0007, .* {way_out}"):
         await schema.migrate(empty_url)
 
 

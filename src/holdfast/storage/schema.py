@@ -49,6 +49,8 @@ OLDEST_SERVER = 15
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _REVISIONS = sorted(path.name.partition("_")[0] for path in _MIGRATIONS.glob("versions/[0-9]*.py"))
 HEAD = _REVISIONS[-1]
+LAST_COMMIT_FOR_OLDER = "9d1560574838bfb6f6b5a74698567705631bd43e"
+"""The last commit that migrates from the revisions before the first one here. None of them was released."""
 
 # Held while a process looks at the revision and changes it. The number only has to be ours alone.
 ADVISORY_LOCK = 0x686F6C64
@@ -99,19 +101,21 @@ async def refuse_unsuitable(connection: asyncpg.Connection) -> None:
     encoding = await connection.fetchval("show server_encoding")
     if encoding != "UTF8":
         raise SchemaRefused(f"Holdfast needs a database with the encoding UTF8; this one has {encoding}.")
-    _refuse_newer(await current_revision(connection))
+    revision = await current_revision(connection)
+    if revision is not None and (reason := unknown_reason(revision)):
+        raise SchemaRefused(f"The database has the schema {revision}, {reason}")
 
 
-def is_known(revision: str) -> bool:
-    return revision in _REVISIONS
-
-
-def _refuse_newer(revision: str | None) -> None:
-    if revision is not None and not is_known(revision):
-        raise SchemaRefused(
-            f"The database has the schema {revision}, but this release of Holdfast knows it up to {HEAD};"
-            " run the release that migrated it, or a newer one."
+def unknown_reason(revision: str) -> str | None:
+    """Return why this release cannot migrate from a revision, as the end of a sentence; None if it can."""
+    if revision in _REVISIONS:
+        return None
+    if revision < _REVISIONS[0]:
+        return (
+            f"and this release of Holdfast migrates from {_REVISIONS[0]} on. Migrate it to"
+            f" {_REVISIONS[0]} or newer with the commit {LAST_COMMIT_FOR_OLDER} first."
         )
+    return f"but this release of Holdfast knows it up to {HEAD}; use the release that made it, or a newer."
 
 
 async def _upgrade(database_url: str) -> list[str]:

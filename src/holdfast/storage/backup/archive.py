@@ -16,7 +16,7 @@ from typing import IO, Any, NamedTuple
 from holdfast.domain.spelling import moment_text
 from holdfast.settings import parse_encryption_keys
 from holdfast.storage.errors import BackupRefused
-from holdfast.storage.schema import HEAD, is_known
+from holdfast.storage.schema import unknown_reason
 
 FORMAT = 1
 """One more whenever a release could not read what this one writes."""
@@ -244,16 +244,9 @@ def _checked(path: Path, archive: tarfile.TarFile, on_bytes: Callable[[int], Non
     if checksum_lines(sums) != small[CHECKSUMS]:
         raise _damaged(path)
     manifest = read_manifest(small[MANIFEST])
-    _refuse_newer(manifest)
+    if reason := unknown_reason(manifest.schema):
+        raise BackupRefused(f"The backup has the schema {manifest.schema}, {reason}")
     return Backup(manifest, _keys_in(small[KEYS]), _size(archive), _part(archive, DUMP))
-
-
-def _refuse_newer(manifest: Manifest) -> None:
-    if not is_known(manifest.schema):
-        raise BackupRefused(
-            f"The backup has the schema {manifest.schema}, but this release of Holdfast knows it up to"
-            f" {HEAD}; restore it with Holdfast {manifest.holdfast}, or a newer one."
-        )
 
 
 def _damaged(path: Path) -> BackupRefused:

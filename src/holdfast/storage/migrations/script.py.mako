@@ -11,7 +11,3 @@ STATEMENTS = ()
 def upgrade() -> None:
     for statement in STATEMENTS:
         op.execute(statement)
-
-
-def downgrade() -> None:
-    raise NotImplementedError("Holdfast migrates forward only; restore a backup instead.")

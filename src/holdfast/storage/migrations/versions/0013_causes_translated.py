@@ -20,7 +20,3 @@ STATEMENTS: tuple[str, ...] = (
 def upgrade() -> None:
     for statement in STATEMENTS:
         op.execute(statement)
-
-
-def downgrade() -> None:
-    raise NotImplementedError("Holdfast migrates forward only; restore a backup instead.")
