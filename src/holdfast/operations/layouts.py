@@ -13,8 +13,8 @@ from holdfast.domain.layout import Place, Placed, arrange, order_of
 from holdfast.storage import boards, layouts
 from holdfast.storage.database import Connection
 
-Argument = ParamSpec("Given")
-Computed = TypeVar("Result")
+Argument = ParamSpec("Argument")
+Computed = TypeVar("Computed")
 
 # Some ten milliseconds' worth of things.
 _MANY = 1000

@@ -10,10 +10,7 @@ from ipaddress import ip_address
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from holdfast import demo
 from holdfast.server.sockets import address_of, listen_beside
-from holdfast.settings import Settings
-from holdfast.web.pages.tour import Tour
 
 # What its process is told. Nothing else of ours: it has no business with the database.
 HOOK_SECRET = "DEMO_HOOK_SECRET"  # noqa: S105 - the name of a variable
@@ -84,22 +81,3 @@ def _payment_secret(given: Mapping[str, str], public_url: str | None) -> str:
     is_elsewhere = given.get(_PAYMENT_URL_SETTING, "").strip()
     is_encrypted = public_url is not None and public_url.lower().startswith("https:")
     return "" if is_elsewhere or is_encrypted else secrets.token_urlsafe(32)
-
-
-# The tour on the first page of a demo.
-
-
-def tour_of(settings: Settings) -> Tour | None:
-    """Return what the demo has to show, where one is served."""
-    if settings.demo_receiver is None:
-        return None
-    return Tour(
-        public_url=settings.public_url or "",
-        project_path=demo.PROJECT_PAGE,
-        board_path=f"{demo.PAGES}/projects/{demo.SLUG}",
-        email=demo.EMAIL,
-        receiver=settings.demo_receiver,
-        price_path=demo.EXAMPLE_PRICE_PATH,
-        price_body=demo.EXAMPLE_PRICE_BODY,
-        picture=demo.PICTURE,
-    )

@@ -3,24 +3,41 @@
 import socket
 import sys
 
+from holdfast import demo
 from holdfast.server.connection_counts import ConnectionCounts
-from holdfast.server.demo import tour_of
 from holdfast.server.http_protocol import HttpProtocol
 from holdfast.server.process import child_settings, collect_seldom, leave_with_parent
 from holdfast.server.web_server import WebServer
 from holdfast.settings import Settings
 from holdfast.web.app import create_app
+from holdfast.web.pages.tour import Tour
 
 _OPEN_REQUESTS_SECONDS = 15
 
 
 def run(settings: Settings, listener: socket.socket, lifeline: int) -> None:
-    app = create_app(settings, tour_of(settings))
+    app = create_app(settings, _tour(settings))
     HttpProtocol.counts = ConnectionCounts(settings.connections_per_address, settings.trusted_proxies)
     server = WebServer(app, app.state.stopping.set, _OPEN_REQUESTS_SECONDS)
     leave_with_parent(lifeline, server.leave)
     collect_seldom()
     server.run(sockets=[listener])
+
+
+def _tour(settings: Settings) -> Tour | None:
+    """Return what the demo has to show, where one is served."""
+    if settings.demo_receiver is None:
+        return None
+    return Tour(
+        public_url=settings.public_url or "",
+        project_path=demo.PROJECT_PAGE,
+        board_path=f"{demo.PAGES}/projects/{demo.SLUG}",
+        email=demo.EMAIL,
+        receiver=settings.demo_receiver,
+        price_path=demo.EXAMPLE_PRICE_PATH,
+        price_body=demo.EXAMPLE_PRICE_BODY,
+        picture=demo.PICTURE,
+    )
 
 
 if __name__ == "__main__":

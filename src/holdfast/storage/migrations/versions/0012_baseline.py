@@ -13,4 +13,6 @@ down_revision = None
 
 def upgrade() -> None:
     statements = Path(__file__).with_suffix(".sql").read_text()
-    op.get_bind().connection.dbapi_connection.run_async(lambda driver: driver.execute(statements))
+    connection = op.get_bind().connection.dbapi_connection
+    assert connection is not None
+    connection.run_async(lambda driver: driver.execute(statements))
