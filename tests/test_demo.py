@@ -10,12 +10,12 @@ from holdfast.demo.history import CANCELLED, OFF_SALE, REFUND_DUE, RESERVED, SOL
 from holdfast.domain.api_key import Scope
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.errors import SignInRefused
+from holdfast.domain.errors import LoginFailed
 from holdfast.domain.permissions import Role
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit
 from holdfast.operations.api_keys import list_keys
-from holdfast.operations.bookings import Bookings, Rules
+from holdfast.operations.bookings import BookingRules, Bookings
 from holdfast.operations.projects import add_project
 from holdfast.operations.units import PatchUnit, ReplaceUnit, Units
 from holdfast.storage.database import Database
@@ -78,7 +78,7 @@ async def test_it_has_a_past_with_something_of_every_kind(database: Database) ->
         Status.UNAVAILABLE: 4 + len(OFF_SALE),
     }
     inventory = Units(database)
-    found = await Bookings(database, inventory, Rules()).page(None, None, None, None, 100)
+    found = await Bookings(database, inventory, BookingRules()).page(None, None, None, None, 100)
     await inventory.close()
     assert Counter(one.booking.status for one in found) == {
         BookingStatus.SOLD: len(SOLD) + len(WALK_IN),
@@ -159,7 +159,7 @@ async def test_its_admin_has_a_new_password_at_each_start_and_the_last_ones_sess
     assert opened.staff.role is Role.ADMIN
     second = await fill(database)
     assert not await office.is_signed_in(opened)
-    with pytest.raises(SignInRefused):
+    with pytest.raises(LoginFailed):
         await office.sign_in(EMAIL, password=first.password)
     assert await office.sign_in(EMAIL, password=second.password)
 

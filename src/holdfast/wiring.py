@@ -11,26 +11,26 @@ from ipaddress import ip_network
 from time import monotonic
 from typing import NamedTuple
 
-from holdfast.background.deliveries import HourCounter, LeaseRescuer, LogKeeper, QueueKeeper
+from holdfast.background.deliveries import DeliveryHourCounter, LeaseRescuer, LogPartitionKeeper, QueueCleaner
 from holdfast.background.events import EventNumberer, EventSummer, EventTrimmer
-from holdfast.background.holds import Expirer
+from holdfast.background.holds import HoldExpiryLoop
 from holdfast.background.runner import Loop, run_loops
 from holdfast.domain.delivery import Schedule
 from holdfast.domain.hold_limits import HoldLimits
-from holdfast.domain.holds import Periods
+from holdfast.domain.holds import HoldPeriods
 from holdfast.domain.staff import SessionTimes
 from holdfast.operations.accounts import Accounts
-from holdfast.operations.api_keys import ApiKeys, KeyRing
+from holdfast.operations.api_keys import ApiKeyCache, ApiKeys
 from holdfast.operations.audit import Audit
 from holdfast.operations.boards import Boards
-from holdfast.operations.bookings import Bookings, Purchases, Rules
+from holdfast.operations.bookings import BookingRules, Bookings, BuyerBookings
 from holdfast.operations.credentials import Passwords
 from holdfast.operations.deliveries import Announcements, Deliveries, DeliverySearch
-from holdfast.operations.delivery_queue import DeliveryHours, DeliveryQueue, Tidying
+from holdfast.operations.delivery_queue import DeliveryHours, DeliveryQueue, QueueCleanup
 from holdfast.operations.endpoints import Endpoints
 from holdfast.operations.events import EventFeed
 from holdfast.operations.health import Health
-from holdfast.operations.holds import Expiry
+from holdfast.operations.holds import HoldExpiry
 from holdfast.operations.imports import ImportFiles, ImportRuns, RowReader
 from holdfast.operations.listings import Listings
 from holdfast.operations.live_updates import LiveUpdates
@@ -68,7 +68,7 @@ class Services(NamedTuple):
 
     inventory: Units
     selling: Bookings
-    buying: Purchases
+    buying: BuyerBookings
     paying: Payments
     projects: Projects
     boards: Boards
@@ -83,14 +83,14 @@ class Services(NamedTuple):
     keys: ApiKeys
     auditing: Audit
     feed: EventFeed
-    key_ring: KeyRing
+    key_ring: ApiKeyCache
     health: Health
     signing_in: Login
     setup_links: SetupLinks
     staffing: StaffAccounts
     accounts: Accounts
     announcing: Announcements
-    periods: Periods
+    periods: HoldPeriods
     database: Database
     resolver: Resolver
 
@@ -119,7 +119,7 @@ def build_services(settings: Settings, row_reader: RowReader) -> Services:
     return Services(
         inventory=inventory,
         selling=selling,
-        buying=Purchases(database, inventory, selling),
+        buying=BuyerBookings(database, inventory, selling),
         paying=Payments(database, inventory, selling, _till(settings)),
         projects=Projects(database, inventory),
         boards=boards,
@@ -134,7 +134,7 @@ def build_services(settings: Settings, row_reader: RowReader) -> Services:
         keys=ApiKeys(database),
         auditing=Audit(database),
         feed=feed,
-        key_ring=KeyRing(database, monotonic),
+        key_ring=ApiKeyCache(database, monotonic),
         health=Health(database),
         signing_in=Login(database, box, _session_times(settings), passwords),
         setup_links=SetupLinks(database, passwords),
@@ -159,7 +159,7 @@ async def run_background_work(settings: Settings, stop: asyncio.Event) -> None:
         dispatching = _dispatching(own, settings)
         box, timeout = SecretBox(keys_of(settings)), settings.attempt_timeout_seconds
         dispatcher = Dispatcher(dispatching, sender, box, timeout)
-        loops = [*_loops(database, settings), LeaseRescuer(dispatching), QueueKeeper(Tidying(own))]
+        loops = [*_loops(database, settings), LeaseRescuer(dispatching), QueueCleaner(QueueCleanup(own))]
         group.create_task(run_loops(loops, stop))
         group.create_task(dispatcher.run(stop))
         group.create_task(listen(partial(connect_to_listen, database_url(settings)), dispatcher.wake, stop))
@@ -219,12 +219,12 @@ def _dispatcher_database(settings: Settings) -> AbstractAsyncContextManager[Data
 def _loops(database: Database, settings: Settings) -> list[Loop]:
     feed = EventFeed(database)
     return [
-        Expirer(Expiry(database)),
+        HoldExpiryLoop(HoldExpiry(database)),
         EventNumberer(feed),
         EventSummer(Sums(database)),
         EventTrimmer(feed, timedelta(days=settings.event_retention_days)),
-        LogKeeper(database, timedelta(days=settings.delivery_retention_days)),
-        HourCounter(DeliveryHours(database)),
+        LogPartitionKeeper(database, timedelta(days=settings.delivery_retention_days)),
+        DeliveryHourCounter(DeliveryHours(database)),
     ]
 
 
@@ -243,9 +243,9 @@ def _till(settings: Settings) -> PaymentPage:
     )
 
 
-def _rules(settings: Settings) -> Rules:
-    return Rules(
-        Periods(settings.hold_seconds, settings.reservation_days),
+def _rules(settings: Settings) -> BookingRules:
+    return BookingRules(
+        HoldPeriods(settings.hold_seconds, settings.reservation_days),
         HoldLimits(settings.holds_per_visitor, settings.holds_per_address, settings.rehold_seconds),
     )
 

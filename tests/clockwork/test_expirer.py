@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from holdfast.background import holds
-from holdfast.background.holds import LONGEST_PAUSE_SECONDS, SHORTEST_PAUSE_SECONDS, Expirer
+from holdfast.background.holds import LONGEST_PAUSE_SECONDS, SHORTEST_PAUSE_SECONDS, HoldExpiryLoop
 from holdfast.background.runner import Loop
-from holdfast.operations.holds import Expiry
+from holdfast.operations.holds import HoldExpiry
 from holdfast.storage.database import BACKGROUND, Connection, Database, open_database
 from tests.support.sales import hold, make_lapse, new_units
 
@@ -27,13 +27,13 @@ async def count(database: Database, statement: str) -> int:
 
 
 async def test_where_nothing_is_held_it_looks_again_after_its_longest_pause(database: Database) -> None:
-    loop: Loop = Expirer(Expiry(database))
+    loop: Loop = HoldExpiryLoop(HoldExpiry(database))
     assert await loop.run_once() == LONGEST_PAUSE_SECONDS
 
 
 async def test_an_end_far_away_does_not_make_it_miss_one_that_begins_meanwhile(database: Database) -> None:
     await hold(database, (await new_units(database, "A-1"), "A-1"), hold_seconds=300)
-    assert await Expirer(Expiry(database)).run_once() == LONGEST_PAUSE_SECONDS
+    assert await HoldExpiryLoop(HoldExpiry(database)).run_once() == LONGEST_PAUSE_SECONDS
 
 
 async def test_it_pauses_no_longer_than_until_the_next_end(
@@ -43,14 +43,14 @@ async def test_it_pauses_no_longer_than_until_the_next_end(
     project_id = await new_units(database, "A-1", "A-2")
     await hold(database, (project_id, "A-1"), hold_seconds=1000)
     await hold(database, (project_id, "A-2"), hold_seconds=500)
-    assert 0 < await Expirer(Expiry(database)).run_once() <= 500
+    assert 0 < await HoldExpiryLoop(HoldExpiry(database)).run_once() <= 500
 
 
 async def test_what_is_over_is_released_and_paused_after(database: Database) -> None:
     project_id = await new_units(database, "A-1", "A-2")
     await make_lapse(database, await hold(database, (project_id, "A-1")))
     await hold(database, (project_id, "A-2"))
-    assert await Expirer(Expiry(database)).run_once() == LONGEST_PAUSE_SECONDS
+    assert await HoldExpiryLoop(HoldExpiry(database)).run_once() == LONGEST_PAUSE_SECONDS
     assert await count(database, HELD) == 1
 
 
@@ -59,7 +59,7 @@ async def test_what_somebody_has_locked_is_tried_again_at_once_but_not_without_a
 ) -> None:
     project_id = await new_units(database, "A-1")
     await make_lapse(database, await hold(database, (project_id, "A-1")))
-    loop = Expirer(Expiry(database))
+    loop = HoldExpiryLoop(HoldExpiry(database))
     async with database.writing() as writer:
         await writer.execute("select from unit for update")
         assert await loop.run_once() == SHORTEST_PAUSE_SECONDS
@@ -82,7 +82,7 @@ async def test_round_follows_upon_round_until_all_is_released(
     """One batch of five, then four in each of three lanes; between the rounds it can be told to stop."""
     monkeypatch.setattr(holds, "RELEASED_AT_ONCE", 5)
     await many_lapsed(database, lapsed)
-    loop = Expirer(Expiry(database))
+    loop = HoldExpiryLoop(HoldExpiry(database))
     for still_held in left:
         assert await loop.run_once() == 0
         assert await count(database, HELD) == still_held
@@ -96,7 +96,7 @@ async def test_while_somebody_waits_for_the_database_it_does_less_at_a_time_and_
 ) -> None:
     monkeypatch.setattr(holds, "RELEASED_AT_ONCE", 5)
     await many_lapsed(database, 25)
-    loop = Expirer(Expiry(database))
+    loop = HoldExpiryLoop(HoldExpiry(database))
     async with open_database(postgres_url) as foreground, foreground.writing() as other:
         await other.execute("select")
         for still_held in (20, 10):
@@ -108,7 +108,7 @@ async def test_while_somebody_waits_for_the_database_it_does_less_at_a_time_and_
 
 async def is_seen_after_a_statement(connection: Connection, database: Database) -> bool:
     await connection.execute("select")
-    return await Expiry(database).does_somebody_wait()
+    return await HoldExpiry(database).does_somebody_wait()
 
 
 async def test_whoever_was_at_work_a_moment_ago_is_not_done_yet(
@@ -119,4 +119,4 @@ async def test_whoever_was_at_work_a_moment_ago_is_not_done_yet(
         assert any([await is_seen_after_a_statement(other, database) for _ in range(20)])
         async with database.reading() as connection:
             await connection.execute("select pg_sleep(0.15)")
-        assert not await Expiry(database).does_somebody_wait()
+        assert not await HoldExpiry(database).does_somebody_wait()

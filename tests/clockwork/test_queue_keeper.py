@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from holdfast.background.deliveries import KEEP_QUEUE_EVERY_SECONDS, QueueKeeper
+from holdfast.background.deliveries import KEEP_QUEUE_EVERY_SECONDS, QueueCleaner
 from holdfast.background.runner import Loop
 from holdfast.operations import delivery_queue
 from holdfast.storage.database import Database
@@ -21,7 +21,7 @@ async def engine(database: Database) -> AsyncIterator[Engine]:
 
 
 async def test_where_there_is_nothing_to_do_it_rests(engine: Engine) -> None:
-    loop: Loop = QueueKeeper(engine.tidying)
+    loop: Loop = QueueCleaner(engine.tidying)
     assert await loop.run_once() >= KEEP_QUEUE_EVERY_SECONDS
 
 
@@ -33,7 +33,7 @@ async def test_who_waits_for_what_is_gone_is_let_go(engine: Engine, database: Da
     await engine.execute("delete from pending_delivery where id = $1", first.delivery_id)
     await engine.execute("delete from in_flight")
     assert await engine.claim() == []
-    await QueueKeeper(engine.tidying).run_once()
+    await QueueCleaner(engine.tidying).run_once()
     assert len(await engine.claim()) == 1
 
 
@@ -43,7 +43,7 @@ async def test_who_waits_rightly_waits_on(engine: Engine, database: Database) ->
     assert len(await engine.claim()) == 1
     assert await engine.claim() == []
     before = await engine.rows(QUEUE)
-    await QueueKeeper(engine.tidying).run_once()
+    await QueueCleaner(engine.tidying).run_once()
     assert await engine.rows(QUEUE) == before
 
 
@@ -62,5 +62,5 @@ async def test_all_are_found_however_few_are_looked_at_together(
     assert await engine.value("select count(*) from pending_delivery where postponed") == 6
     await engine.execute("delete from pending_delivery where not postponed")
     await engine.execute("delete from in_flight")
-    await QueueKeeper(engine.tidying).run_once()
+    await QueueCleaner(engine.tidying).run_once()
     assert await engine.value("select count(*) from pending_delivery where postponed") == 0

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from holdfast.domain.addresses import refusal
 from holdfast.domain.endpoint_url import read_url
-from holdfast.webhooks.address_guard import AddressGuard, AddressRefused
+from holdfast.webhooks.address_guard import AddressGuard, AddressNotAllowed
 
 # From the registries of IANA for special purposes and of the clouds for their metadata, not from the code.
 RANGES = {
@@ -180,7 +180,7 @@ def test_a_single_refused_address_refuses_them_all() -> None:
     public = addresses("93.184.216.34", "2606:4700::1111")
     assert guard.check(url, public) == public
     with pytest.raises(
-        AddressRefused, match=r"The name resolves to 10\.0\.0\.1, which is a private address\."
+        AddressNotAllowed, match=r"The name resolves to 10\.0\.0\.1, which is a private address\."
     ):
         guard.check(url, [ip_address("93.184.216.34"), ip_address("10.0.0.1")])
 
@@ -207,7 +207,7 @@ def test_of_a_name_of_loopback_addresses_alone_those_that_are_allowed_are_contac
 
 def test_a_name_of_loopback_addresses_alone_is_refused_where_none_is_allowed() -> None:
     guard, url = AddressGuard([ip_network("10.0.0.0/8")]), read_url("https://localhost/")
-    with pytest.raises(AddressRefused, match=r"The name resolves to ::1, which is a loopback address\."):
+    with pytest.raises(AddressNotAllowed, match=r"The name resolves to ::1, which is a loopback address\."):
         guard.check(url, addresses("::1", "127.0.0.1"))
 
 
@@ -215,7 +215,7 @@ def test_a_name_of_loopback_addresses_alone_is_refused_where_none_is_allowed() -
 def test_a_refused_loopback_address_beside_any_other_refuses_them_all(other: str) -> None:
     guard = AddressGuard([ip_network("127.0.0.0/8"), ip_network("10.1.0.0/16")])
     for found in (addresses("127.0.0.1", "::1", other), addresses(other, "::1")):
-        with pytest.raises(AddressRefused, match="The name resolves to"):
+        with pytest.raises(AddressNotAllowed, match="The name resolves to"):
             guard.check(read_url("https://shop.example/"), found)
 
 
@@ -228,7 +228,7 @@ def test_a_mapped_loopback_address_is_one_too() -> None:
 def test_http_needs_every_address_in_an_allowed_network() -> None:
     guard, url = AddressGuard([ip_network("10.0.0.0/8")]), read_url("http://shop.example/")
     guard.check(url, [ip_address("10.0.0.1"), ip_address("10.0.0.2")])
-    with pytest.raises(AddressRefused, match="http is for addresses in the allowed networks only"):
+    with pytest.raises(AddressNotAllowed, match="http is for addresses in the allowed networks only"):
         guard.check(url, [ip_address("10.0.0.1"), ip_address("93.184.216.34")])
 
 
@@ -240,5 +240,5 @@ def test_a_socket_that_leads_elsewhere_is_refused() -> None:
     ):
         guard.check_peer(found, ip_address("127.0.0.1"))
         guard.check_peer(found, ip_address("::ffff:127.0.0.1"))
-        with pytest.raises(AddressRefused, match="another address than the one that was checked"):
+        with pytest.raises(AddressNotAllowed, match="another address than the one that was checked"):
             guard.check_peer(found, ip_address("127.0.0.2"))

@@ -8,8 +8,8 @@ from datetime import UTC, date, datetime, timedelta
 import asyncpg
 import pytest
 
-from holdfast.background.deliveries import KEEP_LOG_EVERY_SECONDS, LogKeeper
-from holdfast.domain.errors import DatabaseAway
+from holdfast.background.deliveries import KEEP_LOG_EVERY_SECONDS, LogPartitionKeeper
+from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.operations.delivery_queue import ready_log, trim_log
 from holdfast.storage import log_partitions
 from holdfast.storage.database import Database, open_database
@@ -165,7 +165,7 @@ async def interrupt(engine: Engine, postgres_url: str) -> None:
             where query like '%detach%' and wait_event_type = 'Lock'
             """
         )
-        with pytest.raises(DatabaseAway):
+        with pytest.raises(DatabaseUnavailable):
             await dropping
     assert await engine.value(DETACHING) == 1
 
@@ -232,5 +232,5 @@ async def test_a_dropped_day_takes_the_deliveries_with_it_and_leaves_the_pending
 async def test_the_keeper_makes_and_drops_and_rests_for_an_hour(database: Database) -> None:
     async with an_engine(database) as engine:
         await add_day(engine, 100)
-        assert await LogKeeper(database, KEEP).run_once() == KEEP_LOG_EVERY_SECONDS
+        assert await LogPartitionKeeper(database, KEEP).run_once() == KEEP_LOG_EVERY_SECONDS
         assert len(await parts(engine, "attempt")) == 5

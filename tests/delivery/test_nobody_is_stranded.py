@@ -10,7 +10,7 @@ from holdfast.background.deliveries import LeaseRescuer
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import Schedule
 from holdfast.domain.endpoint import Endpoint
-from holdfast.domain.errors import Refusal
+from holdfast.domain.errors import DomainError
 from holdfast.domain.event import EventName
 from holdfast.operations.delivery_queue import Claimed, DeliveryQueue
 from holdfast.storage.database import Database
@@ -112,7 +112,7 @@ class World:
         if known:
             try:
                 await self.engine.resend(self.chance.choice(known).id)
-            except Refusal:
+            except DomainError:
                 return
 
     async def switch_pause(self) -> None:

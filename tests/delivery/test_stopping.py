@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 import pytest
 
 from holdfast.domain.delivery import CUT_OFF, DeliveryStatus
-from holdfast.domain.errors import DatabaseAway
+from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.storage.database import Database, open_database
 from holdfast.webhooks import dispatcher as dispatcher_module
 from tests.support.clusters import NEWEST, Cluster
@@ -151,7 +151,7 @@ async def again(call: Callable[[], Awaitable[object]]) -> None:
     async def works() -> bool:
         try:
             await call()
-        except DatabaseAway:
+        except DatabaseUnavailable:
             return False
         return True
 
@@ -179,7 +179,7 @@ async def test_what_could_not_be_recorded_is_recorded_when_the_database_is_back(
             async def is_delivered() -> bool:
                 try:
                     return (await engine.find(delivery_id)).status is DeliveryStatus.DELIVERED
-                except DatabaseAway:
+                except DatabaseUnavailable:
                     return False
 
             await eventually(is_delivered, 10)

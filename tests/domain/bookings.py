@@ -6,14 +6,14 @@ from typing import Any
 from uuid import UUID
 
 from holdfast.domain.booking import CLAIMING, NO_SLOTS, Booking, BookingStatus, Buyer, Draft, Holder, terms_of
-from holdfast.domain.decision import Decision, Standing
-from holdfast.domain.holds import Periods
+from holdfast.domain.decision import Decision, UnitSnapshot
+from holdfast.domain.holds import HoldPeriods
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit
 from tests.domain.units import FIELDS, MINUTE, NOW, PROJECT, unit
 
 MILLISECOND = timedelta(milliseconds=1)
-PERIODS = Periods(hold_seconds=120, reservation_days=2)
+PERIODS = HoldPeriods(hold_seconds=120, reservation_days=2)
 BUYER = Buyer("Nora Al-Harbi", "nora@example.com", "+966 50 123 4567")
 ANOTHER_BUYER = Buyer("Omar Haddad", "omar@example.com", "0501112223")
 NUMBER, OTHER_NUMBER = 41, 42
@@ -74,20 +74,20 @@ def booking(status: BookingStatus = BookingStatus.OPEN, **others: Any) -> Bookin
     return Booking(**(values | _FACTS[status] | others))
 
 
-def claimed(status: BookingStatus = BookingStatus.OPEN, **others: Any) -> Standing:
+def claimed(status: BookingStatus = BookingStatus.OPEN, **others: Any) -> UnitSnapshot:
     """A unit and the booking that claims it."""
-    return Standing(PROJECT, unit(UNIT_STATUS[status]), booking(status, **others))
+    return UnitSnapshot(PROJECT, unit(UNIT_STATUS[status]), booking(status, **others))
 
 
 def after_the_end(
     status: BookingStatus, found: Unit | None = None, claim: Booking | None = None, **others: Any
-) -> Standing:
+) -> UnitSnapshot:
     """A unit, one of its bookings that has ended, and perhaps the one that claims it now."""
     ended = booking(status, **others)
-    return Standing(PROJECT, found or unit(), claim, {ended.number: ended})
+    return UnitSnapshot(PROJECT, found or unit(), claim, {ended.number: ended})
 
 
-def in_status(status: BookingStatus) -> Standing:
+def in_status(status: BookingStatus) -> UnitSnapshot:
     return claimed(status) if status in CLAIMING else after_the_end(status)
 
 
@@ -103,6 +103,6 @@ def told(decision: Decision) -> list[tuple[str, str, str, str | None]]:
     ]
 
 
-def unchanged(decision: Decision, found: Standing) -> bool:
+def unchanged(decision: Decision, found: UnitSnapshot) -> bool:
     same_booking = decision.booking is found.booking_numbered(NUMBER)
     return decision.unit is found.unit and same_booking and not decision.events

@@ -9,8 +9,8 @@ from hypothesis import given
 from holdfast.domain import booking_steps
 from holdfast.domain.audit import CLOCK, COMMAND, ActorKind, Change
 from holdfast.domain.booking import CLAIMING, BookingStatus
-from holdfast.domain.decision import Decision, Standing, change_made
-from holdfast.domain.holds import Opening, Periods, open_unit
+from holdfast.domain.decision import Decision, UnitSnapshot, change_made
+from holdfast.domain.holds import HoldPeriods, HoldRequest, open_unit
 from holdfast.domain.status import Action, Caller, Status
 from holdfast.domain.unit import Unit, UnitFields
 from holdfast.domain.unit_writes import UNCONDITIONAL, replace
@@ -57,7 +57,7 @@ def test_what_was_and_the_difference_make_what_is(found: Unit, wanted: UnitField
 
 def test_an_opened_unit_tells_its_new_status_its_end_and_the_new_booking() -> None:
     found = standing(unit())
-    opening = Opening(DRAFT, Caller.BUYER, Periods(hold_seconds=60))
+    opening = HoldRequest(DRAFT, Caller.BUYER, HoldPeriods(hold_seconds=60))
     change = change_made(found, open_unit(found, "A-101", opening, NOW))
     assert change == (
         {"status": Status.AVAILABLE, "hold_expires_at": None},
@@ -73,7 +73,9 @@ def test_a_signature_tells_that_it_was_made_and_not_by_whom() -> None:
 
 def test_an_extension_tells_the_two_ends() -> None:
     found = claimed()
-    change = change_made(found, booking_steps.extend(found, "A-101", Caller.STAFF, None, Periods(60), NOW))
+    change = change_made(
+        found, booking_steps.extend(found, "A-101", Caller.STAFF, None, HoldPeriods(60), NOW)
+    )
     assert change == ({"hold_expires_at": NOW + MINUTE}, {"hold_expires_at": NOW + 2 * MINUTE})
 
 
@@ -88,7 +90,7 @@ def test_archiving_tells_of_the_archive() -> None:
     assert change == ({"archived": False}, {"archived": True})
 
 
-PERIODS = Periods()
+PERIODS = HoldPeriods()
 WAYS: list[Any] = [
     lambda found: booking_steps.sign(found, NUMBER, BUYER, NOW),
     lambda found: booking_steps.cancel(found, NUMBER, Caller.STAFF, NOW),
@@ -107,7 +109,7 @@ TOLD = {"status", "archived", "hold_expires_at", "reserved_until", "booking_stat
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("status", BookingStatus)
 def test_no_step_of_a_booking_tells_of_its_buyer(way: Any, status: BookingStatus) -> None:
-    found: Standing = claimed(status) if status in CLAIMING else after_the_end(status)
+    found: UnitSnapshot = claimed(status) if status in CLAIMING else after_the_end(status)
     try:
         decision: Decision = way(found)
     except Exception:  # noqa: BLE001 - what is refused tells nothing

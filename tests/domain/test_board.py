@@ -5,7 +5,15 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.domain.layout import NO_FILTERS, WIDEST_FLOOR, BoardUnit, Filters, Place, arrange, picture
+from holdfast.domain.layout import (
+    NO_FILTERS,
+    WIDEST_FLOOR,
+    BoardFilter,
+    BoardUnit,
+    Position,
+    arrange,
+    picture,
+)
 from holdfast.domain.status import Status
 
 
@@ -15,7 +23,7 @@ def unit(code: str = "A-101", bedrooms: int | None = 3) -> BoardUnit:
     )
 
 
-def drawn(codes: list[str], chosen: dict[str, Place] | None = None) -> list[tuple[object, ...]]:
+def drawn(codes: list[str], chosen: dict[str, Position] | None = None) -> list[tuple[object, ...]]:
     """Building, floor, and the codes on it."""
     buildings = picture([unit(code) for code in codes], arrange(codes, chosen or {}))
     return [
@@ -34,19 +42,19 @@ def test_the_highest_floor_is_on_top_and_units_stand_in_their_position() -> None
 
 
 def test_units_without_a_floor_come_last() -> None:
-    assert drawn(["A-101", "Villa"], {"A-101": Place(None, 1, 1)}) == [
+    assert drawn(["A-101", "Villa"], {"A-101": Position(None, 1, 1)}) == [
         (None, 1, ["A-101"]),
         (None, None, ["Villa"]),
     ]
 
 
 def test_two_units_in_one_position_stand_beside_each_other() -> None:
-    chosen = {code: Place("A", 1, 2) for code in ("x", "y")}
+    chosen = {code: Position("A", 1, 2) for code in ("x", "y")}
     assert drawn(["x", "y"], chosen) == [("A", 1, [None, "x", "y"])]
 
 
 def test_a_position_far_away_leaves_no_gap() -> None:
-    assert drawn(["x"], {"x": Place("A", 1, WIDEST_FLOOR + 1)}) == [("A", 1, ["x"])]
+    assert drawn(["x"], {"x": Position("A", 1, WIDEST_FLOOR + 1)}) == [("A", 1, ["x"])]
 
 
 def test_units_that_are_not_shown_are_not_in_the_picture() -> None:
@@ -57,23 +65,23 @@ def test_units_that_are_not_shown_are_not_in_the_picture() -> None:
     ("filters", "fits"),
     [
         (NO_FILTERS, True),
-        (Filters(statuses=frozenset({Status.AVAILABLE, Status.SOLD})), True),
-        (Filters(statuses=frozenset({Status.SOLD})), False),
-        (Filters(type="villa"), True),
-        (Filters(type="Villa"), False),
-        (Filters(price_from=Decimal(1_000_000), price_to=Decimal(1_000_000)), True),
-        (Filters(price_from=Decimal("1000000.01")), False),
-        (Filters(price_to=Decimal("999999.99")), False),
-        (Filters(bedrooms=3), True),
-        (Filters(bedrooms=0), False),
-        (Filters(sqm_price_from=Decimal(5000), sqm_price_to=Decimal(5000)), True),
-        (Filters(sqm_price_from=Decimal("5000.01")), False),
-        (Filters(sqm_price_to=Decimal("4999.99")), False),
+        (BoardFilter(statuses=frozenset({Status.AVAILABLE, Status.SOLD})), True),
+        (BoardFilter(statuses=frozenset({Status.SOLD})), False),
+        (BoardFilter(type="villa"), True),
+        (BoardFilter(type="Villa"), False),
+        (BoardFilter(price_from=Decimal(1_000_000), price_to=Decimal(1_000_000)), True),
+        (BoardFilter(price_from=Decimal("1000000.01")), False),
+        (BoardFilter(price_to=Decimal("999999.99")), False),
+        (BoardFilter(bedrooms=3), True),
+        (BoardFilter(bedrooms=0), False),
+        (BoardFilter(sqm_price_from=Decimal(5000), sqm_price_to=Decimal(5000)), True),
+        (BoardFilter(sqm_price_from=Decimal("5000.01")), False),
+        (BoardFilter(sqm_price_to=Decimal("4999.99")), False),
     ],
 )
-def test_filters_take_what_is_within_them(filters: Filters, fits: bool) -> None:
+def test_filters_take_what_is_within_them(filters: BoardFilter, fits: bool) -> None:
     assert filters.match(unit()) is fits
 
 
 def test_a_unit_without_bedrooms_is_not_found_by_their_number() -> None:
-    assert not Filters(bedrooms=0).match(unit(bedrooms=None))
+    assert not BoardFilter(bedrooms=0).match(unit(bedrooms=None))

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.booking_steps import BookingAction, possible
-from holdfast.domain.decision import Standing
+from holdfast.domain.decision import UnitSnapshot
 from holdfast.domain.status import Caller, Status
 from tests.domain.bookings import BUYER, NUMBER, PERIODS, after_the_end, booking, changed, in_status
 from tests.domain.units import MINUTE, NOW, unit
@@ -24,7 +24,7 @@ EXPECTED = {
 SIGNED: dict[str, Any] = {"buyer": BUYER, "signed_at": NOW - 3 * MINUTE}
 
 
-def found(standing: Standing) -> set[str]:
+def found(standing: UnitSnapshot) -> set[str]:
     return set(map(str, possible(standing, NUMBER, Caller.STAFF, PERIODS, NOW)))
 
 

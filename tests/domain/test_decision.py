@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.domain.booking import CLAIMING, NO_SLOTS, BookingStatus, Slots
-from holdfast.domain.decision import Decision, Standing, after, lapse
+from holdfast.domain.decision import Decision, UnitSnapshot, after, lapse
 from holdfast.domain.status import Action, Status
 from holdfast.domain.unit import as_seen, revision
 from tests.domain.bookings import NUMBER, OTHER_NUMBER, UNIT_STATUS, booking, claimed
@@ -51,7 +51,7 @@ def test_the_second_end_of_a_booking_is_built_on_the_first() -> None:
 
 
 def test_what_others_hold_is_kept() -> None:
-    found = Standing(PROJECT, unit(), None, {1: booking(number=1)}, {PROJECT.id: []})
+    found = UnitSnapshot(PROJECT, unit(), None, {1: booking(number=1)}, {PROJECT.id: []})
     next_one = after(found, Decision(LATER, booking=booking()))
     assert (set(next_one.others), next_one.live_holds) == ({1, NUMBER}, found.live_holds)
 

@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.domain import booking_steps
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.decision import Decision, Standing, after, change_made
+from holdfast.domain.decision import Decision, UnitSnapshot, after, change_made
 from holdfast.domain.errors import NotSigned, TransitionNotAllowed
 from holdfast.domain.status import Caller, Status
 from tests.domain.bookings import (
@@ -24,11 +24,11 @@ OPEN, SIGNED, RESERVED, SOLD, LAPSED, CANCELLED, REFUND_DUE, REFUNDED = BookingS
 PAID = [RESERVED, SOLD, REFUND_DUE, REFUNDED]
 
 
-def tell(found: Standing, payment_id: str | None = "pay_1") -> Decision:
+def tell(found: UnitSnapshot, payment_id: str | None = "pay_1") -> Decision:
     return booking_steps.confirm_deposit(found, NUMBER, Caller.PAYMENT_SYSTEM, PERIODS, NOW, payment_id)
 
 
-def paid_by(status: BookingStatus, payment_id: str | None) -> Standing:
+def paid_by(status: BookingStatus, payment_id: str | None) -> UnitSnapshot:
     found = in_status(status)
     if found.booking is not None:
         return found._replace(booking=found.booking._replace(payment_id=payment_id))
@@ -107,7 +107,7 @@ def test_a_payment_that_is_due_back_is_known_too(status: BookingStatus) -> None:
 
 
 @pytest.mark.parametrize("found", [claimed(OPEN), after_the_end(LAPSED), after_the_end(CANCELLED)])
-def test_a_payment_before_the_signature_leaves_nothing_behind(found: Standing) -> None:
+def test_a_payment_before_the_signature_leaves_nothing_behind(found: UnitSnapshot) -> None:
     with pytest.raises(NotSigned):
         tell(found)
     booking = found.booking_numbered(NUMBER)

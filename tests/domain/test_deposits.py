@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.domain import booking_steps
 from holdfast.domain.booking import NO_SLOTS, BookingStatus, Slots
-from holdfast.domain.decision import Decision, Standing
+from holdfast.domain.decision import Decision, UnitSnapshot
 from holdfast.domain.errors import NotSigned, TransitionNotAllowed
 from holdfast.domain.status import Caller, Status
 from holdfast.domain.unit import Unit
@@ -31,7 +31,7 @@ DAY = timedelta(days=1)
 EVERY_UNIT = [unit(status) for status in Status] + [unit(Status.UNAVAILABLE, archived=True)]
 
 
-def confirm(found: Standing) -> Decision:
+def confirm(found: UnitSnapshot) -> Decision:
     return booking_steps.confirm_deposit(found, NUMBER, Caller.PAYMENT_SYSTEM, PERIODS, NOW)
 
 
@@ -97,7 +97,7 @@ def test_a_late_deposit_for_a_unit_that_is_gone_is_due_back(status: BookingStatu
         ),
     ],
 )
-def test_a_deposit_without_a_signature_learns_what_to_do(found: Standing, sentence: str) -> None:
+def test_a_deposit_without_a_signature_learns_what_to_do(found: UnitSnapshot, sentence: str) -> None:
     with pytest.raises(NotSigned) as refused:
         confirm(found)
     assert str(refused.value) == sentence

@@ -10,9 +10,9 @@ import pytest
 from holdfast.domain.endpoint import (
     FAILING_AFTER,
     Endpoint,
+    EndpointConfig,
     EndpointState,
-    Trouble,
-    Wishes,
+    EndpointTrouble,
     is_failing,
     new_secret_text,
     state_of,
@@ -23,13 +23,13 @@ NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 JUST_LESS = FAILING_AFTER - timedelta(milliseconds=1)
 
 
-def endpoint(trouble: Trouble | None, *, paused: bool = False) -> Endpoint:
-    wishes = Wishes("https://example.com/hook", paused=paused)
+def endpoint(trouble: EndpointTrouble | None, *, paused: bool = False) -> Endpoint:
+    wishes = EndpointConfig("https://example.com/hook", paused=paused)
     return Endpoint(UUID(int=1), wishes, UUID(int=2), NOW, trouble, NOW, NOW, NOW)
 
 
-def trouble(ago: timedelta, gone_at: datetime | None = None) -> Trouble:
-    return Trouble(NOW - ago, "The receiver answered 500.", gone_at)
+def trouble(ago: timedelta, gone_at: datetime | None = None) -> EndpointTrouble:
+    return EndpointTrouble(NOW - ago, "The receiver answered 500.", gone_at)
 
 
 def test_a_secret_is_32_random_bytes_in_letters_that_fit_everywhere() -> None:
@@ -52,7 +52,7 @@ def test_a_secret_is_32_random_bytes_in_letters_that_fit_everywhere() -> None:
     ],
 )
 def test_it_fails_after_a_day_without_a_success_or_at_once_when_it_is_gone(
-    found: Trouble | None, failing: bool
+    found: EndpointTrouble | None, failing: bool
 ) -> None:
     assert is_failing(found, NOW) is failing
     expected = EndpointState.FAILING if failing else EndpointState.ACTIVE
@@ -61,7 +61,7 @@ def test_it_fails_after_a_day_without_a_success_or_at_once_when_it_is_gone(
 
 
 def test_who_wishes_nothing_else_gets_every_event_of_every_project() -> None:
-    wishes = Wishes("https://example.com/hook")
+    wishes = EndpointConfig("https://example.com/hook")
     assert wishes.events == tuple(EventName)
     assert wishes.project_slugs is None
     assert (wishes.paused, wishes.ordered) == (False, False)

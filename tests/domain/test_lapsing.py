@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.decision import Standing, change_made, lapse
-from holdfast.domain.holds import ClaimingBooking, LapsedUnit, release
+from holdfast.domain.decision import UnitSnapshot, change_made, lapse
+from holdfast.domain.holds import LapsedUnit, LiveBooking, release
 from holdfast.domain.status import Status
 from holdfast.domain.unit import ends_at
 from tests.domain.bookings import booking
@@ -19,7 +19,7 @@ moments = st.integers(-300_000, 300_000).map(lambda milliseconds: NOW + timedelt
 
 
 @st.composite
-def lapsing(draw: st.DrawFn) -> Standing:
+def lapsing(draw: st.DrawFn) -> UnitSnapshot:
     status, end, changed_at = draw(statuses), draw(moments), draw(moments)
     is_reserved = status is BookingStatus.RESERVED
     ends: dict[str, Any] = {
@@ -37,11 +37,11 @@ def lapsing(draw: st.DrawFn) -> Standing:
         if draw(st.booleans())
         else None
     )
-    return Standing(PROJECT, found, claim)
+    return UnitSnapshot(PROJECT, found, claim)
 
 
 @given(lapsing())
-def test_many_releases_are_each_the_release_of_one(found: Standing) -> None:
+def test_many_releases_are_each_the_release_of_one(found: UnitSnapshot) -> None:
     decision = lapse(found)
     one, claim = found.unit, found.booking
     assert one is not None
@@ -49,7 +49,7 @@ def test_many_releases_are_each_the_release_of_one(found: Standing) -> None:
     assert end is not None
     made = release(
         LapsedUnit(one.id, one.project_id, one.status, end, one.version, one.updated_at, one.code),
-        None if claim is None else ClaimingBooking(claim.number, claim.reference, claim.status),
+        None if claim is None else LiveBooking(claim.number, claim.reference, claim.status),
     )
     assert (made.unit_id, made.version, made.at) == (one.id, decision.unit.version, decision.unit.updated_at)
     assert (made.event,) == decision.events

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.layout import FLOORS, NOWHERE, POSITIONS, Place, Placed, arrange, guess
+from holdfast.domain.layout import FLOORS, NOWHERE, POSITIONS, PlacedUnit, Position, arrange, guess_position
 
 CLEAR: dict[str, tuple[str | None, int, int]] = {
     "A-1203": ("A", 12, 3),
@@ -67,19 +67,19 @@ UNCLEAR = {
 
 @pytest.mark.parametrize(("code", "place"), CLEAR.items())
 def test_a_clear_code_says_where_its_unit_stands(code: str, place: tuple[str | None, int, int]) -> None:
-    assert guess(code) == place
+    assert guess_position(code) == place
 
 
 @pytest.mark.parametrize(
     ("reason", "code"), [(why, code) for why, codes in UNCLEAR.items() for code in codes]
 )
 def test_an_unclear_code_stands_nowhere_rather_than_in_the_wrong_place(reason: str, code: str) -> None:
-    assert guess(code) == NOWHERE, reason
+    assert guess_position(code) == NOWHERE, reason
 
 
 @given(st.text(max_size=50) | st.from_regex(r"\w{0,3}[-/. ]?\d{0,5}[-/. ]?\d{0,5}", fullmatch=True))
 def test_any_code_stands_within_bounds_or_nowhere(code: str) -> None:
-    building, floor, position = guess(code)
+    building, floor, position = guess_position(code)
     if floor is None or position is None:
         assert (building, floor, position) == NOWHERE
     else:
@@ -98,30 +98,30 @@ def test_units_of_one_place_and_of_none_are_arranged_by_code() -> None:
 
 
 def test_what_staff_set_wins_over_the_guess() -> None:
-    edited = {"A-1203": Place("B", -1, 4), "Roof": Place("A", 30, 1)}
+    edited = {"A-1203": Position("B", -1, 4), "Roof": Position("A", 30, 1)}
     assert arrange(["A-1203", "Roof", "A-101"], edited) == [
-        Placed("A-101", Place("A", 1, 1), True),
-        Placed("Roof", Place("A", 30, 1), False),
-        Placed("A-1203", Place("B", -1, 4), False),
+        PlacedUnit("A-101", Position("A", 1, 1), True),
+        PlacedUnit("Roof", Position("A", 30, 1), False),
+        PlacedUnit("A-1203", Position("B", -1, 4), False),
     ]
 
 
 def test_staff_may_set_a_unit_to_nowhere() -> None:
-    assert arrange(["A-1203"], {"A-1203": NOWHERE}) == [Placed("A-1203", NOWHERE, False)]
+    assert arrange(["A-1203"], {"A-1203": NOWHERE}) == [PlacedUnit("A-1203", NOWHERE, False)]
 
 
 def test_what_is_set_for_no_unit_is_left_out() -> None:
-    assert arrange([], {"A-1203": Place("A", 12, 3)}) == []
+    assert arrange([], {"A-1203": Position("A", 12, 3)}) == []
 
 
 def test_what_is_not_known_of_a_place_comes_last() -> None:
     places = [
-        Place("A", -1, 1),
-        Place("A", 0, 1),
-        Place("A", 0, None),
-        Place("A", None, None),
-        Place(None, 0, 1),
-        Place(None, None, 1),
+        Position("A", -1, 1),
+        Position("A", 0, 1),
+        Position("A", 0, None),
+        Position("A", None, None),
+        Position(None, 0, 1),
+        Position(None, None, 1),
         NOWHERE,
     ]
     edited = {str(9 - at): place for at, place in enumerate(places)}

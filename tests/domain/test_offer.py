@@ -7,38 +7,38 @@ import pytest
 
 from holdfast.domain.booking import Terms
 from holdfast.domain.layout import BoardUnit
-from holdfast.domain.listing import Mark, Offer, Order, Wish, mark_of, vat_in
+from holdfast.domain.listing import Listing, ListingCursor, ListingOrder, UnitFilter, mark_of, vat_in
 from holdfast.domain.status import Status
 
 
-def offer(status: Status = Status.AVAILABLE, *, included: bool | None = False) -> Offer:
+def offer(status: Status = Status.AVAILABLE, *, included: bool | None = False) -> Listing:
     terms = Terms(Decimal(1_000_000), included, Decimal(15), Decimal(10))
     unit = BoardUnit(
         UUID(int=1), "A-101", "Flat", Decimal("80.5"), terms.price_sar, 2, status, False, None, 1
     )
-    return Offer(unit, terms, 1, None)
+    return Listing(unit, terms, 1, None)
 
 
 @pytest.mark.parametrize(
     ("wish", "is_met"),
     [
-        (Wish(), True),
-        (Wish(type="Flat", bedrooms=2), True),
-        (Wish(type="Villa"), False),
-        (Wish(bedrooms=0), False),
-        (Wish(price_from=Decimal(1_150_000), price_to=Decimal(1_150_000)), True),
-        (Wish(price_to=Decimal("1149999.99")), False),
-        (Wish(area_from=Decimal("80.5"), area_to=Decimal("80.5")), True),
-        (Wish(area_to=Decimal(80)), False),
+        (UnitFilter(), True),
+        (UnitFilter(type="Flat", bedrooms=2), True),
+        (UnitFilter(type="Villa"), False),
+        (UnitFilter(bedrooms=0), False),
+        (UnitFilter(price_from=Decimal(1_150_000), price_to=Decimal(1_150_000)), True),
+        (UnitFilter(price_to=Decimal("1149999.99")), False),
+        (UnitFilter(area_from=Decimal("80.5"), area_to=Decimal("80.5")), True),
+        (UnitFilter(area_to=Decimal(80)), False),
     ],
 )
-def test_a_wish_goes_by_what_a_buyer_pays(wish: Wish, is_met: bool) -> None:
+def test_a_wish_goes_by_what_a_buyer_pays(wish: UnitFilter, is_met: bool) -> None:
     assert wish.is_met_by(offer()) is is_met
 
 
 @pytest.mark.parametrize("status", list(Status))
 def test_only_what_is_available_is_free(status: Status) -> None:
-    assert Wish(free_only=True).is_met_by(offer(status)) is (status is Status.AVAILABLE)
+    assert UnitFilter(free_only=True).is_met_by(offer(status)) is (status is Status.AVAILABLE)
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,6 @@ def test_vat_and_the_rest_are_the_total(terms: Terms, vat: Decimal | None) -> No
 
 
 def test_a_page_ends_where_its_order_says() -> None:
-    assert mark_of(offer(), Order.PRICE_DOWN) == Mark(Decimal("1150000.00"), "A-101")
-    assert mark_of(offer(), Order.AREA) == Mark(Decimal("80.5"), "A-101")
-    assert mark_of(offer(), Order.FLOOR) == Mark(None, "A-101")
+    assert mark_of(offer(), ListingOrder.PRICE_DOWN) == ListingCursor(Decimal("1150000.00"), "A-101")
+    assert mark_of(offer(), ListingOrder.AREA) == ListingCursor(Decimal("80.5"), "A-101")
+    assert mark_of(offer(), ListingOrder.FLOOR) == ListingCursor(None, "A-101")

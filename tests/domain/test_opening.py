@@ -17,7 +17,7 @@ from holdfast.domain.booking import (
     Slots,
     terms_of,
 )
-from holdfast.domain.decision import Decision, Standing
+from holdfast.domain.decision import Decision, UnitSnapshot
 from holdfast.domain.errors import (
     HeldTooRecently,
     HoldLapsed,
@@ -29,23 +29,23 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.event import EventName
 from holdfast.domain.hold_limits import HoldLimits, LiveHold
-from holdfast.domain.holds import NO_LIMITS, Opening, Periods, open_unit
+from holdfast.domain.holds import NO_LIMITS, HoldPeriods, HoldRequest, open_unit
 from holdfast.domain.status import Caller, Status
 from tests.domain.bookings import DRAFT, OTHER_NUMBER, booking, claimed
 from tests.domain.units import FIELDS, MINUTE, NOW, PROJECT, standing, unit
 
 ADDRESS, VISITOR = UUID(int=7), UUID(int=8)
-PERIODS = Periods(hold_seconds=120)
+PERIODS = HoldPeriods(hold_seconds=120)
 
 
 def opened(
-    found: Standing,
+    found: UnitSnapshot,
     draft: Draft = DRAFT,
     caller: Caller = Caller.BUYER,
     limits: HoldLimits = NO_LIMITS,
     token_hash: bytes | None = None,
 ) -> Decision:
-    return open_unit(found, "A-101", Opening(draft, caller, PERIODS, limits, token_hash), NOW)
+    return open_unit(found, "A-101", HoldRequest(draft, caller, PERIODS, limits, token_hash), NOW)
 
 
 def made(decision: Decision) -> Booking:
@@ -67,7 +67,7 @@ def test_an_available_unit_is_held_on_the_terms_of_the_moment(caller: Caller) ->
 
 
 def test_a_project_settles_how_long_its_holds_last() -> None:
-    own = Standing(PROJECT._replace(hold_seconds=0.5), unit())
+    own = UnitSnapshot(PROJECT._replace(hold_seconds=0.5), unit())
     assert made(opened(own)).hold_expires_at == NOW + timedelta(milliseconds=500)
 
 
@@ -144,7 +144,7 @@ KEY = UUID(int=9)
 SAME_REQUEST = DRAFT._replace(idempotency_id=KEY, token_hash=b"a token")
 
 
-def keyed(status: BookingStatus, found: Standing | None = None) -> Standing:
+def keyed(status: BookingStatus, found: UnitSnapshot | None = None) -> UnitSnapshot:
     """A unit of which the same request has made a booking that is in this status now."""
     if status in CLAIMING:
         return claimed(status, idempotency_id=KEY)
@@ -192,7 +192,7 @@ def test_the_token_of_a_booking_that_is_no_hold_any_more_holds_nothing(status: B
 
 def test_a_hold_takes_a_place_of_its_visitor_and_one_of_its_address() -> None:
     live = {VISITOR: [LiveHold(1, NOW + MINUTE)], ADDRESS: [LiveHold(slot, NOW + MINUTE) for slot in (1, 2)]}
-    found = Standing(PROJECT, unit(), live_holds=live)
+    found = UnitSnapshot(PROJECT, unit(), live_holds=live)
     assert made(opened(found, limits=HoldLimits(3, 20, 0))).slots == Slots(of_address=3, of_visitor=2)
 
 
@@ -206,7 +206,7 @@ def test_a_hold_takes_a_place_of_its_visitor_and_one_of_its_address() -> None:
 def test_each_of_the_limits_refuses_alone(full: UUID, refusal: type[TooManyHolds], who: str) -> None:
     live = {VISITOR: [], ADDRESS: [], full: [LiveHold(1, NOW + MINUTE), LiveHold(2, NOW + MINUTE)]}
     with pytest.raises(TooManyHolds, match=who) as refused:
-        opened(Standing(PROJECT, unit(), live_holds=live), limits=HoldLimits(2, 2, 0))
+        opened(UnitSnapshot(PROJECT, unit(), live_holds=live), limits=HoldLimits(2, 2, 0))
     assert refused.type is refusal
 
 
@@ -223,9 +223,9 @@ def test_a_unit_that_is_not_free_is_refused_before_any_limit_is() -> None:
         opened(claimed()._replace(live_holds=live), limits=HoldLimits(1, 1, 60))
 
 
-def lapsed(seconds_ago: float, status: BookingStatus = BookingStatus.LAPSED, **others: Any) -> Standing:
+def lapsed(seconds_ago: float, status: BookingStatus = BookingStatus.LAPSED, **others: Any) -> UnitSnapshot:
     ended = booking(status, ended_at=NOW - timedelta(seconds=seconds_ago), **others)
-    return Standing(PROJECT, unit(), None, {ended.number: ended})
+    return UnitSnapshot(PROJECT, unit(), None, {ended.number: ended})
 
 
 WAIT = HoldLimits(0, 0, 60)
@@ -236,7 +236,7 @@ WAIT = HoldLimits(0, 0, 60)
     [(lapsed(59, holder=Holder(None, VISITOR)), None), (lapsed(59), b"a token")],
     ids=["by cookie", "by token"],
 )
-def test_whoever_let_a_hold_lapse_waits(found: Standing, token_hash: bytes | None) -> None:
+def test_whoever_let_a_hold_lapse_waits(found: UnitSnapshot, token_hash: bytes | None) -> None:
     with pytest.raises(HeldTooRecently) as refused:
         opened(found, limits=WAIT, token_hash=token_hash)
     assert refused.value.retry_after_seconds == 1
@@ -249,7 +249,7 @@ def test_the_last_of_several_lapses_counts() -> None:
         )
         for number, ago in ((1, 70), (2, 10), (3, 50))
     ]
-    found = Standing(PROJECT, unit(), None, {one.number: one for one in ended})
+    found = UnitSnapshot(PROJECT, unit(), None, {one.number: one for one in ended})
     with pytest.raises(HeldTooRecently) as refused:
         opened(found, limits=WAIT)
     assert refused.value.retry_after_seconds == 50
@@ -265,7 +265,7 @@ def test_the_last_of_several_lapses_counts() -> None:
     ],
     ids=["waited", "another visitor", "the same address alone", "cancelled"],
 )
-def test_others_do_not_wait(found: Standing) -> None:
+def test_others_do_not_wait(found: UnitSnapshot) -> None:
     assert made(opened(found, limits=WAIT)).status is BookingStatus.OPEN
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.booking import Booking, BookingStatus
-from holdfast.domain.errors import HoldLapsed, InvalidInput, NotSigned, Refusal, TransitionNotAllowed
+from holdfast.domain.errors import DomainError, HoldLapsed, InvalidInput, NotSigned, TransitionNotAllowed
 from holdfast.domain.payment import (
     Payment,
     PaymentRequest,
@@ -88,10 +88,10 @@ def test_whatever_the_addresses_hold_it_is_read_back_and_moves_no_border(first: 
     assert verify(SECRET, found.timestamp, found.signature, found.signed.encode(), None) is None
 
 
-def asked_for(status: BookingStatus, found: Status | None = None, **others: object) -> Refusal | None:
+def asked_for(status: BookingStatus, found: Status | None = None, **others: object) -> DomainError | None:
     try:
         refuse_to_ask(unit(found or UNIT_STATUS.get(status, Status.AVAILABLE)), booking(status, **others))
-    except Refusal as refusal:
+    except DomainError as refusal:
         return refusal
     return None
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.errors import InvalidInput
-from holdfast.domain.holds import LONGEST_RESERVATION_DAYS, Periods, later_end, refuse_impossible_end
+from holdfast.domain.holds import LONGEST_RESERVATION_DAYS, HoldPeriods, later_end, refuse_impossible_end
 from tests.domain.bookings import MILLISECOND
 from tests.domain.units import MINUTE, NOW, PROJECT
 
@@ -16,21 +16,24 @@ LAST_MOMENT = datetime(9999, 12, 31, 23, 59, tzinfo=UTC)
 
 
 def test_a_project_without_periods_of_its_own_has_those_of_the_server() -> None:
-    periods = Periods(hold_seconds=90, reservation_days=2)
+    periods = HoldPeriods(hold_seconds=90, reservation_days=2)
     assert periods.hold(PROJECT) == timedelta(seconds=90)
     assert periods.reservation(PROJECT) == 2 * DAY
 
 
 def test_a_project_may_have_periods_of_its_own() -> None:
     own = PROJECT._replace(hold_seconds=1.5, reservation_days=0.5)
-    assert Periods().hold(own) == timedelta(seconds=1.5)
-    assert Periods().reservation(own) == timedelta(hours=12)
+    assert HoldPeriods().hold(own) == timedelta(seconds=1.5)
+    assert HoldPeriods().reservation(own) == timedelta(hours=12)
 
 
 @given(st.floats(0, 604_800, exclude_min=True), st.floats(0, 3_650, exclude_min=True))
 def test_periods_are_whole_milliseconds_and_never_nothing(seconds: float, days: float) -> None:
     own = PROJECT._replace(hold_seconds=seconds, reservation_days=days)
-    for period, wanted in ((Periods().hold(own), seconds), (Periods().reservation(own), days * 86_400)):
+    for period, wanted in (
+        (HoldPeriods().hold(own), seconds),
+        (HoldPeriods().reservation(own), days * 86_400),
+    ):
         assert period >= MILLISECOND
         assert period % MILLISECOND == timedelta(0)
         assert abs(period.total_seconds() - wanted) <= 0.001

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.domain import booking_steps
 from holdfast.domain.booking import CLAIMING, NO_SLOTS, BookingStatus, Slots, agreement_on
-from holdfast.domain.decision import Decision, Standing
+from holdfast.domain.decision import Decision, UnitSnapshot
 from holdfast.domain.errors import (
     AgreementChanged,
     HoldLapsed,
@@ -44,7 +44,7 @@ OPEN, SIGNED, RESERVED, SOLD, LAPSED, CANCELLED, REFUND_DUE, REFUNDED = BookingS
 DAY = timedelta(days=1)
 
 
-ON_BOOKINGS: dict[str, Callable[[Standing], Decision]] = {
+ON_BOOKINGS: dict[str, Callable[[UnitSnapshot], Decision]] = {
     "sign": lambda found: booking_steps.sign(found, NUMBER, BUYER, NOW),
     "cancel": lambda found: booking_steps.cancel(found, NUMBER, Caller.STAFF, NOW),
     "extend": lambda found: booking_steps.extend_booking(found, NUMBER, Caller.STAFF, None, PERIODS, NOW),
@@ -59,7 +59,9 @@ ON_BOOKINGS: dict[str, Callable[[Standing], Decision]] = {
 
 @pytest.mark.parametrize("do", ON_BOOKINGS.values(), ids=ON_BOOKINGS)
 @pytest.mark.parametrize("found", [standing(None), standing(unit())], ids=["no unit", "no booking"])
-def test_a_booking_that_is_not_there_is_unknown(do: Callable[[Standing], Decision], found: Standing) -> None:
+def test_a_booking_that_is_not_there_is_unknown(
+    do: Callable[[UnitSnapshot], Decision], found: UnitSnapshot
+) -> None:
     with pytest.raises(UnknownBooking) as refused:
         do(found)
     assert reference_of(NUMBER) in str(refused.value)

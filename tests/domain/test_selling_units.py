@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.domain import booking_steps
 from holdfast.domain.booking import BookingStatus, Buyer, end, terms_of
-from holdfast.domain.decision import Decision, Standing
+from holdfast.domain.decision import Decision, UnitSnapshot
 from holdfast.domain.errors import InvalidInput, TransitionNotAllowed, UnknownUnit
 from holdfast.domain.status import Action, Caller, Status
 from tests.domain.bookings import (
@@ -25,11 +25,11 @@ from tests.domain.units import FIELDS, MINUTE, NOW, PROJECT, standing, unit
 OPEN, SIGNED, RESERVED, SOLD, LAPSED, CANCELLED, REFUND_DUE, REFUNDED = BookingStatus
 
 
-def close_booking(found: Standing) -> Decision:
+def close_booking(found: UnitSnapshot) -> Decision:
     return booking_steps.close_sale_of_booking(found, NUMBER, Caller.STAFF, NOW)
 
 
-def close(found: Standing, buyer: Buyer | None = None) -> Decision:
+def close(found: UnitSnapshot, buyer: Buyer | None = None) -> Decision:
     return booking_steps.close_sale(found, "A-101", DRAFT, buyer, Caller.STAFF, NOW)
 
 
@@ -72,7 +72,7 @@ def test_the_buyer_of_a_reserved_unit_is_known_already() -> None:
 @pytest.mark.parametrize(
     "found", [claimed(OPEN), claimed(SIGNED), claimed(SOLD), standing(unit(Status.UNAVAILABLE))]
 )
-def test_nothing_else_is_sold(found: Standing, buyer: Buyer | None) -> None:
+def test_nothing_else_is_sold(found: UnitSnapshot, buyer: Buyer | None) -> None:
     with pytest.raises(TransitionNotAllowed):
         close(found, buyer)
 
@@ -108,7 +108,7 @@ FOUND = [*map(in_status, BookingStatus), standing(unit()), standing(unit(Status.
 @pytest.mark.parametrize(("action", "sources", "target"), MOVES)
 @pytest.mark.parametrize("found", FOUND)
 def test_a_unit_that_moves_takes_its_booking_along(
-    action: Action, sources: set[Status], target: Status, found: Standing
+    action: Action, sources: set[Status], target: Status, found: UnitSnapshot
 ) -> None:
     assert found.unit is not None
     if found.unit.status not in sources:
@@ -125,7 +125,7 @@ def test_a_unit_that_moves_takes_its_booking_along(
 
 def test_a_walk_in_sale_that_is_revoked_owes_nothing_back() -> None:
     walked_in = booking(SOLD, signed_at=None, deposit_confirmed_at=None, reserved_until=None)
-    found = Standing(PROJECT, unit(Status.SOLD), walked_in)
+    found = UnitSnapshot(PROJECT, unit(Status.SOLD), walked_in)
     revoke = booking_steps.act(found, "A-101", Action.REVOKE_SALE, Caller.ADMIN, NOW)
     assert changed(revoke).status is CANCELLED
     paid = booking_steps.act(claimed(SOLD), "A-101", Action.REVOKE_SALE, Caller.ADMIN, NOW)

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
-from holdfast.domain.decision import Standing
+from holdfast.domain.decision import UnitSnapshot
 from holdfast.domain.project import Project
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit, UnitFields
@@ -36,8 +36,8 @@ def unit(status: Status = Status.AVAILABLE, fields: UnitFields = FIELDS, **other
     return Unit(**(values | others))
 
 
-def standing(found: Unit | None) -> Standing:
-    return Standing(PROJECT, found)
+def standing(found: Unit | None) -> UnitSnapshot:
+    return UnitSnapshot(PROJECT, found)
 
 
 def decimals(least: str, most: str, places: int) -> st.SearchStrategy[Decimal]:

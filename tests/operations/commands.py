@@ -6,7 +6,7 @@ from typing import Any
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import Holder
 from holdfast.domain.hold_limits import HoldLimits
-from holdfast.operations.booking_commands import Open
+from holdfast.operations.booking_commands import HoldUnit
 from holdfast.operations.write_path import Command, Outcome, Written, write
 from holdfast.storage.database import Database
 from holdfast.storage.units import UnitKey
@@ -15,8 +15,8 @@ from tests.support.sales import new_opening
 LIMITS = HoldLimits(per_visitor=3, per_address=3, rehold_seconds=60)
 
 
-async def opening(database: Database, key: UnitKey, holder: Holder | None = None) -> Open:
-    return Open(key, COMMAND, await new_opening(database, holder=holder, limits=LIMITS))
+async def opening(database: Database, key: UnitKey, holder: Holder | None = None) -> HoldUnit:
+    return HoldUnit(key, COMMAND, await new_opening(database, holder=holder, limits=LIMITS))
 
 
 async def rows(database: Database, statement: str) -> list[tuple[Any, ...]]:

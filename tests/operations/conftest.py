@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator
 import pytest
 
 from holdfast.domain.hold_limits import HoldLimits
-from holdfast.domain.holds import Periods
-from holdfast.operations.bookings import Bookings, Rules
+from holdfast.domain.holds import HoldPeriods
+from holdfast.operations.bookings import BookingRules, Bookings
 from holdfast.operations.units import Units
 from holdfast.storage.database import Database
 from tests.support.sales import new_units
 
-RULES = Rules(Periods(), HoldLimits(2, 3, 60))
+RULES = BookingRules(HoldPeriods(), HoldLimits(2, 3, 60))
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import cast
 
 import asyncpg
 
-from holdfast.domain.errors import DatabaseAway
+from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.storage.database import CommitUnknown, Connection, Database, failures_named
 
 Hook = Callable[[], Awaitable[object]]
@@ -83,7 +83,7 @@ class LosingDatabase(InterferingDatabase):
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[Connection]:
         if self._is_lost and self._then_away:
-            raise DatabaseAway
+            raise DatabaseUnavailable
         is_to_be_lost = not self._at_once and not self._is_lost
         async with self._database.writing() as connection:
             yield connection

@@ -2,10 +2,10 @@
 
 import pytest
 
-from holdfast.domain.errors import InvalidInput, SecondFactorNeeded, SignInRefused, TooManyAttempts
+from holdfast.domain.errors import InvalidInput, LoginFailed, SecondFactorNeeded, TooManyAttempts
 from holdfast.domain.login import FREE_FAILURES
 from holdfast.domain.staff import Preferences, Theme
-from holdfast.operations.accounts import Accounts, Oneself
+from holdfast.operations.accounts import Accounts, OwnAccount
 from holdfast.storage.database import Database
 from holdfast.storage.secrets import SecretBox, new_encryption_key
 from tests.support.staffing import PASSWORD, Office, open_office
@@ -21,11 +21,11 @@ async def office(database: Database) -> Office:
 
 
 @pytest.fixture
-async def nora(office: Office) -> Oneself:
+async def nora(office: Office) -> OwnAccount:
     return await office.oneself(await office.sign_in())
 
 
-async def test_a_new_name_is_kept_and_written_down(office: Office, nora: Oneself) -> None:
+async def test_a_new_name_is_kept_and_written_down(office: Office, nora: OwnAccount) -> None:
     assert (await office.accounts.rename(nora, " Nora Al-Harbi ")).name == "Nora Al-Harbi"
     await office.accounts.rename(nora, "Nora Al-Harbi")
     with pytest.raises(InvalidInput):
@@ -33,23 +33,23 @@ async def test_a_new_name_is_kept_and_written_down(office: Office, nora: Oneself
     assert await office.actions(nora.staff.id) == ["create", "change"]
 
 
-async def test_preferences_are_kept(office: Office, nora: Oneself) -> None:
+async def test_preferences_are_kept(office: Office, nora: OwnAccount) -> None:
     wanted = Preferences("ar", "arab", Theme.DARK)
     assert (await office.accounts.prefer(nora.staff.id, wanted)).preferences == wanted
     assert (await office.staffing.find(nora.staff.id)).preferences == wanted
 
 
-async def test_a_new_password_ends_all_other_sessions(office: Office, nora: Oneself) -> None:
+async def test_a_new_password_ends_all_other_sessions(office: Office, nora: OwnAccount) -> None:
     elsewhere = await office.sign_in()
     await office.accounts.change_password(nora, PASSWORD, NEW_PASSWORD)
     assert not await office.is_signed_in(elsewhere)
     assert [one.id for one in await office.signing_in.sessions_of(nora.staff.id)] == [nora.session_id]
-    with pytest.raises(SignInRefused):
+    with pytest.raises(LoginFailed):
         await office.sign_in()
     assert await office.sign_in(password=NEW_PASSWORD)
 
 
-async def test_the_old_password_must_be_right_and_the_new_one_good(office: Office, nora: Oneself) -> None:
+async def test_the_old_password_must_be_right_and_the_new_one_good(office: Office, nora: OwnAccount) -> None:
     with pytest.raises(InvalidInput) as wrong:
         await office.accounts.change_password(nora, "a horse of leaf", NEW_PASSWORD)
     assert [fault.pointer for fault in wrong.value.faults] == ["/password"]
@@ -59,7 +59,7 @@ async def test_the_old_password_must_be_right_and_the_new_one_good(office: Offic
     assert await office.sign_in()
 
 
-async def test_a_password_is_not_found_out_by_trying(office: Office, nora: Oneself) -> None:
+async def test_a_password_is_not_found_out_by_trying(office: Office, nora: OwnAccount) -> None:
     for _ in range(FREE_FAILURES):
         with pytest.raises(InvalidInput):
             await office.accounts.remove_factor(nora, "a horse of leaf")
@@ -67,7 +67,7 @@ async def test_a_password_is_not_found_out_by_trying(office: Office, nora: Onese
         await office.accounts.remove_factor(nora, PASSWORD)
 
 
-async def test_a_second_factor_counts_once_it_is_confirmed(office: Office, nora: Oneself) -> None:
+async def test_a_second_factor_counts_once_it_is_confirmed(office: Office, nora: OwnAccount) -> None:
     assert await office.accounts.offered_factor(nora.staff.id) is None
     await office.accounts.offer_factor(nora, PASSWORD)
     secret = await office.accounts.offered_factor(nora.staff.id)
@@ -82,7 +82,7 @@ async def test_a_second_factor_counts_once_it_is_confirmed(office: Office, nora:
     assert await office.accounts.offered_factor(nora.staff.id) is None
 
 
-async def test_a_second_factor_is_offered_for_the_password_alone(office: Office, nora: Oneself) -> None:
+async def test_a_second_factor_is_offered_for_the_password_alone(office: Office, nora: OwnAccount) -> None:
     with pytest.raises(InvalidInput) as wrong:
         await office.accounts.offer_factor(nora, "a horse of leaf")
     assert [fault.pointer for fault in wrong.value.faults] == ["/password"]
@@ -90,7 +90,7 @@ async def test_a_second_factor_is_offered_for_the_password_alone(office: Office,
 
 
 async def test_a_second_factor_ends_the_sessions_that_were_opened_without_it(
-    office: Office, nora: Oneself
+    office: Office, nora: OwnAccount
 ) -> None:
     elsewhere = await office.sign_in()
     await office.set_up_factor(nora)
@@ -98,18 +98,20 @@ async def test_a_second_factor_ends_the_sessions_that_were_opened_without_it(
     assert [one.id for one in await office.signing_in.sessions_of(nora.staff.id)] == [nora.session_id]
 
 
-async def test_what_confirmed_a_second_factor_does_not_open_a_session(office: Office, nora: Oneself) -> None:
+async def test_what_confirmed_a_second_factor_does_not_open_a_session(
+    office: Office, nora: OwnAccount
+) -> None:
     await office.accounts.offer_factor(nora, PASSWORD)
     secret = await office.accounts.offered_factor(nora.staff.id)
     assert secret is not None
     code = await office.code(secret)
     await office.accounts.confirm_factor(nora, code)
-    with pytest.raises(SignInRefused):
+    with pytest.raises(LoginFailed):
         await office.sign_in(code=code)
 
 
 async def test_a_second_factor_is_removed_with_the_password_and_before_another_is_set(
-    office: Office, nora: Oneself
+    office: Office, nora: OwnAccount
 ) -> None:
     await office.set_up_factor(nora)
     await office.accounts.offer_factor(nora, PASSWORD)
@@ -121,7 +123,7 @@ async def test_a_second_factor_is_removed_with_the_password_and_before_another_i
     assert await office.actions(nora.staff.id) == ["create", "set-second-factor", "remove-second-factor"]
 
 
-async def test_second_factors_are_sealed_anew_with_the_first_key(office: Office, nora: Oneself) -> None:
+async def test_second_factors_are_sealed_anew_with_the_first_key(office: Office, nora: OwnAccount) -> None:
     old, new = new_encryption_key(), new_encryption_key()
     before = Accounts(office.database, SecretBox([old]))
     await before.offer_factor(nora, PASSWORD)

@@ -8,7 +8,7 @@ import pytest
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import BookingStatus, Holder
 from holdfast.domain.errors import (
-    DatabaseAway,
+    DatabaseUnavailable,
     HeldTooRecently,
     InvalidInput,
     NotAvailable,
@@ -17,7 +17,7 @@ from holdfast.domain.errors import (
     TooManyHoldsAtAddress,
 )
 from holdfast.domain.status import Caller
-from holdfast.operations.booking_commands import CloseBooking, Open
+from holdfast.operations.booking_commands import CloseBooking, HoldUnit
 from holdfast.operations.write_path import Command, StillOvertaken, Written, write
 from holdfast.storage.database import Database
 from tests.operations.commands import all_done, kinds, opening, rows
@@ -66,7 +66,7 @@ async def test_the_same_request_twice_in_one_batch_is_one_hold(database: Databas
     for _ in range(2):
         one = (await opening(database, key)).opening
         draft = one.draft._replace(idempotency_id=key_id, token_hash=b"made of the key")
-        same.append(Open(key, COMMAND, one._replace(draft=draft)))
+        same.append(HoldUnit(key, COMMAND, one._replace(draft=draft)))
     first, again = await all_done(database, same)
     assert (first.booking, first.changed, again.changed) == (again.booking, True, False)
 
@@ -234,7 +234,7 @@ async def test_a_command_that_is_overtaken_for_ever_does_not_fail_its_neighbours
         await connection.execute(OVERTAKE.format(number=commands[1].opening.draft.number))
     outcomes = await write(database, [*commands, replacement(project_id, "B-1")])
     assert kinds(outcomes) == [Written, StillOvertaken, Written, Written, Written]
-    assert isinstance(outcomes[1], DatabaseAway)
+    assert isinstance(outcomes[1], DatabaseUnavailable)
     assert "Other changes came first" in str(outcomes[1])
     assert logged(caplog) == [("a change was overtaken again and again", "A-1", "for the sake of another")]
     stored = await rows(database, "select code, status from unit order by code")

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.errors import UnknownProject
-from holdfast.domain.layout import NO_FILTERS, Filters, Place
+from holdfast.domain.layout import NO_FILTERS, BoardFilter, Position
 from holdfast.domain.status import Status
 from holdfast.operations import boards as operation
 from holdfast.operations import layouts
@@ -60,7 +60,7 @@ async def test_a_board_follows_new_units_and_changes_of_the_layout(
     await store(database, replacement(project_id, "B-101"))
     assert codes_of(await boards.board(SLUG)) == [["A-101"], ["B-101"]]
     projects = Projects(database, inventory)
-    await projects.arrange(SLUG, [("B-101", Place("A", 1, 2))], COMMAND)
+    await projects.arrange(SLUG, [("B-101", Position("A", 1, 2))], COMMAND)
     assert codes_of(await boards.board(SLUG)) == [["A-101", "B-101"]]
     await projects.place(SLUG, {"B-101": None}, COMMAND)
     assert codes_of(await boards.board(SLUG)) == [["A-101"], ["B-101"]]
@@ -119,7 +119,7 @@ async def test_a_table_leaves_out_what_does_not_fit_and_says_where_it_goes_on(
     assert [unit.code for unit in table.units] == ["A-101", "A-102"]
     assert list(table.floors) == [("A", 1), ("A", 1)]
     assert table.next_code == "A-102"
-    held = await boards.table(SLUG, Filters(frozenset({Status.HELD})), "", 2)
+    held = await boards.table(SLUG, BoardFilter(frozenset({Status.HELD})), "", 2)
     assert [unit.code for unit in held.units] == ["A-102"]
     assert held.next_code is None
     assert held.counts.total == len(CODES)

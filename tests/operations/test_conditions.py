@@ -16,7 +16,7 @@ from holdfast.domain.errors import (
 from holdfast.domain.status import Action, Caller, Status
 from holdfast.domain.unit import revision
 from holdfast.domain.unit_writes import Precondition
-from holdfast.operations.bookings import Bookings, Found, Rules, StaffAction
+from holdfast.operations.bookings import BookingRules, Bookings, FoundBooking, StaffAction
 from holdfast.operations.units import Units
 from holdfast.operations.write_path import Written
 from holdfast.storage.database import Database
@@ -64,7 +64,7 @@ async def test_a_condition_is_held_against_what_stands_when_it_is_stored(
     known = await current(database)
     other = Units(InterferingDatabase(database, lambda: hold(selling)))
     with pytest.raises(PreconditionFailed):
-        await act(Bookings(database, other, Rules()), StaffAction(Action.ARCHIVE), known)
+        await act(Bookings(database, other, BookingRules()), StaffAction(Action.ARCHIVE), known)
     await other.close()
     assert await rows(database, "select status, archived from unit where code = 'A-1'") == [("held", False)]
 
@@ -148,7 +148,7 @@ async def test_a_walk_in_sale_of_a_unit_that_was_reserved_meanwhile_is_a_conflic
     assert refused.value.status is Status.RESERVED
 
 
-ON_BOOKINGS: dict[str, Callable[[Bookings, Found, str], Awaitable[Written]]] = {
+ON_BOOKINGS: dict[str, Callable[[Bookings, FoundBooking, str], Awaitable[Written]]] = {
     "confirm-deposit": lambda desk, found, seen: desk.confirm_deposit(found, Caller.STAFF, STAFF, seen),
     "close-sale": lambda desk, found, seen: desk.close_sale(found, Caller.STAFF, STAFF, seen),
     "extend": lambda desk, found, seen: desk.extend(found, None, Caller.STAFF, STAFF, seen),
@@ -160,7 +160,7 @@ ON_BOOKINGS: dict[str, Callable[[Bookings, Found, str], Awaitable[Written]]] = {
 
 @pytest.mark.parametrize("do", ON_BOOKINGS.values(), ids=ON_BOOKINGS)
 async def test_an_action_on_a_booking_that_has_changed_is_not_done(
-    selling: Bookings, database: Database, do: Callable[[Bookings, Found, str], Awaitable[Written]]
+    selling: Bookings, database: Database, do: Callable[[Bookings, FoundBooking, str], Awaitable[Written]]
 ) -> None:
     found = await selling.find((await hold(selling)).booking.reference)
     await selling.sign(found, BUYER, "request-2")
@@ -179,7 +179,9 @@ async def test_a_booking_that_changes_while_it_is_cancelled_is_decided_on_anew(
         InterferingDatabase(database, lambda: selling.confirm_deposit(found, Caller.PAYMENT_SYSTEM, STAFF))
     )
     with pytest.raises(BookingChanged):
-        await Bookings(database, other, Rules()).cancel(found, Caller.STAFF, STAFF, BookingStatus.SIGNED)
+        await Bookings(database, other, BookingRules()).cancel(
+            found, Caller.STAFF, STAFF, BookingStatus.SIGNED
+        )
     await other.close()
     assert await rows(database, "select status from booking") == [("reserved",)]
 

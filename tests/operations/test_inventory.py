@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.domain.errors import DatabaseAway, UnknownProject
+from holdfast.domain.errors import DatabaseUnavailable, UnknownProject
 from holdfast.operations.units import Units
 from holdfast.storage.database import Database
 from tests.support.stock import SLUG, new_project, replacement
@@ -16,7 +16,7 @@ async def test_a_project_that_went_with_its_database_is_forgotten_at_the_first_w
     assert await inventory.project_id(SLUG) == project_id
     async with database.writing() as connection:
         await connection.execute("delete from project")
-    with pytest.raises(DatabaseAway):
+    with pytest.raises(DatabaseUnavailable):
         await inventory.write(replacement(project_id, "A-1"))
     with pytest.raises(UnknownProject):
         await inventory.project_id(SLUG)

@@ -5,7 +5,7 @@ from uuid import uuid4
 import pytest
 
 from holdfast.domain.booking import Holder
-from holdfast.domain.errors import DatabaseAway
+from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.domain.status import Status
 from holdfast.operations.units import Units
 from holdfast.operations.write_path import Command, Written, write
@@ -32,7 +32,7 @@ async def test_a_hold_that_never_arrived_is_not_acknowledged(database: Database)
     key = (await new_units(database, "A-1"), "A-1")
     held = await opening(database, key)
     (outcome,) = await write(LosingDatabase(database, at_once=True, done=False), [held])
-    assert isinstance(outcome, DatabaseAway)
+    assert isinstance(outcome, DatabaseUnavailable)
     (written,) = await all_done(database, [held])
     assert (written.booking.number, written.unit.status) == (held.opening.draft.number, Status.HELD)
 
@@ -43,7 +43,7 @@ async def test_a_lost_signature_is_looked_for_in_the_booking_for_the_unit_is_the
     key = (await new_units(database, "A-1"), "A-1")
     booking = await hold(database, key)
     (never,) = await write(LosingDatabase(database, at_once=True, done=False), [signature(key, booking)])
-    assert isinstance(never, DatabaseAway), never
+    assert isinstance(never, DatabaseUnavailable), never
     (signed,) = await write(LosingDatabase(database, at_once=True), [signature(key, booking)])
     assert isinstance(signed, Written), signed
     assert await found(database, booking) == signed.booking
@@ -54,7 +54,7 @@ async def test_a_hold_whose_commit_was_lost_and_undone_is_not_acknowledged(datab
     key = (await new_units(database, "A-1"), "A-1")
     held = await opening(database, key)
     (outcome,) = await write(LosingDatabase(database, at_once=False, done=False), [held])
-    assert isinstance(outcome, DatabaseAway), outcome
+    assert isinstance(outcome, DatabaseUnavailable), outcome
     assert await rows(database, "select count(*) from booking") == [(0,)]
     (written,) = await all_done(database, [held])
     assert written.booking.number == held.opening.draft.number
@@ -69,7 +69,9 @@ async def test_a_whole_batch_whose_commit_was_lost_is_told_as_it_is_stored(
     signed = signature(keys[1], await hold(database, keys[1]))
     commands: list[Command] = [await opening(database, keys[0]), signed, replacement(project_id, "A-3")]
     outcomes = await write(LosingDatabase(database, at_once=False, done=done), commands)
-    assert all(isinstance(outcome, Written if done else DatabaseAway) for outcome in outcomes), outcomes
+    assert all(isinstance(outcome, Written if done else DatabaseUnavailable) for outcome in outcomes), (
+        outcomes
+    )
     stored = await rows(database, "select status from booking order by number")
     assert sorted(stored) == ([("open",), ("signed",)] if done else [("open",)])
     assert await rows(database, "select count(*) from unit") == [(3 if done else 2,)]
@@ -93,7 +95,7 @@ async def test_nobody_is_told_that_a_change_is_stored_when_the_look_for_it_fails
     for code, at_once in (("A-1", True), ("A-2", False)):
         losing = LosingDatabase(database, at_once=at_once, then_away=True)
         (outcome,) = await write(losing, [await opening(database, (project_id, code))])
-        assert isinstance(outcome, DatabaseAway), outcome
+        assert isinstance(outcome, DatabaseUnavailable), outcome
 
 
 async def test_what_is_known_to_be_stored_is_told_so_when_the_look_for_the_rest_fails(
@@ -106,12 +108,12 @@ async def test_what_is_known_to_be_stored_is_told_so_when_the_look_for_the_rest_
     changed, created = await write(losing, commands)
     assert isinstance(created, Written), created
     assert (created.created, created.unit.ref != "") == (True, True)
-    assert isinstance(changed, DatabaseAway), changed
+    assert isinstance(changed, DatabaseUnavailable), changed
 
 
 async def test_a_unit_that_never_arrived_is_not_acknowledged(database: Database) -> None:
     project_id = await new_project(database)
     losing = LosingDatabase(database, at_once=True, done=False)
     (outcome,) = await write(losing, [replacement(project_id, "A-1")])
-    assert isinstance(outcome, DatabaseAway)
+    assert isinstance(outcome, DatabaseUnavailable)
     assert await rows(database, "select count(*) from unit") == [(0,)]

@@ -12,7 +12,7 @@ from holdfast.domain.errors import HoldLapsed, InvalidInput, NotSigned, Transiti
 from holdfast.domain.payment import PaymentRequest
 from holdfast.domain.signature import Reason, sign
 from holdfast.domain.status import Caller
-from holdfast.operations.bookings import Bookings, Found
+from holdfast.operations.bookings import Bookings, FoundBooking
 from holdfast.operations.payments import HostedPaymentPage, Payment, PaymentPage, Payments
 from holdfast.operations.units import PatchUnit
 from holdfast.storage import bookings
@@ -39,13 +39,13 @@ async def paying(database: Database, selling: Bookings) -> Payments:
     return Payments(database, inventory, selling, till)
 
 
-async def signed(selling: Bookings, code: str = "A-1") -> Found:
+async def signed(selling: Bookings, code: str = "A-1") -> FoundBooking:
     held = await hold(selling, code=code)
     await selling.sign(await selling.find(held.booking.reference), BUYER, "request-2")
     return await selling.find(held.booking.reference)
 
 
-def paid(found: Found, payment_id: str = "pay_1", amount: Decimal = DUE) -> Payment:
+def paid(found: FoundBooking, payment_id: str = "pay_1", amount: Decimal = DUE) -> Payment:
     return Payment(payment_id, found.booking.reference, amount)
 
 

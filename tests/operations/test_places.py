@@ -8,7 +8,7 @@ import pytest
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import Booking, Holder, Slots
 from holdfast.domain.hold_limits import HoldLimits
-from holdfast.operations.booking_commands import Open
+from holdfast.operations.booking_commands import HoldUnit
 from holdfast.operations.write_path import Written, write
 from holdfast.storage.database import Database
 from holdfast.storage.units import UnitKey
@@ -29,8 +29,8 @@ SOMEBODY_WAITS = """
 """
 
 
-async def opening(database: Database, key: UnitKey, holder: Holder) -> Open:
-    return Open(key, COMMAND, await new_opening(database, holder=holder, limits=ONE_EACH))
+async def opening(database: Database, key: UnitKey, holder: Holder) -> HoldUnit:
+    return HoldUnit(key, COMMAND, await new_opening(database, holder=holder, limits=ONE_EACH))
 
 
 async def lapsed_hold(database: Database, key: UnitKey, holder: Holder) -> Booking:

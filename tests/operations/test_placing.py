@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.domain.audit import ActorKind, Author
 from holdfast.domain.errors import InvalidInput
-from holdfast.domain.layout import Place
+from holdfast.domain.layout import Position
 from holdfast.operations.projects import Move, Projects
 from holdfast.operations.units import Units
 from holdfast.storage import audit, projects
@@ -29,7 +29,7 @@ async def own(database: Database) -> AsyncIterator[Projects]:
     await inventory.close()
 
 
-async def chosen(own: Projects) -> dict[str, Place]:
+async def chosen(own: Projects) -> dict[str, Position]:
     return {one.code: one.place for one in await own.layout(SLUG) if not one.is_guessed}
 
 
@@ -43,7 +43,7 @@ async def test_the_parts_that_are_named_change_and_the_others_stay(database: Dat
     await new_units(database, *CODES)
     assert await own.place(SLUG, {"A-101": {"building": "Tower"}, "A-102": {"floor": -2}}, STAFF) == 2
     assert await own.place(SLUG, {"A-101": {"position": 9}}, STAFF) == 1
-    assert await chosen(own) == {"A-101": Place("Tower", 1, 9), "A-102": Place("A", -2, 2)}
+    assert await chosen(own) == {"A-101": Position("Tower", 1, 9), "A-102": Position("A", -2, 2)}
 
 
 async def test_a_unit_goes_back_to_where_its_code_says(database: Database, own: Projects) -> None:
@@ -82,7 +82,7 @@ async def test_units_that_are_moved_at_the_same_time_have_all_moved(
     project_id = await new_units(database, *CODES)
     moves = [own.place(SLUG, {code: {"floor": at}}, STAFF) for at, code in enumerate(CODES, start=2)]
     assert await asyncio.gather(*moves) == [1] * len(CODES)
-    assert await chosen(own) == {code: Place("A", at, at - 1) for at, code in enumerate(CODES, start=2)}
+    assert await chosen(own) == {code: Position("A", at, at - 1) for at, code in enumerate(CODES, start=2)}
     assert len(await entries(database, project_id)) == len(CODES)
 
 
@@ -92,7 +92,7 @@ async def test_different_parts_of_one_place_that_are_changed_at_the_same_time_ar
     await new_units(database, "A-101")
     moves: list[Move] = [{"building": "Tower"}, {"floor": 7}, {"position": 9}]
     await asyncio.gather(*(own.place(SLUG, {"A-101": move}, STAFF) for move in moves))
-    assert await chosen(own) == {"A-101": Place("Tower", 7, 9)}
+    assert await chosen(own) == {"A-101": Position("Tower", 7, 9)}
 
 
 async def test_a_move_waits_for_whoever_arranges_the_whole_layout(database: Database, own: Projects) -> None:

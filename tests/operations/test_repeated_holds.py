@@ -6,8 +6,8 @@ import pytest
 
 from holdfast.domain.errors import HoldLapsed, NotAvailable, TransitionNotAllowed, UnknownBooking
 from holdfast.domain.status import Status
-from holdfast.operations.bookings import Bookings, Held, Rules
-from holdfast.operations.holds import Expiry
+from holdfast.operations.bookings import BookingRules, Bookings, Held
+from holdfast.operations.holds import HoldExpiry
 from holdfast.operations.units import Units
 from holdfast.storage.database import Database
 from tests.operations.buyers import KEYED, NORA, STAFF, cancel, hold
@@ -80,7 +80,9 @@ async def overtaken(database: Database, meanwhile: Hook) -> Held:
     """The same request on another process, which has looked at the unit before something happens to it."""
     other = Units(InterferingDatabase(database, meanwhile))
     try:
-        return await Bookings(database, other, Rules()).hold("palm-court", "A-1", KEYED, None, "request-3")
+        return await Bookings(database, other, BookingRules()).hold(
+            "palm-court", "A-1", KEYED, None, "request-3"
+        )
     finally:
         await other.close()
 
@@ -99,7 +101,7 @@ async def test_a_hold_that_lapsed_meanwhile_is_told_as_lapsed(selling: Bookings,
 
     async def let_it_lapse() -> None:
         await make_lapse(database, first.booking)
-        assert await Expiry(database).release(10) == 1
+        assert await HoldExpiry(database).release(10) == 1
 
     with pytest.raises(HoldLapsed) as refused:
         await overtaken(database, let_it_lapse)

@@ -8,7 +8,7 @@ import pytest
 from argon2 import PasswordHasher
 
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.errors import SecondFactorNeeded, SignInRefused, TooManyAttempts
+from holdfast.domain.errors import LoginFailed, SecondFactorNeeded, TooManyAttempts
 from holdfast.domain.login import FAILURES_OF_ADDRESS, FREE_FAILURES
 from holdfast.domain.permissions import Role
 from holdfast.domain.staff import SessionTimes
@@ -34,7 +34,7 @@ async def execute(office: Office, statement: str, *arguments: object) -> None:
 async def fails(
     office: Office, email: str, password: str = "wrong wrong wrong", address: str = ADDRESS
 ) -> None:
-    with pytest.raises(SignInRefused):
+    with pytest.raises(LoginFailed):
         await office.signing_in.sign_in(email, password, None, address, AGENT)
 
 
@@ -82,7 +82,7 @@ async def test_capitals_and_spaces_in_the_address_make_no_difference(office: Off
 )
 async def test_whatever_is_wrong_has_one_answer(office: Office, email: str, password: str) -> None:
     await office.add()
-    with pytest.raises(SignInRefused):
+    with pytest.raises(LoginFailed):
         await office.sign_in(email, password=password)
 
 
@@ -291,9 +291,9 @@ async def test_with_a_second_factor_the_password_alone_opens_nothing(office: Off
     secret = await office.set_up_factor(await office.oneself(await office.sign_in()))
     with pytest.raises(SecondFactorNeeded) as needed:
         await office.sign_in()
-    with pytest.raises(SignInRefused):
+    with pytest.raises(LoginFailed):
         await office.sign_in(password="wrong wrong wrong")
-    with pytest.raises(SignInRefused):
+    with pytest.raises(LoginFailed):
         await office.sign_in(code="000000x")
     opened = await office.signing_in.sign_in_with_code(
         needed.value.ticket, await office.code(secret), ADDRESS, AGENT
@@ -306,7 +306,7 @@ async def test_a_code_opens_once(office: Office) -> None:
     secret = await office.set_up_factor(await office.oneself(await office.sign_in()))
     code = await office.code(secret, 1)
     await office.sign_in(code=code)
-    with pytest.raises(SignInRefused):
+    with pytest.raises(LoginFailed):
         await office.sign_in(code=code)
 
 
@@ -316,7 +316,7 @@ async def test_a_code_that_several_use_at_the_same_time_opens_for_one(office: Of
     code = await office.code(secret, 1)
     tries = [office.sign_in(code=code) for _ in range(4)]
     outcomes = await asyncio.gather(*tries, return_exceptions=True)
-    assert sum(isinstance(outcome, SignInRefused) for outcome in outcomes) == 3
+    assert sum(isinstance(outcome, LoginFailed) for outcome in outcomes) == 3
 
 
 async def test_wrong_codes_are_counted_and_right_passwords_between_them_forgive_nothing(
@@ -327,7 +327,7 @@ async def test_wrong_codes_are_counted_and_right_passwords_between_them_forgive_
     for _ in range(FREE_FAILURES):
         with pytest.raises(SecondFactorNeeded) as needed:
             await office.sign_in()
-        with pytest.raises(SignInRefused):
+        with pytest.raises(LoginFailed):
             await office.signing_in.sign_in_with_code(needed.value.ticket, "000000x", ADDRESS, AGENT)
     with pytest.raises(TooManyAttempts):
         await office.sign_in()
@@ -336,7 +336,7 @@ async def test_wrong_codes_are_counted_and_right_passwords_between_them_forgive_
 @pytest.mark.parametrize("ticket", ["", "x", "é", "gAAAAA==", "x" * 5000], ids=ascii)
 async def test_an_invented_ticket_opens_nothing(office: Office, ticket: str) -> None:
     await office.add()
-    with pytest.raises(SignInRefused):
+    with pytest.raises(LoginFailed):
         await office.signing_in.sign_in_with_code(ticket, "000000", ADDRESS, AGENT)
 
 
@@ -348,7 +348,7 @@ async def test_a_ticket_is_worth_nothing_with_another_password(office: Office) -
         await office.sign_in()
     await office.accounts.change_password(who, PASSWORD, "another horse of lead")
     code = await office.code(secret)
-    with pytest.raises(SignInRefused):
+    with pytest.raises(LoginFailed):
         await office.signing_in.sign_in_with_code(needed.value.ticket, code, ADDRESS, AGENT)
 
 

@@ -4,7 +4,7 @@ from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.errors import InvalidInput
 from holdfast.domain.status import Action, Caller, Status
-from holdfast.operations.booking_commands import Act, CloseBooking, CloseSale
+from holdfast.operations.booking_commands import ChangeSaleStatus, CloseBooking, CloseSale
 from holdfast.operations.write_path import Command, Written, write
 from holdfast.storage.database import Database
 from tests.operations.interfering import Hook, InterferingDatabase
@@ -49,7 +49,7 @@ async def test_a_booking_is_never_put_beside_a_unit_of_another_moment(database: 
 async def test_a_claim_that_is_gone_at_the_second_look_is_looked_for_again(database: Database) -> None:
     key = (await new_units(database, "A-1"), "A-1")
     booking = await hold(database, key)
-    archive = Act(key, COMMAND, Action.ARCHIVE, Caller.STAFF)
+    archive = ChangeSaleStatus(key, COMMAND, Action.ARCHIVE, Caller.STAFF)
     written = await overtaken(database, archive, lambda: done(database, cancellation(key, booking)))
     assert (written.unit.status, written.unit.archived) == (Status.UNAVAILABLE, True)
     assert [event.previous_status for event in written.decision.events] == [Status.AVAILABLE]
@@ -74,7 +74,7 @@ async def test_a_claim_of_somebody_else_that_came_between_is_the_one_that_ends(d
         await done(database, cancellation(key, first))
         await hold(database, key)
 
-    archive = Act(key, COMMAND, Action.ARCHIVE, Caller.STAFF)
+    archive = ChangeSaleStatus(key, COMMAND, Action.ARCHIVE, Caller.STAFF)
     written = await overtaken(database, archive, somebody_else_holds_it)
     assert written.booking.number != first.number
     assert written.booking.status is BookingStatus.CANCELLED

@@ -2,9 +2,9 @@
 
 import pytest
 
-from holdfast.domain.errors import DatabaseAway, NotAvailable, TransitionNotAllowed
+from holdfast.domain.errors import DatabaseUnavailable, NotAvailable, TransitionNotAllowed
 from holdfast.domain.status import Action, Caller
-from holdfast.operations.bookings import Bookings, Rules, StaffAction
+from holdfast.operations.bookings import BookingRules, Bookings, StaffAction
 from holdfast.operations.units import Units
 from holdfast.storage.database import Database
 from tests.operations.buyers import OMAR, STAFF, hold
@@ -26,14 +26,14 @@ async def behind(selling: Bookings, database: Database) -> Bookings:
         await hold(selling, requester, code)
     async with database.writing() as connection:
         await connection.execute("select setval('booking_number', (select min(number) from booking), false)")
-    return Bookings(database, Units(database), Rules())
+    return Bookings(database, Units(database), BookingRules())
 
 
 async def test_a_number_that_is_taken_overwrites_nothing_and_stores_nothing(
     behind: Bookings, database: Database
 ) -> None:
     before = await rows(database, EVERYTHING)
-    with pytest.raises(DatabaseAway):
+    with pytest.raises(DatabaseUnavailable):
         await hold(behind, code="A-4")
     assert await rows(database, EVERYTHING) == before
 
@@ -42,7 +42,7 @@ async def test_a_walk_in_sale_of_a_number_that_is_taken_stores_nothing_either(
     behind: Bookings, database: Database
 ) -> None:
     before = await rows(database, EVERYTHING)
-    with pytest.raises(DatabaseAway):
+    with pytest.raises(DatabaseUnavailable):
         await behind.act(SLUG, "A-4", StaffAction(Action.CLOSE_SALE, BUYER), Caller.STAFF, STAFF)
     assert await rows(database, EVERYTHING) == before
 
@@ -55,7 +55,7 @@ async def test_a_walk_in_sale_is_not_taken_for_the_booking_that_has_its_number(b
 async def test_numbers_of_which_one_was_taken_are_not_tried_one_by_one(
     behind: Bookings, database: Database
 ) -> None:
-    with pytest.raises(DatabaseAway):
+    with pytest.raises(DatabaseUnavailable):
         await hold(behind, code="A-4")
     held = await hold(behind, code="A-4")
     taken = await rows(

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from holdfast.domain.errors import DatabaseAway
-from holdfast.domain.layout import Place
+from holdfast.domain.errors import DatabaseUnavailable
+from holdfast.domain.layout import Position
 from holdfast.domain.status import Status
 from holdfast.operations import live_updates as operation
 from holdfast.operations.live_updates import LiveUpdates, News, Watcher
@@ -40,7 +40,7 @@ class AskedDatabase(Database):
     async def reading(self) -> AsyncIterator[Connection]:
         self.reads += 1
         if self.is_away:
-            raise DatabaseAway
+            raise DatabaseUnavailable
         async with self._database.reading() as connection:
             slow, self.slow = self.slow, None
             yield connection
@@ -182,7 +182,7 @@ async def test_another_layout_is_another_picture(database: Database, watching: L
     await watching.run_once()
     assert not watcher.take().everything
     async with database.writing() as connection:
-        await layouts.replace(connection, project_id, {"A-1": Place("B", 7, 1)})
+        await layouts.replace(connection, project_id, {"A-1": Position("B", 7, 1)})
     await watching.run_once()
     assert watcher.take().everything
     back = await watching.watch(project_id, await moment(database), turn)
@@ -197,7 +197,7 @@ async def test_a_layout_that_changes_before_the_first_look_is_told(
     project_id = await new_units(database, "A-1")
     watcher = await watching.watch(project_id, None)
     async with database.writing() as connection:
-        await layouts.replace(connection, project_id, {"A-1": Place("B", 7, 1)})
+        await layouts.replace(connection, project_id, {"A-1": Position("B", 7, 1)})
     await watching.run_once()
     assert watcher.take().everything
 

@@ -7,7 +7,7 @@ import pytest
 from holdfast.domain.booking import BookingStatus
 from holdfast.web.documents import rendering as press_module
 from holdfast.web.documents.content import Document, Kind
-from holdfast.web.documents.rendering import Press
+from holdfast.web.documents.rendering import PdfRenderer
 from tests.papers.reading import embedded_fonts, fonts_of, fonts_on_pages, letters_of, read, root_of, text_of
 from tests.papers.subjects import ADDRESS, AGREEMENT, NORA, NOURA, REFERENCE, a_booking, a_sheet
 
@@ -17,12 +17,12 @@ LANGUAGES = ("en", "ar")
 
 
 @pytest.fixture(scope="module")
-def press() -> Press:
-    return Press()
+def press() -> PdfRenderer:
+    return PdfRenderer()
 
 
 @pytest.fixture
-def pdf(press: Press) -> Pdf:
+def pdf(press: PdfRenderer) -> Pdf:
     return lambda sheet: press.pdf(sheet, ADDRESS)
 
 
@@ -140,12 +140,12 @@ async def test_the_longest_names_find_room(pdf: Pdf) -> None:
 @pytest.mark.parametrize("code", LANGUAGES)
 async def test_the_same_facts_give_the_same_bytes(code: str) -> None:
     """Also from a press that has made nothing before, as another process has."""
-    made = [await Press().pdf(a_sheet(Kind.RECEIPT, code), ADDRESS) for _ in range(2)]
+    made = [await PdfRenderer().pdf(a_sheet(Kind.RECEIPT, code), ADDRESS) for _ in range(2)]
     assert made[0] == made[1]
 
 
 async def test_a_paper_that_was_made_lately_is_not_made_again(
-    press: Press, monkeypatch: pytest.MonkeyPatch
+    press: PdfRenderer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sheet = a_sheet(booking=a_booking(payment_id="kept"))
     made = await press.pdf(sheet, ADDRESS)
@@ -162,5 +162,5 @@ async def test_there_is_a_pdf_in_every_state(pdf: Pdf, status: BookingStatus, co
             assert REFERENCE in text_of(await pdf(a_sheet(kind, code, booking)))
 
 
-async def test_without_a_public_address_there_is_no_code_to_scan(press: Press) -> None:
+async def test_without_a_public_address_there_is_no_code_to_scan(press: PdfRenderer) -> None:
     assert "Scan" not in text_of(await press.pdf(a_sheet(), None))

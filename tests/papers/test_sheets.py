@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from holdfast.domain.booking import BookingStatus, Terms
-from holdfast.operations.bookings import Found
+from holdfast.operations.bookings import FoundBooking
 from holdfast.web.documents.content import Kind, lacking
 from holdfast.web.documents.rendering import status_address
 from holdfast.web.documents.texts import Table, price_table
@@ -104,7 +104,7 @@ def test_the_receipt_waits_for_the_deposit() -> None:
 
 
 def test_the_code_to_scan_leads_to_the_page_of_the_booking() -> None:
-    found = Found(a_booking(), "A-1203", "narjis-heights", NOW)
+    found = FoundBooking(a_booking(), "A-1203", "narjis-heights", NOW)
     path = booking_path("narjis-heights", found.booking.reference)
     assert status_address("https://sales.example.com", found) == f"https://sales.example.com{path}"
     assert status_address("", found) is None

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from holdfast.simulation.plan import DECK, Course, longest_seconds, plan_buyers
+from holdfast.simulation.plan import DECK, BuyerCourse, longest_seconds, plan_buyers
 from holdfast.simulation.taste import Offer, Taste, favourite
 
 FOR_FILMS_AND_BOOKS = re.compile(r"\+44 7700 900\d{3}|\+1 202-555-01\d{2}")
@@ -21,11 +21,11 @@ def test_the_same_seed_makes_the_same_plan() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_twenty_buyers_play_every_course(seed: int) -> None:
     assert Counter(plan.course for plan in plan_buyers(20, seed)) == Counter(DECK)
-    assert set(DECK) == set(Course)
+    assert set(DECK) == set(BuyerCourse)
 
 
 def test_most_buyers_sign() -> None:
-    leaving = {Course.LETS_GO, Course.WALKS_AWAY}
+    leaving = {BuyerCourse.LETS_GO, BuyerCourse.WALKS_AWAY}
     assert sum(course not in leaving for course in DECK) > len(DECK) / 2
 
 

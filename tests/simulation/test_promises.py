@@ -6,7 +6,7 @@ import httpx
 
 from holdfast.simulation.calling import Caller
 from holdfast.simulation.ground import Ground
-from holdfast.simulation.play import Play, Wishes
+from holdfast.simulation.play import Play, SimulationOptions
 from holdfast.simulation.totals import Totals
 from tests.simulation.lying import LyingSide
 
@@ -17,7 +17,7 @@ def played(side: LyingSide, buyers: int = 6) -> Totals:
     async def run() -> Totals:
         async with httpx.AsyncClient(base_url="http://lying.example", transport=side) as http:
             ground = Ground("tower", "The Tower", CODES, len(CODES))
-            return await Play(Caller(http, "key"), ground, Wishes(buyers, 1, 100.0)).run()
+            return await Play(Caller(http, "key"), ground, SimulationOptions(buyers, 1, 100.0)).run()
 
     return asyncio.run(run())
 

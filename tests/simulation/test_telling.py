@@ -10,7 +10,7 @@ from holdfast.simulation.erp import noted, raised
 from holdfast.simulation.ground import Ground
 from holdfast.simulation.ledger import Claim
 from holdfast.simulation.lines import LINES_A_SECOND, Lines
-from holdfast.simulation.play import Play, Wishes
+from holdfast.simulation.play import Play, SimulationOptions
 from holdfast.simulation.story import Happening, Tone
 from holdfast.simulation.table import drawn
 from holdfast.simulation.totals import Totals
@@ -60,7 +60,7 @@ def test_what_is_too_much_for_a_second_is_counted() -> None:
 @pytest.fixture
 def play() -> Play:
     ground = Ground("tower", "The Tower", ["A-1", "A-2"], 2)
-    return Play(Caller(open_client(NOT_ASKED), "key"), ground, Wishes(40, 1, 1.0))
+    return Play(Caller(open_client(NOT_ASKED), "key"), ground, SimulationOptions(40, 1, 1.0))
 
 
 def picture(play: Play, height: int) -> list[str]:

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from uuid import UUID, uuid4
 
-from holdfast.domain.audit import CLOCK, ActorKind, Author, Change, Entry
+from holdfast.domain.audit import CLOCK, ActorKind, AuditEntry, Author, Change
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.layout import Place
+from holdfast.domain.layout import Position
 from holdfast.domain.status import Status
 from holdfast.operations.api_keys import issue_key
 from holdfast.storage import audit
@@ -20,8 +20,8 @@ NOTHING = Change(None, {})
 STAFF = Author(ActorKind.STAFF, "nora@example.com", "request-1")
 
 
-def entry(subject_id: UUID, action: str, author: Author = CLOCK, change: Change = NOTHING) -> Entry:
-    return Entry(subject_id, uuid4(), AT, author, action, "234-679-FHK", change)
+def entry(subject_id: UUID, action: str, author: Author = CLOCK, change: Change = NOTHING) -> AuditEntry:
+    return AuditEntry(subject_id, uuid4(), AT, author, action, "234-679-FHK", change)
 
 
 async def test_an_entry_is_read_back_as_it_was_written(database: Database) -> None:
@@ -56,7 +56,7 @@ async def test_values_are_written_in_the_names_and_forms_of_the_wire(database: D
         "reserved_until": AT.replace(microsecond=0),
         "booking_status": BookingStatus.REFUND_DUE,
         "images": ("https://x.example/1", {"url": "https://x.example/2"}),
-        "places": {"A_1": Place("A", 1, 2)._asdict()},
+        "places": {"A_1": Position("A", 1, 2)._asdict()},
         "description": "line\nشقة",
     }
     async with database.writing() as connection:

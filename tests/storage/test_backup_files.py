@@ -16,7 +16,7 @@ from holdfast.storage.backup.archive import (
     write_manifest,
     writing_backup,
 )
-from holdfast.storage.errors import BackupRefused
+from holdfast.storage.errors import BackupError
 from holdfast.storage.schema import HEAD, LAST_COMMIT_FOR_OLDER
 
 KEYS = ("bm90IGEgc2VjcmV0LCBmb3IgdGVzdHMgYWxvbmUgISE=", "YW5vdGhlciBvbmUsIGZvciB0ZXN0cyBhbG9uZSAhISE=")
@@ -43,7 +43,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def refusal(path: Path) -> str:
-    with pytest.raises(BackupRefused) as refused, opened_backup(path):
+    with pytest.raises(BackupError) as refused, opened_backup(path):
         pass
     return str(refused.value)
 
@@ -121,7 +121,7 @@ def test_what_another_release_made_is_refused(tmp_path: Path, about: bytes, told
 
 def test_a_file_that_is_there_is_never_replaced_unasked(path: Path) -> None:
     before = path.read_bytes()
-    with pytest.raises(BackupRefused, match="--force"), writing_backup(path, replace=False):
+    with pytest.raises(BackupError, match="--force"), writing_backup(path, replace=False):
         pass
     assert path.read_bytes() == before
 
@@ -134,7 +134,7 @@ def test_a_file_that_comes_meanwhile_is_not_replaced_either(tmp_path: Path) -> N
             fill(file, manifest())
             target.write_text("somebody else's")
 
-    with pytest.raises(BackupRefused, match="--force"):
+    with pytest.raises(BackupError, match="--force"):
         write()
     assert [entry.name for entry in tmp_path.iterdir()] == ["made"]
     assert target.read_text() == "somebody else's"
@@ -165,7 +165,7 @@ def test_a_file_is_replaced_when_the_new_one_is_whole(path: Path) -> None:
 def test_a_place_where_no_file_can_be_is_refused(
     tmp_path: Path, place: Callable[[Path], Path], told: str
 ) -> None:
-    with pytest.raises(BackupRefused, match=told), writing_backup(place(tmp_path), replace=True):
+    with pytest.raises(BackupError, match=told), writing_backup(place(tmp_path), replace=True):
         pass
 
 

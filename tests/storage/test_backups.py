@@ -7,12 +7,12 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
-from holdfast.domain.errors import DatabaseAway
+from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.storage import schema
 from holdfast.storage.backup.archive import Manifest, opened_backup, write_manifest, writing_backup
 from holdfast.storage.backup.dump import Wanted, back_up
 from holdfast.storage.backup.load import COUNTED, FURTHER, restore
-from holdfast.storage.errors import BackupRefused
+from holdfast.storage.errors import BackupError
 from holdfast.storage.schema import ADVISORY_LOCK, HEAD
 from holdfast.storage.secrets import new_encryption_key
 from tests.support.clusters import NEWEST, Cluster
@@ -175,7 +175,7 @@ def test_a_restore_that_fails_on_its_way_leaves_nothing(backup_file: Path, file:
         dump = b"".join(backup.chunks())
     for part in (dump[: len(dump) // 2], dump[:-100], b"no dump at all"):
         remade(file, part, backup.manifest)
-        with pytest.raises(BackupRefused, match="pg_restore failed"):
+        with pytest.raises(BackupError, match="pg_restore failed"):
             restored(target, file)
         assert values(target, TABLES) == []
 
@@ -186,7 +186,7 @@ def test_a_backup_that_has_not_what_it_says_leaves_nothing(
     with opened_backup(backup_file) as backup:
         dump = b"".join(backup.chunks())
     remade(file, dump, backup.manifest._replace(counts=dict.fromkeys(COUNTED, 0)))
-    with pytest.raises(BackupRefused, match="0 rows of project"):
+    with pytest.raises(BackupError, match="0 rows of project"):
         restored(target, file)
     assert values(target, TABLES) == []
 
@@ -195,21 +195,21 @@ def test_a_backup_that_has_not_what_it_says_leaves_nothing(
 def test_a_database_with_anything_in_it_is_not_empty(backup_file: Path, target: str, statement: str) -> None:
     with Sql(target) as sql:
         sql.execute(statement)
-    with pytest.raises(BackupRefused, match="not empty"):
+    with pytest.raises(BackupError, match="not empty"):
         restored(target, backup_file)
 
 
 def test_a_database_that_somebody_migrates_is_left_alone(backup_file: Path, target: str) -> None:
     with Sql(target) as other:
         other.execute("select pg_advisory_lock($1)", ADVISORY_LOCK)
-        with pytest.raises(BackupRefused, match="Another process migrates"):
+        with pytest.raises(BackupError, match="Another process migrates"):
             restored(target, backup_file)
 
 
 def test_secrets_that_the_keys_do_not_open_are_noticed(source: str, file: Path) -> None:
     with Sql(source) as sql:
         sql.execute("update staff set second_factor_sealed = 'sealed with another key'")
-    with pytest.raises(BackupRefused, match="--even-unreadable"):
+    with pytest.raises(BackupError, match="--even-unreadable"):
         made(source, file)
     assert not file.exists()
     asyncio.run(back_up(source, Wanted(file, False, KEYS, True), lambda _: None))
@@ -220,7 +220,7 @@ def test_secrets_that_the_keys_do_not_open_are_noticed(source: str, file: Path) 
 
 
 def test_a_database_without_a_schema_is_nothing_to_back_up(target: str, file: Path) -> None:
-    with pytest.raises(BackupRefused, match="nothing to back up"):
+    with pytest.raises(BackupError, match="nothing to back up"):
         made(target, file)
 
 
@@ -251,7 +251,7 @@ def test_a_service_without_tls_is_spoken_to_plainly_unless_that_is_forbidden(sou
 
     for mode in ("", "sslmode=disable"):
         assert asyncio.run(by(mode)).encrypted == 0
-    with pytest.raises(DatabaseAway):
+    with pytest.raises(DatabaseUnavailable):
         asyncio.run(by("sslmode=require"))
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.domain.layout import NO_FILTERS, BoardUnit, Filters
+from holdfast.domain.layout import NO_FILTERS, BoardFilter, BoardUnit
 from holdfast.domain.status import Status
 from holdfast.domain.unit import UnitFields, ends_at
 from holdfast.operations.units import ReplaceUnit
@@ -81,19 +81,19 @@ async def one_of_each(database: Database) -> UUID:
     "filters",
     [
         NO_FILTERS,
-        Filters(frozenset({Status.AVAILABLE})),
-        Filters(frozenset({Status.HELD})),
-        Filters(frozenset({Status.HELD, Status.UNAVAILABLE})),
-        Filters(frozenset(Status)),
-        Filters(type="villa"),
-        Filters(price_from=Decimal("1000000.01")),
-        Filters(price_to=Decimal(1000000)),
-        Filters(bedrooms=0),
-        Filters(sqm_price_from=Decimal("7500.00")),
-        Filters(sqm_price_to=Decimal("7500.01"), type="studio", bedrooms=2),
+        BoardFilter(frozenset({Status.AVAILABLE})),
+        BoardFilter(frozenset({Status.HELD})),
+        BoardFilter(frozenset({Status.HELD, Status.UNAVAILABLE})),
+        BoardFilter(frozenset(Status)),
+        BoardFilter(type="villa"),
+        BoardFilter(price_from=Decimal("1000000.01")),
+        BoardFilter(price_to=Decimal(1000000)),
+        BoardFilter(bedrooms=0),
+        BoardFilter(sqm_price_from=Decimal("7500.00")),
+        BoardFilter(sqm_price_to=Decimal("7500.01"), type="studio", bedrooms=2),
     ],
 )
-async def test_the_database_filters_as_the_domain_does(database: Database, filters: Filters) -> None:
+async def test_the_database_filters_as_the_domain_does(database: Database, filters: BoardFilter) -> None:
     project_id = await one_of_each(database)
     async with database.reading() as connection:
         everything = await boards.all_units(connection, project_id, 100)

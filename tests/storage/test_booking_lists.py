@@ -10,10 +10,10 @@ import pytest
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import Booking, BookingStatus, as_seen
-from holdfast.operations.booking_commands import MarkRefunded, Open
-from holdfast.operations.holds import Expiry
+from holdfast.operations.booking_commands import HoldUnit, MarkRefunded
+from holdfast.operations.holds import HoldExpiry
 from holdfast.storage import bookings
-from holdfast.storage.bookings import Found
+from holdfast.storage.bookings import FoundBooking
 from holdfast.storage.database import Connection, Database
 from tests.support.sales import (
     cancellation,
@@ -32,7 +32,7 @@ from tests.support.sales import (
 from tests.support.stock import new_project, replacement, store
 
 
-def end_of(listed: Sequence[Found]) -> tuple[datetime, int] | None:
+def end_of(listed: Sequence[FoundBooking]) -> tuple[datetime, int] | None:
     """Where the pages so far end."""
     return (listed[-1].booking.created_at, listed[-1].booking.number) if listed else None
 
@@ -43,7 +43,7 @@ async def in_every_status(database: Database) -> list[Booking]:
     lapsed, cancelled, due, refunded, *claims = [(project_id, code) for code in codes]
     made = [await hold(database, lapsed)]
     await make_lapse(database, *made)
-    assert await Expiry(database).release(10) == 1
+    assert await HoldExpiry(database).release(10) == 1
     made += [(await done(database, cancellation(cancelled, await hold(database, cancelled)))).booking]
     made += [await refund_due(database, due), await refund_due(database, refunded)]
     await done(database, MarkRefunded(refunded, COMMAND, made[-1].number))
@@ -83,9 +83,9 @@ async def test_pages_by_status_merge_lapsed_bookings_in_the_order_of_time(databa
     project_id = await new_units(database, *codes)
     made = [await hold(database, (project_id, code)) for code in codes]
     await make_lapse(database, made[0], made[3])
-    assert await Expiry(database).release(1) == 1
+    assert await HoldExpiry(database).release(1) == 1
     await make_lapse(database, made[5])
-    listed: list[Found] = []
+    listed: list[FoundBooking] = []
     async with database.reading() as connection:
         while page := await bookings.booking_page(
             connection, end_of(listed), None, None, BookingStatus.LAPSED, 1
@@ -100,11 +100,11 @@ async def test_the_latest_is_the_first_whatever_its_number(database: Database) -
     drafts = [await new_draft(database) for _ in range(3)]
     for code, draft in zip(("A-1", "A-2", "A-3"), reversed(drafts), strict=True):
         opening = (await new_opening(database))._replace(draft=draft)
-        await done(database, Open((project_id, code), COMMAND, opening))
+        await done(database, HoldUnit((project_id, code), COMMAND, opening))
         async with database.reading() as connection:
             await connection.execute("select pg_sleep(0.002)")
     for slugs, unit_code, status in ((None, None, None), (PALM, None, None), (None, None, OPEN)):
-        listed: list[Found] = []
+        listed: list[FoundBooking] = []
         async with database.reading() as connection:
             while page := await bookings.booking_page(
                 connection, end_of(listed), slugs, unit_code, status, 1
@@ -179,7 +179,7 @@ async def test_a_list_is_of_what_is_asked_for_whatever_the_size_of_its_pages(
     numbers = sorted((made[name] for name in expected), reverse=True)
     async with database.reading() as connection:
         for size in (1, 2, 100):
-            listed: list[Found] = []
+            listed: list[FoundBooking] = []
             while page := await bookings.booking_page(connection, end_of(listed), slugs, code, status, size):
                 assert len(page) <= size
                 listed += page

@@ -10,8 +10,8 @@ import pytest
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import CLAIMING, Booking, BookingStatus, Holder, Slots, Terms
 from holdfast.domain.hold_limits import HoldLimits, LiveHold
-from holdfast.operations.booking_commands import MarkRefunded, Open, ReissueLink
-from holdfast.operations.holds import Expiry
+from holdfast.operations.booking_commands import HoldUnit, MarkRefunded, ReissueLink
+from holdfast.operations.holds import HoldExpiry
 from holdfast.operations.units import PatchUnit
 from holdfast.storage import bookings
 from holdfast.storage.database import Connection, Database, TryAgain
@@ -50,7 +50,7 @@ async def test_a_booking_is_read_back_exactly_after_each_of_its_steps(database: 
     await done(database, PatchUnit(key, terms._asdict()))
     opening = await new_opening(database, holder=Holder(uuid4(), uuid4()), limits=LIMITS)
     opening = opening._replace(draft=opening.draft._replace(idempotency_id=uuid4()))
-    opened = (await done(database, Open(key, COMMAND, opening))).booking
+    opened = (await done(database, HoldUnit(key, COMMAND, opening))).booking
     assert (opened.terms, opened.slots) == (terms, Slots(1, 1))
     steps = [opened]
     for command in (
@@ -129,7 +129,7 @@ async def test_live_holds_are_those_that_have_a_place(database: Database) -> Non
     made = []
     for code in ("A-1", "A-2", "A-3"):
         opening = await new_opening(database, holder=holder, limits=LIMITS)
-        made.append((await done(database, Open((project_id, code), COMMAND, opening))).booking)
+        made.append((await done(database, HoldUnit((project_id, code), COMMAND, opening))).booking)
     await done(database, cancellation((project_id, "A-2"), made[1]))
     assert holder.address_id is not None
     assert holder.visitor_id is not None
@@ -151,7 +151,7 @@ async def test_a_lapsed_hold_gives_up_its_place_before_its_end_is_written(databa
     made = []
     for code in ("A-1", "A-2"):
         opening = await new_opening(database, holder=Holder(holder, None), limits=LIMITS)
-        made.append((await done(database, Open((project_id, code), COMMAND, opening))).booking)
+        made.append((await done(database, HoldUnit((project_id, code), COMMAND, opening))).booking)
     await make_lapse(database, made[0])
     async with database.reading() as connection:
         found = await live_holds(connection, (project_id, "A-2"), Counted([holder]))
@@ -164,14 +164,14 @@ async def test_lately_lapsed_are_those_of_the_visitor_or_the_token(database: Dat
     project_id = await new_units(database, "A-1", "A-2")
     visitor = uuid4()
     opening = await new_opening(database, holder=Holder(None, visitor))
-    first = (await done(database, Open((project_id, "A-1"), COMMAND, opening))).booking
+    first = (await done(database, HoldUnit((project_id, "A-1"), COMMAND, opening))).booking
     second = await hold(database, (project_id, "A-2"))
     units = [first.unit_id, second.unit_id]
     async with database.reading() as connection:
         none = await bookings.lately_lapsed(connection, units, LONG_AGO, [visitor], [second.token_hash])
         assert none == []
     await make_lapse(database, first, second)
-    assert await Expiry(database).release(10) == 2
+    assert await HoldExpiry(database).release(10) == 2
     async with database.reading() as connection:
         for since, visitors, tokens, expected in (
             (LONG_AGO, [visitor], [], [first.number]),
@@ -189,7 +189,7 @@ async def test_the_booking_of_an_idempotency_key_is_found_by_unit_and_key(databa
     opening = await new_opening(database)
     key_id = uuid4()
     opening = opening._replace(draft=opening.draft._replace(idempotency_id=key_id))
-    made = (await done(database, Open((project_id, "A-1"), COMMAND, opening))).booking
+    made = (await done(database, HoldUnit((project_id, "A-1"), COMMAND, opening))).booking
     other = await hold(database, (project_id, "A-2"))
     async with database.reading() as connection:
         both = [made.unit_id, other.unit_id]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import asyncpg
 import pytest
 
-from holdfast.domain.errors import DatabaseAway
+from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.storage.database import _SESSION, COMMAND_TIMEOUT_SECONDS, connect, open_database
 from tests.support.clusters import Cluster
 from tests.support.sql import with_database
@@ -42,7 +42,7 @@ async def test_a_host_that_takes_no_writes_is_passed_over(cluster_of: Callable[[
 
 async def test_a_database_that_is_not_there_is_away(postgres_url: str) -> None:
     async with open_database(with_database(postgres_url, "nowhere")) as database:
-        with pytest.raises(DatabaseAway):
+        with pytest.raises(DatabaseUnavailable):
             async with database.reading():
                 pass
 
@@ -56,7 +56,7 @@ async def test_a_statement_that_was_given_up_is_not_stored_afterwards(
     async with open_database(postgres_url) as database:
         async with holder.transaction():
             await holder.execute("select * from waited for update")
-            with pytest.raises(DatabaseAway):
+            with pytest.raises(DatabaseUnavailable):
                 async with database.writing_at_once() as connection:
                     await connection.execute("update waited set number = 2")
         async with database.reading() as connection:

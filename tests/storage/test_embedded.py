@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.storage.embedded import (
     EmbeddedPostgres,
-    EmbeddedRefused,
+    EmbeddedPostgresError,
     serving_alone,
     serving_embedded,
     using_embedded,
@@ -110,14 +110,16 @@ def test_a_cluster_of_another_version_is_refused(tmp_path: Path, servers: list[E
     older = EmbeddedPostgres(tmp_path, version=16, extra_settings=QUICK)
     older.start()
     older.stop()
-    with pytest.raises(EmbeddedRefused, match=r"made by PostgreSQL 16, but this release .* PostgreSQL 18"):
+    with pytest.raises(
+        EmbeddedPostgresError, match=r"made by PostgreSQL 16, but this release .* PostgreSQL 18"
+    ):
         EmbeddedPostgres(tmp_path).start()
 
 
 def test_a_folder_that_is_no_cluster_is_refused_and_left_alone(server: EmbeddedPostgres) -> None:
     server.cluster.mkdir()
     (server.cluster / "letter.txt").write_text("do not delete")
-    with pytest.raises(EmbeddedRefused, match="is no PostgreSQL cluster"):
+    with pytest.raises(EmbeddedPostgresError, match="is no PostgreSQL cluster"):
         server.start()
     assert (server.cluster / "letter.txt").read_text() == "do not delete"
 
@@ -221,7 +223,7 @@ def test_serve_waits_for_a_command_that_is_about_to_finish(server: EmbeddedPostg
 
 def test_a_second_serve_on_the_same_data_directory_is_refused(tmp_path: Path) -> None:
     second = serving_alone(tmp_path)
-    with serving_alone(tmp_path), pytest.raises(EmbeddedRefused, match="already running on"):
+    with serving_alone(tmp_path), pytest.raises(EmbeddedPostgresError, match="already running on"):
         second.__enter__()
     with serving_alone(tmp_path):
         pass
@@ -249,7 +251,7 @@ def test_nothing_stays_in_the_temporary_directory(tmp_path: Path, servers: list[
 def test_a_socket_folder_that_is_a_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "socket").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(EmbeddedRefused, match="cannot be used"):
+    with pytest.raises(EmbeddedPostgresError, match="cannot be used"):
         make_socket_folder(tmp_path / "socket", None)
 
 
@@ -258,7 +260,7 @@ def test_a_socket_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "socket"
     folder.mkdir()
     os.chown(folder, 12345, 12345)
-    with pytest.raises(EmbeddedRefused, match="belongs to somebody else"):
+    with pytest.raises(EmbeddedPostgresError, match="belongs to somebody else"):
         make_socket_folder(folder, None)
 
 
@@ -309,7 +311,7 @@ def test_locks_exclude_each_other_and_end_when_closed(tmp_path: Path) -> None:
 
 def test_a_data_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(EmbeddedRefused, match=r"data directory .* cannot be used"):
+    with pytest.raises(EmbeddedPostgresError, match=r"data directory .* cannot be used"):
         EmbeddedPostgres(tmp_path / "file" / "data").start()
 
 

@@ -3,15 +3,15 @@
 import pytest
 
 from holdfast.domain.audit import ActorKind, Author
-from holdfast.domain.errors import DatabaseAway
-from holdfast.domain.layout import Place
+from holdfast.domain.errors import DatabaseUnavailable
+from holdfast.domain.layout import Position
 from holdfast.operations.projects import Projects
 from holdfast.operations.units import Units
 from holdfast.storage import layouts, units
 from holdfast.storage.database import Database, RefusedByDatabase
 from tests.support.stock import new_project, replacement, store
 
-CHOSEN = {"A-1": Place("Tower", -2, 1), "A-2": Place(None, None, None), "شقة": Place("ب", 200, 999)}
+CHOSEN = {"A-1": Position("Tower", -2, 1), "A-2": Position(None, None, None), "شقة": Position("ب", 200, 999)}
 
 
 async def test_chosen_places_are_read_back_and_the_others_are_not_there(database: Database) -> None:
@@ -32,9 +32,9 @@ async def test_a_layout_replaces_the_one_before_it_and_no_other_project_is_touch
     async with database.writing() as connection:
         for one in (project_id, other_id):
             await layouts.replace(connection, one, CHOSEN)
-        await layouts.replace(connection, project_id, {"A-2": Place("B", 1, 1)})
+        await layouts.replace(connection, project_id, {"A-2": Position("B", 1, 1)})
     async with database.reading() as connection:
-        assert await layouts.places(connection, project_id) == {"A-2": Place("B", 1, 1)}
+        assert await layouts.places(connection, project_id) == {"A-2": Position("B", 1, 1)}
         assert await layouts.places(connection, other_id) == CHOSEN
     async with database.writing() as connection:
         await layouts.replace(connection, project_id, {})
@@ -44,7 +44,7 @@ async def test_a_layout_replaces_the_one_before_it_and_no_other_project_is_touch
 async def test_a_code_of_no_unit_is_not_kept(database: Database) -> None:
     project_id = await new_project(database)
     async with database.writing() as connection:
-        await layouts.replace(connection, project_id, {"nowhere": Place("A", 1, 1)})
+        await layouts.replace(connection, project_id, {"nowhere": Position("A", 1, 1)})
         assert await layouts.places(connection, project_id) == {}
 
 
@@ -54,11 +54,11 @@ async def test_a_building_has_a_name_of_bounded_length(database: Database, build
     await store(database, replacement(project_id, "A-1"))
     with pytest.raises(RefusedByDatabase):
         async with database.writing() as connection:
-            await layouts.replace(connection, project_id, {"A-1": Place(building, 1, 1)})
+            await layouts.replace(connection, project_id, {"A-1": Position(building, 1, 1)})
 
 
 STAFF = Author(ActorKind.STAFF, "staff@example.com", "request-1")
-CHOSEN_ANEW = [("A-2", Place("B", 1, 1)), ("A-1", Place("B", 1, 2))]
+CHOSEN_ANEW = [("A-2", Position("B", 1, 1)), ("A-1", Position("B", 1, 2))]
 
 
 async def arrange(database: Database) -> None:
@@ -105,7 +105,7 @@ async def test_a_layout_that_was_undone_for_the_sake_of_another_may_be_sent_agai
     await store(database, *(replacement(project_id, code) for code in ("A-1", "A-2")))
     async with database.writing() as connection:
         await connection.execute(UNDO)
-    with pytest.raises(DatabaseAway):
+    with pytest.raises(DatabaseUnavailable):
         await arrange(database)
     async with database.writing() as connection:
         await connection.execute("drop trigger undo on unit_place")

@@ -7,7 +7,7 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from holdfast.domain.errors import DatabaseAway
+from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.storage import units
 from holdfast.storage.database import CommitUnknown, Connection, Database, RefusedByDatabase, TryAgain
 from holdfast.storage.units import Change
@@ -97,7 +97,11 @@ async def fail_at_commit(database: Database, state: str) -> None:
 
 @pytest.mark.parametrize(
     ("state", "meaning"),
-    [("check_violation", RefusedByDatabase), ("serialization_failure", TryAgain), ("53100", DatabaseAway)],
+    [
+        ("check_violation", RefusedByDatabase),
+        ("serialization_failure", TryAgain),
+        ("53100", DatabaseUnavailable),
+    ],
 )
 async def test_a_commit_that_was_refused_is_known_not_to_be_stored(
     database: Database, state: str, meaning: type[Exception]

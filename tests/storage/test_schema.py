@@ -13,16 +13,16 @@ import asyncpg
 import pytest
 
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.errors import DatabaseAway
+from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.domain.status import Status
-from holdfast.operations.booking_commands import Open
-from holdfast.operations.holds import Expiry
+from holdfast.operations.booking_commands import HoldUnit
+from holdfast.operations.holds import HoldExpiry
 from holdfast.operations.units import Units
 from holdfast.operations.write_path import Written, write
 from holdfast.storage import schema
 from holdfast.storage.database import open_database
 from holdfast.storage.embedded.cluster import folder_of
-from holdfast.storage.errors import SchemaRefused
+from holdfast.storage.errors import SchemaError
 from tests.support.clusters import NEWEST, Cluster
 from tests.support.sales import new_opening
 from tests.support.server import HOLDFAST, environment
@@ -156,14 +156,14 @@ async def test_units_of_an_earlier_release_are_written_and_sold_in_this_one(empt
     assert await schema.migrate(empty_url) == REVISIONS[1:]
     async with open_database(empty_url) as database:
         project_id = await Units(database).project_id("palm-court")
-        held = Open((project_id, "A-1"), COMMAND, await new_opening(database))
+        held = HoldUnit((project_id, "A-1"), COMMAND, await new_opening(database))
         changed, opened = await write(database, [replacement(project_id, "A-2", 5), held])
         assert isinstance(changed, Written)
         assert isinstance(opened, Written)
         assert (changed.unit.version, opened.unit.version) == (3, 3)
         assert str(opened.booking.terms.price_sar) == "400000.25"
         # A hold of the earlier release, which no booking made, ends like any other.
-        assert await Expiry(database).release(10) == 1
+        assert await HoldExpiry(database).release(10) == 1
         unit, _ = await Units(database).find("palm-court", "A-3")
         assert (unit.status, unit.version) == (Status.AVAILABLE, 3)
 
@@ -197,7 +197,7 @@ def test_of_many_processes_at_once_one_migrates_and_none_fails(empty_url: str) -
 def test_a_migration_that_fails_leaves_the_database_as_it_was(empty_url: str) -> None:
     with Sql(empty_url) as sql:
         sql.execute("create table api_key_project (in_the_way integer)")
-        with pytest.raises(SchemaRefused, match='relation "api_key_project" already exists'):
+        with pytest.raises(SchemaError, match='relation "api_key_project" already exists'):
             sql.run(schema.migrate(empty_url))
         assert sql.value("select count(*) from pg_tables where schemaname = 'public'") == 1
 
@@ -207,7 +207,7 @@ async def test_a_schema_newer_than_the_code_is_refused(empty_url: str) -> None:
     connection = await asyncpg.connect(empty_url)
     await connection.execute("update alembic_version set version_num = '9999'")
     await connection.close()
-    with pytest.raises(SchemaRefused, match=f"has the schema 9999, .* knows it up to {schema.HEAD}"):
+    with pytest.raises(SchemaError, match=f"has the schema 9999, .* knows it up to {schema.HEAD}"):
         await schema.migrate(empty_url)
 
 
@@ -217,19 +217,19 @@ async def test_a_schema_older_than_the_baseline_is_refused_with_the_way_out(empt
     await connection.execute("update alembic_version set version_num = '0007'")
     await connection.close()
     way_out = f"with the commit {schema.LAST_COMMIT_FOR_OLDER} first"
-    with pytest.raises(SchemaRefused, match=f"has the schema 0007, .* {way_out}"):
+    with pytest.raises(SchemaError, match=f"has the schema 0007, .* {way_out}"):
         await schema.migrate(empty_url)
 
 
 async def test_a_server_that_is_too_old_is_refused(empty_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schema, "OLDEST_SERVER", 99)
-    with pytest.raises(SchemaRefused, match=r"needs PostgreSQL 99 or newer; this server is 1[68]"):
+    with pytest.raises(SchemaError, match=r"needs PostgreSQL 99 or newer; this server is 1[68]"):
         await schema.migrate(empty_url)
 
 
 def test_a_database_that_is_not_utf8_is_refused(cluster: Cluster) -> None:
     for url in new_database(cluster, "encoding 'LATIN1' template template0"):
-        with Sql(url) as sql, pytest.raises(SchemaRefused, match="encoding UTF8; this one has LATIN1"):
+        with Sql(url) as sql, pytest.raises(SchemaError, match="encoding UTF8; this one has LATIN1"):
             sql.run(schema.migrate(url))
 
 
@@ -240,9 +240,9 @@ async def test_the_first_host_that_answers_is_migrated(empty_url: str) -> None:
 
 
 async def test_a_database_that_is_not_there_is_told_apart_from_one_that_is_away(empty_url: str) -> None:
-    with pytest.raises(SchemaRefused, match='database "no_such" does not exist'):
+    with pytest.raises(SchemaError, match='database "no_such" does not exist'):
         await schema.migrate(with_database(empty_url, "no_such"))
-    with pytest.raises(DatabaseAway):
+    with pytest.raises(DatabaseUnavailable):
         await schema.migrate("postgresql://holdfast@/holdfast?host=/nowhere")
 
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from holdfast.domain import booking_steps
 from holdfast.domain.booking import CLAIMING, Booking, BookingStatus
-from holdfast.domain.decision import Decision, Standing, after, lapse
-from holdfast.domain.errors import Refusal
-from holdfast.domain.holds import Periods
+from holdfast.domain.decision import Decision, UnitSnapshot, after, lapse
+from holdfast.domain.errors import DomainError
+from holdfast.domain.holds import HoldPeriods
 from holdfast.domain.status import Action, Caller, Status
 from holdfast.storage.database import Database
 from tests.domain.bookings import BUYER, DRAFT, NUMBER, OTHER_NUMBER, after_the_end, booking, claimed
@@ -21,7 +21,7 @@ SOUND = f"""
         {", ".join(f"(values (null), (now())) as at_{name} ({name})" for name in TIMES)}
     where is_sound_booking(status, {", ".join(TIMES)})
 """
-PERIODS = Periods()
+PERIODS = HoldPeriods()
 
 
 class Form(NamedTuple):
@@ -35,7 +35,7 @@ def form_of(one: Booking) -> Form:
     return Form(one.status, tuple(getattr(one, name) is not None for name in TIMES))
 
 
-def decisions(found: Standing, number: int) -> list[Decision]:
+def decisions(found: UnitSnapshot, number: int) -> list[Decision]:
     """Everything that can be done to a booking and its unit."""
     steps: list[Callable[[], Decision]] = [
         lambda: booking_steps.sign(found, number, BUYER, NOW),
@@ -54,7 +54,7 @@ def decisions(found: Standing, number: int) -> list[Decision]:
     for step in steps:
         try:
             made.append(step())
-        except Refusal:
+        except DomainError:
             continue
     return made
 
@@ -138,7 +138,7 @@ def can_be_erased(status: BookingStatus) -> bool:
     found = claimed(status) if status in CLAIMING else after_the_end(status)
     try:
         booking_steps.erase_buyer(found, NUMBER, NOW)
-    except Refusal:
+    except DomainError:
         return False
     return True
 

@@ -14,8 +14,8 @@ import asyncpg
 from cryptography.fernet import Fernet
 
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.endpoint import Wishes
-from holdfast.domain.errors import DatabaseAway
+from holdfast.domain.endpoint import EndpointConfig
+from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.domain.status import Status
 from holdfast.operations.endpoints import Endpoints
 from holdfast.operations.units import PatchUnit
@@ -87,7 +87,7 @@ class Scene:
         return started
 
     async def endpoint(self, path: str, **wishes: Any) -> UUID:
-        issued = await self.subscribing.add(Wishes(self.journal.url(path), **wishes), COMMAND)
+        issued = await self.subscribing.add(EndpointConfig(self.journal.url(path), **wishes), COMMAND)
         self.secrets[str(issued.endpoint.secret_id)] = issued.text
         if issued.endpoint.wishes.ordered:
             self.ordered.add(str(issued.endpoint.id))
@@ -143,7 +143,7 @@ class Scene:
     async def _answer(self, statement: str, *arguments: object) -> bool:
         try:
             return bool(await self.value(statement, *arguments))
-        except DatabaseAway:
+        except DatabaseUnavailable:
             return False
 
     async def settled(self, patience_seconds: float = PATIENCE_SECONDS) -> None:

@@ -13,10 +13,10 @@ from uuid import UUID
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import Delivery, Schedule, after_attempt
-from holdfast.domain.endpoint import Endpoint, IssuedSecret, Wishes
+from holdfast.domain.endpoint import Endpoint, EndpointConfig, IssuedSecret
 from holdfast.domain.status import Status
 from holdfast.operations.deliveries import Attempt, Deliveries, Filters
-from holdfast.operations.delivery_queue import Claimed, DeliveryQueue, Result, Tidying, ready_log
+from holdfast.operations.delivery_queue import Claimed, DeliveryQueue, QueueCleanup, Result, ready_log
 from holdfast.operations.endpoints import Endpoints
 from holdfast.operations.events import EventFeed
 from holdfast.storage.database import Database, connect_to_listen
@@ -58,13 +58,13 @@ class Engine:
         self.feed = EventFeed(database)
         self.deliveries = Deliveries(database, self.feed)
         self.dispatching = DeliveryQueue(database, schedule, lease_seconds)
-        self.tidying = Tidying(database)
+        self.tidying = QueueCleanup(database)
         check = partial(url_fault, guard=AddressGuard(LOOPBACK), resolver=resolver)
         self.subscribing = Endpoints(database, self.box, check)
         self.dispatcher = Dispatcher(self.dispatching, sender, self.box, timeout_seconds)
 
     async def subscribe(self, url: str = NOWHERE, **wishes: Any) -> IssuedSecret:
-        return await self.subscribing.add(Wishes(url, **wishes), COMMAND)
+        return await self.subscribing.add(EndpointConfig(url, **wishes), COMMAND)
 
     async def change(self, endpoint: Endpoint, **changes: Any) -> Endpoint:
         return await self.subscribing.change(endpoint.id, changes, COMMAND)

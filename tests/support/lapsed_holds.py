@@ -3,15 +3,15 @@
 from uuid import UUID
 
 from holdfast.domain.audit import ActorKind, Author
-from holdfast.domain.holds import Opening, Periods
+from holdfast.domain.holds import HoldPeriods, HoldRequest
 from holdfast.domain.status import Caller
-from holdfast.operations.booking_commands import DraftBook, Open
+from holdfast.operations.booking_commands import BookingDrafts, HoldUnit
 from holdfast.operations.write_path import write
 from holdfast.storage.database import Database, open_database
 from tests.support.stock import SLUG, new_project, replacement, store
 
 AT_ONCE = 500
-SHORT = Periods(hold_seconds=0.001)
+SHORT = HoldPeriods(hold_seconds=0.001)
 
 
 async def leave_lapsed_holds(database_url: str, count: int) -> str:
@@ -28,10 +28,10 @@ async def leave_lapsed_holds(database_url: str, count: int) -> str:
 
 async def _hold(database: Database, project_id: UUID, codes: list[str]) -> None:
     await store(database, *(replacement(project_id, code) for code in codes))
-    drafts = DraftBook(database)
+    drafts = BookingDrafts(database)
     opens = []
     for code in codes:
         draft = (await drafts.draft()).draft
         author = Author(ActorKind.BUYER, draft.reference)
-        opens.append(Open((project_id, code), author, Opening(draft, Caller.BUYER, SHORT)))
+        opens.append(HoldUnit((project_id, code), author, HoldRequest(draft, Caller.BUYER, SHORT)))
     assert not [outcome for outcome in await write(database, opens) if isinstance(outcome, Exception)]

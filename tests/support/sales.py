@@ -4,11 +4,18 @@ from uuid import UUID
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import Booking, Buyer, Draft, Holder
-from holdfast.domain.errors import Refusal
+from holdfast.domain.errors import DomainError
 from holdfast.domain.hold_limits import HoldLimits
-from holdfast.domain.holds import NO_LIMITS, Opening, Periods
+from holdfast.domain.holds import NO_LIMITS, HoldPeriods, HoldRequest
 from holdfast.domain.status import Caller
-from holdfast.operations.booking_commands import Cancel, CloseBooking, ConfirmDeposit, DraftBook, Open, Sign
+from holdfast.operations.booking_commands import (
+    BookingDrafts,
+    Cancel,
+    CloseBooking,
+    ConfirmDeposit,
+    HoldUnit,
+    Sign,
+)
 from holdfast.operations.write_path import Command, Written, write
 from holdfast.storage import bookings
 from holdfast.storage.database import Database
@@ -16,11 +23,11 @@ from holdfast.storage.units import UnitKey
 from tests.support.stock import new_project, replacement, store
 
 BUYER = Buyer("Nora Al-Harbi", "nora@example.com", "+966 50 123 4567")
-PERIODS = Periods()
+PERIODS = HoldPeriods()
 
 
 async def new_draft(database: Database, holder: Holder | None = None) -> Draft:
-    drafted = await DraftBook(database).draft()
+    drafted = await BookingDrafts(database).draft()
     return drafted.draft if holder is None else drafted.draft._replace(holder=holder)
 
 
@@ -29,9 +36,9 @@ async def new_opening(
     hold_seconds: float = 300,
     holder: Holder | None = None,
     limits: HoldLimits = NO_LIMITS,
-) -> Opening:
+) -> HoldRequest:
     draft = await new_draft(database, holder)
-    return Opening(draft, Caller.BUYER, Periods(hold_seconds=hold_seconds), limits)
+    return HoldRequest(draft, Caller.BUYER, HoldPeriods(hold_seconds=hold_seconds), limits)
 
 
 async def new_units(database: Database, *codes: str) -> UUID:
@@ -47,21 +54,21 @@ async def done(database: Database, command: Command) -> Written:
     return outcome
 
 
-async def refused(database: Database, command: Command) -> Refusal:
+async def refused(database: Database, command: Command) -> DomainError:
     (outcome,) = await write(database, [command])
-    assert isinstance(outcome, Refusal), outcome
+    assert isinstance(outcome, DomainError), outcome
     return outcome
 
 
 async def hold(database: Database, key: UnitKey, hold_seconds: float = 300) -> Booking:
-    return (await done(database, Open(key, COMMAND, await new_opening(database, hold_seconds)))).booking
+    return (await done(database, HoldUnit(key, COMMAND, await new_opening(database, hold_seconds)))).booking
 
 
 def signature(key: UnitKey, booking: Booking) -> Sign:
     return Sign(key, COMMAND, booking.number, BUYER)
 
 
-def deposit(key: UnitKey, booking: Booking, periods: Periods = PERIODS) -> ConfirmDeposit:
+def deposit(key: UnitKey, booking: Booking, periods: HoldPeriods = PERIODS) -> ConfirmDeposit:
     return ConfirmDeposit(key, COMMAND, booking.number, Caller.PAYMENT_SYSTEM, periods)
 
 
@@ -74,7 +81,7 @@ async def sign(database: Database, key: UnitKey, hold_seconds: float = 300) -> B
 
 
 async def reserve(database: Database, key: UnitKey, seconds: float = 86_400) -> Booking:
-    booking, periods = await sign(database, key), Periods(reservation_days=seconds / 86_400)
+    booking, periods = await sign(database, key), HoldPeriods(reservation_days=seconds / 86_400)
     return (await done(database, deposit(key, booking, periods))).booking
 
 

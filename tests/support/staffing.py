@@ -9,9 +9,9 @@ from argon2 import PasswordHasher
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.permissions import Role
 from holdfast.domain.staff import SessionTimes, Staff
-from holdfast.operations.accounts import Accounts, Oneself
+from holdfast.operations.accounts import Accounts, OwnAccount
 from holdfast.operations.credentials import Passwords
-from holdfast.operations.login import Login, Opened
+from holdfast.operations.login import Login, NewSession
 from holdfast.operations.staff import SetupLinks, StaffAccounts
 from holdfast.storage.database import Database
 from holdfast.storage.secrets import SecretBox, new_encryption_key
@@ -36,15 +36,15 @@ class Office(NamedTuple):
 
     async def sign_in(
         self, email: str = "nora@example.com", code: str | None = None, password: str = PASSWORD
-    ) -> Opened:
+    ) -> NewSession:
         return await self.signing_in.sign_in(email, password, code, ADDRESS, AGENT)
 
-    async def oneself(self, opened: Opened) -> Oneself:
+    async def oneself(self, opened: NewSession) -> OwnAccount:
         found = await self.signing_in.find(opened.token)
         assert found is not None
-        return Oneself(found.staff, found.session_id, ADDRESS, COMMAND)
+        return OwnAccount(found.staff, found.session_id, ADDRESS, COMMAND)
 
-    async def is_signed_in(self, opened: Opened) -> bool:
+    async def is_signed_in(self, opened: NewSession) -> bool:
         return await self.signing_in.find(opened.token) is not None
 
     async def now(self) -> float:
@@ -54,7 +54,7 @@ class Office(NamedTuple):
     async def code(self, secret: str, apart: int = 0) -> str:
         return pyotp.TOTP(secret).at(int(await self.now()), apart)
 
-    async def set_up_factor(self, who: Oneself, password: str = PASSWORD) -> str:
+    async def set_up_factor(self, who: OwnAccount, password: str = PASSWORD) -> str:
         """Confirmed with the code before the present one, which is still good for a sign-in."""
         await self.accounts.offer_factor(who, password)
         secret = await self.accounts.offered_factor(who.staff.id)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.event import EventName
-from holdfast.domain.layout import Place, arrange
+from holdfast.domain.layout import Position, arrange
 from holdfast.domain.project import name_fault
 from holdfast.domain.unit import code_fault
 from holdfast.web import strict_json
@@ -37,7 +37,7 @@ LEAST_UNIT = {"type": "villa", "areaSqm": 80, "priceSar": 0}
 SENT_BACK = as_json(unit_document(UNIT, PROJECT))
 BUYER = {"buyerName": "Noura Al-Harbi", "buyerEmail": "noura@example.com", "buyerPhone": "+966 50 123 4567"}
 LAYOUT = json.loads(
-    encode(layout_document("narjis-heights", arrange(["A-0304", "GARDEN"], {"GARDEN": Place("A", 0, 1)})))
+    encode(layout_document("narjis-heights", arrange(["A-0304", "GARDEN"], {"GARDEN": Position("A", 0, 1)})))
 )
 BODIES: dict[str, tuple[type[BodyModel], dict[str, Any]]] = {
     "UnitReplacement": (UnitReplacement, LEAST_UNIT),

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.decision import Standing
+from holdfast.domain.decision import UnitSnapshot
 from holdfast.domain.imports import guess
 from holdfast.domain.project import Project
 from holdfast.domain.status import Status
@@ -109,7 +109,7 @@ def test_an_export_of_a_unit_decides_no_change(export: Any, language: str, unit:
     command = RowReading(PROJECT.id, PROJECT.slug, choice, COMMAND)(row).command
     assert isinstance(command, ImportUnit), command
     assert command.key == (PROJECT.id, unit.code)
-    assert command.decide(Standing(PROJECT, unit), NOW).unit is unit
+    assert command.decide(UnitSnapshot(PROJECT, unit), NOW).unit is unit
 
 
 def test_frames_are_what_the_writer_reads() -> None:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 from starlette.types import Message
 
-from holdfast.domain.errors import DatabaseAway
+from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.web.pages.live import EventStream, event
 
 BEAT = event("beat", b"0")
@@ -186,7 +186,7 @@ async def test_while_the_database_is_away_watchers_may_stay(scene: Scene) -> Non
 
     async def nobody_can_tell() -> bool:
         asked.set()
-        raise DatabaseAway
+        raise DatabaseUnavailable
 
     async with scene.watching(nobody_can_tell, heartbeat_seconds=SOON, admitted_for_seconds=SOON):
         await asyncio.wait_for(asked.wait(), 30)

@@ -10,7 +10,7 @@ from holdfast.domain import errors
 from holdfast.domain.addresses import REFUSED_RANGES
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.booking_steps import ERASE_BUYER, REISSUE_LINK, SIGN
-from holdfast.domain.errors import Fault, InvalidInput, Refusal, TransitionNotAllowed, UnknownUnit
+from holdfast.domain.errors import DomainError, Fault, InvalidInput, TransitionNotAllowed, UnknownUnit
 from holdfast.domain.hold_limits import ADDRESS, VISITOR
 from holdfast.domain.message import Message
 from holdfast.domain.status import LOCKED, Action, Status
@@ -79,7 +79,7 @@ def test_every_word_has_its_arabic_and_none_is_left_over() -> None:
     assert known == WORDS
 
 
-def refusal_kinds(kind: type[Refusal] = errors.Refusal) -> Iterator[type[Refusal]]:
+def refusal_kinds(kind: type[DomainError] = errors.DomainError) -> Iterator[type[DomainError]]:
     for under in kind.__subclasses__():
         yield under
         yield from refusal_kinds(under)
@@ -96,7 +96,7 @@ def test_a_refusal_of_every_kind_has_its_words_among_those_that_are_found() -> N
     assert [refusal for refusal in defaults if not is_arabic(translate_refusal(refusal, ARABIC))] == []
 
 
-def _made_of_nothing(kind: type[Refusal]) -> Refusal | None:
+def _made_of_nothing(kind: type[DomainError]) -> DomainError | None:
     try:
         return kind()  # type: ignore[call-arg]
     except TypeError:

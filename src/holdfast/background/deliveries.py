@@ -3,13 +3,13 @@
 import time
 from datetime import timedelta
 
-from holdfast.operations.delivery_queue import DeliveryHours, DeliveryQueue, Tidying, ready_log, trim_log
+from holdfast.operations.delivery_queue import DeliveryHours, DeliveryQueue, QueueCleanup, ready_log, trim_log
 from holdfast.storage.database import Database
 
 COUNT_EVERY_SECONDS = 5.0
 
 
-class HourCounter:
+class DeliveryHourCounter:
     name = "hour counter"
 
     def __init__(self, hours: DeliveryHours) -> None:
@@ -39,7 +39,7 @@ class LeaseRescuer:
 KEEP_LOG_EVERY_SECONDS = 3600.0
 
 
-class LogKeeper:
+class LogPartitionKeeper:
     name = "log keeper"
 
     def __init__(self, database: Database, keep: timedelta) -> None:
@@ -58,10 +58,10 @@ KEEP_QUEUE_EVERY_SECONDS = 1.0
 REST_PER_WORK = 20.0
 
 
-class QueueKeeper:
+class QueueCleaner:
     name = "queue keeper"
 
-    def __init__(self, tidying: Tidying) -> None:
+    def __init__(self, tidying: QueueCleanup) -> None:
         self._tidying = tidying
 
     async def run_once(self) -> float:

@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from holdfast.operations.holds import Expiry
+from holdfast.operations.holds import HoldExpiry
 
 RELEASED_AT_ONCE = 1000
 LANES = 3
@@ -19,10 +19,10 @@ SHORTEST_PAUSE_SECONDS = 0.005
 """For what another process has locked at this moment."""
 
 
-class Expirer:
+class HoldExpiryLoop:
     name = "expirer"
 
-    def __init__(self, expiry: Expiry) -> None:
+    def __init__(self, expiry: HoldExpiry) -> None:
         self._expiry = expiry
         self._lanes = self._batches = 1
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
-from holdfast.domain.errors import DatabaseAway
+from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.operations.rounds import round_until
 
 logger = logging.getLogger("holdfast.background")
@@ -46,7 +46,7 @@ async def _run(loop: Loop, stop: asyncio.Event) -> None:
 async def _round(loop: Loop) -> float:
     try:
         return await loop.run_once()
-    except DatabaseAway:
+    except DatabaseUnavailable:
         logger.warning("%s: the database is away", loop.name)
     except Exception:
         logger.exception("%s failed", loop.name)

@@ -5,10 +5,10 @@ import importlib
 import click
 
 from holdfast import __version__
-from holdfast.domain.errors import Refusal
-from holdfast.server.sockets import StartRefused
+from holdfast.domain.errors import DomainError
+from holdfast.server.sockets import StartError
 from holdfast.settings import WrongSetting
-from holdfast.storage.errors import BackupRefused, EmbeddedRefused, SchemaRefused
+from holdfast.storage.errors import BackupError, EmbeddedPostgresError, SchemaError
 
 _SUBCOMMANDS = {
     "serve": "Run everything: web, background work, and the embedded database if no other is named.",
@@ -25,7 +25,7 @@ _SUBCOMMANDS = {
     "listen": "For development: post every event to a URL of this machine, signed.",
     "simulate": "Play buyers, staff, payments and an ERP against a Holdfast, until they are through.",
 }
-_FOR_PEOPLE = (BackupRefused, EmbeddedRefused, Refusal, SchemaRefused, StartRefused, WrongSetting)
+_FOR_PEOPLE = (BackupError, EmbeddedPostgresError, DomainError, SchemaError, StartError, WrongSetting)
 
 
 class Commands(click.Group):

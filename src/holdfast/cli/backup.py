@@ -13,7 +13,7 @@ from holdfast.settings import Settings
 from holdfast.storage.backup.archive import Manifest, refuse_target
 from holdfast.storage.backup.dump import Wanted, back_up
 from holdfast.storage.embedded import EmbeddedPostgres
-from holdfast.storage.errors import BackupRefused
+from holdfast.storage.errors import BackupError
 from holdfast.storage.secrets import keys_of
 
 _MADE = """\
@@ -50,7 +50,7 @@ def _refuse_absent(settings: Settings) -> None:
         return
     with suppress(PermissionError):
         if not EmbeddedPostgres(settings.data_dir).is_made:
-            raise BackupRefused(
+            raise BackupError(
                 f"There is no database in {settings.data_dir}; name its directory with --data or"
                 " HOLDFAST_DATA_DIR."
             )

@@ -18,8 +18,8 @@ from holdfast.domain.endpoint import (
     IN_FLIGHT,
     LONGEST_DESCRIPTION,
     Endpoint,
+    EndpointConfig,
     IssuedSecret,
-    Wishes,
     state_of,
 )
 from holdfast.domain.event import EventName
@@ -87,7 +87,7 @@ def add(
     as_json: bool,
 ) -> None:
     """Register URL and print its signing secret, this once."""
-    wishes = Wishes(
+    wishes = EndpointConfig(
         url=url,
         description=description,
         events=tuple(name for name in EventName if not events or name in events),

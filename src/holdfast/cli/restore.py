@@ -22,7 +22,7 @@ from holdfast.storage import schema
 from holdfast.storage.backup import load
 from holdfast.storage.backup.archive import Backup, opened_backup
 from holdfast.storage.embedded import using_embedded_alone
-from holdfast.storage.errors import BackupRefused
+from holdfast.storage.errors import BackupError
 from holdfast.storage.secrets import NAME, keep_keys, refuse_other_keys
 
 _HOLDS = """\
@@ -86,7 +86,7 @@ def _restore(settings: Settings, backup: Backup, paused: bool, progress: Progres
 
 def _refuse_without_keys(settings: Settings, backup: Backup) -> None:
     if not set(backup.keys) <= set(settings.encryption_keys):
-        raise BackupRefused(
+        raise BackupError(
             f"{NAME} must have the keys that the secrets in this backup are encrypted with;"
             " `holdfast restore FILE --show-keys` prints them."
         )

@@ -22,7 +22,7 @@ from holdfast.operations.health import public_url_of
 from holdfast.simulation.calling import Caller, open_client
 from holdfast.simulation.ground import find_ground, refuse_if_away
 from holdfast.simulation.lines import Lines
-from holdfast.simulation.play import Play, Wishes
+from holdfast.simulation.play import Play, SimulationOptions
 from holdfast.simulation.refused import KeyRefused, SimulationRefused
 from holdfast.simulation.table import drawn
 from holdfast.simulation.totals import Totals
@@ -91,7 +91,7 @@ def simulate(
     sale is left. Without --key it issues one of its own in the database that it finds, and revokes it at
     the end.
     """
-    wishes = Wishes(buyers, secrets.randbelow(1_000_000) if seed is None else seed, pace)
+    wishes = SimulationOptions(buyers, secrets.randbelow(1_000_000) if seed is None else seed, pace)
     try:
         address = url or _where_serve_was(data, key)
         asyncio.run(_refuse_if_away(address))
@@ -129,7 +129,7 @@ async def _refuse_if_away(url: str) -> None:
 
 
 @contextmanager
-def _key_for(key: str | None, data: Path | None, wishes: Wishes) -> Iterator[str]:
+def _key_for(key: str | None, data: Path | None, wishes: SimulationOptions) -> Iterator[str]:
     """The key that was given, or one that is revoked after the play, however that ends."""
     if key is not None:
         yield key
@@ -152,7 +152,7 @@ async def _issue(database: Database, days: float) -> IssuedKey:
     return await api_keys.issue_key(database, KEY_NAME, _SCOPES, (), days)
 
 
-def _days(wishes: Wishes) -> float:
+def _days(wishes: SimulationOptions) -> float:
     """Should this be killed, its key does not live much longer."""
     return (wishes.at_most_seconds + _SPARE_SECONDS) / _SECONDS_A_DAY
 
@@ -166,7 +166,7 @@ def _revoke(issued: IssuedKey, data: Path | None) -> None:
         signal.signal(signal.SIGINT, before)
 
 
-async def _play(url: str, key: str, project: str | None, wishes: Wishes, as_json: bool) -> Totals:
+async def _play(url: str, key: str, project: str | None, wishes: SimulationOptions, as_json: bool) -> Totals:
     async with open_client(url) as http:
         caller = Caller(http, key)
         play = Play(caller, await find_ground(caller, project), wishes)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from holdfast.domain.api_key import Scope
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.endpoint import Wishes
+from holdfast.domain.endpoint import EndpointConfig
 from holdfast.domain.errors import UnknownStaff
 from holdfast.domain.permissions import Role
 from holdfast.operations.api_keys import issue_key, revoke_keys_named
@@ -60,5 +60,5 @@ async def register_receiver(subscribing: Endpoints, url: str) -> str:
     for endpoint in await subscribing.page(None, None, _MOST_ENDPOINTS):
         if endpoint.wishes.description == DESCRIPTION:
             await subscribing.remove(endpoint.id, COMMAND)
-    issued = await subscribing.add(Wishes(url, DESCRIPTION), COMMAND)
+    issued = await subscribing.add(EndpointConfig(url, DESCRIPTION), COMMAND)
     return issued.text

@@ -10,13 +10,13 @@ from holdfast.demo.access import DemoAccess, new_access
 from holdfast.demo.project import ADDRESS, DRAWINGS, NAME, SLUG, demo_units
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import Buyer
-from holdfast.domain.errors import PreconditionFailed, Refusal
+from holdfast.domain.errors import DomainError, PreconditionFailed
 from holdfast.domain.hold_limits import HoldLimits
 from holdfast.domain.status import Action, Caller
 from holdfast.domain.unit import Media, Unit
 from holdfast.domain.unit_writes import Precondition
 from holdfast.operations.booking_commands import Requester
-from holdfast.operations.bookings import Bookings, Found, Rules, StaffAction
+from holdfast.operations.bookings import BookingRules, Bookings, FoundBooking, StaffAction
 from holdfast.operations.projects import add_project, list_projects
 from holdfast.operations.units import PatchUnit, ReplaceUnit, Units
 from holdfast.operations.write_path import Command
@@ -73,7 +73,7 @@ _RESIDENTS = (
 async def happen(database: Database, inventory: Units, units: Iterable[Unit]) -> None:
     """To units that nothing has happened to yet: what was interrupted goes on, what a visitor did stays."""
     untouched = {unit.code for unit in units if unit.version == _UNTOUCHED}
-    courses = _Courses(Bookings(database, inventory, Rules(limits=HoldLimits(0, 0, 0))))
+    courses = _Courses(Bookings(database, inventory, BookingRules(limits=HoldLimits(0, 0, 0))))
     residents = cycle(_RESIDENTS)
     await asyncio.gather(
         *(
@@ -118,11 +118,11 @@ class _Courses:
     async def take_off_sale(self, code: str, _: _Resident) -> None:
         await self._act(code, StaffAction(Action.TAKE_OFF_SALE))
 
-    async def _held(self, code: str) -> Found:
+    async def _held(self, code: str) -> FoundBooking:
         held = await self._selling.hold(SLUG, code, Requester(_REQUEST_ID), None, _REQUEST_ID)
         return await self._selling.find(held.booking.reference)
 
-    async def _reserved(self, code: str, resident: _Resident) -> Found:
+    async def _reserved(self, code: str, resident: _Resident) -> FoundBooking:
         found = await self._held(code)
         await self._selling.sign(found, resident.buyer, _REQUEST_ID, resident.language)
         await self._selling.confirm_deposit(found, Caller.STAFF, COMMAND)
@@ -210,5 +210,5 @@ def _address(url: str, public_url: str) -> str:
 
 async def _write(inventory: Units, commands: Sequence[Command]) -> None:
     for outcome in await inventory.write_many(commands, store=True):
-        if isinstance(outcome, Refusal) and not isinstance(outcome, PreconditionFailed):
+        if isinstance(outcome, DomainError) and not isinstance(outcome, PreconditionFailed):
             raise outcome

@@ -38,7 +38,7 @@ class Change(NamedTuple):
     after: Mapping[str, Any]
 
 
-class Entry(NamedTuple):
+class AuditEntry(NamedTuple):
     subject_id: UUID
     """The unit, the project, or the endpoint."""
     project_id: UUID | None

@@ -21,19 +21,19 @@ from holdfast.domain.booking import (
     new_booking,
     terms_of,
 )
-from holdfast.domain.decision import Decision, Standing
+from holdfast.domain.decision import Decision, UnitSnapshot
 from holdfast.domain.errors import (
     AgreementChanged,
     BookingChanged,
+    DomainError,
     Fault,
     HoldLapsed,
     InvalidInput,
     NotSigned,
-    Refusal,
     TransitionNotAllowed,
     UnknownBooking,
 )
-from holdfast.domain.holds import Periods, later_end, unit_in
+from holdfast.domain.holds import HoldPeriods, later_end, unit_in
 from holdfast.domain.message import AnyMessage, Message
 from holdfast.domain.references import reference_of
 from holdfast.domain.spelling import camel_case, moment_text
@@ -41,7 +41,7 @@ from holdfast.domain.status import Action, Caller, Status, transition
 from holdfast.domain.unit import Step, Unit, ends_at, move, step_for
 
 
-def booking_in(standing: Standing, number: int) -> tuple[Unit, Booking]:
+def booking_in(standing: UnitSnapshot, number: int) -> tuple[Unit, Booking]:
     """A booking never moves to another unit, so it is there whenever its unit is."""
     booking = standing.booking_numbered(number)
     if standing.unit is None or booking is None:
@@ -49,13 +49,13 @@ def booking_in(standing: Standing, number: int) -> tuple[Unit, Booking]:
     return standing.unit, booking
 
 
-def refuse_changed(standing: Standing, number: int, seen_status: str) -> None:
+def refuse_changed(standing: UnitSnapshot, number: int, seen_status: str) -> None:
     unit, booking = booking_in(standing, number)
     if booking.status != seen_status:
         raise BookingChanged(booking.status, unit.status)
 
 
-def claim_on(standing: Standing, unit: Unit, action: str) -> Booking:
+def claim_on(standing: UnitSnapshot, unit: Unit, action: str) -> Booking:
     if standing.booking is None:
         message = "The unit is %(unit_status)s, but no booking of Holdfast has made it so."
         detail = Message(message, {"unit_status": unit.status})
@@ -104,7 +104,7 @@ _WHY_NOT_ERASED: Mapping[BookingStatus, AnyMessage] = {
 
 
 def sign(
-    standing: Standing,
+    standing: UnitSnapshot,
     number: int,
     buyer: Buyer,
     now: datetime,
@@ -131,7 +131,7 @@ def sign(
     raise refusal_of(SIGN, unit, booking)
 
 
-def cancel(standing: Standing, number: int, caller: Caller, now: datetime) -> Decision:
+def cancel(standing: UnitSnapshot, number: int, caller: Caller, now: datetime) -> Decision:
     unit, booking = booking_in(standing, number)
     if caller is Caller.BUYER and booking.status is BookingStatus.RESERVED:
         detail = "The deposit is confirmed, so only the seller can cancel."
@@ -146,7 +146,7 @@ def cancel(standing: Standing, number: int, caller: Caller, now: datetime) -> De
     raise refusal_of(Action.CANCEL_HOLD, unit, booking)
 
 
-def act(standing: Standing, code: str, action: Action, caller: Caller, now: datetime) -> Decision:
+def act(standing: UnitSnapshot, code: str, action: Action, caller: Caller, now: datetime) -> Decision:
     """The actions that end whatever booking the unit has, or have none to end."""
     unit = unit_in(standing, code)
     step = step_for(unit, action, caller, now)
@@ -156,7 +156,12 @@ def act(standing: Standing, code: str, action: Action, caller: Caller, now: date
 
 
 def extend(
-    standing: Standing, code: str, caller: Caller, until: datetime | None, periods: Periods, now: datetime
+    standing: UnitSnapshot,
+    code: str,
+    caller: Caller,
+    until: datetime | None,
+    periods: HoldPeriods,
+    now: datetime,
 ) -> Decision:
     unit = unit_in(standing, code)
     step = step_for(unit, Action.EXTEND, caller, now)
@@ -177,7 +182,12 @@ def extend(
 
 
 def extend_booking(
-    standing: Standing, number: int, caller: Caller, until: datetime | None, periods: Periods, now: datetime
+    standing: UnitSnapshot,
+    number: int,
+    caller: Caller,
+    until: datetime | None,
+    periods: HoldPeriods,
+    now: datetime,
 ) -> Decision:
     unit, booking = booking_in(standing, number)
     refuse_ended(Action.EXTEND, unit, booking)
@@ -185,7 +195,7 @@ def extend_booking(
 
 
 def close_sale(
-    standing: Standing, code: str, draft: Draft, buyer: Buyer | None, caller: Caller, now: datetime
+    standing: UnitSnapshot, code: str, draft: Draft, buyer: Buyer | None, caller: Caller, now: datetime
 ) -> Decision:
     """Of a reserved unit, or of an available one to a buyer who walked in."""
     unit = unit_in(standing, code)
@@ -197,7 +207,7 @@ def close_sale(
     return _sell(unit, _closed(claim_on(standing, unit, Action.CLOSE_SALE), now), caller, now)
 
 
-def close_sale_of_booking(standing: Standing, number: int, caller: Caller, now: datetime) -> Decision:
+def close_sale_of_booking(standing: UnitSnapshot, number: int, caller: Caller, now: datetime) -> Decision:
     unit, booking = booking_in(standing, number)
     refuse_ended(Action.CLOSE_SALE, unit, booking)
     if booking.status in HOLDING:
@@ -206,7 +216,7 @@ def close_sale_of_booking(standing: Standing, number: int, caller: Caller, now: 
     return _sell(unit, _closed(booking, now), caller, now)
 
 
-def reissue_link(standing: Standing, number: int, token_hash: bytes) -> Decision:
+def reissue_link(standing: UnitSnapshot, number: int, token_hash: bytes) -> Decision:
     """The buyer gets a new token; the old one opens nothing from now on."""
     unit, booking = booking_in(standing, number)
     if booking.token_hash != token_hash:
@@ -214,7 +224,7 @@ def reissue_link(standing: Standing, number: int, token_hash: bytes) -> Decision
     return Decision(unit, booking=booking, action=REISSUE_LINK)
 
 
-def erase_buyer(standing: Standing, number: int, now: datetime) -> Decision:
+def erase_buyer(standing: UnitSnapshot, number: int, now: datetime) -> Decision:
     """Nothing is left of the buyer's person; what was agreed, paid and sold stays."""
     unit, booking = booking_in(standing, number)
     why_not = _WHY_NOT_ERASED.get(booking.status)
@@ -261,10 +271,10 @@ MARK_REFUNDED = "mark-refunded"
 
 
 def confirm_deposit(
-    standing: Standing,
+    standing: UnitSnapshot,
     number: int,
     caller: Caller,
-    periods: Periods,
+    periods: HoldPeriods,
     now: datetime,
     payment_id: str | None = None,
 ) -> Decision:
@@ -285,7 +295,7 @@ def confirm_deposit(
 
 
 def confirm_deposit_of_unit(
-    standing: Standing, code: str, caller: Caller, periods: Periods, now: datetime
+    standing: UnitSnapshot, code: str, caller: Caller, periods: HoldPeriods, now: datetime
 ) -> Decision:
     unit = unit_in(standing, code)
     step_for(unit, Action.CONFIRM_DEPOSIT, caller, now)
@@ -294,7 +304,7 @@ def confirm_deposit_of_unit(
     )
 
 
-def mark_refunded(standing: Standing, number: int, now: datetime) -> Decision:
+def mark_refunded(standing: UnitSnapshot, number: int, now: datetime) -> Decision:
     unit, booking = booking_in(standing, number)
     if booking.status is BookingStatus.REFUND_DUE:
         booking = booking._replace(status=BookingStatus.REFUNDED, refunded_at=now)
@@ -304,7 +314,7 @@ def mark_refunded(standing: Standing, number: int, now: datetime) -> Decision:
 
 
 def _reserve(
-    standing: Standing, unit: Unit, booking: Booking, caller: Caller, periods: Periods, now: datetime
+    standing: UnitSnapshot, unit: Unit, booking: Booking, caller: Caller, periods: HoldPeriods, now: datetime
 ) -> Decision:
     step = step_for(unit, Action.CONFIRM_DEPOSIT, caller, now)
     until = now + periods.reservation(standing.project)
@@ -320,7 +330,7 @@ def _reserve(
 
 
 def _reserve_again(
-    standing: Standing, unit: Unit, booking: Booking, caller: Caller, periods: Periods, now: datetime
+    standing: UnitSnapshot, unit: Unit, booking: Booking, caller: Caller, periods: HoldPeriods, now: datetime
 ) -> Decision:
     """Held and reserved in one step, on the terms that were agreed."""
     opening = transition(Action.OPEN, Caller.BUYER, unit.status, unit.archived)
@@ -374,7 +384,7 @@ class BookingAction(StrEnum):
 
 
 def possible(
-    standing: Standing, number: int, caller: Caller, periods: Periods, now: datetime
+    standing: UnitSnapshot, number: int, caller: Caller, periods: HoldPeriods, now: datetime
 ) -> dict[BookingAction, Decision]:
     """With what would come of each. What would change nothing is not among them."""
     steps: Mapping[BookingAction, Callable[[], Decision]] = {
@@ -398,5 +408,5 @@ def possible(
 def _outcome(decide: Callable[[], Decision]) -> Decision | None:
     try:
         return decide()
-    except Refusal:
+    except DomainError:
         return None

@@ -17,7 +17,7 @@ from holdfast.domain.unit import Unit, UnitFields, release_by_clock
 _NOTHING: Mapping[Any, Any] = {}
 
 
-class Standing(NamedTuple):
+class UnitSnapshot(NamedTuple):
     """What a command finds when its turn comes."""
 
     project: Project
@@ -63,7 +63,7 @@ class Decision(NamedTuple):
     action: str = "change"
 
 
-def lapse(standing: Standing) -> Decision:
+def lapse(standing: UnitSnapshot) -> Decision:
     """Release the unit, whose hold or reservation is over, and end its booking."""
     assert standing.unit is not None
     unit, event = release_by_clock(standing.unit)
@@ -76,7 +76,7 @@ def lapse(standing: Standing) -> Decision:
     )
 
 
-def after(standing: Standing, decision: Decision) -> Standing:
+def after(standing: UnitSnapshot, decision: Decision) -> UnitSnapshot:
     """What the next command finds."""
     project, _, claim, others, live_holds, turn = standing
     booking = decision.booking
@@ -84,10 +84,10 @@ def after(standing: Standing, decision: Decision) -> Standing:
         others = {**others, booking.number: booking}
         if claim is None or claim.number == booking.number:
             claim = booking if booking.status in CLAIMING else None
-    return Standing(project, decision.unit, claim, others, live_holds, turn)
+    return UnitSnapshot(project, decision.unit, claim, others, live_holds, turn)
 
 
-def change_made(before: Standing, decision: Decision) -> Change:
+def change_made(before: UnitSnapshot, decision: Decision) -> Change:
     """The difference, in the domain's names. Nothing of the buyer's person, which can be erased."""
     old, new = _unit_differences(before.unit, decision.unit)
     booking = decision.booking

@@ -35,7 +35,7 @@ class EndpointState(StrEnum):
     FAILING = "failing"
 
 
-class Wishes(NamedTuple):
+class EndpointConfig(NamedTuple):
     """What a registrant chooses."""
 
     url: str
@@ -48,7 +48,7 @@ class Wishes(NamedTuple):
     max_in_flight: int = DEFAULT_IN_FLIGHT
 
 
-class Trouble(NamedTuple):
+class EndpointTrouble(NamedTuple):
     """Nothing has arrived since."""
 
     since: datetime
@@ -59,10 +59,10 @@ class Trouble(NamedTuple):
 
 class Endpoint(NamedTuple):
     id: UUID
-    wishes: Wishes
+    wishes: EndpointConfig
     secret_id: UUID
     secret_made_at: datetime
-    trouble: Trouble | None
+    trouble: EndpointTrouble | None
     created_at: datetime
     updated_at: datetime
     read_at: datetime
@@ -83,7 +83,7 @@ def new_secret_text() -> str:
     return _OF_AN_ENDPOINT + base64.urlsafe_b64encode(random).decode().rstrip("=")
 
 
-def is_failing(trouble: Trouble | None, now: datetime) -> bool:
+def is_failing(trouble: EndpointTrouble | None, now: datetime) -> bool:
     """After a day without one success, or at once when the receiver said that it is gone."""
     return trouble is not None and (trouble.gone_at is not None or trouble.since <= now - FAILING_AFTER)
 

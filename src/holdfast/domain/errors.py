@@ -1,13 +1,13 @@
-"""Every reason to say no, drawn as one tree. No HTTP here: ``web.problems`` maps these to answers.
+"""The errors of the domain. They know nothing of HTTP: ``web.problems`` maps them to responses.
 
-Refusal
-├── NoCredentials, KeyRefused, SignatureRefused
+DomainError
+├── NoCredentials, InvalidApiKey, InvalidSignature
 ├── ScopeMissing
 │   └── KeyLimited
 ├── InvalidInput
-├── SignInRefused, SecondFactorNeeded
+├── LoginFailed, SecondFactorNeeded
 ├── UnknownProject, UnknownUnit, UnknownBooking, UnknownKey, UnknownEndpoint, UnknownDelivery
-├── UnknownStaff, SetupLinkRefused
+├── UnknownStaff, InvalidSetupLink
 ├── PreconditionFailed
 ├── Conflict
 │   ├── StatusLocked
@@ -29,7 +29,7 @@ Refusal
 │   └── HeldTooRecently
 ├── SchemaNotCurrent
 ├── SecretsUnreadable
-└── DatabaseAway"""
+└── DatabaseUnavailable"""
 
 from __future__ import annotations
 
@@ -43,27 +43,27 @@ if TYPE_CHECKING:
     from holdfast.domain.status import Status
 
 
-class Refusal(MessageError):
+class DomainError(MessageError):
     """A reason to say no; its message is a sentence for the user."""
 
 
-class NoCredentials(Refusal):
+class NoCredentials(DomainError):
     def __init__(self, detail: AnyMessage = "Send your API key as `Authorization: Bearer <key>`.") -> None:
         super().__init__(detail)
 
 
-class KeyRefused(Refusal):
+class InvalidApiKey(DomainError):
     """One answer for an unknown, a revoked and an expired key, so that nobody learns which it is."""
 
     def __init__(self, detail: AnyMessage = "This API key is unknown, revoked or expired.") -> None:
         super().__init__(detail)
 
 
-class SignatureRefused(Refusal):
+class InvalidSignature(DomainError):
     """What was sent is not signed, or not by whom we share the secret with, or too long ago."""
 
 
-class ScopeMissing(Refusal):
+class ScopeMissing(DomainError):
     def __init__(self, scope: str) -> None:
         super().__init__(Message("This API key does not have the scope `%(scope)s`.", {"scope": scope}))
         self.scope = scope
@@ -73,18 +73,18 @@ class KeyLimited(ScopeMissing):
     """Who may see some projects only, or for a time only, must not make people who see all, for good."""
 
     def __init__(self, scope: str) -> None:
-        Refusal.__init__(self, "This API key is limited to projects or in time, and staff are not.")
+        DomainError.__init__(self, "This API key is limited to projects or in time, and staff are not.")
         self.scope = scope
 
 
-class SignInRefused(Refusal):
+class LoginFailed(DomainError):
     """One answer for an unknown account, a wrong password and a wrong code."""
 
     def __init__(self) -> None:
         super().__init__("The e-mail address, the password or the code is not right.")
 
 
-class SecondFactorNeeded(Refusal):
+class SecondFactorNeeded(DomainError):
     """The password was right. With the ticket the code alone is enough, for a few minutes."""
 
     def __init__(self, ticket: str) -> None:
@@ -105,7 +105,7 @@ class Fault(NamedTuple):
         return f"{place}: {self.message}" if place else str(self.message)
 
 
-class InvalidInput(Refusal):
+class InvalidInput(DomainError):
     def __init__(self, faults: Sequence[Fault]) -> None:
         self.faults = tuple(faults)
         shown = [fault.sentence() for fault in self.first_faults()]
@@ -125,12 +125,12 @@ class InvalidInput(Refusal):
         return Message("And %(count)s more.", {"count": more}) if more > 0 else None
 
 
-class UnknownProject(Refusal):
+class UnknownProject(DomainError):
     def __init__(self, slug: str) -> None:
         super().__init__(Message("There is no project `%(slug)s`.", {"slug": slug}))
 
 
-class UnknownUnit(Refusal):
+class UnknownUnit(DomainError):
     def __init__(self, slug: str, code: str) -> None:
         message = "The project `%(slug)s` has no unit `%(code)s`."
         super().__init__(Message(message, {"slug": slug, "code": code}))
@@ -140,7 +140,7 @@ _ECHOED = 50
 """How much of what the caller typed is told back."""
 
 
-class UnknownBooking(Refusal):
+class UnknownBooking(DomainError):
     """One answer for a reference that is unknown and a token that is not the booking's."""
 
     def __init__(self, reference: str) -> None:
@@ -148,30 +148,30 @@ class UnknownBooking(Refusal):
         super().__init__(Message(message, {"reference": reference[:_ECHOED]}))
 
 
-class UnknownKey(Refusal):
+class UnknownKey(DomainError):
     def __init__(self, key_id: object) -> None:
         super().__init__(Message("There is no key with the id %(id)s.", {"id": key_id}))
 
 
-class UnknownEndpoint(Refusal):
+class UnknownEndpoint(DomainError):
     def __init__(self, endpoint_id: object) -> None:
         shown = str(endpoint_id)[:_ECHOED]
         super().__init__(Message("There is no endpoint with the id %(id)s.", {"id": shown}))
 
 
-class UnknownDelivery(Refusal):
+class UnknownDelivery(DomainError):
     def __init__(self, delivery_id: object) -> None:
         shown = str(delivery_id)[:_ECHOED]
         super().__init__(Message("There is no delivery with the id %(id)s.", {"id": shown}))
 
 
-class UnknownStaff(Refusal):
+class UnknownStaff(DomainError):
     def __init__(self, person: object) -> None:
         shown = str(person)[:_ECHOED]
         super().__init__(Message("There is no member of staff `%(email)s`.", {"email": shown}))
 
 
-class SetupLinkRefused(Refusal):
+class InvalidSetupLink(DomainError):
     """One answer for a link that is unknown, used, replaced or too old."""
 
     def __init__(self) -> None:
@@ -184,13 +184,13 @@ _OTHER_STATE = (
 )
 
 
-class PreconditionFailed(Refusal):
+class PreconditionFailed(DomainError):
     def __init__(self, current: str | None) -> None:
         super().__init__(Message(_OTHER_STATE, {"current": current}) if current else _NO_STATE)
         self.current = current
 
 
-class Conflict(Refusal):
+class Conflict(DomainError):
     """The unit's present status forbids it."""
 
     reason: str
@@ -276,30 +276,30 @@ class AgreementChanged(TransitionNotAllowed):
         )
 
 
-class ProjectExists(Refusal):
+class ProjectExists(DomainError):
     def __init__(self, slug: str) -> None:
         super().__init__(Message("There is already a project `%(slug)s`.", {"slug": slug}))
 
 
-class StaffExists(Refusal):
+class StaffExists(DomainError):
     def __init__(self, email: str) -> None:
         message = "There is already a member of staff with the e-mail address %(email)s."
         super().__init__(Message(message, {"email": email[:_ECHOED]}))
 
 
-class LastAdmin(Refusal):
+class LastAdmin(DomainError):
     def __init__(self) -> None:
         super().__init__("This is the only admin who can sign in; make somebody else an admin first.")
 
 
-class EndpointRemoved(Refusal):
+class EndpointRemoved(DomainError):
     reason = "endpoint-removed"
 
     def __init__(self) -> None:
         super().__init__("The endpoint of this delivery was removed; nothing can be sent to it any more.")
 
 
-class CursorExpired(Refusal):
+class CursorExpired(DomainError):
     def __init__(self) -> None:
         super().__init__("The events after this cursor are no longer kept; start again without a cursor.")
 
@@ -307,7 +307,7 @@ class CursorExpired(Refusal):
 KEY_OVER_LIMIT = "This key has sent more requests than its limit allows."
 
 
-class TooManyRequests(Refusal):
+class TooManyRequests(DomainError):
     def __init__(self, retry_after_seconds: float, detail: AnyMessage = KEY_OVER_LIMIT) -> None:
         super().__init__(detail)
         self.retry_after_seconds = retry_after_seconds
@@ -320,7 +320,7 @@ class TooManyAttempts(TooManyRequests):
         super().__init__(retry_after_seconds, "Too many attempts to sign in have failed; wait a little.")
 
 
-class TooManyHolds(Refusal):
+class TooManyHolds(DomainError):
     """Nobody may take a whole building hostage."""
 
     def __init__(self, detail: AnyMessage, retry_after_seconds: float) -> None:
@@ -336,14 +336,14 @@ class HeldTooRecently(TooManyHolds):
     pass
 
 
-class SchemaNotCurrent(Refusal):
+class SchemaNotCurrent(DomainError):
     retry_after_seconds = 1.0
 
     def __init__(self) -> None:
         super().__init__("The database is there, but its schema is not the one of this release.")
 
 
-class SecretsUnreadable(Refusal):
+class SecretsUnreadable(DomainError):
     """None of the keys of this installation opens what was sealed."""
 
     retry_after_seconds = 60.0
@@ -354,7 +354,7 @@ class SecretsUnreadable(Refusal):
         )
 
 
-class DatabaseAway(Refusal):
+class DatabaseUnavailable(DomainError):
     """Nothing of the request was stored, as far as is known; a repeated PUT or PATCH is safe."""
 
     retry_after_seconds = 1.0

@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID
 
-from holdfast.domain.audit import CLOCK, Change, Entry
+from holdfast.domain.audit import CLOCK, AuditEntry, Change
 from holdfast.domain.booking import HOLDING, Booking, BookingStatus, Draft, Slots, new_booking, terms_of
-from holdfast.domain.decision import Decision, Standing
+from holdfast.domain.decision import Decision, UnitSnapshot
 from holdfast.domain.errors import HoldLapsed, InvalidInput, NotAvailable, TransitionNotAllowed, UnknownUnit
 from holdfast.domain.event import UnitEvent, event_id
 from holdfast.domain.hold_limits import ADDRESS, VISITOR, HoldLimits, free_slot, refuse_rehold
@@ -26,7 +26,7 @@ _TOO_EARLY = "This must not be before the present end."
 _TOO_LATE = Message("An end lies at most %(days)s days ahead.", {"days": LONGEST_RESERVATION_DAYS})
 
 
-class Periods(NamedTuple):
+class HoldPeriods(NamedTuple):
     """The server's own, for projects that have none."""
 
     hold_seconds: float = 300.0
@@ -70,24 +70,24 @@ def _whole_milliseconds(seconds: float) -> timedelta:
 NO_LIMITS = HoldLimits(0, 0, 0)
 
 
-class Opening(NamedTuple):
+class HoldRequest(NamedTuple):
     """Who opens, and under which rules."""
 
     draft: Draft
     caller: Caller
-    periods: Periods
+    periods: HoldPeriods
     limits: HoldLimits = NO_LIMITS
     token_hash: bytes | None = None
     """Of a booking that the caller has already."""
 
 
-def unit_in(standing: Standing, code: str) -> Unit:
+def unit_in(standing: UnitSnapshot, code: str) -> Unit:
     if standing.unit is None:
         raise UnknownUnit(standing.project.slug, code)
     return standing.unit
 
 
-def open_unit(standing: Standing, code: str, opening: Opening, now: datetime) -> Decision:
+def open_unit(standing: UnitSnapshot, code: str, opening: HoldRequest, now: datetime) -> Decision:
     unit = unit_in(standing, code)
     own = standing.booking
     if own is not None and own.status in HOLDING and _is_own(own, opening):
@@ -111,12 +111,12 @@ def open_unit(standing: Standing, code: str, opening: Opening, now: datetime) ->
     return Decision(held, events=(event,) if event else (), booking=booking, action=Action.OPEN)
 
 
-def _is_own(booking: Booking, opening: Opening) -> bool:
+def _is_own(booking: Booking, opening: HoldRequest) -> bool:
     """A buyer who comes back: the token says so whatever else is sent."""
     return booking.token_hash == opening.token_hash
 
 
-def _made_before(standing: Standing, draft: Draft) -> Booking | None:
+def _made_before(standing: UnitSnapshot, draft: Draft) -> Booking | None:
     """What the same request has made, by its Idempotency-Key."""
     if draft.idempotency_id is None:
         return None
@@ -156,7 +156,7 @@ def _why_not(unit: Unit) -> AnyMessage:
     return Message("The unit is %(unit_status)s.", {"unit_status": unit.status})
 
 
-def _places(standing: Standing, opening: Opening, now: datetime) -> Slots:
+def _places(standing: UnitSnapshot, opening: HoldRequest, now: datetime) -> Slots:
     holder, limits = opening.draft.holder, opening.limits
     if standing.others:
         refuse_rehold(_lapsed_at(standing, opening), limits.rehold_seconds, now)
@@ -170,7 +170,7 @@ def _places(standing: Standing, opening: Opening, now: datetime) -> Slots:
     return Slots(of_address, of_visitor)
 
 
-def _lapsed_at(standing: Standing, opening: Opening) -> datetime | None:
+def _lapsed_at(standing: UnitSnapshot, opening: HoldRequest) -> datetime | None:
     visitor_id, token_hash = opening.draft.holder.visitor_id, opening.token_hash
     ends = [
         booking.ended_at
@@ -210,13 +210,13 @@ class LapsedUnit(NamedTuple):
     code: str
 
 
-class ClaimingBooking(NamedTuple):
+class LiveBooking(NamedTuple):
     number: int
     reference: str
     status: BookingStatus
 
 
-class Release(NamedTuple):
+class ReleasedUnit(NamedTuple):
     unit_id: UUID
     version: int
     at: datetime
@@ -224,10 +224,10 @@ class Release(NamedTuple):
     booking_status: BookingStatus
     ended_at: datetime
     event: UnitEvent
-    entry: Entry
+    entry: AuditEntry
 
 
-def release(unit: LapsedUnit, booking: ClaimingBooking | None) -> Release:
+def release(unit: LapsedUnit, booking: LiveBooking | None) -> ReleasedUnit:
     step = _STEPS[unit.status]
     action, end_name, booking_status = _ENDINGS[unit.status]
     version, at = unit.version + 1, max(unit.ends_at, unit.updated_at + ONE_MILLISECOND)
@@ -238,7 +238,7 @@ def release(unit: LapsedUnit, booking: ClaimingBooking | None) -> Release:
         after["booking_status"] = booking_status
     reference = None if booking is None else booking.reference
     assert step.event is not None
-    return Release(
+    return ReleasedUnit(
         unit.id,
         version,
         at,
@@ -249,5 +249,5 @@ def release(unit: LapsedUnit, booking: ClaimingBooking | None) -> Release:
             event_id(unit.id, version), unit.project_id, unit.id, version, step.event, unit.status,
             step.target, None, at, unit.code,
         ),
-        Entry(unit.id, unit.project_id, at, CLOCK, action, reference, Change(before, after)),
+        AuditEntry(unit.id, unit.project_id, at, CLOCK, action, reference, Change(before, after)),
     )  # fmt: skip

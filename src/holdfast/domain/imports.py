@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from holdfast.domain.cells import COMMA, POINT, Cell, text_of
-from holdfast.domain.decision import Decision, Standing
+from holdfast.domain.decision import Decision, UnitSnapshot
 from holdfast.domain.errors import Fault, InvalidInput
 from holdfast.domain.message import Message
 from holdfast.domain.spelling import camel_case
@@ -262,7 +262,7 @@ _TEXTS = ("type", "description")
 
 
 def bring_in(
-    standing: Standing, code: str, values: Mapping[str, Any], status: Status | None, now: datetime
+    standing: UnitSnapshot, code: str, values: Mapping[str, Any], status: Status | None, now: datetime
 ) -> Decision:
     """A PUT of what the row says, with the rest as it stands."""
     unit = standing.unit

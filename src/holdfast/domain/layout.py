@@ -19,20 +19,20 @@ FLOORS = (-9, 200)
 POSITIONS = (1, 999)
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     building: str | None
     floor: int | None
     position: int | None
 
 
-class Placed(NamedTuple):
+class PlacedUnit(NamedTuple):
     code: str
-    place: Place
+    place: Position
     is_guessed: bool
     """Whether the place comes from the code alone; false where staff set it, be it to nowhere."""
 
 
-NOWHERE = Place(None, None, None)
+NOWHERE = Position(None, None, None)
 
 # Digits and letters of any script: أ-١٢٠٣ is A-1203. A longer word (VILLA-101) names a kind, not a building.
 _LETTER = r"[^\W\d_]"
@@ -62,7 +62,7 @@ _FORMS = tuple(
 )
 
 
-def guess(code: str) -> Place:
+def guess_position(code: str) -> Position:
     for form in _FORMS:
         if found := form.fullmatch(code):
             parts = found.groupdict()
@@ -70,25 +70,25 @@ def guess(code: str) -> Place:
     return NOWHERE
 
 
-def arrange(codes: Iterable[str], edited: Mapping[str, Place]) -> list[Placed]:
+def arrange(codes: Iterable[str], edited: Mapping[str, Position]) -> list[PlacedUnit]:
     """Building by building, from the lowest floor up; what is not known of a place comes last."""
     return sorted((_placed(code, edited.get(code)) for code in codes), key=order_of)
 
 
-def _placed(code: str, edited: Place | None) -> Placed:
-    return Placed(code, guess(code), True) if edited is None else Placed(code, edited, False)
+def _placed(code: str, edited: Position | None) -> PlacedUnit:
+    return PlacedUnit(code, guess_position(code), True) if edited is None else PlacedUnit(code, edited, False)
 
 
 def _floor(text: str) -> int:
     return int(text) if text.isdecimal() else 0
 
 
-def _within_bounds(building: str | None, floor: int, position: int) -> Place:
+def _within_bounds(building: str | None, floor: int, position: int) -> Position:
     fits = FLOORS[0] <= floor <= FLOORS[1] and POSITIONS[0] <= position <= POSITIONS[1]
-    return Place(building, floor, position) if fits else NOWHERE
+    return Position(building, floor, position) if fits else NOWHERE
 
 
-def order_of(placed: Placed) -> tuple[Any, ...]:
+def order_of(placed: PlacedUnit) -> tuple[Any, ...]:
     """To be sorted by."""
     building, floor, position = placed.place
     return (
@@ -139,7 +139,7 @@ class Counts(NamedTuple):
         return sum(self.by_status.values())
 
 
-class Filters(NamedTuple):
+class BoardFilter(NamedTuple):
     """Which units are looked for; None and nothing stand for any."""
 
     statuses: frozenset[Status] = frozenset()
@@ -162,7 +162,7 @@ class Filters(NamedTuple):
         )
 
 
-NO_FILTERS = Filters()
+NO_FILTERS = BoardFilter()
 
 
 class Floor(NamedTuple):
@@ -177,7 +177,7 @@ class Building(NamedTuple):
     """From the top; what has no floor comes last."""
 
 
-def picture(units: Iterable[BoardUnit], placed: Iterable[Placed]) -> list[Building]:
+def picture(units: Iterable[BoardUnit], placed: Iterable[PlacedUnit]) -> list[Building]:
     """Building by building; of ``placed`` only what is among the units."""
     by_code = {unit.code: unit for unit in units}
     shown = [one for one in placed if one.code in by_code]
@@ -187,7 +187,7 @@ def picture(units: Iterable[BoardUnit], placed: Iterable[Placed]) -> list[Buildi
     ]
 
 
-def _floors(placed: Sequence[Placed], by_code: Mapping[str, BoardUnit]) -> list[Floor]:
+def _floors(placed: Sequence[PlacedUnit], by_code: Mapping[str, BoardUnit]) -> list[Floor]:
     floors = [
         Floor(number, _in_position(list(of_floor), by_code))
         for number, of_floor in groupby(placed, key=lambda one: one.place.floor)
@@ -196,7 +196,7 @@ def _floors(placed: Sequence[Placed], by_code: Mapping[str, BoardUnit]) -> list[
     return [floor for floor in reversed(floors) if floor.number is not None] + nowhere
 
 
-def _in_position(placed: Sequence[Placed], by_code: Mapping[str, BoardUnit]) -> list[BoardUnit | None]:
+def _in_position(placed: Sequence[PlacedUnit], by_code: Mapping[str, BoardUnit]) -> list[BoardUnit | None]:
     row: list[BoardUnit | None] = []
     has_floor = placed[0].place.floor is not None
     for one in placed:

@@ -8,14 +8,14 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from holdfast.domain.booking import Terms
-from holdfast.domain.layout import BoardUnit, Place
+from holdfast.domain.layout import BoardUnit, Position
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Media
 
 _HALALA = Decimal("0.01")
 
 
-class Offer(NamedTuple):
+class Listing(NamedTuple):
     unit: BoardUnit
     terms: Terms
     bathrooms: int | None
@@ -27,12 +27,12 @@ class Offer(NamedTuple):
         return self.unit.status is Status.AVAILABLE
 
 
-class PlacedOffer(NamedTuple):
-    offer: Offer
-    place: Place
+class PlacedListing(NamedTuple):
+    offer: Listing
+    place: Position
 
 
-class Order(StrEnum):
+class ListingOrder(StrEnum):
     """In which units are listed; what is equal stands in the order of codes."""
 
     PRICE = "price"
@@ -47,11 +47,11 @@ class Order(StrEnum):
         return self.value.endswith("-down")
 
 
-BY_FLOOR = frozenset({Order.FLOOR, Order.FLOOR_DOWN})
-BY_AREA = frozenset({Order.AREA, Order.AREA_DOWN})
+BY_FLOOR = frozenset({ListingOrder.FLOOR, ListingOrder.FLOOR_DOWN})
+BY_AREA = frozenset({ListingOrder.AREA, ListingOrder.AREA_DOWN})
 
 
-class Wish(NamedTuple):
+class UnitFilter(NamedTuple):
     """None stands for any. Prices are what a buyer pays: with VAT."""
 
     free_only: bool = False
@@ -62,7 +62,7 @@ class Wish(NamedTuple):
     area_from: Decimal | None = None
     area_to: Decimal | None = None
 
-    def is_met_by(self, offer: Offer) -> bool:
+    def is_met_by(self, offer: Listing) -> bool:
         unit = offer.unit
         return (
             (offer.is_free or not self.free_only)
@@ -73,10 +73,10 @@ class Wish(NamedTuple):
         )
 
 
-NO_WISH = Wish()
+NO_WISH = UnitFilter()
 
 
-class Mark(NamedTuple):
+class ListingCursor(NamedTuple):
     """Where a page of a list ended."""
 
     value: Decimal | None
@@ -84,7 +84,7 @@ class Mark(NamedTuple):
     code: str
 
 
-class Facts(NamedTuple):
+class ListingFacts(NamedTuple):
     """Of all units of a project that are on sale."""
 
     free_from_sar: Decimal | None
@@ -96,11 +96,11 @@ class Facts(NamedTuple):
     """In which they are delivered."""
 
 
-def mark_of(offer: Offer, order: Order) -> Mark:
+def mark_of(offer: Listing, order: ListingOrder) -> ListingCursor:
     if order in BY_FLOOR:
-        return Mark(None, offer.unit.code)
+        return ListingCursor(None, offer.unit.code)
     value = offer.unit.area_sqm if order in BY_AREA else offer.terms.total_sar
-    return Mark(value, offer.unit.code)
+    return ListingCursor(value, offer.unit.code)
 
 
 def vat_in(terms: Terms) -> Decimal | None:

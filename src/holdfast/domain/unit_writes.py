@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from holdfast.domain.decision import Decision, Standing
+from holdfast.domain.decision import Decision, UnitSnapshot
 from holdfast.domain.errors import (
     InvalidInput,
     PreconditionFailed,
@@ -52,7 +52,7 @@ TERMS = ("price_sar", "deposit_percent", "vat_included", "vat_rate")
 
 
 def replace(
-    standing: Standing,
+    standing: UnitSnapshot,
     code: str,
     fields: UnitFields,
     status: Status | None,
@@ -71,7 +71,7 @@ def replace(
 
 
 def patch(
-    standing: Standing,
+    standing: UnitSnapshot,
     code: str,
     changes: Mapping[str, Any],
     status: Status | None,

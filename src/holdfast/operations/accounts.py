@@ -21,7 +21,7 @@ _WRONG_PASSWORD = "This is not your password."  # noqa: S105
 _WRONG_CODE = "This is not the code that the app shows now."
 
 
-class Oneself(NamedTuple):
+class OwnAccount(NamedTuple):
     """Who does it, and from where."""
 
     staff: Staff
@@ -36,7 +36,7 @@ class Accounts:
         self._box = box
         self._passwords = passwords or Passwords()
 
-    async def rename(self, who: Oneself, name: str) -> Staff:
+    async def rename(self, who: OwnAccount, name: str) -> Staff:
         name = name.strip()
         raise_faults(staff_name_fault(name))
         async with self._database.writing() as connection:
@@ -53,7 +53,7 @@ class Accounts:
         async with self._database.writing_at_once() as connection:
             return await staff.prefer(connection, staff_id, preferences)
 
-    async def change_password(self, who: Oneself, old: str, new: str) -> None:
+    async def change_password(self, who: OwnAccount, old: str, new: str) -> None:
         """All other sessions end."""
         raise_faults(password_fault(new, who.staff.email, "/newPassword"))
         await self._prove(who, old)
@@ -64,7 +64,7 @@ class Accounts:
             await sessions.end_of_staff(connection, who.staff.id, who.session_id)
             await record(connection, who.staff.id, who.author, "change-password", Change({}, {}))
 
-    async def offer_factor(self, who: Oneself, password: str) -> None:
+    async def offer_factor(self, who: OwnAccount, password: str) -> None:
         """A new secret, which counts once it is confirmed. An old one has to be removed first.
 
         With the password: whoever has found an open session must not lock its owner out.
@@ -82,7 +82,7 @@ class Accounts:
         sealed = None if account is None else account.offered_sealed
         return None if sealed is None else self._box.open(sealed)
 
-    async def confirm_factor(self, who: Oneself, code: str) -> None:
+    async def confirm_factor(self, who: OwnAccount, code: str) -> None:
         """All other sessions end: they were opened without it."""
         async with self._database.writing() as connection:
             account = await _locked(connection, who)
@@ -95,7 +95,7 @@ class Accounts:
             change = Change({"second_factor": False}, {"second_factor": True})
             await record(connection, who.staff.id, who.author, "set-second-factor", change)
 
-    async def remove_factor(self, who: Oneself, password: str) -> None:
+    async def remove_factor(self, who: OwnAccount, password: str) -> None:
         await self._prove(who, password)
         async with self._database.writing() as connection:
             account = await _locked(connection, who)
@@ -114,7 +114,7 @@ class Accounts:
                 await staff.seal_anew(connection, staff_id, *anew)
         return len(sealed)
 
-    async def _prove(self, who: Oneself, password: str) -> None:
+    async def _prove(self, who: OwnAccount, password: str) -> None:
         """Whoever has found an open session must not find out the password by trying."""
         subjects = (
             subject(Counted.ACCOUNT, email_key(who.staff.email)),
@@ -139,7 +139,7 @@ class Accounts:
         return accepted_step(self._box.open(sealed), code, account.read_at, 0)
 
 
-async def _locked(connection: Connection, who: Oneself) -> Account:
+async def _locked(connection: Connection, who: OwnAccount) -> Account:
     account = await staff.account_locked(connection, who.staff.id)
     if account is None:
         raise UnknownStaff(who.staff.id)

@@ -11,8 +11,15 @@ from uuid import UUID
 from msgspec import Meta
 
 from holdfast.domain.api_key import IssuedKey, Key, Scope, is_well_formed, key_hash, key_hint, new_key_text
-from holdfast.domain.audit import COMMAND, Author, Change, Entry
-from holdfast.domain.errors import DatabaseAway, Fault, InvalidInput, KeyRefused, UnknownKey, UnknownProject
+from holdfast.domain.audit import COMMAND, AuditEntry, Author, Change
+from holdfast.domain.errors import (
+    DatabaseUnavailable,
+    Fault,
+    InvalidApiKey,
+    InvalidInput,
+    UnknownKey,
+    UnknownProject,
+)
 from holdfast.domain.message import Message
 from holdfast.domain.project import NAME_LENGTH, name_fault
 from holdfast.domain.spelling import moment_text
@@ -24,7 +31,7 @@ LONGEST_EXPIRY_DAYS = 36_500
 _FIRST_PAGE = (datetime.max.replace(tzinfo=UTC), UUID(int=2**128 - 1))
 
 
-class Power(NamedTuple):
+class KeyIssuer(NamedTuple):
     """What one may give away: nobody issues a key that opens more, or for longer, than they may."""
 
     scopes: frozenset[Scope] = frozenset(Scope)
@@ -33,7 +40,7 @@ class Power(NamedTuple):
     expires_at: datetime | None = None
 
 
-OF_THE_CONSOLE = Power()
+OF_THE_CONSOLE = KeyIssuer()
 
 
 class NewApiKey(NamedTuple):
@@ -55,7 +62,7 @@ class ApiKeys:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def issue(self, wishes: NewApiKey, power: Power, author: Author) -> IssuedKey:
+    async def issue(self, wishes: NewApiKey, power: KeyIssuer, author: Author) -> IssuedKey:
         refuse_faults([name_fault(wishes.name), *_power_faults(wishes, power)])
         text = new_key_text()
         slugs = power.project_slugs if wishes.project_slugs is None else wishes.project_slugs
@@ -115,7 +122,7 @@ async def _revoke(connection: Connection, key: Key, author: Author) -> Key:
     return revoked
 
 
-def _power_faults(wishes: NewApiKey, power: Power) -> list[Fault]:
+def _power_faults(wishes: NewApiKey, power: KeyIssuer) -> list[Fault]:
     faults = []
     days = wishes.expires_in_days
     if not wishes.scopes:
@@ -130,7 +137,7 @@ def _power_faults(wishes: NewApiKey, power: Power) -> list[Fault]:
     return faults
 
 
-def _expiry(wishes: NewApiKey, power: Power, now: datetime) -> datetime | None:
+def _expiry(wishes: NewApiKey, power: KeyIssuer, now: datetime) -> datetime | None:
     if wishes.expires_in_days is None:
         return power.expires_at
     expires_at = now + timedelta(days=wishes.expires_in_days)
@@ -139,7 +146,7 @@ def _expiry(wishes: NewApiKey, power: Power, now: datetime) -> datetime | None:
     return expires_at
 
 
-async def _project_ids(connection: Connection, slugs: Sequence[str] | None, power: Power) -> list[UUID]:
+async def _project_ids(connection: Connection, slugs: Sequence[str] | None, power: KeyIssuer) -> list[UUID]:
     """Empty: every project."""
     found = []
     for slug in dict.fromkeys(slugs or ()):
@@ -162,8 +169,8 @@ def _is_within(own: tuple[str, ...] | None, allowed: tuple[str, ...] | None) -> 
     return allowed is None or (own is not None and set(own) <= set(allowed))
 
 
-def _key_entry(key: Key, at: datetime, author: Author, action: str, change: Change) -> Entry:
-    return Entry(key.id, None, at, author, action, None, change)
+def _key_entry(key: Key, at: datetime, author: Author, action: str, change: Change) -> AuditEntry:
+    return AuditEntry(key.id, None, at, author, action, None, change)
 
 
 def _recorded(key: Key) -> dict[str, object]:
@@ -215,7 +222,7 @@ class _Remembered(NamedTuple):
     until: float
 
 
-class KeyRing:
+class ApiKeyCache:
     """Looks a key up at most twice a second, however many requests carry it."""
 
     def __init__(self, database: Database, monotonic: Callable[[], float]) -> None:
@@ -238,7 +245,7 @@ class KeyRing:
         else:
             key = remembered.key
         if key is None:
-            raise KeyRefused
+            raise InvalidApiKey
         return key
 
     async def close(self) -> None:
@@ -283,7 +290,7 @@ class KeyRing:
         try:
             async with self._database.writing() as connection:
                 await api_keys.note_use(connection, key.id)
-        except DatabaseAway:
+        except DatabaseUnavailable:
             pass
 
 

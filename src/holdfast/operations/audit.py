@@ -21,7 +21,7 @@ Position = tuple[datetime, int]
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 _END: Position = (datetime.max.replace(tzinfo=UTC), 2**63 - 1)
 
-__all__ = ["SUBJECT_KINDS", "Audit", "AuditFilter", "Noted", "Subject", "TrailEntry", "TrailPage"]
+__all__ = ["SUBJECT_KINDS", "Audit", "AuditFilter", "AuditPage", "AuditRecord", "Subject", "TrailEntry"]
 
 
 class AuditFilter(NamedTuple):
@@ -35,7 +35,7 @@ class AuditFilter(NamedTuple):
     """Which is not in it any more."""
 
 
-class Noted(NamedTuple):
+class AuditRecord(NamedTuple):
     entry: TrailEntry
     subject: Subject | None
     actor_name: str | None
@@ -43,8 +43,8 @@ class Noted(NamedTuple):
     project_slug: str | None
 
 
-class TrailPage(NamedTuple):
-    entries: list[Noted]
+class AuditPage(NamedTuple):
+    entries: list[AuditRecord]
     goes_on_before: Position | None
     """Where the next page starts. There may be one after a page with few entries, or with none."""
 
@@ -59,7 +59,7 @@ class Audit:
         before: Position | None,
         limit: int,
         slugs: tuple[str, ...] | None = None,
-    ) -> TrailPage:
+    ) -> AuditPage:
         """``slugs``: the projects that the caller is limited to, who sees nothing but these."""
         async with self._database.reading_one_moment() as connection:
             filters = await _filters(connection, wishes, slugs)
@@ -68,7 +68,7 @@ class Audit:
             found = await audit.trail_page(connection, start, filters, looked_at, limit + 1)
             goes_on = await _goes_on(connection, start, filters, found, limit)
             known = await audit.subjects(connection, set(_ids(found[:limit])))
-        return TrailPage([_noted(entry, known) for entry in found[:limit]], goes_on)
+        return AuditPage([_noted(entry, known) for entry in found[:limit]], goes_on)
 
 
 async def _filters(
@@ -120,9 +120,9 @@ def _key_id(entry: TrailEntry) -> UUID | None:
         return None
 
 
-def _noted(entry: TrailEntry, known: Mapping[UUID | None, Subject]) -> Noted:
+def _noted(entry: TrailEntry, known: Mapping[UUID | None, Subject]) -> AuditRecord:
     actor, project = known.get(_key_id(entry)), known.get(entry.project_id)
-    return Noted(
+    return AuditRecord(
         entry,
         known.get(entry.subject_id),
         None if actor is None else actor.name,

@@ -8,7 +8,7 @@ from time import monotonic
 from typing import NamedTuple
 from uuid import UUID
 
-from holdfast.domain.layout import BoardUnit, Building, Counts, Filters, arrange, picture
+from holdfast.domain.layout import BoardFilter, BoardUnit, Building, Counts, arrange, picture
 from holdfast.domain.project import Project
 from holdfast.operations.layouts import KnownLayouts, Layout, Section
 from holdfast.operations.units import Units
@@ -122,7 +122,7 @@ class Boards:
         names = _names(sections)
         return Board(project, seen_at, layout.turn, counts, types, buildings, names, section, left_out)
 
-    async def table(self, slug: str, filters: Filters, after_code: str, limit: int) -> Table:
+    async def table(self, slug: str, filters: BoardFilter, after_code: str, limit: int) -> Table:
         project_id = await self._inventory.project_id(slug)
         async with self._database.reading_one_moment() as connection:
             seen_at = await boards.now(connection)

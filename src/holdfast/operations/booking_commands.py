@@ -16,8 +16,8 @@ from holdfast.domain.api_key import new_token_text, token_from, token_hash
 from holdfast.domain.audit import Author
 from holdfast.domain.booking import NOBODY, Agreement, Buyer, Draft, Holder
 from holdfast.domain.booking_steps import refuse_changed
-from holdfast.domain.decision import Decision, Standing, Wanted
-from holdfast.domain.holds import Opening, Periods, open_unit, refuse_impossible_end, unit_in
+from holdfast.domain.decision import Decision, UnitSnapshot, Wanted
+from holdfast.domain.holds import HoldPeriods, HoldRequest, open_unit, refuse_impossible_end, unit_in
 from holdfast.domain.references import reference_of
 from holdfast.domain.status import Action, Caller
 from holdfast.domain.unit import revision, unit_id
@@ -29,12 +29,12 @@ from holdfast.storage.units import UnitKey
 _CLAIM = Wanted(claim=True)
 
 
-class Open(NamedTuple):
+class HoldUnit(NamedTuple):
     """The one that comes by the thousand, hence a tuple."""
 
     key: UnitKey
     author: Author
-    opening: Opening
+    opening: HoldRequest
     precondition: Precondition = UNCONDITIONAL
 
     @property
@@ -48,7 +48,7 @@ class Open(NamedTuple):
         may_be_back = token_hash is not None or draft.idempotency_id is not None
         return Wanted(may_be_back, None, counted, *recalled, limits.rehold_seconds, draft.idempotency_id)
 
-    def decide(self, standing: Standing, now: datetime) -> Decision:
+    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
         if self.precondition is not UNCONDITIONAL:
             _hold_against(self.precondition, standing, self.key[1])
         return open_unit(standing, self.key[1], self.opening, now)
@@ -73,7 +73,7 @@ class OfUnit:
     def wanted(self) -> Wanted:
         return _CLAIM
 
-    def meet_condition(self, standing: Standing) -> None:
+    def meet_condition(self, standing: UnitSnapshot) -> None:
         if self.precondition is not UNCONDITIONAL:
             _hold_against(self.precondition, standing, self.key[1])
 
@@ -81,9 +81,9 @@ class OfUnit:
 @dataclass(frozen=True, slots=True)
 class ConfirmDepositOfUnit(OfUnit):
     caller: Caller
-    periods: Periods
+    periods: HoldPeriods
 
-    def decide(self, standing: Standing, now: datetime) -> Decision:
+    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
         self.meet_condition(standing)
         return booking_steps.confirm_deposit_of_unit(standing, self.key[1], self.caller, self.periods, now)
 
@@ -96,7 +96,7 @@ class CloseSale(OfUnit):
     draft: Draft
     buyer: Buyer | None
 
-    def decide(self, standing: Standing, now: datetime) -> Decision:
+    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
         self.meet_condition(standing)
         return booking_steps.close_sale(standing, self.key[1], self.draft, self.buyer, self.caller, now)
 
@@ -105,22 +105,22 @@ class CloseSale(OfUnit):
 class ExtendUnit(OfUnit):
     caller: Caller
     until: datetime | None
-    periods: Periods
+    periods: HoldPeriods
 
-    def decide(self, standing: Standing, now: datetime) -> Decision:
+    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
         refuse_impossible_end(self.until, now)
         self.meet_condition(standing)
         return booking_steps.extend(standing, self.key[1], self.caller, self.until, self.periods, now)
 
 
 @dataclass(frozen=True, slots=True)
-class Act(OfUnit):
+class ChangeSaleStatus(OfUnit):
     """The actions that need nothing but the unit, and end its booking if it has one."""
 
     action: Action
     caller: Caller
 
-    def decide(self, standing: Standing, now: datetime) -> Decision:
+    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
         self.meet_condition(standing)
         return booking_steps.act(standing, self.key[1], self.action, self.caller, now)
 
@@ -142,7 +142,7 @@ class OfBooking:
     def wanted(self) -> Wanted:
         return Wanted(claim=True, booking_number=self.number)
 
-    def meet_condition(self, standing: Standing) -> None:
+    def meet_condition(self, standing: UnitSnapshot) -> None:
         if self.seen_status is not None:
             refuse_changed(standing, self.number, self.seen_status)
 
@@ -153,7 +153,7 @@ class Sign(OfBooking):
     language: str = booking_steps.LANGUAGE
     as_read: Agreement | None = None
 
-    def decide(self, standing: Standing, now: datetime) -> Decision:
+    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
         self.meet_condition(standing)
         return booking_steps.sign(standing, self.number, self.buyer, now, self.language, self.as_read)
 
@@ -162,7 +162,7 @@ class Sign(OfBooking):
 class Cancel(OfBooking):
     caller: Caller
 
-    def decide(self, standing: Standing, now: datetime) -> Decision:
+    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
         self.meet_condition(standing)
         return booking_steps.cancel(standing, self.number, self.caller, now)
 
@@ -170,10 +170,10 @@ class Cancel(OfBooking):
 @dataclass(frozen=True, slots=True)
 class ConfirmDeposit(OfBooking):
     caller: Caller
-    periods: Periods
+    periods: HoldPeriods
     payment_id: str | None = None
 
-    def decide(self, standing: Standing, now: datetime) -> Decision:
+    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
         self.meet_condition(standing)
         return booking_steps.confirm_deposit(
             standing, self.number, self.caller, self.periods, now, self.payment_id
@@ -184,7 +184,7 @@ class ConfirmDeposit(OfBooking):
 class CloseBooking(OfBooking):
     caller: Caller
 
-    def decide(self, standing: Standing, now: datetime) -> Decision:
+    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
         self.meet_condition(standing)
         return booking_steps.close_sale_of_booking(standing, self.number, self.caller, now)
 
@@ -193,9 +193,9 @@ class CloseBooking(OfBooking):
 class ExtendBooking(OfBooking):
     caller: Caller
     until: datetime | None
-    periods: Periods
+    periods: HoldPeriods
 
-    def decide(self, standing: Standing, now: datetime) -> Decision:
+    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
         refuse_impossible_end(self.until, now)
         self.meet_condition(standing)
         return booking_steps.extend_booking(standing, self.number, self.caller, self.until, self.periods, now)
@@ -203,7 +203,7 @@ class ExtendBooking(OfBooking):
 
 @dataclass(frozen=True, slots=True)
 class MarkRefunded(OfBooking):
-    def decide(self, standing: Standing, now: datetime) -> Decision:
+    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
         self.meet_condition(standing)
         return booking_steps.mark_refunded(standing, self.number, now)
 
@@ -212,19 +212,19 @@ class MarkRefunded(OfBooking):
 class ReissueLink(OfBooking):
     token_hash: bytes
 
-    def decide(self, standing: Standing, now: datetime) -> Decision:
+    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
         self.meet_condition(standing)
         return booking_steps.reissue_link(standing, self.number, self.token_hash)
 
 
 @dataclass(frozen=True, slots=True)
 class EraseBuyer(OfBooking):
-    def decide(self, standing: Standing, now: datetime) -> Decision:
+    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
         self.meet_condition(standing)
         return booking_steps.erase_buyer(standing, self.number, now)
 
 
-def _hold_against(precondition: Precondition, standing: Standing, code: str) -> None:
+def _hold_against(precondition: Precondition, standing: UnitSnapshot, code: str) -> None:
     precondition.check(revision(unit_in(standing, code), standing.project))
 
 
@@ -244,13 +244,13 @@ class Requester(NamedTuple):
     """The cookie by which a buyer at our pages gets at their bookings again."""
 
 
-class Drafted(NamedTuple):
+class DraftedBooking(NamedTuple):
     draft: Draft
     token: str
     """The token itself: given to the buyer, never stored."""
 
 
-class DraftBook:
+class BookingDrafts:
     """Makes drafts without asking the database for each. One for each process."""
 
     def __init__(self, database: Database) -> None:
@@ -268,12 +268,12 @@ class DraftBook:
         self._numbers.clear()
         self._secret = None
 
-    async def draft(self) -> Drafted:
+    async def draft(self) -> DraftedBooking:
         """For a booking that staff make."""
         token = new_token_text()
-        return Drafted(_draft(await self._number(), token, NOBODY, None), token)
+        return DraftedBooking(_draft(await self._number(), token, NOBODY, None), token)
 
-    async def draft_for(self, requester: Requester, project_id: UUID, code: str) -> Drafted:
+    async def draft_for(self, requester: Requester, project_id: UUID, code: str) -> DraftedBooking:
         """The same request again (by its Idempotency-Key) gets the same token again.
 
         Such a token is made of the installation's secret and the key: whoever guesses the key cannot make
@@ -290,7 +290,7 @@ class DraftBook:
             token = token_from(hmac.digest(secret, b"token\n" + name.encode(), "sha256"))
         elif requester.secret is not None:
             token = _token_of_buyer(secret, requester.secret, reference_of(number))
-        return Drafted(_draft(number, token, _holder(secret, requester), idempotency_id), token)
+        return DraftedBooking(_draft(number, token, _holder(secret, requester), idempotency_id), token)
 
     async def token_of_buyer(self, own: str, reference: str) -> str:
         """The token of a booking that was made for the buyer whose secret this is."""

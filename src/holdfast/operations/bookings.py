@@ -13,10 +13,10 @@ from holdfast.domain.api_key import new_token_text, token_hash
 from holdfast.domain.audit import ActorKind, Author
 from holdfast.domain.booking import CLAIMING, Agreement, Booking, BookingStatus, Buyer
 from holdfast.domain.booking_steps import LANGUAGE, BookingAction, possible
-from holdfast.domain.decision import Decision, Standing
-from holdfast.domain.errors import DatabaseAway, NotAvailable, Refusal, UnknownBooking
+from holdfast.domain.decision import Decision, UnitSnapshot
+from holdfast.domain.errors import DatabaseUnavailable, DomainError, NotAvailable, UnknownBooking
 from holdfast.domain.hold_limits import HoldLimits
-from holdfast.domain.holds import Opening, Periods
+from holdfast.domain.holds import HoldPeriods, HoldRequest
 from holdfast.domain.layout import BoardUnit
 from holdfast.domain.project import Project
 from holdfast.domain.references import number_of
@@ -24,19 +24,19 @@ from holdfast.domain.status import Action, Caller
 from holdfast.domain.unit import Unit, unit_id
 from holdfast.domain.unit_writes import UNCONDITIONAL, Precondition
 from holdfast.operations.booking_commands import (
-    Act,
+    BookingDrafts,
     Cancel,
+    ChangeSaleStatus,
     CloseBooking,
     CloseSale,
     ConfirmDeposit,
     ConfirmDepositOfUnit,
-    DraftBook,
-    Drafted,
+    DraftedBooking,
     EraseBuyer,
     ExtendBooking,
     ExtendUnit,
+    HoldUnit,
     MarkRefunded,
-    Open,
     ReissueLink,
     Requester,
     Sign,
@@ -45,7 +45,7 @@ from holdfast.operations.shared_reads import SharedReads
 from holdfast.operations.units import StaffUnit, StaffUnits, Units
 from holdfast.operations.write_path import Command, Written
 from holdfast.storage import bookings, listings
-from holdfast.storage.bookings import Found
+from holdfast.storage.bookings import FoundBooking
 from holdfast.storage.database import Database
 from holdfast.storage.units import UnitKey
 
@@ -53,7 +53,7 @@ __all__ = [
     "BookingAction",
     "BookingFile",
     "Bookings",
-    "Found",
+    "FoundBooking",
     "Held",
     "Requester",
     "StaffAction",
@@ -61,10 +61,10 @@ __all__ = [
 ]
 
 
-class Rules(NamedTuple):
+class BookingRules(NamedTuple):
     """What the server settles where a project does not."""
 
-    periods: Periods = Periods()
+    periods: HoldPeriods = HoldPeriods()
     limits: HoldLimits = HoldLimits()
 
 
@@ -86,15 +86,15 @@ class StaffAction(NamedTuple):
 
 
 class Bookings:
-    def __init__(self, database: Database, inventory: Units, rules: Rules) -> None:
+    def __init__(self, database: Database, inventory: Units, rules: BookingRules) -> None:
         self._database = database
         self._inventory = inventory
         self._rules = rules
-        self._drafts = DraftBook(database)
+        self._drafts = BookingDrafts(database)
         self.units = StaffUnits(database, inventory)
 
     @property
-    def periods(self) -> Periods:
+    def periods(self) -> HoldPeriods:
         return self._rules.periods
 
     @property
@@ -111,8 +111,8 @@ class Bookings:
         drafted = await self._drafts.draft_for(requester, project_id, code)
         author = Author(ActorKind.BUYER, drafted.draft.reference, request_id)
         own_hash = None if token is None else token_hash(token)
-        opening = Opening(drafted.draft, Caller.BUYER, self._rules.periods, self._rules.limits, own_hash)
-        written = await self._run_drafted(drafted, Open((project_id, code), author, opening))
+        opening = HoldRequest(drafted.draft, Caller.BUYER, self._rules.periods, self._rules.limits, own_hash)
+        written = await self._run_drafted(drafted, HoldUnit((project_id, code), author, opening))
         booking = written.booking
         if token is not None and booking.token_hash == own_hash:
             return Held(booking, token, written.unit, written.project, is_new=False)
@@ -120,7 +120,7 @@ class Bookings:
 
     async def sign(
         self,
-        found: Found,
+        found: FoundBooking,
         buyer: Buyer,
         request_id: str,
         language: str = LANGUAGE,
@@ -129,11 +129,11 @@ class Bookings:
         author = Author(ActorKind.BUYER, found.booking.reference, request_id)
         return await self._run(Sign(_key(found), author, found.booking.number, buyer, language, as_read))
 
-    async def cancel_as_buyer(self, found: Found, request_id: str) -> Written:
+    async def cancel_as_buyer(self, found: FoundBooking, request_id: str) -> Written:
         author = Author(ActorKind.BUYER, found.booking.reference, request_id)
         return await self._run(Cancel(_key(found), author, found.booking.number, Caller.BUYER))
 
-    async def find_with_token(self, reference: str, token: str) -> Found:
+    async def find_with_token(self, reference: str, token: str) -> FoundBooking:
         found = await self.find(reference)
         if not hmac.compare_digest(found.booking.token_hash, token_hash(token)):
             raise UnknownBooking(reference)
@@ -148,7 +148,7 @@ class Bookings:
 
     # Staff and payment systems
 
-    async def find(self, reference: str) -> Found:
+    async def find(self, reference: str) -> FoundBooking:
         number = number_of(reference)
         if number is not None:
             async with self._database.reading() as connection:
@@ -164,7 +164,7 @@ class Bookings:
         unit_code: str | None,
         status: BookingStatus | None,
         limit: int,
-    ) -> list[Found]:
+    ) -> list[FoundBooking]:
         """One more than ``limit``, if there is one, so that the caller knows of a next page.
 
         ``before``: time and number of the last booking of the page before.
@@ -197,7 +197,7 @@ class Bookings:
 
     async def confirm_deposit(
         self,
-        found: Found,
+        found: FoundBooking,
         caller: Caller,
         author: Author,
         seen: str | None = None,
@@ -207,32 +207,39 @@ class Bookings:
         command = ConfirmDeposit(_key(found), author, number, caller, periods, payment_id, seen_status=seen)
         return await self._run(command)
 
-    async def cancel(self, found: Found, caller: Caller, author: Author, seen: str | None = None) -> Written:
+    async def cancel(
+        self, found: FoundBooking, caller: Caller, author: Author, seen: str | None = None
+    ) -> Written:
         number = found.booking.number
         return await self._run(Cancel(_key(found), author, number, caller, seen_status=seen))
 
     async def close_sale(
-        self, found: Found, caller: Caller, author: Author, seen: str | None = None
+        self, found: FoundBooking, caller: Caller, author: Author, seen: str | None = None
     ) -> Written:
         number = found.booking.number
         return await self._run(CloseBooking(_key(found), author, number, caller, seen_status=seen))
 
     async def extend(
-        self, found: Found, until: datetime | None, caller: Caller, author: Author, seen: str | None = None
+        self,
+        found: FoundBooking,
+        until: datetime | None,
+        caller: Caller,
+        author: Author,
+        seen: str | None = None,
     ) -> Written:
         number, periods = found.booking.number, self._rules.periods
         command = ExtendBooking(_key(found), author, number, caller, until, periods, seen_status=seen)
         return await self._run(command)
 
-    async def mark_refunded(self, found: Found, author: Author, seen: str | None = None) -> Written:
+    async def mark_refunded(self, found: FoundBooking, author: Author, seen: str | None = None) -> Written:
         return await self._run(MarkRefunded(_key(found), author, found.booking.number, seen_status=seen))
 
-    async def reissue_link(self, found: Found, author: Author) -> tuple[Written, str]:
+    async def reissue_link(self, found: FoundBooking, author: Author) -> tuple[Written, str]:
         token = new_token_text()
         command = ReissueLink(_key(found), author, found.booking.number, token_hash(token))
         return await self._run(command), token
 
-    async def erase_buyer(self, found: Found, author: Author, seen: str | None = None) -> Written:
+    async def erase_buyer(self, found: FoundBooking, author: Author, seen: str | None = None) -> Written:
         return await self._run(EraseBuyer(_key(found), author, found.booking.number, seen_status=seen))
 
     async def _run(self, command: Command) -> Written:
@@ -240,7 +247,7 @@ class Bookings:
 
     def _making(
         self,
-        drafted: Drafted,
+        drafted: DraftedBooking,
         key: UnitKey,
         asked: StaffAction,
         caller: Caller,
@@ -249,7 +256,7 @@ class Bookings:
     ) -> Command:
         """The actions that may make a booking."""
         if asked.action is Action.OPEN:
-            return Open(key, author, Opening(drafted.draft, caller, self._rules.periods), known)
+            return HoldUnit(key, author, HoldRequest(drafted.draft, caller, self._rules.periods), known)
         return CloseSale(key, author, caller, drafted.draft, asked.buyer, precondition=known)
 
     def _changing(
@@ -260,17 +267,17 @@ class Bookings:
             return ExtendUnit(key, author, caller, asked.until, periods, precondition=known)
         if asked.action is Action.CONFIRM_DEPOSIT:
             return ConfirmDepositOfUnit(key, author, caller, periods, precondition=known)
-        return Act(key, author, asked.action, caller, precondition=known)
+        return ChangeSaleStatus(key, author, asked.action, caller, precondition=known)
 
-    async def _run_drafted(self, drafted: Drafted, command: Command) -> Written:
+    async def _run_drafted(self, drafted: DraftedBooking, command: Command) -> Written:
         """A draft that no booking was made of is used again, unless nobody knows whether one was."""
         try:
             written = await self._run(command)
-        except DatabaseAway:
+        except DatabaseUnavailable:
             # Perhaps it is another database from now on, in which these numbers are taken.
             self._drafts.forget()
             raise
-        except Refusal:
+        except DomainError:
             self._drafts.give_back(drafted.draft)
             raise
         if written.booking.number != drafted.draft.number:
@@ -278,7 +285,7 @@ class Bookings:
         return written
 
 
-def _key(found: Found) -> UnitKey:
+def _key(found: FoundBooking) -> UnitKey:
     return found.booking.project_id, found.unit_code
 
 
@@ -286,7 +293,7 @@ def _key(found: Found) -> UnitKey:
 
 
 class BookingFile(NamedTuple):
-    found: Found
+    found: FoundBooking
     unit: StaffUnit
     possible: Mapping[BookingAction, Decision]
     """What can be done to it now, and what would come of it."""
@@ -303,7 +310,7 @@ async def booking_file(selling: Bookings, reference: str, caller: Caller) -> Boo
     claim = unit.booking
     if claim is not None and claim.number == booking.number:
         claim = booking
-    standing = Standing(unit.project, unit.unit, claim, {booking.number: booking})
+    standing = UnitSnapshot(unit.project, unit.unit, claim, {booking.number: booking})
     return BookingFile(found, unit, possible(standing, booking.number, caller, selling.periods, found.now))
 
 
@@ -312,14 +319,14 @@ async def booking_file(selling: Bookings, reference: str, caller: Caller) -> Boo
 SIMILAR_UNITS = 3
 
 
-class Entered(NamedTuple):
+class OpenedBooking(NamedTuple):
     """A buyer has come to a booking of their own."""
 
     reference: str
     token: str
 
 
-class Purchases:
+class BuyerBookings:
     """A buyer has two cookies: their holds are counted by one (``visitor``), and what was made with the other
     (``secret``) is opened by it. The first anybody may have chosen, so it opens nothing.
     """
@@ -332,7 +339,7 @@ class Purchases:
 
     async def open(
         self, slug: str, code: str, address: str, visitor: str, secret: str, request_id: str
-    ) -> Entered:
+    ) -> OpenedBooking:
         """The unit is held for the buyer, or is theirs already: by a second click or in another tab."""
         own = await self.own_claim(slug, code, secret)
         if own is not None:
@@ -345,9 +352,9 @@ class Purchases:
             if own is None:
                 raise
             return own
-        return Entered(held.booking.reference, held.token)
+        return OpenedBooking(held.booking.reference, held.token)
 
-    async def own_claim(self, slug: str, code: str, secret: str) -> Entered | None:
+    async def own_claim(self, slug: str, code: str, secret: str) -> OpenedBooking | None:
         """The buyer's booking that the unit is held, reserved or sold by."""
         wanted = unit_id(await self._inventory.project_id(slug), code)
         async with self._database.reading() as connection:
@@ -355,11 +362,11 @@ class Purchases:
         claim = claims.get(wanted)
         return None if claim is None else await self._entered(claim, secret)
 
-    async def live_holds(self, slug: str, visitor: str, secret: str) -> list[Found]:
+    async def live_holds(self, slug: str, visitor: str, secret: str) -> list[FoundBooking]:
         """What the buyer holds in this project now, to go back to."""
         return [one for one in await self.all_live_holds(visitor, secret) if one.project_slug == slug]
 
-    async def all_live_holds(self, visitor: str, secret: str) -> list[Found]:
+    async def all_live_holds(self, visitor: str, secret: str) -> list[FoundBooking]:
         """What is counted for the visitor in every project and the secret opens; the first to end first."""
         visitor_id = await self._selling.visitor_id(visitor)
         async with self._database.reading() as connection:
@@ -371,7 +378,7 @@ class Purchases:
         ]
         return sorted(live, key=lambda one: (one.booking.hold_expires_at or one.now, one.unit_code))
 
-    async def find(self, reference: str, secret: str, tokens: Sequence[str]) -> tuple[Found, str]:
+    async def find(self, reference: str, secret: str, tokens: Sequence[str]) -> tuple[FoundBooking, str]:
         """By the buyer's secret, or by a token that came with a link; and the token that opened it."""
         found = await self._selling.find(reference)
         own = await self._selling.token_of_buyer(secret, found.booking.reference)
@@ -393,8 +400,8 @@ class Purchases:
         async with self._database.reading() as connection:
             return await listings.similar(connection, unit, SIMILAR_UNITS)
 
-    async def _entered(self, claim: Booking, secret: str) -> Entered | None:
+    async def _entered(self, claim: Booking, secret: str) -> OpenedBooking | None:
         token = await self._selling.token_of_buyer(secret, claim.reference)
         if not hmac.compare_digest(claim.token_hash, token_hash(token)):
             return None
-        return Entered(claim.reference, token)
+        return OpenedBooking(claim.reference, token)

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from holdfast.domain.delivery import LOST, OUR_OWN, Schedule, Signs, after_lost, signs_of
 from holdfast.domain.endpoint import IN_FLIGHT
-from holdfast.domain.errors import DatabaseAway
+from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.domain.event import EventName
 from holdfast.observability.metrics import note_attempts
 from holdfast.storage import deliveries, delivery_log, delivery_queue, log_partitions
@@ -184,7 +184,7 @@ class DeliveryQueue:
         except RefusedByDatabase:
             self._is_log_ready = False
             raise
-        with suppress(DatabaseAway):
+        with suppress(DatabaseUnavailable):
             await self._look_again(found.put_aside)
         return found
 
@@ -226,7 +226,7 @@ class DeliveryQueue:
         own = [result for result in results if result.delivery_id in recorded.ids]
         # What follows is done by others too, a little later: it must not make the record look undone.
         self._health.hear(own, somebody_recovered=recorded.somebody_recovered)
-        with suppress(DatabaseAway):
+        with suppress(DatabaseUnavailable):
             await self._tell_others(results, recorded)
         note_attempts(Counter(result.outcome for result in own), [one.duration_ms / 1000 for one in own])
         for result in results:
@@ -297,7 +297,7 @@ UNITS_AT_ONCE = 2000
 LOOKING_SECONDS = 1.0
 
 
-class Tidying:
+class QueueCleanup:
     """All of it is done at once as a rule; this is for what was interrupted, or happened at the same time."""
 
     def __init__(self, database: Database) -> None:

@@ -11,9 +11,15 @@ from uuid import UUID, uuid4
 
 from holdfast.domain.audit import Author, Change
 from holdfast.domain.delivery import Delivery
-from holdfast.domain.endpoint import SECRET_FRESH_SECONDS, Endpoint, IssuedSecret, Wishes, new_secret_text
+from holdfast.domain.endpoint import (
+    SECRET_FRESH_SECONDS,
+    Endpoint,
+    EndpointConfig,
+    IssuedSecret,
+    new_secret_text,
+)
 from holdfast.domain.errors import (
-    DatabaseAway,
+    DatabaseUnavailable,
     InvalidInput,
     UnknownDelivery,
     UnknownEndpoint,
@@ -31,7 +37,7 @@ UrlFault = Callable[[str], Awaitable[AnyMessage | None]]
 _UNTIL_NOBODY_HAS_THE_OLD_SECONDS = 1.5 * SECRET_FRESH_SECONDS
 _START = (datetime.min.replace(tzinfo=UTC), UUID(int=0))
 
-__all__ = ["Endpoint", "Endpoints", "UrlFault", "Wishes"]
+__all__ = ["Endpoint", "EndpointConfig", "Endpoints", "UrlFault"]
 
 
 class Endpoints:
@@ -44,7 +50,7 @@ class Endpoints:
         """What is wrong with a URL, to be told with what else is wrong; ``add`` and ``change`` ask anew."""
         return await self._url_fault(url)
 
-    async def add(self, wishes: Wishes, author: Author) -> IssuedSecret:
+    async def add(self, wishes: EndpointConfig, author: Author) -> IssuedSecret:
         await self._refuse_url(wishes.url)
         text, endpoint_id = new_secret_text(), uuid4()
         async with self._database.writing() as connection:
@@ -92,7 +98,7 @@ class Endpoints:
             await audit.insert_about_endpoint(
                 connection, endpoint_id, author, "change", _difference(found.wishes, endpoint.wishes)
             )
-        with suppress(DatabaseAway):
+        with suppress(DatabaseUnavailable):
             await _end_unwanted(self._database, found, endpoint)
         self._database.hint_at_deliveries()
         return endpoint
@@ -133,7 +139,7 @@ class Endpoints:
             await audit.insert_about_endpoint(
                 connection, endpoint_id, author, "remove", Change(found.wishes._asdict(), {})
             )
-        with suppress(DatabaseAway):
+        with suppress(DatabaseUnavailable):
             await cancel_all(self._database, endpoint_id)
 
     async def seal_anew(self) -> int:
@@ -182,8 +188,8 @@ async def _project_ids(connection: Connection, slugs: Sequence[str] | None) -> l
     return found
 
 
-def _difference(before: Wishes, after: Wishes) -> Change:
-    names = [name for name in Wishes._fields if getattr(before, name) != getattr(after, name)]
+def _difference(before: EndpointConfig, after: EndpointConfig) -> Change:
+    names = [name for name in EndpointConfig._fields if getattr(before, name) != getattr(after, name)]
     return Change(
         {name: getattr(before, name) for name in names}, {name: getattr(after, name) for name in names}
     )

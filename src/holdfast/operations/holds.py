@@ -8,7 +8,7 @@ from holdfast.storage import holds
 from holdfast.storage.database import Database, TryAgain
 
 
-class Expiry:
+class HoldExpiry:
     def __init__(self, database: Database) -> None:
         self._database = database
 

@@ -16,8 +16,8 @@ import msgspec
 
 from holdfast.domain.audit import Author
 from holdfast.domain.cells import Cell, media_text, text_of
-from holdfast.domain.decision import Decision, Standing, Wanted
-from holdfast.domain.errors import Conflict, DatabaseAway, InvalidInput, Refusal
+from holdfast.domain.decision import Decision, UnitSnapshot, Wanted
+from holdfast.domain.errors import Conflict, DatabaseUnavailable, DomainError, InvalidInput
 from holdfast.domain.imports import CODE, FIELDS, STATUS, Choice, Contents, Row, bring_in, rows_to_read
 from holdfast.domain.message import AnyMessage
 from holdfast.domain.spelling import camel_case
@@ -71,7 +71,7 @@ class ImportUnit(NamedTuple):
     def wanted(self) -> Wanted:
         return NOTHING
 
-    def decide(self, standing: Standing, now: datetime) -> Decision:
+    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
         return bring_in(standing, self.key[1], self.values, self.status, now)
 
 
@@ -79,7 +79,7 @@ class RowRead(NamedTuple):
     number: int
     code: str
     cells: list[Cell]
-    command: ImportUnit | Refusal
+    command: ImportUnit | DomainError
 
 
 ReadRow = Callable[[Row], RowRead]
@@ -121,7 +121,7 @@ def results_of(
     for row, outcome in zip(rows, outcomes, strict=True):
         name = outcome_name(outcome)
         counts[name] += 1
-        if isinstance(outcome, Refusal):
+        if isinstance(outcome, DomainError):
             found[name].append(Finding(row.number, row.code, _reasons(row, outcome, choice), {}, {}))
         elif name != "unchanged" and not stored:
             found[name].append(Finding(row.number, row.code, [], *_differences(outcome)))
@@ -132,7 +132,7 @@ def results_of(
     ]
 
 
-def _reasons(row: RowRead, refusal: Refusal, choice: Choice) -> list[Reason]:
+def _reasons(row: RowRead, refusal: DomainError, choice: Choice) -> list[Reason]:
     if isinstance(refusal, InvalidInput):
         return [
             _reason(row, choice, fault.pointer.strip("/").split("/")[0], fault.message)
@@ -381,7 +381,7 @@ class ImportRuns:
             stage = "imported" if run.stores else "checked"
         except RunReplaced:
             pass
-        except DatabaseAway:
+        except DatabaseUnavailable:
             _log.warning("an import was interrupted", extra={"fields": {"importId": run.import_id}})
         except Exception:  # noqa: BLE001 - the file tells that it stopped, the log why
             _log.exception("an import failed", extra={"fields": {"importId": run.import_id}})
@@ -421,7 +421,7 @@ class ImportRuns:
             try:
                 async with self._database.writing_at_once() as connection:
                     await imports.beat(connection, run.import_id, run.run_id)
-            except DatabaseAway:
+            except DatabaseUnavailable:
                 pass
             except Exception:  # noqa: BLE001 - the next may be stored
                 _log.exception("a sign of life failed", extra={"fields": {"importId": run.import_id}})
@@ -429,7 +429,7 @@ class ImportRuns:
     async def _end(self, run: Run, stage: str | None) -> None:
         """Without a stage it stays where it is, and shows no sign of life any more."""
         left_at = stage or (IMPORTING if run.stores else CHECKING)
-        with suppress(DatabaseAway):
+        with suppress(DatabaseUnavailable):
             async with self._database.writing_at_once() as connection:
                 await imports.end(connection, run.import_id, run.run_id, left_at)
 
@@ -445,7 +445,7 @@ class _Recording:
     async def note(self, rows: Sequence[RowRead], outcomes: list[Outcome]) -> None:
         run = self._run
         for outcome in outcomes:
-            if isinstance(outcome, DatabaseAway) and not isinstance(outcome, StillOvertaken):
+            if isinstance(outcome, DatabaseUnavailable) and not isinstance(outcome, StillOvertaken):
                 raise outcome
         results = await asyncio.to_thread(results_of, rows, outcomes, run.choice, stored=run.stores)
         number, self._part = self._part, self._part + 1

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import NamedTuple, ParamSpec, TypeVar
 from uuid import UUID
 
-from holdfast.domain.layout import Place, Placed, arrange, order_of
+from holdfast.domain.layout import PlacedUnit, Position, arrange, order_of
 from holdfast.storage import boards, layouts
 from holdfast.storage.database import Connection
 
@@ -38,7 +38,7 @@ class Section(NamedTuple):
     """A building, or what stands in none."""
 
     name: str | None
-    placed: list[Placed]
+    placed: list[PlacedUnit]
 
 
 class Layout(NamedTuple):
@@ -85,7 +85,7 @@ class KnownLayouts:
 
 
 def _arranged(
-    sections: Sequence[Section], fresh: Sequence[str], chosen: Mapping[str, Place]
+    sections: Sequence[Section], fresh: Sequence[str], chosen: Mapping[str, Position]
 ) -> list[Section]:
     """The buildings with their new units; those that get none stay as they are."""
     by_name = {section.name: section for section in sections}
@@ -146,14 +146,14 @@ def _ordered(sections: Sequence[Section]) -> FloorOrder:
     return FloorOrder(_row(sorted(placed, key=_up)), _row(sorted(placed, key=_down)))
 
 
-def _row(placed: Sequence[Placed]) -> _Row:
+def _row(placed: Sequence[PlacedUnit]) -> _Row:
     codes = [one.code for one in placed]
     return _Row(codes, {code: at for at, code in enumerate(codes)})
 
 
-def _up(one: Placed) -> tuple[bool, int]:
+def _up(one: PlacedUnit) -> tuple[bool, int]:
     return one.place.floor is None, one.place.floor or 0
 
 
-def _down(one: Placed) -> tuple[bool, int]:
+def _down(one: PlacedUnit) -> tuple[bool, int]:
     return one.place.floor is None, -(one.place.floor or 0)

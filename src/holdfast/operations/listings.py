@@ -10,8 +10,17 @@ from time import monotonic
 from typing import NamedTuple
 from uuid import UUID
 
-from holdfast.domain.layout import Building, Counts, Place, Placed, arrange, picture
-from holdfast.domain.listing import BY_FLOOR, Facts, Mark, Offer, Order, PlacedOffer, Wish, mark_of
+from holdfast.domain.layout import Building, Counts, PlacedUnit, Position, arrange, picture
+from holdfast.domain.listing import (
+    BY_FLOOR,
+    Listing,
+    ListingCursor,
+    ListingFacts,
+    ListingOrder,
+    PlacedListing,
+    UnitFilter,
+    mark_of,
+)
 from holdfast.domain.project import Project
 from holdfast.domain.status import Status
 from holdfast.operations.layouts import FloorOrders, KnownLayouts, Layout
@@ -31,16 +40,16 @@ _FACTS_KEPT_FACTOR = 20
 _FACTS_KEPT_AT_MOST_SECONDS = 60.0
 
 
-class Picture(NamedTuple):
+class ShopPicture(NamedTuple):
     project: Project
     seen_at: datetime
     """The database's time; what changed later is not in it."""
     layout_turn: int
     counts: Counts
     """Of what is on sale."""
-    facts: Facts
+    facts: ListingFacts
     buildings: Sequence[Building]
-    offers: Sequence[Offer]
+    offers: Sequence[Listing]
     """Those in the buildings."""
     sections: Sequence[str | None]
     """Buildings to choose from, where not all are shown; None stands for what is in no building."""
@@ -49,9 +58,9 @@ class Picture(NamedTuple):
     """Whether there are too many units to be drawn."""
 
 
-class OfferPage(NamedTuple):
-    offers: Sequence[PlacedOffer]
-    next: Mark | None
+class ListingPage(NamedTuple):
+    offers: Sequence[PlacedListing]
+    next: ListingCursor | None
     total: int
     """How many meet the wish, up to ``COUNTED_UP_TO`` and one more."""
 
@@ -65,13 +74,15 @@ class Listings:
         self._layouts = layouts
         self._floors = FloorOrders()
         self._reads = SharedReads()
-        self._facts: dict[UUID, tuple[float, Facts]] = {}
+        self._facts: dict[UUID, tuple[float, ListingFacts]] = {}
 
-    async def picture(self, slug: str, section: int) -> Picture:
+    async def picture(self, slug: str, section: int) -> ShopPicture:
         project_id = await self._inventory.project_id(slug)
         return await self._reads.read((project_id, section), partial(self._picture, project_id, section))
 
-    async def page(self, slug: str, wish: Wish, order: Order, after: Mark | None, limit: int) -> OfferPage:
+    async def page(
+        self, slug: str, wish: UnitFilter, order: ListingOrder, after: ListingCursor | None, limit: int
+    ) -> ListingPage:
         project_id = await self._inventory.project_id(slug)
         asked = (project_id, wish, order, after, limit)
         return await self._reads.read(asked, partial(self._page, *asked))
@@ -80,7 +91,7 @@ class Listings:
         """The database's time: what changes later is told by the stream."""
         return await self._reads.read("now", self._now)
 
-    async def building_of(self, slug: str, code: str) -> tuple[Place, Building | None]:
+    async def building_of(self, slug: str, code: str) -> tuple[Position, Building | None]:
         """Where the unit stands, and the building around it unless that is huge."""
         project_id = await self._inventory.project_id(slug)
         async with self._database.reading_one_moment() as connection:
@@ -93,7 +104,7 @@ class Listings:
         drawn = picture([offer.unit for offer in found], section.placed)
         return place, drawn[0] if drawn else None
 
-    async def named(self, slug: str, codes: Sequence[str]) -> list[PlacedOffer]:
+    async def named(self, slug: str, codes: Sequence[str]) -> list[PlacedListing]:
         """In the order named; those that are no longer on sale are left out."""
         project_id = await self._inventory.project_id(slug)
         asked = (project_id, tuple(codes))
@@ -103,13 +114,13 @@ class Listings:
         async with self._database.reading() as connection:
             return await boards.now(connection)
 
-    async def _named(self, project_id: UUID, codes: Sequence[str]) -> list[PlacedOffer]:
+    async def _named(self, project_id: UUID, codes: Sequence[str]) -> list[PlacedListing]:
         async with self._database.reading() as connection:
-            found = await listings.among(connection, project_id, Wish(), codes)
+            found = await listings.among(connection, project_id, UnitFilter(), codes)
             known = [found[code] for code in codes if code in found]
             return await self._placed(connection, project_id, known)
 
-    async def _picture(self, project_id: UUID, section: int) -> Picture:
+    async def _picture(self, project_id: UUID, section: int) -> ShopPicture:
         async with self._database.reading_one_moment() as connection:
             seen_at = await boards.now(connection)
             project = await projects.get(connection, project_id)
@@ -123,13 +134,13 @@ class Listings:
             drawn = placed[:DRAWN_AT_MOST]
             found = await listings.these(connection, project_id, [one.code for one in drawn])
         buildings, is_cut = picture([offer.unit for offer in found], drawn), len(placed) > len(drawn)
-        return Picture(
+        return ShopPicture(
             project, seen_at, layout.turn, _on_sale(counts), facts, buildings, found, names, section, is_cut
         )
 
     async def _page(
-        self, project_id: UUID, wish: Wish, order: Order, after: Mark | None, limit: int
-    ) -> OfferPage:
+        self, project_id: UUID, wish: UnitFilter, order: ListingOrder, after: ListingCursor | None, limit: int
+    ) -> ListingPage:
         async with self._database.reading_one_moment() as connection:
             meeting = await listings.codes(connection, project_id, wish, COUNTED_UP_TO + 1)
             if order in BY_FLOOR:
@@ -141,14 +152,14 @@ class Listings:
                 found = await listings.page(connection, project_id, wish, order, after, limit + 1)
             shown = await self._placed(connection, project_id, found[:limit])
         last = mark_of(shown[-1].offer, order) if len(found) > limit else None
-        return OfferPage(shown, last, len(meeting))
+        return ListingPage(shown, last, len(meeting))
 
     async def _codes_by_floor(
         self,
         connection: Connection,
         project_id: UUID,
-        order: Order,
-        after: Mark | None,
+        order: ListingOrder,
+        after: ListingCursor | None,
         few: Sequence[str] | None,
     ) -> Sequence[str]:
         floors = await self._floors.find(project_id, await self._layout(connection, project_id))
@@ -159,17 +170,17 @@ class Listings:
         return await self._layouts.find(connection, project_id, counts.total)
 
     async def _placed(
-        self, connection: Connection, project_id: UUID, found: Sequence[Offer]
-    ) -> list[PlacedOffer]:
+        self, connection: Connection, project_id: UUID, found: Sequence[Listing]
+    ) -> list[PlacedListing]:
         places = await self._places(connection, project_id, [offer.unit.code for offer in found])
-        return [PlacedOffer(offer, place) for offer, place in zip(found, places, strict=True)]
+        return [PlacedListing(offer, place) for offer, place in zip(found, places, strict=True)]
 
-    async def _places(self, connection: Connection, project_id: UUID, codes: Sequence[str]) -> list[Place]:
+    async def _places(self, connection: Connection, project_id: UUID, codes: Sequence[str]) -> list[Position]:
         chosen = await layouts.places_among(connection, project_id, codes)
         by_code = {one.code: one.place for one in arrange(codes, chosen)}
         return [by_code[code] for code in codes]
 
-    async def _facts_of(self, connection: Connection, project_id: UUID) -> Facts:
+    async def _facts_of(self, connection: Connection, project_id: UUID) -> ListingFacts:
         known, began_at = self._facts.get(project_id), monotonic()
         if known is None or known[0] < began_at:
             found = await listings.facts(connection, project_id)
@@ -180,10 +191,10 @@ class Listings:
 
 
 async def _first_among(
-    connection: Connection, project_id: UUID, wish: Wish, codes: Sequence[str], wanted: int
-) -> list[Offer]:
+    connection: Connection, project_id: UUID, wish: UnitFilter, codes: Sequence[str], wanted: int
+) -> list[Listing]:
     """The first of the codes that meet the wish, in their order."""
-    found: list[Offer] = []
+    found: list[Listing] = []
     at = 0
     for stride in chain(_STRIDES, repeat(_STRIDES[-1])):
         if len(found) >= wanted or at >= len(codes):
@@ -195,7 +206,7 @@ async def _first_among(
     return found[:wanted]
 
 
-def _all(layout: Layout) -> list[Placed]:
+def _all(layout: Layout) -> list[PlacedUnit]:
     return [one for section in layout.sections for one in section.placed]
 
 

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import NamedTuple
 from uuid import UUID
 
-from holdfast.domain.errors import DatabaseAway
+from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.domain.layout import BoardUnit, Counts
 from holdfast.domain.status import Status
 from holdfast.storage import boards
@@ -169,7 +169,7 @@ class LiveUpdates:
             try:
                 await self.run_once()
                 self._is_away = False
-            except DatabaseAway:
+            except DatabaseUnavailable:
                 if not self._is_away:
                     logger.warning("boards are not kept up to date: the database is away")
                 self._is_away = True

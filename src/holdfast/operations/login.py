@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 import msgspec
 
 from holdfast.domain.api_key import token_hash
-from holdfast.domain.errors import SecondFactorNeeded, SecretsUnreadable, SignInRefused, TooManyAttempts
+from holdfast.domain.errors import LoginFailed, SecondFactorNeeded, SecretsUnreadable, TooManyAttempts
 from holdfast.domain.login import (
     FORGOTTEN_AFTER,
     Counted,
@@ -29,7 +29,7 @@ from holdfast.storage.database import Connection, Database
 from holdfast.storage.secrets import SecretBox
 from holdfast.storage.staff import Account
 
-__all__ = ["Login", "OpenSession", "Opened", "SessionTimes", "SignedIn"]
+__all__ = ["Login", "NewSession", "OpenSession", "SessionTimes", "SignedIn"]
 
 
 _GOOD_FOR = timedelta(minutes=5)
@@ -129,7 +129,7 @@ class SignedIn(NamedTuple):
     """When it was looked, by the database's clock."""
 
 
-class Opened(NamedTuple):
+class NewSession(NamedTuple):
     token: str
     """For the cookie; never stored."""
     staff: Staff
@@ -159,7 +159,9 @@ class Login:
             found = await sessions.find(connection, token_hash(token), self._times, takes_notice, is_click)
         return None if found is None else SignedIn(*found)
 
-    async def sign_in(self, email: str, password: str, code: str | None, address: str, agent: str) -> Opened:
+    async def sign_in(
+        self, email: str, password: str, code: str | None, address: str, agent: str
+    ) -> NewSession:
         subjects = _subjects(email, address)
         await self._count(subjects, address)
         account = await self._account(email)
@@ -172,7 +174,7 @@ class Login:
         newer = await self._hashed_anew(account, password)
         return await self._open(account, code, subjects, _Visitor(address, agent), newer)
 
-    async def sign_in_with_code(self, ticket: str, code: str, address: str, agent: str) -> Opened:
+    async def sign_in_with_code(self, ticket: str, code: str, address: str, agent: str) -> NewSession:
         """The second step of somebody whose password was right a moment ago."""
         staff_id = self._tickets.staff_id(ticket)
         async with self._database.reading() as connection:
@@ -201,7 +203,7 @@ class Login:
         async with self._database.writing_at_once() as connection:
             await sessions.leave_notice(connection, session_id, notice)
 
-    async def open_for(self, staff_id: UUID, address: str, agent: str) -> Opened:
+    async def open_for(self, staff_id: UUID, address: str, agent: str) -> NewSession:
         """For somebody who has just chosen their password."""
         async with self._database.writing() as connection:
             account = await staff.account_locked(connection, staff_id)
@@ -247,7 +249,7 @@ class Login:
         subjects: Subjects,
         visitor: _Visitor,
         newer_hash: str | None,
-    ) -> Opened:
+    ) -> NewSession:
         """What was checked must still be so: the person may have been disabled in the meantime."""
         async with self._database.writing() as connection:
             account = await staff.account_locked(connection, found.staff.id)
@@ -268,7 +270,7 @@ class Login:
         visitor: _Visitor,
         step: int,
         newer_hash: str | None,
-    ) -> Opened:
+    ) -> NewSession:
         token, person = secrets.token_urlsafe(_TOKEN_BYTES), account.staff
         agent = _one_line(visitor.agent)[:_LONGEST_AGENT]
         await staff.note_sign_in(connection, person.id, step, newer_hash)
@@ -276,7 +278,7 @@ class Login:
             connection, uuid4(), token_hash(token), person.id, _one_line(visitor.address), agent
         )
         await sessions.end_old(connection, self._times)
-        return Opened(token, person)
+        return NewSession(token, person)
 
     def _step(self, account: Account, code: str | None) -> int | None:
         """Of the second factor, if there is one; each is good for one sign-in. None if the code is wrong."""
@@ -291,10 +293,10 @@ def _subjects(email: str, address: str) -> Subjects:
     return subject(Counted.ACCOUNT, email_key(email)), subject(Counted.ADDRESS, address)
 
 
-def _refusal(account: Account | None, address: str) -> SignInRefused:
+def _refusal(account: Account | None, address: str) -> LoginFailed:
     """The log tells more than the answer, but not what was typed: that may be a password."""
     _log.warning("a sign-in was refused", extra={"fields": _who(account, address)})
-    return SignInRefused()
+    return LoginFailed()
 
 
 def _who(account: Account | None, address: str) -> dict[str, str | None]:

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from holdfast.domain.audit import ActorKind, Author
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.errors import Conflict, InvalidInput, Refusal, UnknownBooking
+from holdfast.domain.errors import Conflict, DomainError, InvalidInput, UnknownBooking
 from holdfast.domain.payment import (
     Payment,
     PaymentRequest,
@@ -17,7 +17,7 @@ from holdfast.domain.payment import (
 )
 from holdfast.domain.signature import Reason, verify
 from holdfast.domain.status import Caller
-from holdfast.operations.bookings import Bookings, Found
+from holdfast.operations.bookings import Bookings, FoundBooking
 from holdfast.operations.units import Units
 from holdfast.operations.write_path import Written
 from holdfast.storage import bookings
@@ -70,7 +70,7 @@ class Payments:
         """Whether there is a payment page; what its owner tells is taken then, and only then."""
         return self._till.secret is not None
 
-    async def address_for(self, found: Found, return_url: str, language: str) -> str | None:
+    async def address_for(self, found: FoundBooking, return_url: str, language: str) -> str | None:
         """Where the buyer pays; None: nowhere here, for there is no payment page or no deposit.
 
         Refused before the signature, and once it is paid or the booking has ended.
@@ -116,7 +116,7 @@ class Payments:
             _warn("a payment came too late and is due back", payment)
         return written
 
-    async def _confirmed(self, payment: Payment, request_id: str) -> tuple[Found, Written]:
+    async def _confirmed(self, payment: Payment, request_id: str) -> tuple[FoundBooking, Written]:
         found = await self._selling.find(payment.reference)
         refuse_another_amount(payment, found.booking)
         author = Author(ActorKind.PAYMENT, payment.id, request_id)
@@ -126,18 +126,18 @@ class Payments:
         return found, written
 
 
-def _was_confirmed_without_it(found: Found, written: Written) -> bool:
+def _was_confirmed_without_it(found: FoundBooking, written: Written) -> bool:
     """Its id was written, and nothing else: the unit had its reservation, or the booking its end."""
     if not written.changed or written.decision.events:
         return False
     return written.booking.status is not BookingStatus.REFUND_DUE or _is_confirmed(found)
 
 
-def _is_confirmed(found: Found) -> bool:
+def _is_confirmed(found: FoundBooking) -> bool:
     return found.booking.deposit_confirmed_at is not None
 
 
-def _warn(message: str, payment: Payment, refusal: Refusal | None = None) -> None:
+def _warn(message: str, payment: Payment, refusal: DomainError | None = None) -> None:
     """By the ids alone: the buyer's person is nobody's business in a log."""
     fields = {"paymentId": payment.id, "reference": payment.reference, "amountSar": payment.amount_sar}
     why = {} if refusal is None else {"why": str(refusal)}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from holdfast.domain.audit import COMMAND, Author, Change, Entry
+from holdfast.domain.audit import COMMAND, AuditEntry, Author, Change
 from holdfast.domain.errors import Fault, InvalidInput
-from holdfast.domain.layout import Place, Placed, arrange, guess
+from holdfast.domain.layout import PlacedUnit, Position, arrange, guess_position
 from holdfast.domain.message import Message
 from holdfast.domain.project import Project, name_fault, slug_fault
 from holdfast.operations.api_keys import refuse_faults
@@ -17,7 +17,7 @@ from holdfast.storage import audit, layouts, projects
 from holdfast.storage.audit import Recorded
 from holdfast.storage.database import Database
 
-__all__ = ["Move", "Placed", "Projects", "Recorded"]
+__all__ = ["Move", "PlacedUnit", "Projects", "Recorded"]
 
 
 _PROJECTS_A_PAGE = 1000
@@ -29,7 +29,7 @@ async def add_project(database: Database, slug: str, name: str, author: Author =
         project = await projects.insert(connection, slug, name)
         change = Change(None, {"slug": slug, "name": name})
         at = project.created_at
-        await audit.insert(connection, Entry(project.id, project.id, at, author, "create", None, change))
+        await audit.insert(connection, AuditEntry(project.id, project.id, at, author, "create", None, change))
     return project
 
 
@@ -73,7 +73,7 @@ class Projects:
             await audit.insert(connection, _entry(before, after, author, await audit.now(connection)))
         return after
 
-    async def layout(self, slug: str) -> list[Placed]:
+    async def layout(self, slug: str) -> list[PlacedUnit]:
         project_id = await self._inventory.project_id(slug)
         async with self._database.reading() as connection:
             codes = await layouts.codes(connection, project_id)
@@ -83,10 +83,10 @@ class Projects:
     async def arrange(
         self,
         slug: str,
-        places: Sequence[tuple[str | None, Place | None]],
+        places: Sequence[tuple[str | None, Position | None]],
         author: Author,
         faults: Sequence[Fault] = (),
-    ) -> list[Placed]:
+    ) -> list[PlacedUnit]:
         """The whole layout: units that it does not name, or names without a place, stand where their code
         says. ``faults``: what is wrong with it already, to be told with the codes that are unknown; places
         that are wrong themselves may have no code."""
@@ -101,13 +101,13 @@ class Projects:
                 await layouts.replace(connection, project_id, chosen)
                 at = await audit.now(connection)
                 change = Change(*await run_in_thread(len(codes), _differences, before, chosen))
-                entry = Entry(project_id, project_id, at, author, "arrange", None, change)
+                entry = AuditEntry(project_id, project_id, at, author, "arrange", None, change)
                 await audit.insert(connection, entry)
         return await run_in_thread(len(codes), arrange, codes, chosen)
 
     async def layout_page(
         self, slug: str, after_code: str, limit: int, containing: str | None = None
-    ) -> list[Placed]:
+    ) -> list[PlacedUnit]:
         """In the order of codes; one more than ``limit``, if there is one."""
         project_id = await self._inventory.project_id(slug)
         async with self._database.reading() as connection:
@@ -135,7 +135,7 @@ class Projects:
                 )
                 at = await audit.now(connection)
                 await audit.insert(
-                    connection, Entry(project_id, project_id, at, author, "arrange", None, change)
+                    connection, AuditEntry(project_id, project_id, at, author, "arrange", None, change)
                 )
         return len(moved)
 
@@ -146,11 +146,11 @@ class Projects:
             return await audit.history(connection, unit.id, before_id, limit + 1)
 
 
-def _moved(before: Mapping[str, Place], moves: Mapping[str, Move | None]) -> dict[str, Place]:
+def _moved(before: Mapping[str, Position], moves: Mapping[str, Move | None]) -> dict[str, Position]:
     """The chosen places of the moved units, then. A move to where a unit stands chooses nothing."""
     after = dict(before)
     for code, move in moves.items():
-        stands = before.get(code) or guess(code)
+        stands = before.get(code) or guess_position(code)
         if move is None:
             after.pop(code, None)
         elif stands._replace(**move) != stands:
@@ -168,14 +168,14 @@ def _refuse_unknown(named: Sequence[str | None], codes: set[str], faults: Sequen
         raise InvalidInput([*faults, *unknown])
 
 
-def _entry(before: Project, after: Project, author: Author, at: Any) -> Entry:
+def _entry(before: Project, after: Project, author: Author, at: Any) -> AuditEntry:
     names = ("name", "hold_seconds", "reservation_days")
     differing = [name for name in names if getattr(before, name) != getattr(after, name)]
     change = Change(
         {name: _written_as(getattr(before, name)) for name in differing},
         {name: _written_as(getattr(after, name)) for name in differing},
     )
-    return Entry(after.id, after.id, at, author, "settle", None, change)
+    return AuditEntry(after.id, after.id, at, author, "settle", None, change)
 
 
 def _written_as(value: Any) -> Any:
@@ -184,7 +184,7 @@ def _written_as(value: Any) -> Any:
 
 
 def _differences(
-    before: Mapping[str, Place], after: Mapping[str, Place]
+    before: Mapping[str, Position], after: Mapping[str, Position]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     codes = [code for code in {**before, **after} if before.get(code) != after.get(code)]
     return (
@@ -193,5 +193,5 @@ def _differences(
     )
 
 
-def _shown(place: Place | None) -> dict[str, Any] | None:
+def _shown(place: Position | None) -> dict[str, Any] | None:
     return None if place is None else place._asdict()

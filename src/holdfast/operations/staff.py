@@ -11,8 +11,8 @@ from uuid import UUID, uuid4
 from msgspec import Meta
 
 from holdfast.domain.api_key import token_hash
-from holdfast.domain.audit import ActorKind, Author, Change, Entry
-from holdfast.domain.errors import LastAdmin, SetupLinkRefused, UnknownStaff, raise_faults
+from holdfast.domain.audit import ActorKind, AuditEntry, Author, Change
+from holdfast.domain.errors import InvalidSetupLink, LastAdmin, UnknownStaff, raise_faults
 from holdfast.domain.login import password_fault
 from holdfast.domain.permissions import Role
 from holdfast.domain.spelling import moment_text
@@ -27,7 +27,7 @@ _NAMES = ("name", "role", "disabled_at")
 
 async def record(connection: Connection, staff_id: UUID, author: Author, action: str, change: Change) -> None:
     at = await audit.now(connection)
-    await audit.insert(connection, Entry(staff_id, None, at, author, action, None, change))
+    await audit.insert(connection, AuditEntry(staff_id, None, at, author, action, None, change))
 
 
 def creation(person: Staff) -> Change:
@@ -92,7 +92,7 @@ class SetupLinks:
         """``language``: that of the page, in which newcomers are spoken to from then on."""
         person = (await self.find(token)).staff
         if person is None:
-            raise SetupLinkRefused
+            raise InvalidSetupLink
         raise_faults(password_fault(password, person.email))
         password_hash = await self._passwords.hash(password)
         async with self._database.writing() as connection:
@@ -116,7 +116,7 @@ class SetupLinks:
     ) -> Staff:
         email, name = email.strip(), name.strip()
         if (await self.find(token)).staff is not None:
-            raise SetupLinkRefused
+            raise InvalidSetupLink
         raise_faults(email_fault(email), staff_name_fault(name), password_fault(password, email))
         password_hash = await self._passwords.hash(password)
         async with self._database.writing() as connection:
@@ -133,14 +133,14 @@ async def _invitation(connection: Connection, token: str) -> Invitation:
     is_token = len(token) == _TOKEN_LENGTH and token.isascii()
     found = await login.find_setup_link(connection, token_hash(token)) if is_token else None
     if found is None:
-        raise SetupLinkRefused
+        raise InvalidSetupLink
     if found.staff_id is None:
         if await staff.is_anybody_there(connection):
-            raise SetupLinkRefused
+            raise InvalidSetupLink
         return Invitation(None)
     person = await staff.find(connection, found.staff_id)
     if person is None or person.disabled_at is not None:
-        raise SetupLinkRefused
+        raise InvalidSetupLink
     return Invitation(person)
 
 
@@ -148,9 +148,9 @@ async def _use_up(connection: Connection, token: str) -> None:
     """Of two who use it at the same time, one finds it gone."""
     invitation = await _invitation(connection, token)
     if not await login.use_setup_link(connection, token_hash(token)):
-        raise SetupLinkRefused
+        raise InvalidSetupLink
     if invitation.staff is None and await staff.is_anybody_there(connection):
-        raise SetupLinkRefused
+        raise InvalidSetupLink
 
 
 # What admins do with staff: add, change, disable, reset.

@@ -11,8 +11,8 @@ from uuid import UUID
 
 from holdfast.domain.audit import COMMAND, Author
 from holdfast.domain.booking import Booking
-from holdfast.domain.decision import Decision, Standing, Wanted
-from holdfast.domain.errors import Refusal, UnknownProject, UnknownUnit
+from holdfast.domain.decision import Decision, UnitSnapshot, Wanted
+from holdfast.domain.errors import DomainError, UnknownProject, UnknownUnit
 from holdfast.domain.project import Project
 from holdfast.domain.status import LOCKED, Status
 from holdfast.domain.unit import Unit, UnitFields, as_seen
@@ -43,7 +43,7 @@ class ReplaceUnit(NamedTuple):
     def wanted(self) -> Wanted:
         return NOTHING
 
-    def decide(self, standing: Standing, now: datetime) -> Decision:
+    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
         return replace(standing, self.key[1], self.fields, self.status, self.precondition, now)
 
 
@@ -60,7 +60,7 @@ class PatchUnit(NamedTuple):
     def wanted(self) -> Wanted:
         return NOTHING
 
-    def decide(self, standing: Standing, now: datetime) -> Decision:
+    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
         return patch(standing, self.key[1], self.changes, self.status, self.precondition, now)
 
 
@@ -166,7 +166,7 @@ class Item(Protocol):
     """One unit as it was sent, or why it was refused before anybody looked for it."""
 
     @property
-    def command(self) -> Command | Refusal: ...
+    def command(self) -> Command | DomainError: ...
 
 
 Sent = TypeVar("Sent", bound=Item)
@@ -189,11 +189,11 @@ async def write_all(
 
 
 async def _write(inventory: Units, items: Sequence[Item], store: bool) -> list[Outcome]:
-    commands = [item.command for item in items if not isinstance(item.command, Refusal)]
+    commands = [item.command for item in items if not isinstance(item.command, DomainError)]
     written: Iterator[Outcome] = iter(())
     if commands:
         written = iter(await inventory.write_many(commands, store=store))
-    return [item.command if isinstance(item.command, Refusal) else next(written) for item in items]
+    return [item.command if isinstance(item.command, DomainError) else next(written) for item in items]
 
 
 def outcome_name(outcome: Outcome) -> str:

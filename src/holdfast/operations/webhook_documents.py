@@ -15,8 +15,8 @@ from holdfast.domain.endpoint import (
     SENT_EVENTS,
     Endpoint,
     EndpointState,
+    EndpointTrouble,
     IssuedSecret,
-    Trouble,
     state_of,
 )
 from holdfast.domain.event import EventName
@@ -325,7 +325,7 @@ def _is_text(body: bytes) -> bool:
     return True
 
 
-def _trouble_document(trouble: Trouble | None) -> EndpointTroubleDocument | None:
+def _trouble_document(trouble: EndpointTrouble | None) -> EndpointTroubleDocument | None:
     if trouble is None:
         return None
     return EndpointTroubleDocument(

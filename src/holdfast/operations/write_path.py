@@ -10,10 +10,10 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol
 
-from holdfast.domain.audit import CLOCK, Author, Entry
+from holdfast.domain.audit import CLOCK, AuditEntry, Author
 from holdfast.domain.booking import CLAIMING, HOLDING, Booking
-from holdfast.domain.decision import Decision, Standing, Wanted, after, change_made, lapse
-from holdfast.domain.errors import DatabaseAway, InvalidInput, Refusal
+from holdfast.domain.decision import Decision, UnitSnapshot, Wanted, after, change_made, lapse
+from holdfast.domain.errors import DatabaseUnavailable, DomainError, InvalidInput
 from holdfast.domain.hold_limits import LiveHold
 from holdfast.domain.project import Project
 from holdfast.domain.status import LOCKED, MID_BOOKING
@@ -50,14 +50,14 @@ class Command(Protocol):
         """What it must know beside the unit."""
         ...
 
-    def decide(self, standing: Standing, now: datetime) -> Decision:
-        """Pure; raises a Refusal."""
+    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
+        """Pure; raises a DomainError."""
         ...
 
 
 # What some commands must know beside their unit: its bookings, and what their buyer holds elsewhere.
 
-Snapshots = dict[UnitKey, Standing]
+Snapshots = dict[UnitKey, UnitSnapshot]
 BookingsWanted = list[tuple[UnitKey, Wanted]]
 
 
@@ -95,7 +95,7 @@ async def load_related_bookings(
     return overtaken
 
 
-def note_hold(standing: Standing, booking: Booking) -> None:
+def note_hold(standing: UnitSnapshot, booking: Booking) -> None:
     """For the commands that follow in the same batch."""
     if not standing.live_holds or booking.status not in HOLDING or booking.hold_expires_at is None:
         return
@@ -106,7 +106,7 @@ def note_hold(standing: Standing, booking: Booking) -> None:
             holds.append(LiveHold(slot, booking.hold_expires_at))
 
 
-def _is_free(standing: Standing) -> bool:
+def _is_free(standing: UnitSnapshot) -> bool:
     """Only then is it of interest who asks for it; those who come too late cost no look-up.
 
     A unit that is not free may become so by another command of the batch, before theirs.
@@ -166,7 +166,7 @@ async def _find_lately_lapsed(
         standings[key] = _with_booking(standings[key], booking)
 
 
-def _with_booking(standing: Standing, booking: Booking) -> Standing:
+def _with_booking(standing: UnitSnapshot, booking: Booking) -> UnitSnapshot:
     if booking.status in CLAIMING:
         return standing._replace(booking=booking)
     return standing._replace(others={**standing.others, booking.number: booking})
@@ -201,7 +201,7 @@ class Written(NamedTuple):
         return self.decision.created
 
 
-Outcome = Written | Refusal
+Outcome = Written | DomainError
 
 
 class Batch:
@@ -211,7 +211,7 @@ class Batch:
         """``is_final``: nothing is decided again; the units are locked, or nothing will be stored."""
         self._commands = commands
         self._is_final = is_final
-        self._standings: dict[UnitKey, Standing] = {}
+        self._standings: dict[UnitKey, UnitSnapshot] = {}
         self._found: dict[UnitKey, Unit | None] = {}
         self._changed: dict[UnitKey, dict[int, Booking]] = {}
         """Of each unit that is to be stored, the bookings that were there and are stored with it."""
@@ -306,7 +306,7 @@ class Batch:
         standing = self._standings[command.key]
         try:
             decision = command.decide(standing, now)
-        except Refusal as refusal:
+        except DomainError as refusal:
             # An answer, not a failure; where it was raised would hold this batch, which holds it.
             refusal.__context__ = None
             return refusal.with_traceback(None)
@@ -314,7 +314,7 @@ class Batch:
         return Written(decision, standing.project, changed, self._refs, standing.unit)
 
     def _take(
-        self, key: UnitKey, standing: Standing, decision: Decision, author: Author, now: datetime
+        self, key: UnitKey, standing: UnitSnapshot, decision: Decision, author: Author, now: datetime
     ) -> bool:
         booking = decision.booking
         is_new_unit = decision.unit is not standing.unit
@@ -328,7 +328,7 @@ class Batch:
             (begun if is_new else changed)[booking.number] = booking
             note_hold(standing, booking)
         self._told.entries.append(
-            Entry(
+            AuditEntry(
                 decision.unit.id,
                 decision.unit.project_id,
                 decision.unit.updated_at if is_new_unit else now,
@@ -359,7 +359,7 @@ ROUNDS_AT_MOST = 10
 _log = logging.getLogger(__name__)
 
 
-class StillOvertaken(DatabaseAway):
+class StillOvertaken(DatabaseUnavailable):
     """The database refused for the sake of another, again and again."""
 
     def __init__(self, why: str) -> None:
@@ -383,7 +383,7 @@ class WritePath:
         if not self._running or (len(self._running) < BATCHES_IN_FLIGHT and self._is_a_full_batch_waiting()):
             self._running.add(loop.create_task(self._run_batches()))
         outcome = await future
-        if isinstance(outcome, Refusal):
+        if isinstance(outcome, DomainError):
             try:
                 raise outcome
             finally:
@@ -441,7 +441,7 @@ async def write(database: Database, commands: Sequence[Command], *, store: bool 
     """
     try:
         outcomes = await _write_as_found(database, commands, store)
-    except DatabaseAway as away:
+    except DatabaseUnavailable as away:
         return [away] * len(commands)
     overtaken = [at for at, outcome in enumerate(outcomes) if outcome is None]
     locked = await _write_locked(database, [commands[at] for at in overtaken]) if overtaken else []
@@ -466,9 +466,9 @@ async def _write_as_found(
         # Where something is stored it is decided again, under locks, and told if that is refused too.
         if not store:
             _log.warning("a dry run was refused by the database", extra={"fields": {"why": _why(refused)}})
-            raise DatabaseAway from None
-    except DatabaseAway as away:
-        with suppress(DatabaseAway):
+            raise DatabaseUnavailable from None
+    except DatabaseUnavailable as away:
+        with suppress(DatabaseUnavailable):
             await batch.look_for_stored(database)
         return batch.outcomes_or(away)
     return batch.outcomes_or(None) if store else list(batch.outcomes)
@@ -481,7 +481,7 @@ async def _write_locked(database: Database, commands: Sequence[Command]) -> list
         if len(commands) == 1:
             _warn("a change was overtaken again and again", commands[0], overtaken.why)
             return [overtaken]
-    except DatabaseAway as away:
+    except DatabaseUnavailable as away:
         return [away] * len(commands)
     except RefusedByDatabase as refused:
         if len(commands) == 1:

@@ -5,7 +5,7 @@ import socket
 import sys
 from collections.abc import Mapping
 
-from holdfast.demo.outside.app import Told, outside_app
+from holdfast.demo.outside.app import OutsideSettings, outside_app
 from holdfast.demo.outside.receiver import Journal
 from holdfast.observability.logging import set_up_logging
 from holdfast.server.demo import HOLDFAST_URL, HOOK_SECRET, PAYMENT_SECRET, TIME_ZONE
@@ -15,15 +15,15 @@ from holdfast.server.web_server import WebServer
 _OPEN_REQUESTS_SECONDS = 5
 
 
-def run(told: Told, listener: socket.socket, lifeline: int) -> None:
+def run(told: OutsideSettings, listener: socket.socket, lifeline: int) -> None:
     journal = Journal()
     server = WebServer(outside_app(told, journal), journal.close, _OPEN_REQUESTS_SECONDS)
     leave_with_parent(lifeline, server.leave)
     server.run(sockets=[listener])
 
 
-def _told(given: Mapping[str, str]) -> Told:
-    return Told(given[HOOK_SECRET], given[PAYMENT_SECRET], given[HOLDFAST_URL], given[TIME_ZONE])
+def _told(given: Mapping[str, str]) -> OutsideSettings:
+    return OutsideSettings(given[HOOK_SECRET], given[PAYMENT_SECRET], given[HOLDFAST_URL], given[TIME_ZONE])
 
 
 if __name__ == "__main__":

@@ -11,13 +11,13 @@ from typing import Any
 from holdfast import demo
 from holdfast.demo import DemoAccess
 from holdfast.demo.access import register_receiver
-from holdfast.domain.errors import DatabaseAway, Refusal
+from holdfast.domain.errors import DatabaseUnavailable, DomainError
 from holdfast.observability.logging import set_up_logging
 from holdfast.operations.health import note_start
 from holdfast.operations.staff import offer_first_link, setup_url
 from holdfast.settings import Settings
 from holdfast.storage.database import open_database
-from holdfast.storage.errors import SchemaRefused
+from holdfast.storage.errors import SchemaError
 from holdfast.storage.schema import migrate
 from holdfast.wiring import subscribing
 
@@ -32,7 +32,7 @@ async def migrate_when_reachable(database_url: str, patience_seconds: float = _P
     while True:
         try:
             return await migrate(database_url)
-        except DatabaseAway:
+        except DatabaseUnavailable:
             if time.monotonic() > give_up_at:
                 raise
             _log.warning("waiting for the database")
@@ -83,7 +83,7 @@ def main() -> int:
     settings = Settings.from_environment(os.environ)
     try:
         answer = asyncio.run(prepare(settings, _demo_hook(sys.argv[1:])))
-    except (Refusal, SchemaRefused) as refusal:
+    except (DomainError, SchemaError) as refusal:
         answer = {"refusal": str(refusal)}
     sys.stdout.write(json.dumps(answer))
     return 0

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from holdfast.server.demo import DemoWorld, demo_world
-from holdfast.server.sockets import StartRefused, address_of, listening
+from holdfast.server.sockets import StartError, address_of, listening
 from holdfast.server.supervisor import STOP_SIGNALS, Companion, Supervisor, python_module
 from holdfast.settings import LOOPBACK, Settings
-from holdfast.storage.embedded import EmbeddedPostgres, EmbeddedRefused, serving_alone, serving_embedded
+from holdfast.storage.embedded import EmbeddedPostgres, EmbeddedPostgresError, serving_alone, serving_embedded
 from holdfast.storage.secrets import keys_of
 
 # What the pools of the processes may open (see wiring), with room for commands.
@@ -159,10 +159,10 @@ def _prepare(environment: Mapping[str, str], world: DemoWorld | None) -> dict[st
         check=False,
     )
     if result.returncode != 0:
-        raise StartRefused("Holdfast could not prepare its database; see the log above.")
+        raise StartError("Holdfast could not prepare its database; see the log above.")
     answer: dict[str, Any] = json.loads(result.stdout)
     if "refusal" in answer:
-        raise StartRefused(answer["refusal"])
+        raise StartError(answer["refusal"])
     return answer
 
 
@@ -182,5 +182,5 @@ def _keep_up(embedded: EmbeddedPostgres | None) -> None:
     try:
         if embedded.keep_up():
             _log.warning("the embedded PostgreSQL had ended and was started again")
-    except (EmbeddedRefused, OSError):
+    except (EmbeddedPostgresError, OSError):
         _log.exception("the embedded PostgreSQL had ended and could not be started again")

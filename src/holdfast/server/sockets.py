@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
 
-class StartRefused(Exception):
+class StartError(Exception):
     """The text is one sentence for the person who started Holdfast."""
 
 
@@ -46,14 +46,14 @@ def listen(host: str, port: int) -> socket.socket:
             return _bind(host, port)
         except OSError as failure:
             if failure.errno != errno.EADDRINUSE or time.monotonic() > give_up_at:
-                raise StartRefused(_explain(host, port, failure)) from None
+                raise StartError(_explain(host, port, failure)) from None
             time.sleep(_POLL_SECONDS)
 
 
 def listen_beside(host: str, port: int) -> socket.socket:
     """On the port after that one; on any other where it is taken, or where none was asked for."""
     if 0 < port < _HIGHEST_PORT:
-        with suppress(StartRefused):
+        with suppress(StartError):
             return listen(host, port + 1)
     return listen(host, 0)
 
@@ -67,7 +67,7 @@ def _bind(host: str, port: int, *, shared: bool = False) -> socket.socket:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except UnicodeError:
-        raise StartRefused(f"{host!r} is not a host name or an IP address.") from None
+        raise StartError(f"{host!r} is not a host name or an IP address.") from None
     family, kind, protocol, _, address = found[0]
     listener = socket.socket(family, kind, protocol)
     try:

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from holdfast.server.sockets import StartRefused
+from holdfast.server.sockets import StartError
 
 _ANSWER_SECONDS = 5.0
 _PAUSE_SECONDS = 0.05
@@ -188,7 +188,7 @@ class Supervisor:
                 child.note_death(time.monotonic())
                 self._deaths_before_ready += not self._ready
         if self._deaths_before_ready >= _DEATHS_BEFORE_READY:
-            raise StartRefused(
+            raise StartError(
                 "Holdfast could not start: its processes end before they are ready; see the log above."
             )
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from holdfast.simulation import payments, sales_desk
 from holdfast.simulation.calling import Answer
 from holdfast.simulation.ledger import Claim
-from holdfast.simulation.plan import BuyerPlan, Course
+from holdfast.simulation.plan import BuyerCourse, BuyerPlan
 from holdfast.simulation.stage import Stage
 from holdfast.simulation.story import Tone
 from holdfast.simulation.taste import Offer, favourite
@@ -110,9 +110,9 @@ class Buyer:
 
     async def _go_on(self, claim: Claim) -> None:
         ways = {
-            Course.LETS_GO: self._let_go,
-            Course.WALKS_AWAY: self._walk_away,
-            Course.PAYS_LATE: self._pay_late,
+            BuyerCourse.LETS_GO: self._let_go,
+            BuyerCourse.WALKS_AWAY: self._walk_away,
+            BuyerCourse.PAYS_LATE: self._pay_late,
         }
         await ways.get(self._plan.course, self._buy)(claim)
 
@@ -121,7 +121,7 @@ class Buyer:
             return
         await self._pause("pays the deposit", self._plan.pays_after, claim)
         await payments.confirm_deposit(self._stage, claim)
-        if self._plan.course is Course.PAYS_TWICE:
+        if self._plan.course is BuyerCourse.PAYS_TWICE:
             await payments.confirm_again(self._stage, claim)
         await self._finish(claim)
 
@@ -136,7 +136,7 @@ class Buyer:
         await self._finish(claim)
 
     async def _finish(self, claim: Claim) -> None:
-        withdraws = self._plan.course is Course.WITHDRAWS
+        withdraws = self._plan.course is BuyerCourse.WITHDRAWS
         await self._pause("wants out" if withdraws else "waits for the keys", self._plan.closes_after, claim)
         if claim.status == "reserved":
             await (sales_desk.cancel if withdraws else sales_desk.close_sale)(self._stage, claim)

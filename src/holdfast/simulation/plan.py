@@ -15,7 +15,7 @@ _BEDROOMS = (0, 1, 2, 2, 3, 3, 4)
 _BUDGETS = (0.15, 0.35, 0.6)
 
 
-class Course(StrEnum):
+class BuyerCourse(StrEnum):
     BUYS = "buys"
     PAYS_TWICE = "pays-twice"
     PAYS_LATE = "pays-late"
@@ -29,12 +29,12 @@ class Course(StrEnum):
 
 # Of twenty buyers, so many of each; a few buyers are some of these cards.
 DECK = (
-    *[Course.BUYS] * 10,
-    *[Course.PAYS_TWICE] * 2,
-    *[Course.PAYS_LATE] * 2,
-    Course.WITHDRAWS,
-    *[Course.LETS_GO] * 3,
-    *[Course.WALKS_AWAY] * 2,
+    *[BuyerCourse.BUYS] * 10,
+    *[BuyerCourse.PAYS_TWICE] * 2,
+    *[BuyerCourse.PAYS_LATE] * 2,
+    BuyerCourse.WITHDRAWS,
+    *[BuyerCourse.LETS_GO] * 3,
+    *[BuyerCourse.WALKS_AWAY] * 2,
 )
 
 
@@ -43,7 +43,7 @@ class BuyerPlan(NamedTuple):
 
     number: int
     person: Person
-    course: Course
+    course: BuyerCourse
     taste: Taste
     arrives_after: float
     looks_for: float
@@ -72,14 +72,14 @@ def longest_seconds(plans: list[BuyerPlan]) -> float:
     return max(plan.seconds for plan in plans)
 
 
-def _courses(count: int, random: Random) -> list[Course]:
-    courses: list[Course] = []
+def _courses(count: int, random: Random) -> list[BuyerCourse]:
+    courses: list[BuyerCourse] = []
     while len(courses) < count:
         courses += random.sample(DECK, len(DECK))
     return courses[:count]
 
 
-def _plan(number: int, person: Person, course: Course, count: int, random: Random) -> BuyerPlan:
+def _plan(number: int, person: Person, course: BuyerCourse, count: int, random: Random) -> BuyerPlan:
     return BuyerPlan(
         number,
         person,

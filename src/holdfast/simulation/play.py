@@ -31,7 +31,7 @@ _LAST_ANSWERS_SECONDS = 5.0
 _TIDYING_SECONDS = 10.0
 
 
-class Wishes(NamedTuple):
+class SimulationOptions(NamedTuple):
     buyers: int
     seed: int
     pace: float
@@ -42,7 +42,7 @@ class Wishes(NamedTuple):
 
 
 class Play:
-    def __init__(self, caller: Caller, ground: Ground, wishes: Wishes) -> None:
+    def __init__(self, caller: Caller, ground: Ground, wishes: SimulationOptions) -> None:
         self._began = time.monotonic()
         self.wishes = wishes
         self.ground = ground

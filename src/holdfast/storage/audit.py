@@ -9,7 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from holdfast.domain.audit import Author, Change, Entry
+from holdfast.domain.audit import AuditEntry, Author, Change
 from holdfast.domain.spelling import camel_case, moment_text
 from holdfast.storage.database import Connection
 
@@ -55,7 +55,7 @@ def insert_statement(argument: int, stored: str) -> str:
     """
 
 
-def row_for(entry: Entry) -> tuple[Any, ...]:
+def row_for(entry: AuditEntry) -> tuple[Any, ...]:
     """The value of the database's type ``audit_write``."""
     before, after = entry.change
     return (
@@ -75,7 +75,7 @@ async def now(connection: Connection) -> datetime:
     return moment
 
 
-async def insert(connection: Connection, entry: Entry) -> None:
+async def insert(connection: Connection, entry: AuditEntry) -> None:
     await connection.execute(_INSERT, [row_for(entry)])
 
 
@@ -83,7 +83,7 @@ async def insert_about_endpoint(
     connection: Connection, endpoint_id: UUID, author: Author, action: str, change: Change
 ) -> None:
     at = await now(connection)
-    await insert(connection, Entry(endpoint_id, None, at, author, action, None, change))
+    await insert(connection, AuditEntry(endpoint_id, None, at, author, action, None, change))
 
 
 async def history(connection: Connection, subject_id: UUID, before_id: int, limit: int) -> list[Recorded]:

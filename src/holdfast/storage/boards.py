@@ -10,7 +10,7 @@ from uuid import UUID
 
 import asyncpg
 
-from holdfast.domain.layout import BoardUnit, Counts, Filters
+from holdfast.domain.layout import BoardFilter, BoardUnit, Counts
 from holdfast.domain.status import MID_BOOKING, Status
 from holdfast.storage.database import Connection, fetch_one
 
@@ -109,7 +109,7 @@ async def named_units(connection: Connection, project_id: UUID, codes: Sequence[
 
 
 async def page(
-    connection: Connection, project_id: UUID, filters: Filters, after_code: str, limit: int
+    connection: Connection, project_id: UUID, filters: BoardFilter, after_code: str, limit: int
 ) -> list[BoardUnit]:
     statuses = sorted(filters.statuses) or None
     rows = await connection.fetch(

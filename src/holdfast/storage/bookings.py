@@ -180,7 +180,7 @@ _KEYED = f"""
 """
 
 
-class Found(NamedTuple):
+class FoundBooking(NamedTuple):
     """A booking as it is seen now, with what names its unit."""
 
     booking: Booking
@@ -189,17 +189,17 @@ class Found(NamedTuple):
     now: datetime
 
 
-class Concerned(NamedTuple):
+class RelatedBooking(NamedTuple):
     unit_turn: int
     booking: Booking
 
 
 async def concerning(
     connection: Connection, unit_ids: Sequence[UUID], numbers: Sequence[int]
-) -> list[Concerned]:
+) -> list[RelatedBooking]:
     """The bookings that claim these units, and those of these numbers."""
     rows = await connection.fetch(_CONCERNING, unit_ids, numbers)
-    return [Concerned(row[0], booking_from(row[1:])) for row in rows]
+    return [RelatedBooking(row[0], booking_from(row[1:])) for row in rows]
 
 
 async def claims_on(connection: Connection, unit_ids: Sequence[UUID]) -> dict[UUID, Booking]:
@@ -235,11 +235,11 @@ async def now(connection: Connection) -> datetime:
     return moment
 
 
-async def find(connection: Connection, number: int) -> Found | None:
+async def find(connection: Connection, number: int) -> FoundBooking | None:
     return found_in(await connection.fetchrow(_FIND, number))
 
 
-async def held_by(connection: Connection, visitor_id: UUID) -> list[Found]:
+async def held_by(connection: Connection, visitor_id: UUID) -> list[FoundBooking]:
     """What a visitor holds; a hold that is over may be among it, as it is seen now."""
     rows = await connection.fetch(_HELD_BY, visitor_id)
     return [found for row in rows if (found := found_in(row)) is not None]
@@ -247,17 +247,17 @@ async def held_by(connection: Connection, visitor_id: UUID) -> list[Found]:
 
 async def keyed(
     connection: Connection, unit_ids: Sequence[UUID], idempotency_ids: Sequence[UUID]
-) -> list[Concerned]:
+) -> list[RelatedBooking]:
     """What requests with these Idempotency-Keys have made."""
     rows = await connection.fetch(_KEYED, unit_ids, idempotency_ids)
-    return [Concerned(row[0], booking_from(row[1:])) for row in rows]
+    return [RelatedBooking(row[0], booking_from(row[1:])) for row in rows]
 
 
-def found_in(row: asyncpg.Record | None) -> Found | None:
+def found_in(row: asyncpg.Record | None) -> FoundBooking | None:
     if row is None:
         return None
     now, code, slug, *columns = row
-    return Found(as_seen(booking_from(tuple(columns)), now), code, slug, now)
+    return FoundBooking(as_seen(booking_from(tuple(columns)), now), code, slug, now)
 
 
 # Lists of bookings, the latest first: of all, of projects, or of units.
@@ -340,7 +340,7 @@ async def booking_page(
     unit_code: str | None,
     status: BookingStatus | None,
     limit: int,
-) -> list[Found]:
+) -> list[FoundBooking]:
     """``before``: time and number of the last booking of the page before."""
     scope, ids = await _page_scope(connection, slugs, unit_code, status)
     arguments = (*(before or _ENDS_AT), limit) if scope is None else (*(before or _ENDS_AT), limit, ids)

@@ -14,7 +14,7 @@ from uuid import UUID
 
 import asyncpg
 
-from holdfast.domain.errors import DatabaseAway
+from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.domain.project import Project
 from holdfast.storage.notifications import NOTIFY, Hint
 
@@ -253,11 +253,11 @@ _PLAN_ONCE = {
 OF_A_DISPATCHER = {"enable_hashjoin": "off", "enable_bitmapscan": "off", "lock_timeout": "250ms"}
 
 
-class CommitUnknown(DatabaseAway):
+class CommitUnknown(DatabaseUnavailable):
     """The connection was lost during COMMIT: the change is stored, or it is not."""
 
 
-class TryAgain(DatabaseAway):
+class TryAgain(DatabaseUnavailable):
     """The database undid the transaction for the sake of another one; the same again may succeed."""
 
     def __init__(self, why: str) -> None:
@@ -423,7 +423,7 @@ def failures_named() -> Iterator[None]:
     except asyncpg.PostgresError as failure:
         raise _named(failure) from failure
     except _LOST as failure:
-        raise DatabaseAway from failure
+        raise DatabaseUnavailable from failure
 
 
 def _named(failure: asyncpg.PostgresError) -> Exception:
@@ -434,7 +434,7 @@ def _named(failure: asyncpg.PostgresError) -> Exception:
     if is_outdated or state in _TRY_AGAIN_STATES or constraint in _TRY_AGAIN_CONSTRAINTS:
         return TryAgain(str(failure))
     if state.startswith(_AWAY_CLASSES) or state in _AWAY_STATES:
-        return DatabaseAway()
+        return DatabaseUnavailable()
     if state.startswith(("22", "23")):
         return RefusedByDatabase(constraint or state)
     return failure

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import asyncpg
 
-from holdfast.domain.endpoint import FAILING_AFTER, Endpoint, Trouble, Wishes
+from holdfast.domain.endpoint import FAILING_AFTER, Endpoint, EndpointConfig, EndpointTrouble
 from holdfast.domain.event import EventName
 from holdfast.storage.database import Connection, fetch_one
 from holdfast.storage.messages import read_message
@@ -70,7 +70,7 @@ _SEAL_ANEW = "update endpoint set secret_sealed = $2 where id = $1"
 async def insert(
     connection: Connection,
     endpoint_id: UUID,
-    wishes: Wishes,
+    wishes: EndpointConfig,
     project_ids: Sequence[UUID] | None,
     secret_id: UUID,
     sealed: bytes,
@@ -97,7 +97,7 @@ async def page(
 
 
 async def update(
-    connection: Connection, endpoint_id: UUID, wishes: Wishes, project_ids: Sequence[UUID] | None
+    connection: Connection, endpoint_id: UUID, wishes: EndpointConfig, project_ids: Sequence[UUID] | None
 ) -> Endpoint:
     return _endpoint(await fetch_one(connection, _UPDATE, endpoint_id, *_values(wishes, project_ids)))
 
@@ -127,7 +127,7 @@ async def seal_anew(connection: Connection, endpoint_id: UUID, sealed: bytes) ->
     await connection.execute(_SEAL_ANEW, endpoint_id, sealed)
 
 
-def _values(wishes: Wishes, project_ids: Sequence[UUID] | None) -> tuple[object, ...]:
+def _values(wishes: EndpointConfig, project_ids: Sequence[UUID] | None) -> tuple[object, ...]:
     return (
         wishes.url,
         wishes.description,
@@ -141,7 +141,7 @@ def _values(wishes: Wishes, project_ids: Sequence[UUID] | None) -> tuple[object,
 
 def _endpoint(row: asyncpg.Record) -> Endpoint:
     slugs = row["project_slugs"]
-    wishes = Wishes(
+    wishes = EndpointConfig(
         url=row["url"],
         description=row["description"],
         events=tuple(name for name in EventName if name in row["events"]),
@@ -162,11 +162,11 @@ def _endpoint(row: asyncpg.Record) -> Endpoint:
     )
 
 
-def _trouble(row: asyncpg.Record) -> Trouble | None:
+def _trouble(row: asyncpg.Record) -> EndpointTrouble | None:
     if row["failing_since"] is None:
         return None
     cause = read_message(row["failing_cause"], row["failing_cause_message"])
-    return Trouble(row["failing_since"], cause, row["gone_at"])
+    return EndpointTrouble(row["failing_since"], cause, row["gone_at"])
 
 
 # What endpoints are called, removed ones too: the log speaks of them for as long as it is kept.

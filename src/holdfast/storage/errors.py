@@ -1,13 +1,13 @@
 """Why a database cannot be used. Each text is one sentence for the operator."""
 
 
-class EmbeddedRefused(Exception):
+class EmbeddedPostgresError(Exception):
     """The embedded PostgreSQL cannot be had."""
 
 
-class SchemaRefused(Exception):
+class SchemaError(Exception):
     """This server, database or schema is not one that this release can work on."""
 
 
-class BackupRefused(Exception):
+class BackupError(Exception):
     """A backup cannot be made, or not be restored."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.holds import ClaimingBooking, LapsedUnit, Release
+from holdfast.domain.holds import LapsedUnit, LiveBooking, ReleasedUnit
 from holdfast.domain.status import Status
 from holdfast.storage import audit, events
 from holdfast.storage.database import FOREGROUND, Connection
@@ -77,12 +77,12 @@ async def lock_lapsed(connection: Connection, limit: int) -> list[LapsedUnit]:
     return [LapsedUnit(row[0], row[1], _STATUS[row[2]], *row[3:]) for row in rows]
 
 
-async def claims(connection: Connection, unit_ids: Sequence[UUID]) -> dict[UUID, ClaimingBooking]:
+async def claims(connection: Connection, unit_ids: Sequence[UUID]) -> dict[UUID, LiveBooking]:
     rows = await connection.fetch(_CLAIMS, unit_ids)
-    return {row[0]: ClaimingBooking(row[1], row[2], _BOOKING_STATUS[row[3]]) for row in rows}
+    return {row[0]: LiveBooking(row[1], row[2], _BOOKING_STATUS[row[3]]) for row in rows}
 
 
-async def store(connection: Connection, releases: Sequence[Release]) -> int:
+async def store(connection: Connection, releases: Sequence[ReleasedUnit]) -> int:
     """How many deliveries were made of it."""
     count: int = await connection.fetchval(
         _RELEASE,

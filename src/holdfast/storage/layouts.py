@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from uuid import UUID
 
-from holdfast.domain.layout import Place
+from holdfast.domain.layout import Position
 from holdfast.storage.database import Connection
 
 _CODES = "select code from unit where project_id = $1 order by code"
@@ -40,9 +40,9 @@ async def codes(connection: Connection, project_id: UUID) -> list[str]:
     return [row[0] for row in await connection.fetch(_CODES, project_id)]
 
 
-async def places(connection: Connection, project_id: UUID) -> dict[str, Place]:
+async def places(connection: Connection, project_id: UUID) -> dict[str, Position]:
     """Those that staff have chosen."""
-    return {row[0]: Place(*row[1:]) for row in await connection.fetch(_PLACES, project_id)}
+    return {row[0]: Position(*row[1:]) for row in await connection.fetch(_PLACES, project_id)}
 
 
 async def codes_among(connection: Connection, project_id: UUID, named: Collection[str]) -> list[str]:
@@ -50,10 +50,12 @@ async def codes_among(connection: Connection, project_id: UUID, named: Collectio
     return [row[0] for row in await connection.fetch(_CODES_AMONG, project_id, list(named))]
 
 
-async def places_among(connection: Connection, project_id: UUID, named: Collection[str]) -> dict[str, Place]:
+async def places_among(
+    connection: Connection, project_id: UUID, named: Collection[str]
+) -> dict[str, Position]:
     """Those that staff have chosen for the named ones."""
     rows = await connection.fetch(_PLACES_AMONG, project_id, list(named))
-    return {row[0]: Place(*row[1:]) for row in rows}
+    return {row[0]: Position(*row[1:]) for row in rows}
 
 
 async def codes_page(
@@ -63,20 +65,20 @@ async def codes_page(
     return [row[0] for row in rows]
 
 
-async def replace(connection: Connection, project_id: UUID, chosen: Mapping[str, Place]) -> None:
+async def replace(connection: Connection, project_id: UUID, chosen: Mapping[str, Position]) -> None:
     await connection.execute(_FORGET, project_id)
     await _store(connection, project_id, chosen)
 
 
 async def change(
-    connection: Connection, project_id: UUID, chosen: Mapping[str, Place], guessed: Sequence[str]
+    connection: Connection, project_id: UUID, chosen: Mapping[str, Position], guessed: Sequence[str]
 ) -> None:
     """Of these units and no others; ``guessed`` are those that stand where their code says again."""
     await connection.execute(_FORGET_THESE, project_id, [*chosen, *guessed])
     await _store(connection, project_id, chosen)
 
 
-async def _store(connection: Connection, project_id: UUID, chosen: Mapping[str, Place]) -> None:
+async def _store(connection: Connection, project_id: UUID, chosen: Mapping[str, Position]) -> None:
     columns = [list(column) for column in zip(*chosen.values(), strict=True)] or [[], [], []]
     await connection.execute(_STORE, project_id, list(chosen), *columns)
     await connection.execute(_NOTE_CHANGE, project_id)

@@ -12,7 +12,7 @@ import msgspec
 
 from holdfast.domain.booking import Terms
 from holdfast.domain.layout import BoardUnit
-from holdfast.domain.listing import BY_AREA, Facts, Mark, Offer, Order, Wish
+from holdfast.domain.listing import BY_AREA, Listing, ListingCursor, ListingFacts, ListingOrder, UnitFilter
 from holdfast.domain.unit import Unit
 from holdfast.storage.boards import COLUMNS, IS_OVER, board_unit
 from holdfast.storage.database import Connection, fetch_one
@@ -72,37 +72,42 @@ _SIMILAR = f"""
 
 
 async def page(
-    connection: Connection, project_id: UUID, wish: Wish, order: Order, after: Mark | None, limit: int
-) -> list[Offer]:
+    connection: Connection,
+    project_id: UUID,
+    wish: UnitFilter,
+    order: ListingOrder,
+    after: ListingCursor | None,
+    limit: int,
+) -> list[Listing]:
     """By price or area."""
-    mark = after or Mark(None, "")
+    mark = after or ListingCursor(None, "")
     rows = await connection.fetch(_page_statement(order), project_id, *wish, mark.value, mark.code, limit)
     return [_offer(row) for row in rows]
 
 
 async def among(
-    connection: Connection, project_id: UUID, wish: Wish, codes: Sequence[str]
-) -> dict[str, Offer]:
+    connection: Connection, project_id: UUID, wish: UnitFilter, codes: Sequence[str]
+) -> dict[str, Listing]:
     """Those of the named ones that meet the wish."""
     rows = await connection.fetch(_AMONG, project_id, *wish, codes)
     return {row[1]: _offer(row) for row in rows}
 
 
-async def codes(connection: Connection, project_id: UUID, wish: Wish, limit: int) -> list[str]:
+async def codes(connection: Connection, project_id: UUID, wish: UnitFilter, limit: int) -> list[str]:
     """Of those that meet the wish, in no order."""
     return [row[0] for row in await connection.fetch(_CODES, project_id, *wish, limit)]
 
 
-async def these(connection: Connection, project_id: UUID, codes: Sequence[str]) -> list[Offer]:
+async def these(connection: Connection, project_id: UUID, codes: Sequence[str]) -> list[Listing]:
     """Without their pictures."""
     return [_offer(row) for row in await connection.fetch(_THESE, project_id, codes)]
 
 
-async def facts(connection: Connection, project_id: UUID) -> Facts:
+async def facts(connection: Connection, project_id: UUID) -> ListingFacts:
     free_from, least, most, bedrooms, types, first_year, last_year = await fetch_one(
         connection, _FACTS, project_id, _MOST_CHOICES
     )
-    return Facts(
+    return ListingFacts(
         free_from and Decimal(free_from),
         None if least is None else (Decimal(least), Decimal(most)),
         bedrooms or [],
@@ -120,14 +125,14 @@ async def similar(connection: Connection, unit: Unit, limit: int) -> list[BoardU
     return [board_unit(row) for row in rows]
 
 
-def _page_statement(order: Order) -> str:
+def _page_statement(order: ListingOrder) -> str:
     key = "area_sqm" if order in BY_AREA else _TOTAL
     beyond, direction = ("<", "desc") if order.is_downward else (">", "asc")
     return _PAGE.format(key=key, beyond=beyond, direction=direction)
 
 
-def _offer(columns: asyncpg.Record | tuple[Any, ...]) -> Offer:
+def _offer(columns: asyncpg.Record | tuple[Any, ...]) -> Listing:
     *seen, vat_rate, vat_included, deposit, bathrooms, image = columns
     unit = board_unit(tuple(seen))
     terms = Terms(unit.price_sar, vat_included, vat_rate and Decimal(vat_rate), deposit and Decimal(deposit))
-    return Offer(unit, terms, bathrooms, None if image is None else msgspec.json.decode(image))
+    return Listing(unit, terms, bathrooms, None if image is None else msgspec.json.decode(image))

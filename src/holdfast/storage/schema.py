@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import asyncpg
 
 from holdfast.storage.database import Connection, connect, failures_named
-from holdfast.storage.errors import SchemaRefused
+from holdfast.storage.errors import SchemaError
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection as MigratingConnection
@@ -90,20 +90,20 @@ async def _connect(database_url: str) -> asyncpg.Connection:
             return await connect(database_url, timeout=_CONNECT_TIMEOUT_SECONDS)
         except asyncpg.PostgresError as failure:
             if (failure.sqlstate or "").startswith(_REFUSED_AT_THE_DOOR):
-                raise SchemaRefused(f"PostgreSQL refuses the connection: {failure}.") from failure
+                raise SchemaError(f"PostgreSQL refuses the connection: {failure}.") from failure
             raise
 
 
 async def refuse_unsuitable(connection: asyncpg.Connection) -> None:
     major = connection.get_server_version().major
     if major < OLDEST_SERVER:
-        raise SchemaRefused(f"Holdfast needs PostgreSQL {OLDEST_SERVER} or newer; this server is {major}.")
+        raise SchemaError(f"Holdfast needs PostgreSQL {OLDEST_SERVER} or newer; this server is {major}.")
     encoding = await connection.fetchval("show server_encoding")
     if encoding != "UTF8":
-        raise SchemaRefused(f"Holdfast needs a database with the encoding UTF8; this one has {encoding}.")
+        raise SchemaError(f"Holdfast needs a database with the encoding UTF8; this one has {encoding}.")
     revision = await current_revision(connection)
     if revision is not None and (reason := unknown_reason(revision)):
-        raise SchemaRefused(f"The database has the schema {revision}, {reason}")
+        raise SchemaError(f"The database has the schema {revision}, {reason}")
 
 
 def unknown_reason(revision: str) -> str | None:
@@ -137,10 +137,10 @@ async def _upgrade(database_url: str) -> list[str]:
                 return await connection.run_sync(_upgrade_locked)
     except CommandError as failure:
         # A newer release was first, between our look and our lock.
-        raise SchemaRefused(f"The schema could not be brought up to date: {failure}.") from failure
+        raise SchemaError(f"The schema could not be brought up to date: {failure}.") from failure
     except DBAPIError as failure:
         reason = str(failure.orig).splitlines()[0].rpartition(": ")[2]
-        raise SchemaRefused(f"The schema could not be brought up to date: {reason}.") from failure
+        raise SchemaError(f"The schema could not be brought up to date: {reason}.") from failure
     finally:
         await engine.dispose()
 

@@ -13,7 +13,7 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 from holdfast.domain.errors import SecretsUnreadable
 from holdfast.settings import Settings, WrongSetting, parse_encryption_keys
-from holdfast.storage.errors import BackupRefused
+from holdfast.storage.errors import BackupError
 
 NAME = "HOLDFAST_ENCRYPTION_KEYS"
 FILE = "encryption-keys"
@@ -42,7 +42,7 @@ def keep_keys(data_dir: Path, keys: Sequence[str]) -> None:
 def refuse_other_keys(data_dir: Path, keys: Sequence[str]) -> None:
     path = data_dir / FILE
     if path.exists() and not set(keys) <= set(_read(path)):
-        raise BackupRefused(
+        raise BackupError(
             f"{path} has other encryption keys than the backup; name a new directory with --data."
         )
 

@@ -56,7 +56,7 @@ _LEAVE_NOTICE = "update staff_session set notice = $2 where id = $1"
 _SHOWN = 100
 
 
-class Found(NamedTuple):
+class FoundSession(NamedTuple):
     staff: Staff
     session_id: UUID
     notice: str | None
@@ -71,9 +71,9 @@ async def insert(
 
 async def find(
     connection: Connection, token_hash: bytes, times: SessionTimes, takes_notice: bool, is_click: bool
-) -> Found | None:
+) -> FoundSession | None:
     row = await connection.fetchrow(_FIND, token_hash, times.idle, times.absolute, takes_notice, is_click)
-    return Found(staff_of(row), row["session_id"], row["notice"], row["at"]) if row else None
+    return FoundSession(staff_of(row), row["session_id"], row["notice"], row["at"]) if row else None
 
 
 async def of_staff(connection: Connection, staff_id: UUID, times: SessionTimes) -> list[OpenSession]:

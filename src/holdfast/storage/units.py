@@ -12,10 +12,10 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from holdfast.domain.audit import Entry
+from holdfast.domain.audit import AuditEntry
 from holdfast.domain.booking import Booking
-from holdfast.domain.decision import Standing
-from holdfast.domain.errors import DatabaseAway
+from holdfast.domain.decision import UnitSnapshot
+from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.domain.event import UnitEvent
 from holdfast.domain.hold_limits import LiveHold
 from holdfast.domain.project import Project
@@ -198,7 +198,7 @@ class Change(NamedTuple):
 class SideEffects(NamedTuple):
     """What is stored with the units that it is about."""
 
-    entries: list[Entry]
+    entries: list[AuditEntry]
     events: list[UnitEvent]
 
 
@@ -348,7 +348,7 @@ def _load_statement(locking: str, places: str) -> str:
     return _LOAD.format(columns=READ_COLUMNS, locking=locking, places=places)
 
 
-class ProjectGone(DatabaseAway):
+class ProjectGone(DatabaseUnavailable):
     """A project that was there is not: the database under this process was replaced by another."""
 
 
@@ -361,7 +361,7 @@ class Counted(NamedTuple):
 
 class LoadedUnits(NamedTuple):
     now: datetime
-    standings: list[Standing]
+    standings: list[UnitSnapshot]
     """One for each wanted key, in the same order."""
 
 
@@ -416,11 +416,11 @@ async def _live_holds(
     return found
 
 
-def _snapshot(project: Project, row: asyncpg.Record, live_holds: LiveHolds) -> Standing:
+def _snapshot(project: Project, row: asyncpg.Record, live_holds: LiveHolds) -> UnitSnapshot:
     if row[_UNIT_AT] is None:
-        return Standing(project, None, live_holds=live_holds)
+        return UnitSnapshot(project, None, live_holds=live_holds)
     unit = unit_from(project.id, row[_UNIT_AT:_PLACES_AT])
-    return Standing(project, unit, live_holds=live_holds, turn=row[_TURN_AT])
+    return UnitSnapshot(project, unit, live_holds=live_holds, turn=row[_TURN_AT])
 
 
 def _whole_milliseconds(moment: datetime) -> datetime:

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
 
-from holdfast.domain.errors import Refusal
+from holdfast.domain.errors import DomainError
 from holdfast.observability.metrics import count_now
 from holdfast.settings import Settings, refuse_misspelt_settings
 from holdfast.web.api import surfaces
@@ -55,7 +55,7 @@ def create_app(settings: Settings | None = None, tour: Tour | None = None) -> St
     app = Starlette(
         routes=_routes(context),
         middleware=_middleware(settings),
-        exception_handlers={Refusal: handle_error, HTTPException: handle_error},
+        exception_handlers={DomainError: handle_error, HTTPException: handle_error},
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False

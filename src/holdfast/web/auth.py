@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from holdfast.domain.api_key import Key, is_well_formed
-from holdfast.domain.errors import KeyRefused, NoCredentials, ScopeMissing, TooManyRequests, UnknownProject
+from holdfast.domain.errors import InvalidApiKey, NoCredentials, ScopeMissing, TooManyRequests, UnknownProject
 from holdfast.domain.permissions import OF_SCOPE, Permission, scopes_for
 from holdfast.domain.status import Caller
 from holdfast.web.request import Request
@@ -38,7 +38,7 @@ class KeyGuard:
     """A key of a scope that includes the permission. Whether a path exists is not told to others."""
 
     schemes = ("apiKey",)
-    errors = (NoCredentials, KeyRefused, ScopeMissing, TooManyRequests)
+    errors = (NoCredentials, InvalidApiKey, ScopeMissing, TooManyRequests)
 
     def __init__(self, permission: Permission) -> None:
         self.permission = permission
@@ -121,6 +121,6 @@ def _refuse_key_in_query(request: Request) -> None:
         return
     for name, value in request.query_items():
         if name.lower() in _QUERY_NAMES or is_well_formed(value):
-            raise KeyRefused(
+            raise InvalidApiKey(
                 "A key in the query string is not accepted; send it in the Authorization header."
             )

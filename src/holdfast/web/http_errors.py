@@ -2,19 +2,19 @@
 
 from collections.abc import Iterable
 
-from holdfast.domain.errors import Refusal
+from holdfast.domain.errors import DomainError
 from holdfast.domain.message import Message
 
 
-class RequestRefused(Refusal):
+class HttpError(DomainError):
     """The request is refused for its form, before it means anything."""
 
 
-class MalformedBody(RequestRefused):
+class MalformedBody(HttpError):
     pass
 
 
-class MalformedRequest(RequestRefused):
+class MalformedRequest(HttpError):
     pass
 
 
@@ -23,7 +23,7 @@ class TwoCredentials(MalformedRequest):
         super().__init__("The request has more than one Authorization header; send one.")
 
 
-class BodyTooLarge(RequestRefused):
+class BodyTooLarge(HttpError):
     def __init__(self, limit: int) -> None:
         super().__init__(Message("The body is larger than %(limit)s.", {"limit": size_text(limit)}))
 
@@ -52,33 +52,33 @@ class TooManyItems(BodyTooLarge):
         super(BodyTooLarge, self).__init__(Message(message, {"limit": limit}))
 
 
-class UnsupportedMediaType(RequestRefused):
+class UnsupportedMediaType(HttpError):
     def __init__(self, accepted: Iterable[str]) -> None:
         names = " or ".join(f"`{name}`" for name in accepted)
         message = "Send the body as %(types)s in UTF-8, without a Content-Encoding."
         super().__init__(Message(message, {"types": names}))
 
 
-class MethodNotAllowed(RequestRefused):
+class MethodNotAllowed(HttpError):
     def __init__(self, method: str, allowed: Iterable[str]) -> None:
         self.allowed = tuple(allowed)
         message = "%(method)s is not possible here; possible: %(methods)s."
         super().__init__(Message(message, {"method": method, "methods": ", ".join(self.allowed)}))
 
 
-class UnknownRoute(RequestRefused):
+class UnknownRoute(HttpError):
     def __init__(self) -> None:
         super().__init__("There is nothing at this path.")
 
 
-class NotYours(RequestRefused):
+class Forbidden(HttpError):
     """Somebody is signed in, and may not do this."""
 
     def __init__(self) -> None:
         super().__init__("Your role does not include this. Ask an admin if you need it.")
 
 
-class ForeignForm(RequestRefused):
+class ForeignForm(HttpError):
     """A form that was not given to this person, or long ago."""
 
     def __init__(self) -> None:

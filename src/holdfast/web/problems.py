@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta, UnsetType
 from starlette.responses import Response
 
 from holdfast.domain import errors
-from holdfast.domain.errors import Refusal
+from holdfast.domain.errors import DomainError
 from holdfast.domain.status import Status
 from holdfast.web import http_errors as http
 from holdfast.web.json import Header, JsonResponse, camel_case, time_text
@@ -322,8 +322,8 @@ class ProblemDocument(msgspec.Struct, rename="camel"):
 
 PROBLEM_OF: dict[type[Exception], ProblemType] = {
     errors.NoCredentials: NO_CREDENTIALS,
-    errors.KeyRefused: INVALID_KEY,
-    errors.SignatureRefused: SIGNATURE_REFUSED,
+    errors.InvalidApiKey: INVALID_KEY,
+    errors.InvalidSignature: SIGNATURE_REFUSED,
     errors.ScopeMissing: INSUFFICIENT_SCOPE,
     errors.KeyLimited: INSUFFICIENT_SCOPE,
     errors.InvalidInput: INVALID_INPUT,
@@ -333,10 +333,10 @@ PROBLEM_OF: dict[type[Exception], ProblemType] = {
     errors.UnknownKey: UNKNOWN_KEY,
     errors.UnknownEndpoint: UNKNOWN_ENDPOINT,
     errors.UnknownDelivery: UNKNOWN_DELIVERY,
-    errors.SignInRefused: SIGN_IN_REFUSED,
+    errors.LoginFailed: SIGN_IN_REFUSED,
     errors.SecondFactorNeeded: SECOND_FACTOR_NEEDED,
     errors.UnknownStaff: UNKNOWN_STAFF,
-    errors.SetupLinkRefused: SETUP_LINK_REFUSED,
+    errors.InvalidSetupLink: SETUP_LINK_REFUSED,
     errors.PreconditionFailed: PRECONDITION_FAILED,
     errors.StatusLocked: STATUS_LOCKED,
     errors.TermsLocked: TERMS_LOCKED,
@@ -356,7 +356,7 @@ PROBLEM_OF: dict[type[Exception], ProblemType] = {
     errors.HeldTooRecently: HELD_TOO_RECENTLY,
     errors.SchemaNotCurrent: SCHEMA_NOT_CURRENT,
     errors.SecretsUnreadable: SECRETS_UNREADABLE,
-    errors.DatabaseAway: DATABASE_AWAY,
+    errors.DatabaseUnavailable: DATABASE_AWAY,
     http.MalformedBody: MALFORMED_BODY,
     http.MalformedRequest: MALFORMED_REQUEST,
     http.TwoCredentials: MALFORMED_REQUEST,
@@ -364,7 +364,7 @@ PROBLEM_OF: dict[type[Exception], ProblemType] = {
     http.UnsupportedMediaType: UNSUPPORTED_MEDIA_TYPE,
     http.MethodNotAllowed: METHOD_NOT_ALLOWED,
     http.UnknownRoute: NOT_FOUND,
-    http.NotYours: NOT_YOURS,
+    http.Forbidden: NOT_YOURS,
     http.ForeignForm: FOREIGN_FORM,
 }
 
@@ -383,7 +383,7 @@ def problem_document(failure: Exception, request_id: str) -> dict[str, Any]:
         "type": kind.path,
         "title": kind.title,
         "status": kind.status,
-        "detail": str(failure) if isinstance(failure, Refusal) else kind.explanation,
+        "detail": str(failure) if isinstance(failure, DomainError) else kind.explanation,
         "requestId": request_id,
     }
     if isinstance(failure, errors.InvalidInput):
@@ -456,9 +456,9 @@ def add_problem_headers(page: Response, failure: Exception) -> None:
 def _challenge(failure: Exception) -> str | None:
     if isinstance(failure, errors.NoCredentials):
         return "Bearer"
-    if isinstance(failure, errors.KeyRefused):
+    if isinstance(failure, errors.InvalidApiKey):
         return 'Bearer error="invalid_token"'
-    if isinstance(failure, errors.SignatureRefused):
+    if isinstance(failure, errors.InvalidSignature):
         return "PaymentSignature"
     if isinstance(failure, errors.ScopeMissing):
         return f'Bearer error="insufficient_scope", scope="{failure.scope}"'

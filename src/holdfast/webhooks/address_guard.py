@@ -18,7 +18,7 @@ from holdfast.webhooks.resolver import NameUnresolved
 _LONGEST_LOOKUP_SECONDS = 3.0
 
 
-class AddressRefused(MessageError):
+class AddressNotAllowed(MessageError):
     """The message is the cause."""
 
 
@@ -36,16 +36,16 @@ class AddressGuard:
         for address in wanted:
             words = refusal(address, self._allowed)
             if words is not None:
-                raise AddressRefused(causes.of_address(address, words, is_literal=url.address is not None))
+                raise AddressNotAllowed(causes.of_address(address, words, is_literal=url.address is not None))
         if not url.is_encrypted and not all(is_allowed(address, self._allowed) for address in wanted):
-            raise AddressRefused(causes.NOT_ENCRYPTED)
+            raise AddressNotAllowed(causes.NOT_ENCRYPTED)
         return wanted
 
     def check_peer(self, connected: socket.socket, address: IPAddress) -> None:
         """What the socket itself says is the last word: a rule of the kernel may have led it elsewhere."""
         peer = ip_address(connected.getpeername()[0])
         if _plain(peer) != _plain(address):
-            raise AddressRefused(causes.OTHER_PEER)
+            raise AddressNotAllowed(causes.OTHER_PEER)
 
     def _allowed_if_all_loopback(self, addresses: Sequence[IPAddress]) -> tuple[IPAddress, ...]:
         """The resolver has both 127.0.0.1 and ::1 for localhost, whichever of them the operator allowed."""
@@ -62,7 +62,7 @@ async def url_fault(url: str, guard: AddressGuard, resolver: NameLookup) -> AnyM
     try:
         target = read_url(url)
         guard.check(target, await _addresses(target, resolver))
-    except (UrlFault, AddressRefused) as fault:
+    except (UrlFault, AddressNotAllowed) as fault:
         return fault.message
     except (NameUnresolved, TimeoutError) as error:
         return _unresolved_fault(target, error)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from holdfast.domain.delivery import FAULTY, UNREADABLE, after_attempt
 from holdfast.domain.endpoint import IN_FLIGHT, SECRET_FRESH_SECONDS
-from holdfast.domain.errors import DatabaseAway, SecretsUnreadable
+from holdfast.domain.errors import DatabaseUnavailable, SecretsUnreadable
 from holdfast.operations.delivery_queue import Claimed, DeliveryQueue, Result, Sealed
 from holdfast.operations.rounds import round_until
 from holdfast.storage.database import TryAgain
@@ -114,7 +114,7 @@ class Dispatcher:
             return await self.run_once()
         except TryAgain:
             return PAUSE_FOR_OTHERS_SECONDS
-        except DatabaseAway:
+        except DatabaseUnavailable:
             logger.warning("dispatcher: the database is away")
         except Exception:
             logger.exception("dispatcher failed")
@@ -168,7 +168,7 @@ class Dispatcher:
             attempted = await self._sender.send(self._post(held, secret))
         except SecretsUnreadable:
             attempted = _NOTHING_SENT._replace(cause=UNREADABLE)
-        except (Abandoned, DatabaseAway):
+        except (Abandoned, DatabaseUnavailable):
             self._returned.append(claimed)
             return
         except Exception:
@@ -233,7 +233,7 @@ class Dispatcher:
         try:
             async with asyncio.timeout_at(deadline):
                 await self._settle()
-        except (DatabaseAway, TimeoutError):
+        except (DatabaseUnavailable, TimeoutError):
             logger.warning("the last attempts could not be recorded; they go out again after their lease")
         except Exception:
             logger.exception("the last attempts could not be recorded")

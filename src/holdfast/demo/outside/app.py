@@ -17,7 +17,7 @@ from holdfast.demo.outside.receiver import Journal, Receiver
 from holdfast.web.pages.templates import STATIC
 
 
-class Told(NamedTuple):
+class OutsideSettings(NamedTuple):
     hook_secret: str
     """Of the endpoint that is registered for the receiver."""
     payment_secret: str
@@ -31,7 +31,7 @@ class Told(NamedTuple):
 _CALLBACK_SECONDS = 10.0
 
 
-def outside_app(told: Told, journal: Journal) -> Starlette:
+def outside_app(told: OutsideSettings, journal: Journal) -> Starlette:
     """``journal``: what has come; once it is closed, nobody is told of more."""
     pages = OutsidePages(told.holdfast_url, told.time_zone)
     client = httpx.AsyncClient(timeout=_CALLBACK_SECONDS, trust_env=False)

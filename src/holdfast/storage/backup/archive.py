@@ -15,7 +15,7 @@ from typing import IO, Any, NamedTuple
 
 from holdfast.domain.spelling import moment_text
 from holdfast.settings import parse_encryption_keys
-from holdfast.storage.errors import BackupRefused
+from holdfast.storage.errors import BackupError
 from holdfast.storage.schema import unknown_reason
 
 FORMAT = 1
@@ -53,13 +53,13 @@ def read_manifest(text: bytes) -> Manifest:
         found = json.loads(text)
         number = int(found["format"])
         if number > FORMAT:
-            raise BackupRefused(
+            raise BackupError(
                 f"The backup was made by Holdfast {found['holdfast']} in a newer format; restore it with that"
                 " release, or a newer one."
             )
         return _manifest(found)
     except (KeyError, TypeError, ValueError):
-        raise BackupRefused("The manifest of the backup cannot be read.") from None
+        raise BackupError("The manifest of the backup cannot be read.") from None
 
 
 def _manifest(found: Mapping[str, Any]) -> Manifest:
@@ -135,11 +135,11 @@ def writing_backup(target: Path, *, replace: bool) -> Iterator[UnfinishedBackup]
 
 def refuse_target(target: Path, *, replace: bool) -> None:
     if target.is_dir():
-        raise BackupRefused(f"{target} is a directory; name a file in it.")
+        raise BackupError(f"{target} is a directory; name a file in it.")
     if not target.parent.is_dir():
-        raise BackupRefused(f"There is no directory {target.parent}; make it first.")
+        raise BackupError(f"There is no directory {target.parent}; make it first.")
     if os.path.lexists(target) and not replace:
-        raise BackupRefused(f"{target} is there already; name another file, or replace it with --force.")
+        raise BackupError(f"{target} is there already; name another file, or replace it with --force.")
 
 
 def _header(name: str, size: int, at: float) -> bytes:
@@ -179,7 +179,7 @@ def _files_named(target: Path) -> Iterator[None]:
         yield
     except OSError as failure:
         reason = failure.strerror or str(failure)
-        raise BackupRefused(f"{target} cannot be written ({reason}).") from None
+        raise BackupError(f"{target} cannot be written ({reason}).") from None
 
 
 # The file of a backup, opened and checked from its first byte to its last.
@@ -213,7 +213,7 @@ def _file(path: Path) -> Iterator[IO[bytes]]:
     try:
         file = path.open("rb")
     except OSError as failure:
-        raise BackupRefused(f"{path} cannot be read ({failure.strerror or failure}).") from None
+        raise BackupError(f"{path} cannot be read ({failure.strerror or failure}).") from None
     with file:
         _refuse_foreign(path, file.read(BLOCK))
         file.seek(0)
@@ -222,7 +222,7 @@ def _file(path: Path) -> Iterator[IO[bytes]]:
 
 def _refuse_foreign(path: Path, start: bytes) -> None:
     if not start.startswith(f"{FOLDER}/{DUMP}".encode() + b"\0"):
-        raise BackupRefused(f"{path} is not a backup made by `holdfast backup`.")
+        raise BackupError(f"{path} is not a backup made by `holdfast backup`.")
 
 
 @contextmanager
@@ -245,12 +245,12 @@ def _checked(path: Path, archive: tarfile.TarFile, on_bytes: Callable[[int], Non
         raise _damaged(path)
     manifest = read_manifest(small[MANIFEST])
     if reason := unknown_reason(manifest.schema):
-        raise BackupRefused(f"The backup has the schema {manifest.schema}, {reason}")
+        raise BackupError(f"The backup has the schema {manifest.schema}, {reason}")
     return Backup(manifest, _keys_in(small[KEYS]), _size(archive), _part(archive, DUMP))
 
 
-def _damaged(path: Path) -> BackupRefused:
-    return BackupRefused(f"{path} is damaged or not whole; restore another backup, or copy it anew.")
+def _damaged(path: Path) -> BackupError:
+    return BackupError(f"{path} is damaged or not whole; restore another backup, or copy it anew.")
 
 
 def _part(archive: tarfile.TarFile, name: str) -> IO[bytes]:
@@ -284,4 +284,4 @@ def _keys_in(text: bytes) -> tuple[str, ...]:
     try:
         return parse_encryption_keys(",".join(text.decode("ascii").split()))
     except ValueError:
-        raise BackupRefused("The encryption keys in the backup cannot be read.") from None
+        raise BackupError("The encryption keys in the backup cannot be read.") from None

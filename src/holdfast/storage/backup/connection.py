@@ -18,7 +18,7 @@ from asyncpg import connect_utils as driver
 
 from holdfast.storage.database import Connection, connect, failures_named
 from holdfast.storage.embedded.cluster import environment, folder_of
-from holdfast.storage.errors import BackupRefused
+from holdfast.storage.errors import BackupError
 
 NEWEST_SERVER = 18
 _CHUNK = 1 << 20
@@ -53,7 +53,7 @@ class Program:
         """Once it has ended by itself; refused if it did not end well."""
         complaints = (await self._complaints).decode(errors="replace")
         if await self._process.wait() != 0:
-            raise BackupRefused(f"PostgreSQL's {self._name} failed: {_first_of(complaints)}")
+            raise BackupError(f"PostgreSQL's {self._name} failed: {_first_of(complaints)}")
 
     async def end(self) -> None:
         with suppress(ProcessLookupError):
@@ -213,7 +213,7 @@ class _AddressedConnection(asyncpg.Connection):
         self.address, self.parameters = addr, params
 
 
-class Door(NamedTuple):
+class ClientConnection(NamedTuple):
     connection: Connection
     programs: Mapping[str, str]
     """The environment in which a program of PostgreSQL finds the same server. Nothing of it stands in its
@@ -221,7 +221,7 @@ class Door(NamedTuple):
 
 
 @asynccontextmanager
-async def opened_door(database_url: str) -> AsyncIterator[Door]:
+async def opened_door(database_url: str) -> AsyncIterator[ClientConnection]:
     with failures_named():
         connection = await connect(
             database_url, server_settings=_UNHURRIED, connection_class=_AddressedConnection
@@ -229,7 +229,7 @@ async def opened_door(database_url: str) -> AsyncIterator[Door]:
         assert isinstance(connection, _AddressedConnection)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(connection.close)
-        yield Door(connection, await _environment(connection, stack))
+        yield ClientConnection(connection, await _environment(connection, stack))
 
 
 async def _environment(connection: _AddressedConnection, stack: AsyncExitStack) -> dict[str, str]:

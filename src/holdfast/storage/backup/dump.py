@@ -11,10 +11,10 @@ from typing import NamedTuple
 from holdfast import __version__
 from holdfast.domain.errors import SecretsUnreadable
 from holdfast.storage.backup.archive import Manifest, write_manifest, writing_backup
-from holdfast.storage.backup.connection import NEWEST_SERVER, Door, opened_door, running
+from holdfast.storage.backup.connection import NEWEST_SERVER, ClientConnection, opened_door, running
 from holdfast.storage.backup.load import COUNTED, COUNTS
 from holdfast.storage.database import Connection, failures_named, fetch_one
-from holdfast.storage.errors import BackupRefused
+from holdfast.storage.errors import BackupError
 from holdfast.storage.log_partitions import DROPPING
 from holdfast.storage.schema import ADVISORY_LOCK, current_revision, refuse_unsuitable
 from holdfast.storage.secrets import SecretBox
@@ -59,13 +59,13 @@ async def back_up(database_url: str, wanted: Wanted, on_bytes: Callable[[int], N
 async def _refuse_what_is_no_database_of_ours(connection: Connection) -> None:
     major = connection.get_server_version().major
     if major > NEWEST_SERVER:
-        raise BackupRefused(
+        raise BackupError(
             f"This server runs PostgreSQL {major}, but this release of Holdfast can back up PostgreSQL up to"
             f" {NEWEST_SERVER}; use the server's own pg_dump, and keep the encryption keys."
         )
     await refuse_unsuitable(connection)
     if await current_revision(connection) is None:
-        raise BackupRefused("There is nothing to back up: the database has no schema of Holdfast.")
+        raise BackupError("There is nothing to back up: the database has no schema of Holdfast.")
 
 
 @asynccontextmanager
@@ -84,7 +84,7 @@ async def _refuse_unreadable(connection: Connection, keys: Sequence[str]) -> Non
         try:
             box.open(sealed)
         except SecretsUnreadable:
-            raise BackupRefused(
+            raise BackupError(
                 "Some secrets in the database are not opened by the encryption keys of this command; name the"
                 " right ones in HOLDFAST_ENCRYPTION_KEYS, or back up all the same with --even-unreadable."
             ) from None
@@ -103,7 +103,7 @@ async def _manifest(connection: Connection, moment: datetime) -> Manifest:
 
 
 async def _write(
-    door: Door, snapshot: str, manifest: Manifest, wanted: Wanted, on_bytes: Callable[[int], None]
+    door: ClientConnection, snapshot: str, manifest: Manifest, wanted: Wanted, on_bytes: Callable[[int], None]
 ) -> None:
     options = (*_DUMP, f"--snapshot={snapshot}")
     with writing_backup(wanted.target, replace=wanted.replace) as file:

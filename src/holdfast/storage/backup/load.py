@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 
 from holdfast.storage.backup.archive import Backup
-from holdfast.storage.backup.connection import Door, Program, opened_door, running
+from holdfast.storage.backup.connection import ClientConnection, Program, opened_door, running
 from holdfast.storage.database import BACKGROUND, FOREGROUND, Connection, failures_named
-from holdfast.storage.errors import BackupRefused
+from holdfast.storage.errors import BackupError
 from holdfast.storage.schema import ADVISORY_LOCK, migrate, refuse_unsuitable
 
 FURTHER = 1_000_000
@@ -114,7 +114,7 @@ async def restore(
 
 
 @asynccontextmanager
-async def _empty_database(database_url: str) -> AsyncIterator[Door]:
+async def _empty_database(database_url: str) -> AsyncIterator[ClientConnection]:
     """Meanwhile nobody migrates it: `serve` and `work` wait, and then find what was restored."""
     async with opened_door(database_url) as door:
         with failures_named():
@@ -125,17 +125,19 @@ async def _empty_database(database_url: str) -> AsyncIterator[Door]:
 async def _refuse_unfit(connection: Connection) -> None:
     await refuse_unsuitable(connection)
     if not await connection.fetchval(_TAKE_TURN):
-        raise BackupRefused("Another process migrates, backs up or restores this database; wait for its end.")
+        raise BackupError("Another process migrates, backs up or restores this database; wait for its end.")
     if await connection.fetchval(_IN_USE, [FOREGROUND, BACKGROUND]):
-        raise BackupRefused("Holdfast is running on this database; stop every `serve` and `work` first.")
+        raise BackupError("Holdfast is running on this database; stop every `serve` and `work` first.")
     if await connection.fetchval(_NOT_EMPTY):
-        raise BackupRefused(
+        raise BackupError(
             "The database is not empty, and a backup is restored into an empty one only; name a new one with"
             " --data or HOLDFAST_DATABASE_URL."
         )
 
 
-async def _load(door: Door, backup: Backup, paused: bool, on_bytes: Callable[[int], None]) -> None:
+async def _load(
+    door: ClientConnection, backup: Backup, paused: bool, on_bytes: Callable[[int], None]
+) -> None:
     major = door.connection.get_server_version().major
     async with (
         running("pg_restore", {}, *_READ) as reader,

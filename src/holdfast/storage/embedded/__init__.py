@@ -7,11 +7,11 @@ from holdfast.storage.embedded.server import (
     using_embedded,
     using_embedded_alone,
 )
-from holdfast.storage.errors import EmbeddedRefused
+from holdfast.storage.errors import EmbeddedPostgresError
 
 __all__ = [
     "EmbeddedPostgres",
-    "EmbeddedRefused",
+    "EmbeddedPostgresError",
     "serving_alone",
     "serving_embedded",
     "using_embedded",

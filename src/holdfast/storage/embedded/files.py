@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from holdfast.storage.embedded.account import Account
-from holdfast.storage.errors import EmbeddedRefused
+from holdfast.storage.errors import EmbeddedPostgresError
 
 _POLL_SECONDS = 0.02
 
@@ -27,7 +27,7 @@ class FileLock:
         try:
             self._descriptor = _open(path)
         except OSError as failure:
-            raise EmbeddedRefused(
+            raise EmbeddedPostgresError(
                 f"{path} cannot be locked ({failure.strerror}); run Holdfast as the user who owns it."
             ) from None
 
@@ -106,7 +106,7 @@ def make_socket_folder(folder: Path, account: Account | None) -> None:
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError as failure:
-        raise EmbeddedRefused(
+        raise EmbeddedPostgresError(
             f"{folder} cannot be used for the database's socket: {failure.strerror}."
         ) from None
     try:
@@ -139,6 +139,6 @@ def _fits(folder: Path) -> bool:
 def _refuse_foreign(folder: Path, status: os.stat_result, account: Account | None) -> None:
     ours = {os.geteuid()} if account is None else {os.geteuid(), account.uid}
     if status.st_uid not in ours or not stat.S_ISDIR(status.st_mode):
-        raise EmbeddedRefused(
+        raise EmbeddedPostgresError(
             f"{folder} belongs to somebody else, so the database's socket cannot be put there."
         )

@@ -32,7 +32,7 @@ from holdfast.storage.embedded.files import (
     remove_stale_socket,
     socket_folder,
 )
-from holdfast.storage.errors import EmbeddedRefused
+from holdfast.storage.errors import EmbeddedPostgresError
 
 LARGEST_BYTES = 16 * 1024 * 1024
 
@@ -217,7 +217,7 @@ class EmbeddedPostgres:
         give_up_at = time.monotonic() + _PATIENCE_WITH_ORPHANS_SECONDS
         while (postmaster := self._try_to_start()) is None:
             if time.monotonic() > give_up_at:
-                raise EmbeddedRefused(
+                raise EmbeddedPostgresError(
                     f"The embedded PostgreSQL did not start; {self.log} ends with: {last_lines(self.log)}"
                 )
             time.sleep(_PAUSE_SECONDS)
@@ -255,7 +255,7 @@ class EmbeddedPostgres:
 
     def _refuse_unsettled(self, postmaster: Postmaster) -> None:
         if postmaster.status != "ready":
-            raise EmbeddedRefused(
+            raise EmbeddedPostgresError(
                 f"The embedded PostgreSQL (process {postmaster.pid}) is not ready"
                 f" after {START_LIMIT_SECONDS} seconds; {self.log} tells why."
             )
@@ -267,7 +267,7 @@ def make_data_dir(data_dir: Path) -> None:
         if not os.access(data_dir, os.W_OK | os.X_OK):
             raise PermissionError(13, "Permission denied")
     except OSError as failure:
-        raise EmbeddedRefused(
+        raise EmbeddedPostgresError(
             f"The data directory {data_dir} cannot be used ({failure.strerror}); name another with --data or"
             " HOLDFAST_DATA_DIR."
         ) from None
@@ -300,7 +300,7 @@ def serving_alone(data_dir: Path) -> Iterator[None]:
     make_data_dir(data_dir)
     with FileLock(data_dir / ".serve.lock") as lock:
         if not lock.try_exclusive():
-            raise EmbeddedRefused(f"`holdfast serve` is already running on {data_dir}; stop it first.")
+            raise EmbeddedPostgresError(f"`holdfast serve` is already running on {data_dir}; stop it first.")
         yield
 
 
@@ -312,7 +312,7 @@ def using_embedded_alone(data_dir: Path) -> Iterator[str]:
         url = server.start()
         try:
             if not server.is_alone():
-                raise EmbeddedRefused(f"Another command is using {data_dir}; end it first.")
+                raise EmbeddedPostgresError(f"Another command is using {data_dir}; end it first.")
             yield url
         finally:
             server.leave()

@@ -16,7 +16,7 @@ from holdfast.domain.booking import Booking, BookingStatus, Terms
 from holdfast.domain.project import Project
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit, revision
-from holdfast.operations.bookings import Found
+from holdfast.operations.bookings import FoundBooking
 from holdfast.operations.documents import Document as Document
 from holdfast.operations.documents import Time as Time
 from holdfast.operations.write_path import Written
@@ -225,7 +225,7 @@ def booking_document(booking: Booking, unit_code: str, project_slug: str) -> Boo
     )
 
 
-def found_booking_document(found: Found) -> BookingDocument:
+def found_booking_document(found: FoundBooking) -> BookingDocument:
     return booking_document(found.booking, found.unit_code, found.project_slug)
 
 

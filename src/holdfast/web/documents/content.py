@@ -221,12 +221,12 @@ def _received(booking: Booking, language: Language) -> Table:
 # Why there is no such paper, and whether there may be one later.
 
 
-class Lacking(NamedTuple):
+class MissingDocument(NamedTuple):
     text: str
     may_come: bool
 
 
-def lacking(kind: Kind, booking: Booking, language: Language) -> Lacking | None:
+def lacking(kind: Kind, booking: Booking, language: Language) -> MissingDocument | None:
     """None: there is one."""
     _ = language.gettext
     at = booking.signed_at if kind is Kind.AGREEMENT else booking.deposit_confirmed_at
@@ -234,10 +234,10 @@ def lacking(kind: Kind, booking: Booking, language: Language) -> Lacking | None:
         return None
     if booking.hold_expires_at is None:
         text = _("The unit was sold at the sales office, without a reservation: its papers are there.")
-        return Lacking(text, may_come=False)
+        return MissingDocument(text, may_come=False)
     if booking.status not in HOLDING:
-        return Lacking(_ended(kind, language), may_come=False)
-    return Lacking(_awaited(booking.status, language), may_come=True)
+        return MissingDocument(_ended(kind, language), may_come=False)
+    return MissingDocument(_awaited(booking.status, language), may_come=True)
 
 
 def _ended(kind: Kind, language: Language) -> str:

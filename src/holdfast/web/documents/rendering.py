@@ -19,9 +19,17 @@ from starlette.responses import HTMLResponse, Response
 
 from holdfast.domain.booking import agreement_on
 from holdfast.domain.booking_steps import LANGUAGE
-from holdfast.operations.bookings import Found
+from holdfast.operations.bookings import FoundBooking
 from holdfast.operations.units import Units
-from holdfast.web.documents.content import Document, Kind, Lacking, Subject, lacking, sheet_of, title_of
+from holdfast.web.documents.content import (
+    Document,
+    Kind,
+    MissingDocument,
+    Subject,
+    lacking,
+    sheet_of,
+    title_of,
+)
 from holdfast.web.pages.i18n import DIRECTIONS, NAMES, Language, language_of
 from holdfast.web.pages.templates import templates
 
@@ -55,7 +63,7 @@ _MOST_KEPT = 32
 """A few tens of kilobytes each."""
 
 
-class Press:
+class PdfRenderer:
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
         self._setting = threading.Lock()
@@ -139,7 +147,7 @@ _LATER, _NEVER = 409, 404
 _NOT_FOUND_BY_SEARCH = {"X-Robots-Tag": "noindex, nofollow"}
 
 
-class Asked(NamedTuple):
+class DocumentRequest(NamedTuple):
     kind: Kind
     as_file: bool
     language_code: str
@@ -156,9 +164,9 @@ class Documents:
         self._inventory = inventory
         self._public_url = public_url
         self._time_zone = time_zone
-        self._press = Press()
+        self._press = PdfRenderer()
 
-    async def given(self, found: Found, asked: Asked) -> Response:
+    async def given(self, found: FoundBooking, asked: DocumentRequest) -> Response:
         language = self._language(found, asked)
         missing = lacking(asked.kind, found.booking, language)
         if missing is not None:
@@ -169,7 +177,7 @@ class Documents:
             return _file(await self._press.pdf(sheet, address), sheet, asked)
         return _page(sheet, address and await asyncio.to_thread(code_source, address), asked)
 
-    async def _subject(self, found: Found) -> Subject:
+    async def _subject(self, found: FoundBooking) -> Subject:
         kept = found.booking.agreement
         if kept is not None:
             return Subject(found.booking, found.unit_code, kept, is_kept=True)
@@ -177,7 +185,7 @@ class Documents:
         now = agreement_on(unit.fields, project.name, LANGUAGE)
         return Subject(found.booking, found.unit_code, now, is_kept=False)
 
-    def _language(self, found: Found, asked: Asked) -> Language:
+    def _language(self, found: FoundBooking, asked: DocumentRequest) -> Language:
         """Digits are the same for everybody: the paper is one and the same."""
         kept = found.booking.agreement
         signed_in = asked.own_language if kept is None else kept.language
@@ -185,24 +193,24 @@ class Documents:
         return language_of(next(wanted, LANGUAGE), "latn", self._time_zone)
 
 
-def status_address(public_url: str, found: Found) -> str | None:
+def status_address(public_url: str, found: FoundBooking) -> str | None:
     """Where buyers see their booking; only where it is known by which name they reach us."""
     if not public_url:
         return None
     return f"{public_url}/p/{found.project_slug}/bookings/{found.booking.reference}"
 
 
-def _page(sheet: Document, code: str | None, asked: Asked) -> Response:
+def _page(sheet: Document, code: str | None, asked: DocumentRequest) -> Response:
     return _shown("paper.html", 200, asked, sheet.language, sheet=sheet, code=code)
 
 
-def _explained(missing: Lacking, asked: Asked, language: Language) -> Response:
+def _explained(missing: MissingDocument, asked: DocumentRequest, language: Language) -> Response:
     status = _LATER if missing.may_come else _NEVER
     title = title_of(asked.kind, language)
     return _shown("lacking.html", status, asked, language, missing=missing, title=title)
 
 
-def _shown(template: str, status: int, asked: Asked, language: Language, **values: Any) -> Response:
+def _shown(template: str, status: int, asked: DocumentRequest, language: Language, **values: Any) -> Response:
     text = (
         templates()
         .get_template(f"papers/{template}")
@@ -211,7 +219,7 @@ def _shown(template: str, status: int, asked: Asked, language: Language, **value
     return HTMLResponse(text, status, headers={**asked.headers, **_NOT_FOUND_BY_SEARCH})
 
 
-def _file(pdf: bytes, sheet: Document, asked: Asked) -> Response:
+def _file(pdf: bytes, sheet: Document, asked: DocumentRequest) -> Response:
     name = f"holdfast-{sheet.kind}-{sheet.reference}.pdf"
     headers = {
         **asked.headers,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from holdfast import __version__
 from holdfast.domain.delivery import USER_AGENT
 from holdfast.domain.endpoint import PING
-from holdfast.domain.errors import DatabaseAway, InvalidInput, SchemaNotCurrent
+from holdfast.domain.errors import DatabaseUnavailable, InvalidInput, SchemaNotCurrent
 from holdfast.domain.event import EventName
 from holdfast.domain.permissions import scopes_for
 from holdfast.operations.events import Ping, UnitEvent
@@ -354,14 +354,14 @@ def _success(operation: Operation, status: int, kind: Any) -> dict[str, Any]:
 def _errors(operation: Operation) -> list[type[Exception]]:
     """Those that follow from the declaration, and those that it names."""
     # More query parameters than are allowed are reported as a body that is too large.
-    errors = [MalformedRequest, MethodNotAllowed, BodyTooLarge, InvalidInput, DatabaseAway]
+    errors = [MalformedRequest, MethodNotAllowed, BodyTooLarge, InvalidInput, DatabaseUnavailable]
     if operation.body is not None:
         errors += [MalformedBody, UnsupportedMediaType]
     return [*errors, *operation.guard.errors, *operation.errors]
 
 
 def _status_errors(path: str) -> list[type[Exception]]:
-    unready = [DatabaseAway, SchemaNotCurrent] if path == "/readyz" else []
+    unready = [DatabaseUnavailable, SchemaNotCurrent] if path == "/readyz" else []
     return [MethodNotAllowed, BodyTooLarge, *unready]
 
 

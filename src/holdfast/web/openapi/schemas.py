@@ -194,8 +194,8 @@ def as_json(value: Any) -> Any:
 
 _SAMPLES: tuple[Exception, ...] = (
     errors.NoCredentials(),
-    errors.KeyRefused(),
-    errors.SignatureRefused(
+    errors.InvalidApiKey(),
+    errors.InvalidSignature(
         "The timestamp is more than 300 seconds from now: sign anew, or set the clock."
     ),
     errors.ScopeMissing("integration"),
@@ -228,10 +228,10 @@ _SAMPLES: tuple[Exception, ...] = (
     errors.HoldLapsed("The hold has lapsed. The unit is free again.", Status.AVAILABLE),
     errors.TransitionNotAllowed("open", Status.HELD, False, HOLD_ENDS, NOW, others_may=False),
     errors.ProjectExists(PROJECT.slug),
-    errors.SignInRefused(),
+    errors.LoginFailed(),
     errors.SecondFactorNeeded("ticket"),
     errors.UnknownStaff("sara@example.com"),
-    errors.SetupLinkRefused(),
+    errors.InvalidSetupLink(),
     errors.StaffExists("sara@example.com"),
     errors.LastAdmin(),
     errors.TooManyAttempts(60.0),
@@ -240,7 +240,7 @@ _SAMPLES: tuple[Exception, ...] = (
     errors.TooManyRequests(1),
     errors.TooManyHolds("This visitor holds 3 units already, and 3 is the most at a time.", 212),
     errors.HeldTooRecently("Your hold of this unit has just lapsed; wait for a moment.", 41),
-    errors.DatabaseAway(),
+    errors.DatabaseUnavailable(),
     errors.SchemaNotCurrent(),
     errors.SecretsUnreadable(),
     http.MalformedBody("The body is not JSON: Expecting value (character 12)."),
@@ -249,7 +249,7 @@ _SAMPLES: tuple[Exception, ...] = (
     http.UnsupportedMediaType((JSON,)),
     http.MethodNotAllowed("DELETE", ("GET", "PUT", "PATCH", "HEAD")),
     http.UnknownRoute(),
-    http.NotYours(),
+    http.Forbidden(),
     http.ForeignForm(),
     Exception(),
 )  # fmt: skip

@@ -18,7 +18,7 @@ from babel.messages.pofile import read_po
 from babel.numbers import format_decimal
 from babel.support import NullTranslations, Translations
 
-from holdfast.domain.errors import Fault, InvalidInput, Refusal
+from holdfast.domain.errors import DomainError, Fault, InvalidInput
 from holdfast.domain.message import AnyMessage, Message
 
 SOURCE = "en"
@@ -249,7 +249,7 @@ def translate(message: AnyMessage, language: Language) -> str:
     return language.gettext(message.id, **values)
 
 
-def translate_refusal(refusal: Refusal, language: Language) -> str:
+def translate_refusal(refusal: DomainError, language: Language) -> str:
     """Return what a refusal says; of invalid input the first faults, each with its place."""
     if language.code == SOURCE or not isinstance(refusal, InvalidInput):
         return translate(refusal.message, language)

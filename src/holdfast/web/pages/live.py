@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from holdfast.domain.errors import DatabaseAway
+from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.operations.live_updates import LiveUpdates, News, Watcher
 from holdfast.web.pages.forms import Form
 from holdfast.web.request import Request
@@ -107,7 +107,7 @@ class EventStream(StreamingResponse):
         try:
             await asyncio.wait({asked, stopping}, return_when=asyncio.FIRST_COMPLETED)
             return asked.result() if asked.done() else False
-        except DatabaseAway:
+        except DatabaseUnavailable:
             # Nobody can tell, and there is nothing to tell either.
             return True
         finally:

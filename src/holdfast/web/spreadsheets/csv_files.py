@@ -13,7 +13,7 @@ from typing import NamedTuple
 from holdfast.domain.message import MessageError
 
 
-class FileRefused(MessageError):
+class UnreadableFile(MessageError):
     """Its message is a sentence for the person who chose the file."""
 
 
@@ -42,7 +42,7 @@ class CsvText(NamedTuple):
         try:
             yield from csv.reader(io.StringIO(self.text, newline=""), delimiter=self.delimiter)
         except csv.Error:
-            raise FileRefused(ENDLESS_CELL) from None
+            raise UnreadableFile(ENDLESS_CELL) from None
 
     def _refuse_endless_cells(self) -> None:
         """A quotation mark too many would swallow the rest of the file, and nobody would miss it."""
@@ -51,7 +51,7 @@ class CsvText(NamedTuple):
                 pass
         except csv.Error as fault:
             if str(fault) == "unexpected end of data":
-                raise FileRefused(ENDLESS_CELL) from None
+                raise UnreadableFile(ENDLESS_CELL) from None
 
 
 def read_csv(content: bytes) -> CsvText:

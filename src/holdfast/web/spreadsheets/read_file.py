@@ -17,7 +17,7 @@ from holdfast.domain.cells import COMMA, POINT, Cell, sign_evidence
 from holdfast.domain.imports import HEAD_ROWS, ROWS_AT_MOST, Contents, Row, Sheet
 from holdfast.domain.message import Message
 from holdfast.operations.imports import ROWS_A_PART, Reply, pack
-from holdfast.web.spreadsheets.csv_files import FileRefused, read_csv
+from holdfast.web.spreadsheets.csv_files import UnreadableFile, read_csv
 from holdfast.web.spreadsheets.workbooks import PROTECTED, TOO_LARGE, open_sheets
 
 MEMORY_AT_MOST = 1024**3
@@ -41,7 +41,7 @@ TOO_MUCH_MEMORY = "The file is too large to be read; split it, or save it as CSV
 def read(content: bytes) -> Reply:
     try:
         return _read(content)
-    except FileRefused as refused:
+    except UnreadableFile as refused:
         return Reply(fault=refused.message)
     except MemoryError:
         return Reply(fault=TOO_MUCH_MEMORY)
@@ -49,7 +49,7 @@ def read(content: bytes) -> Reply:
 
 def _read(content: bytes) -> Reply:
     if content.startswith(_COMPOUND):
-        raise FileRefused(PROTECTED)
+        raise UnreadableFile(PROTECTED)
     if content.startswith(_ZIP):
         reader = _Reader()
         for number, sheet in enumerate(open_sheets(content)):
@@ -110,7 +110,7 @@ class _Reader:
 
     def reply(self, kind: str, encoding: str = "", delimiter: str = "") -> Reply:
         if not self._sheets:
-            raise FileRefused(EMPTY)
+            raise UnreadableFile(EMPTY)
         return Reply(contents=Contents(kind, encoding, delimiter, self._sheets), parts=self._parts)
 
     def _counted(self, number: int, cells: Sequence[Cell]) -> int:
@@ -118,14 +118,14 @@ class _Reader:
         self._rows += 1
         self._characters += characters
         if self._rows > ROWS_AT_MOST + HEAD_ROWS:
-            raise FileRefused(TOO_MANY_ROWS)
+            raise UnreadableFile(TOO_MANY_ROWS)
         if len(cells) > COLUMNS_AT_MOST:
-            raise FileRefused(TOO_MANY_COLUMNS)
+            raise UnreadableFile(TOO_MANY_COLUMNS)
         if characters > CHARACTERS_A_ROW:
             message = "Row %(number)s of the file is longer than any unit can be."
-            raise FileRefused(Message(message, {"number": number}))
+            raise UnreadableFile(Message(message, {"number": number}))
         if self._characters > CHARACTERS_AT_MOST:
-            raise FileRefused(TOO_LARGE)
+            raise UnreadableFile(TOO_LARGE)
         return characters
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from holdfast.domain.audit import Author
 from holdfast.domain.cells import KEPT, Cell, Unreadable, text_of, value_of
-from holdfast.domain.errors import Fault, InvalidInput, Refusal
+from holdfast.domain.errors import DomainError, Fault, InvalidInput
 from holdfast.domain.imports import CODE, FIELDS, REQUIRED, STATUS, Choice, Row
 from holdfast.domain.message import Message
 from holdfast.domain.unit import code_fault
@@ -65,7 +65,7 @@ class RowReading:
             # An empty status leaves it to those who look after it.
         return body
 
-    def _command(self, code: str, body: dict[str, Any], faults: list[Fault]) -> ImportUnit | Refusal:
+    def _command(self, code: str, body: dict[str, Any], faults: list[Fault]) -> ImportUnit | DomainError:
         checked = check_unit(UnitPatch, body, self._slug, code)
         if isinstance(checked, list):
             faults += checked

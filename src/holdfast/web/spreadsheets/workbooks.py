@@ -23,7 +23,7 @@ from python_calamine import (
 )
 
 from holdfast.domain.cells import Cell, exact
-from holdfast.web.spreadsheets.csv_files import FileRefused
+from holdfast.web.spreadsheets.csv_files import UnreadableFile
 
 _PIECE = 1024**2
 _BUILT_IN_PERCENTAGES = frozenset({"9", "10"})
@@ -114,17 +114,17 @@ def open_sheets(content: bytes) -> Iterator[OpenSheet]:
                 marks = marks_of(archive, paths[name]) if name in paths else Marks({}, frozenset())
                 yield OpenSheet(name, _rows(workbook.get_sheet_by_name(name), marks))
     except PasswordError:
-        raise FileRefused(PROTECTED) from None
+        raise UnreadableFile(PROTECTED) from None
     except (CalamineError, zipfile.BadZipFile, ElementTree.ParseError, KeyError, NotImplementedError):
-        raise FileRefused(NOT_A_WORKBOOK) from None
+        raise UnreadableFile(NOT_A_WORKBOOK) from None
 
 
 def _refuse_bombs(archive: zipfile.ZipFile) -> None:
     members = archive.infolist()
     if len(members) > _MEMBERS_AT_MOST or sum(one.file_size for one in members) > UNPACKED_AT_MOST:
-        raise FileRefused(TOO_LARGE)
+        raise UnreadableFile(TOO_LARGE)
     if "xl/workbook.xml" not in archive.namelist():
-        raise FileRefused(NOT_A_WORKBOOK)
+        raise UnreadableFile(NOT_A_WORKBOOK)
 
 
 def _visible(workbook: CalamineWorkbook) -> list[str]:

@@ -17,8 +17,8 @@ from holdfast.operations.api_keys import (
     LONGEST_EXPIRY_DAYS,
     IssuedKeyDocument,
     KeyDocument,
+    KeyIssuer,
     NewApiKey,
-    Power,
     issued_key_document,
     key_document,
 )
@@ -122,6 +122,6 @@ async def revoke_key(request: Request, key_id: UUID) -> Response:
     return Response(status_code=204)
 
 
-def _power_of(key: Key) -> Power:
+def _power_of(key: Key) -> KeyIssuer:
     """A key that manages keys is an admin's, within its projects and its time."""
-    return Power(MAY_ISSUE[Role.ADMIN], key.project_slugs, key.expires_at)
+    return KeyIssuer(MAY_ISSUE[Role.ADMIN], key.project_slugs, key.expires_at)

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from holdfast.domain.audit import ActorKind
 from holdfast.domain.errors import UnknownProject
 from holdfast.domain.permissions import Permission
-from holdfast.operations.audit import SUBJECT_KINDS, AuditFilter, Noted
+from holdfast.operations.audit import SUBJECT_KINDS, AuditFilter, AuditRecord
 from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.models import ActorDocument, Changes, Cursor, Document, Time, changes
 from holdfast.web.api.parameters import LIMIT, MOMENT_CURSOR, PROJECT, query_id, text, time
@@ -109,7 +109,7 @@ async def list_audit_entries(
     return JsonResponse(AuditTrailDocument([_entry_document(noted) for noted in page.entries], next_cursor))
 
 
-def _entry_document(noted: Noted) -> AuditEntryDocument:
+def _entry_document(noted: AuditRecord) -> AuditEntryDocument:
     entry, subject = noted.entry, noted.subject
     return AuditEntryDocument(
         at=time_text(entry.at),

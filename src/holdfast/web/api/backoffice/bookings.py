@@ -12,7 +12,7 @@ from starlette.responses import Response
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.errors import NotSigned, TransitionNotAllowed, UnknownBooking, UnknownProject
 from holdfast.domain.permissions import Permission
-from holdfast.operations.bookings import Found
+from holdfast.operations.bookings import FoundBooking
 from holdfast.operations.write_path import Written
 from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.backoffice.units import Extension
@@ -202,7 +202,7 @@ async def list_bookings(
     return JsonResponse(BookingListDocument([found_booking_document(found) for found in page], next_cursor))
 
 
-async def _find(request: Request, reference: str) -> Found:
+async def _find(request: Request, reference: str) -> FoundBooking:
     found = await request.services.selling.find(reference)
     if not request.key.may_use(found.project_slug):
         # As it was typed: the spelling that we would choose tells that there is such a booking.
@@ -219,7 +219,7 @@ async def _slugs(request: Request, slug: str | None) -> tuple[str, ...] | None:
     return (slug,)
 
 
-def _cursor_after(found: Found) -> str:
+def _cursor_after(found: FoundBooking) -> str:
     return moment_cursor_text(found.booking.created_at, found.booking.number)
 
 

@@ -19,8 +19,8 @@ from holdfast.domain.endpoint import (
     LONGEST_DESCRIPTION,
     LONGEST_URL,
     PING,
+    EndpointConfig,
     IssuedSecret,
-    Wishes,
 )
 from holdfast.domain.errors import Fault, UnknownEndpoint, UnknownProject
 from holdfast.domain.event import EventName
@@ -200,7 +200,7 @@ async def add_endpoint(request: Request, body: NewEndpoint) -> Response:
     """Returns the signing secret, this once: keep it as you keep a password. From the next change of a unit
     on, its events are sent there, signed, and retried when they fail."""
     choices = {"project_slugs": request.key.project_slugs, **_choices(body, request.key)}
-    issued = await request.services.subscribing.add(Wishes(**choices), request.author)
+    issued = await request.services.subscribing.add(EndpointConfig(**choices), request.author)
     return _secret_response(issued, 201)
 
 

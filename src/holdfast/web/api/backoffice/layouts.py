@@ -11,10 +11,10 @@ from pydantic import AfterValidator, Field, StringConstraints
 from starlette.responses import Response
 
 from holdfast.domain.errors import Fault, UnknownProject
-from holdfast.domain.layout import FLOORS, POSITIONS, Place, guess
+from holdfast.domain.layout import FLOORS, POSITIONS, Position, guess_position
 from holdfast.domain.permissions import Permission
 from holdfast.operations.layouts import run_in_thread
-from holdfast.operations.projects import Placed
+from holdfast.operations.projects import PlacedUnit
 from holdfast.web import strict_json
 from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.bodies import Body, BodyModel, refuse_faults, validated
@@ -35,7 +35,7 @@ _FLOOR = "0 is the ground floor. Null: not known."
 _POSITION = "Counted from 1 on each floor. Null: not known."
 
 Floor = Annotated[Decimal, _FLOORS]
-Position = Annotated[Decimal, _POSITIONS]
+PositionNumber = Annotated[Decimal, _POSITIONS]
 Building = Annotated[
     str,
     StringConstraints(min_length=1, max_length=50),
@@ -50,7 +50,7 @@ class PlaceReplacement(BodyModel):
     code: Code
     building: Building | None = Field(description=_BUILDING)
     floor: Floor | None = Field(description=_FLOOR)
-    position: Position | None = Field(description=_POSITION)
+    position: PositionNumber | None = Field(description=_POSITION)
     guessed: bool = Field(
         False,
         description="A guess that is sent back unchanged stays a guess; changed, it is a choice.",
@@ -85,7 +85,7 @@ class LayoutDocument(Document):
 
 
 class ParsedLayout(NamedTuple):
-    places: list[tuple[str | None, Place | None]]
+    places: list[tuple[str | None, Position | None]]
     """In the order sent, so that a fault can point at its place. The code is None where none can be told;
     the place is, where it is the guess."""
     faults: list[Fault]
@@ -146,15 +146,15 @@ async def put_layout(request: Request, slug: str, sent: ParsedLayout) -> Respons
     return await _layout_response(slug, placed)
 
 
-async def _layout_response(slug: str, placed: list[Placed]) -> Response:
+async def _layout_response(slug: str, placed: list[PlacedUnit]) -> Response:
     return JsonPartsResponse([await run_in_thread(len(placed), _encoded, slug, placed)])
 
 
-def _encoded(slug: str, placed: list[Placed]) -> bytes:
+def _encoded(slug: str, placed: list[PlacedUnit]) -> bytes:
     return encode(layout_document(slug, placed))
 
 
-def layout_document(slug: str, placed: list[Placed]) -> LayoutDocument:
+def layout_document(slug: str, placed: list[PlacedUnit]) -> LayoutDocument:
     return LayoutDocument(
         slug, [PlaceDocument(code, *place, is_guessed) for code, place, is_guessed in placed]
     )
@@ -215,7 +215,7 @@ def _valid_code(value: Any, faults: list[Fault]) -> str | None:
     return code
 
 
-def _chosen(unit: PlaceReplacement) -> Place | None:
+def _chosen(unit: PlaceReplacement) -> Position | None:
     """Return None for a guess. One that comes back changed is a choice, whatever it is marked as."""
-    place = Place(unit.building, cast("int | None", unit.floor), cast("int | None", unit.position))
-    return None if unit.guessed and place == guess(unit.code) else place
+    place = Position(unit.building, cast("int | None", unit.floor), cast("int | None", unit.position))
+    return None if unit.guessed and place == guess_position(unit.code) else place

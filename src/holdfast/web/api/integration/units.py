@@ -16,10 +16,10 @@ from starlette.responses import Response
 
 from holdfast.domain.audit import Author
 from holdfast.domain.errors import (
+    DomainError,
     Fault,
     InvalidInput,
     PreconditionFailed,
-    Refusal,
     StatusLocked,
     TermsLocked,
     TransitionNotAllowed,
@@ -200,7 +200,7 @@ ITEMS_AT_MOST = 200_000
 class _Item(NamedTuple):
     code: str | None
     """None where no text stood in its place."""
-    command: ReplaceUnit | Refusal
+    command: ReplaceUnit | DomainError
 
 
 class _SentUnits(NamedTuple):
@@ -341,8 +341,8 @@ class _BulkRun:
         try:
             value = strict_json.parse(text)
             code = value.get("code") if type(value) is dict else None
-            command: ReplaceUnit | Refusal = self._command(value, code)
-        except Refusal as refusal:
+            command: ReplaceUnit | DomainError = self._command(value, code)
+        except DomainError as refusal:
             command = refusal
         return _Item(_printable(code) if isinstance(code, str) else None, command)
 
@@ -370,7 +370,7 @@ class _BulkRun:
         results = []
         for item, outcome in zip(items, outcomes, strict=True):
             result: dict[str, Any] = {"code": item.code, "outcome": outcome_name(outcome)}
-            if isinstance(outcome, Refusal):
+            if isinstance(outcome, DomainError):
                 result["problem"] = problem_document(outcome, self._request_id)
             results.append(result)
         self._counts.update(result["outcome"] for result in results)

@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints
 from starlette.responses import Response
 
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.errors import NotSigned, SignatureRefused, TransitionNotAllowed, UnknownBooking
+from holdfast.domain.errors import InvalidSignature, NotSigned, TransitionNotAllowed, UnknownBooking
 from holdfast.domain.signature import TOLERANCE_SECONDS, Reason, header_fault
 from holdfast.operations import payments
 from holdfast.web.api.bodies import BodyModel, ModelBody
@@ -56,7 +56,7 @@ class PaymentSignatureGuard:
 
     schemes = ("paymentSignature",)
     permission = None
-    errors = (SignatureRefused, UnknownRoute)
+    errors = (InvalidSignature, UnknownRoute)
 
     async def __call__(self, request: Request) -> None:
         service = request.services.paying
@@ -68,7 +68,7 @@ class PaymentSignatureGuard:
             body = await request.read_body(CALLBACK_BODY_LIMIT)
             fault = await service.signature_fault(timestamp, signature, body)
         if fault is not None:
-            raise SignatureRefused(_WHY[fault])
+            raise InvalidSignature(_WHY[fault])
 
 
 _TIMESTAMP_NAME, _SIGNATURE_NAME = TIMESTAMP.lower().encode(), SIGNATURE.lower().encode()

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from starlette.responses import Response
 
 from holdfast.domain.errors import Fault, HoldLapsed, TransitionNotAllowed, UnknownBooking
-from holdfast.operations.bookings import Found
+from holdfast.operations.bookings import FoundBooking
 from holdfast.web.api.bodies import BuyerDetails, ModelBody
 from holdfast.web.api.models import BookingDocument, found_booking_document, written_booking_document
 from holdfast.web.api.routes import ApiRoutes
@@ -82,7 +82,7 @@ async def sign_booking(request: Request, reference: str, body: BuyerDetails) -> 
     return JsonResponse(written_booking_document(written), 200, (NO_STORE,))
 
 
-async def _own_booking(request: Request, reference: str) -> Found:
+async def _own_booking(request: Request, reference: str) -> FoundBooking:
     token = request.bearer_token()
     assert token is not None
     return await request.services.selling.find_with_token(reference, token)

@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from holdfast.domain.errors import InvalidInput, TooManyAttempts
 from holdfast.domain.staff import DIGITS, LANGUAGES, OpenSession, Preferences, Theme
-from holdfast.operations.accounts import Accounts, Oneself
+from holdfast.operations.accounts import Accounts, OwnAccount
 from holdfast.operations.credentials import enrolment_url, shown_secret
 from holdfast.operations.login import Login
 from holdfast.web.client_address import ClientAddresses
@@ -141,10 +141,10 @@ class AccountPages:
             **{"asked": "", "faults": {}, **asked},
         )
 
-    def _oneself(self, visit: Visit) -> Oneself:
+    def _oneself(self, visit: Visit) -> OwnAccount:
         assert visit.signed_in is not None
         address, _ = whence(visit, self._addresses)
-        return Oneself(visit.staff, visit.signed_in.session_id, address, visit.author)
+        return OwnAccount(visit.staff, visit.signed_in.session_id, address, visit.author)
 
 
 def account_routes(

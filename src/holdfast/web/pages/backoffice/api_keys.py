@@ -13,7 +13,7 @@ from starlette.routing import Route
 from holdfast.domain.api_key import IssuedKey, Key, Scope
 from holdfast.domain.errors import Fault, InvalidInput, UnknownProject
 from holdfast.domain.permissions import MAY_ISSUE, Permission
-from holdfast.operations.api_keys import ApiKeys, NewApiKey, Power
+from holdfast.operations.api_keys import ApiKeys, KeyIssuer, NewApiKey
 from holdfast.operations.units import Units
 from holdfast.web.api.bodies import refuse_faults
 from holdfast.web.api.parameters import id_of
@@ -52,7 +52,7 @@ class KeyPages:
         return await self._form(visit, 200, {})
 
     async def issue(self, visit: Visit) -> Response:
-        power = Power(MAY_ISSUE[visit.staff.role])
+        power = KeyIssuer(MAY_ISSUE[visit.staff.role])
         try:
             issued = await self._keys.issue(_wishes(visit), power, visit.author)
         except InvalidInput as refusal:

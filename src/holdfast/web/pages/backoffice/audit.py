@@ -16,7 +16,7 @@ from holdfast.domain.audit import ActorKind
 from holdfast.domain.permissions import Permission
 from holdfast.domain.project import Project, slug_fault
 from holdfast.domain.status import Action
-from holdfast.operations.audit import Audit, AuditFilter, Noted, Subject, TrailPage
+from holdfast.operations.audit import Audit, AuditFilter, AuditPage, AuditRecord, Subject
 from holdfast.operations.units import Units
 from holdfast.web.api.backoffice.audit import LONGEST_ACTION
 from holdfast.web.api.parameters import LONGEST_TEXT, read_id
@@ -63,7 +63,7 @@ class AuditLine(NamedTuple):
     request_id: str | None
 
 
-def line_of(noted: Noted, visit: Visit) -> AuditLine:
+def line_of(noted: AuditRecord, visit: Visit) -> AuditLine:
     entry, subject = noted.entry, noted.subject
     before = None if entry.before is None else values_of(entry.before)
     after = values_of(entry.after) if before is not None else _first(values_of(entry.after), subject)
@@ -159,7 +159,7 @@ def audit_page_routes(desk: Desk, auditing: Audit, inventory: Units) -> list[Rou
     return [desk.page(AUDIT, Permission.SEE_AUDIT, GET=AuditPages(auditing, inventory).show)]
 
 
-def _onward(sieve: Sieve, page: TrailPage) -> dict[str, Any]:
+def _onward(sieve: Sieve, page: AuditPage) -> dict[str, Any]:
     """``looked_back_to``: where the look ended though there was room for more on the page."""
     onward = page.goes_on_before
     is_short = onward is not None and len(page.entries) < ENTRIES_A_PAGE

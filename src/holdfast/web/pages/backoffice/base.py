@@ -16,7 +16,7 @@ from starlette.routing import Route
 from holdfast import __version__
 from holdfast.domain.audit import ActorKind, Author
 from holdfast.domain.booking import Buyer
-from holdfast.domain.errors import DatabaseAway, InvalidInput, Refusal
+from holdfast.domain.errors import DatabaseUnavailable, DomainError, InvalidInput
 from holdfast.domain.permissions import Permission
 from holdfast.domain.staff import Preferences, Staff
 from holdfast.domain.status import Caller
@@ -24,7 +24,7 @@ from holdfast.operations.deliveries import Announcements, News
 from holdfast.operations.login import Login, SignedIn
 from holdfast.web.api.bodies import BuyerDetails, valid
 from holdfast.web.errors import log_failure
-from holdfast.web.http_errors import MethodNotAllowed, NotYours, UnknownRoute
+from holdfast.web.http_errors import Forbidden, MethodNotAllowed, UnknownRoute
 from holdfast.web.pages.base import PageApp, page_route
 from holdfast.web.pages.forms import (
     PUBLIC_FIELDS,
@@ -333,7 +333,7 @@ class PageResource(PageApp):
     async def _answered(self, request: Request) -> Response:
         try:
             visit = await self._desk.visit(request)
-        except DatabaseAway as away:
+        except DatabaseUnavailable as away:
             return await refused(self._desk.visit_of_stranger(request), away)
         if visit.signed_in is None and not self.is_open:
             return to_sign_in(visit)
@@ -352,7 +352,7 @@ class PageResource(PageApp):
             raise MethodNotAllowed(request.method, self._methods)
         permission, show = guarded
         if permission is not None and not visit.may(permission):
-            raise NotYours
+            raise Forbidden
         if request.method not in SAFE:
             fields = PUBLIC_FIELDS if self.is_open else SIGNED_IN_FIELDS
             visit.form = await read_form(request, self._limit, fields)
@@ -375,7 +375,7 @@ class Elsewhere(PageApp):
             return without_slash(self._desk.visit_of_stranger(request))
         try:
             visit = await self._desk.visit(request)
-        except DatabaseAway as away:
+        except DatabaseUnavailable as away:
             return await refused(self._desk.visit_of_stranger(request), away)
         if visit.signed_in is None:
             return to_sign_in(visit)
@@ -387,8 +387,8 @@ async def refused(visit: Visit, failure: Exception) -> Response:
     kind = problem_type(failure)
     if kind is INTERNAL_ERROR:
         log_failure(visit.request.request_id, failure)
-    told = translate_refusal(failure, visit.language) if isinstance(failure, Refusal) else None
-    if isinstance(failure, DatabaseAway):
+    told = translate_refusal(failure, visit.language) if isinstance(failure, DomainError) else None
+    if isinstance(failure, DatabaseUnavailable):
         visit.signed_in = None
     page = await visit.render("refused.html", kind.status, told=told, kind=kind)
     add_problem_headers(page, failure)

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from holdfast.domain.errors import Fault
-from holdfast.domain.layout import NO_FILTERS, BoardUnit, Building, Filters
+from holdfast.domain.layout import NO_FILTERS, BoardFilter, BoardUnit, Building
 from holdfast.domain.permissions import Permission
 from holdfast.domain.status import Status
 from holdfast.operations.boards import Boards
@@ -71,13 +71,13 @@ class CellWriter:
         self.words = status_words(language)
         self._sqm = language.gettext("m²")
 
-    def building(self, building: Building, filters: Filters) -> BuildingOfCells:
+    def building(self, building: Building, filters: BoardFilter) -> BuildingOfCells:
         floors = [FloorOfCells(number, self._cells(units, filters)) for number, units in building.floors]
         units = [unit for floor in building.floors for unit in floor.units if unit is not None]
         available = sum(unit.status is Status.AVAILABLE and not unit.archived for unit in units)
         return BuildingOfCells(building.name, len(units), available, floors)
 
-    def cell(self, unit: BoardUnit, filters: Filters = NO_FILTERS) -> str:
+    def cell(self, unit: BoardUnit, filters: BoardFilter = NO_FILTERS) -> str:
         """One link, as light as can be. ``data-f`` is what the filters of the browser go by: price, bedrooms,
         price per m², type."""
         look = "archived" if unit.archived else unit.status.value
@@ -92,7 +92,7 @@ class CellWriter:
             f' data-v="{unit.version}"><bdi>{code}</bdi>{end}</a>'
         )
 
-    def _cells(self, units: Iterable[BoardUnit | None], filters: Filters) -> Markup:
+    def _cells(self, units: Iterable[BoardUnit | None], filters: BoardFilter) -> Markup:
         wanted = NO_FILTERS if filters == NO_FILTERS else filters
         return Markup("".join(_GAP if unit is None else self.cell(unit, wanted) for unit in units))  # noqa: S704
 
@@ -152,7 +152,7 @@ _WHOLE = re.compile(r"\d{1,3}")
 
 
 class AskedFor(NamedTuple):
-    filters: Filters
+    filters: BoardFilter
     typed: Form
     faults: dict[str, str]
 
@@ -169,7 +169,7 @@ class AskedFor(NamedTuple):
 def read_filters(visit: Visit, sent: Form) -> AskedFor:
     faults: dict[str, str] = {}
     amounts = {name: _amount(visit, sent, name, faults) for name in AMOUNTS}
-    filters = Filters(
+    filters = BoardFilter(
         statuses=frozenset(Status(value) for value in sent.all("status") if value in set(Status)),
         type=sent.raw("type")[:LONGEST_TYPE] or None,
         price_from=amounts["priceFrom"],
@@ -209,7 +209,7 @@ class BoardNews(WatchedProject):
         watcher: Watcher,
         language: Language,
         slug: str,
-        filters: Filters,
+        filters: BoardFilter,
         *,
         as_table: bool,
     ) -> None:

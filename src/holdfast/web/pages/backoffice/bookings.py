@@ -11,10 +11,10 @@ from starlette.responses import Response
 
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.booking_steps import BookingAction
-from holdfast.domain.errors import BookingChanged, Conflict, Fault, InvalidInput, Refusal, UnknownBooking
+from holdfast.domain.errors import BookingChanged, Conflict, DomainError, Fault, InvalidInput, UnknownBooking
 from holdfast.domain.project import Project, slug_fault
 from holdfast.domain.unit import code_fault
-from holdfast.operations.bookings import BookingFile, Bookings, Found, booking_file
+from holdfast.operations.bookings import BookingFile, Bookings, FoundBooking, booking_file
 from holdfast.operations.units import Units
 from holdfast.operations.write_path import Written
 from holdfast.web.api.bodies import refuse_faults
@@ -72,7 +72,7 @@ class BookingListPages:
         projects = await self._inventory.projects_page(None, "", PROJECTS_OFFERED)
         return await visit.render("bookings.html", **await self._values(visit, projects), reference=reference)
 
-    async def _searched(self, reference: str) -> Found | None:
+    async def _searched(self, reference: str) -> FoundBooking | None:
         try:
             return await self._selling.find(reference)
         except UnknownBooking:
@@ -117,7 +117,7 @@ def _cursor(visit: Visit) -> tuple[datetime, int] | None:
         return None
 
 
-def _next(wanted: Wanted, page: list[Found]) -> str | None:
+def _next(wanted: Wanted, page: list[FoundBooking]) -> str | None:
     if len(page) <= BOOKINGS_A_PAGE:
         return None
     last = page[BOOKINGS_A_PAGE - 1].booking
@@ -172,7 +172,7 @@ class BookingPages:
             return await self._refused(visit, refusal, action)
         return await visit.go(f"{BOOKINGS}/{written.booking.reference}", _done(visit, action, written))
 
-    async def _do(self, visit: Visit, action: BookingAction, found: Found) -> Written:
+    async def _do(self, visit: Visit, action: BookingAction, found: FoundBooking) -> Written:
         selling, caller, author = self._selling, visit.caller, visit.author
         seen = visit.form.text("status")
         if action is BookingAction.CONFIRM_DEPOSIT:
@@ -188,7 +188,7 @@ class BookingPages:
         assert action is BookingAction.ERASE_BUYER
         return await selling.erase_buyer(found, author, seen)
 
-    async def _refused(self, visit: Visit, refusal: Refusal, action: BookingAction) -> Response:
+    async def _refused(self, visit: Visit, refusal: DomainError, action: BookingAction) -> Response:
         status, file = problem_type(refusal).status, await self._file(visit)
         faults = faults_by_field(visit, refusal) if isinstance(refusal, InvalidInput) else {}
         if not faults or action not in file.possible:
@@ -243,7 +243,7 @@ def _reference(visit: Visit) -> str:
     return reference
 
 
-def _why(visit: Visit, refusal: Refusal) -> str:
+def _why(visit: Visit, refusal: DomainError) -> str:
     if isinstance(refusal, BookingChanged):
         return visit._(
             "The booking has changed since you opened this page. Nothing was done: look again, then decide."

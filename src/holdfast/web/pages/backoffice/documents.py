@@ -13,7 +13,7 @@ from holdfast.operations.bookings import Bookings
 from holdfast.web.api.bodies import refuse_faults
 from holdfast.web.api.parameters import reference_of
 from holdfast.web.documents.content import Kind
-from holdfast.web.documents.rendering import Asked, Documents
+from holdfast.web.documents.rendering import DocumentRequest, Documents
 from holdfast.web.pages.backoffice.base import Desk, Show, Visit
 from holdfast.web.pages.backoffice.bookings import BOOKINGS
 from holdfast.web.pages.sessions import PAGE_HEADERS
@@ -39,7 +39,7 @@ def _showing(selling: Bookings, papers: Documents, kind: Kind, *, as_file: bool)
         found = await selling.find(reference)
         home = f"{BOOKINGS}/{found.booking.reference}"
         wanted = visit.query.text("lang")
-        asked = Asked(kind, as_file, wanted, visit.language.code, home, PAGE_HEADERS)
+        asked = DocumentRequest(kind, as_file, wanted, visit.language.code, home, PAGE_HEADERS)
         return await papers.given(found, asked)
 
     return show

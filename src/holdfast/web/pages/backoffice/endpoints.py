@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from holdfast.domain.delivery import Delivery
-from holdfast.domain.endpoint import DEFAULT_IN_FLIGHT, Endpoint, IssuedSecret, Wishes
+from holdfast.domain.endpoint import DEFAULT_IN_FLIGHT, Endpoint, EndpointConfig, IssuedSecret
 from holdfast.domain.errors import Fault, InvalidInput, UnknownEndpoint, UnknownProject
 from holdfast.domain.event import EventName
 from holdfast.domain.permissions import Permission
@@ -217,7 +217,7 @@ class EndpointPages:
     async def add(self, visit: Visit) -> Response:
         typed = typed_in(visit.form)
         try:
-            wishes = Wishes(**await chosen(typed, self._subscribing))
+            wishes = EndpointConfig(**await chosen(typed, self._subscribing))
             issued = await self._subscribing.add(wishes, visit.author)
         except InvalidInput as refusal:
             return await self._form(visit, typed, told(visit, refusal, typed))

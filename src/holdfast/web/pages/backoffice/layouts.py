@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from holdfast.domain.errors import InvalidInput
-from holdfast.domain.layout import FLOORS, POSITIONS, Place, Placed
+from holdfast.domain.layout import FLOORS, POSITIONS, PlacedUnit, Position
 from holdfast.domain.permissions import Permission
 from holdfast.operations.projects import Move, Projects
 from holdfast.web.http_errors import MalformedBody
@@ -37,7 +37,7 @@ class Row(NamedTuple):
     is_guessed: bool
 
 
-def row_of(placed: Placed) -> Row:
+def row_of(placed: PlacedUnit) -> Row:
     texts = _texts(placed.place)
     return Row(placed.code, TypedPlace(texts, placed.place._asdict(), {}), texts, placed.is_guessed)
 
@@ -75,7 +75,7 @@ def _row(visit: Visit, sent: Mapping[str, str]) -> Row:
     return Row(sent["code"], typed, was, sent["guessed"] == "1")
 
 
-def _texts(place: Place) -> dict[str, str]:
+def _texts(place: Position) -> dict[str, str]:
     return {part: "" if value is None else str(value) for part, value in place._asdict().items()}
 
 

@@ -8,17 +8,17 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from holdfast.domain.errors import (
+    DomainError,
     InvalidInput,
-    Refusal,
+    InvalidSetupLink,
+    LoginFailed,
     SecondFactorNeeded,
-    SetupLinkRefused,
-    SignInRefused,
     StaffExists,
     TooManyAttempts,
 )
 from holdfast.domain.login import SHORTEST
 from holdfast.domain.staff import Staff
-from holdfast.operations.login import Login, Opened
+from holdfast.operations.login import Login, NewSession
 from holdfast.operations.staff import Invitation, SetupLinks
 from holdfast.web.client_address import ClientAddresses
 from holdfast.web.pages.backoffice.base import (
@@ -58,7 +58,7 @@ class SignInPages:
             )
         except SecondFactorNeeded as needed:
             return await visit.render("sign_in_code.html", ticket=needed.ticket, following=following)
-        except (SignInRefused, TooManyAttempts) as refusal:
+        except (LoginFailed, TooManyAttempts) as refusal:
             return await _told(visit, "sign_in.html", refusal, **_asked(following, form.text("email")))
         return await let_in(visit, opened, following)
 
@@ -67,7 +67,7 @@ class SignInPages:
         ticket = form.text("ticket")
         try:
             opened = await self._signing_in.sign_in_with_code(ticket, form.text("code"), *self._whence(visit))
-        except (SignInRefused, TooManyAttempts) as refusal:
+        except (LoginFailed, TooManyAttempts) as refusal:
             return await _told(visit, "sign_in_code.html", refusal, ticket=ticket, following=following)
         return await let_in(visit, opened, following)
 
@@ -104,7 +104,7 @@ class SetUpPages:
         """Nothing is used up: programs that preview links look, too."""
         try:
             invitation = await self._links.find(_token(visit))
-        except SetupLinkRefused:
+        except InvalidSetupLink:
             return await visit.render("sign_in_no_link.html", 404)
         return await self._page(visit, invitation)
 
@@ -116,7 +116,7 @@ class SetUpPages:
                 differ = {"again": visit._("The two passwords are not the same.")}
                 return await self._page(visit, invitation, 422, differ)
             person = await self._set_up(visit, token, invitation)
-        except SetupLinkRefused:
+        except InvalidSetupLink:
             return await visit.render("sign_in_no_link.html", 404)
         except InvalidInput as refusal:
             return await self._page(visit, invitation, 422, faults_by_field(visit, refusal))
@@ -135,7 +135,7 @@ class SetUpPages:
             token, form.text("email"), form.text("name"), password, request_id, language
         )
 
-    async def _open(self, visit: Visit, person: Staff) -> Opened:
+    async def _open(self, visit: Visit, person: Staff) -> NewSession:
         return await self._signing_in.open_for(person.id, *whence(visit, self._addresses))
 
     async def _page(
@@ -168,7 +168,7 @@ def sign_in_routes(
     ]
 
 
-async def let_in(visit: Visit, opened: Opened, following: str) -> Response:
+async def let_in(visit: Visit, opened: NewSession, following: str) -> Response:
     """Whoever was signed in here before is so no more."""
     if visit.signed_in is not None:
         await visit.desk.signing_in.sign_out(visit.token)
@@ -192,7 +192,7 @@ def _token(visit: Visit) -> str:
     return token if isinstance(token, str) else ""
 
 
-async def _told(visit: Visit, template: str, refusal: Refusal, **values: Any) -> Response:
+async def _told(visit: Visit, template: str, refusal: DomainError, **values: Any) -> Response:
     """What was refused, above the form. Nobody learns which part of it was wrong."""
     told = translate_refusal(refusal, visit.language)
     if isinstance(refusal, TooManyAttempts):

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from holdfast.domain.errors import Fault, InvalidInput, ProjectExists
-from holdfast.domain.holds import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DAYS, Periods
+from holdfast.domain.holds import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DAYS, HoldPeriods
 from holdfast.domain.layout import Counts
 from holdfast.domain.permissions import Permission
 from holdfast.domain.project import Project, slug_fault, suggested_slug
@@ -68,7 +68,7 @@ PROJECTS = f"{PREFIX}/projects"
 
 
 class ProjectSettingPages:
-    def __init__(self, projects: Projects, periods: Periods) -> None:
+    def __init__(self, projects: Projects, periods: HoldPeriods) -> None:
         self._projects = projects
         self._periods = periods
 
@@ -123,7 +123,7 @@ class ProjectSettingPages:
         )
 
 
-def project_setting_routes(desk: Desk, projects: Projects, periods: Periods) -> list[Route]:
+def project_setting_routes(desk: Desk, projects: Projects, periods: HoldPeriods) -> list[Route]:
     pages = ProjectSettingPages(projects, periods)
     return [
         desk.page(f"{PREFIX}/new-project", Permission.SELL, GET=pages.new, POST=pages.add),

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from holdfast.domain.booking_steps import BookingAction
-from holdfast.domain.holds import Periods
+from holdfast.domain.holds import HoldPeriods
 from holdfast.domain.permissions import Permission
 from holdfast.domain.status import TRANSITIONS, Caller
 from holdfast.operations.api_keys import ApiKeys
@@ -47,7 +47,7 @@ def administration_routes(
     projects: Projects,
     keys: ApiKeys,
     auditing: Audit,
-    periods: Periods,
+    periods: HoldPeriods,
     public_url: str,
 ) -> list[Route]:
     return [

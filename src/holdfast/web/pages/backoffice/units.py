@@ -10,7 +10,7 @@ from typing import Any
 from starlette.responses import Response
 
 from holdfast.domain.booking import terms_of
-from holdfast.domain.errors import Conflict, Fault, InvalidInput, PreconditionFailed, Refusal
+from holdfast.domain.errors import Conflict, DomainError, Fault, InvalidInput, PreconditionFailed
 from holdfast.domain.permissions import Permission
 from holdfast.domain.status import Action, Status
 from holdfast.domain.unit import Media, ends_at, revision
@@ -100,7 +100,7 @@ class UnitPages:
             return StaffAction(action, buyer=named_buyer(visit))
         return StaffAction(action)
 
-    async def _refused(self, visit: Visit, action: Action, refusal: Refusal) -> Response:
+    async def _refused(self, visit: Visit, action: Action, refusal: DomainError) -> Response:
         """On the same page, as the unit is now; what was typed is still there."""
         found = await self._found(visit)
         faults = faults_by_field(visit, refusal) if isinstance(refusal, InvalidInput) else {}
@@ -197,7 +197,7 @@ def _position(visit: Visit) -> int:
     return min(int(position), _END) if position.isascii() and position.isdigit() else _END
 
 
-def _why(visit: Visit, refusal: Refusal) -> str:
+def _why(visit: Visit, refusal: DomainError) -> str:
     if isinstance(refusal, PreconditionFailed):
         return visit._(
             "The unit has changed since you opened this page. Nothing was done: look again, then decide."

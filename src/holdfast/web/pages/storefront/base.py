@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from holdfast import __version__
-from holdfast.domain.errors import Fault, Refusal
+from holdfast.domain.errors import DomainError, Fault
 from holdfast.domain.project import slug_fault
 from holdfast.domain.unit import code_fault
 from holdfast.web.auth import Guard
@@ -342,7 +342,7 @@ class Elsewhere(PageApp):
         visit = self._door.visit(request)
         try:
             await self._door.guard(request)
-        except Refusal as refusal:
+        except DomainError as refusal:
             return refused(visit, refusal)
         if request.path.endswith("/") and request.path.rstrip("/") != PREFIX:
             return visit.go(request.path.rstrip("/"))
@@ -354,7 +354,7 @@ def refused(visit: Visit, failure: Exception) -> Response:
     kind = problem_type(failure)
     if kind is INTERNAL_ERROR:
         log_failure(visit.request.request_id, failure)
-    told = translate_refusal(failure, visit.language) if isinstance(failure, Refusal) else None
+    told = translate_refusal(failure, visit.language) if isinstance(failure, DomainError) else None
     back = visit.request.path.rpartition("/")[0] if isinstance(failure, ForeignForm) else None
     page = visit.render("refused.html", kind.status, told=told, kind=kind, back=back)
     add_problem_headers(page, failure)

@@ -18,7 +18,7 @@ from holdfast.domain.project import Project
 from holdfast.domain.references import SYMBOLS, number_of, reference_of
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit
-from holdfast.operations.bookings import Bookings, Entered, Found, Purchases
+from holdfast.operations.bookings import Bookings, BuyerBookings, FoundBooking, OpenedBooking
 from holdfast.web.api.bodies import BuyerDetails, validated
 from holdfast.web.context import WebContext, buyer_link
 from holdfast.web.pages.forms import Form
@@ -45,7 +45,7 @@ MOST_KEPT = 20
 _NAME = re.compile(f"{_COOKIE_PREFIX}[{SYMBOLS.lower()}]{{9}}")
 
 
-async def own_booking(visit: Visit, buying: Purchases) -> tuple[Found, str]:
+async def own_booking(visit: Visit, buying: BuyerBookings) -> tuple[FoundBooking, str]:
     """The booking of the address, if it is the buyer's, and the token that opens it."""
     slug, reference = booking_in_path(visit)
     name = _cookie_name(reference)
@@ -56,7 +56,7 @@ async def own_booking(visit: Visit, buying: Purchases) -> tuple[Found, str]:
     return found, token
 
 
-async def entered_by_link(visit: Visit, selling: Bookings) -> Found:
+async def entered_by_link(visit: Visit, selling: Bookings) -> FoundBooking:
     slug, reference = booking_in_path(visit)
     found = await selling.find_with_token(reference, token_in_path(visit))
     if found.project_slug != slug:
@@ -104,12 +104,12 @@ class Step(NamedTuple):
 class Sight(NamedTuple):
     """A booking with what is known around it. Each was read on its own, one soon after the other."""
 
-    found: Found
+    found: FoundBooking
     unit: Unit
     project: Project
     token: str
     """That opens it."""
-    own: Entered | None = None
+    own: OpenedBooking | None = None
     """Of one that has ended: what the visitor has on the same unit now."""
     similar: Sequence[Card] = ()
     again_at: datetime | None = None
@@ -221,10 +221,10 @@ class BookingPageData:
     def __init__(self, context: WebContext) -> None:
         self._context = context
 
-    async def own(self, visit: Visit) -> tuple[Found, str]:
+    async def own(self, visit: Visit) -> tuple[FoundBooking, str]:
         return await own_booking(visit, self._context.services.buying)
 
-    async def of(self, visit: Visit, found: Found, token: str) -> Sight:
+    async def of(self, visit: Visit, found: FoundBooking, token: str) -> Sight:
         unit, project = await self._context.services.inventory.find(found.project_slug, found.unit_code)
         sight = Sight(found, unit, project, token)
         return sight if found.booking.status in CLAIMING else await self._after_the_end(visit, sight)
@@ -410,7 +410,7 @@ def _why(visit: Visit, sight: Sight, refusal: Conflict) -> str:
     return translate_refusal(refusal, visit.language)
 
 
-def _path(found: Found) -> str:
+def _path(found: FoundBooking) -> str:
     return booking_path(found.project_slug, found.booking.reference)
 
 

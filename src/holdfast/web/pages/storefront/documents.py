@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from holdfast.web.context import WebContext
 from holdfast.web.documents.content import Kind
-from holdfast.web.documents.rendering import Asked
+from holdfast.web.documents.rendering import DocumentRequest
 from holdfast.web.pages.storefront.base import Door, Show, Visit, booking_path
 from holdfast.web.pages.storefront.bookings import BOOKING, known_ones, own_booking
 
@@ -27,7 +27,7 @@ def _showing(context: WebContext, kind: Kind, *, as_file: bool) -> Show:
         found, _ = await own_booking(visit, context.services.buying)
         home = booking_path(found.project_slug, found.booking.reference)
         wanted = visit.query.text("lang")
-        asked = Asked(kind, as_file, wanted, visit.language.code, home, visit.door.headers)
+        asked = DocumentRequest(kind, as_file, wanted, visit.language.code, home, visit.door.headers)
         response = await context.papers.given(found, asked)
         visit.door.remember(visit, response)
         return response

@@ -12,9 +12,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from holdfast.domain.layout import BoardUnit, Counts
-from holdfast.domain.listing import BY_FLOOR, NO_WISH, Mark, Order, Wish
+from holdfast.domain.listing import BY_FLOOR, NO_WISH, ListingCursor, ListingOrder, UnitFilter
 from holdfast.domain.status import Status
-from holdfast.operations.listings import COUNTED_UP_TO, OfferPage, Picture
+from holdfast.operations.listings import COUNTED_UP_TO, ListingPage, ShopPicture
 from holdfast.operations.live_updates import News
 from holdfast.web.context import WebContext
 from holdfast.web.pages.forms import Form, amount_in
@@ -44,15 +44,15 @@ NAMES = ("free", "bedrooms", "type", *AMOUNTS, "order", "building")
 MOST_BEDROOMS = 999
 MOST_BUILDINGS = 100_000
 LONGEST_TYPE = 100
-FIRST_ORDER = Order.FLOOR_DOWN
+FIRST_ORDER = ListingOrder.FLOOR_DOWN
 """What a page begins with: a bit of everything, and found without a look at every unit."""
 _BETWEEN = "\n"
 
 
 class AskedFor(NamedTuple):
-    wish: Wish
-    order: Order
-    after: Mark | None
+    wish: UnitFilter
+    order: ListingOrder
+    after: ListingCursor | None
     building: int
     typed: Form
     wrong: frozenset[str]
@@ -75,7 +75,7 @@ class AskedFor(NamedTuple):
 
 def read_filter(sent: Form) -> AskedFor:
     amounts = {name: amount_in(sent.text(name)) for name in AMOUNTS}
-    wish = Wish(
+    wish = UnitFilter(
         free_only=bool(sent.text("free")),
         type=sent.raw("type")[:LONGEST_TYPE] or None,
         bedrooms=_up_to(MOST_BEDROOMS, sent.text("bedrooms")),
@@ -90,22 +90,22 @@ def read_filter(sent: Form) -> AskedFor:
     return AskedFor(wish, order, read_mark(sent.text("after"), order), building, sent, wrong)
 
 
-def mark_text(mark: Mark) -> str:
+def mark_text(mark: ListingCursor) -> str:
     return cursor_text(f"{'' if mark.value is None else mark.value}{_BETWEEN}{mark.code}")
 
 
-def read_mark(text: str, order: Order) -> Mark | None:
+def read_mark(text: str, order: ListingOrder) -> ListingCursor | None:
     """One of another order is none."""
     try:
         value, _, code = read_cursor(text).partition(_BETWEEN)
     except ValueError:
         return None
     amount = amount_in(value)
-    return None if not code or (amount is None) != (order in BY_FLOOR) else Mark(amount, code)
+    return None if not code or (amount is None) != (order in BY_FLOOR) else ListingCursor(amount, code)
 
 
-def _order(text: str) -> Order:
-    return Order(text) if text in set(Order) else FIRST_ORDER
+def _order(text: str) -> ListingOrder:
+    return ListingOrder(text) if text in set(ListingOrder) else FIRST_ORDER
 
 
 def _up_to(most: int, text: str) -> int | None:
@@ -194,7 +194,7 @@ class ProjectPages:
             await self._context.services.buying.live_holds(slug, visit.visitor, visit.secret), slug
         )
 
-    def _drawn(self, visit: Visit, picture: Picture, asked: AskedFor, own: list[str]) -> dict[str, Any]:
+    def _drawn(self, visit: Visit, picture: ShopPicture, asked: AskedFor, own: list[str]) -> dict[str, Any]:
         slug = picture.project.slug
         writer = WindowWriter(visit.language, slug, own)
         met = {one.unit.id for one in picture.offers if asked.wish.is_met_by(one)} if asked.is_any else None
@@ -210,7 +210,7 @@ class ProjectPages:
             "live": f"{project_path(slug)}/live?since={since}&turn={turn}",
         }
 
-    def _listed(self, slug: str, page: OfferPage, asked: AskedFor, own: list[str]) -> dict[str, Any]:
+    def _listed(self, slug: str, page: ListingPage, asked: AskedFor, own: list[str]) -> dict[str, Any]:
         after = page.next and mark_text(page.next)
         return {
             "cards": cards(slug, page.offers, own, self._context.public_url),
@@ -220,7 +220,7 @@ class ProjectPages:
         }
 
 
-def _details(picture: Picture) -> dict[UUID, str]:
+def _details(picture: ShopPicture) -> dict[UUID, str]:
     """Which type (by its number), what area and what price: for a script to tell, in few bytes."""
     kinds = {name: str(at) for at, name in enumerate(picture.facts.types)}
     return {
@@ -229,7 +229,7 @@ def _details(picture: Picture) -> dict[UUID, str]:
     }
 
 
-def _summary(visit: Visit, picture: Picture) -> str | None:
+def _summary(visit: Visit, picture: ShopPicture) -> str | None:
     """For previews of links."""
     free, least = picture.counts.by_status[Status.AVAILABLE], picture.facts.free_from_sar
     if least is None:

@@ -15,11 +15,11 @@ from starlette.routing import Route
 from holdfast.domain.booking import terms_of
 from holdfast.domain.errors import UnknownUnit
 from holdfast.domain.layout import BoardUnit, Building
-from holdfast.domain.listing import PlacedOffer, vat_in
+from holdfast.domain.listing import PlacedListing, vat_in
 from holdfast.domain.project import Project
 from holdfast.domain.status import ON_SALE, Status
 from holdfast.domain.unit import Media, Unit
-from holdfast.operations.bookings import Entered, Found
+from holdfast.operations.bookings import FoundBooking, OpenedBooking
 from holdfast.web.context import WebContext
 from holdfast.web.pages.i18n import Language, in_language
 from holdfast.web.pages.live import milliseconds
@@ -41,7 +41,7 @@ _SECONDS_UP_TO = 90
 class Card(NamedTuple):
     """A unit of a list."""
 
-    placed: PlacedOffer
+    placed: PlacedListing
     path: str
     image: Medium | None
     look: str
@@ -58,7 +58,7 @@ class OwnHold(NamedTuple):
     """In milliseconds, by the database's clock."""
 
 
-def cards(slug: str, offers: Iterable[PlacedOffer], own: Iterable[str], public_url: str) -> list[Card]:
+def cards(slug: str, offers: Iterable[PlacedListing], own: Iterable[str], public_url: str) -> list[Card]:
     mine = set(own)
     return [
         Card(
@@ -72,7 +72,7 @@ def cards(slug: str, offers: Iterable[PlacedOffer], own: Iterable[str], public_u
     ]
 
 
-def own_holds(found: Iterable[Found], slug: str) -> list[OwnHold]:
+def own_holds(found: Iterable[FoundBooking], slug: str) -> list[OwnHold]:
     return [
         OwnHold(
             one.unit_code,
@@ -236,12 +236,14 @@ class UnitPages:
         rest = await self._rest(visit, unit, slug, is_mine=values["look"] == "mine")
         return visit.render("unit.html", **values, **rest)
 
-    async def _own(self, visit: Visit, unit: Unit, slug: str) -> Entered | None:
+    async def _own(self, visit: Visit, unit: Unit, slug: str) -> OpenedBooking | None:
         if unit.status is Status.AVAILABLE or not has_buyer_cookie(visit):
             return None
         return await self._context.services.buying.own_claim(slug, unit.code, visit.secret)
 
-    async def _state(self, visit: Visit, unit: Unit, project: Project, own: Entered | None) -> dict[str, Any]:
+    async def _state(
+        self, visit: Visit, unit: Unit, project: Project, own: OpenedBooking | None
+    ) -> dict[str, Any]:
         """What is different once somebody has taken the unit, or let it go."""
         slug, is_taken = project.slug, unit.status is not Status.AVAILABLE and own is None
         similar = await similar_units(self._context, slug, unit) if is_taken else []
