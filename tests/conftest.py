@@ -21,7 +21,7 @@ UNLIMITED = {"HOLDFAST_HOLDS_PER_ADDRESS": "0", "HOLDFAST_REHOLD_SECONDS": "0"}
 AT_MOST_PROCESSES = 6
 # They take minutes, and a file stays in one process: whichever of them came last would run alone.
 BEGIN_FIRST = (
-    "tests/api/test_schemathesis.py",
+    "tests/web/api/test_schemathesis.py",
     "tests/browser/test_every_page_in_english.py",
     "tests/browser/test_every_page_in_arabic.py",
     "tests/faults/test_supervision.py",

@@ -36,7 +36,7 @@ NOT_TYPED = {
         f"{FOR_GOOD}; test_examples.py does"
     ),
     "PAYMENT_SECRET=payment-secret-of-this-guide PORT=9000 python3 examples/payment-adapter/adapter.py": (
-        f"{FOR_GOOD}; tests/api/payments/test_example_adapter.py does"
+        f"{FOR_GOOD}; tests/web/api/payments/test_example_adapter.py does"
     ),
     (
         ".venv/bin/uvicorn --factory holdfast.web.app:create_app --timeout-graceful-shutdown 15"

@@ -1,6 +1,6 @@
 """The OpenAPI document satisfies the linters and client generators that integrators use.
 
-`tests/api/test_generated_client.py` has the client of openapi-python-client.
+`tests/web/api/test_generated_client.py` has the client of openapi-python-client.
 """
 
 import json

@@ -1,0 +1,85 @@
+"""Keys of every scope, and the people who have them."""
+
+from collections.abc import Callable, Iterator
+
+import httpx
+import pytest
+
+from tests.support.app import InProcessApp
+from tests.support.backoffice import Desk
+from tests.support.bodies import full
+from tests.support.client import Project, Unit, integration_client
+from tests.support.keys import Key, Keys
+from tests.web.api.backoffice.conditions import Office
+
+
+@pytest.fixture(scope="session")
+def backoffice_key(keys: Keys) -> Key:
+    return keys.issue(scopes=["backoffice"])
+
+
+@pytest.fixture(scope="session")
+def admin_key(keys: Keys) -> Key:
+    return keys.issue(scopes=["admin"])
+
+
+@pytest.fixture(scope="session")
+def payments_key(keys: Keys) -> Key:
+    return keys.issue(scopes=["payments"])
+
+
+@pytest.fixture(scope="session")
+def desk(server: InProcessApp, backoffice_key: Key) -> Iterator[Desk]:
+    """Staff, who are no admin."""
+    with integration_client(server.address, backoffice_key.text) as http:
+        yield Desk(http)
+
+
+@pytest.fixture(scope="session")
+def admin(server: InProcessApp, admin_key: Key) -> Iterator[Desk]:
+    with integration_client(server.address, admin_key.text) as http:
+        yield Desk(http)
+
+
+@pytest.fixture(scope="session")
+def payments(server: InProcessApp, payments_key: Key) -> Iterator[Desk]:
+    """A payment system, which is no staff."""
+    with integration_client(server.address, payments_key.text) as http:
+        yield Desk(http)
+
+
+@pytest.fixture(scope="session")
+def integration(http: httpx.Client) -> Desk:
+    """The key of the integration API, where it opens nothing."""
+    return Desk(http)
+
+
+@pytest.fixture(scope="session")
+def public(server: InProcessApp) -> Iterator[httpx.Client]:
+    with integration_client(server.address, None) as http:
+        yield http
+
+
+@pytest.fixture(scope="session")
+def office(admin: Desk, public: httpx.Client) -> Office:
+    return Office(admin, public)
+
+
+@pytest.fixture
+def limited_desk(server: InProcessApp, keys: Keys, project: Project) -> Iterator[Desk]:
+    """Staff of `project` only."""
+    key = keys.issue(scopes=["backoffice", "payments"], projects=[project.slug])
+    with integration_client(server.address, key.text) as http:
+        yield Desk(http)
+
+
+@pytest.fixture
+def new_unit(http: httpx.Client, project: Project) -> Callable[[str], Unit]:
+    """Another unit of the test's project, on sale."""
+
+    def make(code: str) -> Unit:
+        unit = Unit(http, project, code)
+        unit.create(full())
+        return unit
+
+    return make

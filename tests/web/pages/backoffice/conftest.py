@@ -1,0 +1,74 @@
+"""Staff of every role, on the server that all these tests share."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.app import InProcessApp
+from tests.support.client import Project
+from tests.support.desk import People, Person
+from tests.support.sql import Sql
+from tests.support.webhooks import NOBODY_LISTENS, Registrar
+from tests.web.api.conftest import (  # noqa: F401 - the same ground as that of the API
+    http,
+    impatient,
+    inbox,
+    new_project,
+    off_sale,
+    project,
+    staff_http,
+    stored,
+    unit,
+)
+
+
+class OwnRegistrar(Registrar):
+    """Of endpoints that hear of one project alone: holds that other tests left behind lapse at any time."""
+
+    project: Project
+
+    def add(self, url: str = NOBODY_LISTENS, **wishes: Any) -> dict[str, Any]:
+        return super().add(url, **{"projects": [self.project.slug], **wishes})
+
+
+@pytest.fixture
+def registrar(staff_http: httpx.Client, project: Project) -> Iterator[Registrar]:  # noqa: F811
+    own = OwnRegistrar(staff_http)
+    own.project = project
+    yield own
+    own.remove_all()
+
+
+@pytest.fixture(scope="session")
+def people(sql: Sql, server: InProcessApp) -> Iterator[People]:
+    everybody = People(sql, server.address)
+    yield everybody
+    everybody.leave()
+
+
+@pytest.fixture(scope="module")
+def admin(people: People) -> Person:
+    return people.signed_in("admin")
+
+
+@pytest.fixture(scope="module")
+def sales(people: People) -> Person:
+    return people.signed_in("sales")
+
+
+@pytest.fixture(scope="module")
+def integrator(people: People) -> Person:
+    return people.signed_in("integrator")
+
+
+@pytest.fixture(scope="module")
+def viewer(people: People) -> Person:
+    return people.signed_in("viewer")
+
+
+@pytest.fixture(scope="module")
+def arab(people: People) -> Person:
+    """An admin who reads Arabic, with the digits of it."""
+    return people.signed_in("admin", language="ar", digits="arab")
