@@ -66,17 +66,17 @@ LEASE_BEYOND_ATTEMPT_SECONDS = 25.0
 class Services(NamedTuple):
     """The operations that routes and pages call."""
 
-    inventory: Units
-    selling: Bookings
-    buying: BuyerBookings
-    paying: Payments
+    units: Units
+    bookings: Bookings
+    buyer_bookings: BuyerBookings
+    payments: Payments
     projects: Projects
     boards: Boards
-    offering: Listings
+    listings: Listings
     figures: Reports
     import_files: ImportFiles
     import_runs: ImportRuns
-    watching: LiveUpdates
+    live_updates: LiveUpdates
     subscribing: Endpoints
     deliveries: Deliveries
     delivery_search: DeliverySearch
@@ -100,7 +100,7 @@ class Services(NamedTuple):
         async with AsyncExitStack() as stack:
             await self.database.open()
             for part in (
-                self.database, self.resolver, self.key_ring, self.inventory, self.import_runs, self.watching,
+                self.database, self.resolver, self.key_ring, self.units, self.import_runs, self.live_updates,
             ):  # fmt: skip
                 stack.push_async_callback(part.close)
             yield
@@ -110,24 +110,24 @@ def build_services(settings: Settings, row_reader: RowReader) -> Services:
     """``row_reader`` turns the rows of an imported file into commands. Nothing is connected yet."""
     database = build_database(database_url(settings))
     resolver = Resolver()
-    inventory = Units(database)
+    units = Units(database)
     rules = _rules(settings)
-    selling = Bookings(database, inventory, rules)
+    bookings = Bookings(database, units, rules)
     box, passwords = SecretBox(keys_of(settings)), Passwords()
     feed = EventFeed(database)
-    boards = Boards(database, inventory)
+    boards = Boards(database, units)
     return Services(
-        inventory=inventory,
-        selling=selling,
-        buying=BuyerBookings(database, inventory, selling),
-        paying=Payments(database, inventory, selling, _till(settings)),
-        projects=Projects(database, inventory),
+        units=units,
+        bookings=bookings,
+        buyer_bookings=BuyerBookings(database, units, bookings),
+        payments=Payments(database, units, bookings, _till(settings)),
+        projects=Projects(database, units),
         boards=boards,
-        offering=Listings(database, inventory, boards.layouts),
-        figures=Reports(database, inventory),
-        import_files=ImportFiles(database, inventory),
-        import_runs=ImportRuns(database, inventory, row_reader),
-        watching=LiveUpdates(database),
+        listings=Listings(database, units, boards.layouts),
+        figures=Reports(database, units),
+        import_files=ImportFiles(database, units),
+        import_runs=ImportRuns(database, units, row_reader),
+        live_updates=LiveUpdates(database),
         subscribing=_subscribing(database, settings, resolver),
         deliveries=Deliveries(database, feed),
         delivery_search=DeliverySearch(database),

@@ -237,5 +237,5 @@ def written_booking_document(written: Written) -> BookingDocument:
 
 
 async def find_projects(request: Request, cursor: str, limit: int) -> tuple[Sequence[Project], str | None]:
-    rows = await request.services.inventory.projects_page(request.key.project_slugs, cursor, limit)
+    rows = await request.services.units.projects_page(request.key.project_slugs, cursor, limit)
     return split_page(rows, limit, lambda project: cursor_text(project.slug))

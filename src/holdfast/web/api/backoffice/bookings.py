@@ -66,7 +66,7 @@ async def confirm_deposit(request: Request, reference: str, _: None) -> Response
     `refund-due`, and the response says so. If the buyer had not signed, it is 409 `not-signed`, nothing
     is recorded, and the money is to be paid back."""
     found = await _find(request, reference)
-    selling = request.services.selling
+    selling = request.services.bookings
     return _response(await selling.confirm_deposit(found, caller_of(request), request.author))
 
 
@@ -82,7 +82,7 @@ async def cancel_booking(request: Request, reference: str, _: None) -> Response:
     """Ends the booking; the unit is available again. Where the deposit was confirmed, the booking becomes
     `refund-due`."""
     found = await _find(request, reference)
-    return _response(await request.services.selling.cancel(found, caller_of(request), request.author))
+    return _response(await request.services.bookings.cancel(found, caller_of(request), request.author))
 
 
 @routes.post(
@@ -96,7 +96,7 @@ async def cancel_booking(request: Request, reference: str, _: None) -> Response:
 async def close_sale_of_booking(request: Request, reference: str, _: None) -> Response:
     """Closes the sale of a reserved booking; the unit is sold."""
     found = await _find(request, reference)
-    return _response(await request.services.selling.close_sale(found, caller_of(request), request.author))
+    return _response(await request.services.bookings.close_sale(found, caller_of(request), request.author))
 
 
 @routes.post(
@@ -111,7 +111,7 @@ async def extend_booking(request: Request, reference: str, body: Extension) -> R
     """Moves the end of the hold or reservation later: by one period, or to `until`, which can be repeated.
     It is never moved closer."""
     found = await _find(request, reference)
-    selling = request.services.selling
+    selling = request.services.bookings
     return _response(await selling.extend(found, body.until, caller_of(request), request.author))
 
 
@@ -126,7 +126,7 @@ async def extend_booking(request: Request, reference: str, body: Extension) -> R
 async def mark_refunded(request: Request, reference: str, _: None) -> Response:
     """Of a booking that is `refund-due`. Repeating it changes nothing."""
     found = await _find(request, reference)
-    return _response(await request.services.selling.mark_refunded(found, request.author))
+    return _response(await request.services.bookings.mark_refunded(found, request.author))
 
 
 @routes.post(
@@ -141,7 +141,7 @@ async def reissue_link(request: Request, reference: str, _: None) -> Response:
     """Gives the booking a new token, for a buyer who has lost the link; the old one opens nothing from then
     on. `url` is the link to give to the buyer."""
     found = await _find(request, reference)
-    written, token = await request.services.selling.reissue_link(found, request.author)
+    written, token = await request.services.bookings.reissue_link(found, request.author)
     url = buyer_link(request.context.public_url, found.project_slug, found.booking.reference, token)
     booking = msgspec.structs.asdict(written_booking_document(written))
     return JsonResponse(BookingWithTokenDocument(**booking, token=token, url=url), 200, (NO_STORE,))
@@ -163,7 +163,7 @@ async def erase_buyer(request: Request, reference: str, _: None) -> Response:
     Late money for an erased booking makes it `refund-due`: no unit is reserved for a buyer who is not
     known."""
     found = await _find(request, reference)
-    return _response(await request.services.selling.erase_buyer(found, request.author))
+    return _response(await request.services.bookings.erase_buyer(found, request.author))
 
 
 @routes.get(
@@ -197,13 +197,13 @@ async def list_bookings(
 ) -> Response:
     """The latest first. A key that is limited to projects sees only theirs."""
     slugs = await _slugs(request, project)
-    rows = await request.services.selling.page(cursor, slugs, unit_code, status, limit)
+    rows = await request.services.bookings.page(cursor, slugs, unit_code, status, limit)
     page, next_cursor = split_page(rows, limit, _cursor_after)
     return JsonResponse(BookingListDocument([found_booking_document(found) for found in page], next_cursor))
 
 
 async def _find(request: Request, reference: str) -> FoundBooking:
-    found = await request.services.selling.find(reference)
+    found = await request.services.bookings.find(reference)
     if not request.key.may_use(found.project_slug):
         # As it was typed: the spelling that we would choose tells that there is such a booking.
         raise UnknownBooking(reference)
@@ -215,7 +215,7 @@ async def _slugs(request: Request, slug: str | None) -> tuple[str, ...] | None:
     if slug is None:
         return request.key.project_slugs
     refuse_other_projects(request, slug)
-    await request.services.inventory.project_id(slug)
+    await request.services.units.project_id(slug)
     return (slug,)
 
 

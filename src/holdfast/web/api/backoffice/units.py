@@ -128,7 +128,7 @@ async def list_staff_units(
     """In the order of their codes, with what staff alone know of them: whether they are archived, until
     when they are reserved, which booking has them."""
     refuse_other_projects(request, slug)
-    page, has_more = await request.services.selling.units.page(slug, cursor, limit, status)
+    page, has_more = await request.services.bookings.units.page(slug, cursor, limit, status)
     next_cursor = cursor_text(page[-1].unit.code) if has_more else None
     return JsonResponse(StaffUnitListDocument([staff_unit_document(found) for found in page], next_cursor))
 
@@ -144,7 +144,7 @@ async def list_staff_units(
 async def get_staff_unit(request: Request, slug: str, code: str) -> Response:
     """The unit of the integration API, with what staff alone know of it. The `ETag` is the same."""
     refuse_other_projects(request, slug)
-    found = await request.services.selling.units.find(slug, code)
+    found = await request.services.bookings.units.find(slug, code)
     return not_modified(request, found.unit, found.project) or JsonResponse(
         staff_unit_document(found), 200, (etag_header(found.unit, found.project),)
     )
@@ -243,7 +243,7 @@ def _declare(action: Action) -> None:
             buyer=body.buyer() if isinstance(body, BuyerDetails) else None,
             until=body.until if isinstance(body, Extension) else None,
         )
-        written = await request.services.selling.act(
+        written = await request.services.bookings.act(
             slug, code, asked, caller_of(request), request.author, request.precondition
         )
         etag = etag_header(written.unit, written.project)

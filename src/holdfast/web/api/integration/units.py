@@ -91,7 +91,7 @@ async def get_unit(request: Request, slug: str, code: str) -> Response:
     """The `ETag` names this representation: send it back as `If-Match` with a change, or as `If-None-Match`
     to be told 304 while nothing has changed."""
     refuse_other_projects(request, slug)
-    unit, project = await request.services.inventory.find(slug, code)
+    unit, project = await request.services.units.find(slug, code)
     return not_modified(request, unit, project) or JsonResponse(
         unit_document(unit, project), 200, (etag_header(unit, project),)
     )
@@ -116,7 +116,7 @@ async def put_unit(request: Request, slug: str, code: str, body: UnitValues | Pl
     - A unit as it was read can be sent back whole, without its `status`; fields that only the server sets are
       ignored."""
     refuse_other_projects(request, slug)
-    inventory = request.services.inventory
+    inventory = request.services.units
     project_id = await inventory.project_id(slug)
     body.refuse_false_claims(project_id, code)
     command = ReplaceUnit(
@@ -140,7 +140,7 @@ async def patch_unit(request: Request, slug: str, code: str, body: UnitValues) -
     `status`, price, deposit and VAT are refused in the same cases as with PUT. A PATCH that is refused
     changes no field at all."""
     refuse_other_projects(request, slug)
-    inventory = request.services.inventory
+    inventory = request.services.units
     project_id = await inventory.project_id(slug)
     body.refuse_false_claims(project_id, code)
     command = PatchUnit((project_id, code), body.fields, body.status, request.precondition, request.author)
@@ -172,7 +172,7 @@ async def list_units(
     """In the order of their codes. Pages are stable while units are written: follow `nextCursor` until it is
     null. With `updatedSince` the list has the units that changed since then."""
     refuse_other_projects(request, slug)
-    rows, project = await request.services.inventory.page(slug, cursor, limit, status, updated_since)
+    rows, project = await request.services.units.page(slug, cursor, limit, status, updated_since)
     page, next_cursor = split_page(rows, limit, lambda unit: cursor_text(unit.code))
     return JsonResponse(UnitListDocument([unit_document(unit, project) for unit in page], next_cursor))
 
@@ -284,7 +284,7 @@ async def put_units(
     200 000. A syntax error is 400 and stores nothing; apart from that each unit stands on its own, in
     transactions of at most 1 000. Of a code that is named twice the second is refused."""
     refuse_other_projects(request, slug)
-    inventory = request.services.inventory
+    inventory = request.services.units
     project_id = await inventory.project_id(slug)
     run = _BulkRun(inventory, request.author, slug, project_id, store=not dry_run)
     await run.through(body.text, body.positions)

@@ -59,7 +59,7 @@ class PaymentSignatureGuard:
     errors = (InvalidSignature, UnknownRoute)
 
     async def __call__(self, request: Request) -> None:
-        service = request.services.paying
+        service = request.services.payments
         if not service.is_open:
             raise UnknownRoute
         timestamp, signature = request.header(_TIMESTAMP_NAME), request.header(_SIGNATURE_NAME)
@@ -120,5 +120,5 @@ async def tell_payment(request: Request, body: Payment) -> Response:
     log alone, and is to be paid back by whoever received it. Report a payment for one booking only: ids
     are compared within a booking, and not across them."""
     payment = payments.Payment(body.id, body.reference, body.amount_sar)
-    booking = (await request.services.paying.confirm(payment, request.request_id)).booking
+    booking = (await request.services.payments.confirm(payment, request.request_id)).booking
     return JsonResponse(PaymentTakenDocument(booking.reference, booking.status), 200, (NO_STORE,))

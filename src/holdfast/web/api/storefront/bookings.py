@@ -62,7 +62,7 @@ async def cancel_own_booking(request: Request, reference: str) -> Response:
     lapsed one is 409 `hold-lapsed`; one that is reserved or sold is ended by staff only: 409
     `transition-not-allowed`."""
     found = await _own_booking(request, reference)
-    await request.services.selling.cancel_as_buyer(found, request.request_id)
+    await request.services.bookings.cancel_as_buyer(found, request.request_id)
     return Response(status_code=204)
 
 
@@ -78,11 +78,11 @@ async def sign_booking(request: Request, reference: str, body: BuyerDetails) -> 
     others it is 409 `transition-not-allowed`. A lapsed hold cannot be signed: 409 `hold-lapsed`."""
     # Once more: the link may have been reissued while the body arrived.
     found = await _own_booking(request, reference)
-    written = await request.services.selling.sign(found, body.buyer(), request.request_id)
+    written = await request.services.bookings.sign(found, body.buyer(), request.request_id)
     return JsonResponse(written_booking_document(written), 200, (NO_STORE,))
 
 
 async def _own_booking(request: Request, reference: str) -> FoundBooking:
     token = request.bearer_token()
     assert token is not None
-    return await request.services.selling.find_with_token(reference, token)
+    return await request.services.bookings.find_with_token(reference, token)

@@ -134,7 +134,7 @@ async def hold_unit(request: Request, slug: str, code: str, requester: Requester
 
     Send no body, or an empty object."""
     token, request_id = request.bearer_token(), request.request_id
-    held = await request.services.selling.hold(slug, code, requester, token, request_id)
+    held = await request.services.bookings.hold(slug, code, requester, token, request_id)
     assert held.booking.hold_expires_at is not None
     document = HoldDocument(
         held.booking.reference,
@@ -153,7 +153,7 @@ async def hold_unit(request: Request, slug: str, code: str, requester: Requester
 )
 async def get_unit_on_sale(request: Request, slug: str, code: str) -> Response:
     """A unit that is not on sale is 404."""
-    unit, project = await request.services.inventory.find(slug, code)
+    unit, project = await request.services.units.find(slug, code)
     if unit.status not in ON_SALE:
         raise UnknownUnit(slug, code)
     return JsonResponse(unit_on_sale_document(unit, project))
@@ -170,7 +170,7 @@ async def list_units_on_sale(
     request: Request, slug: str, *, status: Status | None, cursor: str, limit: int
 ) -> Response:
     """Units that are available, held, reserved or sold, in the order of their codes."""
-    rows, project = await request.services.inventory.offers_page(slug, cursor, limit, status)
+    rows, project = await request.services.units.offers_page(slug, cursor, limit, status)
     page, next_cursor = split_page(rows, limit, lambda unit: cursor_text(unit.code))
     units = [unit_on_sale_document(unit, project) for unit in page]
     return JsonResponse(UnitOnSaleListDocument(units, next_cursor))

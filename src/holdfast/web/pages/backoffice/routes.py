@@ -174,7 +174,7 @@ def backoffice_page_routes(context: WebContext) -> list[BaseRoute]:
         *start_routes(desk, context.services.announcing),
         *administration_routes(
             desk,
-            context.services.inventory,
+            context.services.units,
             context.services.projects,
             context.services.keys,
             context.services.auditing,
@@ -184,17 +184,17 @@ def backoffice_page_routes(context: WebContext) -> list[BaseRoute]:
         *sign_in_routes(desk, context.services.signing_in, context.services.setup_links, context.addresses),
         *account_routes(desk, context.services.accounts, context.services.signing_in, context.addresses),
         *staff_page_routes(desk, context.services.staffing, context.public_url),
-        *sales_routes(desk, context.services.inventory, context.services.selling, context.public_url),
-        *paper_routes(desk, context.services.selling, context.papers),
+        *sales_routes(desk, context.services.units, context.services.bookings, context.public_url),
+        *paper_routes(desk, context.services.bookings, context.papers),
         *import_routes(
             desk,
             context.services.import_files,
             context.services.import_runs,
             context.services.projects,
-            context.services.inventory,
+            context.services.units,
         ),
         *project_list_routes(desk, context.services.boards),
-        *board_routes(desk, context.services.boards, context.services.watching, context.services.inventory),
+        *board_routes(desk, context.services.boards, context.services.live_updates, context.services.units),
         *figure_routes(desk, context.services.figures),
         *layout_routes(desk, context.services.projects),
         *webhook_page_routes(
@@ -202,7 +202,7 @@ def backoffice_page_routes(context: WebContext) -> list[BaseRoute]:
             context.services.subscribing,
             context.services.deliveries,
             context.services.delivery_search,
-            context.services.inventory,
+            context.services.units,
         ),
     ]
     return mounted_pages(PREFIX, routes, Elsewhere(desk))

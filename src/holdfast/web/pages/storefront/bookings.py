@@ -222,16 +222,20 @@ class BookingPageData:
         self._context = context
 
     async def own(self, visit: Visit) -> tuple[FoundBooking, str]:
-        return await own_booking(visit, self._context.services.buying)
+        return await own_booking(visit, self._context.services.buyer_bookings)
 
     async def of(self, visit: Visit, found: FoundBooking, token: str) -> Sight:
-        unit, project = await self._context.services.inventory.find(found.project_slug, found.unit_code)
+        unit, project = await self._context.services.units.find(found.project_slug, found.unit_code)
         sight = Sight(found, unit, project, token)
         return sight if found.booking.status in CLAIMING else await self._after_the_end(visit, sight)
 
     async def _after_the_end(self, visit: Visit, sight: Sight) -> Sight:
         """What the buyer can do now: hold it again, go on with a newer booking, or look at others."""
-        buying, selling, found = self._context.services.buying, self._context.services.selling, sight.found
+        buying, selling, found = (
+            self._context.services.buyer_bookings,
+            self._context.services.bookings,
+            sight.found,
+        )
         if sight.unit.status is not Status.AVAILABLE:
             own = await buying.own_claim(found.project_slug, found.unit_code, visit.secret)
             similar = [] if own else await similar_units(self._context, found.project_slug, sight.unit)
@@ -279,7 +283,7 @@ class BookingPageData:
             "seconds_left": None if booking.ends_at is None else (booking.ends_at - now).total_seconds(),
             "steps": steps_of(booking),
             "is_waiting": is_waiting,
-            "is_paid_online": self._context.services.paying.is_open,
+            "is_paid_online": self._context.services.payments.is_open,
             "poll_seconds": poll_seconds(booking, is_waiting),
             "came_late": came_late(booking),
             "terms": booking.terms,
@@ -307,7 +311,7 @@ _IS_UNIT = re.compile(rf"{PREFIX}/[^/]+/units/[^/]+").fullmatch
 class BookingPages:
     def __init__(self, context: WebContext) -> None:
         self._context = context
-        self._selling = context.services.selling
+        self._selling = context.services.bookings
         self._sights = BookingPageData(context)
 
     async def show(self, visit: Visit) -> Response:
@@ -364,7 +368,9 @@ class BookingPages:
         found, _ = await self._sights.own(visit)
         return_url = f"{self._context.public_url}{_path(found)}?{PAID}=1"
         try:
-            address = await self._context.services.paying.address_for(found, return_url, visit.language.code)
+            address = await self._context.services.payments.address_for(
+                found, return_url, visit.language.code
+            )
         except Conflict:
             address = None
         return visit.go(address or _path(found))

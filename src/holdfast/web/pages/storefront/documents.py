@@ -24,7 +24,7 @@ def paper_routes(door: Door, context: WebContext) -> list[Route]:
 
 def _showing(context: WebContext, kind: Kind, *, as_file: bool) -> Show:
     async def show(visit: Visit) -> Response:
-        found, _ = await own_booking(visit, context.services.buying)
+        found, _ = await own_booking(visit, context.services.buyer_bookings)
         home = booking_path(found.project_slug, found.booking.reference)
         wanted = visit.query.text("lang")
         asked = DocumentRequest(kind, as_file, wanted, visit.language.code, home, visit.door.headers)

@@ -28,7 +28,7 @@ _HOLDS_BY = ("POST",)
 class HoldPages:
     def __init__(self, context: WebContext) -> None:
         self._context = context
-        self._buying = context.services.buying
+        self._buying = context.services.buyer_bookings
 
     async def hold(self, visit: Visit) -> Response:
         slug, code = unit_in_path(visit)
@@ -52,7 +52,7 @@ class HoldPages:
     async def _refused(
         self, visit: Visit, slug: str, code: str, refusal: NotAvailable | TooManyHolds
     ) -> Response:
-        unit, project = await self._context.services.inventory.find(slug, code)
+        unit, project = await self._context.services.units.find(slug, code)
         if unit.status is Status.UNAVAILABLE:
             raise UnknownUnit(slug, code)
         values: dict[str, Any] = {"unit": unit, "project": project, "unit_path": visit.stands_at}

@@ -158,7 +158,7 @@ class ProjectPages:
 
     async def show(self, visit: Visit) -> Response:
         slug, asked = project_in_path(visit), read_filter(visit.query)
-        offering = self._context.services.offering
+        offering = self._context.services.listings
         picture = await offering.picture(slug, asked.building)
         page = await offering.page(slug, asked.wish, asked.order, asked.after, CARDS)
         holds = await self._own_holds(visit, slug)
@@ -176,8 +176,8 @@ class ProjectPages:
 
     async def live(self, visit: Visit) -> Response:
         slug, sent = project_in_path(visit), visit.query
-        project_id = await self._context.services.inventory.project_id(slug)
-        watching, turn = self._context.services.watching, whole_number(sent.text("turn"))
+        project_id = await self._context.services.units.project_id(slug)
+        watching, turn = self._context.services.live_updates, whole_number(sent.text("turn"))
         give_back = self._seats.take(visit.request)
         try:
             watcher = await watching.watch(project_id, shown_until(visit.request, sent), turn)
@@ -191,7 +191,7 @@ class ProjectPages:
         if not has_buyer_cookie(visit):
             return []
         return own_holds(
-            await self._context.services.buying.live_holds(slug, visit.visitor, visit.secret), slug
+            await self._context.services.buyer_bookings.live_holds(slug, visit.visitor, visit.secret), slug
         )
 
     def _drawn(self, visit: Visit, picture: ShopPicture, asked: AskedFor, own: list[str]) -> dict[str, Any]:

@@ -129,8 +129,8 @@ def _thumbnail(image: Media | None, public_url: str) -> Medium | None:
 
 
 async def similar_units(context: WebContext, slug: str, unit: Unit) -> list[Card]:
-    found = await context.services.buying.similar(unit)
-    offers = await context.services.offering.named(slug, [one.code for one in found])
+    found = await context.services.buyer_bookings.similar(unit)
+    offers = await context.services.listings.named(slug, [one.code for one in found])
     return cards(slug, offers, (), context.public_url)
 
 
@@ -223,8 +223,8 @@ class UnitPages:
 
     async def show(self, visit: Visit) -> Response:
         slug, code = unit_in_path(visit)
-        seen_at = await self._context.services.offering.now()
-        unit, project = await self._context.services.inventory.find(slug, code)
+        seen_at = await self._context.services.listings.now()
+        unit, project = await self._context.services.units.find(slug, code)
         if unit.status not in ON_SALE:
             raise UnknownUnit(slug, code)
         own = await self._own(visit, unit, slug)
@@ -239,7 +239,7 @@ class UnitPages:
     async def _own(self, visit: Visit, unit: Unit, slug: str) -> OpenedBooking | None:
         if unit.status is Status.AVAILABLE or not has_buyer_cookie(visit):
             return None
-        return await self._context.services.buying.own_claim(slug, unit.code, visit.secret)
+        return await self._context.services.buyer_bookings.own_claim(slug, unit.code, visit.secret)
 
     async def _state(
         self, visit: Visit, unit: Unit, project: Project, own: OpenedBooking | None
@@ -264,7 +264,7 @@ class UnitPages:
     async def _rest(self, visit: Visit, unit: Unit, slug: str, *, is_mine: bool) -> dict[str, Any]:
         public_url, fields = self._context.public_url, unit.fields
         terms, path = terms_of(fields), unit_path(slug, unit.code)
-        place, building = await self._context.services.offering.building_of(slug, unit.code)
+        place, building = await self._context.services.listings.building_of(slug, unit.code)
         writer = WindowWriter(visit.language, slug, (unit.code,) if is_mine else ())
         images = shown_images(fields.images, public_url)
         return {
