@@ -20,7 +20,7 @@ class WebContext(NamedTuple):
     rate_limit: RateLimit
     public_rate_limit: RateLimit
     cookies: Cookies
-    papers: Documents
+    documents: Documents
     public_url: str
     time_zone: str
     cors_origins: tuple[str, ...]
@@ -38,7 +38,7 @@ def build_context(settings: Settings, services: Services, tour: Tour | None) -> 
         rate_limit=RateLimit(settings.rate_limit / settings.processes, monotonic),
         public_rate_limit=RateLimit(settings.public_rate_limit / settings.processes, monotonic),
         cookies=Cookies.for_address(settings.public_url),
-        papers=Documents(services.units, public_url, settings.time_zone),
+        documents=Documents(services.units, public_url, settings.time_zone),
         public_url=public_url,
         time_zone=settings.time_zone,
         cors_origins=settings.cors_origins,

@@ -15,7 +15,7 @@ from holdfast.domain.booking import (
     Terms,
     new_booking,
 )
-from holdfast.web.documents.content import Document, Kind, Subject, sheet_of
+from holdfast.web.documents.content import Document, Kind, Subject, build_document
 from holdfast.web.pages.i18n import language_of
 
 REFERENCE = "Q39-4F6-4K6"
@@ -52,13 +52,13 @@ def a_booking(status: BookingStatus = BookingStatus.RESERVED, **others: Any) -> 
     return booking._replace(**{**made, **ENDED.get(status, {}), **others})
 
 
-def a_sheet(
+def a_document(
     kind: Kind = Kind.AGREEMENT,
     code: str = "en",
     booking: Booking | None = None,
     agreement: Agreement = AGREEMENT,
     *,
-    is_kept: bool = True,
+    is_signed_text: bool = True,
 ) -> Document:
-    subject = Subject(booking or a_booking(), "A-1203", agreement, is_kept)
-    return sheet_of(kind, subject, language_of(code, "latn", "Asia/Riyadh"))
+    subject = Subject(booking or a_booking(), "A-1203", agreement, is_signed_text)
+    return build_document(kind, subject, language_of(code, "latn", "Asia/Riyadh"))

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from holdfast.domain.booking import BookingStatus
-from holdfast.web.documents import rendering as press_module
 from holdfast.web.documents.content import Document, Kind
 from holdfast.web.documents.rendering import PdfRenderer
 from tests.web.documents.reading import (
@@ -17,7 +16,7 @@ from tests.web.documents.reading import (
     root_of,
     text_of,
 )
-from tests.web.documents.subjects import ADDRESS, AGREEMENT, NORA, NOURA, REFERENCE, a_booking, a_sheet
+from tests.web.documents.subjects import ADDRESS, AGREEMENT, NORA, NOURA, REFERENCE, a_booking, a_document
 
 Pdf = Callable[[Document], Awaitable[bytes]]
 OURS = {"Inter-Regular", "Inter-SemiBold", "IBMPlexSansArabic", "IBMPlexSansArabic-SmBld"}
@@ -25,13 +24,13 @@ LANGUAGES = ("en", "ar")
 
 
 @pytest.fixture(scope="module")
-def press() -> PdfRenderer:
+def renderer() -> PdfRenderer:
     return PdfRenderer()
 
 
 @pytest.fixture
-def pdf(press: PdfRenderer) -> Pdf:
-    return lambda sheet: press.pdf(sheet, ADDRESS)
+def pdf(renderer: PdfRenderer) -> Pdf:
+    return lambda document: renderer.render(document, ADDRESS)
 
 
 def is_archivable(made: bytes) -> bool:
@@ -39,7 +38,7 @@ def is_archivable(made: bytes) -> bool:
 
 
 async def test_the_agreement_names_parties_unit_price_and_reference(pdf: Pdf) -> None:
-    text = text_of(await pdf(a_sheet()))
+    text = text_of(await pdf(a_document()))
     for part in (
         REFERENCE, "Narjis Heights", "Nora Al-Harbi", "nora@example.com", "+966 50 123 4567", "A-1203",
         "Apartment", "142.5 m²", "SAR 1,299,000.00", "SAR 64,950.00 (5%, added to the price)",
@@ -50,7 +49,7 @@ async def test_the_agreement_names_parties_unit_price_and_reference(pdf: Pdf) ->
 
 
 async def test_the_arabic_agreement_says_the_same_in_arabic(pdf: Pdf) -> None:
-    text = text_of(await pdf(a_sheet(code="ar", booking=a_booking(buyer=NOURA))))
+    text = text_of(await pdf(a_document(code="ar", booking=a_booking(buyer=NOURA))))
     for part in (
         REFERENCE, "noura@example.com", "+966 50 123 4567", "A-1203", "1,299,000.00", "1,363,950.00",
         "136,395.00", "1,227,555.00", "10:32:12",
@@ -64,7 +63,7 @@ async def test_the_arabic_agreement_says_the_same_in_arabic(pdf: Pdf) -> None:
 
 
 async def test_the_receipt_names_what_was_paid_and_what_is_left(pdf: Pdf) -> None:
-    text = text_of(await pdf(a_sheet(Kind.RECEIPT)))
+    text = text_of(await pdf(a_document(Kind.RECEIPT)))
     for part in (
         REFERENCE, "Amount received SAR 136,395.00", "pay_7Hk29", "Received from Nora Al-Harbi",
         "16 November 2026, 10:34:12 (Arabian Standard Time)", "reserved until 30 November 2026",
@@ -76,7 +75,7 @@ async def test_the_receipt_names_what_was_paid_and_what_is_left(pdf: Pdf) -> Non
 @pytest.mark.parametrize("code", LANGUAGES)
 @pytest.mark.parametrize(("kind", "pages"), [(Kind.AGREEMENT, 2), (Kind.RECEIPT, 1)])
 async def test_pages_are_numbered(pdf: Pdf, kind: Kind, pages: int, code: str) -> None:
-    read_back = read(await pdf(a_sheet(kind, code)))
+    read_back = read(await pdf(a_document(kind, code)))
     assert len(read_back.pages) == pages
     for number, page in enumerate(read_back.pages, 1):
         foot = page.extract_text()[-60:]
@@ -87,7 +86,7 @@ async def test_pages_are_numbered(pdf: Pdf, kind: Kind, pages: int, code: str) -
 
 @pytest.mark.parametrize(("code", "direction"), [("en", "/L2R"), ("ar", "/R2L")])
 async def test_a_pdf_says_what_it_is_and_how_it_is_read(pdf: Pdf, code: str, direction: str) -> None:
-    made = await pdf(a_sheet(code=code))
+    made = await pdf(a_document(code=code))
     read_back = read(made)
     root, about = root_of(made), read_back.metadata
     assert about is not None
@@ -104,7 +103,7 @@ async def test_a_pdf_says_what_it_is_and_how_it_is_read(pdf: Pdf, code: str, dir
 @pytest.mark.parametrize("code", LANGUAGES)
 @pytest.mark.parametrize("kind", Kind)
 async def test_only_our_own_fonts_are_in_it_and_all_of_them_are(pdf: Pdf, kind: Kind, code: str) -> None:
-    made = await pdf(a_sheet(kind, code, a_booking(buyer=NOURA)))
+    made = await pdf(a_document(kind, code, a_booking(buyer=NOURA)))
     assert fonts_of(made) <= OURS
     assert embedded_fonts(made) == len(fonts_on_pages(made))
 
@@ -119,14 +118,14 @@ async def test_only_our_own_fonts_are_in_it_and_all_of_them_are(pdf: Pdf, kind: 
 async def test_a_name_is_a_name_whatever_it_looks_like(pdf: Pdf, name: str) -> None:
     buyer = NORA._replace(name=name)
     agreement = AGREEMENT._replace(project_name=name, unit_type=name)
-    text = text_of(await pdf(a_sheet(booking=a_booking(buyer=buyer), agreement=agreement)))
+    text = text_of(await pdf(a_document(booking=a_booking(buyer=buyer), agreement=agreement)))
     assert f"Signed electronically by {name} Signed at" in text
     assert f"Seller The seller of {name} Buyer {name} E-mail" in text
     assert f"Type {name} Area" in text
 
 
 async def test_letters_that_no_font_of_ours_has_do_not_stop_a_paper(pdf: Pdf) -> None:
-    made = await pdf(a_sheet(booking=a_booking(buyer=NORA._replace(name="陈美玲 Chen 😀 नोरा"))))
+    made = await pdf(a_document(booking=a_booking(buyer=NORA._replace(name="陈美玲 Chen 😀 नोरा"))))
     assert fonts_of(made) <= OURS
     assert "Chen" in text_of(made)
     assert not is_archivable(made)
@@ -134,31 +133,31 @@ async def test_letters_that_no_font_of_ours_has_do_not_stop_a_paper(pdf: Pdf) ->
 
 @pytest.mark.parametrize("name", ["Нора Харбина", "Νόρα", "Nguyễn Thị Ánh", "Żółć", "نورا پژمان"])
 async def test_names_in_other_letters_are_written(pdf: Pdf, name: str) -> None:
-    made = await pdf(a_sheet(booking=a_booking(buyer=NORA._replace(name=name))))
+    made = await pdf(a_document(booking=a_booking(buyer=NORA._replace(name=name))))
     assert is_archivable(made)
 
 
 async def test_the_longest_names_find_room(pdf: Pdf) -> None:
     long = "W" * 200
     buyer = NORA._replace(name=long, email=f"{'w' * 240}@example.com", phone="0" * 50)
-    made = await pdf(a_sheet(booking=a_booking(buyer=buyer, payment_id="p" * 200)))
+    made = await pdf(a_document(booking=a_booking(buyer=buyer, payment_id="p" * 200)))
     assert text_of(made).replace(" ", "").count("W") >= 400
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
 async def test_the_same_facts_give_the_same_bytes(code: str) -> None:
-    """Also from a press that has made nothing before, as another process has."""
-    made = [await PdfRenderer().pdf(a_sheet(Kind.RECEIPT, code), ADDRESS) for _ in range(2)]
+    """Also from a renderer that has made nothing before, as another process has."""
+    made = [await PdfRenderer().render(a_document(Kind.RECEIPT, code), ADDRESS) for _ in range(2)]
     assert made[0] == made[1]
 
 
 async def test_a_paper_that_was_made_lately_is_not_made_again(
-    press: PdfRenderer, monkeypatch: pytest.MonkeyPatch
+    renderer: PdfRenderer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sheet = a_sheet(booking=a_booking(payment_id="kept"))
-    made = await press.pdf(sheet, ADDRESS)
-    monkeypatch.setattr(press_module, "_compiled", lambda *_: pytest.fail("It was made again."))
-    assert await press.pdf(sheet, ADDRESS) == made
+    document = a_document(booking=a_booking(payment_id="kept"))
+    made = await renderer.render(document, ADDRESS)
+    monkeypatch.setattr(renderer, "_compile", lambda *_: pytest.fail("It was made again."))
+    assert await renderer.render(document, ADDRESS) == made
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
@@ -167,8 +166,8 @@ async def test_there_is_a_pdf_in_every_state(pdf: Pdf, status: BookingStatus, co
     for kind in Kind:
         booking = a_booking(status)
         if kind is Kind.AGREEMENT or booking.deposit_confirmed_at is not None:
-            assert REFERENCE in text_of(await pdf(a_sheet(kind, code, booking)))
+            assert REFERENCE in text_of(await pdf(a_document(kind, code, booking)))
 
 
-async def test_without_a_public_address_there_is_no_code_to_scan(press: PdfRenderer) -> None:
-    assert "Scan" not in text_of(await press.pdf(a_sheet(), None))
+async def test_without_a_public_address_there_is_no_code_to_scan(renderer: PdfRenderer) -> None:
+    assert "Scan" not in text_of(await renderer.render(a_document(), None))

@@ -6,9 +6,9 @@ from decimal import Decimal
 import pytest
 
 from holdfast.domain.booking import WORDING, Terms
-from holdfast.web.documents.texts import TEXTS, clauses_of, terms_in_full
+from holdfast.web.documents.sections import TEXTS, build_clauses, terms_in_full
 from holdfast.web.pages.i18n import DIRECTIONS, language_of
-from tests.web.documents.subjects import AGREEMENT, TERMS, a_sheet
+from tests.web.documents.subjects import AGREEMENT, TERMS, a_document
 
 VERSIONS = range(1, WORDING + 1)
 LANGUAGES = {code: language_of(code, "latn", "Asia/Riyadh") for code in DIRECTIONS}
@@ -40,7 +40,7 @@ def test_the_places_of_a_text_are_the_same_in_every_language(version: int) -> No
 
 @pytest.mark.parametrize("code", DIRECTIONS)
 def test_with_a_deposit_the_text_tells_how_it_is_paid_back(code: str) -> None:
-    clauses = clauses_of(AGREEMENT, TERMS, "A-1203", LANGUAGES[code])
+    clauses = build_clauses(AGREEMENT, TERMS, "A-1203", LANGUAGES[code])
     text = str(clauses)
     assert "136,395.00" in text
     assert "1,363,950.00" in text
@@ -50,16 +50,16 @@ def test_with_a_deposit_the_text_tells_how_it_is_paid_back(code: str) -> None:
 
 @pytest.mark.parametrize("code", DIRECTIONS)
 def test_without_a_deposit_none_is_asked_for(code: str) -> None:
-    with_one = clauses_of(AGREEMENT, TERMS, "A-1203", LANGUAGES[code])
-    without = clauses_of(AGREEMENT, NO_DEPOSIT, "A-1203", LANGUAGES[code])
+    with_one = build_clauses(AGREEMENT, TERMS, "A-1203", LANGUAGES[code])
+    without = build_clauses(AGREEMENT, NO_DEPOSIT, "A-1203", LANGUAGES[code])
     assert len(with_one) == len(without)
     assert "0.00" not in str(without).replace("1,299,000.00", "")
 
 
 def test_a_name_in_the_text_is_neither_a_place_nor_a_clause() -> None:
     agreement = AGREEMENT._replace(project_name="{unit}\n# Clause")
-    clauses = clauses_of(agreement, TERMS, "{total}", LANGUAGES["en"])
-    assert len(clauses) == len(clauses_of(AGREEMENT, TERMS, "A-1203", LANGUAGES["en"]))
+    clauses = build_clauses(agreement, TERMS, "{total}", LANGUAGES["en"])
+    assert len(clauses) == len(build_clauses(AGREEMENT, TERMS, "A-1203", LANGUAGES["en"]))
     assert "{unit}\n# Clause" in clauses[0].paragraphs[0]
     assert "{total}" in clauses[0].paragraphs[0]
 
@@ -67,6 +67,6 @@ def test_a_name_in_the_text_is_neither_a_place_nor_a_clause() -> None:
 @pytest.mark.parametrize("code", DIRECTIONS)
 def test_what_is_read_before_the_signature_stands_in_the_agreement(code: str) -> None:
     read = terms_in_full(AGREEMENT, TERMS, "A-1203", LANGUAGES[code])
-    signed = a_sheet(code=code)
+    signed = a_document(code=code)
     assert read.clauses == signed.clauses
     assert set(read.tables) <= set(signed.tables)

@@ -1,1 +1,1 @@
-"""Agreement and receipt, as pages to print and as PDF, for whoever may see the booking."""
+"""Agreement and receipt of a booking, as pages to print and as PDF."""

@@ -1,4 +1,4 @@
-"""The small square that leads from a paper to its booking; alone it opens nothing."""
+"""Agreements and receipts as responses: a page to print, a PDF, or a page that says why there is none."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import segno
 from starlette.responses import HTMLResponse, Response
@@ -24,139 +24,23 @@ from holdfast.operations.units import Units
 from holdfast.web.documents.content import (
     Document,
     Kind,
-    MissingDocument,
     Subject,
-    lacking,
-    sheet_of,
-    title_of,
+    build_document,
+    document_title,
+    find_missing,
 )
+from holdfast.web.documents.sections import Table
 from holdfast.web.pages.i18n import DIRECTIONS, NAMES, Language, language_of
 from holdfast.web.pages.templates import templates
 
 if TYPE_CHECKING:
     import typst
 
-
-@lru_cache(maxsize=256)
-def code_picture(address: str) -> str:
-    """As SVG. It takes long enough to be drawn in a thread, and only once."""
-    drawn = BytesIO()
-    code = segno.make(address, error="m", micro=False)
-    code.save(drawn, kind="svg", border=0, xmldecl=False, nl=False, omitsize=True)
-    return drawn.getvalue().decode()
-
-
-def code_source(address: str) -> str:
-    """For the ``src`` of a picture."""
-    return "data:image/svg+xml;base64," + b64encode(code_picture(address).encode()).decode()
-
-
-# PDFs, set by typst in a thread. What is set comes as data, and is never read as instructions.
-#
-# Only our own fonts are used, so that a paper looks the same wherever it is made.
-
-_HERE = Path(__file__).parent
-FONTS = _HERE / "fonts"
+FONTS = Path(__file__).parent / "fonts"
+# PDF/A-2a for archives, PDF/UA-1 for screen readers.
 STANDARDS: list[Any] = ["a-2a", "ua-1"]
-"""For archives, and for those who are read to."""
-_MOST_KEPT = 32
-"""A few tens of kilobytes each."""
-
-
-class PdfRenderer:
-    def __init__(self) -> None:
-        self._turn = asyncio.Lock()
-        self._setting = threading.Lock()
-        self._kept: OrderedDict[bytes, bytes] = OrderedDict()
-        self._compiler: typst.Compiler | None = None
-
-    async def pdf(self, sheet: Document, address: str | None) -> bytes:
-        """One at a time: each takes some ten milliseconds, and its process has others to serve."""
-        code = address and await asyncio.to_thread(code_picture, address)
-        text, at = json.dumps(_data(sheet, code)), int(sheet.at.timestamp())
-        key = hashlib.sha256(f"{at}:{text}".encode()).digest()
-        async with self._turn:
-            if key not in self._kept:
-                self._kept[key] = await asyncio.to_thread(self._set, text, at)
-            self._kept.move_to_end(key)
-            while len(self._kept) > _MOST_KEPT:
-                self._kept.popitem(last=False)
-            return self._kept[key]
-
-    def _set(self, text: str, at: int) -> bytes:
-        # Whoever gave up waiting has left the thread behind.
-        with self._setting:
-            if self._compiler is None:
-                self._compiler = _new_compiler()
-            return _compiled(self._compiler, text, at)
-
-
-def _new_compiler() -> typst.Compiler:
-    import typst
-
-    fonts = typst.Fonts(include_system_fonts=False, include_embedded_fonts=False, font_paths=[str(FONTS)])
-    return typst.Compiler(_HERE / "paper.typ", root=_HERE, font_paths=fonts)
-
-
-def _compiled(compiler: typst.Compiler, text: str, at: int) -> bytes:
-    from typst import TypstError
-
-    given: dict[str, Any] = {"format": "pdf", "sys_inputs": {"sheet": text}, "timestamp": at}
-    try:
-        pdf = compiler.compile(pdf_standards=STANDARDS, **given)
-    except TypstError:
-        # The standards allow no letter that none of our fonts has; without them it is an empty box.
-        pdf = compiler.compile(**given)
-    assert isinstance(pdf, bytes)
-    return pdf
-
-
-def _data(sheet: Document, code: str | None) -> dict[str, Any]:
-    language, _ = sheet.language, sheet.language.gettext
-    return {
-        "title": sheet.title,
-        "project": sheet.project,
-        "reference": sheet.reference,
-        "lang": language.code,
-        "dir": language.direction,
-        "headline": None if sheet.headline is None else sheet.headline._asdict(),
-        "standing": sheet.standing._asdict(),
-        "tables": [_table(table) for table in sheet.tables],
-        "clauses": [clause._asdict() for clause in sheet.clauses],
-        "last": None if sheet.last is None else _table(sheet.last),
-        "remarks": sheet.remarks,
-        "code": code,
-        "words": {
-            "reference": _("Booking reference"),
-            "standing": _("Where the booking stands"),
-            "standing_note": sheet.standing_note,
-            "clauses": _("The clauses"),
-            "code": _("Scan to see where the booking stands"),
-            "page": _("Page %(page)s of %(pages)s", page="{0}", pages="{1}"),
-        },
-    }
-
-
-def _table(table: Any) -> dict[str, Any]:
-    return {"heading": table.heading, "rows": [row._asdict() for row in table.rows]}
-
-
-# Papers for whoever may see a booking: as a page, as a file, or why there is none.
-
-_LATER, _NEVER = 409, 404
-_NOT_FOUND_BY_SEARCH = {"X-Robots-Tag": "noindex, nofollow"}
-
-
-class DocumentRequest(NamedTuple):
-    kind: Kind
-    as_file: bool
-    language_code: str
-    """What the address says; empty or unknown: the language of the signature."""
-    own_language: str
-    """In which whoever asks is spoken to, where nothing is signed yet."""
-    home: str
-    """The path of the booking's page; its papers are below."""
-    headers: Mapping[str, str]
+_CACHE_SIZE = 32
+"""A PDF has a few tens of kilobytes."""
 
 
 class Documents:
@@ -164,67 +48,161 @@ class Documents:
         self._inventory = inventory
         self._public_url = public_url
         self._time_zone = time_zone
-        self._press = PdfRenderer()
+        self._pdfs = PdfRenderer()
 
-    async def given(self, found: FoundBooking, asked: DocumentRequest) -> Response:
-        language = self._language(found, asked)
-        missing = lacking(asked.kind, found.booking, language)
+    async def render(
+        self,
+        found: FoundBooking,
+        kind: Kind,
+        *,
+        as_pdf: bool,
+        requested_language: str,
+        page_language: str,
+        booking_path: str,
+        headers: Mapping[str, str],
+    ) -> Response:
+        """Return a document in the requested language, or else in that of the signature.
+
+        ``page_language`` is for bookings that are not signed. ``booking_path`` is the page of the booking;
+        the paths of its documents are below it.
+        """
+        language = self._language(found, requested_language, page_language)
+        headers = {**headers, "X-Robots-Tag": "noindex, nofollow"}
+        values: dict[str, Any] = {
+            "language": language,
+            "languages": NAMES,
+            "home": booking_path,
+            "kind": kind,
+        }
+        missing = find_missing(kind, found.booking, language)
         if missing is not None:
-            return _explained(missing, asked, language)
-        sheet = sheet_of(asked.kind, await self._subject(found), language)
-        address = status_address(self._public_url, found)
-        if asked.as_file:
-            return _file(await self._press.pdf(sheet, address), sheet, asked)
-        return _page(sheet, address and await asyncio.to_thread(code_source, address), asked)
+            values |= {"missing": missing, "title": document_title(kind, language)}
+            status = 409 if missing.may_come else 404
+            return HTMLResponse(_render_template("missing.html", values), status, headers=headers)
+        document = build_document(kind, await self._subject(found), language)
+        url = status_url(self._public_url, found)
+        if as_pdf:
+            name = f"holdfast-{kind}-{document.reference}.pdf"
+            headers["Content-Disposition"] = f'attachment; filename="{name}"'
+            headers["Content-Language"] = language.code
+            pdf = await self._pdfs.render(document, url)
+            return Response(pdf, media_type="application/pdf", headers=headers)
+        qr_code = url and _data_url(await asyncio.to_thread(qr_code_svg, url))
+        values |= {"document": document, "qr_code": qr_code}
+        return HTMLResponse(_render_template("document.html", values), headers=headers)
 
     async def _subject(self, found: FoundBooking) -> Subject:
-        kept = found.booking.agreement
-        if kept is not None:
-            return Subject(found.booking, found.unit_code, kept, is_kept=True)
+        agreement = found.booking.agreement
+        if agreement is not None:
+            return Subject(found.booking, found.unit_code, agreement, is_signed_text=True)
         unit, project = await self._inventory.find(found.project_slug, found.unit_code)
-        now = agreement_on(unit.fields, project.name, LANGUAGE)
-        return Subject(found.booking, found.unit_code, now, is_kept=False)
+        agreement = agreement_on(unit.fields, project.name, LANGUAGE)
+        return Subject(found.booking, found.unit_code, agreement, is_signed_text=False)
 
-    def _language(self, found: FoundBooking, asked: DocumentRequest) -> Language:
-        """Digits are the same for everybody: the paper is one and the same."""
-        kept = found.booking.agreement
-        signed_in = asked.own_language if kept is None else kept.language
-        wanted = (code for code in (asked.language_code, signed_in) if code in DIRECTIONS)
-        return language_of(next(wanted, LANGUAGE), "latn", self._time_zone)
+    def _language(self, found: FoundBooking, requested: str, page_language: str) -> Language:
+        agreement = found.booking.agreement
+        signed_in = page_language if agreement is None else agreement.language
+        code = next((code for code in (requested, signed_in) if code in DIRECTIONS), LANGUAGE)
+        # The digits are the same for everybody, so that there is one document in each language.
+        return language_of(code, "latn", self._time_zone)
 
 
-def status_address(public_url: str, found: FoundBooking) -> str | None:
-    """Where buyers see their booking; only where it is known by which name they reach us."""
+def status_url(public_url: str, found: FoundBooking) -> str | None:
+    """Return the address where buyers see their booking, if the public name of this server is known."""
     if not public_url:
         return None
     return f"{public_url}/p/{found.project_slug}/bookings/{found.booking.reference}"
 
 
-def _page(sheet: Document, code: str | None, asked: DocumentRequest) -> Response:
-    return _shown("paper.html", 200, asked, sheet.language, sheet=sheet, code=code)
+class PdfRenderer:
+    """Sets PDFs with typst in a thread, with our own fonts only, so that they look the same everywhere."""
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+        # A caller that gave up waiting leaves its thread behind.
+        self._compiling = threading.Lock()
+        self._cache: OrderedDict[bytes, bytes] = OrderedDict()
+        self._compiler: typst.Compiler | None = None
+
+    async def render(self, document: Document, url: str | None) -> bytes:
+        """One at a time: each takes some ten milliseconds, and the process has other requests to serve."""
+        qr_code = url and await asyncio.to_thread(qr_code_svg, url)
+        data, timestamp = json.dumps(_data(document, qr_code)), int(document.created_at.timestamp())
+        key = hashlib.sha256(f"{timestamp}:{data}".encode()).digest()
+        async with self._turn:
+            if key not in self._cache:
+                self._cache[key] = await asyncio.to_thread(self._compile, data, timestamp)
+            self._cache.move_to_end(key)
+            while len(self._cache) > _CACHE_SIZE:
+                self._cache.popitem(last=False)
+            return self._cache[key]
+
+    def _compile(self, data: str, timestamp: int) -> bytes:
+        import typst
+
+        options: dict[str, Any] = {"format": "pdf", "sys_inputs": {"data": data}, "timestamp": timestamp}
+        with self._compiling:
+            if self._compiler is None:
+                fonts = typst.Fonts(
+                    include_system_fonts=False, include_embedded_fonts=False, font_paths=[str(FONTS)]
+                )
+                self._compiler = typst.Compiler(
+                    FONTS.parent / "document.typ", root=FONTS.parent, font_paths=fonts
+                )
+            try:
+                pdf = self._compiler.compile(pdf_standards=STANDARDS, **options)
+            except typst.TypstError:
+                # The standards allow no letter that none of our fonts has; without them it is an empty box.
+                pdf = self._compiler.compile(**options)
+        assert isinstance(pdf, bytes)
+        return pdf
 
 
-def _explained(missing: MissingDocument, asked: DocumentRequest, language: Language) -> Response:
-    status = _LATER if missing.may_come else _NEVER
-    title = title_of(asked.kind, language)
-    return _shown("lacking.html", status, asked, language, missing=missing, title=title)
-
-
-def _shown(template: str, status: int, asked: DocumentRequest, language: Language, **values: Any) -> Response:
-    text = (
-        templates()
-        .get_template(f"papers/{template}")
-        .render(language=language, languages=NAMES, home=asked.home, kind=asked.kind, **values)
-    )
-    return HTMLResponse(text, status, headers={**asked.headers, **_NOT_FOUND_BY_SEARCH})
-
-
-def _file(pdf: bytes, sheet: Document, asked: DocumentRequest) -> Response:
-    name = f"holdfast-{sheet.kind}-{sheet.reference}.pdf"
-    headers = {
-        **asked.headers,
-        **_NOT_FOUND_BY_SEARCH,
-        "Content-Disposition": f'attachment; filename="{name}"',
-        "Content-Language": sheet.language.code,
+def _data(document: Document, qr_code: str | None) -> dict[str, Any]:
+    """Return what ``document.typ`` reads. All of it is data there and never read as instructions."""
+    language, _ = document.language, document.language.gettext
+    return {
+        "title": document.title,
+        "project": document.project,
+        "reference": document.reference,
+        "lang": language.code,
+        "dir": language.direction,
+        "headline": None if document.headline is None else document.headline._asdict(),
+        "booking_state": document.booking_state,
+        "is_over": document.is_over,
+        "tables": [_table(table) for table in document.tables],
+        "clauses": [clause._asdict() for clause in document.clauses],
+        "signature": None if document.signature is None else _table(document.signature),
+        "remarks": document.remarks,
+        "qr_code": qr_code,
+        "words": {
+            "reference": _("Booking reference"),
+            "booking_state": _("Where the booking stands"),
+            "state_note": document.state_note,
+            "clauses": _("The clauses"),
+            "qr_code": _("Scan to see where the booking stands"),
+            "page": _("Page %(page)s of %(pages)s", page="{0}", pages="{1}"),
+        },
     }
-    return Response(pdf, media_type="application/pdf", headers=headers)
+
+
+def _table(table: Table) -> dict[str, Any]:
+    return {"heading": table.heading, "rows": [row._asdict() for row in table.rows]}
+
+
+@lru_cache(maxsize=256)
+def qr_code_svg(url: str) -> str:
+    """Drawing takes long enough to be done in a thread, and only once."""
+    svg = BytesIO()
+    segno.make(url, error="m", micro=False).save(
+        svg, kind="svg", border=0, xmldecl=False, nl=False, omitsize=True
+    )
+    return svg.getvalue().decode()
+
+
+def _data_url(svg: str) -> str:
+    return "data:image/svg+xml;base64," + b64encode(svg.encode()).decode()
+
+
+def _render_template(name: str, values: Mapping[str, Any]) -> str:
+    return templates().get_template(f"documents/{name}").render(values)

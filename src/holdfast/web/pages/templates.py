@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from holdfast.domain.spelling import moment_text
 from holdfast.domain.unit import Media
-from holdfast.web.documents.texts import terms_in_full
+from holdfast.web.documents.sections import terms_in_full
 from holdfast.web.pages.i18n import Language, in_language, words
 
 WEB = Path(__file__).parent.parent

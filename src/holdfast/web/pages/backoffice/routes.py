@@ -185,7 +185,7 @@ def backoffice_page_routes(context: WebContext) -> list[BaseRoute]:
         *account_routes(desk, context.services.accounts, context.services.signing_in, context.addresses),
         *staff_page_routes(desk, context.services.staffing, context.public_url),
         *sales_routes(desk, context.services.units, context.services.bookings, context.public_url),
-        *paper_routes(desk, context.services.bookings, context.papers),
+        *paper_routes(desk, context.services.bookings, context.documents),
         *import_routes(
             desk,
             context.services.import_files,

@@ -9,7 +9,6 @@ from starlette.routing import Route
 
 from holdfast.web.context import WebContext
 from holdfast.web.documents.content import Kind
-from holdfast.web.documents.rendering import DocumentRequest
 from holdfast.web.pages.storefront.base import Door, Show, Visit, booking_path
 from holdfast.web.pages.storefront.bookings import BOOKING, known_ones, own_booking
 
@@ -17,18 +16,23 @@ from holdfast.web.pages.storefront.bookings import BOOKING, known_ones, own_book
 def paper_routes(door: Door, context: WebContext) -> list[Route]:
     """To be asked before the pages that take a token where these have a name."""
     return [
-        door.page(f"{BOOKING}/{kind}{ending}", GET=known_ones(_showing(context, kind, as_file=bool(ending))))
+        door.page(f"{BOOKING}/{kind}{ending}", GET=known_ones(_showing(context, kind, as_pdf=bool(ending))))
         for kind, ending in product(Kind, ("", ".pdf"))
     ]
 
 
-def _showing(context: WebContext, kind: Kind, *, as_file: bool) -> Show:
+def _showing(context: WebContext, kind: Kind, *, as_pdf: bool) -> Show:
     async def show(visit: Visit) -> Response:
         found, _ = await own_booking(visit, context.services.buyer_bookings)
-        home = booking_path(found.project_slug, found.booking.reference)
-        wanted = visit.query.text("lang")
-        asked = DocumentRequest(kind, as_file, wanted, visit.language.code, home, visit.door.headers)
-        response = await context.papers.given(found, asked)
+        response = await context.documents.render(
+            found,
+            kind,
+            as_pdf=as_pdf,
+            requested_language=visit.query.text("lang"),
+            page_language=visit.language.code,
+            booking_path=booking_path(found.project_slug, found.booking.reference),
+            headers=visit.door.headers,
+        )
         visit.door.remember(visit, response)
         return response
 

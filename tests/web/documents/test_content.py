@@ -7,15 +7,15 @@ import pytest
 
 from holdfast.domain.booking import BookingStatus, Terms
 from holdfast.operations.bookings import FoundBooking
-from holdfast.web.documents.content import Kind, lacking
-from holdfast.web.documents.rendering import status_address
-from holdfast.web.documents.texts import Table, price_table
+from holdfast.web.documents.content import Kind, find_missing
+from holdfast.web.documents.rendering import status_url
+from holdfast.web.documents.sections import Table, price_table
 from holdfast.web.pages.i18n import language_of
 from holdfast.web.pages.storefront.base import booking_path
-from tests.web.documents.subjects import LATER, NOW, a_booking, a_sheet
+from tests.web.documents.subjects import LATER, NOW, a_booking, a_document
 
 ENGLISH = language_of("en", "latn", "Asia/Riyadh")
-STANDINGS = {
+STATES = {
     BookingStatus.SIGNED: "10:35:12 (Arabian Standard Time); the deposit is not confirmed yet.",
     BookingStatus.RESERVED: "The unit is reserved until 30 November 2026, 10:30:12",
     BookingStatus.SOLD: "The sale was closed on 16 November 2026, 10:30:12",
@@ -31,40 +31,40 @@ def rows(table: Table) -> dict[str, str]:
     return {row.label: row.value.strip("\u2066\u2068\u2069") for row in table.rows}
 
 
-@pytest.mark.parametrize("status", STANDINGS)
+@pytest.mark.parametrize("status", STATES)
 def test_a_paper_says_where_the_booking_stands(status: BookingStatus) -> None:
-    standing = a_sheet(booking=a_booking(status)).standing
-    assert STANDINGS[status] in standing.text
-    assert standing.is_over is (status in OVER)
+    document = a_document(booking=a_booking(status))
+    assert STATES[status] in document.booking_state
+    assert document.is_over is (status in OVER)
 
 
 def test_what_is_left_to_pay_is_not_told_where_there_will_be_no_sale() -> None:
     for status in (BookingStatus.REFUND_DUE, BookingStatus.REFUNDED):
-        sheet = a_sheet(Kind.RECEIPT, booking=a_booking(status))
-        assert "Left to pay" not in str(sheet.tables)
-    assert "Left to pay" in str(a_sheet(Kind.RECEIPT).tables)
+        document = a_document(Kind.RECEIPT, booking=a_booking(status))
+        assert "Left to pay" not in str(document.tables)
+    assert "Left to pay" in str(a_document(Kind.RECEIPT).tables)
 
 
 def test_of_a_buyer_whose_data_were_erased_that_alone_is_said() -> None:
     booking = a_booking(BookingStatus.REFUNDED, buyer=None, buyer_erased_at=LATER + timedelta(days=3))
     for kind in Kind:
-        text = str(a_sheet(kind, booking=booking))
+        text = str(a_document(kind, booking=booking))
         assert "Personal data erased on 21 November 2026" in text
         assert "Nora" not in text
 
 
 def test_a_booking_from_before_says_that_the_unit_is_as_it_is_now() -> None:
-    assert any("as it is now" in remark for remark in a_sheet(is_kept=False).remarks)
-    assert not any("as it is now" in remark for remark in a_sheet().remarks)
+    assert any("as it is now" in remark for remark in a_document(is_signed_text=False).remarks)
+    assert not any("as it is now" in remark for remark in a_document().remarks)
 
 
 def test_a_receipt_without_a_deposit_says_so() -> None:
     booking = a_booking(terms=Terms(Decimal(900), None, None, None), payment_id=None)
-    sheet = a_sheet(Kind.RECEIPT, booking=booking)
-    assert sheet.headline is not None
-    assert sheet.headline.value == "SAR\xa00.00"
-    assert rows(sheet.tables[0])["For"] == "Reservation without a deposit"
-    assert "Payment number" not in rows(sheet.tables[0])
+    document = a_document(Kind.RECEIPT, booking=booking)
+    assert document.headline is not None
+    assert document.headline.value == "SAR\xa00.00"
+    assert rows(document.tables[0])["For"] == "Reservation without a deposit"
+    assert "Payment number" not in rows(document.tables[0])
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_paper_that_may_come_is_told_from_one_that_will_not() -> None:
     lapsed = unsigned._replace(status=BookingStatus.LAPSED, ended_at=NOW)
     walked_in = unsigned._replace(status=BookingStatus.SOLD, hold_expires_at=None, closed_at=NOW)
     for kind in Kind:
-        reasons = [lacking(kind, booking, ENGLISH) for booking in (unsigned, lapsed, walked_in)]
+        reasons = [find_missing(kind, booking, ENGLISH) for booking in (unsigned, lapsed, walked_in)]
         assert [reason and reason.may_come for reason in reasons] == [True, False, False]
         assert "not signed yet" in str(reasons[0])
         assert "sold at the sales office" in str(reasons[2])
@@ -98,13 +98,13 @@ def test_a_paper_that_may_come_is_told_from_one_that_will_not() -> None:
 
 def test_the_receipt_waits_for_the_deposit() -> None:
     signed = a_booking(BookingStatus.SIGNED, deposit_confirmed_at=None)
-    missing = lacking(Kind.RECEIPT, signed, ENGLISH)
+    missing = find_missing(Kind.RECEIPT, signed, ENGLISH)
     assert missing == ("The deposit is not confirmed yet.", True)
-    assert lacking(Kind.AGREEMENT, signed, ENGLISH) is None
+    assert find_missing(Kind.AGREEMENT, signed, ENGLISH) is None
 
 
 def test_the_code_to_scan_leads_to_the_page_of_the_booking() -> None:
     found = FoundBooking(a_booking(), "A-1203", "narjis-heights", NOW)
     path = booking_path("narjis-heights", found.booking.reference)
-    assert status_address("https://sales.example.com", found) == f"https://sales.example.com{path}"
-    assert status_address("", found) is None
+    assert status_url("https://sales.example.com", found) == f"https://sales.example.com{path}"
+    assert status_url("", found) is None
