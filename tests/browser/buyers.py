@@ -10,7 +10,7 @@ from uuid import uuid4
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from holdfast.domain.references import number_of
-from holdfast.web.pages.i18n import words
+from holdfast.web.pages.i18n import translations
 from tests.browser.office import Office
 from tests.browser.windows import LOCALES, PHONE, Window, window
 from tests.support.bodies import full
@@ -36,7 +36,7 @@ class Phone:
 
     def say(self, text: str) -> str:
         """In the buyer's language."""
-        return words(self.language).gettext(text)
+        return translations(self.language).gettext(text)
 
     def look_at(self, unit: Unit) -> None:
         self.page.goto(unit_path(unit))

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from holdfast.web.pages.i18n import Language, language_of, preferred
+from holdfast.web.pages.i18n import Language, accepted_language, language_of
 
 ENGLISH = language_of("en", "latn", "Asia/Riyadh")
 ARABIC = language_of("ar", "arab", "Asia/Riyadh")
@@ -41,8 +41,8 @@ def test_a_number_has_the_decimals_that_it_has() -> None:
 
 
 def test_times_are_those_of_the_time_zone() -> None:
-    assert ENGLISH.moment(AT) == "17 Nov 2026, 01:05"
-    assert ARABIC.moment(AT) == "١٧ نوفمبر ٢٠٢٦، ٠١:٠٥"
+    assert ENGLISH.date_time(AT) == "17 Nov 2026, 01:05"
+    assert ARABIC.date_time(AT) == "١٧ نوفمبر ٢٠٢٦، ٠١:٠٥"
     assert ENGLISH.time(AT) == "01:05:07"
 
 
@@ -65,4 +65,4 @@ def test_a_text_stands_for_itself_until_it_is_translated() -> None:
     [("ar-SA,ar;q=0.9,en;q=0.8", "ar"), ("de,en;q=0.5", "en"), ("", "en"), ("fr", "en"), ("*", "en")],
 )
 def test_a_stranger_is_spoken_to_in_a_language_that_their_browser_names(accepted: str, code: str) -> None:
-    assert preferred(accepted) == code
+    assert accepted_language(accepted) == code

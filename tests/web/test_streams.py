@@ -27,7 +27,7 @@ class Source:
         self._news.append(news)
         self._arrived.set()
 
-    async def arrival(self) -> None:
+    async def wait(self) -> None:
         await self._arrived.wait()
 
     def take(self) -> bytes:
@@ -35,7 +35,7 @@ class Source:
         news, self._news = self._news, []
         return b"".join(event("news", one) for one in news)
 
-    def beat(self) -> bytes:
+    def heartbeat(self) -> bytes:
         return BEAT
 
     def close(self) -> None:

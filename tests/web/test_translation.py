@@ -14,7 +14,7 @@ from holdfast.domain.errors import DomainError, Fault, InvalidInput, TransitionN
 from holdfast.domain.hold_limits import ADDRESS, VISITOR
 from holdfast.domain.message import Message
 from holdfast.domain.status import LOCKED, Action, Status
-from holdfast.web.pages.i18n import catalogues, language_of, read_catalogue, translate, translate_refusal
+from holdfast.web.pages.i18n import catalogues, language_of, read_catalogue, translate, translate_error
 from tests.web.message_ids import message_calls, places, sentences
 
 ENGLISH = language_of("en", "latn", "Asia/Riyadh")
@@ -45,9 +45,9 @@ def catalogue() -> Iterator[tuple[str | None, str]]:
 
 def test_english_stands_as_it_is() -> None:
     refusal = UnknownUnit("palm-court", "A-101")
-    assert translate_refusal(refusal, ENGLISH) == "The project `palm-court` has no unit `A-101`."
+    assert translate_error(refusal, ENGLISH) == "The project `palm-court` has no unit `A-101`."
     invalid = InvalidInput.at("/url", "The URL has no host.")
-    assert translate_refusal(invalid, ENGLISH) == "url: The URL has no host."
+    assert translate_error(invalid, ENGLISH) == "url: The URL has no host."
 
 
 def test_no_message_is_a_sentence_that_was_put_together() -> None:
@@ -93,7 +93,7 @@ def test_a_refusal_of_every_kind_has_its_words_among_those_that_are_found() -> N
         "DatabaseAway",
         "UnknownRoute",
     }
-    assert [refusal for refusal in defaults if not is_arabic(translate_refusal(refusal, ARABIC))] == []
+    assert [refusal for refusal in defaults if not is_arabic(translate_error(refusal, ARABIC))] == []
 
 
 def _made_of_nothing(kind: type[DomainError]) -> DomainError | None:
@@ -106,20 +106,20 @@ def _made_of_nothing(kind: type[DomainError]) -> DomainError | None:
 @pytest.mark.parametrize("status", Status)
 @pytest.mark.parametrize("action", Action)
 def test_actions_and_statuses_are_told_in_arabic(action: Action, status: Status) -> None:
-    text = translate_refusal(TransitionNotAllowed(action, status), ARABIC)
+    text = translate_error(TransitionNotAllowed(action, status), ARABIC)
     assert action not in text
     assert status not in text
 
 
 def test_names_stay_as_they_are_and_apart_from_the_arabic() -> None:
-    text = translate_refusal(UnknownUnit("palm-court", "A/101"), ARABIC)
+    text = translate_error(UnknownUnit("palm-court", "A/101"), ARABIC)
     assert "\N{FIRST STRONG ISOLATE}palm-court\N{POP DIRECTIONAL ISOLATE}" in text
     assert "\N{FIRST STRONG ISOLATE}A/101\N{POP DIRECTIONAL ISOLATE}" in text
 
 
 def test_a_name_that_looks_like_a_place_is_just_a_name() -> None:
     refusal = UnknownUnit("palm-court", "%(slug)s")
-    assert "%(slug)s" in translate_refusal(refusal, ARABIC)
+    assert "%(slug)s" in translate_error(refusal, ARABIC)
     assert "%(slug)s" in str(refusal)
 
 
@@ -133,13 +133,13 @@ def test_times_are_those_of_the_persons_zone() -> None:
     at = datetime(2026, 11, 14, 9, 30, tzinfo=UTC)
     parameters = {"moment": "2026-11-14T09:30:00.000Z"}
     message = Message("The buyer has not signed yet; the hold ends at %(moment)s.", parameters)
-    assert ARABIC.moment(at) in translate(message, ARABIC)
+    assert ARABIC.date_time(at) in translate(message, ARABIC)
     assert "12:30" in translate(message, ARABIC)
 
 
 def test_of_many_faults_three_are_told_with_their_places() -> None:
     faults = [Fault(f"/units/{at}", "This field is required.") for at in range(5)]
-    text = translate_refusal(InvalidInput(faults), ARABIC)
+    text = translate_error(InvalidInput(faults), ARABIC)
     assert [f"units/{at}:" in text for at in range(5)] == [True, True, True, False, False]
     assert translate(Message("And %(count)s more.", {"count": 2}), ARABIC) in text
 

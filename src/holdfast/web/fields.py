@@ -109,7 +109,7 @@ def canonical(number: Decimal) -> Decimal:
 def whole(number: Decimal) -> int:
     integer = int(number)
     if integer != number:
-        raise PydanticCustomError("whole_number", "This must be a whole number.")
+        raise PydanticCustomError("parse_whole_number", "This must be a whole number.")
     return integer
 
 

@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from holdfast.demo.outside.payments import Cashier, LinkRefused, Payment, Progress, read_link
 from holdfast.demo.outside.receiver import Journal, Received, Receiver
-from holdfast.web.pages.i18n import DIRECTIONS, NAMES, Language, language_of, preferred
+from holdfast.web.pages.i18n import DIRECTIONS, NAMES, Language, accepted_language, language_of
 from holdfast.web.pages.templates import templates
 
 _HEADERS = {
@@ -39,7 +39,7 @@ class OutsidePages:
 
     def language(self, code: str | None, request: Request) -> Language:
         """What was asked for, or what the browser prefers."""
-        spoken = code if code in DIRECTIONS else preferred(request.headers.get("accept-language", ""))
+        spoken = code if code in DIRECTIONS else accepted_language(request.headers.get("accept-language", ""))
         return language_of(spoken or "en", "latn", self._time_zone)
 
     def html(

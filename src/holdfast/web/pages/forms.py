@@ -30,7 +30,7 @@ _SEPARATORS = str.maketrans(
 )
 
 
-def amount_in(text: str) -> Decimal | None:
+def parse_amount(text: str) -> Decimal | None:
     """None where it is no amount."""
     plain = text.translate(_SEPARATORS)
     return Decimal(plain) if _AMOUNT.fullmatch(plain) else None
@@ -78,7 +78,7 @@ class Form:
         return self._fields
 
 
-def url_fields(text: bytes, at_most: int = PUBLIC_FIELDS) -> list[tuple[str, str]]:
+def parse_fields(text: bytes, at_most: int = PUBLIC_FIELDS) -> list[tuple[str, str]]:
     """Return the fields of a form or a query. A NUL or broken UTF-8 is no text that anybody typed."""
     if b"%00" in text or b"\x00" in text:
         raise MalformedBody("The form holds a character that cannot be kept.")
@@ -97,7 +97,7 @@ async def read_form(request: Request, limit: int = BODY_LIMIT, fields: int = SIG
 
         return await read_multipart(request, limit, fields)
     request.require_media_type((URLENCODED,))
-    return Form(url_fields(await request.read_body(limit), fields))
+    return Form(parse_fields(await request.read_body(limit), fields))
 
 
 # Forms with files, as browsers send them (RFC 7578).
@@ -234,7 +234,7 @@ def is_of_own_site(request: Request) -> bool:
     return request.header_values.get(b"sec-fetch-site", b"none") in _OWN_SITE
 
 
-def refuse_foreign(request: Request, form: Form, secret: str) -> None:
+def check_csrf(request: Request, form: Form, secret: str) -> None:
     if not is_of_own_site(request) or not is_csrf_token(form.raw("csrf"), secret):
         raise ForeignForm
 

@@ -30,7 +30,7 @@ def catalogues(code: str) -> list[Path]:
 
 
 @cache
-def words(code: str) -> NullTranslations:
+def translations(code: str) -> NullTranslations:
     """All the catalogues of a language together; the source language needs none."""
     if code == SOURCE:
         return NullTranslations()
@@ -81,11 +81,11 @@ class Language(NamedTuple):
 
     def gettext(self, text: str, /, **values: Any) -> str:
         """The text itself in English; ``%(name)s`` stands for a value."""
-        found = words(self.code).gettext(text)
+        found = translations(self.code).gettext(text)
         return found % values if values else found
 
     def ngettext(self, one: str, many: str, num: int, /, **values: Any) -> str:
-        found = words(self.code).ngettext(one, many, num)
+        found = translations(self.code).ngettext(one, many, num)
         return found % {"num": self.number(num), **values}
 
     def number(self, value: Number) -> str:
@@ -115,10 +115,10 @@ class Language(NamedTuple):
         """Of a hundred: 15 is 15 %."""
         return f"{self.number(value)}{'٪' if self.digits == 'arab' else '%'}"
 
-    def moment(self, at: datetime) -> str:
+    def date_time(self, at: datetime) -> str:
         return self._written(at, f"d MMM y{self._comma} HH:mm")
 
-    def moment_in_full(self, at: datetime) -> str:
+    def full_date_time(self, at: datetime) -> str:
         return self._written(at, f"d MMM y{self._comma} HH:mm:ss.SSS zzz")
 
     def date(self, at: datetime) -> str:
@@ -176,7 +176,7 @@ def language_of(code: str, digits: str, zone: str) -> Language:
     return Language(code, digits, ZoneInfo(zone))
 
 
-def preferred(accepted: str) -> str:
+def accepted_language(accepted: str) -> str:
     """The first language of an ``Accept-Language`` that we speak."""
     wanted = (part.split(";")[0].strip().split("-")[0].lower() for part in accepted.split(","))
     return next((code for code in wanted if code in DIRECTIONS), "en")
@@ -249,7 +249,7 @@ def translate(message: AnyMessage, language: Language) -> str:
     return language.gettext(message.id, **values)
 
 
-def translate_refusal(refusal: DomainError, language: Language) -> str:
+def translate_error(refusal: DomainError, language: Language) -> str:
     """Return what a refusal says; of invalid input the first faults, each with its place."""
     if language.code == SOURCE or not isinstance(refusal, InvalidInput):
         return translate(refusal.message, language)
@@ -259,9 +259,9 @@ def translate_refusal(refusal: DomainError, language: Language) -> str:
 
 
 def _value(name: str, value: str, language: Language) -> str:
-    word = words(language.code).pgettext(name, value)
+    word = translations(language.code).pgettext(name, value)
     if word != value:
         return str(word)
     if name == _MOMENT:
-        return language.moment(datetime.fromisoformat(value))
+        return language.date_time(datetime.fromisoformat(value))
     return language.plain(value) if _NUMBER.fullmatch(value) else _ISOLATED.format(value)

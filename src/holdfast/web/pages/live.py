@@ -32,7 +32,7 @@ _HEADERS = {
 class Source(Protocol):
     """What is told, piece by piece."""
 
-    async def arrival(self) -> None:
+    async def wait(self) -> None:
         """Waits until there is something to tell."""
         ...
 
@@ -40,7 +40,7 @@ class Source(Protocol):
         """All that there is to tell, as events; nothing is fine."""
         ...
 
-    def beat(self) -> bytes:
+    def heartbeat(self) -> bytes:
         """Told while nothing happens."""
         ...
 
@@ -84,7 +84,7 @@ class EventStream(StreamingResponse):
     async def _events(self) -> AsyncGenerator[bytes, None]:
         now = asyncio.get_running_loop().time
         ask_at = now() + self._admitted_for_seconds
-        yield self._source.beat()
+        yield self._source.heartbeat()
         stopping = asyncio.create_task(self._stopping.wait())
         try:
             while not stopping.done():
@@ -115,14 +115,14 @@ class EventStream(StreamingResponse):
 
     async def _next(self, stopping: asyncio.Future[Any]) -> bytes:
         """What has come, or a heartbeat if nothing has."""
-        arrival: asyncio.Future[Any] = asyncio.ensure_future(self._source.arrival())
+        arrival: asyncio.Future[Any] = asyncio.ensure_future(self._source.wait())
         try:
             done, _ = await asyncio.wait(
                 {arrival, stopping}, timeout=self._heartbeat_seconds, return_when=asyncio.FIRST_COMPLETED
             )
         finally:
             arrival.cancel()
-        return self._source.take() if arrival in done else self._source.beat()
+        return self._source.take() if arrival in done else self._source.heartbeat()
 
 
 def event(name: str, data: bytes, event_id: str | None = None) -> bytes:
@@ -136,17 +136,17 @@ def event(name: str, data: bytes, event_id: str | None = None) -> bytes:
 _LONGEST_NUMBER = 18
 
 
-def shown_until(request: Request, sent: Form) -> datetime | None:
+def parse_last_seen(request: Request, sent: Form) -> datetime | None:
     """Up to when the browser has been told: by itself, or by the page that it shows."""
     last = request.header_values.get(b"last-event-id", b"").decode("latin-1")
-    moment = whole_number(last) or whole_number(sent.text("since"))
+    moment = parse_whole_number(last) or parse_whole_number(sent.text("since"))
     try:
         return None if moment is None else datetime.fromtimestamp(moment / 1000, UTC)
     except (OverflowError, ValueError, OSError):
         return None
 
 
-def whole_number(text: str) -> int | None:
+def parse_whole_number(text: str) -> int | None:
     is_number = text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER
     return int(text) if is_number else None
 
@@ -158,7 +158,7 @@ def milliseconds(at: datetime) -> int:
 # What a browser that watches a project is told: news when there are some, and that it is up to date.
 
 
-class WatchedProject(ABC):
+class ProjectUpdates(ABC):
     """For one browser; the source of its stream. Each surface says in its own way what is new."""
 
     def __init__(self, watching: LiveUpdates, watcher: Watcher) -> None:
@@ -167,26 +167,26 @@ class WatchedProject(ABC):
         self._has_begun = False
 
     @abstractmethod
-    def told(self, news: News) -> bytes:
+    def render_events(self, news: News) -> bytes:
         """The events that tell it; none is fine."""
 
-    async def arrival(self) -> None:
+    async def wait(self) -> None:
         await self._watcher.arrival()
 
     def take(self) -> bytes:
-        return self.told(self._watcher.take()) + self._beat()
+        return self.render_events(self._watcher.take()) + self._heartbeat()
 
-    def beat(self) -> bytes:
+    def heartbeat(self) -> bytes:
         """None while the database is not heard: whoever hears nothing shows that it is not up to date."""
         if self._has_begun and not self._watching.is_current:
             return b""
         self._has_begun = True
-        return self._beat()
+        return self._heartbeat()
 
     def close(self) -> None:
         self._watcher.close()
 
-    def _beat(self) -> bytes:
+    def _heartbeat(self) -> bytes:
         moment = self._watcher.moment
         now = self._watching.now() or moment
         assert moment is not None

@@ -18,7 +18,7 @@ from markupsafe import Markup
 from holdfast.domain.spelling import moment_text
 from holdfast.domain.unit import Media
 from holdfast.web.documents.sections import terms_in_full
-from holdfast.web.pages.i18n import Language, in_language, words
+from holdfast.web.pages.i18n import Language, in_language, translations
 
 WEB = Path(__file__).parent.parent
 STATIC = WEB / "static"
@@ -26,7 +26,7 @@ STATIC = WEB / "static"
 _WRITTEN = (
     "area", "duration", "milliseconds", "money", "number", "percent", "plain", "short_money",
 )  # fmt: skip
-_TIMES = ("date", "moment", "moment_in_full", "time")
+_TIMES = ("date", "date_time", "full_date_time", "time")
 
 
 @cache
@@ -60,14 +60,14 @@ def digest(content: bytes) -> str:
 @pass_context
 def _gettext(context: Context, text: str, **values: Any) -> Markup:
     """Values are escaped, the words are ours."""
-    found = Markup(words(_language(context).code).gettext(text))  # noqa: S704
+    found = Markup(translations(_language(context).code).gettext(text))  # noqa: S704
     return found % values if values else found
 
 
 @pass_context
 def _ngettext(context: Context, one: str, many: str, num: int, **values: Any) -> Markup:
     language = _language(context)
-    found = Markup(words(language.code).ngettext(one, many, num))  # noqa: S704
+    found = Markup(translations(language.code).ngettext(one, many, num))  # noqa: S704
     return found % {"num": language.number(num), **values}
 
 
@@ -92,7 +92,7 @@ def _ago(context: Context, at: datetime) -> Markup:
     language = _language(context)
     shown = language.ago(at, context["now"])
     return Markup('<time datetime="{}" title="{}">{}</time>').format(
-        moment_text(at), language.moment_in_full(at), shown
+        moment_text(at), language.full_date_time(at), shown
     )
 
 

@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from holdfast.web.pages.i18n import DIRECTIONS, preferred
+from holdfast.web.pages.i18n import DIRECTIONS, accepted_language
 from holdfast.web.pages.templates import QrCode, qr_code
 from holdfast.web.request import Request
 
@@ -66,4 +66,4 @@ def language_code(request: Request) -> str:
     asked = next((value for name, value in request.query_items() if name == "lang"), None)
     if asked in DIRECTIONS:
         return str(asked)
-    return preferred(request.header_values.get(b"accept-language", b"").decode("latin-1"))
+    return accepted_language(request.header_values.get(b"accept-language", b"").decode("latin-1"))

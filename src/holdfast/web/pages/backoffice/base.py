@@ -30,19 +30,19 @@ from holdfast.web.pages.forms import (
     PUBLIC_FIELDS,
     SIGNED_IN_FIELDS,
     Form,
+    check_csrf,
     csrf_token,
+    parse_fields,
     read_form,
-    refuse_foreign,
-    url_fields,
 )
 from holdfast.web.pages.i18n import (
     DIRECTIONS,
     NAMES,
     Language,
+    accepted_language,
     language_of,
-    preferred,
     translate,
-    translate_refusal,
+    translate_error,
 )
 from holdfast.web.pages.live import EVENT_STREAM, event
 from holdfast.web.pages.sessions import PAGE_HEADERS, Cookies, html_response
@@ -115,7 +115,7 @@ class Visit:
     @property
     def query(self) -> Form:
         """The query, read as leniently as a form: a wrong filter filters nothing."""
-        return Form(url_fields(self.request.raw_query))
+        return Form(parse_fields(self.request.raw_query))
 
     @property
     def address(self) -> str:
@@ -305,7 +305,7 @@ class Desk:
         chosen = self.cookies.read(request, LANGUAGE_COOKIE)
         if chosen in DIRECTIONS:
             return chosen
-        return preferred(request.header_values.get(b"accept-language", b"").decode("latin-1"))
+        return accepted_language(request.header_values.get(b"accept-language", b"").decode("latin-1"))
 
 
 class PageResource(PageApp):
@@ -356,7 +356,7 @@ class PageResource(PageApp):
         if request.method not in SAFE:
             fields = PUBLIC_FIELDS if self.is_open else SIGNED_IN_FIELDS
             visit.form = await read_form(request, self._limit, fields)
-            refuse_foreign(request, visit.form, visit.token)
+            check_csrf(request, visit.form, visit.token)
         return await show(visit)
 
 
@@ -387,7 +387,7 @@ async def refused(visit: Visit, failure: Exception) -> Response:
     kind = problem_type(failure)
     if kind is INTERNAL_ERROR:
         log_failure(visit.request.request_id, failure)
-    told = translate_refusal(failure, visit.language) if isinstance(failure, DomainError) else None
+    told = translate_error(failure, visit.language) if isinstance(failure, DomainError) else None
     if isinstance(failure, DatabaseUnavailable):
         visit.signed_in = None
     page = await visit.render("refused.html", kind.status, told=told, kind=kind)

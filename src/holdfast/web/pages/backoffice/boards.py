@@ -27,15 +27,15 @@ from holdfast.operations.units import Units
 from holdfast.web.api.bodies import refuse_faults
 from holdfast.web.api.parameters import project_of
 from holdfast.web.pages.backoffice.base import PREFIX, Desk, Visit
-from holdfast.web.pages.forms import Form, amount_in
+from holdfast.web.pages.forms import Form, parse_amount
 from holdfast.web.pages.i18n import Language, in_language
 from holdfast.web.pages.live import (
     EventStream,
-    WatchedProject,
+    ProjectUpdates,
     event,
     milliseconds,
-    shown_until,
-    whole_number,
+    parse_last_seen,
+    parse_whole_number,
 )
 from holdfast.web.pages.templates import templates
 from holdfast.web.request import Request
@@ -183,7 +183,7 @@ def read_filters(visit: Visit, sent: Form) -> AskedFor:
 
 def _amount(visit: Visit, sent: Form, name: str, faults: dict[str, str]) -> Decimal | None:
     text = sent.text(name)
-    amount = amount_in(text)
+    amount = parse_amount(text)
     if text and amount is None:
         faults[name] = visit._("This must be an amount.")
     return amount
@@ -202,7 +202,7 @@ def _bedrooms(visit: Visit, sent: Form, faults: dict[str, str]) -> int | None:
 # What a browser that shows a board is told: the cells and rows that are different now, and the counts.
 
 
-class BoardNews(WatchedProject):
+class BoardNews(ProjectUpdates):
     def __init__(
         self,
         watching: LiveUpdates,
@@ -219,7 +219,7 @@ class BoardNews(WatchedProject):
         self._filters = filters
         self._as_table = as_table
 
-    def told(self, news: News) -> bytes:
+    def render_events(self, news: News) -> bytes:
         told = event("everything", b"{}") if news.everything else b""
         if news.units or news.counts:
             told += event("units", msgspec.json.encode(self._document(news)))
@@ -269,7 +269,7 @@ class BoardPages:
         asked = read_filters(visit, sent)
         if sent.text("view") == "table":
             return await self._table(visit, slug, asked)
-        board = await self._boards.board(slug, whole_number(sent.text("building")) or 0)
+        board = await self._boards.board(slug, parse_whole_number(sent.text("building")) or 0)
         writer = CellWriter(visit.language, slug)
         return await visit.render(
             "board_part.html" if visit.is_fragment else "board.html",
@@ -306,8 +306,8 @@ class BoardPages:
         slug, sent = slug_of(visit.request), visit.query
         filters = read_filters(visit, sent).filters
         project_id = await self._inventory.project_id(slug)
-        turn = whole_number(sent.text("turn"))
-        watcher = await self._watching.watch(project_id, shown_until(visit.request, sent), turn)
+        turn = parse_whole_number(sent.text("turn"))
+        watcher = await self._watching.watch(project_id, parse_last_seen(visit.request, sent), turn)
         as_table = sent.text("view") == "table"
         news = BoardNews(self._watching, watcher, visit.language, slug, filters, as_table=as_table)
         return EventStream(news, partial(_is_still_signed_in, visit), visit.request.stopping)

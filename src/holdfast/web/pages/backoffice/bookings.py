@@ -23,7 +23,7 @@ from holdfast.web.context import buyer_link
 from holdfast.web.pages.backoffice.base import PREFIX, Notice, Show, Visit, chosen_end, faults_by_field
 from holdfast.web.pages.backoffice.sale_views import booking_permission, status_word, steps_of, unit_path
 from holdfast.web.pages.forms import Form
-from holdfast.web.pages.i18n import translate_refusal
+from holdfast.web.pages.i18n import translate_error
 from holdfast.web.pages.templates import QrCode, qr_code
 from holdfast.web.pagination import moment_cursor_text, read_moment_cursor
 from holdfast.web.problems import problem_type
@@ -248,7 +248,7 @@ def _why(visit: Visit, refusal: DomainError) -> str:
         return visit._(
             "The booking has changed since you opened this page. Nothing was done: look again, then decide."
         )
-    return translate_refusal(refusal, visit.language)
+    return translate_error(refusal, visit.language)
 
 
 def _done(visit: Visit, action: BookingAction, written: Written) -> str:
@@ -259,7 +259,7 @@ def _done(visit: Visit, action: BookingAction, written: Written) -> str:
     words = {
         BookingAction.CLOSE_SALE: visit._("The unit is sold."),
         BookingAction.EXTEND: visit._(
-            "The new end is %(until)s.", until="" if end is None else visit.language.moment(end)
+            "The new end is %(until)s.", until="" if end is None else visit.language.date_time(end)
         ),
         BookingAction.CANCEL: _after_cancelling(visit, booking.status),
         BookingAction.MARK_REFUNDED: visit._("The deposit is marked as paid back."),
@@ -272,7 +272,7 @@ def _after_deposit(visit: Visit, written: Written) -> str:
     booking = written.booking
     if booking.status is BookingStatus.REFUND_DUE:
         return visit._("The deposit is noted, and due back: the unit cannot be reserved again.")
-    until = "" if booking.reserved_until is None else visit.language.moment(booking.reserved_until)
+    until = "" if booking.reserved_until is None else visit.language.date_time(booking.reserved_until)
     return visit._("The deposit is confirmed; the unit is reserved until %(until)s.", until=until)
 
 

@@ -34,7 +34,7 @@ from holdfast.web.pages.backoffice import http_texts
 from holdfast.web.pages.backoffice.base import PREFIX, Desk, Visit
 from holdfast.web.pages.backoffice.webhook_pages import DELIVERIES, id_in_path, unchanged, words_of
 from holdfast.web.pages.forms import Form
-from holdfast.web.pages.i18n import Language, translate_refusal
+from holdfast.web.pages.i18n import Language, translate_error
 from holdfast.web.pagination import created_cursor_text, moment_and_id_cursor_text, read_moment_and_id_cursor
 
 NAMES = ("endpoint", "event", "unit", "status", "code", "since", "until")
@@ -239,7 +239,7 @@ class DeliveryPages:
         try:
             await self._deliveries.resend(delivery_id, visit.author)
         except EndpointRemoved as refusal:
-            return await visit.go(path, translate_refusal(refusal, visit.language), "refused")
+            return await visit.go(path, translate_error(refusal, visit.language), "refused")
         return await visit.go(path, visit._("It is being sent again, with the same id and the same bytes."))
 
     async def back(self, visit: Visit) -> Response:

@@ -29,7 +29,7 @@ from holdfast.web.pages.backoffice.base import (
     faults_by_field,
     local_path,
 )
-from holdfast.web.pages.i18n import DIRECTIONS, translate_refusal
+from holdfast.web.pages.i18n import DIRECTIONS, translate_error
 from holdfast.web.problems import add_problem_headers, problem_type
 
 SIGN_IN = f"{PREFIX}/sign-in"
@@ -122,7 +122,7 @@ class SetUpPages:
             return await self._page(visit, invitation, 422, faults_by_field(visit, refusal))
         except StaffExists as refusal:
             return await self._page(
-                visit, invitation, 409, {"email": translate_refusal(refusal, visit.language)}
+                visit, invitation, 409, {"email": translate_error(refusal, visit.language)}
             )
         return await let_in(visit, await self._open(visit, person), PREFIX)
 
@@ -194,7 +194,7 @@ def _token(visit: Visit) -> str:
 
 async def _told(visit: Visit, template: str, refusal: DomainError, **values: Any) -> Response:
     """What was refused, above the form. Nobody learns which part of it was wrong."""
-    told = translate_refusal(refusal, visit.language)
+    told = translate_error(refusal, visit.language)
     if isinstance(refusal, TooManyAttempts):
         told = visit._(
             "Too many attempts have failed. Try again in %(time)s.",

@@ -21,7 +21,7 @@ from holdfast.web.api.backoffice.projects import NewProject, ProjectChange
 from holdfast.web.api.bodies import refuse_faults, valid
 from holdfast.web.api.parameters import project_of
 from holdfast.web.pages.backoffice.base import PREFIX, Desk, Visit
-from holdfast.web.pages.i18n import translate, translate_refusal
+from holdfast.web.pages.i18n import translate, translate_error
 
 CARDS = 60
 BAR_WIDTH = 1000
@@ -89,7 +89,7 @@ class ProjectSettingPages:
                 faults["slug"] = visit._("Give it an address in Latin letters and digits.")
             return await self._again(visit, name, slug, faults)
         except ProjectExists as refusal:
-            return await self._again(visit, name, slug, {"slug": translate_refusal(refusal, visit.language)})
+            return await self._again(visit, name, slug, {"slug": translate_error(refusal, visit.language)})
         notice = visit._("The project %(name)s is there. Now add its units.", name=project.name)
         return await visit.go(f"{PROJECTS}/{project.slug}", notice)
 

@@ -14,7 +14,7 @@ from holdfast.domain.permissions import Permission
 from holdfast.domain.status import Action, Status, Transition, transitions_for
 from holdfast.domain.unit import Unit, UnitFields
 from holdfast.web.pages.backoffice.base import PREFIX, Visit
-from holdfast.web.pages.i18n import SOURCE, Language, words
+from holdfast.web.pages.i18n import SOURCE, Language, translations
 
 _OTHER_BOOKING_PERMISSIONS = {BookingAction.CONFIRM_DEPOSIT: Permission.CONFIRM_DEPOSIT}
 
@@ -35,7 +35,7 @@ def status_word(language: Language, status: str) -> str:
     """As refusals call it too: in some languages a booking is not "sold" in the way a unit is."""
     if language.code == SOURCE:
         return _WORDS[BookingStatus(status)]
-    return str(words(language.code).pgettext("booking_status", str(status)))
+    return str(translations(language.code).pgettext("booking_status", str(status)))
 
 
 class StepName(StrEnum):

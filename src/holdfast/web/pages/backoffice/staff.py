@@ -17,7 +17,7 @@ from holdfast.web.api.bodies import refuse_faults
 from holdfast.web.api.parameters import id_of
 from holdfast.web.http_errors import MalformedBody
 from holdfast.web.pages.backoffice.base import PREFIX, Desk, Visit, faults_by_field
-from holdfast.web.pages.i18n import translate_refusal
+from holdfast.web.pages.i18n import translate_error
 from holdfast.web.pagination import created_cursor_text, read_moment_and_id_cursor
 
 STAFF = f"{PREFIX}/staff"
@@ -50,7 +50,7 @@ class StaffPages:
         except InvalidInput as refusal:
             return await self._new(visit, 422, faults_by_field(visit, refusal))
         except StaffExists as refusal:
-            return await self._new(visit, 409, {"email": translate_refusal(refusal, visit.language)})
+            return await self._new(visit, 409, {"email": translate_error(refusal, visit.language)})
         return await self._with_link(visit, invited)
 
     async def show(self, visit: Visit) -> Response:
@@ -78,7 +78,7 @@ class StaffPages:
         try:
             await self._staffing.change(staff_id, changes, visit.author)
         except LastAdmin as refusal:
-            return await visit.go(_path(staff_id), translate_refusal(refusal, visit.language), "refused")
+            return await visit.go(_path(staff_id), translate_error(refusal, visit.language), "refused")
         return await visit.go(_path(staff_id), told)
 
     async def _new(self, visit: Visit, status: int = 200, faults: dict[str, str] | None = None) -> Response:

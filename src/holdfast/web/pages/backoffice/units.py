@@ -31,7 +31,7 @@ from holdfast.web.pages.backoffice.sale_views import (
     unit_path,
 )
 from holdfast.web.pages.forms import Form
-from holdfast.web.pages.i18n import translate_refusal
+from holdfast.web.pages.i18n import translate_error
 from holdfast.web.pages.sessions import PAGE_HEADERS
 from holdfast.web.pages.templates import Medium, media, on_this_host
 from holdfast.web.pagination import cursor_text, read_cursor
@@ -202,12 +202,12 @@ def _why(visit: Visit, refusal: DomainError) -> str:
         return visit._(
             "The unit has changed since you opened this page. Nothing was done: look again, then decide."
         )
-    return translate_refusal(refusal, visit.language)
+    return translate_error(refusal, visit.language)
 
 
 def _done(visit: Visit, action: Action, written: Written) -> str:
     end = ends_at(written.unit)
-    until = "" if end is None else visit.language.moment(end)
+    until = "" if end is None else visit.language.date_time(end)
     words = {
         Action.OPEN: visit._(
             "The unit is held until %(until)s. The buyer's link is made in the booking.", until=until

@@ -13,7 +13,7 @@ from holdfast.domain.errors import Fault
 from holdfast.web.api.bodies import refuse_faults
 from holdfast.web.api.parameters import id_of
 from holdfast.web.pages.backoffice.base import PREFIX, Visit
-from holdfast.web.pages.i18n import translate, words
+from holdfast.web.pages.i18n import translate, translations
 from holdfast.web.pages.sessions import PAGE_HEADERS
 
 WEBHOOKS = f"{PREFIX}/settings/api/webhooks"
@@ -34,7 +34,7 @@ def words_of(visit: Visit) -> dict[str, Any]:
         "translate": partial(translate, language=visit.language),
         "state_of": state_of,
         # Where a word is another one for an endpoint than for a person.
-        "of_endpoint": partial(words(code).pgettext, "endpoint"),
+        "of_endpoint": partial(translations(code).pgettext, "endpoint"),
     }
 
 

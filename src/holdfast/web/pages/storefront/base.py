@@ -25,13 +25,20 @@ from holdfast.web.pages.base import PageApp, page_route
 from holdfast.web.pages.forms import (
     PUBLIC_FIELDS,
     Form,
+    check_csrf,
     csrf_token,
     is_of_own_site,
+    parse_fields,
     read_form,
-    refuse_foreign,
-    url_fields,
 )
-from holdfast.web.pages.i18n import DIRECTIONS, NAMES, Language, language_of, preferred, translate_refusal
+from holdfast.web.pages.i18n import (
+    DIRECTIONS,
+    NAMES,
+    Language,
+    accepted_language,
+    language_of,
+    translate_error,
+)
 from holdfast.web.pages.sessions import PAGE_HEADERS, Cookies, headers_with
 from holdfast.web.pages.storefront.visitors import VISITOR_COOKIE, visitor_of
 from holdfast.web.pages.templates import templates
@@ -71,7 +78,7 @@ class Visit:
     @property
     def query(self) -> Form:
         """Read as leniently as a form: a wrong filter filters nothing."""
-        return Form(url_fields(self.request.raw_query))
+        return Form(parse_fields(self.request.raw_query))
 
     @property
     def in_other_languages(self) -> dict[str, str]:
@@ -287,7 +294,7 @@ class Door:
         for code in (asked, self.cookies.read(request, LANGUAGE_COOKIE)):
             if code in DIRECTIONS:
                 return str(code)
-        return preferred(request.header_values.get(b"accept-language", b"").decode("latin-1"))
+        return accepted_language(request.header_values.get(b"accept-language", b"").decode("latin-1"))
 
 
 class BuyerPage(PageApp):
@@ -327,7 +334,7 @@ class BuyerPage(PageApp):
             raise MethodNotAllowed(request.method, self._methods)
         if request.method not in _SAFE:
             visit.form = await read_form(request, PUBLIC_BODY_LIMIT, PUBLIC_FIELDS)
-            refuse_foreign(request, visit.form, visit.secret)
+            check_csrf(request, visit.form, visit.secret)
         return await show(visit)
 
 
@@ -354,7 +361,7 @@ def refused(visit: Visit, failure: Exception) -> Response:
     kind = problem_type(failure)
     if kind is INTERNAL_ERROR:
         log_failure(visit.request.request_id, failure)
-    told = translate_refusal(failure, visit.language) if isinstance(failure, DomainError) else None
+    told = translate_error(failure, visit.language) if isinstance(failure, DomainError) else None
     back = visit.request.path.rpartition("/")[0] if isinstance(failure, ForeignForm) else None
     page = visit.render("refused.html", kind.status, told=told, kind=kind, back=back)
     add_problem_headers(page, failure)

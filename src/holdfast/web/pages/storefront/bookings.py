@@ -22,7 +22,7 @@ from holdfast.operations.bookings import Bookings, BuyerBookings, FoundBooking, 
 from holdfast.web.api.bodies import BuyerDetails, validated
 from holdfast.web.context import WebContext, buyer_link
 from holdfast.web.pages.forms import Form
-from holdfast.web.pages.i18n import translate, translate_refusal
+from holdfast.web.pages.i18n import translate, translate_error
 from holdfast.web.pages.live import milliseconds
 from holdfast.web.pages.storefront.base import (
     PREFIX,
@@ -413,7 +413,7 @@ def _why(visit: Visit, sight: Sight, refusal: Conflict) -> str:
             "the seller can help if something is to be put right.",
             name=booking.buyer.name,
         )
-    return translate_refusal(refusal, visit.language)
+    return translate_error(refusal, visit.language)
 
 
 def _path(found: FoundBooking) -> str:

@@ -17,15 +17,15 @@ from holdfast.domain.status import Status
 from holdfast.operations.listings import COUNTED_UP_TO, ListingPage, ShopPicture
 from holdfast.operations.live_updates import News
 from holdfast.web.context import WebContext
-from holdfast.web.pages.forms import Form, amount_in
+from holdfast.web.pages.forms import Form, parse_amount
 from holdfast.web.pages.i18n import in_language
 from holdfast.web.pages.live import (
     EventStream,
-    WatchedProject,
+    ProjectUpdates,
     event,
     milliseconds,
-    shown_until,
-    whole_number,
+    parse_last_seen,
+    parse_whole_number,
 )
 from holdfast.web.pages.storefront.base import (
     PREFIX,
@@ -74,7 +74,7 @@ class AskedFor(NamedTuple):
 
 
 def read_filter(sent: Form) -> AskedFor:
-    amounts = {name: amount_in(sent.text(name)) for name in AMOUNTS}
+    amounts = {name: parse_amount(sent.text(name)) for name in AMOUNTS}
     wish = UnitFilter(
         free_only=bool(sent.text("free")),
         type=sent.raw("type")[:LONGEST_TYPE] or None,
@@ -100,7 +100,7 @@ def read_mark(text: str, order: ListingOrder) -> ListingCursor | None:
         value, _, code = read_cursor(text).partition(_BETWEEN)
     except ValueError:
         return None
-    amount = amount_in(value)
+    amount = parse_amount(value)
     return None if not code or (amount is None) != (order in BY_FLOOR) else ListingCursor(amount, code)
 
 
@@ -109,15 +109,15 @@ def _order(text: str) -> ListingOrder:
 
 
 def _up_to(most: int, text: str) -> int | None:
-    number = whole_number(text)
+    number = parse_whole_number(text)
     return None if number is None or number > most else number
 
 
 # What a browser that shows a project or a unit is told. The same for all, in any language.
 
 
-class ShopNews(WatchedProject):
-    def told(self, news: News) -> bytes:
+class ShopNews(ProjectUpdates):
+    def render_events(self, news: News) -> bytes:
         on_sale = [unit for unit in news.units if unit.status is not Status.UNAVAILABLE]
         # Of what is not on sale nothing is told, but that there is something to look at anew.
         told = event("anew", b"{}") if news.everything or len(on_sale) < len(news.units) else b""
@@ -177,10 +177,10 @@ class ProjectPages:
     async def live(self, visit: Visit) -> Response:
         slug, sent = project_in_path(visit), visit.query
         project_id = await self._context.services.units.project_id(slug)
-        watching, turn = self._context.services.live_updates, whole_number(sent.text("turn"))
+        watching, turn = self._context.services.live_updates, parse_whole_number(sent.text("turn"))
         give_back = self._seats.take(visit.request)
         try:
-            watcher = await watching.watch(project_id, shown_until(visit.request, sent), turn)
+            watcher = await watching.watch(project_id, parse_last_seen(visit.request, sent), turn)
         except BaseException:
             give_back()
             raise
