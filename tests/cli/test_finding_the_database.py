@@ -31,7 +31,7 @@ def test_a_command_leaves_a_running_database_alone(tmp_path: Path) -> None:
 def test_migrate_tells_what_it_did(tmp_path: Path) -> None:
     settings = {"HOLDFAST_DATA_DIR": str(tmp_path)}
     assert run_for_json(settings, "migrate") == {
-        "applied": [f"{number:04}" for number in range(1, 14)],
+        "applied": ["0012", "0013"],
         "revision": "0013",
     }
     assert run_for_json(settings, "migrate") == {"applied": [], "revision": "0013"}

@@ -34,9 +34,9 @@ CLOCKS = {
     "datetime": {"now", "utcnow", "today"},
     "date": {"today"},
 }
-OUTSIDE = {f"demo/outside/{name}.py" for name in ("payment_routes", "payments", "receiver")}
+OUTSIDE = {f"demo/outside/{name}.py" for name in ("pages", "payments", "receiver")}
 """The demo's world outside is another system, with a clock of its own."""
-ALLOWED = {"observability/logging.py", "delivery/forwarding.py", "cli/verify.py", *OUTSIDE}
+ALLOWED = {"observability/logging.py", "webhooks/forwarder.py", "cli/verify.py", *OUTSIDE}
 """Log lines are stamped before anybody could ask the database, and nothing is decided by them. `verify` holds
 a signature against this machine's clock, as a receiver does, and what `listen` signs is for this machine."""
 

@@ -263,7 +263,7 @@ async def test_many_attempts_at_the_same_time_are_all_counted(office: Office) ->
     wrong = [office.sign_in(password=f"wrong wrong {number}") for number in range(20)]
     outcomes = await asyncio.gather(*wrong, return_exceptions=True)
     kinds = sorted(type(outcome).__name__ for outcome in outcomes)
-    assert kinds == ["SignInRefused"] * FREE_FAILURES + ["TooManyAttempts"] * 15
+    assert kinds == ["LoginFailed"] * FREE_FAILURES + ["TooManyAttempts"] * 15
 
 
 async def test_whoever_is_sent_away_because_too_many_wait_has_not_failed(
@@ -271,7 +271,7 @@ async def test_whoever_is_sent_away_because_too_many_wait_has_not_failed(
 ) -> None:
     await office.add()
     with monkeypatch.context() as flood:
-        flood.setattr("holdfast.operations.passwords._AT_MOST", 0)
+        flood.setattr("holdfast.operations.credentials._AT_MOST", 0)
         for _ in range(FREE_FAILURES + 1):
             with pytest.raises(TooManyAttempts):
                 await office.sign_in()

@@ -1,5 +1,6 @@
 """The schema is brought up to date safely, or the database is refused with one sentence."""
 
+import asyncio
 import json
 import re
 import subprocess
@@ -108,7 +109,7 @@ async def test_a_database_in_use_keeps_what_it_holds(
     assert [found.items() >= kept.items() for found, kept in zip(after, before, strict=True)] == [True] * 9
 
 
-async def test_the_baseline_makes_the_schema_of_the_revisions_that_it_replaced(
+def test_the_baseline_makes_the_schema_of_the_revisions_that_it_replaced(
     cluster_of: Callable[[int], Cluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And a database of theirs ends with the same schema as a new one."""
@@ -117,22 +118,35 @@ async def test_the_baseline_makes_the_schema_of_the_revisions_that_it_replaced(
         new, before = next(one), next(another)
         with monkeypatch.context() as earlier_release:
             earlier_release.setattr(schema, "HEAD", BASELINE)
-            await schema.migrate(new)
-        await load_schema_before(before)
-        assert dump(new) == dump(before)
+            asyncio.run(schema.migrate(new))
+        asyncio.run(load_schema_before(before))
+        assert statements(reloaded_dump(new, cluster)) == statements(dump(before))
         for url in (new, before):
-            assert await schema.migrate(url) == REVISIONS[1:]
-        assert dump(new) == dump(before)
+            assert asyncio.run(schema.migrate(url)) == REVISIONS[1:]
+        assert statements(reloaded_dump(new, cluster)) == statements(dump(before))
 
 
-def dump(url: str) -> list[str]:
-    """Statements without comments, and without the indentation that functions keep."""
+def dump(url: str) -> str:
+    """Return the schema without comments."""
     pg_dump = folder_of(NEWEST) / "bin" / "pg_dump"
     printed = subprocess.run(
         [pg_dump, "--schema-only", "--no-owner", url], capture_output=True, text=True, check=True
     ).stdout
-    without_comments = re.sub(r"(?m)^(--|\\).*$", "", printed)
-    return [" ".join(statement.split()) for statement in without_comments.split(";\n")]
+    return re.sub(r"(?m)^(--|\\).*$", "", printed)
+
+
+def reloaded_dump(url: str, cluster: Cluster) -> str:
+    """Return the dump of a database that was made from a dump, in which nested ANDs are flat."""
+    with closing(new_database(cluster)) as copies:
+        copy = next(copies)
+        with Sql(copy) as sql:
+            sql.execute(dump(url))
+        return dump(copy)
+
+
+def statements(dumped: str) -> list[str]:
+    """Split a dump, without the indentation that functions keep."""
+    return [" ".join(statement.split()) for statement in dumped.split(";\n")]
 
 
 async def load_schema_before(url: str) -> None:

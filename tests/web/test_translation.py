@@ -68,7 +68,7 @@ def test_every_message_has_a_parameter_for_each_place() -> None:
     calls = list(message_calls())
     wrong = [one for one in calls if any(places(text) != one.parameters for text in one.ids)]
     assert wrong == []
-    assert {one.where.partition(":")[0] for one in calls if not one.ids} == {"delivery/causes.py"}
+    assert {one.where.partition(":")[0] for one in calls if not one.ids} == {"webhooks/causes.py"}
 
 
 def test_every_word_has_its_arabic_and_none_is_left_over() -> None:
@@ -90,7 +90,7 @@ def test_a_refusal_of_every_kind_has_its_words_among_those_that_are_found() -> N
     defaults = [refusal for kind in refusal_kinds() if (refusal := _made_of_nothing(kind)) is not None]
     assert {type(refusal).__name__ for refusal in defaults} >= {
         "NoCredentials",
-        "DatabaseAway",
+        "DatabaseUnavailable",
         "UnknownRoute",
     }
     assert [refusal for refusal in defaults if not is_arabic(translate_error(refusal, ARABIC))] == []

@@ -138,8 +138,9 @@ async def _upgrade(database_url: str) -> list[str]:
     except CommandError as failure:
         # A newer release was first, between our look and our lock.
         raise SchemaError(f"The schema could not be brought up to date: {failure}.") from failure
-    except DBAPIError as failure:
-        reason = str(failure.orig).splitlines()[0].rpartition(": ")[2]
+    except (DBAPIError, asyncpg.PostgresError) as failure:
+        reason = str(failure.orig if isinstance(failure, DBAPIError) else failure)
+        reason = reason.splitlines()[0].rpartition(": ")[2]
         raise SchemaError(f"The schema could not be brought up to date: {reason}.") from failure
     finally:
         await engine.dispose()
