@@ -24,7 +24,7 @@ from holdfast.web.json import camel_case, encode
 from holdfast.web.pages.i18n import in_language
 from holdfast.web.pages.templates import STATIC
 from holdfast.web.strict_json import value_at
-from tests.support.staffing import open_office
+from tests.support.staff import open_office
 
 UNITS = list(demo_units())
 
@@ -170,6 +170,6 @@ async def test_its_admin_is_one_again_whatever_a_visitor_has_made_of_them(databa
     opened = await office.sign_in(EMAIL, password=password)
     await office.set_up_factor(await office.oneself(opened), password)
     await office.add("other@example.com")
-    await office.staffing.change(opened.staff.id, {"role": Role.VIEWER, "disabled": True}, COMMAND)
+    await office.staff.change(opened.staff.id, {"role": Role.VIEWER, "disabled": True}, COMMAND)
     again = await office.sign_in(EMAIL, password=(await fill(database)).password)
     assert (again.staff.role, again.staff.has_second_factor) == (Role.ADMIN, False)

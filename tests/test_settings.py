@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.holds import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DAYS
-from holdfast.settings import Settings, WrongSetting, refuse_misspelt_settings
+from holdfast.settings import Settings, WrongSetting, check_setting_names
 
 KEY = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
 PAYMENT_SECRET = "a secret of payments"
@@ -323,12 +323,12 @@ def test_settings_made_by_hand_do_not_read_the_environment(monkeypatch: pytest.M
 )
 def test_a_misspelt_name_is_refused_with_the_right_one(misspelt: str, known: str) -> None:
     with pytest.raises(WrongSetting) as refused:
-        refuse_misspelt_settings({misspelt: "x"})
+        check_setting_names({misspelt: "x"})
     assert str(refused.value) == f"{misspelt} is not a setting; did you mean {known}?"
 
 
 def test_other_unknown_names_are_warned_of_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
-    refuse_misspelt_settings({"HOLDFAST_SOMETHING": "x", "HOLDFAST_COLOUR": "x", "PATH": "/bin"})
+    check_setting_names({"HOLDFAST_SOMETHING": "x", "HOLDFAST_COLOUR": "x", "PATH": "/bin"})
     assert caplog.messages == ["ignoring unknown settings: HOLDFAST_COLOUR, HOLDFAST_SOMETHING"]
 
 
@@ -347,10 +347,10 @@ def test_other_unknown_names_are_warned_of_in_one_line(caplog: pytest.LogCapture
 def test_known_names_and_those_of_kubernetes_are_accepted(
     name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    refuse_misspelt_settings({name: "x"})
+    check_setting_names({name: "x"})
     assert not caplog.messages
 
 
 def test_a_misspelt_name_without_a_value_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
-    refuse_misspelt_settings({"HOLDFAST_HOLD_SECOND": " "})
+    check_setting_names({"HOLDFAST_HOLD_SECOND": " "})
     assert not caplog.messages

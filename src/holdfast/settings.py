@@ -57,7 +57,7 @@ def parse_encryption_keys(text: str) -> tuple[str, ...]:
     return _encryption_keys(_split(text))
 
 
-def refuse_misspelt_settings(environ: Mapping[str, str]) -> None:
+def check_setting_names(environ: Mapping[str, str]) -> None:
     """Raise WrongSetting for a name that is almost that of a setting; warn of other unknown names."""
     known = {_PREFIX + name.upper() for name in Settings.model_fields} | _READ_BY_COMMANDS
     given = {name for name, value in environ.items() if name.startswith(_PREFIX) and value.strip()}

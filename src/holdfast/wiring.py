@@ -43,14 +43,14 @@ from holdfast.operations.units import Units
 from holdfast.settings import Settings, WrongSetting
 from holdfast.storage.database import (
     BACKGROUND,
-    OF_A_DISPATCHER,
+    DISPATCHER_SETTINGS,
     Database,
     build_database,
     connect_to_listen,
     open_database,
 )
 from holdfast.storage.notifications import listen
-from holdfast.storage.secrets import SecretBox, keys_of
+from holdfast.storage.secrets import SecretBox, load_encryption_keys
 from holdfast.webhooks.address_guard import AddressGuard, url_fault
 from holdfast.webhooks.dispatcher import Dispatcher
 from holdfast.webhooks.forwarder import Forwarder
@@ -73,21 +73,21 @@ class Services(NamedTuple):
     projects: Projects
     boards: Boards
     listings: Listings
-    figures: Reports
+    reports: Reports
     import_files: ImportFiles
     import_runs: ImportRuns
     live_updates: LiveUpdates
     subscribing: Endpoints
     deliveries: Deliveries
     delivery_search: DeliverySearch
-    keys: ApiKeys
-    auditing: Audit
+    api_keys: ApiKeys
+    audit: Audit
     feed: EventFeed
-    key_ring: ApiKeyCache
+    api_key_cache: ApiKeyCache
     health: Health
-    signing_in: Login
+    login: Login
     setup_links: SetupLinks
-    staffing: StaffAccounts
+    staff: StaffAccounts
     accounts: Accounts
     announcing: Announcements
     periods: HoldPeriods
@@ -99,9 +99,15 @@ class Services(NamedTuple):
         """Open the database, and close everything at the end: each before those that it uses."""
         async with AsyncExitStack() as stack:
             await self.database.open()
-            for part in (
-                self.database, self.resolver, self.key_ring, self.units, self.import_runs, self.live_updates,
-            ):  # fmt: skip
+            closed = (
+                self.database,
+                self.resolver,
+                self.api_key_cache,
+                self.units,
+                self.import_runs,
+                self.live_updates,
+            )
+            for part in closed:
                 stack.push_async_callback(part.close)
             yield
 
@@ -113,7 +119,7 @@ def build_services(settings: Settings, row_reader: RowReader) -> Services:
     units = Units(database)
     rules = _rules(settings)
     bookings = Bookings(database, units, rules)
-    box, passwords = SecretBox(keys_of(settings)), Passwords()
+    box, passwords = SecretBox(load_encryption_keys(settings)), Passwords()
     feed = EventFeed(database)
     boards = Boards(database, units)
     return Services(
@@ -124,21 +130,21 @@ def build_services(settings: Settings, row_reader: RowReader) -> Services:
         projects=Projects(database, units),
         boards=boards,
         listings=Listings(database, units, boards.layouts),
-        figures=Reports(database, units),
+        reports=Reports(database, units),
         import_files=ImportFiles(database, units),
         import_runs=ImportRuns(database, units, row_reader),
         live_updates=LiveUpdates(database),
         subscribing=_subscribing(database, settings, resolver),
         deliveries=Deliveries(database, feed),
         delivery_search=DeliverySearch(database),
-        keys=ApiKeys(database),
-        auditing=Audit(database),
+        api_keys=ApiKeys(database),
+        audit=Audit(database),
         feed=feed,
-        key_ring=ApiKeyCache(database, monotonic),
+        api_key_cache=ApiKeyCache(database, monotonic),
         health=Health(database),
-        signing_in=Login(database, box, _session_times(settings), passwords),
+        login=Login(database, box, _session_times(settings), passwords),
         setup_links=SetupLinks(database, passwords),
-        staffing=StaffAccounts(database, passwords),
+        staff=StaffAccounts(database, passwords),
         accounts=Accounts(database, box, passwords),
         announcing=Announcements(database),
         periods=rules.periods,
@@ -157,7 +163,7 @@ async def run_background_work(settings: Settings, stop: asyncio.Event) -> None:
         asyncio.TaskGroup() as group,
     ):
         dispatching = _dispatching(own, settings)
-        box, timeout = SecretBox(keys_of(settings)), settings.attempt_timeout_seconds
+        box, timeout = SecretBox(load_encryption_keys(settings)), settings.attempt_timeout_seconds
         dispatcher = Dispatcher(dispatching, sender, box, timeout)
         loops = [*_loops(database, settings), LeaseRescuer(dispatching), QueueCleaner(QueueCleanup(own))]
         group.create_task(run_loops(loops, stop))
@@ -200,7 +206,7 @@ def database_url(settings: Settings) -> str:
 
 def _subscribing(database: Database, settings: Settings, resolver: Resolver) -> Endpoints:
     check = partial(url_fault, guard=AddressGuard(settings.allowed_networks), resolver=resolver)
-    return Endpoints(database, SecretBox(keys_of(settings)), check)
+    return Endpoints(database, SecretBox(load_encryption_keys(settings)), check)
 
 
 @asynccontextmanager
@@ -213,7 +219,9 @@ async def _resolver() -> AsyncIterator[Resolver]:
 
 
 def _dispatcher_database(settings: Settings) -> AbstractAsyncContextManager[Database]:
-    return open_database(database_url(settings), writers=4, readers=3, name=BACKGROUND, more=OF_A_DISPATCHER)
+    return open_database(
+        database_url(settings), writers=4, readers=3, name=BACKGROUND, more=DISPATCHER_SETTINGS
+    )
 
 
 def _loops(database: Database, settings: Settings) -> list[Loop]:

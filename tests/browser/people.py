@@ -77,6 +77,6 @@ class People:
     async def _add(self, email: str, name: str, role: Role) -> Person:
         async with open_database(self._sql.url) as database:
             person = await StaffAccounts(database).add(email, name, role, PASSWORD, COMMAND)
-            signing_in = Login(database, _BOX, SessionTimes())
-            opened = await signing_in.open_for(person.id, "127.0.0.1", "Chromium on Debian")
+            login = Login(database, _BOX, SessionTimes())
+            opened = await login.open_for(person.id, "127.0.0.1", "Chromium on Debian")
         return Person(person.id, email, role, opened.token)

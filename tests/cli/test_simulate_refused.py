@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from holdfast.cli import main
-from holdfast.operations.health import note_start
+from holdfast.operations.health import record_start
 from holdfast.storage.database import open_database
 from tests.cli.refused import run_refused
 from tests.cli.simulating import ALL_SCOPES, OWN_KEYS, project_on_sale
@@ -123,7 +123,7 @@ def test_the_key_of_another_database_is_explained(
 
     async def note() -> None:
         async with open_database(module_postgres_url) as database:
-            await note_start(database, real_server.address, is_demo=False)
+            await record_start(database, real_server.address, is_demo=False)
 
     asyncio.run(note())
     said = run_refused({"HOLDFAST_DATABASE_URL": module_postgres_url}, 1, "simulate")

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.domain.permissions import OF_ROLE, Permission, Role
+from holdfast.domain.permissions import ROLE_PERMISSIONS, Permission, Role
 from holdfast.domain.staff import Preferences, Staff, email_fault, email_key, staff_name_fault
 
 NOW = datetime(2026, 11, 14, 9, 30, tzinfo=UTC)
@@ -60,4 +60,4 @@ def test_a_name_is_whatever_people_are_called(name: str) -> None:
 @pytest.mark.parametrize("role", Role)
 def test_a_person_may_what_their_role_may(role: Role) -> None:
     person = Staff(uuid4(), "n@x", "N", role, Preferences(), False, NOW, None, None, NOW)
-    assert {permission for permission in Permission if person.may(permission)} == OF_ROLE[role]
+    assert {permission for permission in Permission if person.may(permission)} == ROLE_PERMISSIONS[role]

@@ -12,7 +12,7 @@ class CountingDatabase(Database):
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.known_projects = database.known_projects
+        self.project_cache = database.project_cache
         self.transactions = 0
         self.gate: asyncio.Event | None = None
         self.begun = asyncio.Semaphore(0)
@@ -23,8 +23,8 @@ class CountingDatabase(Database):
             yield connection
 
     @asynccontextmanager
-    async def writing_at_once(self) -> AsyncIterator[Connection]:
-        async with self._counted(self._database.writing_at_once()) as connection:
+    async def writing_autocommit(self) -> AsyncIterator[Connection]:
+        async with self._counted(self._database.writing_autocommit()) as connection:
             yield connection
 
     @asynccontextmanager

@@ -7,7 +7,7 @@ from typing import cast
 import asyncpg
 
 from holdfast.domain.errors import DatabaseUnavailable
-from holdfast.storage.database import CommitUnknown, Connection, Database, failures_named
+from holdfast.storage.database import CommitUnknown, Connection, Database, translate_errors
 
 Hook = Callable[[], Awaitable[object]]
 
@@ -17,7 +17,7 @@ class InterferingDatabase(Database):
 
     def __init__(self, database: Database, after_look: Hook) -> None:
         self._database = database
-        self.known_projects = database.known_projects
+        self.project_cache = database.project_cache
         self._after_look: list[Hook] = [after_look]
 
     @asynccontextmanager
@@ -31,8 +31,8 @@ class InterferingDatabase(Database):
             yield connection
 
     @asynccontextmanager
-    async def writing_at_once(self) -> AsyncIterator[Connection]:
-        async with self._database.writing_at_once() as connection:
+    async def writing_autocommit(self) -> AsyncIterator[Connection]:
+        async with self._database.writing_autocommit() as connection:
             yield cast(Connection, _Interfering(connection, self._after_look))
 
 
@@ -75,9 +75,9 @@ class LosingDatabase(InterferingDatabase):
         self._is_lost = False
 
     @asynccontextmanager
-    async def writing_at_once(self) -> AsyncIterator[Connection]:
-        with failures_named():
-            async with self._database.writing_at_once() as connection:
+    async def writing_autocommit(self) -> AsyncIterator[Connection]:
+        with translate_errors():
+            async with self._database.writing_autocommit() as connection:
                 yield cast(Connection, _Losing(connection, self._fetch))
 
     @asynccontextmanager

@@ -10,7 +10,7 @@ from holdfast.domain.booking import Booking, BookingStatus
 from holdfast.domain.status import Status
 from holdfast.operations.holds import HoldExpiry
 from holdfast.operations.units import PatchUnit, Units
-from holdfast.storage.database import Database, RefusedByDatabase
+from holdfast.storage.database import ConstraintViolated, Database
 from tests.support.sales import done, found, hold, make_lapse, new_units, reserve, sell, sign
 
 Make = Callable[..., Awaitable[Booking]]
@@ -156,7 +156,7 @@ async def test_a_release_is_written_whole_or_not_at_all(database: Database, tabl
     before = await rows(database, STATE)
     async with database.writing() as connection:
         await connection.execute(REFUSE.format(table=table))
-    with pytest.raises(RefusedByDatabase):
+    with pytest.raises(ConstraintViolated):
         await HoldExpiry(database).release(10)
     assert await rows(database, STATE) == before
     assert await rows(database, ENTRIES) == []

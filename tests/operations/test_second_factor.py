@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pyotp
 import pytest
 
-from holdfast.operations.credentials import accepted_step, enrolment_url, new_secret, shown_secret
+from holdfast.operations.credentials import accepted_step, enrolment_url, format_secret, new_secret
 
 # Of appendix B of the RFC, whose codes have eight digits: ours are the last six of them.
 SECRET = base64.b32encode(b"12345678901234567890").decode()
@@ -66,7 +66,7 @@ def test_secrets_are_new_and_long_enough() -> None:
     made = {new_secret() for _ in range(50)}
     assert len(made) == 50
     assert {len(base64.b32decode(secret)) for secret in made} == {20}
-    assert all(shown_secret(secret).replace(" ", "") == secret for secret in made)
+    assert all(format_secret(secret).replace(" ", "") == secret for secret in made)
 
 
 def test_the_qr_code_names_the_account_and_the_secret() -> None:

@@ -237,8 +237,8 @@ async def test_a_unit_changed_by_another_writer_meanwhile_is_decided_again(datab
         """Another writer changes a unit after every look at it without a lock."""
 
         @asynccontextmanager
-        async def writing_at_once(self) -> AsyncIterator[Connection]:
-            async with self._database.writing_at_once() as connection:
+        async def writing_autocommit(self) -> AsyncIterator[Connection]:
+            async with self._database.writing_autocommit() as connection:
                 yield cast(Connection, OvertakenConnection(connection))
 
     class OvertakenConnection:

@@ -113,6 +113,6 @@ async def test_many_changes_in_one_batch_stand_in_the_order_in_which_they_were_d
 
 async def test_the_time_of_an_entry_is_in_whole_milliseconds(database: Database) -> None:
     async with database.reading() as connection:
-        moments = [await audit.now(connection) for _ in range(5)]
+        moments = [await audit.current_time(connection) for _ in range(5)]
     assert all(moment.microsecond % 1000 == 0 for moment in moments)
     assert moments == sorted(moments)

@@ -14,7 +14,7 @@ from holdfast.operations.booking_commands import HoldUnit, MarkRefunded, Reissue
 from holdfast.operations.holds import HoldExpiry
 from holdfast.operations.units import PatchUnit
 from holdfast.storage import bookings
-from holdfast.storage.database import Connection, Database, TryAgain
+from holdfast.storage.database import Connection, Database, TransactionConflict
 from holdfast.storage.units import Counted, UnitKey, load_for_update
 from tests.support.sales import (
     cancellation,
@@ -101,9 +101,9 @@ async def test_the_database_itself_lets_one_booking_claim_a_unit(
     if second not in CLAIMING:
         await copy(database, other, moved)
         return
-    with pytest.raises(TryAgain) as refused:
+    with pytest.raises(TransactionConflict) as refused:
         await copy(database, other, moved)
-    assert "one_booking_claims_a_unit" in refused.value.why
+    assert "one_booking_claims_a_unit" in refused.value.reason
 
 
 @pytest.mark.parametrize("who", ["address", "visitor"])
@@ -116,9 +116,9 @@ async def test_the_database_itself_gives_each_place_of_a_holder_once(database: D
             f"update booking set {who}_id = $1, {who}_slot = 1 where number = $2", holder, first.number
         )
     ended = f'"ended_at": "{first.created_at.isoformat()}", "status": "cancelled"'
-    with pytest.raises(TryAgain) as refused:
+    with pytest.raises(TransactionConflict) as refused:
         await copy(database, first, f"{{{ended}}}")
-    assert f"one_hold_per_{who}_slot" in refused.value.why
+    assert f"one_hold_per_{who}_slot" in refused.value.reason
     await copy(database, first, f'{{{ended}, "{who}_slot": 2}}')
     await copy(database, await hold(database, (project_id, "A-2")), f'{{{ended}, "{who}_id": "{holder}"}}')
 

@@ -57,7 +57,7 @@ async def test_a_statement_that_was_given_up_is_not_stored_afterwards(
         async with holder.transaction():
             await holder.execute("select * from waited for update")
             with pytest.raises(DatabaseUnavailable):
-                async with database.writing_at_once() as connection:
+                async with database.writing_autocommit() as connection:
                     await connection.execute("update waited set number = 2")
         async with database.reading() as connection:
             assert await connection.fetchval("select number from waited") == 1

@@ -30,7 +30,7 @@ LOOKS: dict[str, Callable[[Connection], Awaitable[object]]] = {
 async def test_what_is_asked_after_a_look_is_planned_as_usual(
     database: Database, look: Callable[[Connection], Awaitable[object]]
 ) -> None:
-    async with database.reading_one_moment() as connection:
+    async with database.reading_snapshot() as connection:
         before = await connection.fetchrow(SETTINGS)
         await look(connection)
         assert await connection.fetchrow(SETTINGS) == before

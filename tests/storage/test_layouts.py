@@ -8,7 +8,7 @@ from holdfast.domain.layout import Position
 from holdfast.operations.projects import Projects
 from holdfast.operations.units import Units
 from holdfast.storage import layouts, units
-from holdfast.storage.database import Database, RefusedByDatabase
+from holdfast.storage.database import ConstraintViolated, Database
 from tests.support.stock import new_project, replacement, store
 
 CHOSEN = {"A-1": Position("Tower", -2, 1), "A-2": Position(None, None, None), "شقة": Position("ب", 200, 999)}
@@ -52,7 +52,7 @@ async def test_a_code_of_no_unit_is_not_kept(database: Database) -> None:
 async def test_a_building_has_a_name_of_bounded_length(database: Database, building: str) -> None:
     project_id = await new_project(database)
     await store(database, replacement(project_id, "A-1"))
-    with pytest.raises(RefusedByDatabase):
+    with pytest.raises(ConstraintViolated):
         async with database.writing() as connection:
             await layouts.replace(connection, project_id, {"A-1": Position(building, 1, 1)})
 
@@ -72,7 +72,7 @@ async def test_a_layout_does_not_wait_for_those_who_write_to_its_units(database:
     await store(database, *(replacement(project_id, code) for code in codes))
     async with database.writing() as connection:
         keys = [(project_id, code) for code in codes]
-        await units.load_for_update(connection, database.known_projects, keys, locked=True)
+        await units.load_for_update(connection, database.project_cache, keys, locked=True)
         await connection.execute("update unit set turn = turn + 1 where code = 'A-2'")
         await arrange(database)
     async with database.reading() as connection:
@@ -86,7 +86,7 @@ async def test_those_who_write_to_units_do_not_wait_for_their_layout(database: D
         await layouts.replace(connection, project_id, dict(CHOSEN_ANEW))
         keys = [(project_id, code) for code in ("A-1", "A-2")]
         async with database.writing() as other:
-            await units.load_for_update(other, database.known_projects, keys, locked=True)
+            await units.load_for_update(other, database.project_cache, keys, locked=True)
         await store(database, *(replacement(*key, 5) for key in keys))
 
 

@@ -9,7 +9,13 @@ import pytest
 
 from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.storage import units
-from holdfast.storage.database import CommitUnknown, Connection, Database, RefusedByDatabase, TryAgain
+from holdfast.storage.database import (
+    CommitUnknown,
+    Connection,
+    ConstraintViolated,
+    Database,
+    TransactionConflict,
+)
 from holdfast.storage.units import Change
 from tests.support.sales import hold, new_units
 from tests.support.stock import replacement, store
@@ -98,8 +104,8 @@ async def fail_at_commit(database: Database, state: str) -> None:
 @pytest.mark.parametrize(
     ("state", "meaning"),
     [
-        ("check_violation", RefusedByDatabase),
-        ("serialization_failure", TryAgain),
+        ("check_violation", ConstraintViolated),
+        ("serialization_failure", TransactionConflict),
         ("53100", DatabaseUnavailable),
     ],
 )
@@ -119,7 +125,7 @@ async def changes_made(database: Database) -> list[Change]:
     (created,) = await store(database, replacement(project_id, "A-2"))
     async with database.reading() as connection:
         keys = [(project_id, "A-1")]
-        _, (standing,) = await units.load_for_update(connection, database.known_projects, keys, locked=False)
+        _, (standing,) = await units.load_for_update(connection, database.project_cache, keys, locked=False)
     assert standing.unit is not None
     return [Change(standing.unit, None, 1, begun=(booking,)), Change(created.unit, None)]
 

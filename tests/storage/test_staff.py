@@ -7,7 +7,7 @@ import pytest
 from holdfast.domain.permissions import Role
 from holdfast.domain.staff import DIGITS, LANGUAGES, Preferences, Theme
 from holdfast.storage import staff
-from holdfast.storage.database import Database, RefusedByDatabase
+from holdfast.storage.database import ConstraintViolated, Database
 
 
 async def add(database: Database, role: str = "viewer") -> None:
@@ -23,7 +23,7 @@ async def add(database: Database, role: str = "viewer") -> None:
 async def test_every_role_can_be_stored_and_no_other(database: Database) -> None:
     for role in Role:
         await add(database, role)
-    with pytest.raises(RefusedByDatabase):
+    with pytest.raises(ConstraintViolated):
         await add(database, "owner")
 
 

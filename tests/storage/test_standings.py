@@ -11,10 +11,10 @@ async def test_many_new_units_of_a_small_project_are_found_in_their_order(databa
     """Few units, known to be few: a join by hash would look cheap, and give the rows in another order."""
     project_id = await new_project(database)
     await store(database, *(replacement(project_id, f"A-{number:03}") for number in range(60)))
-    async with database.writing_at_once() as connection:
+    async with database.writing_autocommit() as connection:
         await connection.execute("vacuum (analyze) unit")
         keys = sorted((project_id, f"Z-{number:04}") for number in range(MANY))
         for locked in (False, True):
             async with connection.transaction():
-                stood = await load_for_update(connection, database.known_projects, keys, locked=locked)
+                stood = await load_for_update(connection, database.project_cache, keys, locked=locked)
             assert len(stood.standings) == MANY

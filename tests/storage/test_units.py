@@ -11,7 +11,7 @@ from holdfast.domain.event import EventName
 from holdfast.domain.status import TRANSITIONS, Status
 from holdfast.domain.unit import UnitFields, as_seen
 from holdfast.storage import unit_lists, units
-from holdfast.storage.database import Database, RefusedByDatabase
+from holdfast.storage.database import ConstraintViolated, Database
 from tests.support.stock import claim, new_project, replacement, store
 
 
@@ -97,7 +97,7 @@ async def test_the_database_itself_refuses_what_the_domain_refuses(
 ) -> None:
     project_id = await new_project(database)
     await store(database, replacement(project_id, "A-1"))
-    with pytest.raises(RefusedByDatabase):
+    with pytest.raises(ConstraintViolated):
         async with database.writing() as connection:
             await connection.execute(f"update unit set {column} = $1", value)
 

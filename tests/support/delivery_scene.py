@@ -129,7 +129,7 @@ class Scene:
             return await connection.fetchval(statement, *arguments)
 
     async def execute(self, statement: str) -> None:
-        async with self.database.writing_at_once() as connection:
+        async with self.database.writing_autocommit() as connection:
             await connection.execute(statement)
 
     async def until(
@@ -204,5 +204,5 @@ async def delivery_scene(database_url: str, folder: Path, pace: Pace) -> AsyncIt
 
 
 async def write_down_claims(database: Database) -> None:
-    async with database.writing_at_once() as connection:
+    async with database.writing_autocommit() as connection:
         await connection.execute(NOTE_CLAIMS)

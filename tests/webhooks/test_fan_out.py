@@ -103,7 +103,7 @@ async def test_a_change_that_was_overtaken_is_told_once_as_it_was_stored(
         await store(database, replacement(project_id, "A-1", price=5))
 
     interfering = InterferingDatabase(database, overtake)
-    interfering.hint_at_deliveries = database.hint_at_deliveries  # type: ignore[method-assign]
+    interfering.notify_workers = database.notify_workers  # type: ignore[method-assign]
     (written,) = await write(interfering, [replacement(project_id, "A-1", price=5, status=OFF)])
     assert isinstance(written, Written)
     assert await engine.rows("select unit_version from pending_delivery") == [(written.unit.version,)]

@@ -144,7 +144,7 @@ async def test_many_changes_have_few_hints(database: Database, postgres_url: str
     connection = await asyncpg.connect(postgres_url)
     await connection.add_listener(CHANNEL, lambda *_: heard.append(1))
     for _ in range(100):
-        database.hint_at_deliveries()
+        database.notify_workers()
         await asyncio.sleep(0)
     await eventually(lambda: heard)
     await asyncio.sleep(0.1)

@@ -151,8 +151,8 @@ class Interrupted(Database):
         self._hook = hook
 
     @asynccontextmanager
-    async def reading_one_moment(self) -> AsyncIterator[Connection]:
-        async with self._database.reading_one_moment() as connection:
+    async def reading_snapshot(self) -> AsyncIterator[Connection]:
+        async with self._database.reading_snapshot() as connection:
             yield cast(Connection, Between(connection, self._hook))
 
 

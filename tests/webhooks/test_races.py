@@ -12,7 +12,13 @@ import pytest
 from holdfast.domain.endpoint import IN_FLIGHT
 from holdfast.operations.delivery_queue import cancel_all
 from holdfast.storage import deliveries, delivery_queue
-from holdfast.storage.database import OF_A_DISPATCHER, Connection, Database, TryAgain, open_database
+from holdfast.storage.database import (
+    DISPATCHER_SETTINGS,
+    Connection,
+    Database,
+    TransactionConflict,
+    open_database,
+)
 from tests.support.engine import Engine, an_engine, made, switch
 from tests.support.sales import new_units
 
@@ -76,7 +82,7 @@ async def test_the_gap_before_a_retry_is_kept_by_whoever_lets_go_of_those_who_wa
     place = (endpoint.id, await engine.value("select unit_id from pending_delivery"))
 
     async def let_go() -> None:
-        async with database.writing_at_once() as connection:
+        async with database.writing_autocommit() as connection:
             await delivery_queue.unblock_next_delivery(connection, [place])
 
     async with meanwhile(database, let_go()) as connection:
@@ -118,11 +124,11 @@ async def test_who_is_put_aside_just_when_the_one_before_is_recorded_is_let_go(
 async def test_a_lock_that_is_not_to_be_had_is_a_reason_to_try_again(postgres_url: str) -> None:
     async with (
         open_database(postgres_url) as theirs,
-        open_database(postgres_url, more=OF_A_DISPATCHER) as own,
+        open_database(postgres_url, more=DISPATCHER_SETTINGS) as own,
         theirs.writing() as connection,
     ):
         await connection.execute("lock table pending_delivery")
-        with pytest.raises(TryAgain):
+        with pytest.raises(TransactionConflict):
             async with own.writing() as waiting:
                 await waiting.execute("update pending_delivery set again = false")
 
@@ -130,7 +136,7 @@ async def test_a_lock_that_is_not_to_be_had_is_a_reason_to_try_again(postgres_ur
 async def test_a_recovery_that_could_not_be_noted_is_noted_with_the_next_record(postgres_url: str) -> None:
     async with (
         open_database(postgres_url) as theirs,
-        open_database(postgres_url, more=OF_A_DISPATCHER) as own,
+        open_database(postgres_url, more=DISPATCHER_SETTINGS) as own,
         an_engine(own) as engine,
     ):
         sick, other = (await engine.subscribe()).endpoint, (await engine.subscribe()).endpoint

@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 
 from holdfast.domain.audit import COMMAND
-from holdfast.storage.database import OF_A_DISPATCHER, Database, open_database
+from holdfast.storage.database import DISPATCHER_SETTINGS, Database, open_database
 from tests.support.engine import Engine, an_engine, made, switch
 from tests.support.sales import new_units
 
@@ -34,7 +34,7 @@ async def test_every_endpoint_gets_its_share_when_there_is_less_room_than_endpoi
 async def test_somebody_who_locks_an_endpoint_does_not_keep_the_others_waiting(postgres_url: str) -> None:
     async with (
         open_database(postgres_url) as theirs,
-        open_database(postgres_url, more=OF_A_DISPATCHER) as own,
+        open_database(postgres_url, more=DISPATCHER_SETTINGS) as own,
         an_engine(own) as engine,
     ):
         locked, other = (await engine.subscribe()).endpoint, (await engine.subscribe()).endpoint
@@ -65,7 +65,7 @@ async def test_an_endpoint_is_removed_even_if_its_backlog_can_only_be_cancelled_
 ) -> None:
     async with (
         open_database(postgres_url) as theirs,
-        open_database(postgres_url, more=OF_A_DISPATCHER) as own,
+        open_database(postgres_url, more=DISPATCHER_SETTINGS) as own,
         an_engine(own) as engine,
     ):
         endpoint = (await engine.subscribe()).endpoint
@@ -97,7 +97,7 @@ async def test_a_resend_on_an_ordered_endpoint_lets_no_later_event_overtake(
 
 async def test_statements_are_planned_anew_once_the_queue_has_grown_manifold(postgres_url: str) -> None:
     async with (
-        open_database(postgres_url, writers=1, readers=1, more=OF_A_DISPATCHER) as own,
+        open_database(postgres_url, writers=1, readers=1, more=DISPATCHER_SETTINGS) as own,
         an_engine(own) as engine,
     ):
         first = await writing_backend(own)
@@ -115,7 +115,7 @@ async def test_statements_are_planned_anew_once_the_queue_has_grown_manifold(pos
 
 async def writing_backend(own: Database) -> int:
     """Plans are kept for as long as the connection is, so another connection has none."""
-    async with own.writing_at_once() as connection:
+    async with own.writing_autocommit() as connection:
         return int(connection.get_server_pid())
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import click
 
 from holdfast.cli.database import database_url, read_settings
-from holdfast.cli.output import print_json, shared_options, showing_progress, shown_bytes
+from holdfast.cli.output import format_bytes, print_json, shared_options, showing_progress
 from holdfast.settings import Settings
 from holdfast.storage.backup.archive import Manifest, refuse_target
 from holdfast.storage.backup.dump import Wanted, back_up
 from holdfast.storage.embedded import EmbeddedPostgres
 from holdfast.storage.errors import BackupError
-from holdfast.storage.secrets import keys_of
+from holdfast.storage.secrets import load_encryption_keys
 
 _MADE = """\
 Backed up to {file} ({size}): projects {counts[projects]}, units {counts[units]}, bookings {counts[bookings]}.
@@ -36,10 +36,10 @@ def backup(file: Path, force: bool, even_unreadable: bool, data: Path | None, as
     settings, target = read_settings(data), file.absolute()
     refuse_target(target, replace=force)
     _refuse_absent(settings)
-    wanted = Wanted(target, force, keys_of(settings), even_unreadable)
+    wanted = Wanted(target, force, load_encryption_keys(settings), even_unreadable)
     with database_url(settings) as url, showing_progress() as progress:
         manifest = asyncio.run(
-            back_up(url, wanted, lambda done: progress.tell(f"{shown_bytes(done)} written"))
+            back_up(url, wanted, lambda done: progress.tell(f"{format_bytes(done)} written"))
         )
     _tell(target, manifest, as_json)
 
@@ -61,4 +61,4 @@ def _tell(target: Path, manifest: Manifest, as_json: bool) -> None:
     if as_json:
         print_json({"file": str(target), "bytes": size, **manifest.document()})
     else:
-        click.echo(_MADE.format(counts=manifest.counts, file=target, size=shown_bytes(size)))
+        click.echo(_MADE.format(counts=manifest.counts, file=target, size=format_bytes(size)))

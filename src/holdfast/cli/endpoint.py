@@ -10,7 +10,7 @@ from uuid import UUID
 import click
 
 from holdfast.cli.database import read_settings, with_database
-from holdfast.cli.output import limited_to_projects, print_json, print_table, shared_options, shown_time
+from holdfast.cli.output import format_time, limited_to_projects, print_json, print_table, shared_options
 from holdfast.demo import is_demo
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.endpoint import (
@@ -32,7 +32,7 @@ from holdfast.operations.webhook_documents import (
 )
 from holdfast.settings import LOOPBACK
 from holdfast.storage.database import Database
-from holdfast.storage.secrets import SecretBox, keys_of
+from holdfast.storage.secrets import SecretBox, load_encryption_keys
 from holdfast.wiring import subscribing
 
 T = TypeVar("T")
@@ -170,7 +170,7 @@ def reencrypt(data: Path | None, as_json: bool) -> None:
 
     Those of endpoints, and the second factors of staff.
     """
-    box = SecretBox(keys_of(read_settings(data)))
+    box = SecretBox(load_encryption_keys(read_settings(data)))
     count = _with_subscribing(data, lambda own: own.seal_anew())
     count += with_database(data, lambda database: Accounts(database, box).seal_anew())
     if as_json:
@@ -231,5 +231,5 @@ def _row(one: Endpoint) -> tuple[str, ...]:
     wishes, trouble = one.wishes, one.trouble
     events = "all" if len(wishes.events) == len(EventName) else ", ".join(wishes.events)
     projects = "all" if wishes.project_slugs is None else ", ".join(wishes.project_slugs)
-    silent = "-" if trouble is None else f"{shown_time(trouble.since)}: {trouble.cause}"
+    silent = "-" if trouble is None else f"{format_time(trouble.since)}: {trouble.cause}"
     return wishes.url, events, projects, state_of(one), silent, str(one.id)

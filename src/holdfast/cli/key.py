@@ -6,7 +6,7 @@ from uuid import UUID
 import click
 
 from holdfast.cli.database import with_database
-from holdfast.cli.output import limited_to_projects, print_json, print_table, shared_options, shown_time
+from holdfast.cli.output import format_time, limited_to_projects, print_json, print_table, shared_options
 from holdfast.domain.api_key import Key, Scope
 from holdfast.operations import api_keys
 from holdfast.operations.api_keys import issued_key_document, key_document
@@ -78,11 +78,11 @@ def revoke(key_id: UUID, data: Path | None, as_json: bool) -> None:
 def _row(one: Key) -> tuple[str, ...]:
     scopes = ", ".join(scope for scope in Scope if scope in one.scopes)
     projects = "all" if one.project_slugs is None else ", ".join(one.project_slugs)
-    last_used = shown_time(one.last_used_at)
+    last_used = format_time(one.last_used_at)
     return one.name, f"{one.hint}…", scopes, projects, _state(one), last_used, str(one.id)
 
 
 def _state(one: Key) -> str:
     if one.revoked_at is not None:
-        return f"revoked {shown_time(one.revoked_at)}"
-    return "valid" if one.expires_at is None else f"expires {shown_time(one.expires_at)}"
+        return f"revoked {format_time(one.revoked_at)}"
+    return "valid" if one.expires_at is None else f"expires {format_time(one.expires_at)}"

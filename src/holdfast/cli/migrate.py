@@ -8,7 +8,7 @@ import click
 
 from holdfast.cli.database import database_url, read_settings
 from holdfast.cli.output import print_json, shared_options
-from holdfast.settings import refuse_misspelt_settings
+from holdfast.settings import check_setting_names
 from holdfast.storage import schema
 
 
@@ -16,7 +16,7 @@ from holdfast.storage import schema
 @shared_options
 def migrate(data: Path | None, as_json: bool) -> None:
     """Bring the database's schema up to date. `serve` and `work` do it too."""
-    refuse_misspelt_settings(os.environ)
+    check_setting_names(os.environ)
     with database_url(read_settings(data)) as url:
         applied = asyncio.run(schema.migrate(url))
     if as_json:

@@ -48,7 +48,7 @@ def wire_time(moment: datetime | None) -> str | None:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def shown_time(moment: datetime | None) -> str:
+def format_time(moment: datetime | None) -> str:
     return "-" if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
@@ -112,7 +112,7 @@ def showing_progress() -> Iterator[Progress]:
         progress.clear()
 
 
-def shown_bytes(number: int) -> str:
+def format_bytes(number: int) -> str:
     """``1.4 MiB``"""
     size, units = float(number), iter(("KiB", "MiB", "GiB"))
     unit = "bytes"

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from holdfast.cli.database import with_database
-from holdfast.cli.output import print_json, print_table, shared_options, shown_time, wire_time
+from holdfast.cli.output import format_time, print_json, print_table, shared_options, wire_time
 from holdfast.domain.project import Project
 from holdfast.operations import projects
 
@@ -37,7 +37,7 @@ def list_(data: Path | None, as_json: bool) -> None:
     if as_json:
         print_json({"projects": [_document(one) for one in found]})
         return
-    rows = [(one.slug, one.name, shown_time(one.created_at), str(one.id)) for one in found]
+    rows = [(one.slug, one.name, format_time(one.created_at), str(one.id)) for one in found]
     print_table(("SLUG", "NAME", "CREATED", "ID"), rows, if_empty="There are no projects yet.")
 
 

@@ -11,11 +11,11 @@ import click
 from holdfast.cli.database import read_settings
 from holdfast.cli.output import (
     Progress,
+    format_bytes,
+    format_time,
     print_json,
     shared_options,
     showing_progress,
-    shown_bytes,
-    shown_time,
 )
 from holdfast.settings import Settings
 from holdfast.storage import schema
@@ -60,7 +60,7 @@ def restore(file: Path, check: bool, show_keys: bool, paused: bool, data: Path |
 
 
 def _checked(file: Path, progress: Progress) -> AbstractContextManager[Backup]:
-    return opened_backup(file, lambda done: progress.tell(f"{shown_bytes(done)} checked"))
+    return opened_backup(file, lambda done: progress.tell(f"{format_bytes(done)} checked"))
 
 
 def _restore(settings: Settings, backup: Backup, paused: bool, progress: Progress) -> list[str]:
@@ -70,7 +70,7 @@ def _restore(settings: Settings, backup: Backup, paused: bool, progress: Progres
         refuse_other_keys(settings.data_dir, backup.keys)
     else:
         _refuse_without_keys(settings, backup)
-    total = shown_bytes(backup.dump_bytes)
+    total = format_bytes(backup.dump_bytes)
     with _database(settings) as url:
         if has_file:
             keep_keys(settings.data_dir, backup.keys)
@@ -79,7 +79,7 @@ def _restore(settings: Settings, backup: Backup, paused: bool, progress: Progres
                 url,
                 backup,
                 paused=paused,
-                on_bytes=lambda done: progress.tell(f"{shown_bytes(done)} of {total} read"),
+                on_bytes=lambda done: progress.tell(f"{format_bytes(done)} of {total} read"),
             )
         )
 
@@ -106,7 +106,7 @@ def _describe(file: Path, backup: Backup, show_keys: bool, as_json: bool) -> Non
     elif show_keys:
         click.echo(f"{NAME}={','.join(backup.keys)}")
     else:
-        created_at = shown_time(manifest.created_at)
+        created_at = format_time(manifest.created_at)
         click.echo(_HOLDS.format(file=file, created_at=created_at, manifest=manifest, counts=manifest.counts))
 
 
@@ -116,7 +116,7 @@ def _tell(backup: Backup, applied: list[str], paused: bool, as_json: bool) -> No
         document: dict[str, Any] = {**manifest.document(), "applied": applied, "revision": schema.HEAD}
         print_json(document | {"paused": paused})
         return
-    click.echo(_RESTORED.format(counts=manifest.counts, created_at=shown_time(manifest.created_at)))
+    click.echo(_RESTORED.format(counts=manifest.counts, created_at=format_time(manifest.created_at)))
     if applied:
         click.echo(_MIGRATED.format(before=manifest.schema, after=schema.HEAD))
     if paused:

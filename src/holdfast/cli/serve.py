@@ -13,7 +13,7 @@ from holdfast.cli.output import print_json, shared_options, utf8_only
 from holdfast.observability.logging import set_up_logging
 from holdfast.server.serve import Demo, Served
 from holdfast.server.serve import serve as run
-from holdfast.settings import Settings, refuse_misspelt_settings
+from holdfast.settings import Settings, check_setting_names
 
 _SET_UP = """
   Nobody can sign in yet. Make the first admin here, once, within a day:
@@ -60,7 +60,7 @@ _EXAMPLE = """
 def serve(host: str, port: int, processes: int, demo: bool, data: Path | None, as_json: bool) -> None:
     """Run everything in one command, until Ctrl-C."""
     set_up_logging()
-    refuse_misspelt_settings(os.environ)
+    check_setting_names(os.environ)
     settings = Settings.from_environment(os.environ).model_copy(update={"processes": processes})
     if data is not None:
         settings = settings.model_copy(update={"data_dir": data.absolute()})

@@ -18,7 +18,7 @@ from holdfast.cli.database import read_settings, with_database
 from holdfast.cli.output import print_json, shared_options, utf8_only
 from holdfast.domain.api_key import IssuedKey, Scope
 from holdfast.operations import api_keys
-from holdfast.operations.health import public_url_of
+from holdfast.operations.health import load_public_url
 from holdfast.simulation.calling import Caller, open_client
 from holdfast.simulation.ground import find_ground, refuse_if_away
 from holdfast.simulation.lines import Lines
@@ -108,7 +108,7 @@ def _where_serve_was(data: Path | None, key: str | None) -> str:
         if key is None:
             _refuse_for_want_of_a_key(data)
         return "http://127.0.0.1:8000"
-    return with_database(data, public_url_of)
+    return with_database(data, load_public_url)
 
 
 def _has_database(data: Path | None) -> bool:

@@ -8,14 +8,14 @@ from typing import TypeVar
 import click
 
 from holdfast.cli.database import read_settings, with_database
-from holdfast.cli.output import print_json, print_table, shared_options, shown_time, utf8_only
+from holdfast.cli.output import format_time, print_json, print_table, shared_options, utf8_only
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.login import LONGEST
 from holdfast.domain.permissions import Role
-from holdfast.domain.staff import Staff, name_from
-from holdfast.operations.health import public_url_of
+from holdfast.domain.staff import Staff, default_name
+from holdfast.operations.health import load_public_url
 from holdfast.operations.staff import (
-    GOOD_FOR_HOURS,
+    SETUP_LINK_HOURS,
     Invited,
     StaffAccounts,
     invited_staff_document,
@@ -26,7 +26,7 @@ from holdfast.storage.database import Database
 
 T = TypeVar("T")
 
-_ONCE = f"The link works once, within {GOOD_FOR_HOURS} hours; whoever opens it chooses the password."
+_ONCE = f"The link works once, within {SETUP_LINK_HOURS} hours; whoever opens it chooses the password."
 _email = click.argument("email", callback=utf8_only)
 
 
@@ -45,7 +45,7 @@ def add(
     email: str, role: str, name: str | None, password_stdin: bool, data: Path | None, as_json: bool
 ) -> None:
     """Add somebody, and print the link on which they choose their password."""
-    shown = name_from(email) if name is None else name
+    shown = default_name(email) if name is None else name
     if password_stdin:
         password = _typed_password()
         added = _with_staffing(data, lambda own: own.add(email, shown, Role(role), password, COMMAND))
@@ -100,7 +100,7 @@ def _invite(data: Path | None, as_json: bool, work: Callable[[StaffAccounts], Aw
     settings = read_settings(data)
 
     async def use(database: Database) -> tuple[Staff, str]:
-        address = settings.public_url or await public_url_of(database)
+        address = settings.public_url or await load_public_url(database)
         person, token = await work(StaffAccounts(database))
         return person, setup_url(address, token)
 
@@ -142,10 +142,10 @@ def _tell(person: Staff, as_json: bool, sentence: str) -> None:
 
 def _row(one: Staff) -> tuple[str, ...]:
     factor = "yes" if one.has_second_factor else "no"
-    return one.email, one.name, one.role, _state(one), factor, shown_time(one.last_signed_in_at)
+    return one.email, one.name, one.role, _state(one), factor, format_time(one.last_signed_in_at)
 
 
 def _state(one: Staff) -> str:
     if one.disabled_at is not None:
-        return f"disabled {shown_time(one.disabled_at)}"
+        return f"disabled {format_time(one.disabled_at)}"
     return "active" if one.has_password else "invited"

@@ -14,8 +14,8 @@ from holdfast.cli.output import print_json, shared_options
 from holdfast.observability.logging import set_up_logging
 from holdfast.server import work as work_process
 from holdfast.server.prepare import migrate_when_reachable
-from holdfast.settings import refuse_misspelt_settings
-from holdfast.storage.secrets import keys_of
+from holdfast.settings import check_setting_names
+from holdfast.storage.secrets import load_encryption_keys
 
 
 @click.command()
@@ -23,12 +23,14 @@ from holdfast.storage.secrets import keys_of
 def work(data: Path | None, as_json: bool) -> None:
     """Run the background work only: any number of these, on any machine, until stopped."""
     set_up_logging()
-    refuse_misspelt_settings(os.environ)
+    check_setting_names(os.environ)
     settings = read_settings(data)
     # Until the worker itself listens for signals, one of them unwinds what was started so far.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt), database_url(settings) as url:
-        own = settings.model_copy(update={"database_url": url, "encryption_keys": keys_of(settings)})
+        own = settings.model_copy(
+            update={"database_url": url, "encryption_keys": load_encryption_keys(settings)}
+        )
         asyncio.run(migrate_when_reachable(url))
         work_process.run(own, announce=partial(_announce, as_json))
 

@@ -36,14 +36,14 @@ async def new_access(database: Database, has_project: bool) -> DemoAccess:
 
 async def _new_password(database: Database) -> str:
     """For the demo's admin, who is made if need be, and whose sessions end."""
-    staffing, password = StaffAccounts(database), secrets.token_urlsafe(_PASSWORD_BYTES)
+    staff, password = StaffAccounts(database), secrets.token_urlsafe(_PASSWORD_BYTES)
     try:
-        person = await staffing.find_by_email(EMAIL)
+        person = await staff.find_by_email(EMAIL)
     except UnknownStaff:
-        await staffing.add(EMAIL, STAFF_NAME, Role.ADMIN, password, COMMAND)
+        await staff.add(EMAIL, STAFF_NAME, Role.ADMIN, password, COMMAND)
         return password
-    await staffing.change(person.id, {"role": Role.ADMIN, "disabled": False}, COMMAND)
-    _, token = await staffing.reset(person.id, COMMAND)
+    await staff.change(person.id, {"role": Role.ADMIN, "disabled": False}, COMMAND)
+    _, token = await staff.reset(person.id, COMMAND)
     await SetupLinks(database).choose_password(token, password, None)
     return password
 

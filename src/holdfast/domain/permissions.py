@@ -38,7 +38,7 @@ _OF_EVERYBODY = frozenset({Permission.SEE_UNITS, Permission.SEE_WEBHOOKS})
 _OF_PEOPLE = frozenset(Permission) - {Permission.INTEGRATE}
 _OF_SALES = frozenset({Permission.SEE_BOOKINGS, Permission.SELL, Permission.CONFIRM_DEPOSIT})
 
-OF_ROLE: Mapping[Role, frozenset[Permission]] = {
+ROLE_PERMISSIONS: Mapping[Role, frozenset[Permission]] = {
     Role.ADMIN: _OF_PEOPLE,
     Role.INTEGRATOR: _OF_EVERYBODY | {Permission.MANAGE_WEBHOOKS, Permission.MANAGE_KEYS},
     Role.SALES: _OF_EVERYBODY | _OF_SALES,
@@ -47,7 +47,7 @@ OF_ROLE: Mapping[Role, frozenset[Permission]] = {
 
 # What an admin's key opens does not include the integration API: an ERP has a key of its own, which opens
 # nothing else.
-OF_SCOPE: Mapping[Scope, frozenset[Permission]] = {
+SCOPE_PERMISSIONS: Mapping[Scope, frozenset[Permission]] = {
     Scope.INTEGRATION: frozenset({Permission.INTEGRATE}),
     Scope.PAYMENTS: frozenset({Permission.CONFIRM_DEPOSIT}),
     Scope.BACKOFFICE: _OF_EVERYBODY | _OF_SALES | {Permission.MANAGE_WEBHOOKS, Permission.SEE_AUDIT},
@@ -56,7 +56,7 @@ OF_SCOPE: Mapping[Scope, frozenset[Permission]] = {
 
 # Nobody gives away more than they have. An integrator connects systems and sells nothing, so the keys they
 # make neither sell nor confirm deposits.
-MAY_ISSUE: Mapping[Role, frozenset[Scope]] = {
+ISSUABLE_SCOPES: Mapping[Role, frozenset[Scope]] = {
     Role.ADMIN: frozenset(Scope),
     Role.INTEGRATOR: frozenset({Scope.INTEGRATION}),
     Role.SALES: frozenset(),
@@ -66,4 +66,4 @@ MAY_ISSUE: Mapping[Role, frozenset[Scope]] = {
 
 def scopes_for(permission: Permission) -> list[Scope]:
     """The scopes that have it, the narrowest first."""
-    return [scope for scope in Scope if permission in OF_SCOPE[scope]]
+    return [scope for scope in Scope if permission in SCOPE_PERMISSIONS[scope]]

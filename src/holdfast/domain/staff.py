@@ -10,7 +10,7 @@ from uuid import UUID
 
 from holdfast.domain.errors import Fault
 from holdfast.domain.message import Message
-from holdfast.domain.permissions import OF_ROLE, Permission, Role
+from holdfast.domain.permissions import ROLE_PERMISSIONS, Permission, Role
 
 LANGUAGES = ("en", "ar")
 DIGITS = ("latn", "arab")
@@ -53,7 +53,7 @@ class Staff(NamedTuple):
     """Not before they have used their set-up link."""
 
     def may(self, permission: Permission) -> bool:
-        return permission in OF_ROLE[self.role]
+        return permission in ROLE_PERMISSIONS[self.role]
 
 
 class SessionTimes(NamedTuple):
@@ -92,6 +92,6 @@ def staff_name_fault(name: str) -> Fault | None:
     return Fault("/name", Message(message, {"least": shortest, "most": longest}))
 
 
-def name_from(email: str) -> str:
+def default_name(email: str) -> str:
     """What somebody is called who was given no name."""
     return email.strip().partition("@")[0][: NAME_LENGTH[1]]

@@ -79,36 +79,36 @@ class _Tally:
 _tally = _Tally()
 
 
-def note_request(method: str, route: str, status: int, seconds: float) -> None:
+def count_request(method: str, route: str, status: int, seconds: float) -> None:
     _tally.add(method if method in _KNOWN_METHODS else "other", route, status, seconds)
 
 
-def note_batch(commands: int) -> None:
+def count_batch(commands: int) -> None:
     _tally.add_batch(commands)
 
 
-def note_numbered(events: int) -> None:
+def count_numbered_events(events: int) -> None:
     _NUMBERED.inc(events)
 
 
-def note_attempts(outcomes: Mapping[str, int], seconds: Sequence[float]) -> None:
+def count_attempts(outcomes: Mapping[str, int], seconds: Sequence[float]) -> None:
     for outcome, count in outcomes.items():
         _ATTEMPTS.labels(outcome).inc(count)
     for each in seconds:
         _ATTEMPT_SECONDS.observe(each)
 
 
-def note_released(units: int) -> None:
+def count_expired(units: int) -> None:
     _RELEASED.inc(units)
 
 
-def count_now() -> None:
+def flush_counts() -> None:
     """Before this process ends."""
     _tally.count()
 
 
 def metrics_text() -> bytes:
-    count_now()
+    flush_counts()
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
         return generate_latest(REGISTRY)
     registry = CollectorRegistry()

@@ -50,7 +50,7 @@ class Accounts:
         return after
 
     async def prefer(self, staff_id: UUID, preferences: Preferences) -> Staff:
-        async with self._database.writing_at_once() as connection:
+        async with self._database.writing_autocommit() as connection:
             return await staff.prefer(connection, staff_id, preferences)
 
     async def change_password(self, who: OwnAccount, old: str, new: str) -> None:

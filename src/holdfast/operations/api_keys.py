@@ -40,7 +40,7 @@ class KeyIssuer(NamedTuple):
     expires_at: datetime | None = None
 
 
-OF_THE_CONSOLE = KeyIssuer()
+CONSOLE_ISSUER = KeyIssuer()
 
 
 class NewApiKey(NamedTuple):
@@ -67,7 +67,7 @@ class ApiKeys:
         text = new_key_text()
         slugs = power.project_slugs if wishes.project_slugs is None else wishes.project_slugs
         async with self._database.writing() as connection:
-            now = await audit.now(connection)
+            now = await audit.current_time(connection)
             expires_at = _expiry(wishes, power, now)
             project_ids = await _project_ids(connection, slugs, power)
             scopes = [scope for scope in Scope if scope in wishes.scopes]
@@ -90,7 +90,7 @@ class ApiKeys:
         """``slugs``: the projects that the caller is limited to. ``live``: neither revoked nor expired."""
         async with self._database.reading() as connection:
             found = await api_keys.page(connection, before or _FIRST_PAGE, slugs, live, limit + 1)
-            return KeyPage(found, await audit.now(connection))
+            return KeyPage(found, await audit.current_time(connection))
 
     async def find(self, key_id: UUID, slugs: tuple[str, ...] | None = None) -> Key:
         async with self._database.reading() as connection:
@@ -115,7 +115,7 @@ def refuse_faults(faults: Sequence[Fault | None]) -> None:
 
 
 async def _revoke(connection: Connection, key: Key, author: Author) -> Key:
-    now = await audit.now(connection)
+    now = await audit.current_time(connection)
     revoked = await api_keys.revoke(connection, key.id, now)
     change = Change({"name": key.name, "revoked_at": None}, {"name": key.name, "revoked_at": now})
     await audit.insert(connection, _key_entry(key, now, author, "revoke", change))
@@ -194,7 +194,7 @@ async def issue_key(
     expires_in_days: float | None = None,
 ) -> IssuedKey:
     wishes = NewApiKey(name, scopes, project_slugs or None, expires_in_days)
-    return await ApiKeys(database).issue(wishes, OF_THE_CONSOLE, COMMAND)
+    return await ApiKeys(database).issue(wishes, CONSOLE_ISSUER, COMMAND)
 
 
 async def list_keys(database: Database) -> list[Key]:

@@ -61,7 +61,7 @@ class Audit:
         slugs: tuple[str, ...] | None = None,
     ) -> AuditPage:
         """``slugs``: the projects that the caller is limited to, who sees nothing but these."""
-        async with self._database.reading_one_moment() as connection:
+        async with self._database.reading_snapshot() as connection:
             filters = await _filters(connection, wishes, slugs)
             start = min(before or _END, (wishes.until, 0) if wishes.until else _END)
             looked_at = LOOKED_AT if filters.sift else limit + 1

@@ -89,7 +89,7 @@ class Boards:
 
     async def board(self, slug: str, section: int = 0) -> Board:
         project_id = await self._inventory.project_id(slug)
-        async with self._database.reading_one_moment() as connection:
+        async with self._database.reading_snapshot() as connection:
             seen_at = await boards.now(connection)
             project = await projects.get(connection, project_id)
             counts = (await boards.counts(connection, [project_id]))[project_id]
@@ -124,7 +124,7 @@ class Boards:
 
     async def table(self, slug: str, filters: BoardFilter, after_code: str, limit: int) -> Table:
         project_id = await self._inventory.project_id(slug)
-        async with self._database.reading_one_moment() as connection:
+        async with self._database.reading_snapshot() as connection:
             seen_at = await boards.now(connection)
             project = await projects.get(connection, project_id)
             counts = (await boards.counts(connection, [project_id]))[project_id]

@@ -98,7 +98,7 @@ def enrolment_url(secret: str, email: str) -> str:
     return pyotp.TOTP(secret, digits=_DIGITS).provisioning_uri(email, _ISSUER)
 
 
-def shown_secret(secret: str) -> str:
+def format_secret(secret: str) -> str:
     """Write the secret in groups, for those who type it."""
     return " ".join(secret[at : at + 4] for at in range(0, len(secret), 4))
 

@@ -66,7 +66,7 @@ class Deliveries:
         slugs: tuple[str, ...] | None = None,
     ) -> list[Delivery]:
         """One more than ``limit``, if there is one; the latest first."""
-        async with self._database.reading_one_moment() as connection:
+        async with self._database.reading_snapshot() as connection:
             visible = await delivery_log.endpoint_ids(connection, slugs)
             wanted = [one for one in visible if endpoint_id in (None, one)]
             if not wanted and endpoint_id is not None:
@@ -78,7 +78,7 @@ class Deliveries:
         self, delivery_id: UUID, slugs: tuple[str, ...] | None = None, *, attempts_at_most: int | None = None
     ) -> tuple[Delivery, list[Attempt]]:
         """It may have been resent without end: whoever says how many is given the latest attempts."""
-        async with self._database.reading_one_moment() as connection:
+        async with self._database.reading_snapshot() as connection:
             project_ids = await projects.find_ids(connection, slugs)
             found = await delivery_log.find(connection, delivery_id, project_ids)
             if found is None or found.endpoint_id not in await delivery_log.endpoint_ids(connection, slugs):
@@ -103,7 +103,7 @@ class Deliveries:
             attempts = await delivery_log.attempts(connection, delivery_id)
         if resent is None:
             raise UnknownDelivery(delivery_id)
-        self._database.hint_at_deliveries()
+        self._database.notify_workers()
         return resent, attempts
 
     async def count_failed(
@@ -136,7 +136,7 @@ class Deliveries:
     async def bounded(self, selection: Selection) -> Selection:
         """Those that have failed by now, so that none is sent anew a second time because it failed again."""
         async with self._database.reading() as connection:
-            end = await audit.now(connection) + timedelta(milliseconds=1)
+            end = await audit.current_time(connection) + timedelta(milliseconds=1)
         return selection._replace(until=min(selection.until or end, end))
 
     async def recover_some(
@@ -160,7 +160,7 @@ class Deliveries:
     async def _reconcile(
         self, endpoint_id: UUID, start: int, end: int, slugs: tuple[str, ...] | None
     ) -> Reconciliation:
-        async with self._database.reading_one_moment() as connection:
+        async with self._database.reading_snapshot() as connection:
             project_ids = await projects.find_ids(connection, slugs)
             tally = await delivery_log.tally(connection, endpoint_id, project_ids, start, end)
             return Reconciliation(start, end, tally)
@@ -183,7 +183,7 @@ class Deliveries:
             if count or not resent_before:
                 change = Change(None, {"since": selection.since, "resent": count})
                 await audit.insert_about_endpoint(connection, endpoint_id, author, "recover", change)
-        self._database.hint_at_deliveries()
+        self._database.notify_workers()
         return count
 
 
@@ -231,7 +231,7 @@ class DeliverySearch:
     ) -> Found:
         """Step by step back in time, each step wider than the last. What many have is found in the first;
         what few have is looked for as long as a page may take, and then in another page."""
-        async with self._database.reading_one_moment() as connection:
+        async with self._database.reading_snapshot() as connection:
             endpoint_ids = await _wanted(connection, endpoint_id)
             search = _Search(endpoint_ids, before, filters, limit + 1, self._patience_seconds)
             deliveries, since = await search.run(connection)
@@ -241,12 +241,12 @@ class DeliverySearch:
 
     async def latest(self, endpoint_id: UUID, limit: int) -> list[Delivery]:
         """Of one endpoint, whatever they are."""
-        async with self._database.reading_one_moment() as connection:
+        async with self._database.reading_snapshot() as connection:
             filters = Filters(START, END)
             return await delivery_log.page(connection, [endpoint_id], None, BEHIND_ALL, filters, limit)
 
     async def find(self, delivery_id: UUID) -> Delivery | None:
-        async with self._database.reading_one_moment() as connection:
+        async with self._database.reading_snapshot() as connection:
             return await delivery_log.find(connection, delivery_id)
 
     async def labels(self) -> list[EndpointLabel]:
@@ -263,7 +263,7 @@ class DeliverySearch:
         return found[endpoint_id]
 
     async def standings(self, endpoint_ids: list[UUID]) -> dict[UUID, EndpointTraffic]:
-        async with self._database.reading_one_moment() as connection:
+        async with self._database.reading_snapshot() as connection:
             hours = await delivery_log.hours_of_endpoints(connection, endpoint_ids)
             latest = await _latest(connection, endpoint_ids)
             waiting = await delivery_log.waiting(connection, endpoint_ids, COUNTED_WAITING)
@@ -286,7 +286,7 @@ async def _wanted(connection: Connection, endpoint_id: UUID | None) -> list[UUID
 
 async def _latest(connection: Connection, endpoint_ids: list[UUID]) -> dict[UUID, Delivery]:
     """First in the last days of the log, where most have theirs, and only then in all of them."""
-    lately = await audit.now(connection) - _LATELY
+    lately = await audit.current_time(connection) - _LATELY
     found = await delivery_log.latest(connection, endpoint_ids, Filters(lately, END))
     others = [one for one in endpoint_ids if one not in found]
     if others:
@@ -305,7 +305,7 @@ class _Search(NamedTuple):
         """What was found, and how far back it was looked for."""
         found: list[Delivery] = []
         until, since = min(self.filters.until, _just_behind(self.before[0])), self.filters.since
-        now = await audit.now(connection)
+        now = await audit.current_time(connection)
         start = min(until, now)
         is_sparse = _is_sparse(self.filters)
         step = _first_step(now - start) if is_sparse else _LATELY

@@ -14,9 +14,9 @@ from holdfast.domain.delivery import LOST, OUR_OWN, Schedule, Signs, after_lost,
 from holdfast.domain.endpoint import IN_FLIGHT
 from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.domain.event import EventName
-from holdfast.observability.metrics import note_attempts
+from holdfast.observability.metrics import count_attempts
 from holdfast.storage import deliveries, delivery_log, delivery_queue, log_partitions
-from holdfast.storage.database import Connection, Database, RefusedByDatabase, TryAgain
+from holdfast.storage.database import Connection, ConstraintViolated, Database, TransactionConflict
 from holdfast.storage.deliveries import RecordedAttempts, Result
 from holdfast.storage.delivery_queue import FIRST_PLACE, Claimed, Claims, ExpiredLease, Place, Sealed
 
@@ -48,7 +48,7 @@ async def unblock_all(database: Database, endpoint_id: UUID) -> None:
     place: Place | None = (endpoint_id, UUID(int=0))
     started_at = time.monotonic()
     while place is not None and time.monotonic() - started_at < LONGEST_SECONDS:
-        async with database.writing_at_once() as connection:
+        async with database.writing_autocommit() as connection:
             place = (
                 await delivery_queue.unblock_some_of_endpoint(connection, place, UNBLOCKED_AT_ONCE)
             ).place
@@ -140,7 +140,7 @@ async def ready_log(database: Database) -> None:
 
 
 async def trim_log(database: Database, keep: timedelta) -> list[str]:
-    async with database.writing_at_once() as connection:
+    async with database.writing_autocommit() as connection:
         return await log_partitions.drop_before(connection, keep)
 
 
@@ -179,9 +179,9 @@ class DeliveryQueue:
         try:
             async with self._database.writing() as connection:
                 found = await delivery_queue.claim(connection, self._last_lane, budget, lease, most_of_a_lane)
-        except TryAgain:
+        except TransactionConflict:
             return Claims([], set(), False, self._last_lane)
-        except RefusedByDatabase:
+        except ConstraintViolated:
             self._is_log_ready = False
             raise
         with suppress(DatabaseUnavailable):
@@ -191,7 +191,7 @@ class DeliveryQueue:
     async def _look_again(self, put_aside: set[Place]) -> None:
         """Whom they wait for may have ended while they were put aside, and saw nobody who waited."""
         if put_aside:
-            async with self._database.writing_at_once() as connection:
+            async with self._database.writing_autocommit() as connection:
                 await delivery_queue.unblock_next_delivery(connection, put_aside)
 
     async def record(self, results: Sequence[Result]) -> set[UUID]:
@@ -199,14 +199,14 @@ class DeliveryQueue:
         await self._ready_log()
         try:
             return await self._record(results)
-        except RefusedByDatabase as refused:
+        except ConstraintViolated as refused:
             # Perhaps for want of a day in the log, perhaps for one answer: it never fails its neighbours.
             self._is_log_ready = False
             if len(results) == 1:
                 return await self._record_bare(results[0], refused)
         return {one for result in results for one in await self.record([result])}
 
-    async def _record_bare(self, result: Result, refused: RefusedByDatabase) -> set[UUID]:
+    async def _record_bare(self, result: Result, refused: ConstraintViolated) -> set[UUID]:
         """Without what the receiver sent, if that is what cannot be stored.
 
         If even that is refused it is given up, and goes out again after its lease.
@@ -216,19 +216,19 @@ class DeliveryQueue:
         bare = result._replace(response_headers=(), response_body=b"", response_clipped=True)
         try:
             return await self._record([bare])
-        except RefusedByDatabase as again:
+        except ConstraintViolated as again:
             _warn("an attempt could not be recorded", result, why=again.constraint)
             return set()
 
     async def _record(self, results: Sequence[Result]) -> set[UUID]:
-        async with self._database.writing_at_once() as connection:
+        async with self._database.writing_autocommit() as connection:
             recorded = await deliveries.record(connection, results)
         own = [result for result in results if result.delivery_id in recorded.ids]
         # What follows is done by others too, a little later: it must not make the record look undone.
         self._health.hear(own, somebody_recovered=recorded.somebody_recovered)
         with suppress(DatabaseUnavailable):
             await self._tell_others(results, recorded)
-        note_attempts(Counter(result.outcome for result in own), [one.duration_ms / 1000 for one in own])
+        count_attempts(Counter(result.outcome for result in own), [one.duration_ms / 1000 for one in own])
         for result in results:
             if result.delivery_id not in recorded.ids:
                 _warn("an attempt ended after its lease and was not recorded", result)
@@ -237,7 +237,7 @@ class DeliveryQueue:
     async def _tell_others(self, results: Sequence[Result], recorded: RecordedAttempts) -> None:
         """Who is not recorded now may have been before, if only the answer to that was lost."""
         somebody_may_wait = recorded.somebody_waits or len(recorded.ids) < len(results)
-        async with self._database.writing_at_once() as connection:
+        async with self._database.writing_autocommit() as connection:
             if somebody_may_wait:
                 places = ((one.endpoint_id, one.unit_id) for one in results if one.unit_id is not None)
                 await delivery_queue.unblock_next_delivery(connection, places)
@@ -252,7 +252,7 @@ class DeliveryQueue:
             return await delivery_queue.seconds_until_next_due(connection, most_of_a_lane)
 
     async def give_back(self, claimed: Sequence[Claimed]) -> None:
-        async with self._database.writing_at_once() as connection:
+        async with self._database.writing_autocommit() as connection:
             await delivery_queue.give_back(connection, claimed)
 
     async def rescue(self) -> int:
@@ -260,11 +260,11 @@ class DeliveryQueue:
         async with self._database.reading() as connection:
             found = await delivery_queue.expired_leases(connection, RESCUED_AT_ONCE)
         if not found:
-            async with self._database.writing_at_once() as connection:
+            async with self._database.writing_autocommit() as connection:
                 await delivery_queue.forget_void_leases(connection)
             return 0
         recorded = await self.record([self._lost(one) for one in found])
-        self._database.hint_at_deliveries()
+        self._database.notify_workers()
         return len(recorded)
 
     async def _ready_log(self) -> None:
@@ -315,9 +315,9 @@ class QueueCleanup:
         ):
             try:
                 await step()
-            except TryAgain:
+            except TransactionConflict:
                 continue
-            except RefusedByDatabase:
+            except ConstraintViolated:
                 _log.exception("tidying the queue was refused")
 
     async def _plan_anew_if_grown(self) -> None:
@@ -327,7 +327,7 @@ class QueueCleanup:
             pages = max(await delivery_queue.pages(connection), FEW_PAGES)
         if not self._planned_for / GROWN < pages < self._planned_for * GROWN:
             self._planned_for = pages
-            await self._database.forget_plans()
+            await self._database.replace_connections()
 
     async def _cancel_of_removed_endpoints(self) -> None:
         async with self._database.reading() as connection:
@@ -342,7 +342,7 @@ class QueueCleanup:
         for endpoint_id, wanted in found:
             unselected = [name for name in EventName if name not in wanted]
             await cancel_all(self._database, endpoint_id, unselected, resent_too=False)
-            async with self._database.writing_at_once() as connection:
+            async with self._database.writing_autocommit() as connection:
                 await deliveries.note_none_unselected(connection, endpoint_id)
 
     async def _let_waiting_go(self) -> None:
@@ -353,6 +353,6 @@ class QueueCleanup:
                 looked = await delivery_queue.unblock_some(connection, self._place, UNITS_AT_ONCE)
             self._place = looked.place or FIRST_PLACE
             if looked.freed:
-                self._database.hint_at_deliveries()
+                self._database.notify_workers()
             if looked.place is None or time.monotonic() > until:
                 return

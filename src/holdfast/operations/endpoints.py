@@ -100,7 +100,7 @@ class Endpoints:
             )
         with suppress(DatabaseUnavailable):
             await _end_unwanted(self._database, found, endpoint)
-        self._database.hint_at_deliveries()
+        self._database.notify_workers()
         return endpoint
 
     async def rotate(
@@ -125,7 +125,7 @@ class Endpoints:
             change = Change(None, {"delivery_id": str(delivery_id)})
             await audit.insert_about_endpoint(connection, endpoint_id, author, "ping", change)
             made = await delivery_log.find(connection, delivery_id)
-        self._database.hint_at_deliveries()
+        self._database.notify_workers()
         if made is None:
             raise UnknownDelivery(delivery_id)
         return made

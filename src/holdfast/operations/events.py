@@ -10,7 +10,7 @@ from holdfast.domain.errors import CursorExpired, InvalidInput
 from holdfast.domain.event import EventName
 from holdfast.domain.spelling import moment_text
 from holdfast.domain.status import Status
-from holdfast.observability.metrics import note_numbered
+from holdfast.observability.metrics import count_numbered_events
 from holdfast.operations.documents import Document, Time
 from holdfast.storage import events
 from holdfast.storage.database import Database
@@ -97,7 +97,7 @@ class EventFeed:
             async with self._database.writing() as connection:
                 count = await events.number(connection, NUMBERED_AT_ONCE)
             total += count
-            note_numbered(count)
+            count_numbered_events(count)
             if count < NUMBERED_AT_ONCE:
                 return total
 

@@ -10,7 +10,7 @@ class Health:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def refuse_unless_ready(self) -> None:
+    async def check_ready(self) -> None:
         """Ready: the database is reached, and its schema is the one this code knows."""
         async with self._database.reading() as connection:
             if await current_revision(connection) != HEAD:
@@ -22,13 +22,13 @@ class Health:
 _WHERE_SERVE_LISTENS = "http://127.0.0.1:8000"
 
 
-async def note_start(database: Database, public_url: str, is_demo: bool) -> None:
+async def record_start(database: Database, public_url: str, is_demo: bool) -> None:
     async with database.writing() as connection:
         await schema.note_demo(connection, is_demo)
         await schema.note_public_url(connection, public_url)
 
 
-async def public_url_of(database: Database) -> str:
+async def load_public_url(database: Database) -> str:
     """Where the pages are, as far as a command can know: where `serve` last was, or would be."""
     async with database.reading() as connection:
         return await schema.public_url(connection) or _WHERE_SERVE_LISTENS

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from holdfast.domain.holds import release
-from holdfast.observability.metrics import note_released
+from holdfast.observability.metrics import count_expired
 from holdfast.storage import holds
-from holdfast.storage.database import Database, TryAgain
+from holdfast.storage.database import Database, TransactionConflict
 
 
 class HoldExpiry:
@@ -22,11 +22,11 @@ class HoldExpiry:
                 claims = await holds.claims(connection, [unit.id for unit in lapsed])
                 ended = [release(unit, claims.get(unit.id)) for unit in lapsed]
                 deliveries = await holds.store(connection, ended)
-        except TryAgain:
+        except TransactionConflict:
             return 0
         if deliveries:
-            self._database.hint_at_deliveries()
-        note_released(len(lapsed))
+            self._database.notify_workers()
+        count_expired(len(lapsed))
         return len(lapsed)
 
     async def does_somebody_wait(self) -> bool:

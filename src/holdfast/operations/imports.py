@@ -419,7 +419,7 @@ class ImportRuns:
         while True:
             await asyncio.sleep(BEAT_SECONDS)
             try:
-                async with self._database.writing_at_once() as connection:
+                async with self._database.writing_autocommit() as connection:
                     await imports.beat(connection, run.import_id, run.run_id)
             except DatabaseUnavailable:
                 pass
@@ -430,7 +430,7 @@ class ImportRuns:
         """Without a stage it stays where it is, and shows no sign of life any more."""
         left_at = stage or (IMPORTING if run.stores else CHECKING)
         with suppress(DatabaseUnavailable):
-            async with self._database.writing_at_once() as connection:
+            async with self._database.writing_autocommit() as connection:
                 await imports.end(connection, run.import_id, run.run_id, left_at)
 
 
@@ -451,7 +451,7 @@ class _Recording:
         number, self._part = self._part, self._part + 1
         if not results:
             return
-        async with self._database.writing_at_once() as connection:
+        async with self._database.writing_autocommit() as connection:
             ours = await imports.record(connection, run.import_id, run.run_id, run.stores, number, results)
         if not ours:
             raise RunReplaced

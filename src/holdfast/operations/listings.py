@@ -94,7 +94,7 @@ class Listings:
     async def building_of(self, slug: str, code: str) -> tuple[Position, Building | None]:
         """Where the unit stands, and the building around it unless that is huge."""
         project_id = await self._inventory.project_id(slug)
-        async with self._database.reading_one_moment() as connection:
+        async with self._database.reading_snapshot() as connection:
             layout = await self._layout(connection, project_id)
             place = (await self._places(connection, project_id, [code]))[0]
             section = next((one for one in layout.sections if one.name == place.building), None)
@@ -121,7 +121,7 @@ class Listings:
             return await self._placed(connection, project_id, known)
 
     async def _picture(self, project_id: UUID, section: int) -> ShopPicture:
-        async with self._database.reading_one_moment() as connection:
+        async with self._database.reading_snapshot() as connection:
             seen_at = await boards.now(connection)
             project = await projects.get(connection, project_id)
             counts = (await boards.counts(connection, [project_id]))[project_id]
@@ -141,7 +141,7 @@ class Listings:
     async def _page(
         self, project_id: UUID, wish: UnitFilter, order: ListingOrder, after: ListingCursor | None, limit: int
     ) -> ListingPage:
-        async with self._database.reading_one_moment() as connection:
+        async with self._database.reading_snapshot() as connection:
             meeting = await listings.codes(connection, project_id, wish, COUNTED_UP_TO + 1)
             if order in BY_FLOOR:
                 # Few are soon put in order. Of many there are some nearby, wherever one looks.

@@ -29,7 +29,7 @@ from holdfast.storage.database import Connection, Database
 from holdfast.storage.secrets import SecretBox
 from holdfast.storage.staff import Account
 
-__all__ = ["Login", "NewSession", "OpenSession", "SessionTimes", "SignedIn"]
+__all__ = ["Login", "NewSession", "OpenSession", "SessionTimes", "StaffSession"]
 
 
 _GOOD_FOR = timedelta(minutes=5)
@@ -120,7 +120,7 @@ _LONGEST_AGENT = 300
 _log = logging.getLogger(__name__)
 
 
-class SignedIn(NamedTuple):
+class StaffSession(NamedTuple):
     staff: Staff
     session_id: UUID
     notice: str | None
@@ -150,14 +150,16 @@ class Login:
         self._passwords = passwords or Passwords()
         self._tickets = Tickets(box)
 
-    async def find(self, token: str, *, takes_notice: bool = True, is_click: bool = True) -> SignedIn | None:
+    async def find(
+        self, token: str, *, takes_notice: bool = True, is_click: bool = True
+    ) -> StaffSession | None:
         """Whoever shows no page leaves the notice where it is. What a page asks by itself is no click: it
         must not keep open the session of somebody who has left."""
         if len(token) != _TOKEN_LENGTH or not token.isascii():
             return None
-        async with self._database.writing_at_once() as connection:
+        async with self._database.writing_autocommit() as connection:
             found = await sessions.find(connection, token_hash(token), self._times, takes_notice, is_click)
-        return None if found is None else SignedIn(*found)
+        return None if found is None else StaffSession(*found)
 
     async def sign_in(
         self, email: str, password: str, code: str | None, address: str, agent: str
@@ -187,12 +189,12 @@ class Login:
 
     async def sign_out(self, token: str) -> None:
         if token.isascii():
-            async with self._database.writing_at_once() as connection:
+            async with self._database.writing_autocommit() as connection:
                 await sessions.end(connection, token_hash(token))
 
     async def sign_out_everywhere(self, staff_id: UUID, but: UUID | None = None) -> int:
         """How many sessions have ended; ``but`` goes on."""
-        async with self._database.writing_at_once() as connection:
+        async with self._database.writing_autocommit() as connection:
             return await sessions.end_of_staff(connection, staff_id, but)
 
     async def sessions_of(self, staff_id: UUID) -> list[OpenSession]:
@@ -200,7 +202,7 @@ class Login:
             return await sessions.of_staff(connection, staff_id, self._times)
 
     async def leave_notice(self, session_id: UUID, notice: str) -> None:
-        async with self._database.writing_at_once() as connection:
+        async with self._database.writing_autocommit() as connection:
             await sessions.leave_notice(connection, session_id, notice)
 
     async def open_for(self, staff_id: UUID, address: str, agent: str) -> NewSession:

@@ -70,7 +70,9 @@ class Projects:
             if before._replace(**changes) == before:
                 return before
             after = await projects.update(connection, before._replace(**changes))
-            await audit.insert(connection, _entry(before, after, author, await audit.now(connection)))
+            await audit.insert(
+                connection, _entry(before, after, author, await audit.current_time(connection))
+            )
         return after
 
     async def layout(self, slug: str) -> list[PlacedUnit]:
@@ -99,7 +101,7 @@ class Projects:
             before = await layouts.places(connection, project_id)
             if before != chosen:
                 await layouts.replace(connection, project_id, chosen)
-                at = await audit.now(connection)
+                at = await audit.current_time(connection)
                 change = Change(*await run_in_thread(len(codes), _differences, before, chosen))
                 entry = AuditEntry(project_id, project_id, at, author, "arrange", None, change)
                 await audit.insert(connection, entry)
@@ -133,7 +135,7 @@ class Projects:
                 await layouts.change(
                     connection, project_id, chosen, [code for code in moved if code not in after]
                 )
-                at = await audit.now(connection)
+                at = await audit.current_time(connection)
                 await audit.insert(
                     connection, AuditEntry(project_id, project_id, at, author, "arrange", None, change)
                 )

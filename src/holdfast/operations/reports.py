@@ -118,7 +118,7 @@ class Reports:
                 await reports.sum_events(connection, SUMMED_AT_ONCE)
 
     async def _read(self, project_id: UUID, number_of_days: int, zone: str) -> _Read:
-        async with self._database.reading_one_moment() as connection:
+        async with self._database.reading_snapshot() as connection:
             days = days_up_to(await reports.today(connection, zone), number_of_days)
             return _Read(
                 await projects.get(connection, project_id),

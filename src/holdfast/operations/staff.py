@@ -26,7 +26,7 @@ _NAMES = ("name", "role", "disabled_at")
 
 
 async def record(connection: Connection, staff_id: UUID, author: Author, action: str, change: Change) -> None:
-    at = await audit.now(connection)
+    at = await audit.current_time(connection)
     await audit.insert(connection, AuditEntry(staff_id, None, at, author, action, None, change))
 
 
@@ -44,7 +44,7 @@ def difference(before: Staff, after: Staff) -> Change:
 # Set-up links: by one of them a person chooses their password, once.
 
 SETUP_PATH = "/backoffice/set-up/"
-GOOD_FOR_HOURS = 24
+SETUP_LINK_HOURS = 24
 
 _TOKEN_BYTES = 32
 _TOKEN_LENGTH = 43
@@ -64,11 +64,11 @@ def setup_url(public_url: str, token: str) -> str:
 async def new_link(connection: Connection, staff_id: UUID | None) -> str:
     """The token of a link that takes the place of the last one."""
     token = secrets.token_urlsafe(_TOKEN_BYTES)
-    await login.replace_setup_link(connection, token_hash(token), staff_id, GOOD_FOR_HOURS)
+    await login.replace_setup_link(connection, token_hash(token), staff_id, SETUP_LINK_HOURS)
     return token
 
 
-async def offer_first_link(database: Database) -> str | None:
+async def create_first_setup_link(database: Database) -> str | None:
     """The token for the first admin, while there is no staff."""
     async with database.writing() as connection:
         if await staff.is_anybody_there(connection):
@@ -298,7 +298,7 @@ class InvitedStaffDocument(StaffDocument):
     setup_url: Annotated[
         str,
         Meta(
-            description=f"On this page the person chooses a password, once, within {GOOD_FOR_HOURS} hours. "
+            description=f"On this page the person chooses a password, once, within {SETUP_LINK_HOURS} hours. "
             "It is in this response and in no other.",
             extra_json_schema={"format": "uri"},
         ),

@@ -102,7 +102,7 @@ class Units:
         try:
             async with self._database.reading() as connection:
                 now, (standing,) = await load_for_update(
-                    connection, self._database.known_projects, [(project_id, code)], locked=False
+                    connection, self._database.project_cache, [(project_id, code)], locked=False
                 )
         except ProjectGone:
             self._forget_projects()
@@ -149,7 +149,7 @@ class Units:
 
     def _forget_projects(self) -> None:
         self._project_ids.clear()
-        self._database.known_projects.clear()
+        self._database.project_cache.clear()
 
     async def close(self) -> None:
         await self._write_path.close()
@@ -238,7 +238,7 @@ class StaffUnits:
 
     async def latest_deliveries(self, unit: Unit, limit: int) -> list[UnitDelivery]:
         """The latest first."""
-        async with self._database.reading_one_moment() as connection:
+        async with self._database.reading_snapshot() as connection:
             return await delivery_log.latest_of_unit(connection, unit, limit)
 
     async def _with_bookings(self, units: Sequence[Unit], project: Project) -> list[StaffUnit]:

@@ -18,15 +18,15 @@ from holdfast.domain.hold_limits import LiveHold
 from holdfast.domain.project import Project
 from holdfast.domain.status import LOCKED, MID_BOOKING
 from holdfast.domain.unit import Unit, is_lapsed
-from holdfast.observability.metrics import note_batch
+from holdfast.observability.metrics import count_batch
 from holdfast.storage import bookings, units
 from holdfast.storage.database import (
     CommitUnknown,
     Connection,
+    ConstraintViolated,
     Database,
-    KnownProjects,
-    RefusedByDatabase,
-    TryAgain,
+    ProjectCache,
+    TransactionConflict,
 )
 from holdfast.storage.units import Change, Counted, Refs, SideEffects, UnitKey, load_for_update
 
@@ -225,7 +225,7 @@ class Batch:
         """That were made of what was stored."""
         self.outcomes: list[Outcome | None] = []
 
-    async def decide(self, connection: Connection, known: KnownProjects, *, locked: bool) -> None:
+    async def decide(self, connection: Connection, known: ProjectCache, *, locked: bool) -> None:
         keys = sorted({command.key for command in self._commands})
         asked = asking(self._commands)
         now, standings = await load_for_update(connection, known, keys, locked=locked, counted=counted(asked))
@@ -447,7 +447,7 @@ async def write(database: Database, commands: Sequence[Command], *, store: bool 
     locked = await _write_locked(database, [commands[at] for at in overtaken]) if overtaken else []
     for at, outcome in zip(overtaken, locked, strict=True):
         outcomes[at] = outcome
-    note_batch(len(commands))
+    count_batch(len(commands))
     return [outcome for outcome in outcomes if outcome is not None]
 
 
@@ -457,12 +457,12 @@ async def _write_as_found(
     """None for a command whose unit was overtaken by another writer."""
     batch = Batch(commands, is_final=not store)
     try:
-        async with database.writing_at_once() as connection:
-            await batch.decide(connection, database.known_projects, locked=False)
+        async with database.writing_autocommit() as connection:
+            await batch.decide(connection, database.project_cache, locked=False)
             if store:
                 await batch.store(connection)
         _hint(database, batch)
-    except (TryAgain, RefusedByDatabase) as refused:
+    except (TransactionConflict, ConstraintViolated) as refused:
         # Where something is stored it is decided again, under locks, and told if that is refused too.
         if not store:
             _log.warning("a dry run was refused by the database", extra={"fields": {"why": _why(refused)}})
@@ -483,7 +483,7 @@ async def _write_locked(database: Database, commands: Sequence[Command]) -> list
             return [overtaken]
     except DatabaseUnavailable as away:
         return [away] * len(commands)
-    except RefusedByDatabase as refused:
+    except ConstraintViolated as refused:
         if len(commands) == 1:
             _warn("a change that the domain had let through was refused", commands[0], refused.constraint)
             return [InvalidInput.at("", str(refused))]
@@ -497,14 +497,14 @@ async def _write_in_transaction(database: Database, commands: Sequence[Command])
         batch = Batch(commands, is_final=True)
         try:
             async with database.writing() as connection:
-                await batch.decide(connection, database.known_projects, locked=True)
+                await batch.decide(connection, database.project_cache, locked=True)
                 await batch.store(connection)
                 if not batch.is_stored():
-                    raise TryAgain("another transaction created a unit first")
+                    raise TransactionConflict("another transaction created a unit first")
             _hint(database, batch)
             return batch.settled()
-        except TryAgain as again:
-            why = again.why
+        except TransactionConflict as again:
+            why = again.reason
         except CommitUnknown as unknown:
             batch.forget_stored()
             await batch.look_for_stored(database)
@@ -514,11 +514,11 @@ async def _write_in_transaction(database: Database, commands: Sequence[Command])
 
 def _hint(database: Database, batch: Batch) -> None:
     if batch.deliveries:
-        database.hint_at_deliveries()
+        database.notify_workers()
 
 
-def _why(refused: TryAgain | RefusedByDatabase) -> str:
-    return refused.why if isinstance(refused, TryAgain) else refused.constraint
+def _why(refused: TransactionConflict | ConstraintViolated) -> str:
+    return refused.reason if isinstance(refused, TransactionConflict) else refused.constraint
 
 
 def _warn(message: str, command: Command, why: str) -> None:

@@ -13,8 +13,8 @@ from holdfast.demo import DemoAccess
 from holdfast.demo.access import register_receiver
 from holdfast.domain.errors import DatabaseUnavailable, DomainError
 from holdfast.observability.logging import set_up_logging
-from holdfast.operations.health import note_start
-from holdfast.operations.staff import offer_first_link, setup_url
+from holdfast.operations.health import record_start
+from holdfast.operations.staff import create_first_setup_link, setup_url
 from holdfast.settings import Settings
 from holdfast.storage.database import open_database
 from holdfast.storage.errors import SchemaError
@@ -52,13 +52,13 @@ async def prepare(settings: Settings, demo_hook: str | None) -> dict[str, Any]:
     assert public_url is not None
     await migrate_when_reachable(database_url)
     async with open_database(database_url, writers=1, readers=1) as database:
-        await note_start(database, public_url, demo_hook is not None)
+        await record_start(database, public_url, demo_hook is not None)
         if demo_hook is not None:
             access = await demo.fill(database, public_url)
             async with subscribing(database, settings) as own:
                 secret = await register_receiver(own, demo_hook)
             return _demo_answer(access, secret, public_url)
-        token = await offer_first_link(database)
+        token = await create_first_setup_link(database)
     return {} if token is None else {"setupUrl": setup_url(public_url, token)}
 
 

@@ -19,7 +19,7 @@ from holdfast.server.sockets import StartError, address_of, listening
 from holdfast.server.supervisor import STOP_SIGNALS, Companion, Supervisor, python_module
 from holdfast.settings import LOOPBACK, Settings
 from holdfast.storage.embedded import EmbeddedPostgres, EmbeddedPostgresError, serving_alone, serving_embedded
-from holdfast.storage.secrets import keys_of
+from holdfast.storage.secrets import load_encryption_keys
 
 # What the pools of the processes may open (see wiring), with room for commands.
 _CONNECTIONS = 100
@@ -144,7 +144,7 @@ def _environment(
         "HOLDFAST_DATA_DIR": str(settings.data_dir),
         "HOLDFAST_PUBLIC_URL": settings.public_url or address,
         "HOLDFAST_PROCESSES": str(settings.processes),
-        "HOLDFAST_ENCRYPTION_KEYS": ",".join(keys_of(settings)),
+        "HOLDFAST_ENCRYPTION_KEYS": ",".join(load_encryption_keys(settings)),
         "HOLDFAST_ALLOWED_NETWORKS": ",".join(map(str, allowed)),
     }
 

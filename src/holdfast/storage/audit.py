@@ -70,7 +70,7 @@ def row_for(entry: AuditEntry) -> tuple[Any, ...]:
     )
 
 
-async def now(connection: Connection) -> datetime:
+async def current_time(connection: Connection) -> datetime:
     moment: datetime = await connection.fetchval("select clock_timestamp()::timestamptz(3)")
     return moment
 
@@ -82,7 +82,7 @@ async def insert(connection: Connection, entry: AuditEntry) -> None:
 async def insert_about_endpoint(
     connection: Connection, endpoint_id: UUID, author: Author, action: str, change: Change
 ) -> None:
-    at = await now(connection)
+    at = await current_time(connection)
     await insert(connection, AuditEntry(endpoint_id, None, at, author, action, None, change))
 
 

@@ -198,7 +198,7 @@ async def _leave_session_as_it_is(connection: asyncpg.Connection) -> None:
 
 Connection = asyncpg.Connection
 
-KnownProjects = dict[UUID, Project]
+ProjectCache = dict[UUID, Project]
 """Projects as this process last saw them, so that not every unit brings its project along."""
 
 FOREGROUND, BACKGROUND = "holdfast", "holdfast background"
@@ -250,22 +250,22 @@ _PLAN_ONCE = {
 # The dispatcher's tables are small one minute and huge the next, and its statements take a few rows from the
 # head of an index. A plan that hashes or sorts what is due would be kept for as long as the connection is.
 # Nor does it wait for whoever has an endpoint locked: others would wait with it.
-OF_A_DISPATCHER = {"enable_hashjoin": "off", "enable_bitmapscan": "off", "lock_timeout": "250ms"}
+DISPATCHER_SETTINGS = {"enable_hashjoin": "off", "enable_bitmapscan": "off", "lock_timeout": "250ms"}
 
 
 class CommitUnknown(DatabaseUnavailable):
     """The connection was lost during COMMIT: the change is stored, or it is not."""
 
 
-class TryAgain(DatabaseUnavailable):
+class TransactionConflict(DatabaseUnavailable):
     """The database undid the transaction for the sake of another one; the same again may succeed."""
 
-    def __init__(self, why: str) -> None:
+    def __init__(self, reason: str) -> None:
         super().__init__()
-        self.why = why
+        self.reason = reason
 
 
-class RefusedByDatabase(Exception):
+class ConstraintViolated(Exception):
     """A constraint said no to what the domain had let through."""
 
     def __init__(self, constraint: str) -> None:
@@ -280,16 +280,16 @@ class Database:
         self._writers = writers
         self._readers = readers
         self._hint = Hint(self._tell_workers)
-        self.known_projects: KnownProjects = {}
+        self.project_cache: ProjectCache = {}
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[Connection]:
-        with failures_named():
+        with translate_errors():
             async with self._readers.one() as connection:
                 yield connection
 
     @asynccontextmanager
-    async def reading_one_moment(self) -> AsyncIterator[Connection]:
+    async def reading_snapshot(self) -> AsyncIterator[Connection]:
         """All statements see the database as it was at the first."""
         async with (
             self.reading() as connection,
@@ -298,16 +298,16 @@ class Database:
             yield connection
 
     @asynccontextmanager
-    async def writing_at_once(self) -> AsyncIterator[Connection]:
+    async def writing_autocommit(self) -> AsyncIterator[Connection]:
         """No transaction around it: each statement is one, and is stored when it is answered."""
-        with failures_named():
+        with translate_errors():
             async with self._writers.one() as connection:
                 yield connection
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[Connection]:
         """One transaction, committed at the end of the block."""
-        with failures_named():
+        with translate_errors():
             async with self._writers.one() as connection:
                 transaction = connection.transaction()
                 await transaction.start()
@@ -322,12 +322,12 @@ class Database:
                     raise
                 await _commit(connection, transaction)
 
-    async def forget_plans(self) -> None:
+    async def replace_connections(self) -> None:
         """Replace the connections when the tables are no longer what they were when the plans were made."""
         await self._writers.expire()
         await self._readers.expire()
 
-    def hint_at_deliveries(self) -> None:
+    def notify_workers(self) -> None:
         """Workers look at once. They would soon anyway: that a hint is lost does not matter."""
         self._hint.give()
 
@@ -416,7 +416,7 @@ async def fetch_one(connection: Connection, statement: str, *arguments: object) 
 
 
 @contextmanager
-def failures_named() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """Turn the driver's exceptions into ours; the driver is known in this package alone."""
     try:
         yield
@@ -432,11 +432,11 @@ def _named(failure: asyncpg.PostgresError) -> Exception:
     # A statement that was prepared before a migration is prepared anew the next time.
     is_outdated = isinstance(failure, asyncpg.InvalidCachedStatementError)
     if is_outdated or state in _TRY_AGAIN_STATES or constraint in _TRY_AGAIN_CONSTRAINTS:
-        return TryAgain(str(failure))
+        return TransactionConflict(str(failure))
     if state.startswith(_AWAY_CLASSES) or state in _AWAY_STATES:
         return DatabaseUnavailable()
     if state.startswith(("22", "23")):
-        return RefusedByDatabase(constraint or state)
+        return ConstraintViolated(constraint or state)
     return failure
 
 

@@ -7,7 +7,7 @@ import asyncpg
 
 from holdfast.domain.errors import ProjectExists
 from holdfast.domain.project import Project
-from holdfast.storage.database import Connection, KnownProjects, fetch_one
+from holdfast.storage.database import Connection, ProjectCache, fetch_one
 
 _INSERT = "insert into project (id, slug, name) values ($1, $2, $3) returning *"
 _UPDATE = """
@@ -28,7 +28,9 @@ _LIST = """
 """
 
 
-async def make_known(connection: Connection, known: KnownProjects, turns: Mapping[UUID, int]) -> None:
+async def refresh_project_cache(
+    connection: Connection, known: ProjectCache, turns: Mapping[UUID, int]
+) -> None:
     """Read those projects that have changed since they became known; a later state is as good."""
     unknown = [
         project_id

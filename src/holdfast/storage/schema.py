@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import asyncpg
 
-from holdfast.storage.database import Connection, connect, failures_named
+from holdfast.storage.database import Connection, connect, translate_errors
 from holdfast.storage.errors import SchemaError
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ async def is_current(connection: Connection) -> bool:
 
 
 async def _connect(database_url: str) -> asyncpg.Connection:
-    with failures_named():
+    with translate_errors():
         try:
             return await connect(database_url, timeout=_CONNECT_TIMEOUT_SECONDS)
         except asyncpg.PostgresError as failure:
@@ -132,7 +132,7 @@ async def _upgrade(database_url: str) -> list[str]:
         async_creator=lambda: connect(database_url, timeout=_CONNECT_TIMEOUT_SECONDS),
     )
     try:
-        with failures_named():
+        with translate_errors():
             async with engine.begin() as connection:
                 return await connection.run_sync(_upgrade_locked)
     except CommandError as failure:

@@ -20,7 +20,7 @@ FILE = "encryption-keys"
 _KEY_BYTES = 32
 
 
-def keys_of(settings: Settings) -> tuple[str, ...]:
+def load_encryption_keys(settings: Settings) -> tuple[str, ...]:
     """Those that are named, or the installation's own, which are made when they are first needed."""
     if settings.encryption_keys:
         return settings.encryption_keys

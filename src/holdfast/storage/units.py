@@ -22,7 +22,7 @@ from holdfast.domain.project import Project
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Media, Unit, UnitFields
 from holdfast.storage import audit, bookings, events, projects
-from holdfast.storage.database import Connection, KnownProjects
+from holdfast.storage.database import Connection, ProjectCache
 
 FIELD_COLUMNS = (
     "type, area_sqm, price_sar, vat_included, vat_rate, deposit_percent, bedrooms, bathrooms, "
@@ -370,7 +370,7 @@ NOBODY_COUNTED = Counted()
 
 async def load_for_update(
     connection: Connection,
-    known: KnownProjects,
+    known: ProjectCache,
     keys: Sequence[UnitKey],
     *,
     locked: bool,
@@ -388,7 +388,7 @@ async def load_for_update(
     if len(rows) < len(keys):
         raise ProjectGone
     turns = {key[0]: row[2] for key, row in zip(keys, rows, strict=True)}
-    await projects.make_known(connection, known, turns)
+    await projects.refresh_project_cache(connection, known, turns)
     if [row[1] for row in rows] != list(range(1, len(rows) + 1)):
         raise AssertionError("PostgreSQL gave the rows in another order than that of the keys.")
     now = _whole_milliseconds(rows[-1][0])

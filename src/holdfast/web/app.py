@@ -13,8 +13,8 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
 
 from holdfast.domain.errors import DomainError
-from holdfast.observability.metrics import count_now
-from holdfast.settings import Settings, refuse_misspelt_settings
+from holdfast.observability.metrics import flush_counts
+from holdfast.settings import Settings, check_setting_names
 from holdfast.web.api import surfaces
 from holdfast.web.api.health import status_routes
 from holdfast.web.context import WebContext, build_context
@@ -39,7 +39,7 @@ def create_app(settings: Settings | None = None, tour: Tour | None = None) -> St
     Without ``settings`` they are read from the environment. ``tour``: what the first page of a demo shows.
     """
     if settings is None:
-        refuse_misspelt_settings(os.environ)
+        check_setting_names(os.environ)
         settings = Settings.from_environment(os.environ)
     services = build_services(settings, RowReading)
     context = build_context(settings, services, tour)
@@ -50,7 +50,7 @@ def create_app(settings: Settings | None = None, tour: Tour | None = None) -> St
         async with services.running():
             yield
             app.state.stopping.set()
-            count_now()
+            flush_counts()
 
     app = Starlette(
         routes=_routes(context),

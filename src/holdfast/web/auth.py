@@ -6,7 +6,7 @@ from typing import Protocol
 
 from holdfast.domain.api_key import Key, is_well_formed
 from holdfast.domain.errors import InvalidApiKey, NoCredentials, ScopeMissing, TooManyRequests, UnknownProject
-from holdfast.domain.permissions import OF_SCOPE, Permission, scopes_for
+from holdfast.domain.permissions import SCOPE_PERMISSIONS, Permission, scopes_for
 from holdfast.domain.status import Caller
 from holdfast.web.request import Request
 
@@ -52,8 +52,8 @@ class KeyGuard:
         if token is None:
             raise NoCredentials
         context = request.context
-        key_ring = context.services.key_ring
-        key = key_ring.remembered(token) or await key_ring.find(token)
+        api_key_cache = context.services.api_key_cache
+        key = api_key_cache.remembered(token) or await api_key_cache.find(token)
         request.scope["state"]["key"] = key
         if key.scopes.isdisjoint(self._scopes):
             raise ScopeMissing(self._scopes[0])
@@ -99,7 +99,7 @@ BOOKING_TOKEN = BookingTokenGuard()
 
 
 def key_may(key: Key, permission: Permission) -> bool:
-    return any(permission in OF_SCOPE[scope] for scope in key.scopes)
+    return any(permission in SCOPE_PERMISSIONS[scope] for scope in key.scopes)
 
 
 def caller_of(request: Request) -> Caller:

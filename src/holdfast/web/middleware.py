@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.observability.logging import log_request
-from holdfast.observability.metrics import note_request
+from holdfast.observability.metrics import count_request
 from holdfast.web.errors import error_response
 from holdfast.web.pages.live import EVENT_STREAM
 from holdfast.web.request import NO_ROUTE, Request
@@ -145,7 +145,7 @@ def _note(scope: Scope, seconds: float) -> None:
     state = scope["state"]
     method, route = scope["method"], state.get("route", NO_ROUTE)
     status = state.get("status", _CLIENT_CLOSED_REQUEST)
-    note_request(method, route, status, seconds)
+    count_request(method, route, status, seconds)
     if route not in _NOT_LOGGED:
         key = state.get("key")
         # A path may end with a token that opens an account: that is not for the log.

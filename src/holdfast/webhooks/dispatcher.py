@@ -13,7 +13,7 @@ from holdfast.domain.endpoint import IN_FLIGHT, SECRET_FRESH_SECONDS
 from holdfast.domain.errors import DatabaseUnavailable, SecretsUnreadable
 from holdfast.operations.delivery_queue import Claimed, DeliveryQueue, Result, Sealed
 from holdfast.operations.rounds import round_until
-from holdfast.storage.database import TryAgain
+from holdfast.storage.database import TransactionConflict
 from holdfast.storage.secrets import SecretBox
 from holdfast.webhooks.attempt import AttemptResult, Post, Secret, Timings
 from holdfast.webhooks.sender import Sender
@@ -112,7 +112,7 @@ class Dispatcher:
     async def _round(self) -> float:
         try:
             return await self.run_once()
-        except TryAgain:
+        except TransactionConflict:
             return PAUSE_FOR_OTHERS_SECONDS
         except DatabaseUnavailable:
             logger.warning("dispatcher: the database is away")

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import asyncpg
 from asyncpg import connect_utils as driver
 
-from holdfast.storage.database import Connection, connect, failures_named
+from holdfast.storage.database import Connection, connect, translate_errors
 from holdfast.storage.embedded.cluster import environment, folder_of
 from holdfast.storage.errors import BackupError
 
@@ -222,7 +222,7 @@ class ClientConnection(NamedTuple):
 
 @asynccontextmanager
 async def opened_door(database_url: str) -> AsyncIterator[ClientConnection]:
-    with failures_named():
+    with translate_errors():
         connection = await connect(
             database_url, server_settings=_UNHURRIED, connection_class=_AddressedConnection
         )

@@ -13,7 +13,7 @@ from holdfast.domain.errors import SecretsUnreadable
 from holdfast.storage.backup.archive import Manifest, write_manifest, writing_backup
 from holdfast.storage.backup.connection import NEWEST_SERVER, ClientConnection, opened_door, running
 from holdfast.storage.backup.load import COUNTED, COUNTS
-from holdfast.storage.database import Connection, failures_named, fetch_one
+from holdfast.storage.database import Connection, fetch_one, translate_errors
 from holdfast.storage.errors import BackupError
 from holdfast.storage.log_partitions import DROPPING
 from holdfast.storage.schema import ADVISORY_LOCK, current_revision, refuse_unsuitable
@@ -46,7 +46,7 @@ class Wanted(NamedTuple):
 async def back_up(database_url: str, wanted: Wanted, on_bytes: Callable[[int], None]) -> Manifest:
     """``on_bytes``: how much of the dump has been written so far."""
     async with opened_door(database_url) as door:
-        with failures_named():
+        with translate_errors():
             await _refuse_what_is_no_database_of_ours(door.connection)
             async with _one_moment(door.connection) as (snapshot, moment):
                 if not wanted.even_unreadable:

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, suppress
 
 from holdfast.storage.backup.archive import Backup
 from holdfast.storage.backup.connection import ClientConnection, Program, opened_door, running
-from holdfast.storage.database import BACKGROUND, FOREGROUND, Connection, failures_named
+from holdfast.storage.database import BACKGROUND, FOREGROUND, Connection, translate_errors
 from holdfast.storage.errors import BackupError
 from holdfast.storage.schema import ADVISORY_LOCK, migrate, refuse_unsuitable
 
@@ -117,7 +117,7 @@ async def restore(
 async def _empty_database(database_url: str) -> AsyncIterator[ClientConnection]:
     """Meanwhile nobody migrates it: `serve` and `work` wait, and then find what was restored."""
     async with opened_door(database_url) as door:
-        with failures_named():
+        with translate_errors():
             await _refuse_unfit(door.connection)
         yield door
 
@@ -192,5 +192,5 @@ async def _until_loaded(writer: Program) -> None:
 async def _analyze(database_url: str) -> None:
     """A dump has no statistics, and plans made without them are bad ones."""
     async with opened_door(database_url) as door:
-        with failures_named():
+        with translate_errors():
             await door.connection.execute("analyze")

@@ -23,7 +23,7 @@ async def _alive(_: Request) -> Response:
 
 
 async def _ready(request: Request) -> Response:
-    await request.services.health.refuse_unless_ready()
+    await request.services.health.check_ready()
     return JsonResponse(HealthDocument("ready"))
 
 

@@ -9,7 +9,7 @@ from holdfast.operations.credentials import Passwords
 from tests.support.desk import People, Person
 from tests.support.second_factor import code_now
 from tests.support.sql import Sql
-from tests.support.staffing import QUICK
+from tests.support.staff import QUICK
 
 ACCOUNT = "/backoffice/account"
 PASSWORD, NEW_PASSWORD = "a horse of lead", "another horse of lead"

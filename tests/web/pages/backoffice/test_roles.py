@@ -12,7 +12,7 @@ import pytest
 from starlette.routing import BaseRoute, Mount, Route, Router
 
 from holdfast.domain.api_key import Scope
-from holdfast.domain.permissions import OF_ROLE, OF_SCOPE, Permission, Role
+from holdfast.domain.permissions import ROLE_PERMISSIONS, SCOPE_PERMISSIONS, Permission, Role
 from holdfast.settings import Settings
 from holdfast.web.api.routes import ApiPath, Unknown
 from holdfast.web.app import create_app
@@ -149,14 +149,14 @@ def test_keys_staff_and_revoked_sales_are_for_admins_keys_alone() -> None:
     found = [way for way in GUARDED if any(part in way.path for part in ADMINS_ONLY)]
     assert len({way.path for way in found}) > len(ADMINS_ONLY)
     for way in found:
-        assert [scope for scope in Scope if way.permission in OF_SCOPE[scope]] == [Scope.ADMIN], way
+        assert [scope for scope in Scope if way.permission in SCOPE_PERMISSIONS[scope]] == [Scope.ADMIN], way
 
 
 @pytest.mark.parametrize("way", GUARDED_PAGES, ids=name_of)
 def test_a_page_is_for_the_roles_that_have_its_permission(people: People, way: Way) -> None:
     for role in Role:
         status, location, text = visit(people.signed_in(role), way)
-        if way.permission is None or way.permission in OF_ROLE[role]:
+        if way.permission is None or way.permission in ROLE_PERMISSIONS[role]:
             assert status != 403, (role, text)
             assert way.path in WAYS_OUT or not location.startswith(SIGN_IN), role
         else:
@@ -188,7 +188,7 @@ def test_a_route_is_for_the_scopes_that_have_its_permission(
     for scope in Scope:
         answer = call(clients[scope], way)
         assert answer.status_code < 500
-        if way.permission in OF_SCOPE[scope]:
+        if way.permission in SCOPE_PERMISSIONS[scope]:
             assert answer.status_code not in (401, 403), (scope, answer.text)
         else:
             challenge = answer.headers.get("www-authenticate", "")
@@ -211,7 +211,7 @@ def test_whether_a_path_is_there_is_told_to_those_who_may_know(
     nowhere = Way("GET", f"{prefix}/nowhere", BELOW[prefix])
     assert call(clients[None], nowhere).status_code == 401
     for scope in Scope:
-        expected = 404 if BELOW[prefix] in OF_SCOPE[scope] else 403
+        expected = 404 if BELOW[prefix] in SCOPE_PERMISSIONS[scope] else 403
         assert call(clients[scope], nowhere).status_code == expected, scope
 
 

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from holdfast.domain.api_key import Key, Scope
 from holdfast.domain.errors import UnknownKey, UnknownProject
-from holdfast.domain.permissions import MAY_ISSUE, Permission, Role
+from holdfast.domain.permissions import ISSUABLE_SCOPES, Permission, Role
 from holdfast.operations.api_keys import (
     LONGEST_EXPIRY_DAYS,
     IssuedKeyDocument,
@@ -86,7 +86,7 @@ class KeyListDocument(Document):
 async def list_keys(request: Request, *, cursor: tuple[datetime, UUID] | None, limit: int) -> Response:
     """The latest first, revoked and expired ones included. A key that is limited to projects lists keys that
     are limited to some of them."""
-    rows, _ = await request.services.keys.page(cursor, request.key.project_slugs, limit)
+    rows, _ = await request.services.api_keys.page(cursor, request.key.project_slugs, limit)
     page, next_cursor = split_page(rows, limit, created_cursor_text)
     return JsonResponse(KeyListDocument([key_document(key) for key in page], next_cursor))
 
@@ -105,7 +105,9 @@ async def issue_key(request: Request, body: NewKey) -> Response:
     choices = body.sent()
     if "projects" in choices:
         choices["project_slugs"] = choices.pop("projects")
-    issued = await request.services.keys.issue(NewApiKey(**choices), _power_of(request.key), request.author)
+    issued = await request.services.api_keys.issue(
+        NewApiKey(**choices), _power_of(request.key), request.author
+    )
     return JsonResponse(issued_key_document(issued), 201, (NO_STORE,))
 
 
@@ -118,10 +120,10 @@ async def issue_key(request: Request, body: NewKey) -> Response:
 )
 async def revoke_key(request: Request, key_id: UUID) -> Response:
     """The key stops working within a second. Revoking it again changes nothing."""
-    await request.services.keys.revoke(key_id, request.author, request.key.project_slugs)
+    await request.services.api_keys.revoke(key_id, request.author, request.key.project_slugs)
     return Response(status_code=204)
 
 
 def _power_of(key: Key) -> KeyIssuer:
     """A key that manages keys is an admin's, within its projects and its time."""
-    return KeyIssuer(MAY_ISSUE[Role.ADMIN], key.project_slugs, key.expires_at)
+    return KeyIssuer(ISSUABLE_SCOPES[Role.ADMIN], key.project_slugs, key.expires_at)

@@ -104,7 +104,7 @@ async def list_audit_entries(
     Each page reads a limited number of entries, so a page may have few entries, or none, and still a
     `nextCursor`: follow it until it is null."""
     wishes = AuditFilter(project, actor, action, subject, since, until)
-    page = await request.services.auditing.page(wishes, cursor, limit, request.key.project_slugs)
+    page = await request.services.audit.page(wishes, cursor, limit, request.key.project_slugs)
     next_cursor = moment_cursor_text(*page.goes_on_before) if page.goes_on_before else None
     return JsonResponse(AuditTrailDocument([_entry_document(noted) for noted in page.entries], next_cursor))
 

@@ -15,8 +15,8 @@ from holdfast.domain.permissions import Permission, Role
 from holdfast.domain.staff import (
     EMAIL_LENGTH,
     NAME_LENGTH,
+    default_name,
     email_fault,
-    name_from,
     staff_name_fault,
 )
 from holdfast.operations.staff import (
@@ -116,7 +116,7 @@ class StaffListDocument(Document):
 )
 async def list_staff(request: Request, *, cursor: tuple[datetime, UUID] | None, limit: int) -> Response:
     """The oldest first, disabled people included."""
-    rows = await request.services.staffing.page(cursor, limit)
+    rows = await request.services.staff.page(cursor, limit)
     page, next_cursor = split_page(rows, limit, created_cursor_text)
     return JsonResponse(StaffListDocument([staff_document(person) for person in page], next_cursor))
 
@@ -135,8 +135,8 @@ async def add_staff(request: Request, body: NewStaff) -> Response:
     Keys that are limited to projects have no access to staff. Keys that expire may list staff and change
     nothing."""
     choices = body.sent()
-    name = choices.get("name") or name_from(body.email)
-    invited = await request.services.staffing.invite(body.email, name, choices["role"], request.author)
+    name = choices.get("name") or default_name(body.email)
+    invited = await request.services.staff.invite(body.email, name, choices["role"], request.author)
     return _invited_response(request, invited, 201)
 
 
@@ -150,7 +150,7 @@ async def add_staff(request: Request, body: NewStaff) -> Response:
 async def change_staff(request: Request, staff_id: UUID, body: StaffChanges) -> Response:
     """Only fields that are sent change. Another role, or being disabled, ends the person's sessions at once.
     The last admin who can sign in can neither be disabled nor get another role."""
-    changed = await request.services.staffing.change(staff_id, body.sent(), request.author)
+    changed = await request.services.staff.change(staff_id, body.sent(), request.author)
     return JsonResponse(staff_document(changed))
 
 
@@ -163,7 +163,7 @@ async def change_staff(request: Request, staff_id: UUID, body: StaffChanges) -> 
 )
 async def reset_staff(request: Request, staff_id: UUID, _: None) -> Response:
     """Removes password and second factor, ends all sessions, and returns a new set-up link, this once."""
-    return _invited_response(request, await request.services.staffing.reset(staff_id, request.author), 200)
+    return _invited_response(request, await request.services.staff.reset(staff_id, request.author), 200)
 
 
 def _invited_response(request: Request, invited: Invited, status: int) -> Response:

@@ -10,7 +10,7 @@ from starlette.routing import Route
 from holdfast.domain.errors import InvalidInput, TooManyAttempts
 from holdfast.domain.staff import DIGITS, LANGUAGES, OpenSession, Preferences, Theme
 from holdfast.operations.accounts import Accounts, OwnAccount
-from holdfast.operations.credentials import enrolment_url, shown_secret
+from holdfast.operations.credentials import enrolment_url, format_secret
 from holdfast.operations.login import Login
 from holdfast.web.client_address import ClientAddresses
 from holdfast.web.http_errors import MalformedBody
@@ -48,9 +48,9 @@ ACCOUNT = f"{PREFIX}/account"
 
 
 class AccountPages:
-    def __init__(self, accounts: Accounts, signing_in: Login, addresses: ClientAddresses) -> None:
+    def __init__(self, accounts: Accounts, login: Login, addresses: ClientAddresses) -> None:
         self._accounts = accounts
-        self._signing_in = signing_in
+        self._login = login
         self._addresses = addresses
 
     async def show(self, visit: Visit) -> Response:
@@ -107,13 +107,13 @@ class AccountPages:
 
     async def sign_out_elsewhere(self, visit: Visit) -> Response:
         who = self._oneself(visit)
-        ended = await self._signing_in.sign_out_everywhere(who.staff.id, who.session_id)
+        ended = await self._login.sign_out_everywhere(who.staff.id, who.session_id)
         told = visit.ngettext("%(num)s other session was ended.", "%(num)s other sessions were ended.", ended)
         return await visit.go(ACCOUNT, told)
 
     async def sign_out_everywhere(self, visit: Visit) -> Response:
         """Here too."""
-        await self._signing_in.sign_out_everywhere(visit.staff.id)
+        await self._login.sign_out_everywhere(visit.staff.id)
         response = await visit.go(SIGN_IN)
         visit.desk.let_out(response)
         visit.desk.speak(response, visit.language.code)
@@ -129,12 +129,12 @@ class AccountPages:
     async def _page(self, visit: Visit, status: int = 200, **asked: Any) -> Response:
         person = visit.staff
         secret = await self._accounts.offered_factor(person.id)
-        sessions = await self._signing_in.sessions_of(person.id)
+        sessions = await self._login.sessions_of(person.id)
         return await visit.render(
             "account.html",
             status,
             person=person,
-            secret=secret and shown_secret(secret),
+            secret=secret and format_secret(secret),
             qr=secret and qr_code(enrolment_url(secret, person.email)),
             sessions=[_shown(visit, session) for session in sessions],
             typed=visit.form,
@@ -147,10 +147,8 @@ class AccountPages:
         return OwnAccount(visit.staff, visit.signed_in.session_id, address, visit.author)
 
 
-def account_routes(
-    desk: Desk, accounts: Accounts, signing_in: Login, addresses: ClientAddresses
-) -> list[Route]:
-    pages = AccountPages(accounts, signing_in, addresses)
+def account_routes(desk: Desk, accounts: Accounts, login: Login, addresses: ClientAddresses) -> list[Route]:
+    pages = AccountPages(accounts, login, addresses)
     acts = {
         "name": pages.rename,
         "preferences": pages.prefer,

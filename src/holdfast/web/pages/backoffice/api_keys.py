@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from holdfast.domain.api_key import IssuedKey, Key, Scope
 from holdfast.domain.errors import Fault, InvalidInput, UnknownProject
-from holdfast.domain.permissions import MAY_ISSUE, Permission
+from holdfast.domain.permissions import ISSUABLE_SCOPES, Permission
 from holdfast.operations.api_keys import ApiKeys, KeyIssuer, NewApiKey
 from holdfast.operations.units import Units
 from holdfast.web.api.bodies import refuse_faults
@@ -52,7 +52,7 @@ class KeyPages:
         return await self._form(visit, 200, {})
 
     async def issue(self, visit: Visit) -> Response:
-        power = KeyIssuer(MAY_ISSUE[visit.staff.role])
+        power = KeyIssuer(ISSUABLE_SCOPES[visit.staff.role])
         try:
             issued = await self._keys.issue(_wishes(visit), power, visit.author)
         except InvalidInput as refusal:
@@ -95,7 +95,7 @@ def key_page_routes(desk: Desk, keys: ApiKeys, inventory: Units, public_url: str
 
 def _typed(visit: Visit) -> dict[str, Any]:
     """As it was filled in; at first what most want."""
-    may_issue = MAY_ISSUE[visit.staff.role]
+    may_issue = ISSUABLE_SCOPES[visit.staff.role]
     form = visit.form
     is_filled = bool(form.items())
     return {
@@ -129,7 +129,7 @@ def _wishes(visit: Visit) -> NewApiKey:
 
 def _may_revoke(visit: Visit, key: Key) -> bool:
     """Who could not make such a key must not stop the system that uses it."""
-    return set(key.scopes) <= MAY_ISSUE[visit.staff.role]
+    return set(key.scopes) <= ISSUABLE_SCOPES[visit.staff.role]
 
 
 def _key_id(visit: Visit) -> UUID:

@@ -134,14 +134,14 @@ class Sieve(NamedTuple):
 
 
 class AuditPages:
-    def __init__(self, auditing: Audit, inventory: Units) -> None:
-        self._auditing = auditing
+    def __init__(self, audit: Audit, inventory: Units) -> None:
+        self._audit = audit
         self._inventory = inventory
 
     async def show(self, visit: Visit) -> Response:
         projects = await self._inventory.projects_page(None, "", PROJECTS_OFFERED)
         sieve = _sieve(visit, projects)
-        page = await self._auditing.page(_wishes(visit, sieve), _cursor(visit), ENTRIES_A_PAGE)
+        page = await self._audit.page(_wishes(visit, sieve), _cursor(visit), ENTRIES_A_PAGE)
         return await visit.render(
             "audit.html",
             sieve=sieve,
@@ -155,8 +155,8 @@ class AuditPages:
         )
 
 
-def audit_page_routes(desk: Desk, auditing: Audit, inventory: Units) -> list[Route]:
-    return [desk.page(AUDIT, Permission.SEE_AUDIT, GET=AuditPages(auditing, inventory).show)]
+def audit_page_routes(desk: Desk, audit: Audit, inventory: Units) -> list[Route]:
+    return [desk.page(AUDIT, Permission.SEE_AUDIT, GET=AuditPages(audit, inventory).show)]
 
 
 def _onward(sieve: Sieve, page: AuditPage) -> dict[str, Any]:

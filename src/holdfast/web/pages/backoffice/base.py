@@ -21,7 +21,7 @@ from holdfast.domain.permissions import Permission
 from holdfast.domain.staff import Preferences, Staff
 from holdfast.domain.status import Caller
 from holdfast.operations.deliveries import Announcements, News
-from holdfast.operations.login import Login, SignedIn
+from holdfast.operations.login import Login, StaffSession
 from holdfast.web.api.bodies import BuyerDetails, valid
 from holdfast.web.errors import log_failure
 from holdfast.web.http_errors import Forbidden, MethodNotAllowed, UnknownRoute
@@ -69,7 +69,7 @@ class Visit:
         self,
         desk: Desk,
         request: Request,
-        signed_in: SignedIn | None,
+        signed_in: StaffSession | None,
         language: Language,
         token: str,
         preferences: Preferences,
@@ -159,11 +159,11 @@ class Visit:
         """On to another page, which tells the notice once."""
         if notice is not None and self.signed_in is not None:
             left = json.dumps([notice, kind])
-            await self.desk.signing_in.leave_notice(self.signed_in.session_id, left)
+            await self.desk.login.leave_notice(self.signed_in.session_id, left)
         return RedirectResponse(path, 303, headers=PAGE_HEADERS)
 
 
-def _left(signed_in: SignedIn | None) -> Notice | None:
+def _left(signed_in: StaffSession | None) -> Notice | None:
     if signed_in is None or signed_in.notice is None:
         return None
     return Notice(*json.loads(signed_in.notice))
@@ -222,10 +222,8 @@ _HTTPS_FOR_A_YEAR = "max-age=31536000"
 
 
 class Desk:
-    def __init__(
-        self, signing_in: Login, announcing: Announcements, cookies: Cookies, time_zone: str
-    ) -> None:
-        self.signing_in = signing_in
+    def __init__(self, login: Login, announcing: Announcements, cookies: Cookies, time_zone: str) -> None:
+        self.login = login
         self.cookies = cookies
         self._announcing = announcing
         self._time_zone = time_zone
@@ -265,17 +263,17 @@ class Desk:
         return self._visit(request, None, token, Preferences(self._language_of_stranger(request)))
 
     def _visit(
-        self, request: Request, signed_in: SignedIn | None, token: str, preferences: Preferences
+        self, request: Request, signed_in: StaffSession | None, token: str, preferences: Preferences
     ) -> Visit:
         language = language_of(preferences.language, preferences.digits, self._time_zone)
         return Visit(self, request, signed_in, language, token, preferences)
 
-    async def _signed_in(self, request: Request, token: str) -> SignedIn | None:
+    async def _signed_in(self, request: Request, token: str) -> StaffSession | None:
         """A notice is for a page that is looked at: neither for a part of one nor for a stream."""
         values = request.header_values
         is_page = b"text/html" in values.get(b"accept", b"") and b"hx-request" not in values
         is_change = request.method not in SAFE
-        return await self.signing_in.find(
+        return await self.login.find(
             token, takes_notice=is_page and not is_change, is_click=is_page or is_change
         )
 

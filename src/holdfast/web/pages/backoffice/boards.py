@@ -322,7 +322,7 @@ def slug_of(request: Request) -> str:
 
 async def _is_still_signed_in(visit: Visit) -> bool:
     """A board that is left open is no sign of anybody."""
-    found = await visit.desk.signing_in.find(visit.token, takes_notice=False, is_click=False)
+    found = await visit.desk.login.find(visit.token, takes_notice=False, is_click=False)
     return found is not None
 
 

@@ -40,8 +40,8 @@ SET_UP = PREFIX + "/set-up/{token}"
 
 
 class SignInPages:
-    def __init__(self, signing_in: Login, addresses: ClientAddresses) -> None:
-        self._signing_in = signing_in
+    def __init__(self, login: Login, addresses: ClientAddresses) -> None:
+        self._login = login
         self._addresses = addresses
 
     async def ask(self, visit: Visit) -> Response:
@@ -53,7 +53,7 @@ class SignInPages:
     async def sign_in(self, visit: Visit) -> Response:
         form, following = visit.form, local_path(visit.form.text("next"))
         try:
-            opened = await self._signing_in.sign_in(
+            opened = await self._login.sign_in(
                 form.text("email"), form.raw("password"), None, *self._whence(visit)
             )
         except SecondFactorNeeded as needed:
@@ -66,7 +66,7 @@ class SignInPages:
         form, following = visit.form, local_path(visit.form.text("next"))
         ticket = form.text("ticket")
         try:
-            opened = await self._signing_in.sign_in_with_code(ticket, form.text("code"), *self._whence(visit))
+            opened = await self._login.sign_in_with_code(ticket, form.text("code"), *self._whence(visit))
         except (LoginFailed, TooManyAttempts) as refusal:
             return await _told(visit, "sign_in_code.html", refusal, ticket=ticket, following=following)
         return await let_in(visit, opened, following)
@@ -84,7 +84,7 @@ class SignInPages:
     async def sign_out(self, visit: Visit) -> Response:
         token = visit.desk.cookies.read(visit.request, SESSION_COOKIE)
         if token is not None:
-            await self._signing_in.sign_out(token)
+            await self._login.sign_out(token)
         response = await visit.go(SIGN_IN)
         visit.desk.let_out(response)
         visit.desk.speak(response, visit.language.code)
@@ -95,9 +95,9 @@ class SignInPages:
 
 
 class SetUpPages:
-    def __init__(self, links: SetupLinks, signing_in: Login, addresses: ClientAddresses) -> None:
+    def __init__(self, links: SetupLinks, login: Login, addresses: ClientAddresses) -> None:
         self._links = links
-        self._signing_in = signing_in
+        self._login = login
         self._addresses = addresses
 
     async def ask(self, visit: Visit) -> Response:
@@ -136,7 +136,7 @@ class SetUpPages:
         )
 
     async def _open(self, visit: Visit, person: Staff) -> NewSession:
-        return await self._signing_in.open_for(person.id, *whence(visit, self._addresses))
+        return await self._login.open_for(person.id, *whence(visit, self._addresses))
 
     async def _page(
         self,
@@ -155,10 +155,8 @@ class SetUpPages:
         )
 
 
-def sign_in_routes(
-    desk: Desk, signing_in: Login, links: SetupLinks, addresses: ClientAddresses
-) -> list[Route]:
-    pages, set_up = SignInPages(signing_in, addresses), SetUpPages(links, signing_in, addresses)
+def sign_in_routes(desk: Desk, login: Login, links: SetupLinks, addresses: ClientAddresses) -> list[Route]:
+    pages, set_up = SignInPages(login, addresses), SetUpPages(links, login, addresses)
     return [
         desk.open_page(SIGN_IN, GET=pages.ask, POST=pages.sign_in),
         desk.open_page(CODE, GET=pages.back, POST=pages.with_code),
@@ -171,7 +169,7 @@ def sign_in_routes(
 async def let_in(visit: Visit, opened: NewSession, following: str) -> Response:
     """Whoever was signed in here before is so no more."""
     if visit.signed_in is not None:
-        await visit.desk.signing_in.sign_out(visit.token)
+        await visit.desk.login.sign_out(visit.token)
     response = await visit.go(following)
     visit.desk.let_in(response, opened.token)
     return response

@@ -46,14 +46,14 @@ def administration_routes(
     inventory: Units,
     projects: Projects,
     keys: ApiKeys,
-    auditing: Audit,
+    audit: Audit,
     periods: HoldPeriods,
     public_url: str,
 ) -> list[Route]:
     return [
         *project_setting_routes(desk, projects, periods),
         *key_page_routes(desk, keys, inventory, public_url),
-        *audit_page_routes(desk, auditing, inventory),
+        *audit_page_routes(desk, audit, inventory),
         desk.page(f"{PREFIX}/settings", None, GET=_settings),
     ]
 
@@ -169,21 +169,21 @@ def start_routes(desk: Desk, announcing: Announcements) -> list[Route]:
 
 def backoffice_page_routes(context: WebContext) -> list[BaseRoute]:
     services = context.services
-    desk = Desk(services.signing_in, services.announcing, context.cookies, context.time_zone)
+    desk = Desk(services.login, services.announcing, context.cookies, context.time_zone)
     routes = [
         *start_routes(desk, context.services.announcing),
         *administration_routes(
             desk,
             context.services.units,
             context.services.projects,
-            context.services.keys,
-            context.services.auditing,
+            context.services.api_keys,
+            context.services.audit,
             context.services.periods,
             context.public_url,
         ),
-        *sign_in_routes(desk, context.services.signing_in, context.services.setup_links, context.addresses),
-        *account_routes(desk, context.services.accounts, context.services.signing_in, context.addresses),
-        *staff_page_routes(desk, context.services.staffing, context.public_url),
+        *sign_in_routes(desk, context.services.login, context.services.setup_links, context.addresses),
+        *account_routes(desk, context.services.accounts, context.services.login, context.addresses),
+        *staff_page_routes(desk, context.services.staff, context.public_url),
         *sales_routes(desk, context.services.units, context.services.bookings, context.public_url),
         *paper_routes(desk, context.services.bookings, context.documents),
         *import_routes(
@@ -195,7 +195,7 @@ def backoffice_page_routes(context: WebContext) -> list[BaseRoute]:
         ),
         *project_list_routes(desk, context.services.boards),
         *board_routes(desk, context.services.boards, context.services.live_updates, context.services.units),
-        *figure_routes(desk, context.services.figures),
+        *figure_routes(desk, context.services.reports),
         *layout_routes(desk, context.services.projects),
         *webhook_page_routes(
             desk,

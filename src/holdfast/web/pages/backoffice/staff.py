@@ -12,7 +12,7 @@ from starlette.routing import Route
 from holdfast.domain.errors import Fault, InvalidInput, LastAdmin, StaffExists
 from holdfast.domain.permissions import Permission, Role
 from holdfast.domain.staff import Staff
-from holdfast.operations.staff import GOOD_FOR_HOURS, Invited, StaffAccounts, setup_url
+from holdfast.operations.staff import SETUP_LINK_HOURS, Invited, StaffAccounts, setup_url
 from holdfast.web.api.bodies import refuse_faults
 from holdfast.web.api.parameters import id_of
 from holdfast.web.http_errors import MalformedBody
@@ -25,13 +25,13 @@ A_PAGE = 100
 
 
 class StaffPages:
-    def __init__(self, staffing: StaffAccounts, public_url: str) -> None:
-        self._staffing = staffing
+    def __init__(self, staff: StaffAccounts, public_url: str) -> None:
+        self._staff = staff
         self._public_url = public_url
 
     async def list(self, visit: Visit) -> Response:
         after = _position(visit)
-        page = await self._staffing.page(after, A_PAGE)
+        page = await self._staff.page(after, A_PAGE)
         has_more = len(page) > A_PAGE
         return await visit.render(
             "staff.html",
@@ -46,7 +46,7 @@ class StaffPages:
     async def invite(self, visit: Visit) -> Response:
         form, role = visit.form, _role(visit)
         try:
-            invited = await self._staffing.invite(form.text("email"), form.text("name"), role, visit.author)
+            invited = await self._staff.invite(form.text("email"), form.text("name"), role, visit.author)
         except InvalidInput as refusal:
             return await self._new(visit, 422, faults_by_field(visit, refusal))
         except StaffExists as refusal:
@@ -54,7 +54,7 @@ class StaffPages:
         return await self._with_link(visit, invited)
 
     async def show(self, visit: Visit) -> Response:
-        return await self._person(visit, await self._staffing.find(_named(visit)))
+        return await self._person(visit, await self._staff.find(_named(visit)))
 
     async def back(self, visit: Visit) -> Response:
         return await visit.go(_path(_named(visit)))
@@ -71,12 +71,12 @@ class StaffPages:
         return await self._change(visit, {"disabled": False}, visit._("The account is enabled again."))
 
     async def reset(self, visit: Visit) -> Response:
-        return await self._with_link(visit, await self._staffing.reset(_named(visit), visit.author))
+        return await self._with_link(visit, await self._staff.reset(_named(visit), visit.author))
 
     async def _change(self, visit: Visit, changes: dict[str, Any], told: str) -> Response:
         staff_id = _named(visit)
         try:
-            await self._staffing.change(staff_id, changes, visit.author)
+            await self._staff.change(staff_id, changes, visit.author)
         except LastAdmin as refusal:
             return await visit.go(_path(staff_id), translate_error(refusal, visit.language), "refused")
         return await visit.go(_path(staff_id), told)
@@ -97,13 +97,13 @@ class StaffPages:
             path=_path(person.id),
             roles=list(Role),
             link=link,
-            hours=GOOD_FOR_HOURS,
+            hours=SETUP_LINK_HOURS,
             is_self=person.id == visit.staff.id,
         )
 
 
-def staff_page_routes(desk: Desk, staffing: StaffAccounts, public_url: str) -> list[Route]:
-    pages, person, admins = StaffPages(staffing, public_url), STAFF + "/{id}", Permission.ADMINISTER
+def staff_page_routes(desk: Desk, staff: StaffAccounts, public_url: str) -> list[Route]:
+    pages, person, admins = StaffPages(staff, public_url), STAFF + "/{id}", Permission.ADMINISTER
     acts = {
         "role": pages.change_role,
         "disable": pages.disable,

@@ -15,7 +15,7 @@ from holdfast.domain.staff import SessionTimes
 from holdfast.operations.login import Login, Tickets
 from holdfast.storage import staff
 from holdfast.storage.database import Database
-from tests.support.staffing import ADDRESS, AGENT, PASSWORD, Office, open_office
+from tests.support.staff import ADDRESS, AGENT, PASSWORD, Office, open_office
 
 UNKNOWN = "nobody@example.com"
 NORA = "nora@example.com"
@@ -35,18 +35,18 @@ async def fails(
     office: Office, email: str, password: str = "wrong wrong wrong", address: str = ADDRESS
 ) -> None:
     with pytest.raises(LoginFailed):
-        await office.signing_in.sign_in(email, password, None, address, AGENT)
+        await office.login.sign_in(email, password, None, address, AGENT)
 
 
 async def test_a_session_is_found_by_its_token_alone(office: Office) -> None:
     person = await office.add()
     opened = await office.sign_in()
-    found = await office.signing_in.find(opened.token)
+    found = await office.login.find(opened.token)
     assert found is not None
     assert (found.staff.id, found.notice) == (person.id, None)
     assert found.staff.last_signed_in_at is not None
     for other in ("", "x" * 43, opened.token[:-1], opened.token + "x", opened.token.swapcase()):
-        assert await office.signing_in.find(other) is None
+        assert await office.login.find(other) is None
 
 
 async def test_the_token_is_nowhere_in_the_database(office: Office) -> None:
@@ -89,8 +89,8 @@ async def test_whatever_is_wrong_has_one_answer(office: Office, email: str, pass
 async def test_who_is_disabled_or_has_no_password_yet_is_refused(office: Office) -> None:
     await office.add("boss@example.com")
     person = await office.add(role=Role.SALES)
-    await office.staffing.invite("new@example.com", "New", Role.SALES, COMMAND)
-    await office.staffing.change(person.id, {"disabled": True}, COMMAND)
+    await office.staff.invite("new@example.com", "New", Role.SALES, COMMAND)
+    await office.staff.change(person.id, {"disabled": True}, COMMAND)
     await fails(office, NORA, PASSWORD)
     await fails(office, "new@example.com", PASSWORD)
 
@@ -117,7 +117,7 @@ async def test_who_has_to_wait_is_in_the_log_by_address(
     for _ in range(FREE_FAILURES):
         await fails(office, UNKNOWN)
     with pytest.raises(TooManyAttempts):
-        await office.signing_in.sign_in(UNKNOWN, PASSWORD, None, ADDRESS, AGENT)
+        await office.login.sign_in(UNKNOWN, PASSWORD, None, ADDRESS, AGENT)
     assert caplog.messages[-1] == "a sign-in was put off"
     assert caplog.records[-1].__dict__["fields"] == {"address": ADDRESS}
 
@@ -126,10 +126,10 @@ async def test_a_notice_is_told_once_and_only_to_who_shows_it(office: Office) ->
     await office.add()
     opened = await office.sign_in()
     who = await office.oneself(opened)
-    await office.signing_in.leave_notice(who.session_id, "Done.")
-    stream = await office.signing_in.find(opened.token, takes_notice=False)
-    page = await office.signing_in.find(opened.token)
-    next_page = await office.signing_in.find(opened.token)
+    await office.login.leave_notice(who.session_id, "Done.")
+    stream = await office.login.find(opened.token, takes_notice=False)
+    page = await office.login.find(opened.token)
+    next_page = await office.login.find(opened.token)
     assert stream is not None
     assert page is not None
     assert next_page is not None
@@ -145,7 +145,7 @@ async def test_a_session_ends_when_nobody_has_used_it_for_long(office: Office) -
     assert await office.is_signed_in(opened)
     await execute(office, "update staff_session set last_seen_at = last_seen_at - interval '121 minutes'")
     assert not await office.is_signed_in(opened)
-    assert await office.signing_in.sessions_of(opened.staff.id) == []
+    assert await office.login.sessions_of(opened.staff.id) == []
 
 
 async def test_a_session_ends_at_an_age_however_much_it_is_used(office: Office) -> None:
@@ -189,20 +189,20 @@ async def test_sessions_that_are_too_old_are_deleted_by_the_next_sign_in(office:
 async def test_sign_out_ends_one_session_and_everywhere_ends_all_but_one(office: Office) -> None:
     await office.add()
     first, second, third, fourth = [await office.sign_in() for _ in range(4)]
-    await office.signing_in.sign_out(first.token)
+    await office.login.sign_out(first.token)
     assert not await office.is_signed_in(first)
     mine = await office.oneself(second)
-    assert await office.signing_in.sign_out_everywhere(mine.staff.id, mine.session_id) == 2
+    assert await office.login.sign_out_everywhere(mine.staff.id, mine.session_id) == 2
     assert [await office.is_signed_in(one) for one in (second, third, fourth)] == [True, False, False]
-    assert await office.signing_in.sign_out_everywhere(mine.staff.id) == 1
+    assert await office.login.sign_out_everywhere(mine.staff.id) == 1
     assert not await office.is_signed_in(second)
 
 
 async def test_sessions_are_listed_with_where_they_come_from(office: Office) -> None:
     person = await office.add()
-    await office.signing_in.sign_in(NORA, PASSWORD, None, "2001:db8::7", "An\0agent\n" + "x" * 1000)
+    await office.login.sign_in(NORA, PASSWORD, None, "2001:db8::7", "An\0agent\n" + "x" * 1000)
     await office.sign_in()
-    newest, oldest = await office.signing_in.sessions_of(person.id)
+    newest, oldest = await office.login.sessions_of(person.id)
     assert (newest.address, newest.agent) == (ADDRESS, AGENT)
     assert oldest.address == "2001:db8::7"
     assert oldest.agent.startswith("An agent x")
@@ -220,7 +220,7 @@ async def test_after_some_failures_an_account_waits_whether_it_is_there_or_not(
         await office.sign_in(email)
     assert 13 < refused.value.retry_after_seconds <= 15
     with pytest.raises(TooManyAttempts):
-        await office.signing_in.sign_in(email.upper(), PASSWORD, None, "198.51.100.1", AGENT)
+        await office.login.sign_in(email.upper(), PASSWORD, None, "198.51.100.1", AGENT)
 
 
 async def test_the_wait_ends_grows_and_is_forgotten_after_a_success(office: Office) -> None:
@@ -255,7 +255,7 @@ async def test_an_address_that_tries_many_accounts_waits(office: Office) -> None
     with pytest.raises(TooManyAttempts) as refused:
         await office.sign_in()
     assert 800 < refused.value.retry_after_seconds <= 900
-    assert await office.signing_in.sign_in(NORA, PASSWORD, None, "198.51.100.1", AGENT)
+    assert await office.login.sign_in(NORA, PASSWORD, None, "198.51.100.1", AGENT)
 
 
 async def test_many_attempts_at_the_same_time_are_all_counted(office: Office) -> None:
@@ -295,7 +295,7 @@ async def test_with_a_second_factor_the_password_alone_opens_nothing(office: Off
         await office.sign_in(password="wrong wrong wrong")
     with pytest.raises(LoginFailed):
         await office.sign_in(code="000000x")
-    opened = await office.signing_in.sign_in_with_code(
+    opened = await office.login.sign_in_with_code(
         needed.value.ticket, await office.code(secret), ADDRESS, AGENT
     )
     assert await office.is_signed_in(opened)
@@ -328,7 +328,7 @@ async def test_wrong_codes_are_counted_and_right_passwords_between_them_forgive_
         with pytest.raises(SecondFactorNeeded) as needed:
             await office.sign_in()
         with pytest.raises(LoginFailed):
-            await office.signing_in.sign_in_with_code(needed.value.ticket, "000000x", ADDRESS, AGENT)
+            await office.login.sign_in_with_code(needed.value.ticket, "000000x", ADDRESS, AGENT)
     with pytest.raises(TooManyAttempts):
         await office.sign_in()
 
@@ -337,7 +337,7 @@ async def test_wrong_codes_are_counted_and_right_passwords_between_them_forgive_
 async def test_an_invented_ticket_opens_nothing(office: Office, ticket: str) -> None:
     await office.add()
     with pytest.raises(LoginFailed):
-        await office.signing_in.sign_in_with_code(ticket, "000000", ADDRESS, AGENT)
+        await office.login.sign_in_with_code(ticket, "000000", ADDRESS, AGENT)
 
 
 async def test_a_ticket_is_worth_nothing_with_another_password(office: Office) -> None:
@@ -349,7 +349,7 @@ async def test_a_ticket_is_worth_nothing_with_another_password(office: Office) -
     await office.accounts.change_password(who, PASSWORD, "another horse of lead")
     code = await office.code(secret)
     with pytest.raises(LoginFailed):
-        await office.signing_in.sign_in_with_code(needed.value.ticket, code, ADDRESS, AGENT)
+        await office.login.sign_in_with_code(needed.value.ticket, code, ADDRESS, AGENT)
 
 
 @pytest.mark.parametrize(("minutes", "is_good"), [(4, True), (5, False)])

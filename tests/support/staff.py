@@ -26,26 +26,26 @@ class Office(NamedTuple):
 
     database: Database
     box: SecretBox
-    signing_in: Login
-    staffing: StaffAccounts
+    login: Login
+    staff: StaffAccounts
     links: SetupLinks
     accounts: Accounts
 
     async def add(self, email: str = "nora@example.com", role: Role = Role.ADMIN) -> Staff:
-        return await self.staffing.add(email, email.partition("@")[0], role, PASSWORD, COMMAND)
+        return await self.staff.add(email, email.partition("@")[0], role, PASSWORD, COMMAND)
 
     async def sign_in(
         self, email: str = "nora@example.com", code: str | None = None, password: str = PASSWORD
     ) -> NewSession:
-        return await self.signing_in.sign_in(email, password, code, ADDRESS, AGENT)
+        return await self.login.sign_in(email, password, code, ADDRESS, AGENT)
 
     async def oneself(self, opened: NewSession) -> OwnAccount:
-        found = await self.signing_in.find(opened.token)
+        found = await self.login.find(opened.token)
         assert found is not None
         return OwnAccount(found.staff, found.session_id, ADDRESS, COMMAND)
 
     async def is_signed_in(self, opened: NewSession) -> bool:
-        return await self.signing_in.find(opened.token) is not None
+        return await self.login.find(opened.token) is not None
 
     async def now(self) -> float:
         async with self.database.reading() as connection:

@@ -15,9 +15,9 @@ from holdfast.domain.errors import (
     UnknownStaff,
 )
 from holdfast.domain.permissions import Role
-from holdfast.operations.staff import offer_first_link
+from holdfast.operations.staff import create_first_setup_link
 from holdfast.storage.database import Database
-from tests.support.staffing import PASSWORD, Office, open_office
+from tests.support.staff import PASSWORD, Office, open_office
 
 NEW_PASSWORD = "another horse of lead"
 REQUEST = "request-1"
@@ -29,7 +29,7 @@ def office(database: Database) -> Office:
 
 
 async def test_an_invited_person_chooses_a_password_and_signs_in(office: Office) -> None:
-    person, token = await office.staffing.invite(" Sami@example.com ", " Sami ", Role.SALES, COMMAND)
+    person, token = await office.staff.invite(" Sami@example.com ", " Sami ", Role.SALES, COMMAND)
     assert (person.email, person.name, person.has_password) == ("Sami@example.com", "Sami", False)
     invitation = await office.links.find(token)
     assert invitation.staff == person
@@ -39,7 +39,7 @@ async def test_an_invited_person_chooses_a_password_and_signs_in(office: Office)
 
 
 async def test_a_set_up_link_works_once_and_looking_at_it_uses_nothing_up(office: Office) -> None:
-    _, token = await office.staffing.invite("sami@example.com", "Sami", Role.SALES, COMMAND)
+    _, token = await office.staff.invite("sami@example.com", "Sami", Role.SALES, COMMAND)
     for _ in range(3):
         await office.links.find(token)
     with pytest.raises(InvalidInput):
@@ -59,17 +59,17 @@ async def test_an_invented_link_is_refused(office: Office, token: str) -> None:
 
 async def test_a_link_dies_of_age_by_a_newer_one_and_with_its_person(office: Office) -> None:
     await office.add("boss@example.com")
-    person, first = await office.staffing.invite("sami@example.com", "Sami", Role.SALES, COMMAND)
-    _, second = await office.staffing.reset(person.id, COMMAND)
+    person, first = await office.staff.invite("sami@example.com", "Sami", Role.SALES, COMMAND)
+    _, second = await office.staff.reset(person.id, COMMAND)
     with pytest.raises(InvalidSetupLink):
         await office.links.find(first)
     async with office.database.writing() as connection:
         await connection.execute("update setup_link set expires_at = clock_timestamp()")
     with pytest.raises(InvalidSetupLink):
         await office.links.choose_password(second, NEW_PASSWORD, REQUEST)
-    _, third = await office.staffing.reset(person.id, COMMAND)
-    await office.staffing.change(person.id, {"disabled": True}, COMMAND)
-    await office.staffing.change(person.id, {"disabled": False}, COMMAND)
+    _, third = await office.staff.reset(person.id, COMMAND)
+    await office.staff.change(person.id, {"disabled": True}, COMMAND)
+    await office.staff.change(person.id, {"disabled": False}, COMMAND)
     with pytest.raises(InvalidSetupLink):
         await office.links.find(third)
 
@@ -77,7 +77,10 @@ async def test_a_link_dies_of_age_by_a_newer_one_and_with_its_person(office: Off
 async def test_the_first_admin_is_made_by_the_latest_link_and_only_while_there_is_no_staff(
     office: Office,
 ) -> None:
-    first, second = await offer_first_link(office.database), await offer_first_link(office.database)
+    first, second = (
+        await create_first_setup_link(office.database),
+        await create_first_setup_link(office.database),
+    )
     assert first is not None
     assert second is not None
     with pytest.raises(InvalidSetupLink):
@@ -88,11 +91,11 @@ async def test_the_first_admin_is_made_by_the_latest_link_and_only_while_there_i
     assert (await office.sign_in()).staff.id == person.id
     with pytest.raises(InvalidSetupLink):
         await office.links.add_first_admin(second, "other@example.com", "Other", PASSWORD, REQUEST)
-    assert await offer_first_link(office.database) is None
+    assert await create_first_setup_link(office.database) is None
 
 
 async def test_every_fault_of_the_first_admin_is_told_at_once(office: Office) -> None:
-    token = await offer_first_link(office.database)
+    token = await create_first_setup_link(office.database)
     assert token is not None
     with pytest.raises(InvalidInput) as refused:
         await office.links.add_first_admin(token, "nobody", "", "short", REQUEST)
@@ -100,7 +103,7 @@ async def test_every_fault_of_the_first_admin_is_told_at_once(office: Office) ->
 
 
 async def test_somebody_added_by_a_command_ends_the_offer_to_the_first_admin(office: Office) -> None:
-    token = await offer_first_link(office.database)
+    token = await create_first_setup_link(office.database)
     assert token is not None
     await office.add()
     with pytest.raises(InvalidSetupLink):
@@ -110,7 +113,7 @@ async def test_somebody_added_by_a_command_ends_the_offer_to_the_first_admin(off
 async def test_one_address_is_one_person(office: Office) -> None:
     await office.add("nora@example.com")
     with pytest.raises(StaffExists):
-        await office.staffing.invite("NORA@EXAMPLE.COM", "Again", Role.VIEWER, COMMAND)
+        await office.staff.invite("NORA@EXAMPLE.COM", "Again", Role.VIEWER, COMMAND)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +123,7 @@ async def test_every_fault_of_an_invitation_is_told(
     office: Office, email: str, name: str, pointers: list[str]
 ) -> None:
     with pytest.raises(InvalidInput) as refused:
-        await office.staffing.invite(email, name, Role.SALES, COMMAND)
+        await office.staff.invite(email, name, Role.SALES, COMMAND)
     assert [fault.pointer for fault in refused.value.faults] == pointers
 
 
@@ -129,7 +132,7 @@ async def test_another_role_signs_somebody_out_and_is_written_down(office: Offic
     await office.add()
     person = await office.add("sami@example.com", Role.SALES)
     opened = await office.sign_in("sami@example.com")
-    changed = await office.staffing.change(person.id, {"role": Role.VIEWER, "name": "Sami A."}, author)
+    changed = await office.staff.change(person.id, {"role": Role.VIEWER, "name": "Sami A."}, author)
     assert (changed.role, changed.name) == (Role.VIEWER, "Sami A.")
     assert not await office.is_signed_in(opened)
     async with office.database.reading() as connection:
@@ -146,7 +149,7 @@ async def test_another_name_signs_nobody_out_and_the_same_again_is_no_change(off
     person = await office.add()
     opened = await office.sign_in()
     for _ in range(2):
-        await office.staffing.change(person.id, {"name": "Nora A.", "role": Role.ADMIN}, COMMAND)
+        await office.staff.change(person.id, {"name": "Nora A.", "role": Role.ADMIN}, COMMAND)
     assert await office.is_signed_in(opened)
     assert await office.actions(person.id) == ["create", "change"]
 
@@ -155,12 +158,12 @@ async def test_who_is_disabled_is_signed_out_and_may_be_enabled_again(office: Of
     await office.add()
     person = await office.add("sami@example.com", Role.SALES)
     opened = await office.sign_in("sami@example.com")
-    disabled = await office.staffing.change(person.id, {"disabled": True}, COMMAND)
+    disabled = await office.staff.change(person.id, {"disabled": True}, COMMAND)
     assert disabled.disabled_at is not None
     assert not await office.is_signed_in(opened)
     with pytest.raises(LoginFailed):
         await office.sign_in("sami@example.com")
-    await office.staffing.change(person.id, {"disabled": False}, COMMAND)
+    await office.staff.change(person.id, {"disabled": False}, COMMAND)
     assert not await office.is_signed_in(opened)
     assert await office.sign_in("sami@example.com")
 
@@ -169,7 +172,7 @@ async def test_a_reset_takes_password_second_factor_and_sessions(office: Office)
     person = await office.add()
     opened = await office.sign_in()
     await office.set_up_factor(await office.oneself(opened))
-    reset, token = await office.staffing.reset(person.id, COMMAND)
+    reset, token = await office.staff.reset(person.id, COMMAND)
     assert (reset.has_password, reset.has_second_factor) == (False, False)
     assert not await office.is_signed_in(opened)
     with pytest.raises(LoginFailed):
@@ -182,12 +185,12 @@ async def test_a_reset_takes_password_second_factor_and_sessions(office: Office)
 async def test_the_last_admin_stays(office: Office, changes: dict[str, object]) -> None:
     boss = await office.add("boss@example.com")
     disabled = await office.add("away@example.com")
-    await office.staffing.change(disabled.id, {"disabled": True}, COMMAND)
-    await office.staffing.invite("invited@example.com", "Invited", Role.ADMIN, COMMAND)
+    await office.staff.change(disabled.id, {"disabled": True}, COMMAND)
+    await office.staff.invite("invited@example.com", "Invited", Role.ADMIN, COMMAND)
     with pytest.raises(LastAdmin):
-        await office.staffing.change(boss.id, changes, COMMAND)
+        await office.staff.change(boss.id, changes, COMMAND)
     await office.add("second@example.com")
-    await office.staffing.change(boss.id, changes, COMMAND)
+    await office.staff.change(boss.id, changes, COMMAND)
 
 
 async def test_of_two_admins_who_remove_each_other_one_stays(office: Office) -> None:
@@ -198,29 +201,29 @@ async def test_of_two_admins_who_remove_each_other_one_stays(office: Office) -> 
             await connection.execute(
                 "update staff set role = 'viewer' where id not in ($1, $2)", first.id, second.id
             )
-        both = [office.staffing.change(person.id, {"disabled": True}, COMMAND) for person in (first, second)]
+        both = [office.staff.change(person.id, {"disabled": True}, COMMAND) for person in (first, second)]
         outcomes = await asyncio.gather(*both, return_exceptions=True)
         assert sum(isinstance(outcome, LastAdmin) for outcome in outcomes) == 1
 
 
 async def test_staff_are_listed_page_by_page_the_oldest_first(office: Office) -> None:
     for number in range(5):
-        await office.staffing.invite(f"{number}@example.com", str(number), Role.VIEWER, COMMAND)
-    first = await office.staffing.page(None, 2)
+        await office.staff.invite(f"{number}@example.com", str(number), Role.VIEWER, COMMAND)
+    first = await office.staff.page(None, 2)
     assert [person.name for person in first] == ["0", "1", "2"]
-    rest = await office.staffing.page((first[1].created_at, first[1].id), 10)
+    rest = await office.staff.page((first[1].created_at, first[1].id), 10)
     assert [person.name for person in rest] == ["2", "3", "4"]
-    assert [person.name for person in await office.staffing.all()] == list("01234")
+    assert [person.name for person in await office.staff.all()] == list("01234")
 
 
 @pytest.mark.parametrize("email", ["nobody@example.com", "", "\0", "\ud800"], ids=ascii)
 async def test_nobody_is_found_under_an_unknown_address(office: Office, email: str) -> None:
     with pytest.raises(UnknownStaff):
-        await office.staffing.find_by_email(email)
+        await office.staff.find_by_email(email)
 
 
 async def test_no_secret_is_in_the_audit_trail(office: Office) -> None:
-    _, token = await office.staffing.invite("sami@example.com", "Sami", Role.SALES, COMMAND)
+    _, token = await office.staff.invite("sami@example.com", "Sami", Role.SALES, COMMAND)
     await office.links.choose_password(token, NEW_PASSWORD, REQUEST)
     opened = await office.sign_in("sami@example.com", password=NEW_PASSWORD)
     secret = await office.set_up_factor(await office.oneself(opened), NEW_PASSWORD)
