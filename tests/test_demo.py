@@ -5,8 +5,9 @@ from collections import Counter
 
 import pytest
 
-from holdfast.demo import EMAIL, EXAMPLE_PATH, EXAMPLE_PRICE_PATH, KEY_NAME, NAME, SLUG, demo_units, fill
-from holdfast.demo.history import CANCELLED, OFF_SALE, REFUND_DUE, RESERVED, SOLD, WALK_IN
+from holdfast.demo.access import EMAIL, KEY_NAME
+from holdfast.demo.project import EXAMPLE_PATH, EXAMPLE_PRICE_PATH, NAME, SLUG, demo_units
+from holdfast.demo.seed import CANCELLED, OFF_SALE, REFUND_DUE, RESERVED, SOLD, WALK_IN, seed_demo
 from holdfast.domain.api_key import Scope
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import BookingStatus
@@ -69,7 +70,7 @@ def test_every_drawing_is_a_file_of_the_server() -> None:
 
 
 async def test_it_has_a_past_with_something_of_every_kind(database: Database) -> None:
-    await fill(database)
+    await seed_demo(database)
     units = await _units(database)
     assert Counter(unit.status for unit in units) == {
         Status.AVAILABLE: 81,
@@ -89,7 +90,7 @@ async def test_it_has_a_past_with_something_of_every_kind(database: Database) ->
 
 
 async def test_the_next_start_leaves_everything_as_it_is(database: Database) -> None:
-    await fill(database)
+    await seed_demo(database)
     inventory = Units(database)
     project_id = await inventory.project_id(SLUG)
     # One that has a past, and one that has none: a visitor has changed both.
@@ -97,7 +98,7 @@ async def test_the_next_start_leaves_everything_as_it_is(database: Database) -> 
         await inventory.write(PatchUnit((project_id, code), changes))
     await inventory.close()
     before = await _units(database)
-    await fill(database)
+    await seed_demo(database)
     assert await _units(database) == before
 
 
@@ -107,15 +108,15 @@ async def test_what_an_interrupted_start_left_out_is_made_up_for(database: Datab
     project_id, first = await inventory.project_id(SLUG), UNITS[0]
     await inventory.write(ReplaceUnit((project_id, first.code), first.fields))
     await inventory.close()
-    await fill(database)
+    await seed_demo(database)
     units = await _units(database)
     assert len(units) == len(UNITS)
     assert {unit.code: unit.status for unit in units}[first.code] is Status.SOLD
 
 
 async def test_drawings_are_where_the_server_is_now(database: Database) -> None:
-    await fill(database, "http://127.0.0.1:8000")
-    await fill(database, "https://demo.example.com")
+    await seed_demo(database, "http://127.0.0.1:8000")
+    await seed_demo(database, "https://demo.example.com")
     for unit in await _units(database):
         for medium in (*unit.fields.images, *unit.fields.files):
             assert not isinstance(medium, str)
@@ -143,7 +144,7 @@ def test_the_example_of_a_price_is_about_a_unit_that_nobody_has() -> None:
 async def test_its_key_opens_the_integration_api_and_the_back_office_until_the_next_start(
     database: Database,
 ) -> None:
-    first, second = await fill(database), await fill(database)
+    first, second = await seed_demo(database), await seed_demo(database)
     assert first.key != second.key
     keys = [key for key in await list_keys(database) if key.name == KEY_NAME]
     assert [key.scopes for key in keys] == [frozenset({Scope.INTEGRATION, Scope.BACKOFFICE})] * 2
@@ -154,10 +155,10 @@ async def test_its_admin_has_a_new_password_at_each_start_and_the_last_ones_sess
     database: Database,
 ) -> None:
     office = open_office(database)
-    first = await fill(database)
+    first = await seed_demo(database)
     opened = await office.sign_in(EMAIL, password=first.password)
     assert opened.staff.role is Role.ADMIN
-    second = await fill(database)
+    second = await seed_demo(database)
     assert not await office.is_signed_in(opened)
     with pytest.raises(LoginFailed):
         await office.sign_in(EMAIL, password=first.password)
@@ -166,10 +167,10 @@ async def test_its_admin_has_a_new_password_at_each_start_and_the_last_ones_sess
 
 async def test_its_admin_is_one_again_whatever_a_visitor_has_made_of_them(database: Database) -> None:
     office = open_office(database)
-    password = (await fill(database)).password
+    password = (await seed_demo(database)).password
     opened = await office.sign_in(EMAIL, password=password)
     await office.set_up_factor(await office.oneself(opened), password)
     await office.add("other@example.com")
     await office.staff.change(opened.staff.id, {"role": Role.VIEWER, "disabled": True}, COMMAND)
-    again = await office.sign_in(EMAIL, password=(await fill(database)).password)
+    again = await office.sign_in(EMAIL, password=(await seed_demo(database)).password)
     assert (again.staff.role, again.staff.has_second_factor) == (Role.ADMIN, False)

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from holdfast.demo.outside.payments import LinkRefused, read_link
+from holdfast.demo.external.payments import InvalidLink, parse_link
 from holdfast.domain.payment import PaymentRequest, signed_query
 
 SECRET = "a secret of payments"
@@ -23,7 +23,7 @@ ASKED = PaymentRequest(
 
 def payment_id(request: PaymentRequest) -> str:
     query = signed_query(request, SECRET)
-    return read_link(query, SECRET, request.made_at.timestamp()).payment_id
+    return parse_link(query, SECRET, request.made_at.timestamp()).payment_id
 
 
 def test_a_buyer_who_comes_to_pay_again_has_the_same_payment() -> None:
@@ -40,5 +40,5 @@ def test_another_booking_or_amount_is_another_payment(change: dict[str, object])
 def test_the_way_there_is_believed_for_five_minutes_and_as_it_was_signed() -> None:
     query = signed_query(ASKED, SECRET)
     for changed, now in ((query, NOW.timestamp() + 301), (query.replace("129950", "1"), NOW.timestamp())):
-        with pytest.raises(LinkRefused):
-            read_link(changed, SECRET, now)
+        with pytest.raises(InvalidLink):
+            parse_link(changed, SECRET, now)

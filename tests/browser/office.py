@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from holdfast.demo import DemoUnit
+from holdfast.demo.project import DemoUnit
 from tests.browser.people import People
 from tests.conftest import UNLIMITED
 from tests.support.backoffice import Desk

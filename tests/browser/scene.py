@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import count
 from pathlib import Path
 
-from holdfast.demo import NAME, SLUG, demo_units
+from holdfast.demo.project import NAME, SLUG, demo_units
 from tests.browser.office import Office, body_of, open_office
 from tests.browser.people import Person
 from tests.support.buying import Hold

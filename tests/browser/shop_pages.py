@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from playwright.sync_api import Page, expect
 
-from holdfast.demo import SLUG
+from holdfast.demo.project import SLUG
 from holdfast.domain.booking import BookingStatus
 from tests.browser.shop_scene import CODES, FREE, GONE, ShopScene
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from holdfast.demo import NAME, SLUG
+from holdfast.demo.project import NAME, SLUG
 from holdfast.domain.references import number_of
 from tests.browser.buyers import outside
 from tests.browser.office import Office

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from holdfast import demo
+from holdfast.demo import project as demo
 from tests.docs.documents import DOCUMENTS, ROOT
 from tests.docs.reader import ADDRESS, COMMANDS, DATABASE_URL, RECEIVER_PORT, Example, Reader, examples
 from tests.support import commands

@@ -34,9 +34,9 @@ CLOCKS = {
     "datetime": {"now", "utcnow", "today"},
     "date": {"today"},
 }
-OUTSIDE = {f"demo/outside/{name}.py" for name in ("pages", "payments", "receiver")}
-"""The demo's world outside is another system, with a clock of its own."""
-ALLOWED = {"observability/logging.py", "webhooks/forwarder.py", "cli/verify.py", *OUTSIDE}
+DEMO_SYSTEMS = {f"demo/external/{name}.py" for name in ("app", "payments", "receiver")}
+"""The demo's external systems have a clock of their own."""
+ALLOWED = {"observability/logging.py", "webhooks/forwarder.py", "cli/verify.py", *DEMO_SYSTEMS}
 """Log lines are stamped before anybody could ask the database, and nothing is decided by them. `verify` holds
 a signature against this machine's clock, as a receiver does, and what `listen` signs is for this machine."""
 

@@ -11,7 +11,7 @@ import schemathesis
 import schemathesis.specs.openapi.schemas  # now, as a whole: in the midst of other tests it once failed
 from starlette.applications import Starlette
 
-from holdfast import demo
+from holdfast.demo import project as demo
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.delivery import DeliveryStatus, Trigger
 from holdfast.domain.endpoint import EndpointState

@@ -11,7 +11,6 @@ import click
 
 from holdfast.cli.database import read_settings, with_database
 from holdfast.cli.output import format_time, limited_to_projects, print_json, print_table, shared_options
-from holdfast.demo import is_demo
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.endpoint import (
     DEFAULT_IN_FLIGHT,
@@ -25,6 +24,7 @@ from holdfast.domain.endpoint import (
 from holdfast.domain.event import EventName
 from holdfast.operations.accounts import Accounts
 from holdfast.operations.endpoints import Endpoints
+from holdfast.operations.health import is_demo
 from holdfast.operations.webhook_documents import (
     delivery_with_attempts_document,
     endpoint_document,

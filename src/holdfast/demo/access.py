@@ -1,4 +1,4 @@
-"""How a visitor of the demo gets in: a key for programs and a sign-in for people, new at each start."""
+"""Credentials of the demo, new at each start: an API key, an admin's password, the receiver's endpoint."""
 
 import secrets
 from typing import NamedTuple
@@ -16,49 +16,44 @@ from holdfast.storage.database import Database
 KEY_NAME = "holdfast serve --demo"
 EMAIL = "demo@holdfast.example"
 STAFF_NAME = "Demo"
+RECEIVER_DESCRIPTION = "Demo receiver"
 
 _PASSWORD_BYTES = 12
+_MAX_ENDPOINTS = 1000
 
 
 class DemoAccess(NamedTuple):
     key: str
     password: str
-    """Of ``EMAIL``, who is an admin."""
+    """The password of ``EMAIL``, an admin."""
     has_project: bool
 
 
 async def new_access(database: Database, has_project: bool) -> DemoAccess:
-    """Key and password are this start's; the last one's are void."""
+    """Issue a key and a password. Those of the last start stop working."""
     await revoke_keys_named(database, KEY_NAME)
     issued = await issue_key(database, KEY_NAME, [Scope.INTEGRATION, Scope.BACKOFFICE])
     return DemoAccess(issued.text, await _new_password(database), has_project)
 
 
 async def _new_password(database: Database) -> str:
-    """For the demo's admin, who is made if need be, and whose sessions end."""
-    staff, password = StaffAccounts(database), secrets.token_urlsafe(_PASSWORD_BYTES)
+    """Give the demo's admin a new password and end their sessions; add them if they are missing."""
+    accounts, password = StaffAccounts(database), secrets.token_urlsafe(_PASSWORD_BYTES)
     try:
-        person = await staff.find_by_email(EMAIL)
+        staff = await accounts.find_by_email(EMAIL)
     except UnknownStaff:
-        await staff.add(EMAIL, STAFF_NAME, Role.ADMIN, password, COMMAND)
+        await accounts.add(EMAIL, STAFF_NAME, Role.ADMIN, password, COMMAND)
         return password
-    await staff.change(person.id, {"role": Role.ADMIN, "disabled": False}, COMMAND)
-    _, token = await staff.reset(person.id, COMMAND)
+    await accounts.change(staff.id, {"role": Role.ADMIN, "disabled": False}, COMMAND)
+    _, token = await accounts.reset(staff.id, COMMAND)
     await SetupLinks(database).choose_password(token, password, None)
     return password
 
 
-# The demo's receiver is an endpoint like any other; each start registers it, with a secret of its own.
-
-DESCRIPTION = "Demo receiver"
-
-_MOST_ENDPOINTS = 1000
-
-
-async def register_receiver(subscribing: Endpoints, url: str) -> str:
-    """Its secret. The receiver of the last start is gone, and its endpoint with it."""
-    for endpoint in await subscribing.page(None, None, _MOST_ENDPOINTS):
-        if endpoint.wishes.description == DESCRIPTION:
-            await subscribing.remove(endpoint.id, COMMAND)
-    issued = await subscribing.add(EndpointConfig(url, DESCRIPTION), COMMAND)
+async def register_receiver(endpoints: Endpoints, url: str) -> str:
+    """Register the demo's receiver as an endpoint in place of the last start's, and return its secret."""
+    for endpoint in await endpoints.page(None, None, _MAX_ENDPOINTS):
+        if endpoint.wishes.description == RECEIVER_DESCRIPTION:
+            await endpoints.remove(endpoint.id, COMMAND)
+    issued = await endpoints.add(EndpointConfig(url, RECEIVER_DESCRIPTION), COMMAND)
     return issued.text

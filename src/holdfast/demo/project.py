@@ -1,4 +1,4 @@
-"""A believable project to try things on: Narjis Heights, two towers of twelve floors in Riyadh."""
+"""The demo project: Narjis Heights, two towers of twelve floors in Riyadh."""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -9,12 +9,12 @@ from holdfast.domain.unit import Media, UnitFields
 
 SLUG = "narjis-heights"
 NAME = "Narjis Heights | مرتفعات النرجس"
-PROJECT_PAGE = f"/p/{SLUG}"
-DRAWINGS = "/static/demo"
-ELEVATION = "elevation"
-PICTURE = f"demo/{ELEVATION}.svg"
+PROJECT_PATH = f"/p/{SLUG}"
+BOARD_PATH = f"/backoffice/projects/{SLUG}"
+DRAWINGS_PATH = "/static/demo"
+PICTURE = "demo/elevation.svg"
 
-# What a visitor may paste first: a unit that is not there yet, so that nothing is overwritten.
+# The first example creates a unit that does not exist yet, so that nothing is overwritten.
 EXAMPLE_PATH = f"/v1/integration/projects/{SLUG}/units/C-0101"
 EXAMPLE_HOLD_PATH = f"/v1/storefront/projects/{SLUG}/units/C-0101/hold"
 EXAMPLE_PRICE_PATH = f"/v1/integration/projects/{SLUG}/units/B-0703"
@@ -22,16 +22,15 @@ EXAMPLE_PRICE_BODY = {"priceSar": 1_355_000}
 EXAMPLE_BODY = {"type": "3-bedroom apartment", "areaSqm": 148.6, "priceSar": 1_299_000, "bedrooms": 3}
 
 FLOORS = 12
-ADDRESS = "http://127.0.0.1:8000"
-"""Of a server that was told nothing else."""
+DEFAULT_URL = "http://127.0.0.1:8000"
 
 _TOP_FLOOR_PREMIUM = Decimal("0.22")
 _PREMIUM_PER_FLOOR = Decimal("0.012")
 _ROUNDED_TO = 5_000
 
 
-class Home(NamedTuple):
-    """One kind of home; the same plan lies above itself on every floor."""
+class UnitType(NamedTuple):
+    """A kind of apartment; the same floor plan repeats on every floor."""
 
     english: str
     arabic: str
@@ -40,24 +39,24 @@ class Home(NamedTuple):
     bathrooms: int
     price_per_sqm: int
     drawing: str
-    """The name of its plan."""
 
     @property
     def type(self) -> str:
         return f"{self.english} | {self.arabic}"
 
 
-STUDIO = Home("Studio", "استوديو", Decimal("46.5"), 0, 1, 9_400, "studio")
-ONE_BEDROOM = Home("1-bedroom apartment", "شقة بغرفة نوم واحدة", Decimal("71.25"), 1, 1, 8_900, "one-bedroom")
-TWO_BEDROOMS = Home("2-bedroom apartment", "شقة بغرفتي نوم", Decimal("112.8"), 2, 2, 8_450, "two-bedroom")
-THREE_BEDROOMS = Home(
+STUDIO = UnitType("Studio", "استوديو", Decimal("46.5"), 0, 1, 9_400, "studio")
+ONE_BEDROOM = UnitType(
+    "1-bedroom apartment", "شقة بغرفة نوم واحدة", Decimal("71.25"), 1, 1, 8_900, "one-bedroom"
+)
+TWO_BEDROOMS = UnitType("2-bedroom apartment", "شقة بغرفتي نوم", Decimal("112.8"), 2, 2, 8_450, "two-bedroom")
+THREE_BEDROOMS = UnitType(
     "3-bedroom apartment", "شقة بثلاث غرف نوم", Decimal("148.6"), 3, 3, 8_200, "three-bedroom"
 )
-FAMILY = Home(
+FAMILY = UnitType(
     "4-bedroom apartment", "شقة عائلية بأربع غرف نوم", Decimal("189.4"), 4, 4, 8_050, "four-bedroom"
 )
-PENTHOUSE = Home("Penthouse", "بنتهاوس", Decimal("312.75"), 4, 5, 10_900, "penthouse")
-HOMES = (STUDIO, ONE_BEDROOM, TWO_BEDROOMS, THREE_BEDROOMS, FAMILY, PENTHOUSE)
+PENTHOUSE = UnitType("Penthouse", "بنتهاوس", Decimal("312.75"), 4, 5, 10_900, "penthouse")
 
 TOWERS = {
     "A": (STUDIO, ONE_BEDROOM, TWO_BEDROOMS, THREE_BEDROOMS, TWO_BEDROOMS, FAMILY),
@@ -73,53 +72,52 @@ class DemoUnit(NamedTuple):
     status: Status
 
 
-def demo_units(public_url: str = ADDRESS) -> Iterator[DemoUnit]:
-    """The same units each time: 125 of them, the penthouses not yet on sale.
-
-    ``public_url``: of the server, which has their drawings.
-    """
-    for tower, homes in TOWERS.items():
+def demo_units(public_url: str = DEFAULT_URL) -> Iterator[DemoUnit]:
+    """Yield the same 125 units each time, with drawings at ``public_url``; penthouses are not on sale yet."""
+    for tower, unit_types in TOWERS.items():
         for floor in range(1, FLOORS + 1):
-            for position, home in enumerate(TOP_FLOOR if floor == FLOORS else homes, start=1):
+            for position, unit_type in enumerate(TOP_FLOOR if floor == FLOORS else unit_types, start=1):
                 code = f"{tower}-{floor:02}{position:02}"
-                status = Status.UNAVAILABLE if home is PENTHOUSE else Status.AVAILABLE
-                yield DemoUnit(code, _fields(home, tower, floor, position, public_url), status)
+                status = Status.UNAVAILABLE if unit_type is PENTHOUSE else Status.AVAILABLE
+                yield DemoUnit(code, _fields(unit_type, tower, floor, position, public_url), status)
 
 
-def _fields(home: Home, tower: str, floor: int, position: int, public_url: str) -> UnitFields:
-    plan = drawing(public_url, home.drawing, f"Floor plan, {home.english} | المخطط، {home.arabic}")
-    street = drawing(public_url, ELEVATION, "The towers from the street | البرجان من الشارع")
+def _fields(unit_type: UnitType, tower: str, floor: int, position: int, public_url: str) -> UnitFields:
+    plan = _drawing(
+        public_url, unit_type.drawing, f"Floor plan, {unit_type.english} | المخطط، {unit_type.arabic}"
+    )
+    street = _drawing(public_url, "elevation", "The towers from the street | البرجان من الشارع")
     return UnitFields(
-        type=home.type,
-        area_sqm=home.area_sqm,
-        price_sar=_price(home, floor),
+        type=unit_type.type,
+        area_sqm=unit_type.area_sqm,
+        price_sar=_price(unit_type, floor),
         vat_included=False,
         vat_rate=Decimal(15),
-        deposit_percent=Decimal(5) if home is PENTHOUSE else Decimal(10),
-        bedrooms=home.bedrooms,
-        bathrooms=home.bathrooms,
+        deposit_percent=Decimal(5) if unit_type is PENTHOUSE else Decimal(10),
+        bedrooms=unit_type.bedrooms,
+        bathrooms=unit_type.bathrooms,
         delivery_year=2028 if tower == "A" else 2029,
-        description=_description(home, floor, position),
+        description=_description(unit_type, floor, position),
         images=(plan, street),
         files=(plan,),
     )
 
 
-def drawing(public_url: str, name: str, label: str) -> Media:
-    return {"url": f"{public_url}{DRAWINGS}/{name}.svg", "name": label}
+def _drawing(public_url: str, name: str, label: str) -> Media:
+    return {"url": f"{public_url}{DRAWINGS_PATH}/{name}.svg", "name": label}
 
 
-def _price(home: Home, floor: int) -> Decimal:
-    premium = 1 + _PREMIUM_PER_FLOOR * (floor - 1) + (_TOP_FLOOR_PREMIUM if home is PENTHOUSE else 0)
-    exact = home.area_sqm * home.price_per_sqm * premium
+def _price(unit_type: UnitType, floor: int) -> Decimal:
+    premium = 1 + _PREMIUM_PER_FLOOR * (floor - 1) + (_TOP_FLOOR_PREMIUM if unit_type is PENTHOUSE else 0)
+    exact = unit_type.area_sqm * unit_type.price_per_sqm * premium
     return Decimal(round(exact / _ROUNDED_TO) * _ROUNDED_TO)
 
 
-def _description(home: Home, floor: int, position: int) -> str:
+def _description(unit_type: UnitType, floor: int, position: int) -> str:
     view, arabic_view = _VIEWS[(floor + position) % len(_VIEWS)]
     return (
-        f"{home.english} of {home.area_sqm} m² on floor {floor}, facing {view};"
+        f"{unit_type.english} of {unit_type.area_sqm} m² on floor {floor}, facing {view};"
         " fitted kitchen, one parking space.\n"
-        f"{home.arabic} بمساحة {home.area_sqm} م² في الطابق {floor}، بإطلالة على {arabic_view}؛"
+        f"{unit_type.arabic} بمساحة {unit_type.area_sqm} م² في الطابق {floor}، بإطلالة على {arabic_view}؛"
         " مطبخ مجهز وموقف سيارة."
     )

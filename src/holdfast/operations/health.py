@@ -32,3 +32,8 @@ async def load_public_url(database: Database) -> str:
     """Where the pages are, as far as a command can know: where `serve` last was, or would be."""
     async with database.reading() as connection:
         return await schema.public_url(connection) or _WHERE_SERVE_LISTENS
+
+
+async def is_demo(database: Database) -> bool:
+    async with database.reading() as connection:
+        return await schema.is_demo(connection)

@@ -8,9 +8,9 @@ import sys
 import time
 from typing import Any
 
-from holdfast import demo
-from holdfast.demo import DemoAccess
-from holdfast.demo.access import register_receiver
+from holdfast.demo import project
+from holdfast.demo.access import EMAIL, DemoAccess, register_receiver
+from holdfast.demo.seed import seed_demo
 from holdfast.domain.errors import DatabaseUnavailable, DomainError
 from holdfast.observability.logging import set_up_logging
 from holdfast.operations.health import record_start
@@ -54,7 +54,7 @@ async def prepare(settings: Settings, demo_hook: str | None) -> dict[str, Any]:
     async with open_database(database_url, writers=1, readers=1) as database:
         await record_start(database, public_url, demo_hook is not None)
         if demo_hook is not None:
-            access = await demo.fill(database, public_url)
+            access = await seed_demo(database, public_url)
             async with subscribing(database, settings) as own:
                 secret = await register_receiver(own, demo_hook)
             return _demo_answer(access, secret, public_url)
@@ -63,12 +63,16 @@ async def prepare(settings: Settings, demo_hook: str | None) -> dict[str, Any]:
 
 
 def _demo_answer(access: DemoAccess, receiver_secret: str, public_url: str) -> dict[str, Any]:
-    example = {"path": demo.EXAMPLE_PATH, "body": demo.EXAMPLE_BODY, "holdPath": demo.EXAMPLE_HOLD_PATH}
+    example = {
+        "path": project.EXAMPLE_PATH,
+        "body": project.EXAMPLE_BODY,
+        "holdPath": project.EXAMPLE_HOLD_PATH,
+    }
     return {
         "key": access.key,
-        "signIn": {"url": public_url + demo.PAGES, "email": demo.EMAIL, "password": access.password},
+        "signIn": {"url": f"{public_url}/backoffice", "email": EMAIL, "password": access.password},
         "example": example if access.has_project else None,
-        "project": public_url + demo.PROJECT_PAGE if access.has_project else None,
+        "project": public_url + project.PROJECT_PATH if access.has_project else None,
         "receiverSecret": receiver_secret,
     }
 

@@ -3,7 +3,8 @@
 import socket
 import sys
 
-from holdfast import demo
+from holdfast.demo import project
+from holdfast.demo.access import EMAIL
 from holdfast.server.connection_counts import ConnectionCounts
 from holdfast.server.http_protocol import HttpProtocol
 from holdfast.server.process import child_settings, collect_seldom, leave_with_parent
@@ -30,13 +31,13 @@ def _tour(settings: Settings) -> Tour | None:
         return None
     return Tour(
         public_url=settings.public_url or "",
-        project_path=demo.PROJECT_PAGE,
-        board_path=f"{demo.PAGES}/projects/{demo.SLUG}",
-        email=demo.EMAIL,
+        project_path=project.PROJECT_PATH,
+        board_path=project.BOARD_PATH,
+        email=EMAIL,
         receiver=settings.demo_receiver,
-        price_path=demo.EXAMPLE_PRICE_PATH,
-        price_body=demo.EXAMPLE_PRICE_BODY,
-        picture=demo.PICTURE,
+        price_path=project.EXAMPLE_PRICE_PATH,
+        price_body=project.EXAMPLE_PRICE_BODY,
+        picture=project.PICTURE,
     )
 
 
