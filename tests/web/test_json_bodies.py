@@ -5,9 +5,8 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from holdfast.domain.errors import Fault
+from holdfast.domain.errors import Fault, raise_faults
 from holdfast.web import strict_json
-from holdfast.web.api.bodies import refuse_faults
 from holdfast.web.api.parameters import refuse_query
 from holdfast.web.json import JsonResponse, read_json_text, read_optional_json
 from holdfast.web.request import BODY_LIMIT, Request
@@ -26,7 +25,7 @@ async def echo_what_there_is(request: Request) -> JsonResponse:
     body = await read_optional_json(request)
     faults: list[Fault] = []
     refuse_query(request, faults)
-    refuse_faults(faults)
+    raise_faults(faults)
     return JsonResponse(body)
 
 

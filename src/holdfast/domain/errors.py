@@ -33,7 +33,7 @@ DomainError
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -123,6 +123,12 @@ class InvalidInput(DomainError):
         """Return how many faults there are beyond the first, if any."""
         more = len(self.faults) - _FAULTS_TOLD
         return Message("And %(count)s more.", {"count": more}) if more > 0 else None
+
+
+def raise_faults(faults: Iterable[Fault | None]) -> None:
+    """Raise all faults together, if there are any."""
+    if found := [fault for fault in faults if fault is not None]:
+        raise InvalidInput(found)
 
 
 class UnknownProject(DomainError):
@@ -363,12 +369,3 @@ class DatabaseUnavailable(DomainError):
         self, detail: AnyMessage = "The database cannot be reached at this moment; try again shortly."
     ) -> None:
         super().__init__(detail)
-
-
-# Every fault that was found, told at once.
-
-
-def raise_faults(*faults: Fault | None) -> None:
-    found = [fault for fault in faults if fault is not None]
-    if found:
-        raise InvalidInput(found)

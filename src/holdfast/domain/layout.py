@@ -155,7 +155,7 @@ class BoardFilter(NamedTuple):
             (not self.statuses or unit.status in self.statuses)
             and self.type in (None, unit.type)
             and self.bedrooms in (None, unit.bedrooms)
-            and _is_within(unit.price_sar, self.price_from, self.price_to)
+            and is_between(unit.price_sar, self.price_from, self.price_to)
             # As the database compares them: without the rounding of a quotient.
             and (self.sqm_price_from is None or unit.price_sar >= self.sqm_price_from * unit.area_sqm)
             and (self.sqm_price_to is None or unit.price_sar <= self.sqm_price_to * unit.area_sqm)
@@ -207,5 +207,5 @@ def _in_position(placed: Sequence[PlacedUnit], by_code: Mapping[str, BoardUnit])
     return row
 
 
-def _is_within(value: Decimal, least: Decimal | None, most: Decimal | None) -> bool:
+def is_between(value: Decimal, least: Decimal | None, most: Decimal | None) -> bool:
     return (least is None or value >= least) and (most is None or value <= most)

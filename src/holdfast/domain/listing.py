@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from holdfast.domain.booking import Terms
-from holdfast.domain.layout import BoardUnit, Position
+from holdfast.domain.layout import BoardUnit, Position, is_between
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Media
 
@@ -68,8 +68,8 @@ class UnitFilter(NamedTuple):
             (offer.is_free or not self.free_only)
             and self.type in (None, unit.type)
             and self.bedrooms in (None, unit.bedrooms)
-            and _is_within(offer.terms.total_sar, self.price_from, self.price_to)
-            and _is_within(unit.area_sqm, self.area_from, self.area_to)
+            and is_between(offer.terms.total_sar, self.price_from, self.price_to)
+            and is_between(unit.area_sqm, self.area_from, self.area_to)
         )
 
 
@@ -110,7 +110,3 @@ def vat_in(terms: Terms) -> Decimal | None:
     net = terms.total_sar * 100 / (100 + terms.vat_rate)
     base = net if terms.vat_included is not False else terms.price_sar
     return (terms.total_sar - base).quantize(_HALALA, ROUND_HALF_UP)
-
-
-def _is_within(value: Decimal, least: Decimal | None, most: Decimal | None) -> bool:
-    return (least is None or value >= least) and (most is None or value <= most)

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Collection
 from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
@@ -49,6 +50,11 @@ def name_fault(name: str) -> Fault | None:
         return None
     message = "A name is printable text of %(least)s to %(most)s characters."
     return Fault("/name", Message(message, {"least": shortest, "most": longest}))
+
+
+def is_within_projects(own: Collection[str] | None, allowed: Collection[str] | None) -> bool:
+    """Tell whether ``own`` projects lie within ``allowed`` ones; None is every project."""
+    return allowed is None or (own is not None and set(own) <= set(allowed))
 
 
 def suggested_slug(name: str) -> str:

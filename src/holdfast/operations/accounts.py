@@ -38,7 +38,7 @@ class Accounts:
 
     async def rename(self, who: OwnAccount, name: str) -> Staff:
         name = name.strip()
-        raise_faults(staff_name_fault(name))
+        raise_faults([staff_name_fault(name)])
         async with self._database.writing() as connection:
             before = (await _locked(connection, who)).staff
             if name == before.name:
@@ -55,7 +55,7 @@ class Accounts:
 
     async def change_password(self, who: OwnAccount, old: str, new: str) -> None:
         """All other sessions end."""
-        raise_faults(password_fault(new, who.staff.email, "/newPassword"))
+        raise_faults([password_fault(new, who.staff.email, "/newPassword")])
         await self._prove(who, old)
         password_hash = await self._passwords.hash(new)
         async with self._database.writing() as connection:

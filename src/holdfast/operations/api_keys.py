@@ -18,10 +18,10 @@ from holdfast.domain.errors import (
     InvalidApiKey,
     InvalidInput,
     UnknownKey,
-    UnknownProject,
+    raise_faults,
 )
 from holdfast.domain.message import Message
-from holdfast.domain.project import NAME_LENGTH, name_fault
+from holdfast.domain.project import NAME_LENGTH, is_within_projects, name_fault
 from holdfast.domain.spelling import moment_text
 from holdfast.operations.documents import Document, Time, optional_moment_text
 from holdfast.storage import api_keys, audit, projects
@@ -63,13 +63,13 @@ class ApiKeys:
         self._database = database
 
     async def issue(self, wishes: NewApiKey, power: KeyIssuer, author: Author) -> IssuedKey:
-        refuse_faults([name_fault(wishes.name), *_power_faults(wishes, power)])
+        raise_faults([name_fault(wishes.name), *_power_faults(wishes, power)])
         text = new_key_text()
         slugs = power.project_slugs if wishes.project_slugs is None else wishes.project_slugs
         async with self._database.writing() as connection:
             now = await audit.current_time(connection)
             expires_at = _expiry(wishes, power, now)
-            project_ids = await _project_ids(connection, slugs, power)
+            project_ids = await projects.require_ids(connection, slugs or (), power.project_slugs)
             scopes = [scope for scope in Scope if scope in wishes.scopes]
             key = await api_keys.insert(
                 connection, wishes.name, key_hint(text), key_hash(text), scopes, project_ids, expires_at
@@ -108,12 +108,6 @@ class ApiKeys:
                 await _revoke(connection, key, author)
 
 
-def refuse_faults(faults: Sequence[Fault | None]) -> None:
-    found = [fault for fault in faults if fault is not None]
-    if found:
-        raise InvalidInput(found)
-
-
 async def _revoke(connection: Connection, key: Key, author: Author) -> Key:
     now = await audit.current_time(connection)
     revoked = await api_keys.revoke(connection, key.id, now)
@@ -146,27 +140,11 @@ def _expiry(wishes: NewApiKey, power: KeyIssuer, now: datetime) -> datetime | No
     return expires_at
 
 
-async def _project_ids(connection: Connection, slugs: Sequence[str] | None, power: KeyIssuer) -> list[UUID]:
-    """Empty: every project."""
-    found = []
-    for slug in dict.fromkeys(slugs or ()):
-        allowed = power.project_slugs is None or slug in power.project_slugs
-        project_id = await projects.find_id(connection, slug) if allowed else None
-        if project_id is None:
-            raise UnknownProject(slug)
-        found.append(project_id)
-    return found
-
-
 def _known(key: Key | None, key_id: UUID, slugs: tuple[str, ...] | None) -> Key:
     """One answer for a key that is not there and one that opens other projects, too."""
-    if key is None or not _is_within(key.project_slugs, slugs):
+    if key is None or not is_within_projects(key.project_slugs, slugs):
         raise UnknownKey(key_id)
     return key
-
-
-def _is_within(own: tuple[str, ...] | None, allowed: tuple[str, ...] | None) -> bool:
-    return allowed is None or (own is not None and set(own) <= set(allowed))
 
 
 def _key_entry(key: Key, at: datetime, author: Author, action: str, change: Change) -> AuditEntry:

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from uuid import UUID
 
 from holdfast.domain.audit import ActorKind
-from holdfast.domain.errors import UnknownProject
 from holdfast.storage import audit, projects
 from holdfast.storage.audit import SUBJECT_KINDS, Subject, TrailEntry, TrailFilters
 from holdfast.storage.database import Connection, Database
@@ -75,26 +74,18 @@ async def _filters(
     connection: Connection, wishes: AuditFilter, slugs: tuple[str, ...] | None
 ) -> TrailFilters:
     kinds = tuple(ActorKind)
+    if wishes.project_slug is None:
+        project_ids = await projects.find_ids(connection, slugs)
+    else:
+        project_ids = await projects.require_ids(connection, [wishes.project_slug], slugs)
     return TrailFilters(
         wishes.since or _BEGINNING,
-        await _project_ids(connection, wishes.project_slug, slugs),
+        project_ids,
         wishes.actor if wishes.actor in kinds else None,
         None if wishes.actor in kinds else wishes.actor,
         wishes.action,
         wishes.subject_id,
     )
-
-
-async def _project_ids(
-    connection: Connection, slug: str | None, slugs: tuple[str, ...] | None
-) -> list[UUID] | None:
-    if slug is None:
-        return await projects.find_ids(connection, slugs)
-    allowed = slugs is None or slug in slugs
-    project_id = await projects.find_id(connection, slug) if allowed else None
-    if project_id is None:
-        raise UnknownProject(slug)
-    return [project_id]
 
 
 async def _goes_on(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -23,9 +23,9 @@ from holdfast.domain.errors import (
     InvalidInput,
     UnknownDelivery,
     UnknownEndpoint,
-    UnknownProject,
 )
 from holdfast.domain.message import AnyMessage
+from holdfast.domain.project import is_within_projects
 from holdfast.operations.delivery_queue import cancel_all, ready_log, unblock_all
 from holdfast.storage import audit, deliveries, delivery_log, endpoints, projects
 from holdfast.storage.database import Connection, Database
@@ -54,7 +54,7 @@ class Endpoints:
         await self._refuse_url(wishes.url)
         text, endpoint_id = new_secret_text(), uuid4()
         async with self._database.writing() as connection:
-            project_ids = await _project_ids(connection, wishes.project_slugs)
+            project_ids = await _project_ids(connection, wishes)
             sealed = self._box.seal(text)
             endpoint = await endpoints.insert(connection, endpoint_id, wishes, project_ids, uuid4(), sealed)
             await audit.insert_about_endpoint(
@@ -93,7 +93,7 @@ class Endpoints:
             wishes = found.wishes._replace(**changes)
             if wishes == found.wishes:
                 return found
-            project_ids = await _project_ids(connection, wishes.project_slugs)
+            project_ids = await _project_ids(connection, wishes)
             endpoint = await endpoints.update(connection, endpoint_id, wishes, project_ids)
             await audit.insert_about_endpoint(
                 connection, endpoint_id, author, "change", _difference(found.wishes, endpoint.wishes)
@@ -167,25 +167,15 @@ async def _end_unwanted(database: Database, before: Endpoint, after: Endpoint) -
 
 def _known(endpoint: Endpoint | None, endpoint_id: UUID, slugs: tuple[str, ...] | None) -> Endpoint:
     """One answer for an endpoint that is not there and one that is for other projects, too."""
-    if endpoint is None or not _is_within(endpoint.wishes.project_slugs, slugs):
+    if endpoint is None or not is_within_projects(endpoint.wishes.project_slugs, slugs):
         raise UnknownEndpoint(endpoint_id)
     return endpoint
 
 
-def _is_within(own: tuple[str, ...] | None, allowed: tuple[str, ...] | None) -> bool:
-    return allowed is None or (own is not None and set(own) <= set(allowed))
-
-
-async def _project_ids(connection: Connection, slugs: Sequence[str] | None) -> list[UUID] | None:
-    if slugs is None:
-        return None
-    found: list[UUID] = []
-    for slug in dict.fromkeys(slugs):
-        project_id = await projects.find_id(connection, slug)
-        if project_id is None:
-            raise UnknownProject(slug)
-        found.append(project_id)
-    return found
+async def _project_ids(connection: Connection, config: EndpointConfig) -> list[UUID] | None:
+    """Return None for an endpoint of every project."""
+    slugs = config.project_slugs
+    return None if slugs is None else await projects.require_ids(connection, slugs)
 
 
 def _difference(before: EndpointConfig, after: EndpointConfig) -> Change:

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.domain.audit import COMMAND, AuditEntry, Author, Change
-from holdfast.domain.errors import Fault, InvalidInput
+from holdfast.domain.errors import Fault, InvalidInput, raise_faults
 from holdfast.domain.layout import PlacedUnit, Position, arrange, guess_position
 from holdfast.domain.message import Message
 from holdfast.domain.project import Project, name_fault, slug_fault
-from holdfast.operations.api_keys import refuse_faults
 from holdfast.operations.layouts import run_in_thread
 from holdfast.operations.units import Units
 from holdfast.storage import audit, layouts, projects
@@ -24,7 +23,7 @@ _PROJECTS_A_PAGE = 1000
 
 
 async def add_project(database: Database, slug: str, name: str, author: Author = COMMAND) -> Project:
-    refuse_faults([slug_fault(slug, "/slug"), name_fault(name)])
+    raise_faults([slug_fault(slug, "/slug"), name_fault(name)])
     async with database.writing() as connection:
         project = await projects.insert(connection, slug, name)
         change = Change(None, {"slug": slug, "name": name})

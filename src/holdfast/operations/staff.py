@@ -93,7 +93,7 @@ class SetupLinks:
         person = (await self.find(token)).staff
         if person is None:
             raise InvalidSetupLink
-        raise_faults(password_fault(password, person.email))
+        raise_faults([password_fault(password, person.email)])
         password_hash = await self._passwords.hash(password)
         async with self._database.writing() as connection:
             await _use_up(connection, token)
@@ -117,7 +117,7 @@ class SetupLinks:
         email, name = email.strip(), name.strip()
         if (await self.find(token)).staff is not None:
             raise InvalidSetupLink
-        raise_faults(email_fault(email), staff_name_fault(name), password_fault(password, email))
+        raise_faults([email_fault(email), staff_name_fault(name), password_fault(password, email)])
         password_hash = await self._passwords.hash(password)
         async with self._database.writing() as connection:
             await _use_up(connection, token)
@@ -193,7 +193,7 @@ class StaffAccounts:
 
     async def invite(self, email: str, name: str, role: Role, author: Author) -> Invited:
         email, name = email.strip(), name.strip()
-        raise_faults(email_fault(email), staff_name_fault(name))
+        raise_faults([email_fault(email), staff_name_fault(name)])
         async with self._database.writing() as connection:
             person = await _insert(connection, email, name, role, None, author)
             return Invited(person, await new_link(connection, person.id))
@@ -201,7 +201,7 @@ class StaffAccounts:
     async def add(self, email: str, name: str, role: Role, password: str, author: Author) -> Staff:
         """Somebody who need not choose a password."""
         email, name = email.strip(), name.strip()
-        raise_faults(email_fault(email), staff_name_fault(name), password_fault(password, email))
+        raise_faults([email_fault(email), staff_name_fault(name), password_fault(password, email)])
         password_hash = await self._passwords.hash(password)
         async with self._database.writing() as connection:
             return await _insert(connection, email, name, role, password_hash, author)
@@ -211,7 +211,7 @@ class StaffAccounts:
 
         Who loses a role, or everything, is signed out.
         """
-        raise_faults(staff_name_fault(changes["name"]) if "name" in changes else None)
+        raise_faults([staff_name_fault(changes["name"]) if "name" in changes else None])
         async with self._database.writing() as connection:
             admins = await staff.lock_admins(connection)
             before = _known(await staff.find_locked(connection, staff_id), staff_id)

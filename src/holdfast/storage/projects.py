@@ -1,11 +1,11 @@
 """Projects."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from uuid import UUID, uuid4
 
 import asyncpg
 
-from holdfast.domain.errors import ProjectExists
+from holdfast.domain.errors import ProjectExists, UnknownProject
 from holdfast.domain.project import Project
 from holdfast.storage.database import Connection, ProjectCache, fetch_one
 
@@ -66,6 +66,19 @@ async def find_ids(connection: Connection, slugs: Sequence[str] | None) -> list[
     if slugs is None:
         return None
     return [row[0] for row in await connection.fetch(_FIND_IDS, slugs)]
+
+
+async def require_ids(
+    connection: Connection, slugs: Iterable[str], allowed: Collection[str] | None = None
+) -> list[UUID]:
+    """Return the ids of projects by slug. Those outside ``allowed`` do not exist; None allows all."""
+    ids = []
+    for slug in dict.fromkeys(slugs):
+        project_id = await find_id(connection, slug) if allowed is None or slug in allowed else None
+        if project_id is None:
+            raise UnknownProject(slug)
+        ids.append(project_id)
+    return ids
 
 
 async def get(connection: Connection, project_id: UUID) -> Project:

@@ -167,11 +167,6 @@ def valid(model: type[M], parsed: Any) -> M:
     return body
 
 
-def refuse_faults(faults: Sequence[Fault]) -> None:
-    if faults:
-        raise InvalidInput(faults)
-
-
 def no_fields(parsed: Any) -> list[Fault]:
     """The faults of a body where none is needed: everything that stands in it."""
     return _unknown_names(parsed) if type(parsed) is dict else [Fault("", _NOT_AN_OBJECT)]

@@ -12,7 +12,7 @@ from uuid import UUID
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.delivery import DeliveryStatus
 from holdfast.domain.endpoint import SENT_EVENTS
-from holdfast.domain.errors import Fault
+from holdfast.domain.errors import Fault, raise_faults
 from holdfast.domain.message import AnyMessage, Message, MessageError
 from holdfast.domain.project import SLUG_LENGTH, SLUG_PATTERN, slug_fault
 from holdfast.domain.spelling import snake_case
@@ -300,25 +300,32 @@ PROJECT = QueryParameter(
 UNIT_CODE = QueryParameter("unitCode", _checking(code_fault), _CODE_SCHEMA, "Only of units with this code.")
 
 
-# The project, unit, booking or id that the path of a page names.
+# Path parameters of pages.
 
 
-def project_of(request: Request, faults: list[Fault]) -> str:
-    slug: str = PATH_PARAMETERS["slug"].read(request, faults)
+def slug_in_path(request: Request) -> str:
+    slug: str = _in_path(request, "slug")
     return slug
 
 
-def unit_of(request: Request, faults: list[Fault]) -> tuple[str, str]:
-    return project_of(request, faults), PATH_PARAMETERS["code"].read(request, faults)
+def unit_in_path(request: Request) -> tuple[str, str]:
+    """Return the slug of the project and the code of the unit."""
+    return slug_in_path(request), _in_path(request, "code")
 
 
-def reference_of(request: Request, faults: list[Fault]) -> str:
-    """As it was typed; whatever is no reference names no booking."""
-    reference: str = PATH_PARAMETERS["reference"].read(request, faults)
+def reference_in_path(request: Request) -> str:
+    """Return the reference as it was typed."""
+    reference: str = _in_path(request, "reference")
     return reference
 
 
-def id_of(request: Request, faults: list[Fault]) -> UUID:
-    """Where there is a fault, it is no id of anything."""
-    found: UUID = PATH_PARAMETERS["id"].read(request, faults)
-    return found
+def id_in_path(request: Request) -> UUID:
+    own_id: UUID = _in_path(request, "id")
+    return own_id
+
+
+def _in_path(request: Request, name: str) -> Any:
+    faults: list[Fault] = []
+    value = PATH_PARAMETERS[name].read(request, faults)
+    raise_faults(faults)
+    return value

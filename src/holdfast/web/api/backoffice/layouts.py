@@ -10,14 +10,14 @@ from msgspec import Meta
 from pydantic import AfterValidator, Field, StringConstraints
 from starlette.responses import Response
 
-from holdfast.domain.errors import Fault, UnknownProject
+from holdfast.domain.errors import Fault, UnknownProject, raise_faults
 from holdfast.domain.layout import FLOORS, POSITIONS, Position, guess_position
 from holdfast.domain.permissions import Permission
 from holdfast.operations.layouts import run_in_thread
 from holdfast.operations.projects import PlacedUnit
 from holdfast.web import strict_json
 from holdfast.web.api.backoffice import PREFIX
-from holdfast.web.api.bodies import Body, BodyModel, refuse_faults, validated
+from holdfast.web.api.bodies import Body, BodyModel, validated
 from holdfast.web.api.fields import PRINTABLE_PATTERN, Code, check_printable
 from holdfast.web.api.models import Document
 from holdfast.web.api.routes import ApiRoutes
@@ -141,7 +141,7 @@ async def put_layout(request: Request, slug: str, sent: ParsedLayout) -> Respons
         refuse_other_projects(request, slug)
         placed = await request.services.projects.arrange(slug, sent.places, request.author, sent.faults)
     except UnknownProject:
-        refuse_faults(sent.faults)
+        raise_faults(sent.faults)
         raise
     return await _layout_response(slug, placed)
 

@@ -11,12 +11,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from holdfast.domain.api_key import IssuedKey, Key, Scope
-from holdfast.domain.errors import Fault, InvalidInput, UnknownProject
+from holdfast.domain.errors import Fault, InvalidInput, UnknownProject, raise_faults
 from holdfast.domain.permissions import ISSUABLE_SCOPES, Permission
 from holdfast.operations.api_keys import ApiKeys, KeyIssuer, NewApiKey
 from holdfast.operations.units import Units
-from holdfast.web.api.bodies import refuse_faults
-from holdfast.web.api.parameters import id_of
+from holdfast.web.api.parameters import id_in_path
 from holdfast.web.pages.backoffice.base import PREFIX, Desk, Visit
 from holdfast.web.pages.backoffice.snippets import first_call
 from holdfast.web.pages.i18n import translate
@@ -122,7 +121,7 @@ def _wishes(visit: Visit) -> NewApiKey:
         faults.append(Fault("/expiresInDays", "Choose one of these."))
     if not form.text("name"):
         faults.append(Fault("/name", "This field is required."))
-    refuse_faults(faults)
+    raise_faults(faults)
     days = float(expires) if expires else None
     return NewApiKey(form.text("name"), [Scope(scope) for scope in scopes], slugs, days)
 
@@ -133,10 +132,7 @@ def _may_revoke(visit: Visit, key: Key) -> bool:
 
 
 def _key_id(visit: Visit) -> UUID:
-    faults: list[Fault] = []
-    found = id_of(visit.request, faults)
-    refuse_faults(faults)
-    return found
+    return id_in_path(visit.request)
 
 
 def _cursor(visit: Visit) -> tuple[datetime, UUID] | None:

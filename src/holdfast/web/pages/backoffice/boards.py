@@ -17,15 +17,13 @@ from markupsafe import Markup, escape
 from starlette.responses import Response
 from starlette.routing import Route
 
-from holdfast.domain.errors import Fault
 from holdfast.domain.layout import NO_FILTERS, BoardFilter, BoardUnit, Building
 from holdfast.domain.permissions import Permission
 from holdfast.domain.status import Status
 from holdfast.operations.boards import Boards
 from holdfast.operations.live_updates import LiveUpdates, News, Watcher
 from holdfast.operations.units import Units
-from holdfast.web.api.bodies import refuse_faults
-from holdfast.web.api.parameters import project_of
+from holdfast.web.api.parameters import slug_in_path
 from holdfast.web.pages.backoffice.base import PREFIX, Desk, Visit
 from holdfast.web.pages.forms import Form, parse_amount
 from holdfast.web.pages.i18n import Language, in_language
@@ -314,10 +312,7 @@ class BoardPages:
 
 
 def slug_of(request: Request) -> str:
-    faults: list[Fault] = []
-    slug = project_of(request, faults)
-    refuse_faults(faults)
-    return slug
+    return slug_in_path(request)
 
 
 async def _is_still_signed_in(visit: Visit) -> bool:

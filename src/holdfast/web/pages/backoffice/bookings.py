@@ -11,14 +11,19 @@ from starlette.responses import Response
 
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.booking_steps import BookingAction
-from holdfast.domain.errors import BookingChanged, Conflict, DomainError, Fault, InvalidInput, UnknownBooking
+from holdfast.domain.errors import (
+    BookingChanged,
+    Conflict,
+    DomainError,
+    InvalidInput,
+    UnknownBooking,
+)
 from holdfast.domain.project import Project, slug_fault
 from holdfast.domain.unit import code_fault
 from holdfast.operations.bookings import BookingFile, Bookings, FoundBooking, booking_file
 from holdfast.operations.units import Units
 from holdfast.operations.write_path import Written
-from holdfast.web.api.bodies import refuse_faults
-from holdfast.web.api.parameters import reference_of
+from holdfast.web.api.parameters import reference_in_path
 from holdfast.web.context import buyer_link
 from holdfast.web.pages.backoffice.base import PREFIX, Notice, Show, Visit, chosen_end, faults_by_field
 from holdfast.web.pages.backoffice.sale_views import booking_permission, status_word, steps_of, unit_path
@@ -237,10 +242,7 @@ class BookingPages:
 
 
 def _reference(visit: Visit) -> str:
-    faults: list[Fault] = []
-    reference = reference_of(visit.request, faults)
-    refuse_faults(faults)
-    return reference
+    return reference_in_path(visit.request)
 
 
 def _why(visit: Visit, refusal: DomainError) -> str:

@@ -29,10 +29,10 @@ from holdfast.operations.deliveries import (
     Found,
 )
 from holdfast.operations.endpoints import Endpoints
-from holdfast.web.api.parameters import CODE_CLASSES, UNANSWERED, read_id
+from holdfast.web.api.parameters import CODE_CLASSES, UNANSWERED, id_in_path, read_id
 from holdfast.web.pages.backoffice import http_texts
 from holdfast.web.pages.backoffice.base import PREFIX, Desk, Visit
-from holdfast.web.pages.backoffice.webhook_pages import DELIVERIES, id_in_path, unchanged, words_of
+from holdfast.web.pages.backoffice.webhook_pages import DELIVERIES, unchanged, words_of
 from holdfast.web.pages.forms import Form
 from holdfast.web.pages.i18n import Language, translate_error
 from holdfast.web.pagination import created_cursor_text, moment_and_id_cursor_text, read_moment_and_id_cursor
@@ -212,7 +212,7 @@ class DeliveryPages:
     async def show(self, visit: Visit) -> Response:
         """A script asks for what changes, while it may."""
         delivery, attempts = await self._deliveries.find(
-            id_in_path(visit), attempts_at_most=ATTEMPTS_SHOWN + 1
+            id_in_path(visit.request), attempts_at_most=ATTEMPTS_SHOWN + 1
         )
         mark = _mark([delivery])
         if visit.is_fragment and visit.query.text("seen") == mark:
@@ -224,7 +224,7 @@ class DeliveryPages:
 
     async def result(self, visit: Visit) -> Response:
         """What became of a ping, in a line; whoever has no script is shown the whole delivery."""
-        delivery_id = id_in_path(visit)
+        delivery_id = id_in_path(visit.request)
         if not visit.is_fragment:
             return await visit.go(f"{DELIVERIES}/{delivery_id}")
         delivery, _ = await self._deliveries.find(delivery_id, attempts_at_most=0)
@@ -234,7 +234,7 @@ class DeliveryPages:
         return await visit.render("delivery_result.html", **values)
 
     async def resend(self, visit: Visit) -> Response:
-        delivery_id = id_in_path(visit)
+        delivery_id = id_in_path(visit.request)
         path = f"{DELIVERIES}/{delivery_id}"
         try:
             await self._deliveries.resend(delivery_id, visit.author)
@@ -243,7 +243,7 @@ class DeliveryPages:
         return await visit.go(path, visit._("It is being sent again, with the same id and the same bytes."))
 
     async def back(self, visit: Visit) -> Response:
-        return await visit.go(f"{DELIVERIES}/{id_in_path(visit)}")
+        return await visit.go(f"{DELIVERIES}/{id_in_path(visit.request)}")
 
     async def _found(self, asked: AskedFor) -> Found:
         try:

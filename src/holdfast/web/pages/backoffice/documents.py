@@ -7,11 +7,9 @@ from itertools import product
 from starlette.responses import Response
 from starlette.routing import Route
 
-from holdfast.domain.errors import Fault
 from holdfast.domain.permissions import Permission
 from holdfast.operations.bookings import Bookings
-from holdfast.web.api.bodies import refuse_faults
-from holdfast.web.api.parameters import reference_of
+from holdfast.web.api.parameters import reference_in_path
 from holdfast.web.documents.content import Kind
 from holdfast.web.documents.rendering import Documents
 from holdfast.web.pages.backoffice.base import Desk, Show, Visit
@@ -33,9 +31,7 @@ def paper_routes(desk: Desk, selling: Bookings, documents: Documents) -> list[Ro
 
 def _showing(selling: Bookings, documents: Documents, kind: Kind, *, as_pdf: bool) -> Show:
     async def show(visit: Visit) -> Response:
-        faults: list[Fault] = []
-        reference = reference_of(visit.request, faults)
-        refuse_faults(faults)
+        reference = reference_in_path(visit.request)
         found = await selling.find(reference)
         path = f"{BOOKINGS}/{found.booking.reference}"
         return await documents.render(

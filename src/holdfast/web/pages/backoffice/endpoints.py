@@ -21,10 +21,10 @@ from holdfast.operations.endpoints import Endpoints
 from holdfast.operations.units import Units
 from holdfast.web.api.backoffice.endpoints import NewEndpoint
 from holdfast.web.api.bodies import validated
-from holdfast.web.api.parameters import read_id
+from holdfast.web.api.parameters import id_in_path, read_id
 from holdfast.web.pages.backoffice import snippets
 from holdfast.web.pages.backoffice.base import Desk, Visit
-from holdfast.web.pages.backoffice.webhook_pages import DELIVERIES, WEBHOOKS, id_in_path, words_of
+from holdfast.web.pages.backoffice.webhook_pages import DELIVERIES, WEBHOOKS, words_of
 from holdfast.web.pages.forms import Form
 from holdfast.web.pages.i18n import translate
 from holdfast.web.pagination import created_cursor_text, read_moment_and_id_cursor
@@ -226,7 +226,7 @@ class EndpointPages:
         return await _with_secret(visit, issued, 201)
 
     async def show(self, visit: Visit) -> Response:
-        endpoint_id = id_in_path(visit)
+        endpoint_id = id_in_path(visit.request)
         try:
             endpoint = await self._subscribing.find(endpoint_id)
         except UnknownEndpoint:
@@ -237,11 +237,11 @@ class EndpointPages:
         return await visit.render("endpoint.html", **await self._told(endpoint, visit))
 
     async def edit(self, visit: Visit) -> Response:
-        endpoint = await self._subscribing.find(id_in_path(visit))
+        endpoint = await self._subscribing.find(id_in_path(visit.request))
         return await self._form(visit, typed_of(endpoint), {}, endpoint)
 
     async def change(self, visit: Visit) -> Response:
-        endpoint = await self._subscribing.find(id_in_path(visit))
+        endpoint = await self._subscribing.find(id_in_path(visit.request))
         typed = typed_in(visit.form)
         try:
             changes = await chosen(typed, self._subscribing)
@@ -261,17 +261,17 @@ class EndpointPages:
         return await self._set_paused(visit, False, visit._("Resumed. What was kept for it goes out now."))
 
     async def rotate(self, visit: Visit) -> Response:
-        issued = await self._subscribing.rotate(id_in_path(visit), visit.author)
+        issued = await self._subscribing.rotate(id_in_path(visit.request), visit.author)
         return await _with_secret(visit, issued, 200)
 
     async def ping(self, visit: Visit) -> Response:
         """On to the endpoint's page, which shows what becomes of it."""
-        endpoint_id = id_in_path(visit)
+        endpoint_id = id_in_path(visit.request)
         made = await self._subscribing.ping(endpoint_id, visit.author)
         return await visit.go(f"{address_of(endpoint_id)}?ping={made.id}#ping")
 
     async def remove(self, visit: Visit) -> Response:
-        endpoint_id = id_in_path(visit)
+        endpoint_id = id_in_path(visit.request)
         label = await self._search.label(endpoint_id)
         await self._subscribing.remove(endpoint_id, visit.author)
         return await visit.go(
@@ -280,7 +280,7 @@ class EndpointPages:
 
     async def reconcile(self, visit: Visit) -> Response:
         """The feed held against the log, of late: for a look, not for an audit."""
-        endpoint = await self._subscribing.find(id_in_path(visit))
+        endpoint = await self._subscribing.find(id_in_path(visit.request))
         found = await self._deliveries.reconcile_lately(endpoint.id, RECONCILED_EVENTS)
         template = "endpoint_reconciled.html" if visit.is_fragment else "endpoint_reconciliation.html"
         return await visit.render(
@@ -289,7 +289,7 @@ class EndpointPages:
 
     async def back(self, visit: Visit) -> Response:
         """For whoever reloads what was a button."""
-        return await visit.go(address_of(id_in_path(visit)))
+        return await visit.go(address_of(id_in_path(visit.request)))
 
     async def _told(self, endpoint: Endpoint, visit: Visit) -> dict[str, Any]:
         standing = (await self._search.standings([endpoint.id]))[endpoint.id]
@@ -310,7 +310,7 @@ class EndpointPages:
         return found if found is not None and found.endpoint_id == endpoint.id else None
 
     async def _set_paused(self, visit: Visit, paused: bool, notice: str) -> Response:
-        endpoint_id = id_in_path(visit)
+        endpoint_id = id_in_path(visit.request)
         await self._subscribing.change(endpoint_id, {"paused": paused}, visit.author)
         return await visit.go(address_of(endpoint_id), notice)
 

@@ -8,12 +8,10 @@ from typing import IO
 
 from starlette.responses import Response, StreamingResponse
 
-from holdfast.domain.errors import Fault
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit
 from holdfast.operations.units import Units
-from holdfast.web.api.bodies import refuse_faults
-from holdfast.web.api.parameters import project_of
+from holdfast.web.api.parameters import slug_in_path
 from holdfast.web.pages.backoffice.base import Visit
 from holdfast.web.pages.forms import Form
 from holdfast.web.pages.sessions import PAGE_HEADERS
@@ -78,10 +76,7 @@ def _statuses(query: Form) -> frozenset[Status]:
 
 
 def _slug(request: Request) -> str:
-    faults: list[Fault] = []
-    slug = project_of(request, faults)
-    refuse_faults(faults)
-    return slug
+    return slug_in_path(request)
 
 
 def _headers(name: str) -> dict[str, str]:

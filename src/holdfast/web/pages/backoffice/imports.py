@@ -30,8 +30,7 @@ from holdfast.domain.status import Status
 from holdfast.operations.imports import Finding, Import, ImportFiles, ImportRuns
 from holdfast.operations.projects import Projects
 from holdfast.operations.units import OUTCOMES, Units
-from holdfast.web.api.bodies import refuse_faults
-from holdfast.web.api.parameters import id_of, project_of
+from holdfast.web.api.parameters import id_in_path, slug_in_path
 from holdfast.web.http_errors import UnknownRoute
 from holdfast.web.pages.backoffice.base import PREFIX, Desk, Visit
 from holdfast.web.pages.backoffice.exports import ExportPages
@@ -224,19 +223,18 @@ class ImportPages:
         )
 
     async def _found(self, visit: Visit) -> tuple[Project, Import]:
-        faults: list[Fault] = []
-        import_id = id_of(visit.request, faults)
         project = await self._project(visit)
-        found = None if faults else await self._files.find(project.slug, import_id, visit.staff.id)
+        try:
+            import_id = id_in_path(visit.request)
+        except InvalidInput:
+            raise UnknownRoute from None
+        found = await self._files.find(project.slug, import_id, visit.staff.id)
         if found is None:
             raise UnknownRoute
         return project, found
 
     async def _project(self, visit: Visit) -> Project:
-        faults: list[Fault] = []
-        slug = project_of(visit.request, faults)
-        refuse_faults(faults)
-        return await self._projects.find(slug)
+        return await self._projects.find(slug_in_path(visit.request))
 
 
 def _base(project: Project) -> str:

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 from starlette.routing import Route
 
-from holdfast.domain.errors import Fault, InvalidInput, ProjectExists
+from holdfast.domain.errors import InvalidInput, ProjectExists
 from holdfast.domain.holds import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DAYS, HoldPeriods
 from holdfast.domain.layout import Counts
 from holdfast.domain.permissions import Permission
@@ -18,8 +18,8 @@ from holdfast.domain.status import Status
 from holdfast.operations.boards import Boards
 from holdfast.operations.projects import Projects
 from holdfast.web.api.backoffice.projects import NewProject, ProjectChange
-from holdfast.web.api.bodies import refuse_faults, valid
-from holdfast.web.api.parameters import project_of
+from holdfast.web.api.bodies import valid
+from holdfast.web.api.parameters import slug_in_path
 from holdfast.web.pages.backoffice.base import PREFIX, Desk, Visit
 from holdfast.web.pages.i18n import translate, translate_error
 
@@ -137,10 +137,7 @@ def project_setting_routes(desk: Desk, projects: Projects, periods: HoldPeriods)
 
 
 def _slug(visit: Visit) -> str:
-    faults: list[Fault] = []
-    slug = project_of(visit.request, faults)
-    refuse_faults(faults)
-    return slug
+    return slug_in_path(visit.request)
 
 
 def _values_of(project: Project) -> dict[str, str]:

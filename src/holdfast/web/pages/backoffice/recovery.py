@@ -12,13 +12,14 @@ from holdfast.domain.endpoint import SENT_EVENTS, Endpoint
 from holdfast.domain.permissions import Permission
 from holdfast.operations.deliveries import RESENT_AT_ONCE, Deliveries, Selection
 from holdfast.operations.endpoints import Endpoints
+from holdfast.web.api.parameters import id_in_path
 from holdfast.web.fields import read_time
 from holdfast.web.http_errors import MalformedBody
 from holdfast.web.json import time_text
 from holdfast.web.pages.backoffice.base import Desk, Visit
 from holdfast.web.pages.backoffice.deliveries import moment_of
 from holdfast.web.pages.backoffice.endpoints import address_of
-from holdfast.web.pages.backoffice.webhook_pages import WEBHOOKS, go_from_part, id_in_path
+from holdfast.web.pages.backoffice.webhook_pages import WEBHOOKS, go_from_part
 from holdfast.web.pages.forms import Form
 
 LOOKED_BACK = timedelta(days=1)
@@ -53,7 +54,7 @@ class RecoveryPages:
 
     async def ask(self, visit: Visit) -> Response:
         """The form; with a time in the query also how many there are."""
-        endpoint = await self._subscribing.find(id_in_path(visit))
+        endpoint = await self._subscribing.find(id_in_path(visit.request))
         sent = visit.query
         if not sent.has("since"):
             return await self._form(visit, endpoint, visit.language.local(endpoint.read_at - LOOKED_BACK))
@@ -65,7 +66,7 @@ class RecoveryPages:
         return await self._form(visit, endpoint, sent.text("since"), recovery=Recovery(selection, total, 0))
 
     async def act(self, visit: Visit) -> Response:
-        endpoint = await self._subscribing.find(id_in_path(visit))
+        endpoint = await self._subscribing.find(id_in_path(visit.request))
         under_way = _under_way(visit.form)
         count = await self._deliveries.recover_some(
             endpoint.id, under_way.selection, visit.author, under_way.resent

@@ -9,12 +9,11 @@ from uuid import UUID
 from starlette.responses import Response
 from starlette.routing import Route
 
-from holdfast.domain.errors import Fault, InvalidInput, LastAdmin, StaffExists
+from holdfast.domain.errors import InvalidInput, LastAdmin, StaffExists
 from holdfast.domain.permissions import Permission, Role
 from holdfast.domain.staff import Staff
 from holdfast.operations.staff import SETUP_LINK_HOURS, Invited, StaffAccounts, setup_url
-from holdfast.web.api.bodies import refuse_faults
-from holdfast.web.api.parameters import id_of
+from holdfast.web.api.parameters import id_in_path
 from holdfast.web.http_errors import MalformedBody
 from holdfast.web.pages.backoffice.base import PREFIX, Desk, Visit, faults_by_field
 from holdfast.web.pages.i18n import translate_error
@@ -123,10 +122,7 @@ def _path(staff_id: UUID) -> str:
 
 
 def _named(visit: Visit) -> UUID:
-    faults: list[Fault] = []
-    found = id_of(visit.request, faults)
-    refuse_faults(faults)
-    return found
+    return id_in_path(visit.request)
 
 
 def _role(visit: Visit) -> Role:

@@ -10,7 +10,12 @@ from typing import Any
 from starlette.responses import Response
 
 from holdfast.domain.booking import terms_of
-from holdfast.domain.errors import Conflict, DomainError, Fault, InvalidInput, PreconditionFailed
+from holdfast.domain.errors import (
+    Conflict,
+    DomainError,
+    InvalidInput,
+    PreconditionFailed,
+)
 from holdfast.domain.permissions import Permission
 from holdfast.domain.status import Action, Status
 from holdfast.domain.unit import Media, ends_at, revision
@@ -18,8 +23,7 @@ from holdfast.domain.unit_writes import ANY, Precondition
 from holdfast.operations.bookings import Bookings, StaffAction
 from holdfast.operations.units import Recorded, StaffUnit
 from holdfast.operations.write_path import Written
-from holdfast.web.api.bodies import refuse_faults
-from holdfast.web.api.parameters import LAST_POSITION, unit_of
+from holdfast.web.api.parameters import LAST_POSITION, unit_in_path
 from holdfast.web.pages.backoffice.base import Notice, Show, Visit, chosen_end, faults_by_field, named_buyer
 from holdfast.web.pages.backoffice.history import history_lines
 from holdfast.web.pages.backoffice.sale_views import (
@@ -182,10 +186,7 @@ class UnitPages:
 
 
 def _named(visit: Visit) -> tuple[str, str]:
-    faults: list[Fault] = []
-    named = unit_of(visit.request, faults)
-    refuse_faults(faults)
-    return named
+    return unit_in_path(visit.request)
 
 
 def _position(visit: Visit) -> int:

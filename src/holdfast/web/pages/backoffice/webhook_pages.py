@@ -4,27 +4,16 @@ from __future__ import annotations
 
 from functools import partial
 from typing import Any
-from uuid import UUID
 
 from starlette.responses import Response
 
 from holdfast.domain.endpoint import state_of
-from holdfast.domain.errors import Fault
-from holdfast.web.api.bodies import refuse_faults
-from holdfast.web.api.parameters import id_of
 from holdfast.web.pages.backoffice.base import PREFIX, Visit
 from holdfast.web.pages.i18n import translate, translations
 from holdfast.web.pages.sessions import PAGE_HEADERS
 
 WEBHOOKS = f"{PREFIX}/settings/api/webhooks"
 DELIVERIES = f"{PREFIX}/deliveries"
-
-
-def id_in_path(visit: Visit) -> UUID:
-    faults: list[Fault] = []
-    found = id_of(visit.request, faults)
-    refuse_faults(faults)
-    return found
 
 
 def words_of(visit: Visit) -> dict[str, Any]:
