@@ -12,7 +12,7 @@ import asyncpg
 from benchmarks import database
 from benchmarks.contestants import HOLDFAST_COMMAND
 from benchmarks.processes import running
-from holdfast.domain.endpoint import EndpointConfig, new_secret_text
+from holdfast.domain.endpoint import EndpointConfig, generate_secret
 from holdfast.storage import endpoints, log_partitions
 from holdfast.storage.notifications import NOTIFY
 from holdfast.storage.secrets import NAME as ENCRYPTION_KEYS
@@ -34,7 +34,7 @@ def add_endpoints(url: str, endpoint_urls: Sequence[str]) -> None:
 
     async def act(connection: asyncpg.Connection) -> None:
         for endpoint_url in endpoint_urls:
-            sealed = box.seal(new_secret_text())
+            sealed = box.seal(generate_secret())
             await endpoints.insert(connection, uuid4(), EndpointConfig(endpoint_url), None, uuid4(), sealed)
 
     database.run(url, act)

@@ -20,7 +20,7 @@ from benchmarks.parts.deliveries import UNITS
 from benchmarks.report.findings import Finding, Table, Target
 from benchmarks.turn import noise_caption, quietest
 from benchmarks.wrk import InvalidRun
-from holdfast.domain.endpoint import IN_FLIGHT
+from holdfast.domain.endpoint import MAX_IN_FLIGHT
 from holdfast.storage import delivery_queue
 from holdfast.storage.database import DISPATCHER_SETTINGS, Database, open_database
 from holdfast.webhooks.dispatcher import AT_ONCE
@@ -113,7 +113,7 @@ async def _claim_ms(store: Database) -> float:
     with suppress(_Undone):
         async with store.writing() as connection:
             started = perf_counter()
-            found = await delivery_queue.claim(connection, UUID(int=0), AT_ONCE, LEASE, IN_FLIGHT[1])
+            found = await delivery_queue.claim(connection, UUID(int=0), AT_ONCE, LEASE, MAX_IN_FLIGHT)
             taken_ms = 1000 * (perf_counter() - started)
             if not found.claimed:
                 raise InvalidRun("A claim found nothing in a full backlog.")

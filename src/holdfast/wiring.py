@@ -25,7 +25,7 @@ from holdfast.operations.audit import Audit
 from holdfast.operations.boards import Boards
 from holdfast.operations.bookings import BookingRules, Bookings, BuyerBookings
 from holdfast.operations.credentials import Passwords
-from holdfast.operations.deliveries import Announcements, Deliveries, DeliverySearch
+from holdfast.operations.deliveries import Deliveries, DeliverySearch, FailureNotices
 from holdfast.operations.delivery_queue import DeliveryHours, DeliveryQueue, QueueCleanup
 from holdfast.operations.endpoints import Endpoints
 from holdfast.operations.events import EventFeed
@@ -51,7 +51,7 @@ from holdfast.storage.database import (
 )
 from holdfast.storage.notifications import listen
 from holdfast.storage.secrets import SecretBox, load_encryption_keys
-from holdfast.webhooks.address_guard import AddressGuard, url_fault
+from holdfast.webhooks.address_guard import AddressGuard, find_url_error
 from holdfast.webhooks.dispatcher import Dispatcher
 from holdfast.webhooks.forwarder import Forwarder
 from holdfast.webhooks.resolver import Resolver
@@ -89,7 +89,7 @@ class Services(NamedTuple):
     setup_links: SetupLinks
     staff: StaffAccounts
     accounts: Accounts
-    announcing: Announcements
+    announcing: FailureNotices
     periods: HoldPeriods
     database: Database
     resolver: Resolver
@@ -146,7 +146,7 @@ def build_services(settings: Settings, row_reader: RowReader) -> Services:
         setup_links=SetupLinks(database, passwords),
         staff=StaffAccounts(database, passwords),
         accounts=Accounts(database, box, passwords),
-        announcing=Announcements(database),
+        announcing=FailureNotices(database),
         periods=rules.periods,
         database=database,
         resolver=resolver,
@@ -205,7 +205,7 @@ def database_url(settings: Settings) -> str:
 
 
 def _subscribing(database: Database, settings: Settings, resolver: Resolver) -> Endpoints:
-    check = partial(url_fault, guard=AddressGuard(settings.allowed_networks), resolver=resolver)
+    check = partial(find_url_error, guard=AddressGuard(settings.allowed_networks), resolver=resolver)
     return Endpoints(database, SecretBox(load_encryption_keys(settings)), check)
 
 

@@ -9,7 +9,8 @@ from holdfast.domain import delivery
 from holdfast.domain.api_key import Scope
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.delivery import DeliveryStatus, Schedule
-from holdfast.domain.endpoint import DEFAULT_IN_FLIGHT, IN_FLIGHT, LONGEST_DESCRIPTION, LONGEST_URL
+from holdfast.domain.endpoint import DEFAULT_IN_FLIGHT, LONGEST_DESCRIPTION, MAX_IN_FLIGHT
+from holdfast.domain.endpoint_url import LONGEST_URL
 from holdfast.domain.signature import TOLERANCE_SECONDS
 from holdfast.domain.status import TRANSITIONS, Action, Caller
 from holdfast.observability import metrics
@@ -136,7 +137,7 @@ def test_every_cause_is_in_the_table() -> None:
     fixed = [value for name, value in vars(causes).items() if name.isupper() and isinstance(value, str)]
     tables = [*causes._CONNECTING.values(), *causes._CERTIFICATE.values()]
     overdue = Overdue(Settings().attempt_timeout_seconds)
-    of_workers = delivery.OUR_OWN
+    of_workers = delivery.INTERNAL_CAUSES
     of_status = [causes.of_status(code) for code in (500, 301, 101)]
     of_time = [*overdue.causes.values(), overdue.in_headers]
     known = set(map(str, [*fixed, *tables, *of_time, *of_workers, *of_status]))
@@ -150,7 +151,7 @@ def test_limits_of_webhooks_are_those_of_the_code() -> None:
         "Time for an answer": f"{settings.attempt_timeout_seconds:g} s",
         "Attempts of one series": str(settings.attempts),
         "Attempts on their way to one endpoint, over all workers": (
-            f"{DEFAULT_IN_FLIGHT}, up to {IN_FLIGHT[1]} by maxInFlight; "
+            f"{DEFAULT_IN_FLIGHT}, up to {MAX_IN_FLIGHT} by maxInFlight; "
             f"{IN_TROUBLE} while its last attempt has failed"
         ),
         "Attempts on their way from one worker": (

@@ -11,11 +11,10 @@ from holdfast.domain.endpoint import (
     FAILING_AFTER,
     Endpoint,
     EndpointConfig,
+    EndpointFailure,
     EndpointState,
-    EndpointTrouble,
+    generate_secret,
     is_failing,
-    new_secret_text,
-    state_of,
 )
 from holdfast.domain.event import EventName
 
@@ -23,17 +22,17 @@ NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 JUST_LESS = FAILING_AFTER - timedelta(milliseconds=1)
 
 
-def endpoint(trouble: EndpointTrouble | None, *, paused: bool = False) -> Endpoint:
-    wishes = EndpointConfig("https://example.com/hook", paused=paused)
-    return Endpoint(UUID(int=1), wishes, UUID(int=2), NOW, trouble, NOW, NOW, NOW)
+def endpoint(trouble: EndpointFailure | None, *, paused: bool = False) -> Endpoint:
+    config = EndpointConfig("https://example.com/hook", paused=paused)
+    return Endpoint(UUID(int=1), config, UUID(int=2), NOW, trouble, NOW, NOW, NOW)
 
 
-def trouble(ago: timedelta, gone_at: datetime | None = None) -> EndpointTrouble:
-    return EndpointTrouble(NOW - ago, "The receiver answered 500.", gone_at)
+def trouble(ago: timedelta, gone_at: datetime | None = None) -> EndpointFailure:
+    return EndpointFailure(NOW - ago, "The receiver answered 500.", gone_at)
 
 
 def test_a_secret_is_32_random_bytes_in_letters_that_fit_everywhere() -> None:
-    secrets = {new_secret_text() for _ in range(100)}
+    secrets = {generate_secret() for _ in range(100)}
     assert len(secrets) == 100
     for secret in secrets:
         assert re.fullmatch(r"hfs_[A-Za-z0-9_-]{43}", secret)
@@ -52,16 +51,16 @@ def test_a_secret_is_32_random_bytes_in_letters_that_fit_everywhere() -> None:
     ],
 )
 def test_it_fails_after_a_day_without_a_success_or_at_once_when_it_is_gone(
-    found: EndpointTrouble | None, failing: bool
+    found: EndpointFailure | None, failing: bool
 ) -> None:
     assert is_failing(found, NOW) is failing
     expected = EndpointState.FAILING if failing else EndpointState.ACTIVE
-    assert state_of(endpoint(found)) is expected
-    assert state_of(endpoint(found, paused=True)) is EndpointState.PAUSED
+    assert endpoint(found).state is expected
+    assert endpoint(found, paused=True).state is EndpointState.PAUSED
 
 
 def test_who_wishes_nothing_else_gets_every_event_of_every_project() -> None:
-    wishes = EndpointConfig("https://example.com/hook")
-    assert wishes.events == tuple(EventName)
-    assert wishes.project_slugs is None
-    assert (wishes.paused, wishes.ordered) == (False, False)
+    config = EndpointConfig("https://example.com/hook")
+    assert config.events == tuple(EventName)
+    assert config.project_slugs is None
+    assert (config.paused, config.ordered) == (False, False)

@@ -7,8 +7,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.endpoint import FAILING_AFTER, EndpointState, state_of
-from holdfast.operations.deliveries import Announcements
+from holdfast.domain.endpoint import FAILING_AFTER, EndpointState
+from holdfast.operations.deliveries import FailureNotices
 from holdfast.storage.database import Database
 from holdfast.storage.endpoints import NEWS_COUNTED
 from tests.support.engine import Engine, an_engine
@@ -34,8 +34,8 @@ async def engine(database: Database) -> AsyncIterator[Engine]:
 
 
 @pytest.fixture
-def announcing(database: Database) -> Announcements:
-    return Announcements(database)
+def announcing(database: Database) -> FailureNotices:
+    return FailureNotices(database)
 
 
 async def fail(engine: Engine, endpoint_id: UUID, times: int = 1) -> None:
@@ -57,7 +57,7 @@ async def be_failing(engine: Engine, endpoint_id: UUID, began: timedelta = timed
     )
 
 
-async def test_nothing_is_announced_where_nothing_failed(announcing: Announcements, engine: Engine) -> None:
+async def test_nothing_is_announced_where_nothing_failed(announcing: FailureNotices, engine: Engine) -> None:
     endpoint = (await engine.subscribe()).endpoint
     await engine.ping(endpoint)
     await engine.answer(await engine.claim(), 200)
@@ -66,7 +66,7 @@ async def test_nothing_is_announced_where_nothing_failed(announcing: Announcemen
 
 
 async def test_failed_deliveries_are_counted_since_somebody_last_looked(
-    announcing: Announcements, engine: Engine
+    announcing: FailureNotices, engine: Engine
 ) -> None:
     endpoint = (await engine.subscribe()).endpoint
     await fail(engine, endpoint.id, 3)
@@ -76,7 +76,7 @@ async def test_failed_deliveries_are_counted_since_somebody_last_looked(
 
 
 async def test_what_failed_this_very_moment_is_left_to_the_next_look(
-    announcing: Announcements, engine: Engine
+    announcing: FailureNotices, engine: Engine
 ) -> None:
     """It could have been recorded after the look, and then nobody would ever be told."""
     endpoint = (await engine.subscribe()).endpoint
@@ -92,7 +92,7 @@ async def test_what_failed_this_very_moment_is_left_to_the_next_look(
 
 
 async def test_what_is_recorded_long_after_its_end_is_told_to_those_who_saw_older_failures(
-    announcing: Announcements, engine: Engine
+    announcing: FailureNotices, engine: Engine
 ) -> None:
     endpoint = (await engine.subscribe()).endpoint
     await fail(engine, endpoint.id)
@@ -103,7 +103,7 @@ async def test_what_is_recorded_long_after_its_end_is_told_to_those_who_saw_olde
     assert (await announcing.news(shown.up_to)).failed == 1
 
 
-async def test_so_many_failures_are_only_counted_so_far(announcing: Announcements, engine: Engine) -> None:
+async def test_so_many_failures_are_only_counted_so_far(announcing: FailureNotices, engine: Engine) -> None:
     endpoint = (await engine.subscribe()).endpoint
     await fail(engine, endpoint.id, NEWS_COUNTED + 20)
     news = await announcing.news(LONG_AGO)
@@ -113,7 +113,7 @@ async def test_so_many_failures_are_only_counted_so_far(announcing: Announcement
 
 
 async def test_a_delivery_that_is_sent_anew_is_no_news_any_more(
-    announcing: Announcements, engine: Engine
+    announcing: FailureNotices, engine: Engine
 ) -> None:
     endpoint = (await engine.subscribe()).endpoint
     await fail(engine, endpoint.id)
@@ -123,7 +123,7 @@ async def test_a_delivery_that_is_sent_anew_is_no_news_any_more(
 
 
 async def test_a_failing_endpoint_is_announced_with_its_name(
-    announcing: Announcements, engine: Engine
+    announcing: FailureNotices, engine: Engine
 ) -> None:
     named = (await engine.subscribe(description="Portal ERP")).endpoint
     unnamed = (await engine.subscribe("http://127.0.0.1:9/other")).endpoint
@@ -135,20 +135,22 @@ async def test_a_failing_endpoint_is_announced_with_its_name(
         (named.id, "Portal ERP"),
         (unnamed.id, "127.0.0.1:9"),
     ]
-    assert state_of(await engine.subscribing.find(named.id)) is EndpointState.FAILING
-    assert state_of(await engine.subscribing.find(healthy.id)) is EndpointState.ACTIVE
+    assert (await engine.subscribing.find(named.id)).state is EndpointState.FAILING
+    assert (await engine.subscribing.find(healthy.id)).state is EndpointState.ACTIVE
 
 
 async def test_an_endpoint_in_trouble_for_less_than_a_day_is_not_failing(
-    announcing: Announcements, engine: Engine
+    announcing: FailureNotices, engine: Engine
 ) -> None:
     endpoint = (await engine.subscribe()).endpoint
     await be_failing(engine, endpoint.id, timedelta(hours=-1))
     assert (await announcing.news(LONG_AGO)).failing == []
-    assert state_of(await engine.subscribing.find(endpoint.id)) is EndpointState.ACTIVE
+    assert (await engine.subscribing.find(endpoint.id)).state is EndpointState.ACTIVE
 
 
-async def test_an_endpoint_that_is_gone_is_failing_at_once(announcing: Announcements, engine: Engine) -> None:
+async def test_an_endpoint_that_is_gone_is_failing_at_once(
+    announcing: FailureNotices, engine: Engine
+) -> None:
     endpoint = (await engine.subscribe()).endpoint
     await engine.ping(endpoint)
     await engine.answer(await engine.claim(), 410)
@@ -157,7 +159,7 @@ async def test_an_endpoint_that_is_gone_is_failing_at_once(announcing: Announcem
 
 
 async def test_a_failing_endpoint_is_announced_until_it_was_seen_failing(
-    announcing: Announcements, engine: Engine
+    announcing: FailureNotices, engine: Engine
 ) -> None:
     endpoint = (await engine.subscribe()).endpoint
     await be_failing(engine, endpoint.id)
@@ -169,7 +171,7 @@ async def test_a_failing_endpoint_is_announced_until_it_was_seen_failing(
 
 @pytest.mark.parametrize("ends", ["recovered", "paused", "removed"])
 async def test_a_failing_endpoint_is_announced_no_longer_once_it_is(
-    announcing: Announcements, engine: Engine, ends: str
+    announcing: FailureNotices, engine: Engine, ends: str
 ) -> None:
     endpoint = (await engine.subscribe()).endpoint
     await be_failing(engine, endpoint.id)
@@ -184,7 +186,7 @@ async def test_a_failing_endpoint_is_announced_no_longer_once_it_is(
 
 
 async def test_what_is_seen_stays_seen_and_what_is_to_come_cannot_be(
-    announcing: Announcements, engine: Engine
+    announcing: FailureNotices, engine: Engine
 ) -> None:
     staff_id = uuid4()
     await engine.execute(NEW_STAFF, staff_id)

@@ -9,11 +9,18 @@ import pytest
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import DeliveryStatus
 from holdfast.domain.errors import UnknownEndpoint
-from holdfast.operations.deliveries import BEHIND_ALL, END, START, DeliverySearch, Filters, Found
+from holdfast.operations.deliveries import (
+    BEHIND_ALL,
+    END,
+    START,
+    DeliveryFilter,
+    DeliverySearch,
+    DeliverySearchPage,
+)
 from holdfast.storage.database import Database
 from tests.support.engine import Engine, an_engine
 
-EVERYTHING = Filters(START, END)
+EVERYTHING = DeliveryFilter(START, END)
 UNANSWERED = EVERYTHING._replace(unanswered=True)
 OLDER = "update pending_delivery set created_at = created_at - $2::interval where id = $1"
 
@@ -44,7 +51,7 @@ async def pending(engine: Engine, *ages: timedelta) -> list[UUID]:
     return made
 
 
-def ids(found: Found) -> list[UUID]:
+def ids(found: DeliverySearchPage) -> list[UUID]:
     return [one.id for one in found.deliveries]
 
 
@@ -85,10 +92,13 @@ async def test_whoever_is_in_a_hurry_is_told_how_far_back_was_searched(
 async def test_a_time_that_is_asked_for_limits_the_search(engine: Engine, search: DeliverySearch) -> None:
     made = await pending(engine, timedelta(hours=1), timedelta(hours=20), timedelta(hours=80))
     now = await engine.value("select clock_timestamp()")
-    within = Filters(now - timedelta(hours=50), now - timedelta(hours=10))
+    within = DeliveryFilter(now - timedelta(hours=50), now - timedelta(hours=10))
     assert ids(await search.page(None, BEHIND_ALL, within, 10)) == [made[1]]
-    assert ids(await search.page(None, BEHIND_ALL, Filters(END, START), 10)) == []
-    assert ids(await search.page(None, BEHIND_ALL, Filters(START, START + timedelta(seconds=1)), 10)) == []
+    assert ids(await search.page(None, BEHIND_ALL, DeliveryFilter(END, START), 10)) == []
+    assert (
+        ids(await search.page(None, BEHIND_ALL, DeliveryFilter(START, START + timedelta(seconds=1)), 10))
+        == []
+    )
 
 
 async def test_pings_and_answers_are_found_by_what_they_are(engine: Engine, search: DeliverySearch) -> None:

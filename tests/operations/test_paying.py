@@ -10,7 +10,7 @@ import pytest
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.errors import HoldLapsed, InvalidInput, NotSigned, TransitionNotAllowed, UnknownBooking
 from holdfast.domain.payment import PaymentRequest
-from holdfast.domain.signature import Reason, sign
+from holdfast.domain.signature import SignatureProblem, sign
 from holdfast.domain.status import Caller
 from holdfast.operations.bookings import Bookings, FoundBooking
 from holdfast.operations.payments import HostedPaymentPage, Payment, PaymentPage, Payments
@@ -118,10 +118,16 @@ async def test_nobody_is_sent_to_pay_for_a_hold_that_is_over(
 
 @pytest.mark.parametrize(
     ("age_seconds", "fault"),
-    [(0, None), (299, None), (-299, None), (302, Reason.TOO_OLD), (-302, Reason.TOO_FAR_AHEAD)],
+    [
+        (0, None),
+        (299, None),
+        (-299, None),
+        (302, SignatureProblem.TOO_OLD),
+        (-302, SignatureProblem.TOO_FAR_AHEAD),
+    ],
 )
 async def test_the_age_of_a_signature_goes_by_the_databases_clock(
-    database: Database, paying: Payments, age_seconds: int, fault: Reason | None
+    database: Database, paying: Payments, age_seconds: int, fault: SignatureProblem | None
 ) -> None:
     timestamp = int(await now(database)) - age_seconds
     signature = sign(SECRET, timestamp, b"{}")
@@ -131,12 +137,12 @@ async def test_the_age_of_a_signature_goes_by_the_databases_clock(
 async def test_another_secret_or_body_is_told_from_ours(database: Database, paying: Payments) -> None:
     timestamp = int(await now(database))
     other = sign("another secret", timestamp, b"{}")
-    assert await paying.signature_fault(str(timestamp), other, b"{}") is Reason.DIGEST_DIFFERS
+    assert await paying.signature_fault(str(timestamp), other, b"{}") is SignatureProblem.DIGEST_DIFFERS
     own = sign(SECRET, timestamp, b"{}")
-    assert await paying.signature_fault(str(timestamp), own, b"{ }") is Reason.DIGEST_DIFFERS
-    assert await paying.signature_fault(str(timestamp + 1), own, b"{}") is Reason.DIGEST_DIFFERS
-    assert await paying.signature_fault(None, own, b"{}") is Reason.TIMESTAMP_MISSING
-    assert await paying.signature_fault(str(timestamp), None, b"{}") is Reason.SIGNATURE_MISSING
+    assert await paying.signature_fault(str(timestamp), own, b"{ }") is SignatureProblem.DIGEST_DIFFERS
+    assert await paying.signature_fault(str(timestamp + 1), own, b"{}") is SignatureProblem.DIGEST_DIFFERS
+    assert await paying.signature_fault(None, own, b"{}") is SignatureProblem.TIMESTAMP_MISSING
+    assert await paying.signature_fault(str(timestamp), None, b"{}") is SignatureProblem.SIGNATURE_MISSING
 
 
 async def test_a_payment_reserves_the_unit_and_is_noted_as_who_did_it(

@@ -9,10 +9,10 @@ import pytest
 from holdfast.domain.delivery import DeliveryStatus
 from holdfast.storage import delivery_log
 from holdfast.storage.database import Connection, Database
-from holdfast.storage.delivery_log import Filters
+from holdfast.storage.delivery_log import DeliveryFilter
 
 LAST = datetime(9999, 1, 1, tzinfo=UTC)
-EVERYTHING = Filters(datetime(2020, 1, 1, tzinfo=UTC), LAST)
+EVERYTHING = DeliveryFilter(datetime(2020, 1, 1, tzinfo=UTC), LAST)
 PENDING = EVERYTHING._replace(status=DeliveryStatus.PENDING)
 BEFORE = (LAST, UUID(int=0))
 SETTINGS = """

@@ -86,10 +86,10 @@ class Scene:
                 await asyncio.sleep(LOOK_SECONDS)
         return started
 
-    async def endpoint(self, path: str, **wishes: Any) -> UUID:
-        issued = await self.subscribing.add(EndpointConfig(self.journal.url(path), **wishes), COMMAND)
+    async def endpoint(self, path: str, **config: Any) -> UUID:
+        issued = await self.subscribing.add(EndpointConfig(self.journal.url(path), **config), COMMAND)
         self.secrets[str(issued.endpoint.secret_id)] = issued.text
-        if issued.endpoint.wishes.ordered:
+        if issued.endpoint.config.ordered:
             self.ordered.add(str(issued.endpoint.id))
         return issued.endpoint.id
 

@@ -15,15 +15,21 @@ from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import Delivery, Schedule, after_attempt
 from holdfast.domain.endpoint import Endpoint, EndpointConfig, IssuedSecret
 from holdfast.domain.status import Status
-from holdfast.operations.deliveries import Attempt, Deliveries, Filters
-from holdfast.operations.delivery_queue import Claimed, DeliveryQueue, QueueCleanup, Result, ready_log
+from holdfast.operations.deliveries import Attempt, Deliveries, DeliveryFilter
+from holdfast.operations.delivery_queue import (
+    AttemptRecord,
+    ClaimedDelivery,
+    DeliveryQueue,
+    QueueCleanup,
+    ensure_log_partitions,
+)
 from holdfast.operations.endpoints import Endpoints
 from holdfast.operations.events import EventFeed
 from holdfast.storage.database import Database, connect_to_listen
 from holdfast.storage.notifications import listen
 from holdfast.storage.secrets import SecretBox, new_encryption_key
 from holdfast.webhooks import causes
-from holdfast.webhooks.address_guard import AddressGuard, url_fault
+from holdfast.webhooks.address_guard import AddressGuard, find_url_error
 from holdfast.webhooks.dispatcher import Dispatcher
 from holdfast.webhooks.resolver import Resolver
 from holdfast.webhooks.sender import Sender
@@ -36,7 +42,7 @@ NOWHERE = "http://127.0.0.1:9/hook"
 SCHEDULE = Schedule(first_gap_seconds=600, attempts=3)
 """What failed stays where it is until a test makes it due."""
 LATEST = (datetime.max.replace(tzinfo=UTC), UUID(int=2**128 - 1))
-ALWAYS = Filters(datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC))
+ALWAYS = DeliveryFilter(datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC))
 OFF, ON = Status.UNAVAILABLE, Status.AVAILABLE
 
 
@@ -59,20 +65,20 @@ class Engine:
         self.deliveries = Deliveries(database, self.feed)
         self.dispatching = DeliveryQueue(database, schedule, lease_seconds)
         self.tidying = QueueCleanup(database)
-        check = partial(url_fault, guard=AddressGuard(LOOPBACK), resolver=resolver)
+        check = partial(find_url_error, guard=AddressGuard(LOOPBACK), resolver=resolver)
         self.subscribing = Endpoints(database, self.box, check)
         self.dispatcher = Dispatcher(self.dispatching, sender, self.box, timeout_seconds)
 
-    async def subscribe(self, url: str = NOWHERE, **wishes: Any) -> IssuedSecret:
-        return await self.subscribing.add(EndpointConfig(url, **wishes), COMMAND)
+    async def subscribe(self, url: str = NOWHERE, **config: Any) -> IssuedSecret:
+        return await self.subscribing.add(EndpointConfig(url, **config), COMMAND)
 
     async def change(self, endpoint: Endpoint, **changes: Any) -> Endpoint:
         return await self.subscribing.change(endpoint.id, changes, COMMAND)
 
-    async def claim(self, budget: int = 1000) -> list[Claimed]:
+    async def claim(self, budget: int = 1000) -> list[ClaimedDelivery]:
         return await self.dispatching.claim(budget)
 
-    async def answer(self, claimed: Iterable[Claimed], status_code: int | None = 200) -> set[UUID]:
+    async def answer(self, claimed: Iterable[ClaimedDelivery], status_code: int | None = 200) -> set[UUID]:
         """Record attempts that this test has not made; says which of them were still ours."""
         return await self.dispatching.record([made(one, self.schedule, status_code) for one in claimed])
 
@@ -104,7 +110,7 @@ class Engine:
             finally:
                 stop.set()
 
-    async def log(self, filters: Filters = ALWAYS, limit: int = 1000) -> list[Delivery]:
+    async def log(self, filters: DeliveryFilter = ALWAYS, limit: int = 1000) -> list[Delivery]:
         """The latest first."""
         return await self.deliveries.page(None, LATEST, filters, limit)
 
@@ -145,7 +151,7 @@ async def an_engine(
     database: Database, *, timeout_seconds: float = 1.0, name_servers: Sequence[str] = (), **settings: Any
 ) -> AsyncIterator[Engine]:
     """``settings``: ``schedule``, ``lease_seconds``, ``keys``."""
-    await ready_log(database)
+    await ensure_log_partitions(database)
     resolver = Resolver(name_servers)
     sender = Sender(AddressGuard(LOOPBACK), resolver, timeout_seconds=timeout_seconds)
     try:
@@ -155,12 +161,14 @@ async def an_engine(
         await resolver.close()
 
 
-def made(claimed: Claimed, schedule: Schedule = SCHEDULE, status_code: int | None = 200) -> Result:
+def made(
+    claimed: ClaimedDelivery, schedule: Schedule = SCHEDULE, status_code: int | None = 200
+) -> AttemptRecord:
     """An attempt that was answered so; None is one that was refused."""
     succeeded = status_code is not None and 200 <= status_code < 300
     decided = after_attempt(claimed.progress, succeeded, schedule)
     cause = causes.REFUSED if status_code is None else causes.of_status(status_code)
-    return Result(
+    return AttemptRecord(
         claimed.delivery_id, claimed.endpoint_id, claimed.unit_id, claimed.token, claimed.progress,
         claimed.claimed_at, claimed.claimed_at + timedelta(milliseconds=1), 1.0, (None, None, None, None),
         claimed.url, (), claimed.secret.id, "127.0.0.1", status_code, (), b"", False,

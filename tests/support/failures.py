@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 from holdfast.domain.message import AnyMessage, Message
-from holdfast.storage.messages import message_json
+from holdfast.storage.messages import encode_message
 from tests.support.sql import Sql
 
 _ENDED = """
@@ -35,7 +35,7 @@ SENT = [["Host", "erp.example"], ["X-Service-Event", "ping"], ["X-Service-Signat
 def failed(sql: Sql, endpoint_id: str, count: int = 1, ago: timedelta = timedelta(seconds=10)) -> list[UUID]:
     """So long ago, and within this day, of which the log has its part."""
     ids = [uuid4() for _ in range(count)]
-    cause = (str(ANSWERED_500), message_json(ANSWERED_500))
+    cause = (str(ANSWERED_500), encode_message(ANSWERED_500))
     sql.execute(_ENDED, ids, UUID(endpoint_id), datetime.now(UTC) - ago, *cause)
     return ids
 
@@ -66,6 +66,6 @@ def attempted(
         answer or b"",
         is_clipped,
         str(cause),
-        message_json(cause),
+        encode_message(cause),
     )
     return secret_id

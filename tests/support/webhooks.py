@@ -49,8 +49,8 @@ class Registrar:
     def ask_to_add(self, body: object) -> httpx.Response:
         return self.http.post(ENDPOINTS, **with_body(body))
 
-    def add(self, url: str = NOBODY_LISTENS, **wishes: Any) -> dict[str, Any]:
-        made = succeeded(self.ask_to_add({"url": url, **wishes}), 201)
+    def add(self, url: str = NOBODY_LISTENS, **config: Any) -> dict[str, Any]:
+        made = succeeded(self.ask_to_add({"url": url, **config}), 201)
         assert list(made) == [*ENDPOINT_FIELDS, "secret"]
         self.added.append(made["id"])
         return made

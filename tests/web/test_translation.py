@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from holdfast.domain import errors
-from holdfast.domain.addresses import REFUSED_RANGES
+from holdfast.domain.addresses import BLOCKED_RANGES
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.booking_steps import ERASE_BUYER, REISSUE_LINK, SIGN
 from holdfast.domain.errors import DomainError, Fault, InvalidInput, TransitionNotAllowed, UnknownUnit
@@ -23,7 +23,7 @@ IN_ARABIC_DIGITS = language_of("ar", "arab", "Asia/Riyadh")
 FOUND = list(sentences())
 WORDS = {
     "action": {*Action, SIGN, REISSUE_LINK, ERASE_BUYER, "cancel", "mark-refunded"},
-    "address_kind": {words for _, words in REFUSED_RANGES} | {"an address with a zone"},
+    "address_kind": {words for _, words in BLOCKED_RANGES} | {"an address with a zone"},
     "booking_status": {*BookingStatus},
     "new_status": {*LOCKED},
     "unit_status": {*Status, "archived"},

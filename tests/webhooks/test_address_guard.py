@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.addresses import refusal
-from holdfast.domain.endpoint_url import read_url
+from holdfast.domain.endpoint_url import parse_endpoint_url
 from holdfast.webhooks.address_guard import AddressGuard, AddressNotAllowed
 
 # From the registries of IANA for special purposes and of the clouds for their metadata, not from the code.
@@ -176,7 +176,7 @@ def test_a_mapped_address_counts_as_its_ipv4_in_allowed_networks() -> None:
 
 
 def test_a_single_refused_address_refuses_them_all() -> None:
-    guard, url = AddressGuard([]), read_url("https://shop.example/")
+    guard, url = AddressGuard([]), parse_endpoint_url("https://shop.example/")
     public = addresses("93.184.216.34", "2606:4700::1111")
     assert guard.check(url, public) == public
     with pytest.raises(
@@ -201,12 +201,15 @@ def addresses(*texts: str) -> tuple[IPv4Address | IPv6Address, ...]:
 def test_of_a_name_of_loopback_addresses_alone_those_that_are_allowed_are_contacted(
     scheme: str, allowed: list[str], contacted: list[str]
 ) -> None:
-    guard, url = AddressGuard([ip_network(text) for text in allowed]), read_url(f"{scheme}://localhost/")
+    guard, url = (
+        AddressGuard([ip_network(text) for text in allowed]),
+        parse_endpoint_url(f"{scheme}://localhost/"),
+    )
     assert guard.check(url, addresses("::1", "127.0.0.1")) == addresses(*contacted)
 
 
 def test_a_name_of_loopback_addresses_alone_is_refused_where_none_is_allowed() -> None:
-    guard, url = AddressGuard([ip_network("10.0.0.0/8")]), read_url("https://localhost/")
+    guard, url = AddressGuard([ip_network("10.0.0.0/8")]), parse_endpoint_url("https://localhost/")
     with pytest.raises(AddressNotAllowed, match=r"The name resolves to ::1, which is a loopback address\."):
         guard.check(url, addresses("::1", "127.0.0.1"))
 
@@ -216,17 +219,17 @@ def test_a_refused_loopback_address_beside_any_other_refuses_them_all(other: str
     guard = AddressGuard([ip_network("127.0.0.0/8"), ip_network("10.1.0.0/16")])
     for found in (addresses("127.0.0.1", "::1", other), addresses(other, "::1")):
         with pytest.raises(AddressNotAllowed, match="The name resolves to"):
-            guard.check(read_url("https://shop.example/"), found)
+            guard.check(parse_endpoint_url("https://shop.example/"), found)
 
 
 def test_a_mapped_loopback_address_is_one_too() -> None:
-    guard, url = AddressGuard([ip_network("127.0.0.1/32")]), read_url("http://shop.example/")
+    guard, url = AddressGuard([ip_network("127.0.0.1/32")]), parse_endpoint_url("http://shop.example/")
     found = addresses("::ffff:127.0.0.2", "::ffff:127.0.0.1")
     assert guard.check(url, found) == addresses("::ffff:127.0.0.1")
 
 
 def test_http_needs_every_address_in_an_allowed_network() -> None:
-    guard, url = AddressGuard([ip_network("10.0.0.0/8")]), read_url("http://shop.example/")
+    guard, url = AddressGuard([ip_network("10.0.0.0/8")]), parse_endpoint_url("http://shop.example/")
     guard.check(url, [ip_address("10.0.0.1"), ip_address("10.0.0.2")])
     with pytest.raises(AddressNotAllowed, match="http is for addresses in the allowed networks only"):
         guard.check(url, [ip_address("10.0.0.1"), ip_address("93.184.216.34")])

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.domain.endpoint_url import EndpointUrl, UrlFault, read_url
+from holdfast.domain.endpoint_url import EndpointUrl, InvalidEndpointUrl, parse_endpoint_url
 from holdfast.domain.message import optional_text
-from holdfast.webhooks.address_guard import AddressGuard, url_fault
+from holdfast.webhooks.address_guard import AddressGuard, find_url_error
 from holdfast.webhooks.resolver import Resolver
 from tests.support.name_server import NameServer, name_server
 from tests.support.receiver_posts import LOOPBACK
@@ -96,8 +96,8 @@ async def resolver(names: NameServer) -> AsyncIterator[Resolver]:
     ],
 )
 def test_a_url_that_cannot_be_an_endpoint_is_told_why(url: str, fault: str) -> None:
-    with pytest.raises(UrlFault) as refused:
-        read_url(url)
+    with pytest.raises(InvalidEndpointUrl) as refused:
+        parse_endpoint_url(url)
     assert str(refused.value) == fault
 
 
@@ -128,8 +128,8 @@ def test_a_url_that_cannot_be_an_endpoint_is_told_why(url: str, fault: str) -> N
 async def test_an_address_is_known_and_refused_in_every_spelling(
     host: str, address: str, resolver: Resolver
 ) -> None:
-    assert str(read_url(f"https://{host}/").address) == address
-    fault = await url_fault(f"https://{host}/", STRICT, resolver)
+    assert str(parse_endpoint_url(f"https://{host}/").address) == address
+    fault = await find_url_error(f"https://{host}/", STRICT, resolver)
     assert fault is not None
     assert str(fault).startswith(f"The URL's host is {address}, which is ")
 
@@ -150,7 +150,7 @@ async def test_an_address_is_known_and_refused_in_every_spelling(
     ],
 )
 def test_what_is_contacted_is_read_out_of_the_url(url: str, read: tuple[str, str, int, str]) -> None:
-    assert read_url(url)[:4] == read
+    assert parse_endpoint_url(url)[:4] == read
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_what_is_contacted_is_read_out_of_the_url(url: str, read: tuple[str, str
     ],
 )
 def test_the_host_header_names_the_port_only_where_it_must(url: str, header: str) -> None:
-    assert read_url(url).host_header == header
+    assert parse_endpoint_url(url).host_header == header
 
 
 @given(
@@ -174,13 +174,13 @@ def test_the_host_header_names_the_port_only_where_it_must(url: str, header: str
 @example("https://0x.0x.0x.0x/")
 def test_any_text_is_either_refused_or_read_to_something_that_fits_a_request_line(text: str) -> None:
     try:
-        url = read_url(text)
-    except UrlFault:
+        url = parse_endpoint_url(text)
+    except InvalidEndpointUrl:
         return
     assert isinstance(url, EndpointUrl)
     written = f"{url.request_target} {url.host_header}"
     assert all(33 <= ord(letter) < 127 for letter in written.replace(" ", "", 1))
-    assert read_url(f"{url.scheme}://{url.host_header}{url.request_target}") == url
+    assert parse_endpoint_url(f"{url.scheme}://{url.host_header}{url.request_target}") == url
 
 
 @pytest.mark.parametrize(
@@ -197,21 +197,21 @@ def test_any_text_is_either_refused_or_read_to_something_that_fits_a_request_lin
     ],
 )
 async def test_a_url_is_checked_when_it_is_saved(url: str, fault: str | None, resolver: Resolver) -> None:
-    assert optional_text(await url_fault(url, STRICT, resolver)) == fault
+    assert optional_text(await find_url_error(url, STRICT, resolver)) == fault
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST.", "api.localhost"])
 async def test_localhost_is_loopback(host: str, resolver: Resolver) -> None:
-    fault = await url_fault(f"https://{host}/", STRICT, resolver)
+    fault = await find_url_error(f"https://{host}/", STRICT, resolver)
     assert fault is not None
     assert str(fault).endswith(", which is a loopback address.")
-    assert await url_fault(f"http://{host}:8000/", OPEN, resolver) is None
+    assert await find_url_error(f"http://{host}:8000/", OPEN, resolver) is None
 
 
 @pytest.mark.parametrize("network", LOOPBACK)
 async def test_one_family_of_loopback_is_enough_for_localhost(network: str, resolver: Resolver) -> None:
     guard = AddressGuard([ip_network(network)])
-    assert await url_fault("http://localhost:8000/", guard, resolver) is None
+    assert await find_url_error("http://localhost:8000/", guard, resolver) is None
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ async def test_one_family_of_loopback_is_enough_for_localhost(network: str, reso
 )
 async def test_http_is_refused_on_save_outside_the_allowed_networks(url: str, resolver: Resolver) -> None:
     expected = "The URL must begin with https://: http is for addresses in the allowed networks only."
-    assert await url_fault(url, OPEN, resolver) == expected
+    assert await find_url_error(url, OPEN, resolver) == expected
 
 
 async def test_a_name_server_that_fails_does_not_keep_a_public_name_from_being_saved(
@@ -227,5 +227,5 @@ async def test_a_name_server_that_fails_does_not_keep_a_public_name_from_being_s
 ) -> None:
     names.failing.add("broken.example")
     names.hanging.add("hung.example")
-    assert await url_fault("https://broken.example/", STRICT, resolver) is None
-    assert await url_fault("https://hung.example/", STRICT, resolver) is None
+    assert await find_url_error("https://broken.example/", STRICT, resolver) is None
+    assert await find_url_error("https://hung.example/", STRICT, resolver) is None

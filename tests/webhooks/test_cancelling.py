@@ -184,7 +184,7 @@ async def test_a_claim_can_cancel_before_the_log_has_a_day(engine: Engine, datab
 async def test_the_same_wishes_again_change_and_cancel_nothing(engine: Engine) -> None:
     endpoint = (await engine.subscribe()).endpoint
     await units(engine, "A-1")
-    changed = await engine.change(endpoint, events=endpoint.wishes.events, paused=False)
+    changed = await engine.change(endpoint, events=endpoint.config.events, paused=False)
     assert changed._replace(read_at=endpoint.read_at) == endpoint
     assert changed.updated_at == endpoint.updated_at
     assert len(await engine.claim()) == 1

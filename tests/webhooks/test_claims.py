@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.operations.delivery_queue import Claimed, DeliveryQueue
+from holdfast.operations.delivery_queue import ClaimedDelivery, DeliveryQueue
 from holdfast.storage import delivery_queue
 from holdfast.storage.database import Database, open_database
 from tests.support.engine import Engine, switch
@@ -34,7 +34,9 @@ async def backlog(engine: Engine, endpoint_id: UUID, count: int) -> None:
     await engine.execute(BACKLOG, endpoint_id, count)
 
 
-async def claimed_at_once(engine: Engine, postgres_url: str, claimers: int, budget: int) -> list[Claimed]:
+async def claimed_at_once(
+    engine: Engine, postgres_url: str, claimers: int, budget: int
+) -> list[ClaimedDelivery]:
     """By as many workers, each with connections of its own, that begin together."""
     async with AsyncExitStack() as stack:
         workers = []
@@ -85,7 +87,7 @@ async def test_many_workers_claim_each_delivery_once(engine: Engine, postgres_ur
     for _ in range(4):
         endpoint = (await engine.subscribe(max_in_flight=100)).endpoint
         await backlog(engine, endpoint.id, 90)
-    taken: list[Claimed] = []
+    taken: list[ClaimedDelivery] = []
     for _ in range(40):
         taken += await claimed_at_once(engine, postgres_url, 8, 25)
         if len(taken) >= 360:

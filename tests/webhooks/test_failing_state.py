@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.domain.endpoint import Endpoint, EndpointState, state_of
+from holdfast.domain.endpoint import Endpoint, EndpointState
 from holdfast.domain.message import Message
 from holdfast.operations import delivery_queue
 from holdfast.storage.database import Database
@@ -15,7 +15,7 @@ RECOVERED_ELSEWHERE = "update endpoint set failing_since = null, failing_cause =
 
 
 async def state(engine: Engine, endpoint: Endpoint) -> EndpointState:
-    return state_of(await engine.subscribing.find(endpoint.id))
+    return (await engine.subscribing.find(endpoint.id)).state
 
 
 async def ping_and_answer(engine: Engine, endpoint: Endpoint, status_code: int | None) -> None:
@@ -28,9 +28,9 @@ async def test_the_first_failure_is_remembered_with_its_time_and_the_last_with_i
 ) -> None:
     endpoint = (await engine.subscribe()).endpoint
     await ping_and_answer(engine, endpoint, 500)
-    first = (await engine.subscribing.find(endpoint.id)).trouble
+    first = (await engine.subscribing.find(endpoint.id)).failure
     await ping_and_answer(engine, endpoint, 503)
-    second = (await engine.subscribing.find(endpoint.id)).trouble
+    second = (await engine.subscribing.find(endpoint.id)).failure
     assert first is not None
     assert second is not None
     assert second.since == first.since
@@ -45,7 +45,7 @@ async def test_after_a_day_of_failures_it_is_failing_and_one_success_ends_that(e
     await engine.execute(A_DAY_AGO)
     assert await state(engine, endpoint) is EndpointState.FAILING
     await ping_and_answer(engine, endpoint, 204)
-    assert (await engine.subscribing.find(endpoint.id)).trouble is None
+    assert (await engine.subscribing.find(endpoint.id)).failure is None
     assert await state(engine, endpoint) is EndpointState.ACTIVE
 
 
@@ -76,7 +76,7 @@ async def test_another_url_is_a_new_beginning(engine: Engine) -> None:
     await engine.change(endpoint, description="the same receiver")
     assert await state(engine, endpoint) is EndpointState.FAILING
     await engine.change(endpoint, url="http://127.0.0.1:10/other")
-    assert (await engine.subscribing.find(endpoint.id)).trouble is None
+    assert (await engine.subscribing.find(endpoint.id)).failure is None
 
 
 async def test_it_is_never_switched_off(engine: Engine) -> None:
@@ -128,9 +128,9 @@ async def test_the_same_failure_is_not_written_down_each_time(engine: Engine) ->
     await ping_and_answer(engine, endpoint, 500)
     await engine.execute(RECOVERED_ELSEWHERE)
     await ping_and_answer(engine, endpoint, 500)
-    assert (await engine.subscribing.find(endpoint.id)).trouble is None
+    assert (await engine.subscribing.find(endpoint.id)).failure is None
     await ping_and_answer(engine, endpoint, 503)
-    assert (await engine.subscribing.find(endpoint.id)).trouble is not None
+    assert (await engine.subscribing.find(endpoint.id)).failure is not None
 
 
 async def test_a_failure_that_goes_on_is_written_down_again_after_a_while(
@@ -141,4 +141,4 @@ async def test_a_failure_that_goes_on_is_written_down_again_after_a_while(
     await engine.execute(RECOVERED_ELSEWHERE)
     monkeypatch.setattr(delivery_queue, "NOTED_AGAIN_SECONDS", 0.0)
     await ping_and_answer(engine, endpoint, 500)
-    assert (await engine.subscribing.find(endpoint.id)).trouble is not None
+    assert (await engine.subscribing.find(endpoint.id)).failure is not None

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from holdfast.domain.delivery import LOST, DeliveryStatus, Schedule, Trigger
-from holdfast.operations.delivery_queue import Claimed, DeliveryQueue
+from holdfast.operations.delivery_queue import ClaimedDelivery, DeliveryQueue
 from holdfast.storage.database import Database, open_database
 from tests.support.engine import Engine, an_engine, switch
 from tests.support.stock import replacement, store
@@ -30,7 +30,7 @@ async def everything(engine: Engine) -> list[object]:
 
 
 @pytest.fixture
-async def late(engine: Engine) -> Claimed:
+async def late(engine: Engine) -> ClaimedDelivery:
     """A claim whose lease ran out; the delivery is on its way again, in other hands."""
     await engine.subscribe()
     claimed = await one_claimed(engine)
@@ -45,21 +45,25 @@ async def late(engine: Engine) -> Claimed:
 
 @pytest.mark.parametrize("status_code", [200, 500, 410, None])
 async def test_a_late_record_is_refused_and_changes_nothing(
-    engine: Engine, late: Claimed, status_code: int | None
+    engine: Engine, late: ClaimedDelivery, status_code: int | None
 ) -> None:
     before = await everything(engine)
     assert await engine.answer([late], status_code) == set()
     assert await everything(engine) == before
 
 
-async def test_a_late_success_does_not_say_that_an_endpoint_is_well(engine: Engine, late: Claimed) -> None:
+async def test_a_late_success_does_not_say_that_an_endpoint_is_well(
+    engine: Engine, late: ClaimedDelivery
+) -> None:
     await engine.execute("update endpoint set failing_since = now(), failing_cause = 'x', gone_at = now()")
     before = await everything(engine)
     await engine.answer([late], 200)
     assert await everything(engine) == before
 
 
-async def test_a_late_record_after_the_end_leaves_the_end_alone(engine: Engine, late: Claimed) -> None:
+async def test_a_late_record_after_the_end_leaves_the_end_alone(
+    engine: Engine, late: ClaimedDelivery
+) -> None:
     await engine.execute("delete from in_flight")
     assert await engine.answer(await engine.claim(), 200)
     before = await engine.find(late.delivery_id)
@@ -68,7 +72,9 @@ async def test_a_late_record_after_the_end_leaves_the_end_alone(engine: Engine, 
     assert len(await engine.attempts(late.delivery_id)) == 2
 
 
-async def test_a_late_record_does_not_fail_its_neighbours_in_the_batch(engine: Engine, late: Claimed) -> None:
+async def test_a_late_record_does_not_fail_its_neighbours_in_the_batch(
+    engine: Engine, late: ClaimedDelivery
+) -> None:
     project_id = await engine.value("select id from project")
     await store(engine.database, replacement(project_id, "B-1"))
     await switch(engine.database, project_id, "B-1")
@@ -152,7 +158,7 @@ async def test_two_rescuers_at_once_log_a_lost_attempt_once(engine: Engine, post
     assert await engine.value("select count(*) from in_flight") == 0
 
 
-async def test_who_has_lost_its_claim_gives_nothing_back(engine: Engine, late: Claimed) -> None:
+async def test_who_has_lost_its_claim_gives_nothing_back(engine: Engine, late: ClaimedDelivery) -> None:
     await engine.dispatching.give_back([late])
     assert await engine.claim() == []
     assert await engine.value("select count(*) from in_flight") == 1

@@ -12,7 +12,7 @@ import pytest
 from holdfast.domain.delivery import Delivery, DeliveryStatus
 from holdfast.domain.endpoint import Endpoint
 from holdfast.domain.errors import UnknownDelivery, UnknownEndpoint
-from holdfast.operations.deliveries import Deliveries, Filters
+from holdfast.operations.deliveries import Deliveries, DeliveryFilter
 from holdfast.storage.database import Connection, Database
 from tests.support.engine import ALWAYS, LATEST, Engine, switch
 from tests.support.sales import hold, new_units
@@ -84,7 +84,7 @@ async def test_a_time_is_from_and_including_to_and_excluding(engine: Engine) -> 
     assert await codes(engine, until=first) == set()
 
 
-async def all_pages(engine: Engine, limit: int, filters: Filters = ALWAYS) -> list[Delivery]:
+async def all_pages(engine: Engine, limit: int, filters: DeliveryFilter = ALWAYS) -> list[Delivery]:
     found: list[Delivery] = []
     before = LATEST
     while page := (await engine.deliveries.page(None, before, filters, limit))[:limit]:

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.background.deliveries import KEEP_LOG_EVERY_SECONDS, LogPartitionKeeper
 from holdfast.domain.errors import DatabaseUnavailable
-from holdfast.operations.delivery_queue import ready_log, trim_log
+from holdfast.operations.delivery_queue import drop_old_log_partitions, ensure_log_partitions
 from holdfast.storage import log_partitions
 from holdfast.storage.database import Database, open_database
 from tests.support.engine import Engine, an_engine, eventually
@@ -79,14 +79,14 @@ async def test_days_are_made_ahead_and_again_only_when_one_is_missing(
     assert await parts(engine, "attempt") == names
     assert len(await parts(engine, "ended_delivery")) == 5
     await engine.execute(f"drop table {names[2]}")
-    await ready_log(database)
+    await ensure_log_partitions(database)
     assert await parts(engine, "attempt") == names
 
 
 async def test_many_processes_make_the_days_at_once(postgres_url: str) -> None:
     async def make() -> None:
         async with open_database(postgres_url) as own:
-            await ready_log(own)
+            await ensure_log_partitions(own)
 
     await asyncio.gather(*(make() for _ in range(6)))
     async with open_database(postgres_url) as database, database.reading() as connection:
@@ -110,19 +110,19 @@ async def test_days_that_are_no_longer_kept_are_dropped_and_the_others_stay(
 ) -> None:
     for days_ago in (200, 91, 90, 89):
         await add_day(engine, days_ago)
-    dropped = await trim_log(database, KEEP)
+    dropped = await drop_old_log_partitions(database, KEEP)
     assert len(dropped) == 4
     assert await engine.value("select count(*) from ended_delivery") == 2
     assert await engine.value("select count(*) from attempt") == 2
     for name in dropped:
         assert await engine.value("select to_regclass($1)", name) is None
-    assert await trim_log(database, KEEP) == []
+    assert await drop_old_log_partitions(database, KEEP) == []
 
 
 async def test_today_is_kept_however_short_the_log_is(engine: Engine, database: Database) -> None:
     delivery_id = await engine.ping((await engine.subscribe()).endpoint)
     await engine.answer(await engine.claim())
-    await trim_log(database, timedelta(seconds=1))
+    await drop_old_log_partitions(database, timedelta(seconds=1))
     assert len(await engine.attempts(delivery_id)) == 1
     await engine.resend(delivery_id)
     await engine.make_due()
@@ -135,7 +135,7 @@ async def test_while_somebody_reads_the_log_a_day_is_taken_out_and_nobody_waits_
     await add_day(engine, 100)
     endpoint = (await engine.subscribe()).endpoint
     async with reading_the_log(postgres_url) as reader:
-        dropping = asyncio.create_task(trim_log(database, KEEP))
+        dropping = asyncio.create_task(drop_old_log_partitions(database, KEEP))
         await eventually(lambda: is_waiting(engine))
         async with asyncio.timeout(3):
             # Others read and write the log, the reader reads on, and days are looked for.
@@ -145,7 +145,7 @@ async def test_while_somebody_reads_the_log_a_day_is_taken_out_and_nobody_waits_
             assert [one.id for one in await engine.log()] == [delivery_id]
             await engine.resend(delivery_id)
             await reader.fetchval("select count(*) from ended_delivery")
-            await ready_log(database)
+            await ensure_log_partitions(database)
         assert not dropping.done()
     assert len(await dropping) == 2
 
@@ -157,7 +157,7 @@ async def is_waiting(engine: Engine) -> bool:
 async def interrupt(engine: Engine, postgres_url: str) -> None:
     """A process that was stopped while it took a day out of the log."""
     async with reading_the_log(postgres_url), open_database(postgres_url) as own:
-        dropping = asyncio.create_task(trim_log(own, KEEP))
+        dropping = asyncio.create_task(drop_old_log_partitions(own, KEEP))
         await eventually(lambda: is_waiting(engine))
         await engine.execute(
             """
@@ -176,7 +176,7 @@ async def test_what_a_stopped_process_has_left_is_finished_by_the_next(
     for days_ago in (101, 100):
         await add_day(engine, days_ago)
     await interrupt(engine, postgres_url)
-    assert len(await trim_log(database, KEEP)) == 4
+    assert len(await drop_old_log_partitions(database, KEEP)) == 4
     assert await engine.value(DETACHING) == 0
     assert len(await parts(engine, "attempt")) == 5
 
@@ -186,7 +186,7 @@ async def test_a_day_that_was_taken_out_but_not_dropped_is_dropped_by_the_next(
 ) -> None:
     day = await add_day(engine, 100)
     await engine.execute(f"alter table attempt detach partition attempt_{day:%Y%m%d}")
-    assert len(await trim_log(database, KEEP)) == 2
+    assert len(await drop_old_log_partitions(database, KEEP)) == 2
 
 
 async def test_days_are_made_while_another_process_is_still_dropping(
@@ -196,7 +196,7 @@ async def test_days_are_made_while_another_process_is_still_dropping(
     await add_day(engine, 100)
     monkeypatch.setattr(log_partitions, "DAYS_AHEAD", 5)
     async with reading_the_log(postgres_url):
-        dropping = asyncio.create_task(trim_log(database, KEEP))
+        dropping = asyncio.create_task(drop_old_log_partitions(database, KEEP))
         await eventually(lambda: is_waiting(engine))
         async with open_database(postgres_url) as other, asyncio.timeout(3), other.writing() as connection:
             await log_partitions.make(connection)
@@ -211,10 +211,12 @@ async def test_two_keepers_at_once_drop_each_day_once(
         await add_day(engine, days_ago)
     async with open_database(postgres_url) as other:
         dropped = await asyncio.gather(
-            trim_log(database, KEEP), trim_log(other, KEEP), trim_log(database, KEEP)
+            drop_old_log_partitions(database, KEEP),
+            drop_old_log_partitions(other, KEEP),
+            drop_old_log_partitions(database, KEEP),
         )
     assert sorted(map(len, dropped)) == [0, 0, 6]
-    assert await trim_log(database, KEEP) == []
+    assert await drop_old_log_partitions(database, KEEP) == []
 
 
 async def test_a_dropped_day_takes_the_deliveries_with_it_and_leaves_the_pending(
@@ -223,7 +225,7 @@ async def test_a_dropped_day_takes_the_deliveries_with_it_and_leaves_the_pending
     endpoint = (await engine.subscribe()).endpoint
     waiting = await engine.ping(endpoint)
     await engine.execute("update pending_delivery set created_at = now() - interval '200 days'")
-    await trim_log(database, KEEP)
+    await drop_old_log_partitions(database, KEEP)
     assert (await engine.find(waiting)).status == "pending"
     await engine.make_due()
     assert await engine.answer(await engine.claim()) == {waiting}

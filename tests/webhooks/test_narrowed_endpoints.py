@@ -9,13 +9,13 @@ from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import DeliveryStatus
 from holdfast.domain.endpoint import Endpoint
 from holdfast.domain.errors import UnknownDelivery
-from holdfast.operations.deliveries import Selection
+from holdfast.operations.deliveries import FailedDeliveryFilter
 from tests.support.engine import ALWAYS, LATEST, Engine, switch
 from tests.support.sales import new_units
 from tests.support.stock import SLUG, new_project, replacement, store
 
 OWN = (SLUG,)
-ALL = Selection(ALWAYS.since)
+ALL = FailedDeliveryFilter(ALWAYS.since)
 # Of each project one for each way to look it up. The codes are the same: they are unique in a project only.
 CODES = ("delivered", "failed", "pending")
 FAIL = """
@@ -118,7 +118,7 @@ async def test_the_deliveries_are_held_against_the_feed_that_the_caller_sees(
 ) -> None:
     for slugs, count in ((OWN, 3), (None, 6)):
         feed = await engine.feed.read(None, 100, slugs, narrowed.id)
-        tally = (await engine.deliveries.reconcile(narrowed.id, None, slugs)).tally
+        tally = (await engine.deliveries.reconcile(narrowed.id, None, slugs)).counts
         assert tally.events == len(feed.items) == count
         assert tally.delivered == tally.failed == tally.pending == count // 3
         assert tally.missing == 0

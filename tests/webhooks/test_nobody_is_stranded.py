@@ -12,7 +12,7 @@ from holdfast.domain.delivery import Schedule
 from holdfast.domain.endpoint import Endpoint
 from holdfast.domain.errors import DomainError
 from holdfast.domain.event import EventName
-from holdfast.operations.delivery_queue import Claimed, DeliveryQueue
+from holdfast.operations.delivery_queue import ClaimedDelivery, DeliveryQueue
 from holdfast.storage.database import Database
 from tests.support.engine import OFF, ON, Engine, an_engine, made
 from tests.support.sales import new_units
@@ -41,7 +41,7 @@ class World:
         self.chance = chance
         self.workers = [DeliveryQueue(engine.database, engine.schedule, 35) for _ in range(2)]
         self.endpoints: list[Endpoint] = []
-        self.held: list[Claimed] = []
+        self.held: list[ClaimedDelivery] = []
         self.is_off: dict[str, bool] = defaultdict(bool)
         self.first_sent: dict[tuple[UUID, UUID], list[int]] = defaultdict(list)
         self.on_first_way: dict[tuple[UUID, UUID], set[UUID]] = defaultdict(set)
@@ -66,7 +66,7 @@ class World:
             await self._note_first(one)
         self.held += claimed
 
-    async def _note_first(self, one: Claimed) -> None:
+    async def _note_first(self, one: ClaimedDelivery) -> None:
         if one.unit_id is None or one.progress.attempts or one.progress.series > 1:
             return
         lane = (one.endpoint_id, one.unit_id)
@@ -88,7 +88,7 @@ class World:
         await self.chance.choice(self.workers).record(results)
         self._forget(ending)
 
-    def _forget(self, ending: list[Claimed]) -> None:
+    def _forget(self, ending: list[ClaimedDelivery]) -> None:
         for one in ending:
             if one.unit_id is not None:
                 self.on_first_way[one.endpoint_id, one.unit_id].discard(one.delivery_id)
@@ -116,10 +116,10 @@ class World:
                 return
 
     async def switch_pause(self) -> None:
-        await self._change(lambda wishes: {"paused": not wishes.paused})
+        await self._change(lambda config: {"paused": not config.paused})
 
     async def switch_order(self) -> None:
-        await self._change(lambda wishes: {"ordered": not wishes.ordered})
+        await self._change(lambda config: {"ordered": not config.ordered})
 
     async def choose(self) -> None:
         chosen = self.chance.choice([EVERY_EVENT, (EventName.AVAILABLE,), (EventName.UNAVAILABLE,)])
@@ -132,7 +132,7 @@ class World:
 
     async def _change(self, changes: object) -> None:
         at = self.chance.randrange(len(self.endpoints))
-        wanted = changes(self.endpoints[at].wishes)  # type: ignore[operator]
+        wanted = changes(self.endpoints[at].config)  # type: ignore[operator]
         self.endpoints[at] = await self.engine.change(self.endpoints[at], **wanted)
 
     async def end(self) -> None:
@@ -170,7 +170,7 @@ async def test_whatever_happens_every_delivery_ends_and_the_books_agree(
 async def check(engine: Engine, endpoints: list[Endpoint]) -> None:
     assert await engine.value("select count(*) from in_flight") == 0
     for endpoint in endpoints:
-        tally = (await engine.deliveries.reconcile(endpoint.id, None)).tally
+        tally = (await engine.deliveries.reconcile(endpoint.id, None)).counts
         assert (tally.pending, tally.missing, tally.forgotten) == (0, 0, 0)
         assert tally.events == tally.delivered + tally.failed + tally.cancelled
     series: dict[UUID, list[str]] = defaultdict(list)

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from holdfast.domain.delivery import Schedule
-from holdfast.operations.delivery_queue import Claimed
+from holdfast.operations.delivery_queue import ClaimedDelivery
 from holdfast.storage.database import Database
 from tests.support.engine import ON, Engine, an_engine, eventually, switch
 from tests.support.sales import new_units
@@ -16,13 +16,13 @@ VERSION_OF = "select unit_version from pending_delivery where id = $1"
 CODES = [f"A-{number}" for number in range(6)]
 
 
-async def version(engine: Engine, claimed: Claimed) -> int:
+async def version(engine: Engine, claimed: ClaimedDelivery) -> int:
     return int(await engine.value(VERSION_OF, claimed.delivery_id))
 
 
-async def chain(engine: Engine, times: int, **wishes: Any) -> UUID:
+async def chain(engine: Engine, times: int, **config: Any) -> UUID:
     """An endpoint, and one unit with as many events for it; the id of the project."""
-    await engine.subscribe(**wishes)
+    await engine.subscribe(**config)
     project_id = await new_units(engine.database, "A-1")
     await switch(engine.database, project_id, "A-1", times)
     return project_id
@@ -58,8 +58,8 @@ async def test_a_failed_first_attempt_does_not_hold_back_the_next_event(engine: 
     await eventually_claimed(engine, 3)
 
 
-async def eventually_claimed(engine: Engine, expected_version: int) -> Claimed:
-    found: list[Claimed] = []
+async def eventually_claimed(engine: Engine, expected_version: int) -> ClaimedDelivery:
+    found: list[ClaimedDelivery] = []
 
     async def claim() -> bool:
         found.extend(await engine.claim())

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.domain.endpoint import IN_FLIGHT
+from holdfast.domain.endpoint import MAX_IN_FLIGHT
 from holdfast.operations.delivery_queue import cancel_all
 from holdfast.storage import deliveries, delivery_queue
 from holdfast.storage.database import (
@@ -55,7 +55,7 @@ async def test_what_is_claimed_at_the_moment_of_cancelling_is_left_to_arrive(
     await engine.execute("update pending_delivery set series = 2")
     await engine.execute("update endpoint set events = array['unit.sold']")
     async with meanwhile(database, cancel_all(database, endpoint.id, [UNAVAILABLE])) as connection:
-        found = await delivery_queue.claim(connection, UUID(int=0), 10, LEASE, IN_FLIGHT[1])
+        found = await delivery_queue.claim(connection, UUID(int=0), 10, LEASE, MAX_IN_FLIGHT)
     (claimed,) = found.claimed
     assert (await engine.find(claimed.delivery_id)).status == "pending"
     assert await engine.answer([claimed]) == {claimed.delivery_id}
@@ -147,7 +147,7 @@ async def test_a_recovery_that_could_not_be_noted_is_noted_with_the_next_record(
         async with theirs.writing() as connection:
             await connection.execute("select from endpoint where id = $1 for update", sick.id)
             await engine.dispatching.record([made(recovering)])
-        assert (await engine.subscribing.find(sick.id)).trouble is not None
+        assert (await engine.subscribing.find(sick.id)).failure is not None
         await engine.ping(other)
         await engine.answer(await engine.claim())
-        assert (await engine.subscribing.find(sick.id)).trouble is None
+        assert (await engine.subscribing.find(sick.id)).failure is None

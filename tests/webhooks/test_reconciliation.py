@@ -8,16 +8,16 @@ import pytest
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import DeliveryStatus, Schedule
 from holdfast.domain.errors import CursorExpired
-from holdfast.operations.delivery_queue import trim_log
+from holdfast.operations.delivery_queue import drop_old_log_partitions
 from holdfast.operations.reports import Sums
 from holdfast.storage import log_partitions
 from holdfast.storage.database import Database
-from holdfast.storage.delivery_log import Tally
+from holdfast.storage.delivery_log import ReconciliationCounts
 from tests.support.engine import Engine, an_engine, eventually, switch
 from tests.support.sales import new_units
 from tests.webhooks.test_log_days import KEEP, is_waiting, reading_the_log
 
-NOTHING = Tally(0, 0, 0, 0, 0, 0, 0)
+NOTHING = ReconciliationCounts(0, 0, 0, 0, 0, 0, 0)
 
 
 @pytest.fixture(scope="session", params=[16, 18], ids=["postgres16", "postgres18"])
@@ -36,11 +36,17 @@ async def test_each_event_is_counted_as_what_became_of_it(database: Database) ->
         claimed = await engine.claim(3)
         await engine.answer(claimed[:2], 200)
         await engine.answer(claimed[2:], 500)
-        assert (await engine.deliveries.reconcile(endpoint.id, None)).tally == Tally(6, 2, 3, 1, 0, 0, 0)
+        assert (await engine.deliveries.reconcile(endpoint.id, None)).counts == ReconciliationCounts(
+            6, 2, 3, 1, 0, 0, 0
+        )
         await engine.change(endpoint, events=("unit.sold",))
-        assert (await engine.deliveries.reconcile(endpoint.id, None)).tally == Tally(6, 2, 0, 1, 3, 0, 0)
+        assert (await engine.deliveries.reconcile(endpoint.id, None)).counts == ReconciliationCounts(
+            6, 2, 0, 1, 3, 0, 0
+        )
         await engine.resend(claimed[0].delivery_id)
-        assert (await engine.deliveries.reconcile(endpoint.id, None)).tally == Tally(6, 1, 1, 1, 3, 0, 0)
+        assert (await engine.deliveries.reconcile(endpoint.id, None)).counts == ReconciliationCounts(
+            6, 1, 1, 1, 3, 0, 0
+        )
 
 
 async def test_from_any_cursor_on_the_numbers_are_those_of_the_feed(
@@ -56,10 +62,10 @@ async def test_from_any_cursor_on_the_numbers_are_those_of_the_feed(
         found = await engine.deliveries.reconcile(endpoint.id, after)
         statuses = [(await engine.find(item.id)).status for item in feed.items]
         assert (found.after, found.upto) == (after, 12)
-        assert found.tally.events == len(feed.items)
-        assert found.tally.delivered == statuses.count(DeliveryStatus.DELIVERED)
-        assert found.tally.pending == statuses.count(DeliveryStatus.PENDING)
-        assert found.tally.missing == 0
+        assert found.counts.events == len(feed.items)
+        assert found.counts.delivered == statuses.count(DeliveryStatus.DELIVERED)
+        assert found.counts.pending == statuses.count(DeliveryStatus.PENDING)
+        assert found.counts.missing == 0
 
 
 async def test_pings_and_the_events_of_others_are_not_counted(engine: Engine, database: Database) -> None:
@@ -67,14 +73,16 @@ async def test_pings_and_the_events_of_others_are_not_counted(engine: Engine, da
     await engine.subscribe()
     await engine.ping(endpoint)
     await switch(database, await new_units(database, "A-1"), "A-1")
-    assert (await engine.deliveries.reconcile(endpoint.id, None)).tally == NOTHING
+    assert (await engine.deliveries.reconcile(endpoint.id, None)).counts == NOTHING
 
 
 async def test_a_removed_endpoint_is_reconciled_still(engine: Engine, database: Database) -> None:
     endpoint = (await engine.subscribe()).endpoint
     await switch(database, await new_units(database, "A-1"), "A-1")
     await engine.subscribing.remove(endpoint.id, COMMAND)
-    assert (await engine.deliveries.reconcile(endpoint.id, None)).tally == Tally(1, 0, 0, 0, 1, 0, 0)
+    assert (await engine.deliveries.reconcile(endpoint.id, None)).counts == ReconciliationCounts(
+        1, 0, 0, 0, 1, 0, 0
+    )
 
 
 async def old_and_new(engine: Engine, days_ago: int) -> None:
@@ -110,9 +118,13 @@ async def test_what_is_older_than_the_log_is_forgotten_and_not_missing(
 ) -> None:
     endpoint = (await engine.subscribe()).endpoint
     await old_and_new(engine, 100)
-    assert (await engine.deliveries.reconcile(endpoint.id, None)).tally == Tally(2, 2, 0, 0, 0, 0, 0)
-    await trim_log(database, KEEP)
-    assert (await engine.deliveries.reconcile(endpoint.id, None)).tally == Tally(2, 1, 0, 0, 0, 1, 0)
+    assert (await engine.deliveries.reconcile(endpoint.id, None)).counts == ReconciliationCounts(
+        2, 2, 0, 0, 0, 0, 0
+    )
+    await drop_old_log_partitions(database, KEEP)
+    assert (await engine.deliveries.reconcile(endpoint.id, None)).counts == ReconciliationCounts(
+        2, 1, 0, 0, 0, 1, 0
+    )
 
 
 async def test_while_a_day_is_being_taken_out_nothing_of_it_is_missing(
@@ -121,9 +133,9 @@ async def test_while_a_day_is_being_taken_out_nothing_of_it_is_missing(
     endpoint = (await engine.subscribe()).endpoint
     await old_and_new(engine, 100)
     async with reading_the_log(postgres_url):
-        dropping = asyncio.create_task(trim_log(database, KEEP))
+        dropping = asyncio.create_task(drop_old_log_partitions(database, KEEP))
         await eventually(lambda: is_waiting(engine))
-        tally = (await engine.deliveries.reconcile(endpoint.id, None)).tally
+        tally = (await engine.deliveries.reconcile(endpoint.id, None)).counts
     await dropping
     assert tally.missing == 0
     assert tally.delivered + tally.forgotten == 2
@@ -134,7 +146,9 @@ async def test_a_delivery_that_is_gone_without_a_trace_is_missing(engine: Engine
     endpoint = (await engine.subscribe()).endpoint
     await switch(database, await new_units(database, "A-1"), "A-1")
     await engine.execute("delete from pending_delivery")
-    assert (await engine.deliveries.reconcile(endpoint.id, None)).tally == Tally(1, 0, 0, 0, 0, 0, 1)
+    assert (await engine.deliveries.reconcile(endpoint.id, None)).counts == ReconciliationCounts(
+        1, 0, 0, 0, 0, 0, 1
+    )
 
 
 async def test_a_cursor_behind_the_start_of_the_feed_is_refused(engine: Engine, database: Database) -> None:
@@ -146,4 +160,4 @@ async def test_a_cursor_behind_the_start_of_the_feed_is_refused(engine: Engine, 
     await engine.feed.trim(timedelta(days=400), 10)
     with pytest.raises(CursorExpired):
         await engine.deliveries.reconcile(endpoint.id, 0)
-    assert (await engine.deliveries.reconcile(endpoint.id, None)).tally.events == 1
+    assert (await engine.deliveries.reconcile(endpoint.id, None)).counts.events == 1

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import FAULTY
-from holdfast.operations.delivery_queue import Claimed, DeliveryQueue
+from holdfast.operations.delivery_queue import ClaimedDelivery, DeliveryQueue
 from holdfast.storage.database import open_database
 from tests.support.engine import Engine, made, switch
 from tests.support.receivers import answer_all, receiving
@@ -22,14 +22,14 @@ def postgres_version(request: pytest.FixtureRequest) -> int:
     return version
 
 
-async def one_claimed(engine: Engine) -> Claimed:
+async def one_claimed(engine: Engine) -> ClaimedDelivery:
     project_id = await new_units(engine.database, "A-1")
     await switch(engine.database, project_id, "A-1")
     (claimed,) = await engine.claim()
     return claimed
 
 
-async def one_of_twenty(engine: Engine) -> list[Claimed]:
+async def one_of_twenty(engine: Engine) -> list[ClaimedDelivery]:
     project_id = await new_units(engine.database, "A-1")
     await switch(engine.database, project_id, "A-1")
     claimed = await engine.claim()
@@ -59,7 +59,7 @@ async def test_workers_that_record_for_the_same_endpoints_never_deadlock(
     assert await engine.value("select count(*) from attempt") == 20 * 2 * ENDPOINTS
 
 
-async def claim_anew(engine: Engine, claimed: list[Claimed]) -> None:
+async def claim_anew(engine: Engine, claimed: list[ClaimedDelivery]) -> None:
     """As they were before, whatever came of them, and a claim again."""
     await engine.execute(
         """
@@ -104,7 +104,7 @@ async def test_the_log_tells_an_attempt_in_full(engine: Engine) -> None:
     )
     await engine.dispatching.record([result])
     (attempt,) = await engine.attempts(claimed.delivery_id)
-    assert attempt.url == issued.endpoint.wishes.url
+    assert attempt.url == issued.endpoint.config.url
     assert attempt.secret_id == issued.endpoint.secret_id
     assert (attempt.dns_ms, attempt.connect_ms, attempt.tls_ms, attempt.first_byte_ms) == (
         1.5,
@@ -171,4 +171,4 @@ async def test_a_fault_of_our_own_is_an_attempt_that_tells_so_and_no_trouble_of_
         assert receiver.requests == []
     assert [attempt.cause for attempt in await engine.attempts(delivery_id)] == [FAULTY]
     assert (await engine.find(delivery_id)).status == "pending"
-    assert (await engine.subscribing.find(endpoint.id)).trouble is None
+    assert (await engine.subscribing.find(endpoint.id)).failure is None

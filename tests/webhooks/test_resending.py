@@ -11,13 +11,13 @@ from holdfast.domain.delivery import DeliveryStatus, Schedule
 from holdfast.domain.endpoint import Endpoint
 from holdfast.domain.errors import EndpointRemoved, UnknownDelivery, UnknownEndpoint
 from holdfast.operations import deliveries as deliveries_operation
-from holdfast.operations.deliveries import Selection
+from holdfast.operations.deliveries import FailedDeliveryFilter
 from holdfast.storage.database import Database
 from tests.support.engine import ALWAYS, Engine, an_engine, eventually, switch
 from tests.support.receivers import answer_all, receiving
 from tests.support.sales import new_units
 
-ALL = Selection(ALWAYS.since)
+ALL = FailedDeliveryFilter(ALWAYS.since)
 FAILED_DELIVERIES = """
     insert into ended_delivery (
         id, endpoint_id, event, unit_id, unit_version, unit_code, created_at, body, tried, attempts,

@@ -48,7 +48,7 @@ async def test_somebody_who_locks_an_endpoint_does_not_keep_the_others_waiting(p
                 (next_one,) = await engine.claim()
         assert next_one.endpoint_id == other.id
         await engine.dispatching.record([made(next_one)])
-        trouble = (await engine.subscribing.find(locked.id)).trouble
+        trouble = (await engine.subscribing.find(locked.id)).failure
         assert trouble is not None, "what could not be noted at first was forgotten"
 
 

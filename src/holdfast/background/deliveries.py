@@ -3,7 +3,13 @@
 import time
 from datetime import timedelta
 
-from holdfast.operations.delivery_queue import DeliveryHours, DeliveryQueue, QueueCleanup, ready_log, trim_log
+from holdfast.operations.delivery_queue import (
+    DeliveryHours,
+    DeliveryQueue,
+    QueueCleanup,
+    drop_old_log_partitions,
+    ensure_log_partitions,
+)
 from holdfast.storage.database import Database
 
 COUNT_EVERY_SECONDS = 5.0
@@ -47,8 +53,8 @@ class LogPartitionKeeper:
         self._keep = keep
 
     async def run_once(self) -> float:
-        await ready_log(self._database)
-        await trim_log(self._database, self._keep)
+        await ensure_log_partitions(self._database)
+        await drop_old_log_partitions(self._database, self._keep)
         return KEEP_LOG_EVERY_SECONDS
 
 

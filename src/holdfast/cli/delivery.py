@@ -19,7 +19,7 @@ from holdfast.domain.delivery import Delivery, DeliveryStatus
 from holdfast.domain.endpoint import PING
 from holdfast.domain.event import EventName
 from holdfast.domain.unit import code_fault
-from holdfast.operations.deliveries import Attempt, Deliveries, Filters
+from holdfast.operations.deliveries import Attempt, Deliveries, DeliveryFilter
 from holdfast.operations.events import EventFeed
 from holdfast.operations.webhook_documents import delivery_document, delivery_with_attempts_document
 from holdfast.web.pagination import created_cursor_text, read_moment_and_id_cursor
@@ -143,7 +143,7 @@ def list_(
     as_json: bool,
 ) -> None:
     """List deliveries, the latest first."""
-    filters = Filters(
+    filters = DeliveryFilter(
         since=_START,
         until=_END,
         events=None if event is None else (event,),

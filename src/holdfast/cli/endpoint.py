@@ -14,12 +14,12 @@ from holdfast.cli.output import format_time, limited_to_projects, print_json, pr
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.endpoint import (
     DEFAULT_IN_FLIGHT,
-    IN_FLIGHT,
     LONGEST_DESCRIPTION,
+    MAX_IN_FLIGHT,
+    MIN_IN_FLIGHT,
     Endpoint,
     EndpointConfig,
     IssuedSecret,
-    state_of,
 )
 from holdfast.domain.event import EventName
 from holdfast.operations.accounts import Accounts
@@ -71,7 +71,7 @@ def _short_enough(_: click.Context, __: click.Parameter, text: str) -> str:
     "--max-in-flight",
     default=DEFAULT_IN_FLIGHT,
     show_default=True,
-    type=click.IntRange(*IN_FLIGHT),
+    type=click.IntRange(MIN_IN_FLIGHT, MAX_IN_FLIGHT),
     help="Attempts at the same time.",
 )
 @shared_options
@@ -87,7 +87,7 @@ def add(
     as_json: bool,
 ) -> None:
     """Register URL and print its signing secret, this once."""
-    wishes = EndpointConfig(
+    config = EndpointConfig(
         url=url,
         description=description,
         events=tuple(name for name in EventName if not events or name in events),
@@ -96,7 +96,7 @@ def add(
         ordered=ordered,
         max_in_flight=max_in_flight,
     )
-    issued = _with_subscribing(data, lambda own: own.add(wishes, COMMAND))
+    issued = _with_subscribing(data, lambda own: own.add(config, COMMAND))
     _print_secret(issued, as_json, f"Registered {url} as {issued.endpoint.id}.")
 
 
@@ -119,7 +119,7 @@ def rotate(endpoint_id: UUID, data: Path | None, as_json: bool) -> None:
     """Give it a new secret, which signs from now on, and print it, this once."""
     issued = _with_subscribing(data, lambda own: own.rotate(endpoint_id, COMMAND))
     _print_secret(
-        issued, as_json, f"{issued.endpoint.wishes.url} has a new secret; the old one signs nothing more."
+        issued, as_json, f"{issued.endpoint.config.url} has a new secret; the old one signs nothing more."
     )
 
 
@@ -158,9 +158,9 @@ def remove(endpoint_id: UUID, data: Path | None, as_json: bool) -> None:
     """Send nothing more to it, and cancel what is queued."""
     found = _with_subscribing(data, lambda own: _remove(own, endpoint_id))
     if as_json:
-        print_json({"id": str(found.id), "url": found.wishes.url, "removed": True})
+        print_json({"id": str(found.id), "url": found.config.url, "removed": True})
     else:
-        click.echo(f"Removed the endpoint {found.wishes.url}.")
+        click.echo(f"Removed the endpoint {found.config.url}.")
 
 
 @endpoint.command()
@@ -216,7 +216,7 @@ def _print_changed(changed: Endpoint, as_json: bool, what: str) -> None:
     if as_json:
         print_json(endpoint_document(changed))
     else:
-        click.echo(f"The endpoint {changed.wishes.url} {what}")
+        click.echo(f"The endpoint {changed.config.url} {what}")
 
 
 def _print_secret(issued: IssuedSecret, as_json: bool, what: str) -> None:
@@ -228,8 +228,8 @@ def _print_secret(issued: IssuedSecret, as_json: bool, what: str) -> None:
 
 
 def _row(one: Endpoint) -> tuple[str, ...]:
-    wishes, trouble = one.wishes, one.trouble
-    events = "all" if len(wishes.events) == len(EventName) else ", ".join(wishes.events)
-    projects = "all" if wishes.project_slugs is None else ", ".join(wishes.project_slugs)
+    config, trouble = one.config, one.failure
+    events = "all" if len(config.events) == len(EventName) else ", ".join(config.events)
+    projects = "all" if config.project_slugs is None else ", ".join(config.project_slugs)
     silent = "-" if trouble is None else f"{format_time(trouble.since)}: {trouble.cause}"
-    return wishes.url, events, projects, state_of(one), silent, str(one.id)
+    return config.url, events, projects, one.state, silent, str(one.id)

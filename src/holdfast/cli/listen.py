@@ -10,8 +10,8 @@ import click
 
 from holdfast.cli.database import read_settings, with_database
 from holdfast.cli.output import print_json, shared_options, utf8_only
-from holdfast.domain.endpoint import new_secret_text
-from holdfast.domain.endpoint_url import UrlFault, read_url
+from holdfast.domain.endpoint import generate_secret
+from holdfast.domain.endpoint_url import InvalidEndpointUrl, parse_endpoint_url
 from holdfast.domain.event import EventName
 from holdfast.domain.message import optional_text
 from holdfast.storage.database import Database
@@ -23,8 +23,8 @@ POLL_SECONDS = 0.3
 
 def _sound_url(_: click.Context, __: click.Parameter, url: str) -> str:
     try:
-        read_url(url)
-    except UrlFault as fault:
+        parse_endpoint_url(url)
+    except InvalidEndpointUrl as fault:
         raise click.BadParameter(str(fault)) from None
     return url
 
@@ -59,7 +59,7 @@ def listen(url: str, events: tuple[str, ...], secret: str | None, data: Path | N
     production is an endpoint.
     """
     settings = read_settings(data)
-    text = secret or new_secret_text()
+    text = secret or generate_secret()
     # One that was given is known already, and no business of whoever reads this terminal.
     shown = None if secret else text
 

@@ -8,18 +8,20 @@ import click
 
 from holdfast.cli.output import print_json, utf8_only
 from holdfast.domain import signature as signatures
-from holdfast.domain.signature import TOLERANCE_SECONDS, Reason
+from holdfast.domain.signature import TOLERANCE_SECONDS, SignatureProblem
 
 _SENTENCES = {
-    Reason.SIGNATURE_MISSING: "The signature is empty.",
-    Reason.SCHEME_NOT_SHA256: "The scheme of the signature is not sha256, as in sha256=<hex digest>.",
-    Reason.DIGEST_MISSING: "The signature has no digest after the scheme.",
-    Reason.DIGEST_MALFORMED: "The digest of the signature is not 64 lower-case hexadecimal digits.",
-    Reason.TIMESTAMP_MISSING: "The timestamp is empty.",
-    Reason.TIMESTAMP_NOT_A_NUMBER: "The timestamp is not a whole number of seconds.",
-    Reason.DIGEST_DIFFERS: "The digest is not that of this body and timestamp with this secret.",
+    SignatureProblem.SIGNATURE_MISSING: "The signature is empty.",
+    SignatureProblem.SCHEME_NOT_SHA256: (
+        "The scheme of the signature is not sha256, as in sha256=<hex digest>."
+    ),
+    SignatureProblem.DIGEST_MISSING: "The signature has no digest after the scheme.",
+    SignatureProblem.DIGEST_MALFORMED: "The digest of the signature is not 64 lower-case hexadecimal digits.",
+    SignatureProblem.TIMESTAMP_MISSING: "The timestamp is empty.",
+    SignatureProblem.TIMESTAMP_NOT_A_NUMBER: "The timestamp is not a whole number of seconds.",
+    SignatureProblem.DIGEST_DIFFERS: "The digest is not that of this body and timestamp with this secret.",
 }
-_OUT_OF_TIME = (Reason.TOO_OLD, Reason.TOO_FAR_AHEAD)
+_OUT_OF_TIME = (SignatureProblem.TOO_OLD, SignatureProblem.TOO_FAR_AHEAD)
 
 
 class Captured(NamedTuple):
@@ -30,14 +32,14 @@ class Captured(NamedTuple):
     signature: str
     body: bytes
 
-    def verdict(self, now: float | None) -> Reason | None:
+    def verdict(self, now: float | None) -> SignatureProblem | None:
         return signatures.verify(self.secret, self.timestamp, self.signature, self.body, now)
 
     def without_last_newline(self) -> Self:
         return self._replace(body=self.body.removesuffix(b"\n").removesuffix(b"\r"))
 
     def age_seconds(self, now: float) -> int | None:
-        signed_at = signatures.whole_seconds(self.timestamp)
+        signed_at = signatures.parse_timestamp(self.timestamp)
         return None if signed_at is None else math.floor(now) - signed_at
 
 
@@ -73,7 +75,7 @@ def verify(secret: str, timestamp: str, signature: str, any_age: bool, as_json: 
         click.echo(f"The signature is valid; it was made {_distance(captured.age_seconds(now))}.")
 
 
-def _document(captured: Captured, reason: Reason | None, now: float) -> dict[str, Any]:
+def _document(captured: Captured, reason: SignatureProblem | None, now: float) -> dict[str, Any]:
     return {
         "valid": reason is None,
         "reason": None if reason is None else str(reason),
@@ -83,10 +85,10 @@ def _document(captured: Captured, reason: Reason | None, now: float) -> dict[str
     }
 
 
-def _refused(captured: Captured, reason: Reason, now: float) -> str:
+def _refused(captured: Captured, reason: SignatureProblem, now: float) -> str:
     if reason in _OUT_OF_TIME:
         return _out_of_time(captured, now)
-    if reason is Reason.DIGEST_DIFFERS and captured.without_last_newline().verdict(None) is None:
+    if reason is SignatureProblem.DIGEST_DIFFERS and captured.without_last_newline().verdict(None) is None:
         return "The body has a newline at its end that was not received; without it the signature matches."
     return _SENTENCES[reason]
 

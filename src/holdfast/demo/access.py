@@ -53,7 +53,7 @@ async def _new_password(database: Database) -> str:
 async def register_receiver(endpoints: Endpoints, url: str) -> str:
     """Register the demo's receiver as an endpoint in place of the last start's, and return its secret."""
     for endpoint in await endpoints.page(None, None, _MAX_ENDPOINTS):
-        if endpoint.wishes.description == RECEIVER_DESCRIPTION:
+        if endpoint.config.description == RECEIVER_DESCRIPTION:
             await endpoints.remove(endpoint.id, COMMAND)
     issued = await endpoints.add(EndpointConfig(url, RECEIVER_DESCRIPTION), COMMAND)
     return issued.text

@@ -20,7 +20,7 @@ _NAT64 = "a NAT64 address"
 _MAPPED = "an IPv4-mapped address"
 
 # The first row that contains the address speaks, so the narrower ranges stand before the wider.
-REFUSED_RANGES: tuple[tuple[str, str], ...] = (
+BLOCKED_RANGES: tuple[tuple[str, str], ...] = (
     ("0.0.0.0/32", "the unspecified address"),
     ("0.0.0.0/8", "an address of this network"),
     ("10.0.0.0/8", "a private address"),
@@ -77,7 +77,7 @@ REFUSED_RANGES: tuple[tuple[str, str], ...] = (
     ("8000::/1", "a reserved address"),
 )
 
-_TABLE = tuple((ip_network(text), words) for text, words in REFUSED_RANGES)
+_TABLE = tuple((ip_network(text), words) for text, words in BLOCKED_RANGES)
 
 
 def is_allowed(address: IPAddress, allowed: Sequence[IPNetwork]) -> bool:

@@ -17,7 +17,7 @@ CUT_OFF = "The worker was stopped before an answer came."
 UNREADABLE = "The signing secret cannot be read; HOLDFAST_ENCRYPTION_KEYS lacks the key that sealed it."
 UNREAD = "The signing secret could not be read in time."
 FAULTY = "Holdfast itself failed to send this; its log tells more."
-OUR_OWN = frozenset((LOST, CUT_OFF, UNREADABLE, UNREAD, FAULTY))
+INTERNAL_CAUSES = frozenset((LOST, CUT_OFF, UNREADABLE, UNREAD, FAULTY))
 """Causes that say nothing of the receiver."""
 
 ENDPOINT_REMOVED = "The endpoint was removed."

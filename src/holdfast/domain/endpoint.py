@@ -17,9 +17,8 @@ PING = "ping"
 SENT_EVENTS = (*EventName, PING)
 """What a delivery may be of."""
 
-LONGEST_URL = 2000
 LONGEST_DESCRIPTION = 500
-IN_FLIGHT = (1, 256)
+MIN_IN_FLIGHT, MAX_IN_FLIGHT = 1, 256
 DEFAULT_IN_FLIGHT = 32
 FAILING_AFTER = timedelta(days=1)
 SECRET_FRESH_SECONDS = 0.1
@@ -48,7 +47,7 @@ class EndpointConfig(NamedTuple):
     max_in_flight: int = DEFAULT_IN_FLIGHT
 
 
-class EndpointTrouble(NamedTuple):
+class EndpointFailure(NamedTuple):
     """Nothing has arrived since."""
 
     since: datetime
@@ -59,14 +58,21 @@ class EndpointTrouble(NamedTuple):
 
 class Endpoint(NamedTuple):
     id: UUID
-    wishes: EndpointConfig
+    config: EndpointConfig
     secret_id: UUID
     secret_made_at: datetime
-    trouble: EndpointTrouble | None
+    failure: EndpointFailure | None
     created_at: datetime
     updated_at: datetime
     read_at: datetime
-    """By the database's clock, as all our times."""
+    """By the clock of the database."""
+
+    @property
+    def state(self) -> EndpointState:
+        """Return the state at the time the endpoint was read."""
+        if self.config.paused:
+            return EndpointState.PAUSED
+        return EndpointState.FAILING if is_failing(self.failure, self.read_at) else EndpointState.ACTIVE
 
 
 class IssuedSecret(NamedTuple):
@@ -78,18 +84,11 @@ class IssuedSecret(NamedTuple):
         return f"IssuedSecret({self.endpoint.id})"
 
 
-def new_secret_text() -> str:
+def generate_secret() -> str:
     random = secrets.token_bytes(_SECRET_BYTES)
     return _OF_AN_ENDPOINT + base64.urlsafe_b64encode(random).decode().rstrip("=")
 
 
-def is_failing(trouble: EndpointTrouble | None, now: datetime) -> bool:
+def is_failing(trouble: EndpointFailure | None, now: datetime) -> bool:
     """After a day without one success, or at once when the receiver said that it is gone."""
     return trouble is not None and (trouble.gone_at is not None or trouble.since <= now - FAILING_AFTER)
-
-
-def state_of(endpoint: Endpoint) -> EndpointState:
-    """At the moment it was read."""
-    if endpoint.wishes.paused:
-        return EndpointState.PAUSED
-    return EndpointState.FAILING if is_failing(endpoint.trouble, endpoint.read_at) else EndpointState.ACTIVE

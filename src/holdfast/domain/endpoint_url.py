@@ -37,7 +37,7 @@ _NOT_PUBLIC = (
 )
 
 
-class UrlFault(MessageError):
+class InvalidEndpointUrl(MessageError):
     """The URL cannot be one of an endpoint; the message is for the person who typed it."""
 
 
@@ -61,14 +61,14 @@ class EndpointUrl(NamedTuple):
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
 
-def read_url(text: str) -> EndpointUrl:
-    """Raises ``UrlFault``. Whether the addresses of the host may be contacted is another question."""
+def parse_endpoint_url(text: str) -> EndpointUrl:
+    """Raise ``InvalidEndpointUrl``; the addresses of the host are checked elsewhere."""
     _refuse_strange_text(text)
     parts = _PARTS.fullmatch(text)
     if parts is None or parts["scheme"].lower() not in _PORTS:
-        raise UrlFault("The URL must begin with https://.")
+        raise InvalidEndpointUrl("The URL must begin with https://.")
     if parts["fragment"] is not None:
-        raise UrlFault("The URL must not have a fragment (#…).")
+        raise InvalidEndpointUrl("The URL must not have a fragment (#…).")
     scheme = parts["scheme"].lower()
     host, port = _host_and_port(parts["authority"], _PORTS[scheme])
     address = _address(host)
@@ -83,25 +83,27 @@ def is_public_name(host: str) -> bool:
 
 def _refuse_strange_text(text: str) -> None:
     if len(text) > LONGEST_URL:
-        raise UrlFault(Message("The URL must have at most %(count)s characters.", {"count": LONGEST_URL}))
+        raise InvalidEndpointUrl(
+            Message("The URL must have at most %(count)s characters.", {"count": LONGEST_URL})
+        )
     if not text.isprintable() or " " in text or "\\" in text:
-        raise UrlFault("The URL must not have spaces, backslashes or invisible characters.")
+        raise InvalidEndpointUrl("The URL must not have spaces, backslashes or invisible characters.")
 
 
 def _host_and_port(authority: str, default_port: int) -> tuple[str, int]:
     if "@" in authority:
-        raise UrlFault("The URL must not have a user name or password.")
+        raise InvalidEndpointUrl("The URL must not have a user name or password.")
     found = _AUTHORITY.fullmatch(authority)
     if found is None:
-        raise UrlFault("The URL's host is not a host name or an IP address.")
+        raise InvalidEndpointUrl("The URL's host is not a host name or an IP address.")
     if not found["host"]:
-        raise UrlFault("The URL has no host.")
+        raise InvalidEndpointUrl("The URL has no host.")
     return found["host"], default_port if found["port"] is None else _port(found["port"])
 
 
 def _port(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= 5 and 0 < int(text) < 65536):
-        raise UrlFault("The URL's port must be a number from 1 to 65535.")
+        raise InvalidEndpointUrl("The URL's port must be a number from 1 to 65535.")
     return int(text)
 
 
@@ -116,9 +118,9 @@ def _ipv6(text: str) -> IPv6Address:
     try:
         address = IPv6Address(text)
     except AddressValueError:
-        raise UrlFault("The URL's host is not a valid IPv6 address.") from None
+        raise InvalidEndpointUrl("The URL's host is not a valid IPv6 address.") from None
     if address.scope_id is not None:
-        raise UrlFault("The URL's host must not have a zone (%…).")
+        raise InvalidEndpointUrl("The URL's host must not have a zone (%…).")
     return address
 
 
@@ -133,7 +135,7 @@ def _ipv4(labels: list[str]) -> IPv4Address:
             raise AddressValueError
         return IPv4Address(last + sum(number << (24 - 8 * place) for place, number in enumerate(leading)))
     except ValueError:
-        raise UrlFault("The URL's host is not a valid IPv4 address.") from None
+        raise InvalidEndpointUrl("The URL's host is not a valid IPv4 address.") from None
 
 
 def _number(label: str) -> int:
@@ -148,7 +150,7 @@ def _number(label: str) -> int:
 def _name(host: str) -> str:
     name = _ascii(host).removesuffix(".")
     if len(name) > _LONGEST_NAME or not all(map(_LABEL.fullmatch, name.split("."))):
-        raise UrlFault("The URL's host is not a host name or an IP address.")
+        raise InvalidEndpointUrl("The URL's host is not a host name or an IP address.")
     return name
 
 
@@ -156,11 +158,13 @@ def _ascii(host: str) -> str:
     if host.isascii():
         return host.lower()
     if _AMBIGUOUS & set(host):
-        raise UrlFault("The URL's host has characters of more than one reading: write it in its xn-- form.")
+        raise InvalidEndpointUrl(
+            "The URL's host has characters of more than one reading: write it in its xn-- form."
+        )
     try:
         return host.encode("idna").decode().lower()
     except UnicodeError:
-        raise UrlFault("The URL's host is not a host name or an IP address.") from None
+        raise InvalidEndpointUrl("The URL's host is not a host name or an IP address.") from None
 
 
 def _request_target(rest: str) -> str:

@@ -16,27 +16,33 @@ from holdfast.domain.errors import EndpointRemoved, UnknownDelivery, UnknownEndp
 from holdfast.operations.events import EventFeed
 from holdfast.storage import audit, deliveries, delivery_log, endpoints, projects
 from holdfast.storage.database import Connection, Database
-from holdfast.storage.deliveries import Selection
-from holdfast.storage.delivery_log import HOURS, Attempt, Filters, Hour, Tally
-from holdfast.storage.endpoints import EndpointLabel, FailingEndpoint, News
+from holdfast.storage.deliveries import FailedDeliveryFilter
+from holdfast.storage.delivery_log import (
+    HOURS,
+    Attempt,
+    DeliveryFilter,
+    HourlyDeliveries,
+    ReconciliationCounts,
+)
+from holdfast.storage.endpoints import EndpointLabel, FailingEndpoint, UnseenFailures
 
 __all__ = [
     "HOURS",
-    "Announcements",
     "Attempt",
     "Deliveries",
     "Delivery",
+    "DeliveryFilter",
     "DeliverySearch",
+    "DeliverySearchPage",
     "EndpointLabel",
     "EndpointTraffic",
+    "FailedDeliveryFilter",
     "FailingEndpoint",
-    "Filters",
-    "Found",
-    "Hour",
-    "News",
+    "FailureNotices",
+    "HourlyDeliveries",
     "Reconciliation",
-    "Selection",
-    "Tally",
+    "ReconciliationCounts",
+    "UnseenFailures",
 ]
 
 
@@ -47,7 +53,7 @@ class Reconciliation(NamedTuple):
     after: int
     """Positions of the feed: those behind this one, up to the next."""
     upto: int
-    tally: Tally
+    counts: ReconciliationCounts
 
 
 class Deliveries:
@@ -61,7 +67,7 @@ class Deliveries:
         self,
         endpoint_id: UUID | None,
         before: tuple[datetime, UUID],
-        filters: Filters,
+        filters: DeliveryFilter,
         limit: int,
         slugs: tuple[str, ...] | None = None,
     ) -> list[Delivery]:
@@ -107,7 +113,7 @@ class Deliveries:
         return resent, attempts
 
     async def count_failed(
-        self, endpoint_id: UUID, selection: Selection, slugs: tuple[str, ...] | None = None
+        self, endpoint_id: UUID, selection: FailedDeliveryFilter, slugs: tuple[str, ...] | None = None
     ) -> int:
         async with self._database.reading() as connection:
             project_ids = await projects.find_ids(connection, slugs)
@@ -116,7 +122,7 @@ class Deliveries:
     async def recover(
         self,
         endpoint_id: UUID,
-        selection: Selection,
+        selection: FailedDeliveryFilter,
         author: Author,
         slugs: tuple[str, ...] | None = None,
     ) -> int:
@@ -133,14 +139,14 @@ class Deliveries:
             total += count
         return total
 
-    async def bounded(self, selection: Selection) -> Selection:
+    async def bounded(self, selection: FailedDeliveryFilter) -> FailedDeliveryFilter:
         """Those that have failed by now, so that none is sent anew a second time because it failed again."""
         async with self._database.reading() as connection:
             end = await audit.current_time(connection) + timedelta(milliseconds=1)
         return selection._replace(until=min(selection.until or end, end))
 
     async def recover_some(
-        self, endpoint_id: UUID, selection: Selection, author: Author, resent_before: int
+        self, endpoint_id: UUID, selection: FailedDeliveryFilter, author: Author, resent_before: int
     ) -> int:
         """One step of a recovery that somebody watches; 0 at its end. The selection has to be bounded."""
         return await self._resend_some(endpoint_id, selection, None, author, resent_before)
@@ -162,13 +168,13 @@ class Deliveries:
     ) -> Reconciliation:
         async with self._database.reading_snapshot() as connection:
             project_ids = await projects.find_ids(connection, slugs)
-            tally = await delivery_log.tally(connection, endpoint_id, project_ids, start, end)
-            return Reconciliation(start, end, tally)
+            counts = await delivery_log.count_reconciled(connection, endpoint_id, project_ids, start, end)
+            return Reconciliation(start, end, counts)
 
     async def _resend_some(
         self,
         endpoint_id: UUID,
-        selection: Selection,
+        selection: FailedDeliveryFilter,
         project_ids: Sequence[UUID] | None,
         author: Author,
         resent_before: int,
@@ -203,7 +209,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 _LATELY = timedelta(hours=25)
 
 
-class Found(NamedTuple):
+class DeliverySearchPage(NamedTuple):
     deliveries: list[Delivery]
     """One more than was asked for, if there is one; the latest first."""
     labels: dict[UUID, EndpointLabel]
@@ -215,7 +221,7 @@ class Found(NamedTuple):
 class EndpointTraffic(NamedTuple):
     """How an endpoint is doing."""
 
-    hours: list[Hour]
+    hours: list[HourlyDeliveries]
     latest: Delivery | None
     waiting: int
     """Pending deliveries, counted up to ``COUNTED_WAITING``."""
@@ -227,8 +233,8 @@ class DeliverySearch:
         self._patience_seconds = patience_seconds
 
     async def page(
-        self, endpoint_id: UUID | None, before: tuple[datetime, UUID], filters: Filters, limit: int
-    ) -> Found:
+        self, endpoint_id: UUID | None, before: tuple[datetime, UUID], filters: DeliveryFilter, limit: int
+    ) -> DeliverySearchPage:
         """Step by step back in time, each step wider than the last. What many have is found in the first;
         what few have is looked for as long as a page may take, and then in another page."""
         async with self._database.reading_snapshot() as connection:
@@ -237,12 +243,12 @@ class DeliverySearch:
             deliveries, since = await search.run(connection)
             is_done = len(deliveries) > limit or since <= filters.since
             labels = await endpoints.find_labels(connection, [one.endpoint_id for one in deliveries])
-            return Found(deliveries, labels, None if is_done else since)
+            return DeliverySearchPage(deliveries, labels, None if is_done else since)
 
     async def latest(self, endpoint_id: UUID, limit: int) -> list[Delivery]:
         """Of one endpoint, whatever they are."""
         async with self._database.reading_snapshot() as connection:
-            filters = Filters(START, END)
+            filters = DeliveryFilter(START, END)
             return await delivery_log.page(connection, [endpoint_id], None, BEHIND_ALL, filters, limit)
 
     async def find(self, delivery_id: UUID) -> Delivery | None:
@@ -287,17 +293,17 @@ async def _wanted(connection: Connection, endpoint_id: UUID | None) -> list[UUID
 async def _latest(connection: Connection, endpoint_ids: list[UUID]) -> dict[UUID, Delivery]:
     """First in the last days of the log, where most have theirs, and only then in all of them."""
     lately = await audit.current_time(connection) - _LATELY
-    found = await delivery_log.latest(connection, endpoint_ids, Filters(lately, END))
+    found = await delivery_log.latest(connection, endpoint_ids, DeliveryFilter(lately, END))
     others = [one for one in endpoint_ids if one not in found]
     if others:
-        found |= await delivery_log.latest(connection, others, Filters(START, END))
+        found |= await delivery_log.latest(connection, others, DeliveryFilter(START, END))
     return found
 
 
 class _Search(NamedTuple):
     endpoints: list[UUID]
     before: tuple[datetime, UUID]
-    filters: Filters
+    filters: DeliveryFilter
     limit: int
     patience_seconds: float
 
@@ -329,7 +335,7 @@ class _Search(NamedTuple):
         return await delivery_log.page(connection, self.endpoints, None, place, part, limit)
 
 
-def _is_sparse(filters: Filters) -> bool:
+def _is_sparse(filters: DeliveryFilter) -> bool:
     """Whether few may be found among many, with no index that knows them."""
     if filters.unit_code is not None or filters.events == (PING,):
         return False
@@ -356,11 +362,11 @@ def _just_behind(moment: datetime) -> datetime:
 # What failed is announced to staff until they have seen it.
 
 
-class Announcements:
+class FailureNotices:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def news(self, since: datetime) -> News:
+    async def news(self, since: datetime) -> UnseenFailures:
         """Since somebody last looked. A delivery that is sent anew is no news any more, nor is an endpoint
         that recovered, was paused or removed."""
         async with self._database.reading() as connection:

@@ -10,17 +10,24 @@ from contextlib import suppress
 from datetime import timedelta
 from uuid import UUID
 
-from holdfast.domain.delivery import LOST, OUR_OWN, Schedule, Signs, after_lost, signs_of
-from holdfast.domain.endpoint import IN_FLIGHT
+from holdfast.domain.delivery import INTERNAL_CAUSES, LOST, Schedule, Signs, after_lost, signs_of
+from holdfast.domain.endpoint import MAX_IN_FLIGHT
 from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.domain.event import EventName
 from holdfast.observability.metrics import count_attempts
 from holdfast.storage import deliveries, delivery_log, delivery_queue, log_partitions
 from holdfast.storage.database import Connection, ConstraintViolated, Database, TransactionConflict
-from holdfast.storage.deliveries import RecordedAttempts, Result
-from holdfast.storage.delivery_queue import FIRST_PLACE, Claimed, Claims, ExpiredLease, Place, Sealed
+from holdfast.storage.deliveries import AttemptRecord, RecordedAttempts
+from holdfast.storage.delivery_queue import (
+    FIRST_PLACE,
+    ClaimedDelivery,
+    Claims,
+    ExpiredLease,
+    Place,
+    SealedSecret,
+)
 
-__all__ = ["Claimed", "DeliveryQueue", "Result", "Sealed"]
+__all__ = ["AttemptRecord", "ClaimedDelivery", "DeliveryQueue", "SealedSecret"]
 
 
 CANCELLED_AT_ONCE = 1000
@@ -87,11 +94,11 @@ class EndpointHealth:
         self._noted: dict[UUID, tuple[Signs, float]] = {}
         self._has_recovered = False
 
-    def hear(self, results: Sequence[Result], *, somebody_recovered: bool) -> None:
+    def hear(self, results: Sequence[AttemptRecord], *, somebody_recovered: bool) -> None:
         self._add(
             (result.endpoint_id, signs_of(result.cause, result.is_gone))
             for result in results
-            if result.cause not in OUR_OWN
+            if result.cause not in INTERNAL_CAUSES
         )
         self._has_recovered |= somebody_recovered
 
@@ -130,7 +137,7 @@ class EndpointHealth:
 # The log has a part for each day: made ahead, dropped when it is no longer kept.
 
 
-async def ready_log(database: Database) -> None:
+async def ensure_log_partitions(database: Database) -> None:
     """Before something is written to the log: today has its part, whatever the workers do."""
     async with database.reading() as connection:
         if await log_partitions.are_ready(connection):
@@ -139,7 +146,7 @@ async def ready_log(database: Database) -> None:
         await log_partitions.make(connection)
 
 
-async def trim_log(database: Database, keep: timedelta) -> list[str]:
+async def drop_old_log_partitions(database: Database, keep: timedelta) -> list[str]:
     async with database.writing_autocommit() as connection:
         return await log_partitions.drop_before(connection, keep)
 
@@ -164,7 +171,7 @@ class DeliveryQueue:
         self._health = EndpointHealth()
         self._is_log_ready = False
 
-    async def claim(self, budget: int, most_of_a_lane: int = IN_FLIGHT[1]) -> list[Claimed]:
+    async def claim(self, budget: int, most_of_a_lane: int = MAX_IN_FLIGHT) -> list[ClaimedDelivery]:
         """What is sent now, at most ``budget``; again if all that was found had to be put aside."""
         await self._ready_log()
         for _ in range(CLAIMS_IN_A_ROW):
@@ -194,7 +201,7 @@ class DeliveryQueue:
             async with self._database.writing_autocommit() as connection:
                 await delivery_queue.unblock_next_delivery(connection, put_aside)
 
-    async def record(self, results: Sequence[Result]) -> set[UUID]:
+    async def record(self, results: Sequence[AttemptRecord]) -> set[UUID]:
         """Log the attempts; gives those whose claim was still theirs. The others are not recorded."""
         await self._ready_log()
         try:
@@ -206,7 +213,7 @@ class DeliveryQueue:
                 return await self._record_bare(results[0], refused)
         return {one for result in results for one in await self.record([result])}
 
-    async def _record_bare(self, result: Result, refused: ConstraintViolated) -> set[UUID]:
+    async def _record_bare(self, result: AttemptRecord, refused: ConstraintViolated) -> set[UUID]:
         """Without what the receiver sent, if that is what cannot be stored.
 
         If even that is refused it is given up, and goes out again after its lease.
@@ -220,7 +227,7 @@ class DeliveryQueue:
             _warn("an attempt could not be recorded", result, why=again.constraint)
             return set()
 
-    async def _record(self, results: Sequence[Result]) -> set[UUID]:
+    async def _record(self, results: Sequence[AttemptRecord]) -> set[UUID]:
         async with self._database.writing_autocommit() as connection:
             recorded = await deliveries.record(connection, results)
         own = [result for result in results if result.delivery_id in recorded.ids]
@@ -234,7 +241,7 @@ class DeliveryQueue:
                 _warn("an attempt ended after its lease and was not recorded", result)
         return recorded.ids
 
-    async def _tell_others(self, results: Sequence[Result], recorded: RecordedAttempts) -> None:
+    async def _tell_others(self, results: Sequence[AttemptRecord], recorded: RecordedAttempts) -> None:
         """Who is not recorded now may have been before, if only the answer to that was lost."""
         somebody_may_wait = recorded.somebody_waits or len(recorded.ids) < len(results)
         async with self._database.writing_autocommit() as connection:
@@ -243,15 +250,15 @@ class DeliveryQueue:
                 await delivery_queue.unblock_next_delivery(connection, places)
             await self._health.note(connection)
 
-    async def secret_now(self, endpoint_id: UUID) -> Sealed | None:
+    async def secret_now(self, endpoint_id: UUID) -> SealedSecret | None:
         async with self._database.reading() as connection:
             return await delivery_queue.secret_now(connection, endpoint_id)
 
-    async def seconds_until_next(self, most_of_a_lane: int = IN_FLIGHT[1]) -> float | None:
+    async def seconds_until_next(self, most_of_a_lane: int = MAX_IN_FLIGHT) -> float | None:
         async with self._database.reading() as connection:
             return await delivery_queue.seconds_until_next_due(connection, most_of_a_lane)
 
-    async def give_back(self, claimed: Sequence[Claimed]) -> None:
+    async def give_back(self, claimed: Sequence[ClaimedDelivery]) -> None:
         async with self._database.writing_autocommit() as connection:
             await delivery_queue.give_back(connection, claimed)
 
@@ -270,20 +277,20 @@ class DeliveryQueue:
     async def _ready_log(self) -> None:
         """Once; days to come are made ahead by the log keeper."""
         if not self._is_log_ready:
-            await ready_log(self._database)
+            await ensure_log_partitions(self._database)
             self._is_log_ready = True
 
-    def _lost(self, one: ExpiredLease) -> Result:
+    def _lost(self, one: ExpiredLease) -> AttemptRecord:
         decided = after_lost(one.progress, self.schedule)
         _log.warning("a delivery was lost with its worker", extra={"fields": {"deliveryId": one.delivery_id}})
-        return Result(
+        return AttemptRecord(
             one.delivery_id, one.endpoint_id, one.unit_id, one.token, one.progress,
             one.claimed_at, one.now, (one.now - one.claimed_at).total_seconds() * 1000, _NO_PHASES,
             one.url, (), None, None, None, (), b"", False, LOST, False, decided.outcome, decided.gap,
         )  # fmt: skip
 
 
-def _warn(message: str, result: Result, **more: object) -> None:
+def _warn(message: str, result: AttemptRecord, **more: object) -> None:
     fields = {"deliveryId": result.delivery_id, "statusCode": result.status_code, **more}
     _log.warning(message, extra={"fields": fields})
 
@@ -306,7 +313,7 @@ class QueueCleanup:
         self._place = FIRST_PLACE
 
     async def tidy(self) -> None:
-        await ready_log(self._database)
+        await ensure_log_partitions(self._database)
         for step in (
             self._plan_anew_if_grown,
             self._cancel_of_removed_endpoints,

@@ -16,7 +16,7 @@ from holdfast.domain.endpoint import (
     Endpoint,
     EndpointConfig,
     IssuedSecret,
-    new_secret_text,
+    generate_secret,
 )
 from holdfast.domain.errors import (
     DatabaseUnavailable,
@@ -26,39 +26,39 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.message import AnyMessage
 from holdfast.domain.project import is_within_projects
-from holdfast.operations.delivery_queue import cancel_all, ready_log, unblock_all
+from holdfast.operations.delivery_queue import cancel_all, ensure_log_partitions, unblock_all
 from holdfast.storage import audit, deliveries, delivery_log, endpoints, projects
 from holdfast.storage.database import Connection, Database
 from holdfast.storage.secrets import SecretBox
 
-UrlFault = Callable[[str], Awaitable[AnyMessage | None]]
+FindUrlError = Callable[[str], Awaitable[AnyMessage | None]]
 """What is wrong with a URL, in a sentence; it may ask a name server."""
 
 _UNTIL_NOBODY_HAS_THE_OLD_SECONDS = 1.5 * SECRET_FRESH_SECONDS
 _START = (datetime.min.replace(tzinfo=UTC), UUID(int=0))
 
-__all__ = ["Endpoint", "EndpointConfig", "Endpoints", "UrlFault"]
+__all__ = ["Endpoint", "EndpointConfig", "Endpoints", "FindUrlError"]
 
 
 class Endpoints:
-    def __init__(self, database: Database, box: SecretBox, url_fault: UrlFault) -> None:
+    def __init__(self, database: Database, box: SecretBox, find_url_error: FindUrlError) -> None:
         self._database = database
         self._box = box
-        self._url_fault = url_fault
+        self._url_fault = find_url_error
 
-    async def url_fault(self, url: str) -> AnyMessage | None:
+    async def find_url_error(self, url: str) -> AnyMessage | None:
         """What is wrong with a URL, to be told with what else is wrong; ``add`` and ``change`` ask anew."""
         return await self._url_fault(url)
 
-    async def add(self, wishes: EndpointConfig, author: Author) -> IssuedSecret:
-        await self._refuse_url(wishes.url)
-        text, endpoint_id = new_secret_text(), uuid4()
+    async def add(self, config: EndpointConfig, author: Author) -> IssuedSecret:
+        await self._refuse_url(config.url)
+        text, endpoint_id = generate_secret(), uuid4()
         async with self._database.writing() as connection:
-            project_ids = await _project_ids(connection, wishes)
+            project_ids = await _project_ids(connection, config)
             sealed = self._box.seal(text)
-            endpoint = await endpoints.insert(connection, endpoint_id, wishes, project_ids, uuid4(), sealed)
+            endpoint = await endpoints.insert(connection, endpoint_id, config, project_ids, uuid4(), sealed)
             await audit.insert_about_endpoint(
-                connection, endpoint.id, author, "create", Change(None, endpoint.wishes._asdict())
+                connection, endpoint.id, author, "create", Change(None, endpoint.config._asdict())
             )
         return IssuedSecret(endpoint, text)
 
@@ -81,22 +81,22 @@ class Endpoints:
         author: Author,
         slugs: tuple[str, ...] | None = None,
     ) -> Endpoint:
-        """Change the wishes that are named; the same again changes nothing.
+        """Change the config that are named; the same again changes nothing.
 
         What is queued of an event that is no longer chosen is cancelled, at the latest by the workers.
         """
         if "url" in changes:
             await self._refuse_url(changes["url"])
-        await ready_log(self._database)
+        await ensure_log_partitions(self._database)
         async with self._database.writing() as connection:
             found = _known(await endpoints.find_locked(connection, endpoint_id), endpoint_id, slugs)
-            wishes = found.wishes._replace(**changes)
-            if wishes == found.wishes:
+            config = found.config._replace(**changes)
+            if config == found.config:
                 return found
-            project_ids = await _project_ids(connection, wishes)
-            endpoint = await endpoints.update(connection, endpoint_id, wishes, project_ids)
+            project_ids = await _project_ids(connection, config)
+            endpoint = await endpoints.update(connection, endpoint_id, config, project_ids)
             await audit.insert_about_endpoint(
-                connection, endpoint_id, author, "change", _difference(found.wishes, endpoint.wishes)
+                connection, endpoint_id, author, "change", _difference(found.config, endpoint.config)
             )
         with suppress(DatabaseUnavailable):
             await _end_unwanted(self._database, found, endpoint)
@@ -107,7 +107,7 @@ class Endpoints:
         self, endpoint_id: UUID, author: Author, slugs: tuple[str, ...] | None = None
     ) -> IssuedSecret:
         """Once this has answered, nothing is signed with the old one any more, queued deliveries included."""
-        text = new_secret_text()
+        text = generate_secret()
         async with self._database.writing() as connection:
             found = _known(await endpoints.find_locked(connection, endpoint_id), endpoint_id, slugs)
             sealed = self._box.seal(text)
@@ -132,12 +132,12 @@ class Endpoints:
 
     async def remove(self, endpoint_id: UUID, author: Author, slugs: tuple[str, ...] | None = None) -> None:
         """What is queued for it is cancelled, at the latest by the workers; the log keeps what was sent."""
-        await ready_log(self._database)
+        await ensure_log_partitions(self._database)
         async with self._database.writing() as connection:
             found = _known(await endpoints.find_locked(connection, endpoint_id), endpoint_id, slugs)
             await endpoints.remove(connection, endpoint_id)
             await audit.insert_about_endpoint(
-                connection, endpoint_id, author, "remove", Change(found.wishes._asdict(), {})
+                connection, endpoint_id, author, "remove", Change(found.config._asdict(), {})
             )
         with suppress(DatabaseUnavailable):
             await cancel_all(self._database, endpoint_id)
@@ -158,16 +158,16 @@ class Endpoints:
 
 async def _end_unwanted(database: Database, before: Endpoint, after: Endpoint) -> None:
     """Apart from the change, and in small steps: a backlog may be long. No claim sends what is unwanted."""
-    unselected = set(before.wishes.events) - set(after.wishes.events)
+    unselected = set(before.config.events) - set(after.config.events)
     if unselected:
         await cancel_all(database, after.id, list(unselected))
-    if unselected or before.wishes.ordered != after.wishes.ordered:
+    if unselected or before.config.ordered != after.config.ordered:
         await unblock_all(database, after.id)
 
 
 def _known(endpoint: Endpoint | None, endpoint_id: UUID, slugs: tuple[str, ...] | None) -> Endpoint:
     """One answer for an endpoint that is not there and one that is for other projects, too."""
-    if endpoint is None or not is_within_projects(endpoint.wishes.project_slugs, slugs):
+    if endpoint is None or not is_within_projects(endpoint.config.project_slugs, slugs):
         raise UnknownEndpoint(endpoint_id)
     return endpoint
 

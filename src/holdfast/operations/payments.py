@@ -15,7 +15,7 @@ from holdfast.domain.payment import (
     refuse_to_ask,
     signed_query,
 )
-from holdfast.domain.signature import Reason, verify
+from holdfast.domain.signature import SignatureProblem, verify
 from holdfast.domain.status import Caller
 from holdfast.operations.bookings import Bookings, FoundBooking
 from holdfast.operations.units import Units
@@ -89,7 +89,7 @@ class Payments:
 
     async def signature_fault(
         self, timestamp: str | None, signature: str | None, body: bytes
-    ) -> Reason | None:
+    ) -> SignatureProblem | None:
         """The age goes by the database's clock, which is asked only for those who know the secret."""
         secret = self._till.secret
         assert secret is not None

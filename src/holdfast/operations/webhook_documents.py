@@ -11,13 +11,13 @@ from msgspec import Meta
 
 from holdfast.domain.delivery import Delivery, DeliveryStatus, Trigger
 from holdfast.domain.endpoint import (
-    IN_FLIGHT,
+    MAX_IN_FLIGHT,
+    MIN_IN_FLIGHT,
     SENT_EVENTS,
     Endpoint,
+    EndpointFailure,
     EndpointState,
-    EndpointTrouble,
     IssuedSecret,
-    state_of,
 )
 from holdfast.domain.event import EventName
 from holdfast.domain.message import optional_text
@@ -74,8 +74,8 @@ class EndpointDocument(Document):
     max_in_flight: Annotated[
         int,
         Meta(
-            ge=IN_FLIGHT[0],
-            le=IN_FLIGHT[1],
+            ge=MIN_IN_FLIGHT,
+            le=MAX_IN_FLIGHT,
             description="How many attempts may run at the same time, over all workers.",
         ),
     ]
@@ -239,18 +239,18 @@ def delivery_with_attempts_document(
 
 
 def _endpoint_fields(endpoint: Endpoint) -> dict[str, Any]:
-    wishes = endpoint.wishes
+    config = endpoint.config
     return {
         "id": endpoint.id,
-        "url": wishes.url,
-        "description": wishes.description,
-        "events": wishes.events,
-        "projects": wishes.project_slugs,
-        "paused": wishes.paused,
-        "ordered": wishes.ordered,
-        "max_in_flight": wishes.max_in_flight,
-        "state": state_of(endpoint),
-        "failing": _trouble_document(endpoint.trouble),
+        "url": config.url,
+        "description": config.description,
+        "events": config.events,
+        "projects": config.project_slugs,
+        "paused": config.paused,
+        "ordered": config.ordered,
+        "max_in_flight": config.max_in_flight,
+        "state": endpoint.state,
+        "failing": _failure_document(endpoint.failure),
         "secret_id": endpoint.secret_id,
         "secret_rotated_at": moment_text(endpoint.secret_made_at),
         "created_at": moment_text(endpoint.created_at),
@@ -325,11 +325,11 @@ def _is_text(body: bytes) -> bool:
     return True
 
 
-def _trouble_document(trouble: EndpointTrouble | None) -> EndpointTroubleDocument | None:
-    if trouble is None:
+def _failure_document(failure: EndpointFailure | None) -> EndpointTroubleDocument | None:
+    if failure is None:
         return None
     return EndpointTroubleDocument(
-        moment_text(trouble.since), str(trouble.cause), optional_moment_text(trouble.gone_at)
+        moment_text(failure.since), str(failure.cause), optional_moment_text(failure.gone_at)
     )
 
 

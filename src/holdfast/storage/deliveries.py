@@ -13,7 +13,7 @@ from holdfast.domain.delivery import ENDPOINT_REMOVED, EVENT_UNSELECTED, Outcome
 from holdfast.domain.endpoint import PING
 from holdfast.domain.message import AnyMessage, optional_text
 from holdfast.storage.database import Connection
-from holdfast.storage.messages import message_json
+from holdfast.storage.messages import encode_message
 from holdfast.storage.projects import within
 
 ATTEMPT_COLUMNS = (
@@ -104,7 +104,7 @@ _NOTE_HEALTH = """
 _NO_HEADERS = "[]"
 
 
-class Result(NamedTuple):
+class AttemptRecord(NamedTuple):
     """One attempt, as it is written down."""
 
     delivery_id: UUID
@@ -140,7 +140,7 @@ class RecordedAttempts(NamedTuple):
     """An endpoint that was known to be failing."""
 
 
-async def record(connection: Connection, results: Sequence[Result]) -> RecordedAttempts:
+async def record(connection: Connection, results: Sequence[AttemptRecord]) -> RecordedAttempts:
     well = {result.endpoint_id for result in results if result.outcome is Outcome.DELIVERED}
     rows = await connection.fetch(_RECORD, [_attempt_row(result) for result in results], list(well))
     return RecordedAttempts({row[0] for row in rows}, bool(rows) and rows[0][1], bool(rows) and rows[0][2])
@@ -151,13 +151,13 @@ async def note_health(connection: Connection, signs: Mapping[UUID, Signs]) -> No
         _NOTE_HEALTH,
         list(signs),
         [optional_text(one.cause) for one in signs.values()],
-        [message_json(one.cause) for one in signs.values()],
+        [encode_message(one.cause) for one in signs.values()],
         [one.is_gone for one in signs.values()],
         [one.has_succeeded for one in signs.values()],
     )
 
 
-def _attempt_row(result: Result) -> tuple[Any, ...]:
+def _attempt_row(result: AttemptRecord) -> tuple[Any, ...]:
     """In the order of the database's type ``attempt_write``."""
     progress = result.progress
     return (
@@ -165,7 +165,7 @@ def _attempt_row(result: Result) -> tuple[Any, ...]:
         result.duration_ms, *result.phases_ms, result.url, _headers_json(result.request_headers),
         result.secret_id, result.address, result.status_code, _headers_json(result.response_headers),
         result.response_body, result.response_clipped, optional_text(result.cause), result.token,
-        result.outcome, result.gap, message_json(result.cause),
+        result.outcome, result.gap, encode_message(result.cause),
     )  # fmt: skip
 
 
@@ -224,7 +224,7 @@ _COUNT_FAILED = f"select count(*) from ended_delivery where {_FAILED}"
 _RESEND_FAILED = _RESEND_ENDED.format(which=f"{_FAILED} order by created_at, id limit $7")
 
 
-class Selection(NamedTuple):
+class FailedDeliveryFilter(NamedTuple):
     """Which failed deliveries of an endpoint are meant: those that failed in this time."""
 
     since: datetime
@@ -247,7 +247,10 @@ async def resend(connection: Connection, delivery_id: UUID) -> bool:
 
 
 async def count_failed(
-    connection: Connection, endpoint_id: UUID, selection: Selection, project_ids: Sequence[UUID] | None
+    connection: Connection,
+    endpoint_id: UUID,
+    selection: FailedDeliveryFilter,
+    project_ids: Sequence[UUID] | None,
 ) -> int:
     return int(await connection.fetchval(_COUNT_FAILED, endpoint_id, *selection, project_ids))
 
@@ -255,7 +258,7 @@ async def count_failed(
 async def resend_failed(
     connection: Connection,
     endpoint_id: UUID,
-    selection: Selection,
+    selection: FailedDeliveryFilter,
     project_ids: Sequence[UUID] | None,
     at_most: int,
 ) -> int:

@@ -16,7 +16,7 @@ from holdfast.domain.message import AnyMessage
 from holdfast.domain.unit import Unit
 from holdfast.storage.database import Connection, fetch_one
 from holdfast.storage.deliveries import ATTEMPT_COLUMNS
-from holdfast.storage.messages import read_optional_message
+from holdfast.storage.messages import decode_optional_message
 from holdfast.storage.projects import within
 
 _SHARED = """
@@ -107,7 +107,7 @@ _WAITING = """
 
 _BEHIND_ALL = (datetime.max.replace(tzinfo=UTC), UUID(int=2**128 - 1))
 _ANY = (None, None, None, None)
-"""Filters that are off: events, unit, class of the answer, answered or not."""
+"""DeliveryFilter that are off: events, unit, class of the answer, answered or not."""
 
 
 class Attempt(NamedTuple):
@@ -134,7 +134,7 @@ class Attempt(NamedTuple):
     cause: AnyMessage | None
 
 
-class Filters(NamedTuple):
+class DeliveryFilter(NamedTuple):
     since: datetime
     until: datetime
     events: tuple[str, ...] | None = None
@@ -170,7 +170,7 @@ async def page(
     endpoints: Sequence[UUID],
     project_ids: Sequence[UUID] | None,
     before: tuple[datetime, UUID],
-    filters: Filters,
+    filters: DeliveryFilter,
     limit: int,
 ) -> list[Delivery]:
     """The latest first. Within a transaction of one moment: a delivery may end, or be sent anew, between two
@@ -187,7 +187,9 @@ async def page(
     return sorted(found, key=lambda one: (one.created_at, one.id), reverse=True)[:limit]
 
 
-async def latest(connection: Connection, endpoints: Sequence[UUID], filters: Filters) -> dict[UUID, Delivery]:
+async def latest(
+    connection: Connection, endpoints: Sequence[UUID], filters: DeliveryFilter
+) -> dict[UUID, Delivery]:
     """The latest of each endpoint that has one. Within a transaction."""
     arguments = (endpoints, *_BEHIND_ALL, filters.since, filters.until, *_ANY, 1, None)
     rows = await _along_indexes(connection, _OF_ALL, *arguments, None)
@@ -207,12 +209,12 @@ async def _along_indexes(connection: Connection, statement: str, *arguments: obj
     return rows
 
 
-def _statement(filters: Filters) -> str:
+def _statement(filters: DeliveryFilter) -> str:
     ended = _ended_statement(filters)
     return _together(ended) if filters.status is None else ended
 
 
-def _ended_statement(filters: Filters) -> str:
+def _ended_statement(filters: DeliveryFilter) -> str:
     """Along the index that leaves out the most."""
     if filters.unit_code is not None:
         return _OF_UNIT
@@ -236,7 +238,7 @@ def _delivery(row: asyncpg.Record) -> Delivery:
         ended_at=row["ended_at"],
         attempts=row["attempts"],
         last_status_code=row["last_status_code"],
-        last_cause=read_optional_message(row["last_cause"], row["last_cause_message"]),
+        last_cause=decode_optional_message(row["last_cause"], row["last_cause_message"]),
         body=row["body"],
     )
 
@@ -244,7 +246,7 @@ def _delivery(row: asyncpg.Record) -> Delivery:
 def _attempt(row: asyncpg.Record) -> Attempt:
     found = Attempt(*row[:-1])
     return found._replace(
-        cause=read_optional_message(row["cause"], row["cause_message"]),
+        cause=decode_optional_message(row["cause"], row["cause_message"]),
         trigger=Trigger(found.trigger),
         request_headers=msgspec.json.decode(row["request_headers"], type=list[tuple[str, str]]),
         response_headers=msgspec.json.decode(row["response_headers"], type=list[tuple[str, str]]),
@@ -288,7 +290,7 @@ _HOURS = f"""
 """
 
 
-class Hour(NamedTuple):
+class HourlyDeliveries(NamedTuple):
     endpoint_id: UUID
     begins_at: datetime
     delivered: int
@@ -312,9 +314,9 @@ async def count_hours(connection: Connection, since: datetime, upto: datetime) -
     await connection.execute(_FORGET_HOURS)
 
 
-async def hours_of_endpoints(connection: Connection, endpoint_ids: Sequence[UUID]) -> list[Hour]:
+async def hours_of_endpoints(connection: Connection, endpoint_ids: Sequence[UUID]) -> list[HourlyDeliveries]:
     """Of the last ``HOURS``, the present one included; those in which nothing ended are left out."""
-    return [Hour(*row) for row in await connection.fetch(_HOURS, endpoint_ids)]
+    return [HourlyDeliveries(*row) for row in await connection.fetch(_HOURS, endpoint_ids)]
 
 
 # The latest deliveries of one unit, with where they go.
@@ -409,7 +411,7 @@ _TALLY = f"""
 """
 
 
-class Tally(NamedTuple):
+class ReconciliationCounts(NamedTuple):
     events: int
     """Of the feed, for this endpoint."""
     delivered: int
@@ -422,13 +424,13 @@ class Tally(NamedTuple):
     """Never anything but 0."""
 
 
-async def tally(
+async def count_reconciled(
     connection: Connection, endpoint_id: UUID, project_ids: Sequence[UUID] | None, after: int, upto: int
-) -> Tally:
+) -> ReconciliationCounts:
     """A stretch at a time: the feed may be long."""
-    total = Tally(0, 0, 0, 0, 0, 0, 0)
+    total = ReconciliationCounts(0, 0, 0, 0, 0, 0, 0)
     for start in range(after, upto, EVENTS_AT_ONCE):
         end = min(start + EVENTS_AT_ONCE, upto)
         part = await fetch_one(connection, _TALLY, endpoint_id, start, end, project_ids)
-        total = Tally(*(one + more for one, more in zip(total, part, strict=True)))
+        total = ReconciliationCounts(*(one + more for one, more in zip(total, part, strict=True)))
     return total

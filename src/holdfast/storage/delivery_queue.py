@@ -248,12 +248,12 @@ _GIVE_BACK = """
 """
 
 
-class Sealed(NamedTuple):
+class SealedSecret(NamedTuple):
     id: UUID
     sealed: bytes
 
 
-class Claimed(NamedTuple):
+class ClaimedDelivery(NamedTuple):
     delivery_id: UUID
     endpoint_id: UUID
     url: str
@@ -263,11 +263,11 @@ class Claimed(NamedTuple):
     progress: Progress
     token: int
     claimed_at: datetime
-    secret: Sealed
+    secret: SealedSecret
 
 
 class Claims(NamedTuple):
-    claimed: list[Claimed]
+    claimed: list[ClaimedDelivery]
     put_aside: set[Place]
     """Units whose next event was due, but has to wait."""
     has_others: bool
@@ -301,9 +301,9 @@ async def claim(
     return Claims(claimed, put_aside, bool(waiting or unselected), next(reversed(lanes)))
 
 
-async def secret_now(connection: Connection, endpoint_id: UUID) -> Sealed | None:
+async def secret_now(connection: Connection, endpoint_id: UUID) -> SealedSecret | None:
     row = await connection.fetchrow(_OF_ENDPOINT, endpoint_id)
-    return Sealed(*row) if row else None
+    return SealedSecret(*row) if row else None
 
 
 async def pages(connection: Connection) -> int:
@@ -317,16 +317,16 @@ async def seconds_until_next_due(connection: Connection, most_of_a_lane: int) ->
     return seconds
 
 
-async def give_back(connection: Connection, claimed: Sequence[Claimed]) -> None:
+async def give_back(connection: Connection, claimed: Sequence[ClaimedDelivery]) -> None:
     """What was never sent; the next claim may have it."""
     await connection.execute(_GIVE_BACK, [one.delivery_id for one in claimed], [one.token for one in claimed])
 
 
-def _claimed(row: asyncpg.Record, lane: asyncpg.Record) -> Claimed:
+def _claimed(row: asyncpg.Record, lane: asyncpg.Record) -> ClaimedDelivery:
     delivery_id, endpoint_id, _, event, body, unit_id, series, tried, attempts, token, claimed_at = row
-    return Claimed(
+    return ClaimedDelivery(
         delivery_id, endpoint_id, lane[1], event, body, unit_id,
-        Progress(series, tried, attempts), token, claimed_at, Sealed(lane[4], lane[5]),
+        Progress(series, tried, attempts), token, claimed_at, SealedSecret(lane[4], lane[5]),
     )  # fmt: skip
 
 

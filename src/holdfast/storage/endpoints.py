@@ -10,10 +10,10 @@ from uuid import UUID
 
 import asyncpg
 
-from holdfast.domain.endpoint import FAILING_AFTER, Endpoint, EndpointConfig, EndpointTrouble
+from holdfast.domain.endpoint import FAILING_AFTER, Endpoint, EndpointConfig, EndpointFailure
 from holdfast.domain.event import EventName
 from holdfast.storage.database import Connection, fetch_one
-from holdfast.storage.messages import read_message
+from holdfast.storage.messages import decode_message
 
 _COLUMNS = """
     id, url, description, events, paused, ordered, max_in_flight, secret_id, secret_made_at,
@@ -70,12 +70,12 @@ _SEAL_ANEW = "update endpoint set secret_sealed = $2 where id = $1"
 async def insert(
     connection: Connection,
     endpoint_id: UUID,
-    wishes: EndpointConfig,
+    config: EndpointConfig,
     project_ids: Sequence[UUID] | None,
     secret_id: UUID,
     sealed: bytes,
 ) -> Endpoint:
-    values = (endpoint_id, *_values(wishes, project_ids), secret_id, sealed)
+    values = (endpoint_id, *_values(config, project_ids), secret_id, sealed)
     return _endpoint(await fetch_one(connection, _INSERT, *values))
 
 
@@ -97,9 +97,9 @@ async def page(
 
 
 async def update(
-    connection: Connection, endpoint_id: UUID, wishes: EndpointConfig, project_ids: Sequence[UUID] | None
+    connection: Connection, endpoint_id: UUID, config: EndpointConfig, project_ids: Sequence[UUID] | None
 ) -> Endpoint:
-    return _endpoint(await fetch_one(connection, _UPDATE, endpoint_id, *_values(wishes, project_ids)))
+    return _endpoint(await fetch_one(connection, _UPDATE, endpoint_id, *_values(config, project_ids)))
 
 
 async def change_secret(
@@ -127,21 +127,21 @@ async def seal_anew(connection: Connection, endpoint_id: UUID, sealed: bytes) ->
     await connection.execute(_SEAL_ANEW, endpoint_id, sealed)
 
 
-def _values(wishes: EndpointConfig, project_ids: Sequence[UUID] | None) -> tuple[object, ...]:
+def _values(config: EndpointConfig, project_ids: Sequence[UUID] | None) -> tuple[object, ...]:
     return (
-        wishes.url,
-        wishes.description,
-        list(wishes.events),
+        config.url,
+        config.description,
+        list(config.events),
         project_ids,
-        wishes.paused,
-        wishes.ordered,
-        wishes.max_in_flight,
+        config.paused,
+        config.ordered,
+        config.max_in_flight,
     )
 
 
 def _endpoint(row: asyncpg.Record) -> Endpoint:
     slugs = row["project_slugs"]
-    wishes = EndpointConfig(
+    config = EndpointConfig(
         url=row["url"],
         description=row["description"],
         events=tuple(name for name in EventName if name in row["events"]),
@@ -152,21 +152,21 @@ def _endpoint(row: asyncpg.Record) -> Endpoint:
     )
     return Endpoint(
         id=row["id"],
-        wishes=wishes,
+        config=config,
         secret_id=row["secret_id"],
         secret_made_at=row["secret_made_at"],
-        trouble=_trouble(row),
+        failure=_failure(row),
         created_at=row["created_at"],
         updated_at=row["updated_at"],
         read_at=row["read_at"],
     )
 
 
-def _trouble(row: asyncpg.Record) -> EndpointTrouble | None:
+def _failure(row: asyncpg.Record) -> EndpointFailure | None:
     if row["failing_since"] is None:
         return None
-    cause = read_message(row["failing_cause"], row["failing_cause_message"])
-    return EndpointTrouble(row["failing_since"], cause, row["gone_at"])
+    cause = decode_message(row["failing_cause"], row["failing_cause_message"])
+    return EndpointFailure(row["failing_since"], cause, row["gone_at"])
 
 
 # What endpoints are called, removed ones too: the log speaks of them for as long as it is kept.
@@ -255,7 +255,7 @@ class FailingEndpoint(NamedTuple):
         return label_of(self.url, self.description)
 
 
-class News(NamedTuple):
+class UnseenFailures(NamedTuple):
     failed: int
     """Deliveries, counted up to ``COUNTED``."""
     failing: list[FailingEndpoint]
@@ -272,11 +272,11 @@ class News(NamedTuple):
         return self.failed >= NEWS_COUNTED
 
 
-async def webhook_news(connection: Connection, since: datetime) -> News:
+async def webhook_news(connection: Connection, since: datetime) -> UnseenFailures:
     rows = await connection.fetch(_NEWS, since, FAILING_AFTER)
     failing = [FailingEndpoint(*row[2:]) for row in rows if row[2] is not None]
     up_to = max([rows[0][1] or since, *(one.began_at for one in failing)])
-    return News(rows[0][0], failing, up_to)
+    return UnseenFailures(rows[0][0], failing, up_to)
 
 
 async def mark_news_seen(connection: Connection, staff_id: UUID, at: datetime) -> None:

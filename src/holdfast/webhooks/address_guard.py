@@ -9,7 +9,7 @@ from ipaddress import IPv6Address, ip_address
 from typing import Protocol
 
 from holdfast.domain.addresses import IPAddress, IPNetwork, is_allowed, is_loopback, refusal
-from holdfast.domain.endpoint_url import EndpointUrl, UrlFault, is_public_name, read_url
+from holdfast.domain.endpoint_url import EndpointUrl, InvalidEndpointUrl, is_public_name, parse_endpoint_url
 from holdfast.domain.message import AnyMessage, MessageError
 from holdfast.webhooks import causes
 from holdfast.webhooks.resolver import NameUnresolved
@@ -54,15 +54,15 @@ class AddressGuard:
         return tuple(address for address in addresses if is_allowed(address, self._allowed))
 
 
-async def url_fault(url: str, guard: AddressGuard, resolver: NameLookup) -> AnyMessage | None:
+async def find_url_error(url: str, guard: AddressGuard, resolver: NameLookup) -> AnyMessage | None:
     """What is wrong with the URL of an endpoint that is to be saved: one sentence, or None.
 
     A public name that does not resolve yet is fine: it is checked again on the socket of every connect.
     """
     try:
-        target = read_url(url)
+        target = parse_endpoint_url(url)
         guard.check(target, await _addresses(target, resolver))
-    except (UrlFault, AddressNotAllowed) as fault:
+    except (InvalidEndpointUrl, AddressNotAllowed) as fault:
         return fault.message
     except (NameUnresolved, TimeoutError) as error:
         return _unresolved_fault(target, error)

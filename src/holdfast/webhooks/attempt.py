@@ -8,7 +8,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from holdfast.domain.delivery import USER_AGENT
-from holdfast.domain.endpoint_url import EndpointUrl, read_url
+from holdfast.domain.endpoint_url import EndpointUrl, parse_endpoint_url
 from holdfast.domain.message import AnyMessage
 from holdfast.domain.signature import sign
 from holdfast.webhooks import causes
@@ -110,12 +110,12 @@ class Targets:
         self._known: dict[str, Target] = {}
 
     def of(self, url: str) -> Target:
-        """Raises ``UrlFault``."""
+        """Raises ``InvalidEndpointUrl``."""
         target = self._known.get(url)
         if target is None:
             if len(self._known) >= _MOST_TARGETS:
                 self._known.clear()
-            target = self._known[url] = Target(read_url(url))
+            target = self._known[url] = Target(parse_endpoint_url(url))
         return target
 
 

@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from holdfast.domain.delivery import FAULTY, UNREADABLE, after_attempt
-from holdfast.domain.endpoint import IN_FLIGHT, SECRET_FRESH_SECONDS
+from holdfast.domain.endpoint import MAX_IN_FLIGHT, SECRET_FRESH_SECONDS
 from holdfast.domain.errors import DatabaseUnavailable, SecretsUnreadable
-from holdfast.operations.delivery_queue import Claimed, DeliveryQueue, Result, Sealed
+from holdfast.operations.delivery_queue import AttemptRecord, ClaimedDelivery, DeliveryQueue, SealedSecret
 from holdfast.operations.rounds import round_until
 from holdfast.storage.database import TransactionConflict
 from holdfast.storage.secrets import SecretBox
@@ -49,7 +49,7 @@ class Abandoned(Exception):
 class _Held(NamedTuple):
     """A claim, and when this process asked for it and had it, by its own clock."""
 
-    claimed: Claimed
+    claimed: ClaimedDelivery
     asked_at: float
     """The lease began after that."""
     at: float
@@ -66,8 +66,8 @@ class Dispatcher:
         self._loop = asyncio.get_running_loop()
         self._wake = asyncio.Event()
         self._sending: dict[asyncio.Task[None], _Held] = {}
-        self._results: list[Result] = []
-        self._returned: list[Claimed] = []
+        self._results: list[AttemptRecord] = []
+        self._returned: list[ClaimedDelivery] = []
 
     def wake(self) -> None:
         self._wake.set()
@@ -107,7 +107,7 @@ class Dispatcher:
     def _room(self) -> tuple[int, int]:
         """For how many attempts in all, and in one lane."""
         room = AT_ONCE - len(self._sending)
-        return (room, IN_FLIGHT[1]) if room > 0 else (room + KEPT_FREE, HARDLY_ANYTHING)
+        return (room, MAX_IN_FLIGHT) if room > 0 else (room + KEPT_FREE, HARDLY_ANYTHING)
 
     async def _round(self) -> float:
         try:
@@ -199,14 +199,14 @@ class Dispatcher:
         body = claimed.body.encode()
         return Post(claimed.url, claimed.event, claimed.delivery_id, body, read_secret, unix_time)
 
-    def _opened(self, sealed: Sealed) -> Secret:
+    def _opened(self, sealed: SealedSecret) -> Secret:
         return Secret(sealed.id, self._open(sealed.sealed))
 
-    def _result(self, held: _Held, started: float, attempted: AttemptResult) -> Result:
+    def _result(self, held: _Held, started: float, attempted: AttemptResult) -> AttemptRecord:
         claimed = held.claimed
         decided = after_attempt(claimed.progress, attempted.cause is None, self._dispatching.schedule)
         started_at = claimed.claimed_at + timedelta(seconds=started - held.at)
-        return Result(
+        return AttemptRecord(
             claimed.delivery_id, claimed.endpoint_id, claimed.unit_id, claimed.token, claimed.progress,
             started_at, started_at + timedelta(milliseconds=attempted.duration_ms),
             attempted.duration_ms, attempted.timings, claimed.url,

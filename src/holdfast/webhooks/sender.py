@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 
 from holdfast.domain.delivery import CUT_OFF
-from holdfast.domain.endpoint_url import UrlFault
+from holdfast.domain.endpoint_url import InvalidEndpointUrl
 from holdfast.webhooks import causes
 from holdfast.webhooks.address_guard import AddressGuard, AddressNotAllowed
 from holdfast.webhooks.attempt import AttemptResult, AttemptTrace, Post, Secret, Target, Targets
@@ -44,7 +44,7 @@ class Sender:
             with self._deadlines.starting_at(course.started_at):
                 answer = await self._exchange(target, post, course)
             return self._conclude(target, course, answer)
-        except (UrlFault, AddressNotAllowed, NameUnresolved, NotConnected) as error:
+        except (InvalidEndpointUrl, AddressNotAllowed, NameUnresolved, NotConnected) as error:
             return course.failed(error.message)
         except DeadlinePassed:
             return self._conclude_overdue(course)

@@ -51,19 +51,19 @@ WISHES: list[tuple[dict[str, Any], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("wishes", "pointers"), WISHES)
+@pytest.mark.parametrize(("config", "pointers"), WISHES)
 def test_every_fault_of_a_new_endpoint_is_told(
-    registrar: Registrar, wishes: dict[str, Any], pointers: list[str]
+    registrar: Registrar, config: dict[str, Any], pointers: list[str]
 ) -> None:
-    invalid(registrar.ask_to_add({"url": NOBODY_LISTENS, **wishes}), *pointers)
+    invalid(registrar.ask_to_add({"url": NOBODY_LISTENS, **config}), *pointers)
 
 
-@pytest.mark.parametrize(("wishes", "pointers"), WISHES)
+@pytest.mark.parametrize(("config", "pointers"), WISHES)
 def test_every_fault_of_a_change_is_told_and_nothing_changes(
-    registrar: Registrar, wishes: dict[str, Any], pointers: list[str]
+    registrar: Registrar, config: dict[str, Any], pointers: list[str]
 ) -> None:
     made = registrar.add()
-    invalid(registrar.ask_to_change(made["id"], {"description": "changed", **wishes}), *pointers)
+    invalid(registrar.ask_to_change(made["id"], {"description": "changed", **config}), *pointers)
     assert registrar.read(made["id"])["updatedAt"] == made["updatedAt"]
 
 

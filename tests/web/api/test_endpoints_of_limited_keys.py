@@ -58,8 +58,8 @@ def test_a_project_of_others_is_as_unknown_as_one_that_is_not_there(
 
 
 def test_the_url_is_told_before_the_project_of_others(limited_registrar: Registrar, other: Project) -> None:
-    wishes = {"url": "https://10.0.0.1/", "projects": [other.slug]}
-    invalid(limited_registrar.ask_to_add(wishes), "/url")
+    config = {"url": "https://10.0.0.1/", "projects": [other.slug]}
+    invalid(limited_registrar.ask_to_add(config), "/url")
 
 
 def test_it_sees_only_endpoints_within_its_projects(

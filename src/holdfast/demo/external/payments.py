@@ -21,7 +21,7 @@ from urllib.parse import parse_qsl, urlsplit
 import httpx
 import msgspec
 
-from holdfast.domain.signature import Reason, sign, verify
+from holdfast.domain.signature import SignatureProblem, sign, verify
 
 CALLBACK_ATTEMPTS = 6
 FIRST_RETRY_SECONDS = 0.25
@@ -33,7 +33,7 @@ _encode = msgspec.json.Encoder(decimal_format="number").encode
 class InvalidLink(Exception):
     """The link was not made by Holdfast, or has been changed since."""
 
-    def __init__(self, reason: Reason | None = None) -> None:
+    def __init__(self, reason: SignatureProblem | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
         """None: the signature is right, but the link names nothing to pay."""
@@ -82,7 +82,7 @@ def parse_link(query: str, secret: str, now: float | None) -> DuePayment:
     timestamp, signature = parameters.get("timestamp"), parameters.get("signature")
     reason = verify(secret, timestamp, signature, signed.encode(), now)
     if not secret or reason is not None:
-        raise InvalidLink(reason or Reason.DIGEST_DIFFERS)
+        raise InvalidLink(reason or SignatureProblem.DIGEST_DIFFERS)
     fields = dict(parse_qsl(signed))
     expires_at = fields.get("expiresAt")
     try:

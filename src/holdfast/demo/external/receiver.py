@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
-from holdfast.domain.signature import Reason, verify
+from holdfast.domain.signature import SignatureProblem, verify
 
 KEPT_DELIVERIES = 200
 
@@ -33,7 +33,7 @@ class ReceivedDelivery(NamedTuple):
     headers: Mapping[str, str]
     body: bytes
     content: Content
-    signature_error: Reason | None
+    signature_error: SignatureProblem | None
     is_repeated: bool
     """A verified delivery with the same id came before: this is a retry or was resent."""
     status: HTTPStatus
@@ -102,7 +102,7 @@ class WebhookReceiver:
             for delivery in self._deliveries
         )
 
-    def _response_status(self, error: Reason | None) -> HTTPStatus:
+    def _response_status(self, error: SignatureProblem | None) -> HTTPStatus:
         if error is not None:
             return HTTPStatus.UNAUTHORIZED
         fails, self.fails_next = self.fails_next, False

@@ -29,8 +29,8 @@ class OwnRegistrar(Registrar):
 
     project: Project
 
-    def add(self, url: str = NOBODY_LISTENS, **wishes: Any) -> dict[str, Any]:
-        return super().add(url, **{"projects": [self.project.slug], **wishes})
+    def add(self, url: str = NOBODY_LISTENS, **config: Any) -> dict[str, Any]:
+        return super().add(url, **{"projects": [self.project.slug], **config})
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from holdfast.domain.delivery import Delivery, DeliveryStatus, Trigger
-from holdfast.operations.deliveries import HOURS, Attempt, Hour
+from holdfast.operations.deliveries import HOURS, Attempt, HourlyDeliveries
 from holdfast.web.pages.backoffice import deliveries as bar
 from holdfast.web.pages.backoffice import endpoints as drawn
 from holdfast.web.pages.backoffice.deliveries import timeline, timing_bar
@@ -40,8 +40,8 @@ ATTEMPT = Attempt(
 )  # fmt: skip
 
 
-def hour(ago: int, delivered: int, failed: int) -> Hour:
-    return Hour(ID, NOW.replace(minute=0) - timedelta(hours=ago), delivered, failed)
+def hour(ago: int, delivered: int, failed: int) -> HourlyDeliveries:
+    return HourlyDeliveries(ID, NOW.replace(minute=0) - timedelta(hours=ago), delivered, failed)
 
 
 def attempt(**changes: Any) -> Attempt:

@@ -15,7 +15,7 @@ from holdfast.domain.endpoint import SENT_EVENTS
 from holdfast.domain.errors import CursorExpired, EndpointRemoved, UnknownDelivery, UnknownEndpoint
 from holdfast.domain.permissions import Permission
 from holdfast.domain.unit import CODE_LENGTH, code_fault
-from holdfast.operations.deliveries import Filters, Selection
+from holdfast.operations.deliveries import DeliveryFilter, FailedDeliveryFilter
 from holdfast.operations.documents import Count
 from holdfast.operations.webhook_documents import (
     DeliveryDocument,
@@ -158,7 +158,7 @@ async def list_deliveries(
 ) -> Response:
     """The latest first, those of removed endpoints included. A key that is limited to projects lists
     deliveries of endpoints that are limited to some of them."""
-    filters = Filters(
+    filters = DeliveryFilter(
         since=since or _START,
         until=until or _END,
         events=None if event is None else (event,),
@@ -219,7 +219,7 @@ async def recover_deliveries(
     are counted, nothing is sent, and the response is 200."""
     choices = body.sent()
     is_dry = choices.pop("dry_run", False) or dry_run
-    selection = Selection(**choices)
+    selection = FailedDeliveryFilter(**choices)
     slugs = request.key.project_slugs
     await request.services.subscribing.find(endpoint_id, slugs)
     deliveries = request.services.deliveries
@@ -251,7 +251,7 @@ async def get_reconciliation(request: Request, endpoint_id: UUID, *, after: int 
         endpoint_id=endpoint_id,
         after=cursor_text(str(found.after)),
         up_to=cursor_text(str(found.upto)),
-        **found.tally._asdict(),
-        agrees=found.tally.missing == 0,
+        **found.counts._asdict(),
+        agrees=found.counts.missing == 0,
     )
     return JsonResponse(document)

@@ -15,13 +15,14 @@ from starlette.responses import Response
 from holdfast.domain.api_key import Key
 from holdfast.domain.endpoint import (
     DEFAULT_IN_FLIGHT,
-    IN_FLIGHT,
     LONGEST_DESCRIPTION,
-    LONGEST_URL,
+    MAX_IN_FLIGHT,
+    MIN_IN_FLIGHT,
     PING,
     EndpointConfig,
     IssuedSecret,
 )
+from holdfast.domain.endpoint_url import LONGEST_URL
 from holdfast.domain.errors import Fault, UnknownEndpoint, UnknownProject
 from holdfast.domain.event import EventName
 from holdfast.domain.permissions import Permission
@@ -47,7 +48,7 @@ from holdfast.web.request import Request
 ENDPOINT_URL_PATTERN = rf"^[Hh][Tt][Tt][Pp][Ss]?://[^ /?#@\\{UNPRINTABLE}]+([/?][^ #\\{UNPRINTABLE}]*)?$"
 """For the OpenAPI document. The server says more precisely what is wrong with a URL."""
 
-_IN_FLIGHT = Bounds(Decimal(IN_FLIGHT[0]), Decimal(IN_FLIGHT[1]), 0)
+_IN_FLIGHT = Bounds(Decimal(MIN_IN_FLIGHT), Decimal(MAX_IN_FLIGHT), 0)
 _URL = "/url"
 
 routes = ApiRoutes(PREFIX, "Webhooks")
@@ -298,7 +299,7 @@ async def _url_faults(request: Request, sent: Any, faults: Sequence[Fault]) -> l
     url = sent.get("url") if isinstance(sent, dict) else None
     if not isinstance(url, str) or any(fault.pointer == _URL for fault in faults):
         return []
-    message = await request.services.subscribing.url_fault(url)
+    message = await request.services.subscribing.find_url_error(url)
     return [] if message is None else [Fault(_URL, message)]
 
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.errors import InvalidSignature, NotSigned, TransitionNotAllowed, UnknownBooking
-from holdfast.domain.signature import TOLERANCE_SECONDS, Reason, header_fault
+from holdfast.domain.signature import TOLERANCE_SECONDS, SignatureProblem, check_signature_headers
 from holdfast.operations import payments
 from holdfast.web.api.bodies import BodyModel, ModelBody
 from holdfast.web.api.models import Document
@@ -36,15 +36,15 @@ _DIFFERS = (
 )
 _TOO_FAR = f"The timestamp is more than {TOLERANCE_SECONDS} seconds from now: sign anew, or set the clock."
 _WHY = {
-    Reason.SIGNATURE_MISSING: _NOT_SIGNED,
-    Reason.TIMESTAMP_MISSING: _NOT_SIGNED,
-    Reason.SCHEME_NOT_SHA256: f"`{SIGNATURE}` must begin with `sha256=`.",
-    Reason.DIGEST_MISSING: f"`{SIGNATURE}` has no digest.",
-    Reason.DIGEST_MALFORMED: f"The digest of `{SIGNATURE}` must be 64 digits of 0-9 and a-f.",
-    Reason.TIMESTAMP_NOT_A_NUMBER: f"`{TIMESTAMP}` must be the Unix time in seconds.",
-    Reason.TOO_OLD: _TOO_FAR,
-    Reason.TOO_FAR_AHEAD: _TOO_FAR,
-    Reason.DIGEST_DIFFERS: _DIFFERS,
+    SignatureProblem.SIGNATURE_MISSING: _NOT_SIGNED,
+    SignatureProblem.TIMESTAMP_MISSING: _NOT_SIGNED,
+    SignatureProblem.SCHEME_NOT_SHA256: f"`{SIGNATURE}` must begin with `sha256=`.",
+    SignatureProblem.DIGEST_MISSING: f"`{SIGNATURE}` has no digest.",
+    SignatureProblem.DIGEST_MALFORMED: f"The digest of `{SIGNATURE}` must be 64 digits of 0-9 and a-f.",
+    SignatureProblem.TIMESTAMP_NOT_A_NUMBER: f"`{TIMESTAMP}` must be the Unix time in seconds.",
+    SignatureProblem.TOO_OLD: _TOO_FAR,
+    SignatureProblem.TOO_FAR_AHEAD: _TOO_FAR,
+    SignatureProblem.DIGEST_DIFFERS: _DIFFERS,
 }
 
 
@@ -63,7 +63,7 @@ class PaymentSignatureGuard:
         if not service.is_open:
             raise UnknownRoute
         timestamp, signature = request.header(_TIMESTAMP_NAME), request.header(_SIGNATURE_NAME)
-        fault = header_fault(timestamp, signature)
+        fault = check_signature_headers(timestamp, signature)
         if fault is None:
             body = await request.read_body(CALLBACK_BODY_LIMIT)
             fault = await service.signature_fault(timestamp, signature, body)

@@ -20,7 +20,7 @@ from holdfast.domain.errors import DatabaseUnavailable, DomainError, InvalidInpu
 from holdfast.domain.permissions import Permission
 from holdfast.domain.staff import Preferences, Staff
 from holdfast.domain.status import Caller
-from holdfast.operations.deliveries import Announcements, News
+from holdfast.operations.deliveries import FailureNotices, UnseenFailures
 from holdfast.operations.login import Login, StaffSession
 from holdfast.web.api.bodies import BuyerDetails, valid
 from holdfast.web.errors import log_failure
@@ -222,7 +222,7 @@ _HTTPS_FOR_A_YEAR = "max-age=31536000"
 
 
 class Desk:
-    def __init__(self, login: Login, announcing: Announcements, cookies: Cookies, time_zone: str) -> None:
+    def __init__(self, login: Login, announcing: FailureNotices, cookies: Cookies, time_zone: str) -> None:
         self.login = login
         self.cookies = cookies
         self._announcing = announcing
@@ -246,7 +246,7 @@ class Desk:
         guarded: dict[str, Guarded] = {name: (None, show) for name, show in methods.items()}
         return page_route(PREFIX, path, PageResource(self, path, guarded, PUBLIC_BODY_LIMIT, is_open=True))
 
-    async def news_for(self, visit: Visit) -> News | None:
+    async def news_for(self, visit: Visit) -> UnseenFailures | None:
         if not visit.may(Permission.SEE_WEBHOOKS):
             return None
         return await self._announcing.news(visit.staff.failures_seen_at)

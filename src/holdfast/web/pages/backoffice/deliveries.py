@@ -24,9 +24,9 @@ from holdfast.operations.deliveries import (
     START,
     Attempt,
     Deliveries,
+    DeliveryFilter,
     DeliverySearch,
-    Filters,
-    Found,
+    DeliverySearchPage,
 )
 from holdfast.operations.endpoints import Endpoints
 from holdfast.web.api.parameters import CODE_CLASSES, UNANSWERED, id_in_path, read_id
@@ -43,7 +43,7 @@ CODES = (*CODE_CLASSES, UNANSWERED)
 
 class AskedFor(NamedTuple):
     endpoint_id: UUID | None
-    filters: Filters
+    filters: DeliveryFilter
     before: tuple[datetime, UUID]
     chosen: dict[str, str]
     """The filters that filter, as they stand in the query."""
@@ -64,7 +64,7 @@ def asked_for(visit: Visit) -> AskedFor:
     since, until = moment_of(sent, "since", visit.language), moment_of(sent, "until", visit.language)
     unit = sent.text("unit")
     unit_code = None if not unit or code_fault(unit, "/unit") else unit
-    filters = Filters(
+    filters = DeliveryFilter(
         since=since or START,
         until=until or END,
         events=(event,) if event in SENT_EVENTS else None,
@@ -245,11 +245,11 @@ class DeliveryPages:
     async def back(self, visit: Visit) -> Response:
         return await visit.go(f"{DELIVERIES}/{id_in_path(visit.request)}")
 
-    async def _found(self, asked: AskedFor) -> Found:
+    async def _found(self, asked: AskedFor) -> DeliverySearchPage:
         try:
             return await self._search.page(asked.endpoint_id, asked.before, asked.filters, DELIVERIES_A_PAGE)
         except UnknownEndpoint:
-            return Found([], {}, None)
+            return DeliverySearchPage([], {}, None)
 
     async def _endpoint(self, endpoint_id: UUID) -> Endpoint | None:
         """None: it was removed a moment ago."""
@@ -273,7 +273,7 @@ def delivery_page_routes(
     ]
 
 
-def _listed(found: Found, asked: AskedFor) -> dict[str, Any]:
+def _listed(found: DeliverySearchPage, asked: AskedFor) -> dict[str, Any]:
     shown = found.deliveries[:DELIVERIES_A_PAGE]
     return {
         "deliveries": shown,
@@ -286,7 +286,7 @@ def _listed(found: Found, asked: AskedFor) -> dict[str, Any]:
     }
 
 
-def _next(found: Found, asked: AskedFor) -> str | None:
+def _next(found: DeliverySearchPage, asked: AskedFor) -> str | None:
     """Behind the last that is shown, or where the search was given up."""
     if len(found.deliveries) > DELIVERIES_A_PAGE:
         last = found.deliveries[DELIVERIES_A_PAGE - 1]
@@ -298,7 +298,7 @@ def _next(found: Found, asked: AskedFor) -> str | None:
 
 def _told(delivery: Delivery, found: Sequence[Attempt], endpoint: Endpoint | None) -> dict[str, Any]:
     attempts = found[-ATTEMPTS_SHOWN:]
-    is_paused = endpoint is not None and endpoint.wishes.paused
+    is_paused = endpoint is not None and endpoint.config.paused
     read_at = delivery.created_at if endpoint is None else endpoint.read_at
     return {
         "delivery": delivery,

@@ -16,7 +16,7 @@ from holdfast.domain.endpoint import DEFAULT_IN_FLIGHT, Endpoint, EndpointConfig
 from holdfast.domain.errors import Fault, InvalidInput, UnknownEndpoint, UnknownProject
 from holdfast.domain.event import EventName
 from holdfast.domain.permissions import Permission
-from holdfast.operations.deliveries import HOURS, Deliveries, DeliverySearch, Hour
+from holdfast.operations.deliveries import HOURS, Deliveries, DeliverySearch, HourlyDeliveries
 from holdfast.operations.endpoints import Endpoints
 from holdfast.operations.units import Units
 from holdfast.web.api.backoffice.endpoints import NewEndpoint
@@ -55,15 +55,15 @@ def typed_in(form: Form) -> Typed:
 
 
 def typed_of(endpoint: Endpoint) -> Typed:
-    wishes = endpoint.wishes
+    config = endpoint.config
     return Typed(
-        wishes.url,
-        wishes.description,
-        [*wishes.events],
-        wishes.project_slugs is not None,
-        [*(wishes.project_slugs or ())],
-        wishes.ordered,
-        str(wishes.max_in_flight),
+        config.url,
+        config.description,
+        [*config.events],
+        config.project_slugs is not None,
+        [*(config.project_slugs or ())],
+        config.ordered,
+        str(config.max_in_flight),
     )
 
 
@@ -75,7 +75,7 @@ async def chosen(typed: Typed, subscribing: Endpoints) -> dict[str, Any]:
         choices["project_slugs"] = choices.pop("projects")
         return choices
     if not any(fault.pointer == "/url" for fault in body):
-        message = await subscribing.url_fault(typed.url)
+        message = await subscribing.find_url_error(typed.url)
         body += [] if message is None else [Fault("/url", message)]
     raise InvalidInput(body)
 
@@ -149,7 +149,7 @@ class Sparkline(NamedTuple):
         return min(round(exact, 1), 99.9) if self.failed else 100
 
 
-def sparkline(hours: Sequence[Hour], now: datetime) -> Sparkline:
+def sparkline(hours: Sequence[HourlyDeliveries], now: datetime) -> Sparkline:
     """The present hour is the last bar."""
     by_start = {hour.begins_at: hour for hour in hours}
     first = now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=HOURS - 1)
@@ -162,7 +162,7 @@ def sparkline(hours: Sequence[Hour], now: datetime) -> Sparkline:
     return Sparkline(bars, sum(bar.delivered for bar in bars), sum(bar.failed for bar in bars))
 
 
-def _bar(place: int, start: datetime, hour: Hour | None, highest: int) -> Bar:
+def _bar(place: int, start: datetime, hour: HourlyDeliveries | None, highest: int) -> Bar:
     delivered, failed = (hour.delivered, hour.failed) if hour else (0, 0)
     failed_height = _height(failed, highest, HEIGHT)
     # What little failed is never drawn over the edge.
@@ -217,8 +217,8 @@ class EndpointPages:
     async def add(self, visit: Visit) -> Response:
         typed = typed_in(visit.form)
         try:
-            wishes = EndpointConfig(**await chosen(typed, self._subscribing))
-            issued = await self._subscribing.add(wishes, visit.author)
+            config = EndpointConfig(**await chosen(typed, self._subscribing))
+            issued = await self._subscribing.add(config, visit.author)
         except InvalidInput as refusal:
             return await self._form(visit, typed, told(visit, refusal, typed))
         except UnknownProject:
@@ -284,7 +284,7 @@ class EndpointPages:
         found = await self._deliveries.reconcile_lately(endpoint.id, RECONCILED_EVENTS)
         template = "endpoint_reconciled.html" if visit.is_fragment else "endpoint_reconciliation.html"
         return await visit.render(
-            template, endpoint=endpoint, tally=found.tally, looked_at=found.upto - found.after
+            template, endpoint=endpoint, tally=found.counts, looked_at=found.upto - found.after
         )
 
     async def back(self, visit: Visit) -> Response:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 from unicodedata import category
 
-from holdfast.domain.endpoint_url import UrlFault, read_url
+from holdfast.domain.endpoint_url import InvalidEndpointUrl, parse_endpoint_url
 from holdfast.operations.deliveries import Attempt
 
 _MADE_BY_CURL = frozenset({"host", "content-length"})
@@ -53,8 +53,8 @@ def curl_text(attempt: Attempt, body: str) -> str | None:
 
 def _target(url: str) -> str:
     try:
-        return read_url(url).request_target
-    except UrlFault:
+        return parse_endpoint_url(url).request_target
+    except InvalidEndpointUrl:
         return url
 
 

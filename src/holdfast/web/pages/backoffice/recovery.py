@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from holdfast.domain.endpoint import SENT_EVENTS, Endpoint
 from holdfast.domain.permissions import Permission
-from holdfast.operations.deliveries import RESENT_AT_ONCE, Deliveries, Selection
+from holdfast.operations.deliveries import RESENT_AT_ONCE, Deliveries, FailedDeliveryFilter
 from holdfast.operations.endpoints import Endpoints
 from holdfast.web.api.parameters import id_in_path
 from holdfast.web.fields import read_time
@@ -30,7 +30,7 @@ _LARGEST = 12
 class Recovery(NamedTuple):
     """One that is under way."""
 
-    selection: Selection
+    selection: FailedDeliveryFilter
     total: int
     resent: int
 
@@ -61,7 +61,7 @@ class RecoveryPages:
         since = moment_of(sent, "since", visit.language)
         if since is None:
             return await self._form(visit, endpoint, sent.text("since"), visit._("Say since when."))
-        selection = await self._deliveries.bounded(Selection(since, events=_events(sent)))
+        selection = await self._deliveries.bounded(FailedDeliveryFilter(since, events=_events(sent)))
         total = await self._deliveries.count_failed(endpoint.id, selection)
         return await self._form(visit, endpoint, sent.text("since"), recovery=Recovery(selection, total, 0))
 
@@ -112,7 +112,7 @@ def _under_way(form: Form) -> Recovery:
     since, until = read_time(form.text("since")), read_time(form.text("until"))
     if since is None or until is None:
         raise MalformedBody("The form does not say which deliveries are meant.")
-    selection = Selection(since, until, _events(form))
+    selection = FailedDeliveryFilter(since, until, _events(form))
     return Recovery(selection, _number(form, "total"), _number(form, "resent"))
 
 

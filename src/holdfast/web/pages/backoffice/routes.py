@@ -14,7 +14,7 @@ from holdfast.domain.status import TRANSITIONS, Caller
 from holdfast.operations.api_keys import ApiKeys
 from holdfast.operations.audit import Audit
 from holdfast.operations.bookings import Bookings
-from holdfast.operations.deliveries import Announcements, Deliveries, DeliverySearch
+from holdfast.operations.deliveries import Deliveries, DeliverySearch, FailureNotices
 from holdfast.operations.endpoints import Endpoints
 from holdfast.operations.projects import Projects
 from holdfast.operations.units import Units
@@ -131,7 +131,7 @@ def webhook_page_routes(
 
 
 class StartPages:
-    def __init__(self, announcing: Announcements) -> None:
+    def __init__(self, announcing: FailureNotices) -> None:
         self._announcing = announcing
 
     async def start(self, visit: Visit) -> Response:
@@ -156,7 +156,7 @@ def _moment(text: str) -> datetime:
     return moment.astimezone(UTC)
 
 
-def start_routes(desk: Desk, announcing: Announcements) -> list[Route]:
+def start_routes(desk: Desk, announcing: FailureNotices) -> list[Route]:
     pages = StartPages(announcing)
     return [
         desk.page(PREFIX, None, GET=pages.start),

@@ -7,7 +7,6 @@ from typing import Any
 
 from starlette.responses import Response
 
-from holdfast.domain.endpoint import state_of
 from holdfast.web.pages.backoffice.base import PREFIX, Visit
 from holdfast.web.pages.i18n import translate, translations
 from holdfast.web.pages.sessions import PAGE_HEADERS
@@ -21,7 +20,6 @@ def words_of(visit: Visit) -> dict[str, Any]:
     code = visit.language.code
     return {
         "translate": partial(translate, language=visit.language),
-        "state_of": state_of,
         # Where a word is another one for an endpoint than for a person.
         "of_endpoint": partial(translations(code).pgettext, "endpoint"),
     }
