@@ -10,8 +10,8 @@ from holdfast.domain.imports import Choice, guess
 from holdfast.operations.imports import Finding, Import, ImportFiles, ImportRuns
 from holdfast.operations.units import Units
 from holdfast.storage.database import Database
-from holdfast.web.spreadsheets.read_file import read
-from holdfast.web.spreadsheets.unit_rows import RowReading
+from holdfast.web.spreadsheets.file_parser import parse_file
+from holdfast.web.spreadsheets.unit_rows import RowParser
 from tests.support.stock import SLUG
 
 AUTHOR = Author(ActorKind.STAFF, "sales@example.com", "request-1")
@@ -28,11 +28,11 @@ class Importer:
     def __init__(self, database: Database) -> None:
         self.inventory = Units(database)
         self.files = ImportFiles(database, self.inventory)
-        self.runs = ImportRuns(database, self.inventory, RowReading)
+        self.runs = ImportRuns(database, self.inventory, RowParser)
         self.staff_id = uuid4()
 
     async def upload(self, content: bytes, name: str = "units.csv") -> Import:
-        reply = read(content)
+        reply = parse_file(content)
         assert reply.fault == ""
         return await self.find(await self.files.keep(SLUG, self.staff_id, name, reply))
 

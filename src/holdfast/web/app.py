@@ -29,7 +29,7 @@ from holdfast.web.pages.backoffice.routes import backoffice_page_routes
 from holdfast.web.pages.service import service_routes
 from holdfast.web.pages.storefront.routes import storefront_page_routes
 from holdfast.web.pages.tour import Tour
-from holdfast.web.spreadsheets.unit_rows import RowReading
+from holdfast.web.spreadsheets.unit_rows import RowParser
 from holdfast.wiring import build_services
 
 
@@ -41,7 +41,7 @@ def create_app(settings: Settings | None = None, tour: Tour | None = None) -> St
     if settings is None:
         check_setting_names(os.environ)
         settings = Settings.from_environment(os.environ)
-    services = build_services(settings, RowReading)
+    services = build_services(settings, RowParser)
     context = build_context(settings, services, tour)
 
     @asynccontextmanager

@@ -1,1 +1,1 @@
-"""CSV and XLSX, read and written."""
+"""CSV and XLSX files, read by imports and written by exports."""

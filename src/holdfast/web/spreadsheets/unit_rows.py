@@ -1,4 +1,4 @@
-"""From a row of a file to the command that brings it in, by the checks that bodies of units go through."""
+"""Units as rows of a spreadsheet: written by exports, and parsed by imports into the same units."""
 
 from __future__ import annotations
 
@@ -7,20 +7,50 @@ from typing import Any
 from uuid import UUID
 
 from holdfast.domain.audit import Author
-from holdfast.domain.cells import KEPT, Cell, Unreadable, text_of, value_of
+from holdfast.domain.cells import KEPT, Cell, Unreadable, media_text, text_of, value_of
 from holdfast.domain.errors import DomainError, Fault, InvalidInput
-from holdfast.domain.imports import CODE, FIELDS, REQUIRED, STATUS, Choice, Row
+from holdfast.domain.imports import CODE, FIELDS, NAMES, NOT_IMPORTED, REQUIRED, STATUS, Choice, Row
 from holdfast.domain.message import Message
-from holdfast.domain.unit import code_fault
+from holdfast.domain.spelling import moment_text
+from holdfast.domain.unit import Unit, code_fault
 from holdfast.operations.imports import ImportUnit, RowRead
 from holdfast.web.api.unit_bodies import UnitPatch, check_unit
 from holdfast.web.json import camel_case
+from holdfast.web.spreadsheets.csv_files import CellRow
 
 _OPTIONAL = tuple(name for name in FIELDS if name not in (CODE, STATUS, *REQUIRED))
+_NO_YES = {"en": ("no", "yes"), "ar": ("لا", "نعم")}
+_ARABIC_STATUS = {
+    "available": "متاحة",
+    "held": "محجوزة مؤقتًا",
+    "reserved": "محجوزة",
+    "sold": "مباعة",
+    "unavailable": "غير معروضة",
+}
 
 
-class RowReading:
-    """Rows come in their order: of a code named twice, the second row is refused."""
+def headings(language: str) -> list[str]:
+    fields = [NAMES[field][language][0] for field in FIELDS]
+    return fields + [names[language] for names in NOT_IMPORTED.values()]
+
+
+def unit_row(unit: Unit, language: str) -> CellRow:
+    values: dict[str, Any] = {**unit.fields._asdict(), "code": unit.code, "status": unit.status.value}
+    if language == "ar":
+        values["status"] = _ARABIC_STATUS[unit.status]
+    if unit.fields.vat_included is not None:
+        values["vat_included"] = _NO_YES[language][unit.fields.vat_included]
+    values["images"], values["files"] = (
+        media_text(media) or None for media in (unit.fields.images, unit.fields.files)
+    )
+    return [*(values[field] for field in FIELDS), unit.ref, moment_text(unit.updated_at)]
+
+
+class RowParser:
+    """Turns the rows of a file into commands, by the same checks as the bodies of requests.
+
+    Rows come in their order: of a code that occurs twice, the second row is rejected.
+    """
 
     def __init__(self, project_id: UUID, slug: str, choice: Choice, author: Author) -> None:
         self._project_id = project_id
@@ -34,9 +64,9 @@ class RowReading:
             for at, field in enumerate(choice.fields)
             if field is not None and field != CODE
         ]
-        absent = [name for name in _OPTIONAL if name not in choice.fields]
-        self._absent: dict[str, Any] = dict.fromkeys(map(camel_case, absent) if choice.clears_absent else ())
-        self._rows_of: dict[str, int] = {}
+        absent = [camel_case(name) for name in _OPTIONAL if name not in choice.fields]
+        self._cleared: dict[str, Any] = dict.fromkeys(absent if choice.clears_absent else ())
+        self._row_numbers: dict[str, int] = {}
 
     def __call__(self, row: Row) -> RowRead:
         number, cells = row
@@ -46,9 +76,19 @@ class RowReading:
         body = self._body(cells, faults)
         return RowRead(number, code, cells, self._command(code, body, faults))
 
+    def _code_faults(self, code: str, number: int) -> list[Fault]:
+        if not code:
+            return [Fault("/code", "The row has no code.")]
+        if fault := code_fault(code, "/code"):
+            return [fault]
+        first = self._row_numbers.setdefault(code, number)
+        if first != number:
+            return [Fault("/code", Message("This code stands in row %(row)s already.", {"row": first}))]
+        return []
+
     def _body(self, cells: list[Cell], faults: list[Fault]) -> dict[str, Any]:
-        """As JSON has it, but for what cannot be read."""
-        body = dict(self._absent)
+        """Return the body of the request that the row stands for, without the cells that are unreadable."""
+        body = dict(self._cleared)
         for at, field, name in self._columns:
             cell = cells[at]
             if cell == KEPT:
@@ -62,24 +102,13 @@ class RowReading:
                 body[name] = value
             elif field in REQUIRED:
                 faults.append(Fault(f"/{name}", "This cannot be empty."))
-            # An empty status leaves it to those who look after it.
+            # An empty status leaves the status of the unit as it is.
         return body
 
     def _command(self, code: str, body: dict[str, Any], faults: list[Fault]) -> ImportUnit | DomainError:
         checked = check_unit(UnitPatch, body, self._slug, code)
         if isinstance(checked, list):
-            faults += checked
-        if faults or isinstance(checked, list):
+            return InvalidInput([*faults, *checked])
+        if faults:
             return InvalidInput(faults)
         return ImportUnit((self._project_id, code), checked.fields, checked.status, self._author)
-
-    def _code_faults(self, code: str, number: int) -> list[Fault]:
-        if not code:
-            return [Fault("/code", "The row has no code.")]
-        if fault := code_fault(code, "/code"):
-            return [fault]
-        if code in self._rows_of:
-            message = Message("This code stands in row %(row)s already.", {"row": self._rows_of[code]})
-            return [Fault("/code", message)]
-        self._rows_of[code] = number
-        return []

@@ -1,12 +1,11 @@
-"""Cells that show something else than they hold: percentages, and formulas that failed.
-
-The reader of workbooks gives 0.15 for a cell that shows 15%, and nothing for one that shows #N/A."""
+"""XLSX workbooks, read with the percentages and failed formulas that calamine does not report."""
 
 from __future__ import annotations
 
 import io
 import re
 import zipfile
+from collections import defaultdict
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from typing import NamedTuple
@@ -15,7 +14,6 @@ from xml.etree import ElementTree
 from python_calamine import (
     CalamineError,
     CalamineSheet,
-    CalamineWorkbook,
     PasswordError,
     SheetTypeEnum,
     SheetVisibleEnum,
@@ -25,76 +23,19 @@ from python_calamine import (
 from holdfast.domain.cells import Cell, exact
 from holdfast.web.spreadsheets.csv_files import UnreadableFile
 
-_PIECE = 1024**2
-_BUILT_IN_PERCENTAGES = frozenset({"9", "10"})
-_STYLES = "xl/styles.xml"
-_LETTER_A = ord("A") - 1
-
-
-class Marks(NamedTuple):
-    of_row: dict[int, list[int]]
-    """The columns of each row that has any; rows count from one, columns from zero."""
-    errors: frozenset[tuple[int, int]]
-
-
-def marks_of(archive: zipfile.ZipFile, path: str) -> Marks:
-    styles = "|".join(_percentage_styles(archive))
-    kinds = 't="e"' + (rf'|s="(?:{styles})"' if styles else "")
-    marked = re.compile(rf"<(?:\w+:)?c\b(?=[^>]*\b(?:{kinds}))[^>]*>".encode())
-    of_row: dict[int, list[int]] = {}
-    errors = set()
-    for tag in _found(archive, path, marked):
-        if place := re.search(rb'\br="([A-Z]{1,3})([0-9]{1,7})"', tag):
-            row, column = int(place[2]), _column(place[1])
-            of_row.setdefault(row, []).append(column)
-            if b't="e"' in tag:
-                errors.add((row, column))
-    return Marks(of_row, frozenset(errors))
-
-
-def _found(archive: zipfile.ZipFile, path: str, wanted: re.Pattern[bytes]) -> Iterator[bytes]:
-    """A sheet may be large: it is looked at piece by piece, none of which ends within a tag."""
-    rest = b""
-    with archive.open(path) as sheet:
-        while piece := sheet.read(_PIECE):
-            whole, start, rest = (rest + piece).rpartition(b"<")
-            rest = start + rest
-            yield from wanted.findall(whole)
-    yield from wanted.findall(rest)
-
-
-def _percentage_styles(archive: zipfile.ZipFile) -> list[str]:
-    """The numbers of the cell styles that show a percentage."""
-    if _STYLES not in archive.namelist():
-        return []
-    root = ElementTree.fromstring(archive.read(_STYLES))  # noqa: S314
-    formats = {
-        element.get("numFmtId", "")
-        for element in root.iter()
-        if element.tag.endswith("}numFmt") and "%" in element.get("formatCode", "")
-    }
-    formats |= _BUILT_IN_PERCENTAGES
-    styles = [style for group in root if group.tag.endswith("}cellXfs") for style in group]
-    return [str(at) for at, style in enumerate(styles) if style.get("numFmtId") in formats]
-
-
-def _column(letters: bytes) -> int:
-    number = 0
-    for letter in letters:
-        number = number * 26 + letter - _LETTER_A
-    return number - 1
-
-
-# XLSX: its sheets, and what the reader of them does not tell.
-
 UNPACKED_AT_MOST = 512 * 1024**2
-_MEMBERS_AT_MOST = 2000
 
 PROTECTED = "The file is protected by a password, or an old .xls; save it as .xlsx without one."
 NOT_A_WORKBOOK = "The file is damaged, or no XLSX workbook."
 TOO_LARGE = "The file is too large when it is unpacked."
 
-_XML_SPACE = re.compile(r"\{[^}]*\}")
+_MEMBERS_AT_MOST = 2000
+_CHUNK_BYTES = 1024**2
+_WORKBOOK, _RELATIONS, _STYLES = "xl/workbook.xml", "xl/_rels/workbook.xml.rels", "xl/styles.xml"
+_BUILT_IN_PERCENTAGES = frozenset({"9", "10"})
+
+SpecialCells = dict[int, list[tuple[int, bool]]]
+"""For each row, counted from one: columns, counted from zero, and whether the cell is an error."""
 _Value = int | float | str | bool | date | datetime | time | timedelta
 
 
@@ -104,70 +45,108 @@ class OpenSheet(NamedTuple):
 
 
 def open_sheets(content: bytes) -> Iterator[OpenSheet]:
-    """Those that a person sees."""
+    """Yield the visible worksheets."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            _refuse_bombs(archive)
+            _check_members(archive)
             paths = _sheet_paths(archive)
             workbook = load_workbook(io.BytesIO(content))
-            for name in _visible(workbook):
-                marks = marks_of(archive, paths[name]) if name in paths else Marks({}, frozenset())
-                yield OpenSheet(name, _rows(workbook.get_sheet_by_name(name), marks))
+            for sheet in workbook.sheets_metadata:
+                if sheet.typ != SheetTypeEnum.WorkSheet or sheet.visible != SheetVisibleEnum.Visible:
+                    continue
+                special = _special_cells(archive, paths[sheet.name]) if sheet.name in paths else {}
+                yield OpenSheet(sheet.name, _rows(workbook.get_sheet_by_name(sheet.name), special))
     except PasswordError:
         raise UnreadableFile(PROTECTED) from None
     except (CalamineError, zipfile.BadZipFile, ElementTree.ParseError, KeyError, NotImplementedError):
         raise UnreadableFile(NOT_A_WORKBOOK) from None
 
 
-def _refuse_bombs(archive: zipfile.ZipFile) -> None:
+def _check_members(archive: zipfile.ZipFile) -> None:
     members = archive.infolist()
-    if len(members) > _MEMBERS_AT_MOST or sum(one.file_size for one in members) > UNPACKED_AT_MOST:
+    unpacked = sum(member.file_size for member in members)
+    if len(members) > _MEMBERS_AT_MOST or unpacked > UNPACKED_AT_MOST:
         raise UnreadableFile(TOO_LARGE)
-    if "xl/workbook.xml" not in archive.namelist():
+    if _WORKBOOK not in archive.namelist():
         raise UnreadableFile(NOT_A_WORKBOOK)
 
 
-def _visible(workbook: CalamineWorkbook) -> list[str]:
-    return [
-        sheet.name
-        for sheet in workbook.sheets_metadata
-        if sheet.typ == SheetTypeEnum.WorkSheet and sheet.visible == SheetVisibleEnum.Visible
-    ]
-
-
 def _sheet_paths(archive: zipfile.ZipFile) -> dict[str, str]:
-    """Where the cells of each sheet stand."""
+    """Return the member of the archive that has the cells of each sheet."""
     targets = {
         relation.get("Id"): relation.get("Target", "")
-        for relation in ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))  # noqa: S314
+        for relation in ElementTree.fromstring(archive.read(_RELATIONS))  # noqa: S314
     }
-    found = {}
-    for element in ElementTree.fromstring(archive.read("xl/workbook.xml")).iter():  # noqa: S314
-        if _XML_SPACE.sub("", element.tag) == "sheet":
-            relation = next(
-                value for key, value in element.items() if _XML_SPACE.sub("", key) == "id" and "}" in key
-            )
-            target = targets.get(relation, "")
-            found[element.get("name", "")] = target.lstrip("/") if target.startswith("/") else f"xl/{target}"
-    names = set(archive.namelist())
-    return {name: path for name, path in found.items() if path in names}
+    members = set(archive.namelist())
+    paths = {}
+    for sheet in ElementTree.fromstring(archive.read(_WORKBOOK)).findall(".//{*}sheet"):  # noqa: S314
+        relation = next((value for key, value in sheet.items() if key.endswith("}id")), None)
+        target = targets.get(relation, "")
+        path = target.lstrip("/") if target.startswith("/") else f"xl/{target}"
+        if path in members:
+            paths[sheet.get("name", "")] = path
+    return paths
 
 
-def _rows(sheet: CalamineSheet, marks: Marks) -> Iterator[list[Cell]]:
-    """From the first row of the sheet on, empty ones included."""
-    for at, row in enumerate(sheet.iter_rows(), 1):
+def _special_cells(archive: zipfile.ZipFile, path: str) -> SpecialCells:
+    """Find the cells that show something else than calamine gives: 15% for 0.15, #N/A for nothing."""
+    styles = "|".join(_percentage_styles(archive))
+    kinds = 't="e"' + (rf'|s="(?:{styles})"' if styles else "")
+    tags = re.compile(rf"<(?:\w+:)?c\b(?=[^>]*\b(?:{kinds}))[^>]*>".encode())
+    special: SpecialCells = defaultdict(list)
+    for tag in _find_tags(archive, path, tags):
+        if position := re.search(rb'\br="([A-Z]{1,3})([0-9]{1,7})"', tag):
+            special[int(position[2])].append((_column(position[1]), b't="e"' in tag))
+    return special
+
+
+def _find_tags(archive: zipfile.ZipFile, path: str, tags: re.Pattern[bytes]) -> Iterator[bytes]:
+    """A sheet may be large: it is searched in chunks, none of which ends within a tag."""
+    rest = b""
+    with archive.open(path) as sheet:
+        while chunk := sheet.read(_CHUNK_BYTES):
+            whole, start, rest = (rest + chunk).rpartition(b"<")
+            rest = start + rest
+            yield from tags.findall(whole)
+    yield from tags.findall(rest)
+
+
+def _percentage_styles(archive: zipfile.ZipFile) -> list[str]:
+    """Return the numbers of the cell styles that show a percentage."""
+    if _STYLES not in archive.namelist():
+        return []
+    root = ElementTree.fromstring(archive.read(_STYLES))  # noqa: S314
+    formats = {
+        element.get("numFmtId", "")
+        for element in root.findall(".//{*}numFmt")
+        if "%" in element.get("formatCode", "")
+    }
+    formats |= _BUILT_IN_PERCENTAGES
+    styles = root.findall("{*}cellXfs/*")
+    return [str(at) for at, style in enumerate(styles) if style.get("numFmtId") in formats]
+
+
+def _column(letters: bytes) -> int:
+    number = 0
+    for letter in letters:
+        number = number * 26 + letter - ord("A") + 1
+    return number - 1
+
+
+def _rows(sheet: CalamineSheet, special: SpecialCells) -> Iterator[list[Cell]]:
+    """Yield all rows from the first of the sheet on, empty ones included."""
+    for number, row in enumerate(sheet.iter_rows(), 1):
         cells = [_cell(value) for value in row]
-        for column in marks.of_row.get(at, ()):
-            if column < len(cells):
-                cells[column] = _marked(cells[column], (at, column) in marks.errors)
+        for column, is_error in special.get(number, ()):
+            if column >= len(cells):
+                continue
+            cell = cells[column]
+            if is_error:
+                cells[column] = None
+            elif isinstance(cell, float):
+                # The file has a percentage as a fraction; people mean the number that they see.
+                cells[column] = float(exact(cell) * 100)
         yield cells
-
-
-def _marked(cell: Cell, is_error: bool) -> Cell:
-    """A percentage is kept as a part of one; people mean the number that they see."""
-    if is_error:
-        return None
-    return float(exact(cell) * 100) if isinstance(cell, float) else cell
 
 
 def _cell(value: _Value) -> Cell:

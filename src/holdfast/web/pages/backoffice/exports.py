@@ -16,7 +16,9 @@ from holdfast.web.pages.backoffice.base import Visit
 from holdfast.web.pages.forms import Form
 from holdfast.web.pages.sessions import PAGE_HEADERS
 from holdfast.web.request import Request
-from holdfast.web.spreadsheets.writing import MARK, WorkbookWriter, Written, csv_lines, headings, row_of
+from holdfast.web.spreadsheets.csv_files import BYTE_ORDER_MARK, CellRow, csv_lines
+from holdfast.web.spreadsheets.processes import WorkbookWriter
+from holdfast.web.spreadsheets.unit_rows import headings, unit_row
 
 UNITS_A_PAGE = 500
 CSV = "text/csv; charset=utf-8"
@@ -48,13 +50,13 @@ class ExportPages:
         return StreamingResponse(_pieces(file), headers=headers, media_type=XLSX)
 
     async def _csv(self, slug: str, language: str, statuses: frozenset[Status]) -> AsyncIterator[bytes]:
-        yield MARK.encode() + csv_lines([headings(language)])
+        yield BYTE_ORDER_MARK.encode() + csv_lines([headings(language)])
         async for rows in self._pages(slug, language, statuses):
             yield csv_lines(rows)
 
     async def _pages(
         self, slug: str, language: str, statuses: frozenset[Status]
-    ) -> AsyncIterator[list[list[Written]]]:
+    ) -> AsyncIterator[list[CellRow]]:
         """One page is in memory at a time, and no connection is kept while it is being sent."""
         after, more = "", True
         only = next(iter(statuses)) if len(statuses) == 1 else None
@@ -63,7 +65,7 @@ class ExportPages:
             units, more = units[:UNITS_A_PAGE], len(units) > UNITS_A_PAGE
             if units:
                 after = units[-1].code
-                yield [row_of(unit, language) for unit in units if _is_wanted(unit, statuses)]
+                yield [unit_row(unit, language) for unit in units if _is_wanted(unit, statuses)]
 
 
 def _is_wanted(unit: Unit, statuses: frozenset[Status]) -> bool:

@@ -36,7 +36,7 @@ from holdfast.web.pages.backoffice.base import PREFIX, Desk, Visit
 from holdfast.web.pages.backoffice.exports import ExportPages
 from holdfast.web.pages.forms import Form
 from holdfast.web.pages.i18n import translate
-from holdfast.web.spreadsheets.reading import SheetReader
+from holdfast.web.spreadsheets.processes import FileReader
 
 _LONGEST_NUMBER = 6
 
@@ -97,7 +97,7 @@ class ImportPages:
         self._files = files
         self._runs = runs
         self._projects = projects
-        self._sheets = SheetReader()
+        self._sheets = FileReader()
 
     async def start(self, visit: Visit, status: int = 200, fault: str | None = None) -> Response:
         project = await self._project(visit)

@@ -18,10 +18,10 @@ from holdfast.domain.project import Project
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit, UnitFields, code_fault, unit_id
 from holdfast.operations.imports import ImportUnit, unpack_rows
-from holdfast.web.spreadsheets.read_file import read
-from holdfast.web.spreadsheets.unit_rows import RowReading
-from holdfast.web.spreadsheets.write_workbook import Heading, write
-from holdfast.web.spreadsheets.writing import MARK, csv_lines, framed, headings, row_of
+from holdfast.web.spreadsheets.csv_files import BYTE_ORDER_MARK, csv_lines
+from holdfast.web.spreadsheets.file_parser import parse_file
+from holdfast.web.spreadsheets.unit_rows import RowParser, headings, unit_row
+from holdfast.web.spreadsheets.workbook_writer import END, Heading, encode_frame, write
 
 NOW = datetime(2026, 11, 14, 9, 30, tzinfo=UTC)
 PROJECT = Project(uuid4(), "palm-court", "Palm Court", 1, NOW)
@@ -85,12 +85,14 @@ def units(draw: st.DrawFn) -> Unit:
 
 
 def as_csv(unit: Unit, language: str) -> bytes:
-    return MARK.encode() + csv_lines([headings(language), row_of(unit, language)])
+    return BYTE_ORDER_MARK.encode() + csv_lines([headings(language), unit_row(unit, language)])
 
 
 def as_workbook(unit: Unit, language: str) -> bytes:
     source = io.BytesIO(
-        framed(Heading(headings(language), language == "ar")) + framed([row_of(unit, language)]) + bytes(4)
+        encode_frame(Heading(headings(language), language == "ar"))
+        + encode_frame([unit_row(unit, language)])
+        + END
     )
     target = io.BytesIO()
     write(source, target)
@@ -102,15 +104,15 @@ def as_workbook(unit: Unit, language: str) -> bytes:
 @given(unit=units())
 @settings(max_examples=30, deadline=None)
 def test_an_export_of_a_unit_decides_no_change(export: Any, language: str, unit: Unit) -> None:
-    reply = read(export(unit, language))
+    reply = parse_file(export(unit, language))
     assert reply.contents is not None, reply.fault
     choice = guess(reply.contents)._replace(clears_absent=True, sign=".")
     row = unpack_rows(reply.parts[0][0])[-1]
-    command = RowReading(PROJECT.id, PROJECT.slug, choice, COMMAND)(row).command
+    command = RowParser(PROJECT.id, PROJECT.slug, choice, COMMAND)(row).command
     assert isinstance(command, ImportUnit), command
     assert command.key == (PROJECT.id, unit.code)
     assert command.decide(UnitSnapshot(PROJECT, unit), NOW).unit is unit
 
 
 def test_frames_are_what_the_writer_reads() -> None:
-    assert framed([["a", None]]) == b"\x00\x00\x00\x05" + msgspec.msgpack.encode([["a", None]])
+    assert encode_frame([["a", None]]) == b"\x00\x00\x00\x05" + msgspec.msgpack.encode([["a", None]])

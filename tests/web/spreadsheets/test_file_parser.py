@@ -13,9 +13,9 @@ from holdfast.domain.cells import Cell
 from holdfast.domain.errors import InvalidInput
 from holdfast.domain.imports import guess
 from holdfast.operations.imports import Reply, unpack_rows
-from holdfast.web.spreadsheets import reading, workbooks
-from holdfast.web.spreadsheets.read_file import read
-from holdfast.web.spreadsheets.reading import TOO_MUCH, SheetReader
+from holdfast.web.spreadsheets import processes, workbooks
+from holdfast.web.spreadsheets.file_parser import parse_file
+from holdfast.web.spreadsheets.processes import READ_FAILED, FileReader
 
 TEXT = "الرمز,السعر\r\nA-1,100\r\n"
 
@@ -50,14 +50,14 @@ def workbook(*sheets: tuple[str, list[list[object]]], hidden: tuple[str, ...] = 
     ],
 )
 def test_csv_of_every_usual_encoding_is_read(encoding: str, mark: bytes) -> None:
-    reply = read(mark + TEXT.encode(encoding))
+    reply = parse_file(mark + TEXT.encode(encoding))
     assert rows_of(reply) == [(1, ["الرمز", "السعر"]), (2, ["A-1", "100"])]
     assert reply.contents is not None
     assert reply.contents.encoding == encoding
 
 
 def test_western_letters_are_told_from_arabic_ones() -> None:
-    reply = read("Código;Descripción\r\nA-1;Área: 5 m²\r\n".encode("windows-1252"))
+    reply = parse_file("Código;Descripción\r\nA-1;Área: 5 m²\r\n".encode("windows-1252"))
     assert rows_of(reply)[1] == (2, ["A-1", "Área: 5 m²"])
 
 
@@ -65,7 +65,7 @@ def test_western_letters_are_told_from_arabic_ones() -> None:
 def test_every_usual_delimiter_is_found_by_itself(delimiter: str) -> None:
     rows = [["Code", "Notes", "Price"], ["A-1", "one; two, three", "1,5"], ["A-2", "", "2"]]
     text = "\n".join(delimiter.join(f'"{cell}"' for cell in row) for row in rows)
-    assert rows_of(read(text.encode())) == [(at, row) for at, row in enumerate(rows, 1)]
+    assert rows_of(parse_file(text.encode())) == [(at, row) for at, row in enumerate(rows, 1)]
 
 
 @pytest.mark.parametrize(
@@ -81,16 +81,16 @@ def test_every_usual_delimiter_is_found_by_itself(delimiter: str) -> None:
     ],
 )
 def test_what_the_cells_are_full_of_is_no_delimiter(text: str, cells: int) -> None:
-    assert {len(row) for _, row in rows_of(read(text.encode()))[-2:]} <= {cells}
+    assert {len(row) for _, row in rows_of(parse_file(text.encode()))[-2:]} <= {cells}
 
 
 def test_a_delimiter_that_the_file_names_is_taken() -> None:
-    assert rows_of(read(b"sep=;\r\nCode;Price,SAR\r\n")) == [(1, ["Code", "Price,SAR"])]
+    assert rows_of(parse_file(b"sep=;\r\nCode;Price,SAR\r\n")) == [(1, ["Code", "Price,SAR"])]
 
 
 def test_rows_are_numbered_as_a_spreadsheet_numbers_them() -> None:
     text = 'Code,Notes\r\n\r\n"A-1","two\r\nlines"\r\n,\r\nA-2,x\r\n'
-    assert rows_of(read(text.encode())) == [
+    assert rows_of(parse_file(text.encode())) == [
         (1, ["Code", "Notes"]),
         (3, ["A-1", "two\r\nlines"]),
         (5, ["A-2", "x"]),
@@ -100,7 +100,7 @@ def test_rows_are_numbered_as_a_spreadsheet_numbers_them() -> None:
 def test_the_sheets_that_a_person_sees_are_read() -> None:
     units: list[list[object]] = [["Code", "Price"], ["A-1", 5]]
     content = workbook(("Cover", [["Hello"]]), ("Units", units), ("Secret", units), hidden=("Secret",))
-    reply = read(content)
+    reply = parse_file(content)
     assert reply.contents is not None
     assert [sheet.name for sheet in reply.contents.sheets] == ["Cover", "Units"]
     assert guess(reply.contents).sheet == 1
@@ -120,23 +120,23 @@ def test_a_percentage_is_the_number_that_is_shown_and_a_failed_formula_is_no_val
         sheet.write_formula(1, 3, "=1/0", None, "#DIV/0!")
         sheet.write_formula(1, 4, "=1+1", None, 2)
         sheet.write_number(1, 5, 0.15)
-    assert rows_of(read(file.getvalue()))[1] == (2, ["A-1", 15.0, 7.0, None, 2.0, 0.15])
+    assert rows_of(parse_file(file.getvalue()))[1] == (2, ["A-1", 15.0, 7.0, None, 2.0, 0.15])
 
 
 def test_dates_and_yes_and_no_are_read_as_such() -> None:
     content = workbook(("Units", [["Code", "When", "Yes"], ["A-1", datetime(2027, 6, 30), True]]))  # noqa: DTZ001
-    assert rows_of(read(content))[1] == (2, ["A-1", "2027-06-30", True])
+    assert rows_of(parse_file(content))[1] == (2, ["A-1", "2027-06-30", True])
 
 
 def test_the_decimal_sign_is_guessed_from_the_whole_file() -> None:
     for text, sign in (("Code;Price\nA;1.000\nB;12,50\n", ","), ("Code;Price\nA;1,000\nB;12.50\n", ".")):
-        contents = read(text.encode()).contents
+        contents = parse_file(text.encode()).contents
         assert contents is not None
         assert guess(contents).sign == sign
 
 
 def test_a_title_above_the_headings_is_passed_over() -> None:
-    contents = read(b"Price list,\n,\nUnit No.,Price\nA-1,5\n").contents
+    contents = parse_file(b"Price list,\n,\nUnit No.,Price\nA-1,5\n").contents
     assert contents is not None
     assert (guess(contents).heading_row, guess(contents).fields) == (3, ["code", "price_sar"])
 
@@ -151,16 +151,19 @@ def test_a_title_above_the_headings_is_passed_over() -> None:
 )
 def test_a_file_with_too_much_in_it_is_refused(rows: int, columns: int, fault: str) -> None:
     line = ",".join(["x"] * columns) + "\n"
-    assert str(read((line * rows).encode()).fault) == fault
+    assert str(parse_file((line * rows).encode()).fault) == fault
 
 
 def test_a_row_that_is_longer_than_any_unit_is_refused() -> None:
     line = ",".join(["x" * 200_000] * 6)
-    assert str(read(f"Code\n{line}\n".encode()).fault) == "Row 2 of the file is longer than any unit can be."
+    assert (
+        str(parse_file(f"Code\n{line}\n".encode()).fault)
+        == "Row 2 of the file is longer than any unit can be."
+    )
 
 
 def test_long_rows_are_kept_in_smaller_parts() -> None:
-    reply = read(b"Code,Notes\n" + b"\n".join(b"A-%d,%b" % (at, b"x" * 100_000) for at in range(200)))
+    reply = parse_file(b"Code,Notes\n" + b"\n".join(b"A-%d,%b" % (at, b"x" * 100_000) for at in range(200)))
     assert len(rows_of(reply)) == 201
     assert max(len(unpack_rows(part)) for part in reply.parts[0]) < 50
 
@@ -179,7 +182,7 @@ def test_a_file_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(workbooks, "UNPACKED_AT_MOST", 8 * 1024**2)
-    assert read(bomb("sharedStrings.xml", 9 * 1024**2)).fault == workbooks.TOO_LARGE
+    assert parse_file(bomb("sharedStrings.xml", 9 * 1024**2)).fault == workbooks.TOO_LARGE
 
 
 @pytest.mark.parametrize(
@@ -188,7 +191,7 @@ def test_a_file_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(
     ids=["stub", "cut off", "zeros"],
 )
 def test_a_damaged_workbook_is_refused(content: bytes) -> None:
-    assert read(content).fault == workbooks.NOT_A_WORKBOOK
+    assert parse_file(content).fault == workbooks.NOT_A_WORKBOOK
 
 
 async def test_a_sheet_that_claims_to_be_endless_takes_nothing_from_the_web_process() -> None:
@@ -203,7 +206,7 @@ async def test_a_sheet_that_claims_to_be_endless_takes_nothing_from_the_web_proc
                 text = text.replace(b"</sheetData>", corner)
             target.writestr(name, text)
     with pytest.raises(InvalidInput, match="takes too much"):
-        await SheetReader().read(file.getvalue())
+        await FileReader().read(file.getvalue())
 
 
 async def test_a_member_that_lies_about_its_size_takes_nothing_from_the_web_process() -> None:
@@ -211,12 +214,12 @@ async def test_a_member_that_lies_about_its_size_takes_nothing_from_the_web_proc
     directory = content.rindex(b"PK\x01\x02")
     struct.pack_into("<L", content, directory + 24, 1000)
     with pytest.raises(InvalidInput) as refused:
-        await SheetReader().read(bytes(content))
-    assert refused.value.faults[0].message in (workbooks.NOT_A_WORKBOOK, workbooks.TOO_LARGE, TOO_MUCH)
+        await FileReader().read(bytes(content))
+    assert refused.value.faults[0].message in (workbooks.NOT_A_WORKBOOK, workbooks.TOO_LARGE, READ_FAILED)
 
 
 async def test_a_file_is_read_beside_the_web_process() -> None:
-    reply = await SheetReader().read(TEXT.encode())
+    reply = await FileReader().read(TEXT.encode())
     assert rows_of(reply)[1] == (2, ["A-1", "100"])
 
 
@@ -229,9 +232,9 @@ async def test_the_process_that_reads_knows_neither_the_database_nor_the_keys(
     )
     monkeypatch.setenv("HOLDFAST_DATABASE_URL", "postgresql://nobody@localhost/nothing")
     monkeypatch.setenv("HOLDFAST_ENCRYPTION_KEYS", "not for strangers")
-    monkeypatch.setattr(reading, "_PROGRAM", (sys.executable, "-I", "-c", program))
+    monkeypatch.setattr(processes, "_PARSER", (sys.executable, "-I", "-c", program))
     with pytest.raises(InvalidInput) as told:
-        await SheetReader().read(b"")
+        await FileReader().read(b"")
     known = str(told.value.faults[0].message).split()
     assert "PATH" in known
     assert not [name for name in known if name.startswith("HOLDFAST")]

@@ -1,15 +1,17 @@
-"""Reads one file, from standard input to standard output, in a process of its own.
+"""Parses one file, from standard input to standard output, in a process of its own.
 
-A file from outside may be made to take all memory and time. Here it takes those of this process, which
-has little of either.
+A file from outside may be made to take all memory and time. Here it takes those of this process, which has
+little of either.
 """
 
 from __future__ import annotations
 
 import resource
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 
 import msgspec
 
@@ -29,82 +31,65 @@ CHARACTERS_A_ROW = 1024**2
 CHARACTERS_A_PART = 4 * 1024**2
 CHARACTERS_AT_MOST = 256 * 1024**2
 
-_ZIP, _COMPOUND = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
-_SHOWN = 80
-
 TOO_MANY_ROWS = Message("The file has more than %(limit)s rows; split it.", {"limit": ROWS_AT_MOST})
 TOO_MANY_COLUMNS = Message("The file has more than %(limit)s columns.", {"limit": COLUMNS_AT_MOST})
 EMPTY = "There is nothing in the file."
 TOO_MUCH_MEMORY = "The file is too large to be read; split it, or save it as CSV."
 
+_ZIP, _COMPOUND = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+_PREVIEW_LENGTH = 80
 
-def read(content: bytes) -> Reply:
+
+def parse_file(content: bytes) -> Reply:
     try:
-        return _read(content)
-    except UnreadableFile as refused:
-        return Reply(fault=refused.message)
+        return _parse(content)
+    except UnreadableFile as error:
+        return Reply(fault=error.message)
     except MemoryError:
         return Reply(fault=TOO_MUCH_MEMORY)
 
 
-def _read(content: bytes) -> Reply:
+def _parse(content: bytes) -> Reply:
+    parser = _Parser()
     if content.startswith(_COMPOUND):
         raise UnreadableFile(PROTECTED)
     if content.startswith(_ZIP):
-        reader = _Reader()
-        for number, sheet in enumerate(open_sheets(content)):
-            if number == SHEETS_AT_MOST:
-                break
-            reader.take(sheet.name, sheet.rows)
-        return reader.reply("xlsx")
+        for name, rows in islice(open_sheets(content), SHEETS_AT_MOST):
+            parser.add_sheet(name, rows)
+        return parser.reply("xlsx")
     text = read_csv(content)
-    reader = _Reader()
-    reader.take("", text.rows())
-    return reader.reply("csv", text.encoding, text.delimiter)
+    parser.add_sheet("", text.rows())
+    return parser.reply("csv", text.encoding, text.delimiter)
 
 
-class _Part:
-    """Rows that are kept together, neither too many nor too long."""
-
-    def __init__(self) -> None:
-        self._rows: list[Row] = []
-        self._characters = 0
-        self.packed: list[bytes] = []
-
-    def take(self, row: Row, characters: int) -> None:
-        self._rows.append(row)
-        self._characters += characters
-        if len(self._rows) == ROWS_A_PART or self._characters > CHARACTERS_A_PART:
-            self.end()
-
-    def end(self) -> None:
-        if self._rows:
-            self.packed.append(pack(self._rows))
-        self._rows, self._characters = [], 0
-
-
-class _Reader:
-    """Sheet after sheet, of which one part is in memory as rows."""
+class _Parser:
+    """Packs sheet after sheet; only the rows of one part are in memory."""
 
     def __init__(self) -> None:
         self._sheets: list[Sheet] = []
         self._parts: list[list[bytes]] = []
         self._rows = self._characters = 0
 
-    def take(self, name: str, rows: Iterable[Sequence[Cell]]) -> None:
-        part = _Part()
+    def add_sheet(self, name: str, rows: Iterable[Sequence[Cell]]) -> None:
         head: list[Row] = []
-        signs = {COMMA: 0, POINT: 0}
-        count = width = 0
-        for number, cells in _filled(rows):
+        part: list[Row] = []
+        parts: list[bytes] = []
+        signs: Counter[str] = Counter()
+        count = width = part_size = 0
+        for number, cells in _filled_rows(rows):
             count, width = count + 1, max(width, len(cells))
-            part.take((number, cells), self._counted(number, cells))
-            _note_signs(cells, signs)
+            part.append((number, cells))
+            part_size += self._check_size(number, cells)
+            if len(part) == ROWS_A_PART or part_size > CHARACTERS_A_PART:
+                parts.append(pack(part))
+                part, part_size = [], 0
+            signs.update(_decimal_signs(cells))
             if len(head) < HEAD_ROWS:
-                head.append((number, [_clipped(cell) for cell in cells]))
-        part.end()
+                preview = [cell[:_PREVIEW_LENGTH] if isinstance(cell, str) else cell for cell in cells]
+                head.append((number, preview))
+        if part:
+            parts.append(pack(part))
         if count:
-            parts = part.packed
             self._sheets.append(Sheet(name, count, width, len(parts), head, signs[COMMA], signs[POINT]))
             self._parts.append(parts)
 
@@ -113,7 +98,8 @@ class _Reader:
             raise UnreadableFile(EMPTY)
         return Reply(contents=Contents(kind, encoding, delimiter, self._sheets), parts=self._parts)
 
-    def _counted(self, number: int, cells: Sequence[Cell]) -> int:
+    def _check_size(self, number: int, cells: Sequence[Cell]) -> int:
+        """Return the characters of the row."""
         characters = sum(len(cell) for cell in cells if isinstance(cell, str))
         self._rows += 1
         self._characters += characters
@@ -129,8 +115,8 @@ class _Reader:
         return characters
 
 
-def _filled(rows: Iterable[Sequence[Cell]]) -> Iterator[Row]:
-    """Rows with something in them, numbered as the spreadsheet numbers them."""
+def _filled_rows(rows: Iterable[Sequence[Cell]]) -> Iterator[Row]:
+    """Yield the rows that are not empty, numbered as the spreadsheet numbers them."""
     for number, row in enumerate(rows, 1):
         cells: list[Cell] = [_storable(cell) for cell in row]
         while cells and (cells[-1] == "" or str(cells[-1]).isspace()):
@@ -140,32 +126,28 @@ def _filled(rows: Iterable[Sequence[Cell]]) -> Iterator[Row]:
 
 
 def _storable(cell: Cell) -> Cell:
-    """Half a character, which a damaged file may have, is no text."""
+    """Replace lone surrogates, which a damaged file may have."""
     if not isinstance(cell, str) or cell.isascii():
         return cell
     return cell.encode(errors="replace").decode()
 
 
-def _note_signs(cells: list[Cell], signs: dict[str, int]) -> None:
+def _decimal_signs(cells: list[Cell]) -> Iterator[str]:
     for cell in cells:
         if isinstance(cell, str) and len(cell) < 40 and (COMMA in cell or POINT in cell):
             sign = sign_evidence(cell)
             if sign is not None:
-                signs[sign] += 1
+                yield sign
 
 
-def _clipped(cell: Cell) -> Cell:
-    return cell[:_SHOWN] if isinstance(cell, str) else cell
-
-
-def _limit() -> None:
+def _limit_resources() -> None:
     with suppress(ValueError):
-        # Not every system knows it.
+        # Not every system has this limit.
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_AT_MOST, MEMORY_AT_MOST))
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS_AT_MOST, CPU_SECONDS_AT_MOST))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 if __name__ == "__main__":
-    _limit()
-    sys.stdout.buffer.write(msgspec.msgpack.encode(read(sys.stdin.buffer.read())))
+    _limit_resources()
+    sys.stdout.buffer.write(msgspec.msgpack.encode(parse_file(sys.stdin.buffer.read())))
