@@ -7,7 +7,7 @@ from datetime import datetime
 import asyncpg
 
 from benchmarks import database, workload
-from holdfast.domain.references import reference_of
+from holdfast.domain.references import encode_reference
 
 STEP = 10_000
 # A prime that divides no number of units here: what ends one after the other does not lie side by side.
@@ -76,7 +76,7 @@ def hold_all(
     async def act(connection: asyncpg.Connection) -> None:
         for place in range(0, len(units), STEP):
             numbers = [row[0] for row in await connection.fetch(NUMBERS, min(STEP, len(units) - place))]
-            references = [reference_of(number) for number in numbers]
+            references = [encode_reference(number) for number in numbers]
             await connection.execute(
                 HOLD, workload.SLUG, numbers, references, place, units.start, len(units), first_end,
                 spread_seconds, STRIDE,

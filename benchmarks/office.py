@@ -10,7 +10,7 @@ import asyncpg
 
 from benchmarks import database, workload
 from holdfast.domain.api_key import token_hash
-from holdfast.domain.references import reference_of
+from holdfast.domain.references import encode_reference
 from holdfast.domain.unit import unit_id
 
 TOWER, CITY = "tower-01", "city"
@@ -116,7 +116,7 @@ def _unit(project_id: Any, number: int, now: datetime) -> tuple[Any, ...]:
 async def _sell(connection: asyncpg.Connection) -> str:
     sold = [row[0] for row in await connection.fetch("select id from unit where status = 'sold' order by id")]
     numbers = range(1, len(sold) + 1)
-    references = [reference_of(number) for number in numbers]
+    references = [encode_reference(number) for number in numbers]
     await connection.execute(_BOOKINGS, list(numbers), references, sold, len(sold))
     return references[-1]
 

@@ -16,21 +16,19 @@ from holdfast.background.events import EventNumberer, EventSummer, EventTrimmer
 from holdfast.background.holds import HoldExpiryLoop
 from holdfast.background.runner import Loop, run_loops
 from holdfast.domain.delivery import Schedule
-from holdfast.domain.hold_limits import HoldLimits
-from holdfast.domain.holds import HoldPeriods
+from holdfast.domain.holds import HoldLimits, HoldPeriods
 from holdfast.domain.staff import SessionTimes
 from holdfast.operations.accounts import Accounts
 from holdfast.operations.api_keys import ApiKeyCache, ApiKeys
 from holdfast.operations.audit import Audit
 from holdfast.operations.boards import Boards
-from holdfast.operations.bookings import BookingRules, Bookings, BuyerBookings
+from holdfast.operations.bookings import BookingRules, Bookings, BuyerBookings, HoldExpiry
 from holdfast.operations.credentials import Passwords
 from holdfast.operations.deliveries import Deliveries, DeliverySearch, FailureNotices
 from holdfast.operations.delivery_queue import DeliveryHours, DeliveryQueue, QueueCleanup
 from holdfast.operations.endpoints import Endpoints
 from holdfast.operations.events import EventFeed
 from holdfast.operations.health import Health
-from holdfast.operations.holds import HoldExpiry
 from holdfast.operations.imports import ImportFiles, ImportRuns, RowReader
 from holdfast.operations.listings import Listings
 from holdfast.operations.live_updates import LiveUpdates

@@ -7,7 +7,7 @@ import pytest
 from holdfast.background import holds
 from holdfast.background.holds import LONGEST_PAUSE_SECONDS, SHORTEST_PAUSE_SECONDS, HoldExpiryLoop
 from holdfast.background.runner import Loop
-from holdfast.operations.holds import HoldExpiry
+from holdfast.operations.bookings import HoldExpiry
 from holdfast.storage.database import BACKGROUND, Connection, Database, open_database
 from tests.support.sales import hold, make_lapse, new_units
 
@@ -108,7 +108,7 @@ async def test_while_somebody_waits_for_the_database_it_does_less_at_a_time_and_
 
 async def is_seen_after_a_statement(connection: Connection, database: Database) -> bool:
     await connection.execute("select")
-    return await HoldExpiry(database).does_somebody_wait()
+    return await HoldExpiry(database).is_foreground_busy()
 
 
 async def test_whoever_was_at_work_a_moment_ago_is_not_done_yet(
@@ -119,4 +119,4 @@ async def test_whoever_was_at_work_a_moment_ago_is_not_done_yet(
         assert any([await is_seen_after_a_statement(other, database) for _ in range(20)])
         async with database.reading() as connection:
             await connection.execute("select pg_sleep(0.15)")
-        assert not await HoldExpiry(database).does_somebody_wait()
+        assert not await HoldExpiry(database).is_foreground_busy()

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from holdfast.domain.references import number_of
+from holdfast.domain.references import decode_reference
 from holdfast.web.pages.i18n import translations
 from tests.browser.office import Office
 from tests.browser.windows import LOCALES, PHONE, Window, window
@@ -111,7 +111,7 @@ def let_lapse(demo: Office, reference: str) -> None:
     """The hold is over now, as if its time had passed."""
     with beside_playwright():
         for statement in END_NOW:
-            demo.sql.execute(statement, [number_of(reference)])
+            demo.sql.execute(statement, [decode_reference(reference)])
 
 
 def unit_path(unit: Unit) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from holdfast.demo.project import NAME, SLUG
-from holdfast.domain.references import number_of
+from holdfast.domain.references import decode_reference
 from tests.browser.buyers import outside
 from tests.browser.office import Office
 from tests.browser.scene import BUYERS
@@ -59,7 +59,7 @@ def set_up_shop(demo: Office) -> ShopScene:
     scene.holds["cancelled"].cancel()
     with beside_playwright():
         for statement in END_NOW:
-            demo.sql.execute(statement, [number_of(scene.holds["lapsed"].reference)])
+            demo.sql.execute(statement, [decode_reference(scene.holds["lapsed"].reference)])
     return scene
 
 

@@ -1,6 +1,6 @@
 """The figures of the security model, and of the buyers' guide, are those of the code."""
 
-from holdfast.domain.hold_limits import HoldLimits
+from holdfast.domain.holds import HoldLimits
 from holdfast.domain.login import FIRST_WAIT, FREE_FAILURES, LONGEST_WAIT
 from holdfast.domain.signature import TOLERANCE_SECONDS
 from holdfast.settings import Settings

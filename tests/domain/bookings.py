@@ -1,11 +1,20 @@
-"""Bookings in every status, and the standings in which a command finds them."""
+"""Bookings in every status, and the snapshots in which a command finds them."""
 
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from holdfast.domain.booking import CLAIMING, NO_SLOTS, Booking, BookingStatus, Buyer, Draft, Holder, terms_of
+from holdfast.domain.booking import (
+    CLAIMING,
+    NO_SLOTS,
+    Booking,
+    BookingStatus,
+    Buyer,
+    Draft,
+    Holder,
+    unit_terms,
+)
 from holdfast.domain.decision import Decision, UnitSnapshot
 from holdfast.domain.holds import HoldPeriods
 from holdfast.domain.status import Status
@@ -57,7 +66,7 @@ def booking(status: BookingStatus = BookingStatus.OPEN, **others: Any) -> Bookin
         "unit_id": UUID(int=2),
         "token_hash": b"a token",
         "status": status,
-        "terms": terms_of(FIELDS)._replace(price_sar=Decimal(900_000)),
+        "terms": unit_terms(FIELDS)._replace(price_sar=Decimal(900_000)),
         "buyer": None,
         "hold_expires_at": NOW + MINUTE,
         "reserved_until": None,

@@ -16,10 +16,10 @@ from holdfast.domain.booking import (
     as_seen,
     end,
     new_booking,
-    terms_of,
+    unit_terms,
 )
 from tests.domain.bookings import BUYER, DRAFT, MILLISECOND, booking
-from tests.domain.units import FIELDS, MINUTE, NOW, decimals
+from tests.domain.units import FIELDS, MINUTE, NOW, decimals, unit
 
 prices = decimals("0", "999999999999.99", 2)
 percentages = st.none() | decimals("0", "100", 4)
@@ -81,7 +81,7 @@ def test_amounts_are_whole_halalas_within_half_of_one(agreed: Terms) -> None:
 
 
 def test_the_terms_are_those_of_the_unit() -> None:
-    assert terms_of(FIELDS) == (
+    assert unit_terms(FIELDS) == (
         FIELDS.price_sar,
         FIELDS.vat_included,
         FIELDS.vat_rate,
@@ -89,11 +89,10 @@ def test_the_terms_are_those_of_the_unit() -> None:
     )
 
 
-def test_a_booking_made_as_sold_is_closed_at_once() -> None:
-    ids = (booking().project_id, booking().unit_id)
-    walked_in = new_booking(DRAFT, ids, terms_of(FIELDS), BookingStatus.SOLD, NOW, buyer=BUYER)
-    assert (walked_in.closed_at, walked_in.hold_expires_at, walked_in.ends_at) == (NOW, None, None)
-    opened = new_booking(DRAFT, ids, terms_of(FIELDS), BookingStatus.OPEN, NOW, hold_expires_at=NOW + MINUTE)
+def test_a_new_booking_ends_with_its_hold() -> None:
+    walked_in = new_booking(DRAFT, unit(), BookingStatus.SOLD, NOW, buyer=BUYER)
+    assert (walked_in.hold_expires_at, walked_in.ends_at) == (None, None)
+    opened = new_booking(DRAFT, unit(), BookingStatus.OPEN, NOW, hold_expires_at=NOW + MINUTE)
     assert (opened.closed_at, opened.ends_at) == (None, NOW + MINUTE)
     assert (opened.number, opened.holder, opened.buyer) == (DRAFT.number, DRAFT.holder, None)
 
@@ -114,7 +113,7 @@ def test_a_booking_that_ends_unsold_after_its_deposit_is_due_back(
     status: BookingStatus, lapsed: bool
 ) -> None:
     found = booking(status, slots=Slots(1, 2))
-    ended = end(found, NOW, lapsed=lapsed)
+    ended = end(found, NOW, expired=lapsed)
     unpaid = BookingStatus.LAPSED if lapsed else BookingStatus.CANCELLED
     assert ended.status is (BookingStatus.REFUND_DUE if found.deposit_confirmed_at else unpaid)
     assert ended == found._replace(status=ended.status, ended_at=NOW, slots=NO_SLOTS)
@@ -129,6 +128,6 @@ def test_a_booking_is_over_at_its_end_to_the_millisecond(status: BookingStatus) 
         return
     assert as_seen(found, ends_at - MILLISECOND) is found
     for moment in (ends_at, ends_at + MINUTE):
-        assert as_seen(found, moment) == end(found, ends_at, lapsed=True)
+        assert as_seen(found, moment) == end(found, ends_at, expired=True)
     over = BookingStatus.LAPSED if status in HOLDING else BookingStatus.REFUND_DUE
     assert as_seen(found, ends_at).status is over

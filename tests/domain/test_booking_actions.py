@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.booking_steps import BookingAction, possible
+from holdfast.domain.booking_actions import BookingAction, possible_actions
 from holdfast.domain.decision import UnitSnapshot
 from holdfast.domain.status import Caller, Status
 from tests.domain.bookings import BUYER, NUMBER, PERIODS, after_the_end, booking, changed, in_status
@@ -24,8 +24,8 @@ EXPECTED = {
 SIGNED: dict[str, Any] = {"buyer": BUYER, "signed_at": NOW - 3 * MINUTE}
 
 
-def found(standing: UnitSnapshot) -> set[str]:
-    return set(map(str, possible(standing, NUMBER, Caller.STAFF, PERIODS, NOW)))
+def found(snapshot: UnitSnapshot) -> set[str]:
+    return set(map(str, possible_actions(snapshot, NUMBER, Caller.STAFF, PERIODS, NOW)))
 
 
 @pytest.mark.parametrize("status", BookingStatus)
@@ -34,14 +34,14 @@ def test_each_status_has_its_actions(status: BookingStatus) -> None:
 
 
 def test_late_money_reserves_a_unit_that_is_free() -> None:
-    standing = after_the_end(BookingStatus.LAPSED, **SIGNED)
-    outcome = possible(standing, NUMBER, Caller.STAFF, PERIODS, NOW)[BookingAction.CONFIRM_DEPOSIT]
+    snapshot = after_the_end(BookingStatus.LAPSED, **SIGNED)
+    outcome = possible_actions(snapshot, NUMBER, Caller.STAFF, PERIODS, NOW)[BookingAction.CONFIRM_DEPOSIT]
     assert changed(outcome).status is BookingStatus.RESERVED
 
 
 def test_late_money_is_due_back_where_the_unit_is_somebody_elses() -> None:
-    standing = after_the_end(BookingStatus.LAPSED, unit(Status.HELD), booking(number=NUMBER + 1), **SIGNED)
-    outcome = possible(standing, NUMBER, Caller.STAFF, PERIODS, NOW)[BookingAction.CONFIRM_DEPOSIT]
+    snapshot = after_the_end(BookingStatus.LAPSED, unit(Status.HELD), booking(number=NUMBER + 1), **SIGNED)
+    outcome = possible_actions(snapshot, NUMBER, Caller.STAFF, PERIODS, NOW)[BookingAction.CONFIRM_DEPOSIT]
     assert changed(outcome).status is BookingStatus.REFUND_DUE
 
 

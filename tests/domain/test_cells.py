@@ -15,14 +15,14 @@ from holdfast.domain.cells import (
     POINT,
     SHORTENED_MESSAGE,
     Cell,
-    Unreadable,
+    InvalidCell,
+    cell_text,
     escaped,
     escaped_in_workbook,
+    find_decimal_sign,
     media_text,
-    sign_evidence,
-    text_of,
+    parse_cell,
     unescaped,
-    value_of,
 )
 
 
@@ -58,7 +58,7 @@ from holdfast.domain.cells import (
     ],
 )
 def test_a_number_is_read_as_people_write_it(cell: Cell, number: str) -> None:
-    assert value_of("price_sar", cell, POINT) == Decimal(number)
+    assert parse_cell("price_sar", cell, POINT) == Decimal(number)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_number_is_read_as_people_write_it(cell: Cell, number: str) -> None:
     ],
 )
 def test_a_number_with_a_decimal_comma_is_read_where_that_is_the_sign(cell: Cell, number: str) -> None:
-    assert value_of("price_sar", cell, COMMA) == Decimal(number)
+    assert parse_cell("price_sar", cell, COMMA) == Decimal(number)
 
 
 @pytest.mark.parametrize(
@@ -92,14 +92,14 @@ def test_a_number_with_a_decimal_comma_is_read_where_that_is_the_sign(cell: Cell
     ],
 )
 def test_what_is_no_number_says_why(cell: Cell, sign: str, message: str) -> None:
-    with pytest.raises(Unreadable) as refused:
-        value_of("area_sqm", cell, sign)
+    with pytest.raises(InvalidCell) as refused:
+        parse_cell("area_sqm", cell, sign)
     assert str(refused.value) == message
 
 
 @pytest.mark.parametrize("cell", ["", "-", "–", "  "])
 def test_an_empty_cell_is_nothing(cell: str) -> None:
-    assert [value_of(field, cell, POINT) for field in ("price_sar", "vat_included", "status")] == [None] * 3
+    assert [parse_cell(field, cell, POINT) for field in ("price_sar", "vat_included", "status")] == [None] * 3
 
 
 @pytest.mark.parametrize(
@@ -108,12 +108,12 @@ def test_an_empty_cell_is_nothing(cell: str) -> None:
      ("no", False), ("لا", False), ("0", False), (False, False)],
 )  # fmt: skip
 def test_yes_and_no_are_known_in_both_languages(cell: Cell, value: bool) -> None:
-    assert value_of("vat_included", cell, POINT) is value
+    assert parse_cell("vat_included", cell, POINT) is value
 
 
 def test_what_is_neither_yes_nor_no_is_told() -> None:
-    with pytest.raises(Unreadable, match="yes or no"):
-        value_of("vat_included", "perhaps", POINT)
+    with pytest.raises(InvalidCell, match="yes or no"):
+        parse_cell("vat_included", "perhaps", POINT)
 
 
 @pytest.mark.parametrize(
@@ -124,14 +124,14 @@ def test_what_is_neither_yes_nor_no_is_told() -> None:
 def test_a_status_is_known_in_both_languages_and_any_other_word_is_left_to_be_refused(
     cell: str, status: str
 ) -> None:
-    assert value_of("status", cell, POINT) == status
+    assert parse_cell("status", cell, POINT) == status
 
 
 @pytest.mark.parametrize(
     ("cell", "year"), [("2027", 2027), (2027.0, 2027), ("2027-06-30", 2027), ("٢٠٢٧", 2027)]
 )
 def test_the_year_of_a_date_is_a_year(cell: Cell, year: int) -> None:
-    assert value_of("delivery_year", cell, POINT) == year
+    assert parse_cell("delivery_year", cell, POINT) == year
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_the_year_of_a_date_is_a_year(cell: Cell, year: int) -> None:
      ("https://x.example/a,b", None), ("", None)],
 )  # fmt: skip
 def test_a_number_tells_its_decimal_sign_only_where_there_is_no_doubt(text: str, sign: str | None) -> None:
-    assert sign_evidence(text) == sign
+    assert find_decimal_sign(text) == sign
 
 
 @given(st.text())
@@ -165,7 +165,7 @@ def test_no_formula_begins_where_another_program_would_cut_the_text(text: str) -
 
 @given(st.decimals(0, 999_999_999_999, places=2))
 def test_a_number_of_a_workbook_loses_no_digit(number: Decimal) -> None:
-    assert value_of("price_sar", float(number), COMMA) == number
+    assert parse_cell("price_sar", float(number), COMMA) == number
 
 
 @given(st.text())
@@ -173,8 +173,8 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     for field in ("price_sar", "vat_included", "status", "delivery_year", "images", "description"):
         for sign in (POINT, COMMA):
             try:
-                value_of(field, text, sign)
-            except Unreadable:
+                parse_cell(field, text, sign)
+            except InvalidCell:
                 continue
 
 
@@ -184,14 +184,14 @@ NAMED = st.fixed_dictionaries({"url": ADDRESSES}, optional={"name": st.none() | 
 
 @given(st.lists(ADDRESSES | NAMED))
 def test_media_are_read_as_they_were_written(media: list[Any]) -> None:
-    read = value_of("images", escaped(media_text(tuple(media))), POINT)
+    read = parse_cell("images", escaped(media_text(tuple(media))), POINT)
     assert (read or []) == media
 
 
 @pytest.mark.parametrize("cell", ["[", "[1", '["a"', "[" * 100_000], ids=["a", "b", "c", "deep"])
 def test_media_that_are_no_list_are_refused(cell: str) -> None:
-    with pytest.raises(Unreadable, match="URLs"):
-        value_of("files", cell, POINT)
+    with pytest.raises(InvalidCell, match="URLs"):
+        parse_cell("files", cell, POINT)
 
 
 @pytest.mark.parametrize(
@@ -199,4 +199,4 @@ def test_media_that_are_no_list_are_refused(cell: str) -> None:
     [(101.0, "101"), (1.5, "1.5"), (1e20, "100000000000000000000"), (True, "TRUE"), ("007", "007")],
 )
 def test_a_number_is_shown_as_the_spreadsheet_shows_it(cell: Cell, text: str) -> None:
-    assert text_of(cell) == text
+    assert cell_text(cell) == text

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.domain.imports import FIELDS, NAMES, NOT_IMPORTED, field_called, guess_fields, is_heading_row
+from holdfast.domain.imports import FIELDS, NAMES, NOT_IMPORTED, find_field, guess_fields, is_heading_row
 from holdfast.domain.spelling import camel_case
 from holdfast.domain.unit import UnitFields
 
@@ -19,12 +19,12 @@ def test_there_is_a_column_for_every_field_of_a_unit() -> None:
     ("field", "name"), EVERY_NAME, ids=[f"{field}-{at}" for at, (field, _) in enumerate(EVERY_NAME)]
 )
 def test_every_name_of_a_column_is_known(field: str, name: str) -> None:
-    assert [field_called(said) for said in (name, name.upper(), f"  {name}: ")] == [field] * 3
+    assert [find_field(said) for said in (name, name.upper(), f"  {name}: ")] == [field] * 3
 
 
 @pytest.mark.parametrize("field", FIELDS)
 def test_the_names_of_the_wire_are_known(field: str) -> None:
-    assert field_called(camel_case(field)) == field
+    assert find_field(camel_case(field)) == field
 
 
 @pytest.mark.parametrize(
@@ -35,11 +35,11 @@ def test_the_names_of_the_wire_are_known(field: str) -> None:
     ],
 )  # fmt: skip
 def test_headings_are_known_however_they_are_spelled(heading: str, field: str | None) -> None:
-    assert field_called(heading) == field
+    assert find_field(heading) == field
 
 
 def test_what_is_not_imported_is_no_field() -> None:
-    assert [field_called(name) for names in NOT_IMPORTED.values() for name in names.values()] == [None] * 4
+    assert [find_field(name) for names in NOT_IMPORTED.values() for name in names.values()] == [None] * 4
 
 
 def test_a_field_has_one_column() -> None:

@@ -3,18 +3,18 @@
 import pytest
 
 from holdfast.domain.booking import CLAIMING, NO_SLOTS, BookingStatus, Slots
-from holdfast.domain.decision import Decision, UnitSnapshot, after, lapse
+from holdfast.domain.decision import Decision, UnitSnapshot, apply, expire
 from holdfast.domain.status import Action, Status
 from holdfast.domain.unit import as_seen, revision
 from tests.domain.bookings import NUMBER, OTHER_NUMBER, UNIT_STATUS, booking, claimed
-from tests.domain.units import FIELDS, MINUTE, NOW, PROJECT, standing, unit
+from tests.domain.units import FIELDS, MINUTE, NOW, PROJECT, snapshot, unit
 
 LATER = unit(fields=FIELDS._replace(bedrooms=3), version=8)
 
 
 def test_a_change_of_the_unit_alone_leaves_the_booking() -> None:
     found = claimed()
-    assert after(found, Decision(LATER)) == found._replace(unit=LATER)
+    assert apply(found, Decision(LATER)) == found._replace(unit=LATER)
 
 
 @pytest.mark.parametrize("status", BookingStatus)
@@ -22,7 +22,7 @@ def test_a_booking_that_claims_is_found_as_the_claim_and_an_ended_one_by_number(
     status: BookingStatus,
 ) -> None:
     decided = booking(status)
-    next_one = after(claimed(), Decision(LATER, booking=decided))
+    next_one = apply(claimed(), Decision(LATER, booking=decided))
     assert next_one.unit is LATER
     assert next_one.booking is (decided if status in CLAIMING else None)
     assert next_one.booking_numbered(NUMBER) is decided
@@ -30,14 +30,14 @@ def test_a_booking_that_claims_is_found_as_the_claim_and_an_ended_one_by_number(
 
 def test_the_first_booking_of_a_unit_becomes_its_claim() -> None:
     decided = booking()
-    assert after(standing(unit()), Decision(LATER, booking=decided)).booking is decided
+    assert apply(snapshot(unit()), Decision(LATER, booking=decided)).booking is decided
 
 
 def test_a_booking_that_ended_long_ago_does_not_take_the_claim_away() -> None:
     """Marked refunded, say, while somebody else holds the unit."""
     found = claimed()
     refunded = booking(BookingStatus.REFUNDED, number=OTHER_NUMBER)
-    next_one = after(found, Decision(LATER, booking=refunded))
+    next_one = apply(found, Decision(LATER, booking=refunded))
     assert next_one.booking is found.booking
     assert next_one.booking_numbered(OTHER_NUMBER) is refunded
 
@@ -46,13 +46,13 @@ def test_the_second_end_of_a_booking_is_built_on_the_first() -> None:
     found = claimed()
     cancelled = booking(BookingStatus.CANCELLED)
     again = booking(BookingStatus.REFUND_DUE)
-    steps = after(after(found, Decision(LATER, booking=cancelled)), Decision(LATER, booking=again))
+    steps = apply(apply(found, Decision(LATER, booking=cancelled)), Decision(LATER, booking=again))
     assert steps.booking_numbered(NUMBER) is again
 
 
 def test_what_others_hold_is_kept() -> None:
     found = UnitSnapshot(PROJECT, unit(), None, {1: booking(number=1)}, {PROJECT.id: []})
-    next_one = after(found, Decision(LATER, booking=booking()))
+    next_one = apply(found, Decision(LATER, booking=booking()))
     assert (set(next_one.others), next_one.live_holds) == ({1, NUMBER}, found.live_holds)
 
 
@@ -61,7 +61,7 @@ def test_the_clock_writes_what_readers_saw_already(status: BookingStatus) -> Non
     found = claimed(status, slots=Slots(1, 2))
     assert found.unit is not None
     ends_at = NOW + MINUTE
-    decision = lapse(found)
+    decision = expire(found)
     assert decision.unit == as_seen(found.unit, ends_at)
     held = UNIT_STATUS[status] is Status.HELD
     assert decision.action == (Action.LAPSE_HOLD if held else Action.LAPSE_RESERVATION)
@@ -78,7 +78,7 @@ def test_the_clock_writes_what_readers_saw_already(status: BookingStatus) -> Non
 
 
 def test_a_unit_without_a_booking_is_released_all_the_same() -> None:
-    decision = lapse(standing(unit(Status.HELD)))
+    decision = expire(snapshot(unit(Status.HELD)))
     assert (decision.unit.status, decision.booking) == (Status.AVAILABLE, None)
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from holdfast.domain import booking_steps
+from holdfast.domain import booking_actions
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.decision import Decision, UnitSnapshot, after, change_made
+from holdfast.domain.decision import Decision, UnitSnapshot, apply, describe_change
 from holdfast.domain.errors import NotSigned, TransitionNotAllowed
 from holdfast.domain.status import Caller, Status
 from tests.domain.bookings import (
@@ -25,7 +25,7 @@ PAID = [RESERVED, SOLD, REFUND_DUE, REFUNDED]
 
 
 def tell(found: UnitSnapshot, payment_id: str | None = "pay_1") -> Decision:
-    return booking_steps.confirm_deposit(found, NUMBER, Caller.PAYMENT_SYSTEM, PERIODS, NOW, payment_id)
+    return booking_actions.confirm_deposit(found, NUMBER, Caller.PAYMENT_SYSTEM, PERIODS, NOW, payment_id)
 
 
 def paid_by(status: BookingStatus, payment_id: str | None) -> UnitSnapshot:
@@ -73,7 +73,7 @@ def test_what_staff_confirmed_first_is_known_by_the_payment_that_is_told_later(s
     assert before is not None
     assert changed(decision) == before._replace(payment_id="pay_1")
     assert (decision.unit, decision.events) == (found.unit, ())
-    then = after(found, decision)
+    then = apply(found, decision)
     assert unchanged(tell(then), then)
 
 
@@ -100,7 +100,7 @@ def test_a_payment_that_is_due_back_is_known_too(status: BookingStatus) -> None:
     found = after_the_end(status, gone, buyer=BUYER, signed_at=NOW - 2 * MINUTE)
     decision = tell(found)
     assert (changed(decision).status, changed(decision).payment_id) == (REFUND_DUE, "pay_1")
-    then = after(found, decision)
+    then = apply(found, decision)
     assert unchanged(tell(then), then)
     with pytest.raises(TransitionNotAllowed):
         tell(then, "pay_2")
@@ -118,6 +118,6 @@ def test_a_payment_before_the_signature_leaves_nothing_behind(found: UnitSnapsho
 def test_the_history_tells_the_change_and_not_the_payment() -> None:
     """Which is who did it."""
     found = claimed(SIGNED)
-    change = change_made(found, tell(found))
+    change = describe_change(found, tell(found))
     assert change.after["booking_status"] == RESERVED
     assert "payment_id" not in change.after

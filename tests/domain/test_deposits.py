@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from holdfast.domain import booking_steps
+from holdfast.domain import booking_actions
 from holdfast.domain.booking import NO_SLOTS, BookingStatus, Slots
 from holdfast.domain.decision import Decision, UnitSnapshot
 from holdfast.domain.errors import NotSigned, TransitionNotAllowed
@@ -24,7 +24,7 @@ from tests.domain.bookings import (
     told,
     unchanged,
 )
-from tests.domain.units import MINUTE, NOW, standing, unit
+from tests.domain.units import MINUTE, NOW, snapshot, unit
 
 OPEN, SIGNED, RESERVED, SOLD, LAPSED, CANCELLED, REFUND_DUE, REFUNDED = BookingStatus
 DAY = timedelta(days=1)
@@ -32,12 +32,12 @@ EVERY_UNIT = [unit(status) for status in Status] + [unit(Status.UNAVAILABLE, arc
 
 
 def confirm(found: UnitSnapshot) -> Decision:
-    return booking_steps.confirm_deposit(found, NUMBER, Caller.PAYMENT_SYSTEM, PERIODS, NOW)
+    return booking_actions.confirm_deposit(found, NUMBER, Caller.PAYMENT_SYSTEM, PERIODS, NOW)
 
 
 def test_a_confirmed_deposit_reserves_the_unit() -> None:
     found = claimed(SIGNED, slots=Slots(1, 2))
-    decision = booking_steps.confirm_deposit(found, NUMBER, Caller.PAYMENT_SYSTEM, PERIODS, NOW)
+    decision = booking_actions.confirm_deposit(found, NUMBER, Caller.PAYMENT_SYSTEM, PERIODS, NOW)
     assert (decision.unit.status, decision.unit.hold_expires_at) == (Status.RESERVED, None)
     assert decision.unit.reserved_until == NOW + 2 * DAY
     reserved = changed(decision)
@@ -104,13 +104,13 @@ def test_a_deposit_without_a_signature_learns_what_to_do(found: UnitSnapshot, se
 
 
 def test_the_deposit_of_a_unit_is_that_of_its_booking() -> None:
-    decision = booking_steps.confirm_deposit_of_unit(claimed(SIGNED), "A-101", Caller.STAFF, PERIODS, NOW)
+    decision = booking_actions.confirm_deposit_of_unit(claimed(SIGNED), "A-101", Caller.STAFF, PERIODS, NOW)
     assert changed(decision).status is RESERVED
     with pytest.raises(NotSigned):
-        booking_steps.confirm_deposit_of_unit(claimed(OPEN), "A-101", Caller.STAFF, PERIODS, NOW)
+        booking_actions.confirm_deposit_of_unit(claimed(OPEN), "A-101", Caller.STAFF, PERIODS, NOW)
 
 
 @pytest.mark.parametrize("found", [one for one in EVERY_UNIT if one.status is not Status.HELD])
 def test_there_is_a_deposit_of_held_units_alone(found: Unit) -> None:
     with pytest.raises(TransitionNotAllowed):
-        booking_steps.confirm_deposit_of_unit(standing(found), "A-101", Caller.STAFF, PERIODS, NOW)
+        booking_actions.confirm_deposit_of_unit(snapshot(found), "A-101", Caller.STAFF, PERIODS, NOW)

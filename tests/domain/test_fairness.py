@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.domain.booking import LiveHold
 from holdfast.domain.errors import HeldTooRecently, TooManyHolds
-from holdfast.domain.hold_limits import LiveHold, free_slot, refuse_rehold
+from holdfast.domain.holds import check_rehold, free_slot
 from tests.domain.bookings import MILLISECOND
 from tests.domain.units import MINUTE, NOW
 
@@ -60,10 +61,10 @@ def test_a_hold_that_is_over_does_not_count_and_gives_up_its_place_last() -> Non
 
 def test_after_a_lapse_the_same_visitor_waits() -> None:
     with pytest.raises(HeldTooRecently, match="for 60 s") as refused:
-        refuse_rehold(NOW - timedelta(seconds=20.5), 60, NOW)
+        check_rehold(NOW - timedelta(seconds=20.5), 60, NOW)
     assert refused.value.retry_after_seconds == 39.5
     with pytest.raises(HeldTooRecently):
-        refuse_rehold(NOW - timedelta(seconds=60) + MILLISECOND, 60, NOW)
+        check_rehold(NOW - timedelta(seconds=60) + MILLISECOND, 60, NOW)
 
 
 @pytest.mark.parametrize(
@@ -72,4 +73,4 @@ def test_after_a_lapse_the_same_visitor_waits() -> None:
 def test_nobody_waits_without_a_lapse_after_the_wait_or_where_there_is_none(
     lapsed_at: None, wait: float
 ) -> None:
-    refuse_rehold(lapsed_at, wait, NOW)
+    check_rehold(lapsed_at, wait, NOW)

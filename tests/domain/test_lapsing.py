@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.decision import UnitSnapshot, change_made, lapse
-from holdfast.domain.holds import LapsedUnit, LiveBooking, release
+from holdfast.domain.decision import UnitSnapshot, describe_change, expire
+from holdfast.domain.holds import DueUnit, LiveBooking, expire_due_unit
 from holdfast.domain.status import Status
 from holdfast.domain.unit import ends_at
 from tests.domain.bookings import booking
@@ -42,18 +42,18 @@ def lapsing(draw: st.DrawFn) -> UnitSnapshot:
 
 @given(lapsing())
 def test_many_releases_are_each_the_release_of_one(found: UnitSnapshot) -> None:
-    decision = lapse(found)
+    decision = expire(found)
     one, claim = found.unit, found.booking
     assert one is not None
     end = ends_at(one)
     assert end is not None
-    made = release(
-        LapsedUnit(one.id, one.project_id, one.status, end, one.version, one.updated_at, one.code),
+    made = expire_due_unit(
+        DueUnit(one.id, one.project_id, one.status, end, one.version, one.updated_at, one.code),
         None if claim is None else LiveBooking(claim.number, claim.reference, claim.status),
     )
     assert (made.unit_id, made.version, made.at) == (one.id, decision.unit.version, decision.unit.updated_at)
     assert (made.event,) == decision.events
-    assert made.entry.change == change_made(found, decision)
+    assert made.entry.change == describe_change(found, decision)
     assert (made.entry.subject_id, made.entry.at, made.entry.action) == (one.id, made.at, decision.action)
     if claim is None:
         assert (made.booking_number, made.entry.booking_reference, decision.booking) == (None, None, None)

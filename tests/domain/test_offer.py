@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.domain.booking import Terms
 from holdfast.domain.layout import BoardUnit
-from holdfast.domain.listing import Listing, ListingCursor, ListingOrder, UnitFilter, mark_of, vat_in
+from holdfast.domain.listing import Listing, ListingCursor, ListingOrder, UnitFilter, cursor_after, vat_amount
 from holdfast.domain.status import Status
 
 
@@ -53,10 +53,10 @@ def test_only_what_is_available_is_free(status: Status) -> None:
     ],
 )
 def test_vat_and_the_rest_are_the_total(terms: Terms, vat: Decimal | None) -> None:
-    assert vat_in(terms) == vat
+    assert vat_amount(terms) == vat
 
 
 def test_a_page_ends_where_its_order_says() -> None:
-    assert mark_of(offer(), ListingOrder.PRICE_DOWN) == ListingCursor(Decimal("1150000.00"), "A-101")
-    assert mark_of(offer(), ListingOrder.AREA) == ListingCursor(Decimal("80.5"), "A-101")
-    assert mark_of(offer(), ListingOrder.FLOOR) == ListingCursor(None, "A-101")
+    assert cursor_after(offer(), ListingOrder.PRICE_DOWN) == ListingCursor(Decimal("1150000.00"), "A-101")
+    assert cursor_after(offer(), ListingOrder.AREA) == ListingCursor(Decimal("80.5"), "A-101")
+    assert cursor_after(offer(), ListingOrder.FLOOR) == ListingCursor(None, "A-101")

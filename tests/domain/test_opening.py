@@ -14,8 +14,9 @@ from holdfast.domain.booking import (
     BookingStatus,
     Draft,
     Holder,
+    LiveHold,
     Slots,
-    terms_of,
+    unit_terms,
 )
 from holdfast.domain.decision import Decision, UnitSnapshot
 from holdfast.domain.errors import (
@@ -28,11 +29,10 @@ from holdfast.domain.errors import (
     UnknownUnit,
 )
 from holdfast.domain.event import EventName
-from holdfast.domain.hold_limits import HoldLimits, LiveHold
-from holdfast.domain.holds import NO_LIMITS, HoldPeriods, HoldRequest, open_unit
+from holdfast.domain.holds import NO_LIMITS, HoldLimits, HoldPeriods, HoldRequest, open_unit
 from holdfast.domain.status import Caller, Status
 from tests.domain.bookings import DRAFT, OTHER_NUMBER, booking, claimed
-from tests.domain.units import FIELDS, MINUTE, NOW, PROJECT, standing, unit
+from tests.domain.units import FIELDS, MINUTE, NOW, PROJECT, snapshot, unit
 
 ADDRESS, VISITOR = UUID(int=7), UUID(int=8)
 PERIODS = HoldPeriods(hold_seconds=120)
@@ -55,14 +55,14 @@ def made(decision: Decision) -> Booking:
 
 @pytest.mark.parametrize("caller", [Caller.BUYER, Caller.STAFF, Caller.ADMIN])
 def test_an_available_unit_is_held_on_the_terms_of_the_moment(caller: Caller) -> None:
-    decision = opened(standing(unit()), caller=caller)
+    decision = opened(snapshot(unit()), caller=caller)
     assert (decision.unit.status, decision.unit.hold_expires_at) == (Status.HELD, NOW + 2 * MINUTE)
     assert [event.type for event in decision.events] == [EventName.HELD]
     assert decision.events[0].booking_reference is None
     held = made(decision)
     assert (held.status, held.hold_expires_at) == (BookingStatus.OPEN, NOW + 2 * MINUTE)
     assert (held.number, held.reference, held.token_hash) == DRAFT[:3]
-    assert (held.terms, held.holder, held.slots) == (terms_of(FIELDS), DRAFT.holder, Slots())
+    assert (held.terms, held.holder, held.slots) == (unit_terms(FIELDS), DRAFT.holder, Slots())
     assert (held.project_id, held.unit_id, held.created_at) == (PROJECT.id, decision.unit.id, NOW)
 
 
@@ -73,14 +73,14 @@ def test_a_project_settles_how_long_its_holds_last() -> None:
 
 def test_a_unit_that_does_not_exist_cannot_be_opened() -> None:
     with pytest.raises(UnknownUnit):
-        opened(standing(None))
+        opened(snapshot(None))
 
 
 @pytest.mark.parametrize("status", [status for status in Status if status is not Status.AVAILABLE])
 def test_a_buyer_is_told_that_a_unit_is_not_available(status: Status) -> None:
     found = unit(status)
     with pytest.raises(NotAvailable) as refused:
-        opened(standing(found))
+        opened(snapshot(found))
     assert (refused.value.status, refused.value.hold_expires_at) == (status, found.hold_expires_at)
     assert refused.value.retry_after_seconds == (60 if status is Status.HELD else None)
 
@@ -88,7 +88,7 @@ def test_a_buyer_is_told_that_a_unit_is_not_available(status: Status) -> None:
 @pytest.mark.parametrize("status", [status for status in Status if status is not Status.AVAILABLE])
 def test_staff_are_told_what_the_status_table_says(status: Status) -> None:
     with pytest.raises(TransitionNotAllowed) as refused:
-        opened(standing(unit(status)), caller=Caller.STAFF)
+        opened(snapshot(unit(status)), caller=Caller.STAFF)
     assert refused.value.status is status
     assert str(refused.value).startswith("`open` is not possible")
     assert refused.value.retry_after_seconds == (60 if status is Status.HELD else None)
@@ -149,7 +149,7 @@ def keyed(status: BookingStatus, found: UnitSnapshot | None = None) -> UnitSnaps
     if status in CLAIMING:
         return claimed(status, idempotency_id=KEY)
     made_before = booking(status, idempotency_id=KEY)
-    return (found or standing(unit()))._replace(others={made_before.number: made_before})
+    return (found or snapshot(unit()))._replace(others={made_before.number: made_before})
 
 
 def test_the_hold_of_the_same_request_that_has_lapsed_is_told_as_lapsed() -> None:
@@ -211,7 +211,7 @@ def test_each_of_the_limits_refuses_alone(full: UUID, refusal: type[TooManyHolds
 
 
 def test_staff_and_callers_without_a_cookie_need_no_places_of_it() -> None:
-    found = standing(unit())
+    found = snapshot(unit())
     assert made(opened(found, DRAFT._replace(holder=NOBODY), limits=HoldLimits(1, 1, 0))).slots == Slots()
     by_address = DRAFT._replace(holder=Holder(ADDRESS, None))
     assert made(opened(found, by_address, limits=HoldLimits(1, 1, 0))).slots == Slots(1, None)

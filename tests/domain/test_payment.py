@@ -14,8 +14,8 @@ from holdfast.domain.errors import DomainError, HoldLapsed, InvalidInput, NotSig
 from holdfast.domain.payment import (
     Payment,
     PaymentRequest,
-    refuse_another_amount,
-    refuse_to_ask,
+    check_amount,
+    check_payable,
     signed_query,
 )
 from holdfast.domain.signature import sign, verify
@@ -90,7 +90,7 @@ def test_whatever_the_addresses_hold_it_is_read_back_and_moves_no_border(first: 
 
 def asked_for(status: BookingStatus, found: Status | None = None, **others: object) -> DomainError | None:
     try:
-        refuse_to_ask(unit(found or UNIT_STATUS.get(status, Status.AVAILABLE)), booking(status, **others))
+        check_payable(unit(found or UNIT_STATUS.get(status, Status.AVAILABLE)), booking(status, **others))
     except DomainError as refusal:
         return refusal
     return None
@@ -142,16 +142,16 @@ def due(amount: str) -> Booking:
 
 @pytest.mark.parametrize("paid", ["1000.10", "1000.1", "1000.100"])
 def test_the_deposit_is_paid_by_its_exact_amount_however_it_is_written(paid: str) -> None:
-    refuse_another_amount(Payment("pay_1", "234-679-FHK", Decimal(paid)), due("1000.10"))
+    check_amount(Payment("pay_1", "234-679-FHK", Decimal(paid)), due("1000.10"))
 
 
 @pytest.mark.parametrize("paid", ["1000.09", "1000.11", "0", "10001.0", "1000"])
 def test_another_amount_is_refused_and_told_what_is_due(paid: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        refuse_another_amount(Payment("pay_1", "234-679-FHK", Decimal(paid)), due("1000.10"))
+        check_amount(Payment("pay_1", "234-679-FHK", Decimal(paid)), due("1000.10"))
     assert str(refused.value) == "amountSar: The deposit of this booking is 1000.10 SAR."
 
 
 def test_where_there_is_no_deposit_nothing_is_the_exact_amount() -> None:
     terms = booking(SIGNED).terms._replace(deposit_percent=None)
-    refuse_another_amount(Payment("pay_1", "234-679-FHK", Decimal(0)), booking(SIGNED, terms=terms))
+    check_amount(Payment("pay_1", "234-679-FHK", Decimal(0)), booking(SIGNED, terms=terms))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.errors import InvalidInput
-from holdfast.domain.holds import LONGEST_RESERVATION_DAYS, HoldPeriods, later_end, refuse_impossible_end
+from holdfast.domain.holds import LONGEST_RESERVATION_DAYS, HoldPeriods, check_end, extended_end
 from tests.domain.bookings import MILLISECOND
 from tests.domain.units import MINUTE, NOW, PROJECT
 
@@ -40,14 +40,14 @@ def test_periods_are_whole_milliseconds_and_never_nothing(seconds: float, days: 
 
 
 def test_an_extension_without_a_time_is_one_more_period() -> None:
-    assert later_end(NOW + MINUTE, None, 5 * MINUTE, NOW) == NOW + 6 * MINUTE
+    assert extended_end(NOW + MINUTE, None, 5 * MINUTE, NOW) == NOW + 6 * MINUTE
 
 
 def test_an_extension_ends_at_the_time_that_was_asked_for() -> None:
-    assert later_end(NOW + MINUTE, NOW + MINUTE + MILLISECOND, DAY, NOW) == NOW + MINUTE + MILLISECOND
-    assert later_end(NOW + MINUTE, NOW + MINUTE, DAY, NOW) == NOW + MINUTE
+    assert extended_end(NOW + MINUTE, NOW + MINUTE + MILLISECOND, DAY, NOW) == NOW + MINUTE + MILLISECOND
+    assert extended_end(NOW + MINUTE, NOW + MINUTE, DAY, NOW) == NOW + MINUTE
     longest = NOW + LONGEST_RESERVATION_DAYS * DAY
-    assert later_end(NOW + MINUTE, longest, DAY, NOW) == longest
+    assert extended_end(NOW + MINUTE, longest, DAY, NOW) == longest
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_an_extension_ends_at_the_time_that_was_asked_for() -> None:
 )
 def test_an_extension_moves_the_end_away_within_bounds(asked: datetime) -> None:
     with pytest.raises(InvalidInput) as refused:
-        later_end(NOW + MINUTE, asked, DAY, NOW)
+        extended_end(NOW + MINUTE, asked, DAY, NOW)
     assert [fault.pointer for fault in refused.value.faults] == ["/until"]
 
 
@@ -64,15 +64,15 @@ def test_an_extension_moves_the_end_away_within_bounds(asked: datetime) -> None:
 )
 def test_some_ends_are_refused_whatever_the_unit_is(asked: datetime) -> None:
     with pytest.raises(InvalidInput) as refused:
-        refuse_impossible_end(asked, NOW)
+        check_end(asked, NOW)
     assert [fault.pointer for fault in refused.value.faults] == ["/until"]
 
 
 @pytest.mark.parametrize("asked", [None, NOW + MILLISECOND, NOW + LONGEST_RESERVATION_DAYS * DAY])
 def test_any_other_end_is_a_question_to_the_unit(asked: datetime | None) -> None:
-    refuse_impossible_end(asked, NOW)
+    check_end(asked, NOW)
 
 
 def test_no_number_of_extensions_leads_beyond_the_end_of_time() -> None:
     with pytest.raises(InvalidInput):
-        later_end(LAST_MOMENT, None, LONGEST_RESERVATION_DAYS * DAY, NOW)
+        extended_end(LAST_MOMENT, None, LONGEST_RESERVATION_DAYS * DAY, NOW)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.domain.references import NUMBERS, SYMBOLS, number_of, reference_of
+from holdfast.domain.references import NUMBERS, SYMBOLS, decode_reference, encode_reference
 
 FIRST, LAST = NUMBERS
 numbers = st.integers(FIRST, LAST)
@@ -26,31 +26,31 @@ FROZEN = {
 
 @pytest.mark.parametrize(("number", "reference"), FROZEN.items())
 def test_references_given_out_once_stay_as_they_are(number: int, reference: str) -> None:
-    assert reference_of(number) == reference
-    assert number_of(reference) == number
+    assert encode_reference(number) == reference
+    assert decode_reference(reference) == number
 
 
 @given(numbers)
 @example(FIRST)
 @example(LAST)
 def test_a_reference_leads_back_to_its_number(number: int) -> None:
-    assert number_of(reference_of(number)) == number
+    assert decode_reference(encode_reference(number)) == number
 
 
 @given(numbers)
 def test_a_reference_is_three_groups_of_three_symbols(number: int) -> None:
-    groups = reference_of(number).split("-")
+    groups = encode_reference(number).split("-")
     assert [len(group) for group in groups] == [3, 3, 3]
     assert set("".join(groups)) <= set(SYMBOLS)
 
 
 def test_no_two_numbers_share_a_reference() -> None:
     samples = [*range(1, 50_001), *range(2**31, 2**31 + 10_000), *range(LAST - 10_000, LAST + 1)]
-    assert len({reference_of(number) for number in samples}) == len(samples)
+    assert len({encode_reference(number) for number in samples}) == len(samples)
 
 
 def test_neighbours_look_unrelated() -> None:
-    references = [reference_of(number).replace("-", "")[:8] for number in range(1, 20_001)]
+    references = [encode_reference(number).replace("-", "")[:8] for number in range(1, 20_001)]
     alike = [sum(one == other for one, other in zip(*pair, strict=True)) for pair in pairwise(references)]
     assert max(alike) <= 5
     # Half a symbol of eight is what two references drawn by lot have in common.
@@ -59,27 +59,27 @@ def test_neighbours_look_unrelated() -> None:
 
 @given(numbers)
 def test_every_wrong_symbol_is_noticed(number: int) -> None:
-    right = reference_of(number).replace("-", "")
+    right = encode_reference(number).replace("-", "")
     wrong = [
         right[:at] + symbol + right[at + 1 :]
         for at in range(len(right))
         for symbol in SYMBOLS
         if symbol != right[at]
     ]
-    assert [text for text in wrong if number_of(text) is not None] == []
+    assert [text for text in wrong if decode_reference(text) is not None] == []
 
 
 @given(numbers)
 def test_every_swap_of_two_symbols_is_noticed(number: int) -> None:
-    right = reference_of(number).replace("-", "")
+    right = encode_reference(number).replace("-", "")
     swapped = [_swapped(right, *pair) for pair in combinations(range(len(right)), 2)]
-    assert [text for text in swapped if text != right and number_of(text) is not None] == []
+    assert [text for text in swapped if text != right and decode_reference(text) is not None] == []
 
 
 def test_every_double_symbol_misheard_is_noticed() -> None:
     doubles = [
         (right, at)
-        for right in (reference_of(number).replace("-", "") for number in range(1, 2001))
+        for right in (encode_reference(number).replace("-", "") for number in range(1, 2001))
         for at in range(len(right) - 1)
         if right[at] == right[at + 1]
     ]
@@ -90,14 +90,14 @@ def test_every_double_symbol_misheard_is_noticed() -> None:
         if symbol != right[at]
     ]
     assert len(doubles) > 500
-    assert [text for text in misheard if number_of(text) is not None] == []
+    assert [text for text in misheard if decode_reference(text) is not None] == []
 
 
 @pytest.mark.parametrize(
     "written", ["q39-4f6-4k6", "Q394F64K6", "q394f64k6", "  Q39-4F6-4K6\n", "\u00a0Q39-4F64K6", "Q394F6-4k6"]
 )
 def test_a_reference_is_read_however_it_is_typed(written: str) -> None:
-    assert number_of(written) == 1
+    assert decode_reference(written) == 1
 
 
 @pytest.mark.parametrize(
@@ -109,29 +109,29 @@ def test_a_reference_is_read_however_it_is_typed(written: str) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_reference_is_none(text: str) -> None:
-    assert number_of(text) is None
+    assert decode_reference(text) is None
 
 
 def test_a_ligature_is_not_taken_for_its_letters() -> None:
-    right = next(text for text in map(reference_of, range(1, 1000)) if "FF" in text)
+    right = next(text for text in map(encode_reference, range(1, 1000)) if "FF" in text)
     assert right.replace("FF", "\N{LATIN SMALL LIGATURE FF}").upper() == right
-    assert number_of(right.replace("FF", "\N{LATIN SMALL LIGATURE FF}")) is None
+    assert decode_reference(right.replace("FF", "\N{LATIN SMALL LIGATURE FF}")) is None
 
 
 @given(st.text())
 def test_no_text_is_too_odd_to_be_read(text: str) -> None:
-    number = number_of(text)
-    assert number is None or reference_of(number).replace("-", "") in text.upper().replace("-", "")
+    number = decode_reference(text)
+    assert number is None or encode_reference(number).replace("-", "") in text.upper().replace("-", "")
 
 
 def test_the_one_text_that_would_be_number_zero_is_none() -> None:
-    assert number_of("Y3K-9F3-8KQ") is None
+    assert decode_reference("Y3K-9F3-8KQ") is None
 
 
 @pytest.mark.parametrize("number", [-1, 0, LAST + 1])
 def test_numbers_out_of_bounds_have_no_reference(number: int) -> None:
     with pytest.raises(ValueError, match="no reference"):
-        reference_of(number)
+        encode_reference(number)
 
 
 def _swapped(text: str, one: int, other: int) -> str:

@@ -4,13 +4,13 @@ import pytest
 
 from holdfast.domain.errors import TransitionNotAllowed, UnknownBooking
 from holdfast.domain.status import TRANSITIONS, Action, Caller, Status
-from holdfast.domain.unit import Unit, step_for
+from holdfast.domain.unit import Unit, allowed_transition
 from tests.domain.units import MINUTE, NOW, unit
 
 
 def refused(found: Unit, action: Action, caller: Caller) -> TransitionNotAllowed:
     with pytest.raises(TransitionNotAllowed) as refusal:
-        step_for(found, action, caller, NOW)
+        allowed_transition(found, action, caller, NOW)
     return refusal.value
 
 

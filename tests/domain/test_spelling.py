@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.spelling import camel_case, moment_text
+from holdfast.domain.spelling import camel_case, format_timestamp
 from holdfast.web.json import time_text
 
 
@@ -19,11 +19,11 @@ def test_names_are_written_as_the_wire_has_them(name: str, spelled: str) -> None
 
 
 def test_a_time_has_three_digits_of_a_second_even_where_they_are_noughts() -> None:
-    assert moment_text(datetime(2026, 11, 14, 9, 30, tzinfo=UTC)) == "2026-11-14T09:30:00.000Z"
-    assert moment_text(datetime(2026, 11, 14, 9, 30, 1, 7_000, UTC)) == "2026-11-14T09:30:01.007Z"
+    assert format_timestamp(datetime(2026, 11, 14, 9, 30, tzinfo=UTC)) == "2026-11-14T09:30:00.000Z"
+    assert format_timestamp(datetime(2026, 11, 14, 9, 30, 1, 7_000, UTC)) == "2026-11-14T09:30:01.007Z"
 
 
 @given(st.datetimes(timezones=st.just(UTC)), st.integers(0, 999))
 def test_answers_write_times_as_everybody_else_does(second: datetime, milliseconds: int) -> None:
     moment = second.replace(microsecond=0) + timedelta(milliseconds=milliseconds)
-    assert time_text(moment) == moment_text(moment)
+    assert time_text(moment) == format_timestamp(moment)

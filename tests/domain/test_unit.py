@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.decision import Decision
+from holdfast.domain.decision import TERMS, UNCONDITIONAL, Decision, Precondition, patch, replace
 from holdfast.domain.errors import (
     DomainError,
     InvalidInput,
@@ -25,13 +25,12 @@ from holdfast.domain.unit import (
     UnitFields,
     as_seen,
     code_fault,
-    is_lapsed,
-    release_by_clock,
+    expire_unit,
+    is_expired,
     revision,
     unit_id,
 )
-from holdfast.domain.unit_writes import TERMS, UNCONDITIONAL, Precondition, patch, replace
-from tests.domain.units import FIELDS, MINUTE, NOW, PROJECT, fields, standing, unit, units
+from tests.domain.units import FIELDS, MINUTE, NOW, PROJECT, fields, snapshot, unit, units
 
 MILLISECOND = timedelta(milliseconds=1)
 settable = st.none() | st.sampled_from([Status.AVAILABLE, Status.UNAVAILABLE])
@@ -43,11 +42,11 @@ def put(
     status: Status | None = None,
     precondition: Precondition = UNCONDITIONAL,
 ) -> Decision:
-    return replace(standing(found), "A-101", wanted, status, precondition, NOW)
+    return replace(snapshot(found), "A-101", wanted, status, precondition, NOW)
 
 
 def change(found: Unit | None, status: Status | None = None, **changes: Any) -> Decision:
-    return patch(standing(found), "A-101", changes, status, UNCONDITIONAL, NOW)
+    return patch(snapshot(found), "A-101", changes, status, UNCONDITIONAL, NOW)
 
 
 def test_a_new_unit_is_available_and_has_no_event() -> None:
@@ -207,8 +206,8 @@ def test_a_precondition_names_the_revision_that_must_stand() -> None:
 def test_a_claim_is_over_at_its_millisecond_and_not_before(status: Status) -> None:
     claimed = unit(status)
     assert as_seen(claimed, NOW + MINUTE - MILLISECOND) is claimed
-    assert as_seen(claimed, NOW + MINUTE) == release_by_clock(claimed).unit
-    released = release_by_clock(claimed)
+    assert as_seen(claimed, NOW + MINUTE) == expire_unit(claimed).unit
+    released = expire_unit(claimed)
     assert released.unit.status is Status.AVAILABLE
     assert released.unit.updated_at == NOW + MINUTE
     assert released.unit.version == claimed.version + 1
@@ -218,7 +217,7 @@ def test_a_claim_is_over_at_its_millisecond_and_not_before(status: Status) -> No
 
 @given(units(), st.integers(0, 600_000))
 def test_a_lapsed_unit_looks_the_same_whenever_one_looks(found: Unit, later: int) -> None:
-    if is_lapsed(found, NOW):
+    if is_expired(found, NOW):
         assert as_seen(found, NOW + later * MILLISECOND) == as_seen(found, NOW)
 
 

@@ -36,7 +36,7 @@ def unit(status: Status = Status.AVAILABLE, fields: UnitFields = FIELDS, **other
     return Unit(**(values | others))
 
 
-def standing(found: Unit | None) -> UnitSnapshot:
+def snapshot(found: Unit | None) -> UnitSnapshot:
     return UnitSnapshot(PROJECT, found)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import Holder
-from holdfast.domain.hold_limits import HoldLimits
+from holdfast.domain.holds import HoldLimits
 from holdfast.operations.booking_commands import HoldUnit
 from holdfast.operations.write_path import Command, Outcome, Written, write
 from holdfast.storage.database import Database

@@ -4,8 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from holdfast.domain.hold_limits import HoldLimits
-from holdfast.domain.holds import HoldPeriods
+from holdfast.domain.holds import HoldLimits, HoldPeriods
 from holdfast.operations.bookings import BookingRules, Bookings
 from holdfast.operations.units import Units
 from holdfast.storage.database import Database

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from holdfast.domain.booking import BookingStatus
+from holdfast.domain.decision import Precondition
 from holdfast.domain.errors import (
     BookingChanged,
     InvalidInput,
@@ -15,7 +16,6 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.status import Action, Caller, Status
 from holdfast.domain.unit import revision
-from holdfast.domain.unit_writes import Precondition
 from holdfast.operations.bookings import BookingRules, Bookings, FoundBooking, StaffAction
 from holdfast.operations.units import Units
 from holdfast.operations.write_path import Written

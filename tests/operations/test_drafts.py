@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.domain.api_key import token_hash
 from holdfast.domain.booking import NOBODY
-from holdfast.domain.references import number_of
+from holdfast.domain.references import decode_reference
 from holdfast.operations import booking_commands
 from holdfast.operations.booking_commands import BookingDrafts, DraftedBooking, Requester
 from holdfast.storage.database import Database
@@ -24,7 +24,7 @@ async def test_no_number_is_given_twice_by_any_process(
     made = await asyncio.gather(*(book.draft() for book in books for _ in range(25)))
     numbers = {drafted.draft.number for drafted in made}
     assert len(numbers) == len({drafted.draft.reference for drafted in made}) == 100
-    assert all(number_of(drafted.draft.reference) == drafted.draft.number for drafted in made)
+    assert all(decode_reference(drafted.draft.reference) == drafted.draft.number for drafted in made)
 
 
 async def test_a_number_that_was_given_back_is_given_again_once(

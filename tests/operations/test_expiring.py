@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.domain.booking import Booking, BookingStatus
 from holdfast.domain.status import Status
-from holdfast.operations.holds import HoldExpiry
+from holdfast.operations.bookings import HoldExpiry
 from holdfast.operations.units import PatchUnit, Units
 from holdfast.storage.database import ConstraintViolated, Database
 from tests.support.sales import done, found, hold, make_lapse, new_units, reserve, sell, sign
@@ -41,7 +41,7 @@ async def test_unit_booking_event_and_entry_are_written_as_readers_saw_them(
     await make_lapse(database, booking)
     seen, _ = await Units(database).find("palm-court", "A-1")
     seen_booking = await found(database, booking)
-    assert await HoldExpiry(database).release(10) == 1
+    assert await HoldExpiry(database).expire_due(10) == 1
     unit, _ = await Units(database).find("palm-court", "A-1")
     assert unit == seen
     assert (await found(database, booking))._replace(slots=seen_booking.slots) == seen_booking
@@ -61,7 +61,7 @@ async def test_the_clock_writes_the_same_as_a_writer_who_comes_first(database: D
     made = [await make(database, (project_id, code)) for code in ("A-1", "A-2")]
     await make_lapse(database, *made)
     await done(database, PatchUnit((project_id, "A-1"), {}))
-    assert await HoldExpiry(database).release(10) == 1
+    assert await HoldExpiry(database).expire_due(10) == 1
     by_writer, by_clock = await rows(database, STATE)
     assert {**by_writer, "turn": 0} == {**by_clock, "turn": 0}
     first, second = await rows(database, ENTRIES)
@@ -75,7 +75,7 @@ async def test_what_is_not_over_is_left_alone(database: Database) -> None:
     for make, code in ((hold, "A-1"), (reserve, "A-2"), (sell, "A-3")):
         await make(database, (project_id, code))
     before = await rows(database, STATE)
-    assert await HoldExpiry(database).release(10) == 0
+    assert await HoldExpiry(database).expire_due(10) == 0
     assert await rows(database, STATE) == before
 
 
@@ -85,7 +85,7 @@ async def test_a_unit_that_no_booking_claims_is_released_too(database: Database)
     await make_lapse(database, booking)
     async with database.writing() as connection:
         await connection.execute("delete from booking")
-    assert await HoldExpiry(database).release(10) == 1
+    assert await HoldExpiry(database).expire_due(10) == 1
     unit, _ = await Units(database).find("palm-court", "A-1")
     assert (unit.status, unit.hold_expires_at) == (Status.AVAILABLE, None)
 
@@ -96,7 +96,7 @@ async def test_the_longest_over_come_first_and_no_more_than_were_asked_for(datab
     made = [await hold(database, (project_id, code)) for code in codes]
     for booking in reversed(made):
         await make_lapse(database, booking)
-    assert await HoldExpiry(database).release(3) == 3
+    assert await HoldExpiry(database).expire_due(3) == 3
     left = [row["status"] for row in await rows(database, STATE)]
     assert left == ["held", "available", "available", "available"]
 
@@ -107,9 +107,9 @@ async def test_what_somebody_has_locked_is_passed_over_and_comes_next(database: 
     await make_lapse(database, *made)
     async with database.writing() as writer:
         await writer.execute("select from unit where code = 'A-1' for update")
-        assert await asyncio.wait_for(HoldExpiry(database).release(10), 10) == 1
+        assert await asyncio.wait_for(HoldExpiry(database).expire_due(10), 10) == 1
         assert [row["status"] for row in await rows(database, STATE)] == ["held", "available"]
-    assert await HoldExpiry(database).release(10) == 1
+    assert await HoldExpiry(database).expire_due(10) == 1
     assert [row["status"] for row in await rows(database, STATE)] == ["available", "available"]
 
 
@@ -120,7 +120,7 @@ async def test_many_at_once_release_each_unit_once(database: Database) -> None:
     expiry = HoldExpiry(database)
 
     async def release_all() -> int:
-        return sum([await expiry.release(5) for _ in range(20)])
+        return sum([await expiry.expire_due(5) for _ in range(20)])
 
     assert sum(await asyncio.gather(*(release_all() for _ in range(3)))) == 40
     told = await rows(database, "select unit_id from event where type = 'unit.released'")
@@ -134,8 +134,8 @@ async def test_a_writer_and_the_clock_at_once_release_a_unit_once(database: Data
     project_id = await new_units(database, *codes)
     await make_lapse(database, *[await hold(database, (project_id, code)) for code in codes])
     writers = [done(database, PatchUnit((project_id, code), {})) for code in codes]
-    await asyncio.gather(*writers, *(HoldExpiry(database).release(3) for _ in range(8)))
-    await HoldExpiry(database).release(100)
+    await asyncio.gather(*writers, *(HoldExpiry(database).expire_due(3) for _ in range(8)))
+    await HoldExpiry(database).expire_due(100)
     told = await rows(database, "select unit_id from event where type = 'unit.released'")
     assert len(told) == len({row["unit_id"] for row in told}) == 20
     assert {row["status"] for row in await rows(database, STATE)} == {Status.AVAILABLE}
@@ -157,7 +157,7 @@ async def test_a_release_is_written_whole_or_not_at_all(database: Database, tabl
     async with database.writing() as connection:
         await connection.execute(REFUSE.format(table=table))
     with pytest.raises(ConstraintViolated):
-        await HoldExpiry(database).release(10)
+        await HoldExpiry(database).expire_due(10)
     assert await rows(database, STATE) == before
     assert await rows(database, ENTRIES) == []
 

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import Booking, Holder, Slots
-from holdfast.domain.hold_limits import HoldLimits
+from holdfast.domain.holds import HoldLimits
 from holdfast.operations.booking_commands import HoldUnit
 from holdfast.operations.write_path import Written, write
 from holdfast.storage.database import Database

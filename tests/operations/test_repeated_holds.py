@@ -6,8 +6,7 @@ import pytest
 
 from holdfast.domain.errors import HoldLapsed, NotAvailable, TransitionNotAllowed, UnknownBooking
 from holdfast.domain.status import Status
-from holdfast.operations.bookings import BookingRules, Bookings, Held
-from holdfast.operations.holds import HoldExpiry
+from holdfast.operations.bookings import BookingRules, Bookings, Held, HoldExpiry
 from holdfast.operations.units import Units
 from holdfast.storage.database import Database
 from tests.operations.buyers import KEYED, NORA, STAFF, cancel, hold
@@ -101,7 +100,7 @@ async def test_a_hold_that_lapsed_meanwhile_is_told_as_lapsed(selling: Bookings,
 
     async def let_it_lapse() -> None:
         await make_lapse(database, first.booking)
-        assert await HoldExpiry(database).release(10) == 1
+        assert await HoldExpiry(database).expire_due(10) == 1
 
     with pytest.raises(HoldLapsed) as refused:
         await overtaken(database, let_it_lapse)

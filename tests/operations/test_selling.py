@@ -111,7 +111,7 @@ async def test_a_reference_that_became_no_booking_is_used_for_the_next(
 
 
 async def test_refused_holds_leave_nothing_for_the_garbage_collector(selling: Bookings) -> None:
-    """Each batch holds all its commands and standings: a flood of refusals must not wait for a collection."""
+    """Each batch holds all its commands and snapshots: a flood of refusals must not wait for a collection."""
 
     async def ask_in_vain() -> None:
         with suppress(NotAvailable):

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from holdfast.operations.shared_reads import SharedReads
+from holdfast.operations.listings import SharedReads
 
 
 class Source:

@@ -12,9 +12,9 @@ from uuid import UUID
 import asyncpg
 import pytest
 
+from holdfast.domain.decision import Precondition
 from holdfast.domain.errors import InvalidInput, PreconditionFailed, UnknownUnit
 from holdfast.domain.status import Status
-from holdfast.domain.unit_writes import Precondition
 from holdfast.operations.units import PatchUnit, Units
 from holdfast.operations.write_path import LARGEST_BATCH, WritePath, Written, write
 from holdfast.storage.database import Connection, Database

@@ -8,10 +8,10 @@ from uuid import UUID, uuid4
 import pytest
 
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.booking import CLAIMING, Booking, BookingStatus, Holder, Slots, Terms
-from holdfast.domain.hold_limits import HoldLimits, LiveHold
+from holdfast.domain.booking import CLAIMING, Booking, BookingStatus, Holder, LiveHold, Slots, Terms
+from holdfast.domain.holds import HoldLimits
 from holdfast.operations.booking_commands import HoldUnit, MarkRefunded, ReissueLink
-from holdfast.operations.holds import HoldExpiry
+from holdfast.operations.bookings import HoldExpiry
 from holdfast.operations.units import PatchUnit
 from holdfast.storage import bookings
 from holdfast.storage.database import Connection, Database, TransactionConflict
@@ -39,8 +39,8 @@ LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 async def live_holds(
     connection: Connection, key: UnitKey, counted: Counted, *, locked: bool = False
 ) -> Mapping[UUID, Sequence[LiveHold]]:
-    _, (standing,) = await load_for_update(connection, {}, [key], locked=locked, counted=counted)
-    return standing.live_holds
+    _, (snapshot,) = await load_for_update(connection, {}, [key], locked=locked, counted=counted)
+    return snapshot.live_holds
 
 
 async def test_a_booking_is_read_back_exactly_after_each_of_its_steps(database: Database) -> None:
@@ -171,7 +171,7 @@ async def test_lately_lapsed_are_those_of_the_visitor_or_the_token(database: Dat
         none = await bookings.lately_lapsed(connection, units, LONG_AGO, [visitor], [second.token_hash])
         assert none == []
     await make_lapse(database, first, second)
-    assert await HoldExpiry(database).release(10) == 2
+    assert await HoldExpiry(database).expire_due(10) == 2
     async with database.reading() as connection:
         for since, visitors, tokens, expected in (
             (LONG_AGO, [visitor], [], [first.number]),

@@ -125,9 +125,9 @@ async def changes_made(database: Database) -> list[Change]:
     (created,) = await store(database, replacement(project_id, "A-2"))
     async with database.reading() as connection:
         keys = [(project_id, "A-1")]
-        _, (standing,) = await units.load_for_update(connection, database.project_cache, keys, locked=False)
-    assert standing.unit is not None
-    return [Change(standing.unit, None, 1, begun=(booking,)), Change(created.unit, None)]
+        _, (snapshot,) = await units.load_for_update(connection, database.project_cache, keys, locked=False)
+    assert snapshot.unit is not None
+    return [Change(snapshot.unit, None, 1, begun=(booking,)), Change(created.unit, None)]
 
 
 PLAIN_ROLE = """

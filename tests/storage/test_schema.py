@@ -17,7 +17,7 @@ from holdfast.domain.audit import COMMAND
 from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.domain.status import Status
 from holdfast.operations.booking_commands import HoldUnit
-from holdfast.operations.holds import HoldExpiry
+from holdfast.operations.bookings import HoldExpiry
 from holdfast.operations.units import Units
 from holdfast.operations.write_path import Written, write
 from holdfast.storage import schema
@@ -177,7 +177,7 @@ async def test_units_of_an_earlier_release_are_written_and_sold_in_this_one(empt
         assert (changed.unit.version, opened.unit.version) == (3, 3)
         assert str(opened.booking.terms.price_sar) == "400000.25"
         # A hold of the earlier release, which no booking made, ends like any other.
-        assert await HoldExpiry(database).release(10) == 1
+        assert await HoldExpiry(database).expire_due(10) == 1
         unit, _ = await Units(database).find("palm-court", "A-3")
         assert (unit.status, unit.version) == (Status.AVAILABLE, 3)
 

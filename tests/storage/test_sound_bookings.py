@@ -4,15 +4,15 @@ from collections.abc import Callable
 from itertools import product
 from typing import NamedTuple
 
-from holdfast.domain import booking_steps
+from holdfast.domain import booking_actions
 from holdfast.domain.booking import CLAIMING, Booking, BookingStatus
-from holdfast.domain.decision import Decision, UnitSnapshot, after, lapse
+from holdfast.domain.decision import Decision, UnitSnapshot, apply, expire
 from holdfast.domain.errors import DomainError
 from holdfast.domain.holds import HoldPeriods
 from holdfast.domain.status import Action, Caller, Status
 from holdfast.storage.database import Database
 from tests.domain.bookings import BUYER, DRAFT, NUMBER, OTHER_NUMBER, after_the_end, booking, claimed
-from tests.domain.units import NOW, standing, unit
+from tests.domain.units import NOW, snapshot, unit
 
 TIMES = ("signed_at", "deposit_confirmed_at", "reserved_until", "closed_at", "ended_at", "refunded_at")
 SOUND = f"""
@@ -38,18 +38,18 @@ def form_of(one: Booking) -> Form:
 def decisions(found: UnitSnapshot, number: int) -> list[Decision]:
     """Everything that can be done to a booking and its unit."""
     steps: list[Callable[[], Decision]] = [
-        lambda: booking_steps.sign(found, number, BUYER, NOW),
-        lambda: booking_steps.cancel(found, number, Caller.STAFF, NOW),
-        lambda: booking_steps.extend_booking(found, number, Caller.STAFF, None, PERIODS, NOW),
-        lambda: booking_steps.confirm_deposit(found, number, Caller.STAFF, PERIODS, NOW),
-        lambda: booking_steps.close_sale_of_booking(found, number, Caller.STAFF, NOW),
-        lambda: booking_steps.mark_refunded(found, number, NOW),
-        lambda: booking_steps.act(found, "A-101", Action.ARCHIVE, Caller.STAFF, NOW),
-        lambda: booking_steps.act(found, "A-101", Action.PUT_ON_SALE, Caller.STAFF, NOW),
-        lambda: booking_steps.act(found, "A-101", Action.REVOKE_SALE, Caller.ADMIN, NOW),
+        lambda: booking_actions.sign(found, number, BUYER, NOW),
+        lambda: booking_actions.cancel(found, number, Caller.STAFF, NOW),
+        lambda: booking_actions.extend_booking(found, number, Caller.STAFF, None, PERIODS, NOW),
+        lambda: booking_actions.confirm_deposit(found, number, Caller.STAFF, PERIODS, NOW),
+        lambda: booking_actions.close_sale_of_booking(found, number, Caller.STAFF, NOW),
+        lambda: booking_actions.mark_refunded(found, number, NOW),
+        lambda: booking_actions.change_status(found, "A-101", Action.ARCHIVE, Caller.STAFF, NOW),
+        lambda: booking_actions.change_status(found, "A-101", Action.PUT_ON_SALE, Caller.STAFF, NOW),
+        lambda: booking_actions.change_status(found, "A-101", Action.REVOKE_SALE, Caller.ADMIN, NOW),
     ]
     if found.booking is not None and found.booking.ends_at is not None:
-        steps.append(lambda: lapse(found))
+        steps.append(lambda: expire(found))
     made = []
     for step in steps:
         try:
@@ -61,8 +61,8 @@ def decisions(found: UnitSnapshot, number: int) -> list[Decision]:
 
 def reachable() -> set[Form]:
     """From a hold and from a sale to a walk-in, by every way there is; also while another has the unit."""
-    walk_in = booking_steps.close_sale(standing(unit()), "A-101", DRAFT, BUYER, Caller.STAFF, NOW)
-    start = [(claimed(), NUMBER), (after(standing(unit()), walk_in), OTHER_NUMBER)]
+    walk_in = booking_actions.close_sale(snapshot(unit()), "A-101", DRAFT, BUYER, Caller.STAFF, NOW)
+    start = [(claimed(), NUMBER), (apply(snapshot(unit()), walk_in), OTHER_NUMBER)]
     forms: set[Form] = set()
     seen: set[tuple[Form, str]] = set()
     while start:
@@ -74,7 +74,7 @@ def reachable() -> set[Form]:
             continue
         seen.add((form_of(one), found.unit.status))
         forms.add(form_of(one))
-        start += [(after(found, decision), number) for decision in decisions(found, number)]
+        start += [(apply(found, decision), number) for decision in decisions(found, number)]
         if one.status not in CLAIMING:
             taken = found._replace(unit=unit(Status.HELD), booking=booking(number=number + 1))
             start.append((taken, number))
@@ -137,7 +137,7 @@ ERASED = """
 def can_be_erased(status: BookingStatus) -> bool:
     found = claimed(status) if status in CLAIMING else after_the_end(status)
     try:
-        booking_steps.erase_buyer(found, NUMBER, NOW)
+        booking_actions.erase_buyer(found, NUMBER, NOW)
     except DomainError:
         return False
     return True

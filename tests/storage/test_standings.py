@@ -17,4 +17,4 @@ async def test_many_new_units_of_a_small_project_are_found_in_their_order(databa
         for locked in (False, True):
             async with connection.transaction():
                 stood = await load_for_update(connection, database.project_cache, keys, locked=locked)
-            assert len(stood.standings) == MANY
+            assert len(stood.snapshots) == MANY

@@ -23,9 +23,9 @@ async def test_a_thousand_units_are_given_back_each_under_its_own_key(database: 
         stood = await units.load_for_update(
             connection, {}, [(project_id, code) for code in codes], locked=True
         )
-    for code, standing in zip(codes, stood.standings, strict=True):
-        assert standing.unit is not None
-        assert (standing.unit.code, standing.unit.fields.price_sar) == (code, Decimal(code[2:]))
+    for code, snapshot in zip(codes, stood.snapshots, strict=True):
+        assert snapshot.unit is not None
+        assert (snapshot.unit.code, snapshot.unit.fields.price_sar) == (code, Decimal(code[2:]))
 
 
 async def test_what_is_stored_is_read_back_exactly(database: Database) -> None:
@@ -46,10 +46,10 @@ async def test_what_is_stored_is_read_back_exactly(database: Database) -> None:
     )
     (written,) = await store(database, replacement(project_id, "A/1")._replace(fields=wanted))
     async with database.reading() as connection:
-        _, (standing,) = await units.load_for_update(connection, {}, [(project_id, "A/1")], locked=False)
-    assert standing.unit == written.unit
-    assert standing.unit is not None
-    assert repr(standing.unit.fields) == repr(wanted)
+        _, (snapshot,) = await units.load_for_update(connection, {}, [(project_id, "A/1")], locked=False)
+    assert snapshot.unit == written.unit
+    assert snapshot.unit is not None
+    assert repr(snapshot.unit.fields) == repr(wanted)
 
 
 async def test_each_unit_is_issued_a_ref_of_its_own(database: Database) -> None:
@@ -135,9 +135,9 @@ async def test_filters_and_the_domain_agree_on_what_has_lapsed(
     await store(database, replacement(project_id, "A-1"))
     await claim(database, "A-1", status, ends_in_seconds)
     async with database.reading() as connection:
-        now, (standing,) = await units.load_for_update(connection, {}, [(project_id, "A-1")], locked=False)
-        assert standing.unit is not None
-        seen = as_seen(standing.unit, now)
+        now, (snapshot,) = await units.load_for_update(connection, {}, [(project_id, "A-1")], locked=False)
+        assert snapshot.unit is not None
+        seen = as_seen(snapshot.unit, now)
         for asked in Status:
             page = await unit_lists.page(connection, project_id, "", 10, asked, None)
             assert page == ([seen] if asked is seen.status else [])

@@ -5,8 +5,7 @@ from uuid import UUID
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import Booking, Buyer, Draft, Holder
 from holdfast.domain.errors import DomainError
-from holdfast.domain.hold_limits import HoldLimits
-from holdfast.domain.holds import NO_LIMITS, HoldPeriods, HoldRequest
+from holdfast.domain.holds import NO_LIMITS, HoldLimits, HoldPeriods, HoldRequest
 from holdfast.domain.status import Caller
 from holdfast.operations.booking_commands import (
     BookingDrafts,

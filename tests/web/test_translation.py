@@ -9,9 +9,9 @@ import pytest
 from holdfast.domain import errors
 from holdfast.domain.addresses import BLOCKED_RANGES
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.booking_steps import ERASE_BUYER, REISSUE_LINK, SIGN
+from holdfast.domain.booking_actions import ERASE_BUYER, REISSUE_LINK, SIGN
 from holdfast.domain.errors import DomainError, Fault, InvalidInput, TransitionNotAllowed, UnknownUnit
-from holdfast.domain.hold_limits import ADDRESS, VISITOR
+from holdfast.domain.holds import ADDRESS, VISITOR
 from holdfast.domain.message import Message
 from holdfast.domain.status import LOCKED, Action, Status
 from holdfast.web.pages.i18n import catalogues, language_of, read_catalogue, translate, translate_error

@@ -8,7 +8,7 @@ import pytest
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.endpoint import Endpoint
 from holdfast.domain.errors import InvalidInput
-from holdfast.operations.holds import HoldExpiry
+from holdfast.operations.bookings import HoldExpiry
 from holdfast.operations.units import PatchUnit, Units
 from holdfast.operations.write_path import Written, write
 from holdfast.storage.database import Database
@@ -147,7 +147,7 @@ async def test_a_lapse_is_told_when_the_clock_writes_it(engine: Engine, database
     made = [await hold(database, (project_id, code)) for code in ("A-1", "A-2")]
     await make_lapse(database, *made)
     assert await queued(engine) == set()
-    assert await HoldExpiry(database).release(10) == 2
+    assert await HoldExpiry(database).expire_due(10) == 2
     assert await queued(engine) == {(endpoint.id, "unit.released", code) for code in ("A-1", "A-2")}
     assert await check_bodies(engine) == 2
 

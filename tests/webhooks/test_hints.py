@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from holdfast.domain.delivery import Schedule
-from holdfast.operations.holds import HoldExpiry
+from holdfast.operations.bookings import HoldExpiry
 from holdfast.storage import notifications
 from holdfast.storage.database import Database
 from holdfast.storage.notifications import CHANNEL, Hint
@@ -69,7 +69,7 @@ async def test_whatever_makes_something_due_gives_a_hint(
             await engine.change(endpoint, paused=False)
             await eventually(lambda: len(receiver.requests) == 3, 1)
             await make_lapse(database, booking)
-            assert await HoldExpiry(database).release(10) == 1
+            assert await HoldExpiry(database).expire_due(10) == 1
             await eventually(lambda: len(receiver.requests) == 4, 1)
 
 

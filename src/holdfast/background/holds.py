@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from holdfast.operations.holds import HoldExpiry
+from holdfast.operations.bookings import HoldExpiry
 
 RELEASED_AT_ONCE = 1000
 LANES = 3
@@ -33,7 +33,7 @@ class HoldExpiryLoop:
         if not any(are_behind):
             self._lanes = self._batches = 1
             return await self._pause()
-        if await self._expiry.does_somebody_wait():
+        if await self._expiry.is_foreground_busy():
             self._lanes, self._batches = LANES_WHEN_BUSY, 1
             return min((time.monotonic() - started_at) * BUSY_BACKOFF_RATIO, LONGEST_PAUSE_SECONDS)
         self._lanes, self._batches = LANES, BATCHES_OF_A_LANE
@@ -42,7 +42,7 @@ class HoldExpiryLoop:
     async def _lane(self) -> bool:
         """Whether there is more to do."""
         for _ in range(self._batches):
-            if await self._expiry.release(RELEASED_AT_ONCE) < RELEASED_AT_ONCE:
+            if await self._expiry.expire_due(RELEASED_AT_ONCE) < RELEASED_AT_ONCE:
                 return False
         return True
 

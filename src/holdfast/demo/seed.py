@@ -9,11 +9,11 @@ from holdfast.demo.access import DemoAccess, new_access
 from holdfast.demo.project import DEFAULT_URL, DRAWINGS_PATH, NAME, SLUG, demo_units
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import Buyer
+from holdfast.domain.decision import Precondition
 from holdfast.domain.errors import DomainError, PreconditionFailed
-from holdfast.domain.hold_limits import HoldLimits
+from holdfast.domain.holds import HoldLimits
 from holdfast.domain.status import Action, Caller
 from holdfast.domain.unit import Media, Unit
-from holdfast.domain.unit_writes import Precondition
 from holdfast.operations.booking_commands import Requester
 from holdfast.operations.bookings import BookingRules, Bookings, FoundBooking, StaffAction
 from holdfast.operations.projects import add_project, list_projects

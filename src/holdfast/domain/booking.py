@@ -1,4 +1,4 @@
-"""A booking: a buyer's way from hold to sale, with the terms that were agreed. Pure."""
+"""A booking of a unit, from hold to sale, with the terms that were agreed. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 from uuid import UUID
 
-from holdfast.domain.unit import UnitFields
+from holdfast.domain.unit import Unit, UnitFields
 
 _HALALA = Decimal("0.01")
 _NOTHING = Decimal("0.00")
@@ -33,7 +33,7 @@ CLAIMING = frozenset({*HOLDING, BookingStatus.RESERVED, BookingStatus.SOLD})
 
 
 class Terms(NamedTuple):
-    """What the buyer agreed to, frozen when the unit was opened."""
+    """The terms that the buyer agreed to, frozen when the unit was opened."""
 
     price_sar: Decimal
     vat_included: bool | None
@@ -60,7 +60,7 @@ class Buyer(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """What the buyer signed for, as it was described at that moment; price and deposit are the terms."""
+    """The unit as described when the buyer signed; price and deposit are in the terms."""
 
     project_name: str
     unit_type: str
@@ -69,9 +69,8 @@ class Agreement(NamedTuple):
     bathrooms: int | None
     delivery_year: int | None
     language: str
-    """In which it was read."""
     wording: int
-    """Which version of the text around these facts."""
+    """The version of the text around these facts."""
 
 
 WORDING = 1
@@ -79,17 +78,24 @@ WORDING = 1
 
 
 class Holder(NamedTuple):
-    """By what a buyer is known before they have a name; ids that tell nothing of address or cookie."""
+    """A buyer before they sign: hashed ids of address and cookie."""
 
     address_id: UUID | None = None
     visitor_id: UUID | None = None
 
 
 class Slots(NamedTuple):
-    """The places of a hold among those of its holder: no two live holds share one."""
+    """The slots of a hold among those of its holder: no two live holds share one."""
 
     of_address: int | None = None
     of_visitor: int | None = None
+
+
+class LiveHold(NamedTuple):
+    """A hold that has its slot among those of its holder."""
+
+    slot: int
+    expires_at: datetime
 
 
 NOBODY = Holder()
@@ -114,28 +120,28 @@ class Booking(NamedTuple):
     closed_at: datetime | None
     """When the sale was closed."""
     ended_at: datetime | None
-    """When it ended unsold."""
+    """When the booking ended unsold."""
     refunded_at: datetime | None
     holder: Holder
     slots: Slots
     idempotency_id: UUID | None
     buyer_erased_at: datetime | None = None
-    """Since when nothing is left of the buyer's person."""
+    """When the buyer's personal data was erased."""
     agreement: Agreement | None = None
-    """From the signature on."""
+    """Set when the buyer signs."""
     payment_id: str | None = None
-    """What the payment system calls the payment of the deposit."""
+    """The payment system's id of the payment of the deposit."""
 
     @property
     def ends_at(self) -> datetime | None:
-        """When it lapses, if nothing happens before."""
+        """Return when the booking expires, if nothing happens before."""
         if self.status in HOLDING:
             return self.hold_expires_at
         return self.reserved_until if self.status is BookingStatus.RESERVED else None
 
 
 class Draft(NamedTuple):
-    """What of a booking is made before its transaction, so that a repeated write recognises its own."""
+    """The parts of a booking that are made before its transaction: a repeated write recognises them."""
 
     number: int
     reference: str
@@ -144,21 +150,20 @@ class Draft(NamedTuple):
     idempotency_id: UUID | None = None
 
 
-def agreement_on(fields: UnitFields, project_name: str, language: str) -> Agreement:
+def new_agreement(fields: UnitFields, project_name: str, language: str) -> Agreement:
     return Agreement(
         project_name, fields.type, fields.area_sqm, fields.bedrooms, fields.bathrooms, fields.delivery_year,
         language, WORDING,
     )  # fmt: skip
 
 
-def terms_of(fields: UnitFields) -> Terms:
+def unit_terms(fields: UnitFields) -> Terms:
     return Terms(fields.price_sar, fields.vat_included, fields.vat_rate, fields.deposit_percent)
 
 
 def new_booking(
     draft: Draft,
-    unit: tuple[UUID, UUID],
-    terms: Terms,
+    unit: Unit,
     status: BookingStatus,
     now: datetime,
     *,
@@ -166,28 +171,27 @@ def new_booking(
     hold_expires_at: datetime | None = None,
     slots: Slots = NO_SLOTS,
 ) -> Booking:
-    """``unit``: the ids of its project and its own."""
-    closed_at = now if status is BookingStatus.SOLD else None
     return Booking(
-        draft.number, draft.reference, *unit, draft.token_hash, status, terms, buyer,
-        hold_expires_at, None, now, None, None, closed_at, None, None,
+        draft.number, draft.reference, unit.project_id, unit.id, draft.token_hash, status,
+        unit_terms(unit.fields), buyer,
+        hold_expires_at, None, now, None, None, None, None, None,
         draft.holder, slots, draft.idempotency_id,
     )  # fmt: skip
 
 
-def end(booking: Booking, at: datetime, *, lapsed: bool = False) -> Booking:
-    """It ends unsold; money that was paid is due back."""
+def end(booking: Booking, at: datetime, *, expired: bool = False) -> Booking:
+    """End the booking unsold; a deposit that was paid is due back."""
     if booking.deposit_confirmed_at is not None:
         status = BookingStatus.REFUND_DUE
     else:
-        status = BookingStatus.LAPSED if lapsed else BookingStatus.CANCELLED
+        status = BookingStatus.LAPSED if expired else BookingStatus.CANCELLED
     return booking._replace(status=status, ended_at=at, slots=NO_SLOTS)
 
 
 def as_seen(booking: Booking, now: datetime) -> Booking:
-    """What the clock has made of it, whether that is written already or not."""
+    """Return the booking as readers see it: expired at its end, whether that is written already or not."""
     ends_at = booking.ends_at
-    return booking if ends_at is None or ends_at > now else end(booking, ends_at, lapsed=True)
+    return booking if ends_at is None or ends_at > now else end(booking, ends_at, expired=True)
 
 
 def _rounded(amount: Decimal) -> Decimal:

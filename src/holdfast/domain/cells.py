@@ -61,18 +61,18 @@ _STATUS_WORDS: Mapping[Status, tuple[str, ...]] = {
 _STATUS_OF = {word: status for status, words in _STATUS_WORDS.items() for word in words}
 
 
-class Unreadable(MessageError):
+class InvalidCell(MessageError):
     """The cell does not say what its column is for; the message says why."""
 
 
-def value_of(field: str, cell: Cell, sign: str) -> Any:
+def parse_cell(field: str, cell: Cell, sign: str) -> Any:
     """As a JSON body would have it: None, text, ``Decimal``, a boolean, a list."""
     if cell is None:
-        raise Unreadable(ERROR_MESSAGE)
+        raise InvalidCell(ERROR_MESSAGE)
     return _READERS[field](cell, sign)
 
 
-def text_of(cell: Cell) -> str:
+def cell_text(cell: Cell) -> str:
     """As the spreadsheet shows it."""
     if isinstance(cell, str):
         return unescaped(cell)
@@ -112,7 +112,7 @@ def unescaped(text: str) -> str:
     return _QUOTED_INNER_FORMULA.sub(r"\1\2", text)
 
 
-def sign_evidence(text: str) -> str | None:
+def find_decimal_sign(text: str) -> str | None:
     """The decimal sign that a text leaves no doubt about: 1.234,50 or 12,5, but not 1,234."""
     number = _bare(text)
     if number.count(POINT) + number.count(COMMA) == 0 or not number[:1].strip("+-.,").isdigit():
@@ -135,21 +135,21 @@ def _number(cell: Cell, sign: str) -> Decimal | None:
         return Decimal(cell)
     text = unescaped(cell)
     if len(text) > _LONGEST_NUMBER:
-        raise Unreadable(NUMBER_MESSAGE)
+        raise InvalidCell(NUMBER_MESSAGE)
     other = COMMA if sign == POINT else POINT
     if _INVISIBLE.sub("", text).strip() in _NOTHING:
         return None
     number = _bare(text.replace("٫", sign).replace("٬", other))  # noqa: RUF001
     found = _GROUPED[sign].fullmatch(number)
     if found is None:
-        raise Unreadable(_why_no_number(number, sign))
+        raise InvalidCell(_why_no_number(number, sign))
     whole, decimals = found.groups()
     return Decimal(f"{re.sub('[^0-9+-]', '', whole)}.{decimals or 0}")
 
 
 def _of_workbook(cell: int | float | bool | None) -> Decimal:
     if cell is None or isinstance(cell, bool):
-        raise Unreadable(NUMBER_MESSAGE)
+        raise InvalidCell(NUMBER_MESSAGE)
     return exact(cell)
 
 
@@ -176,7 +176,7 @@ def _boolean(cell: Cell, _: str) -> bool | None:
         return None
     if word in _YES or word in _NO:
         return word in _YES
-    raise Unreadable(YES_OR_NO_MESSAGE)
+    raise InvalidCell(YES_OR_NO_MESSAGE)
 
 
 def _status(cell: Cell, _: str) -> str | None:
@@ -185,19 +185,19 @@ def _status(cell: Cell, _: str) -> str | None:
     if word in _NOTHING:
         return None
     status = _STATUS_OF.get(word)
-    return text_of(cell) if status is None else status.value
+    return cell_text(cell) if status is None else status.value
 
 
 def _word(cell: Cell) -> str:
-    return " ".join(_INVISIBLE.sub("", text_of(cell)).casefold().translate(_DIGITS).split())
+    return " ".join(_INVISIBLE.sub("", cell_text(cell)).casefold().translate(_DIGITS).split())
 
 
 def _text(cell: Cell, _: str) -> str | None:
-    return text_of(cell) or None
+    return cell_text(cell) or None
 
 
 def _media(cell: Cell, _: str) -> list[Any] | None:
-    text = text_of(cell).strip()
+    text = cell_text(cell).strip()
     if not text:
         return None
     if not text.startswith("["):
@@ -205,7 +205,7 @@ def _media(cell: Cell, _: str) -> list[Any] | None:
     try:
         found = json.loads(text, parse_float=Decimal, parse_int=Decimal)
     except (ValueError, ArithmeticError, RecursionError):
-        raise Unreadable(MEDIA_MESSAGE) from None
+        raise InvalidCell(MEDIA_MESSAGE) from None
     return list(found)
 
 

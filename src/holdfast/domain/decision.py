@@ -1,35 +1,51 @@
-"""What a command finds, and what it decides."""
+"""Decisions on a unit: the data that a command loads, and the changes that it decides on. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from holdfast.domain.audit import Change
-from holdfast.domain.booking import CLAIMING, NOBODY, Booking, Holder, end
+from holdfast.domain.booking import CLAIMING, NOBODY, Booking, Holder, LiveHold, end
+from holdfast.domain.errors import (
+    InvalidInput,
+    PreconditionFailed,
+    StatusLocked,
+    TermsLocked,
+    TransitionNotAllowed,
+    UnknownUnit,
+)
 from holdfast.domain.event import UnitEvent
-from holdfast.domain.hold_limits import LiveHold
+from holdfast.domain.message import Message
 from holdfast.domain.project import Project
-from holdfast.domain.status import Action, Status
-from holdfast.domain.unit import Unit, UnitFields, release_by_clock
+from holdfast.domain.status import LOCKED, MID_BOOKING, Action, Caller, Status, transition
+from holdfast.domain.unit import Unit, UnitFields, expire_unit, move, next_timestamp, revision, unit_id
 
+ANY = "*"
+STATUS_MESSAGE = "The status can be set to `available` or `unavailable` only."
+
+TERMS = ("price_sar", "deposit_percent", "vat_included", "vat_rate")
+"""The fields that a buyer agreed to, which do not change while the buyer is mid-booking."""
+
+_STATE = ("status", "archived", "hold_expires_at", "reserved_until")
 _NOTHING: Mapping[Any, Any] = {}
 
 
 class UnitSnapshot(NamedTuple):
-    """What a command finds when its turn comes."""
+    """A unit with its bookings as loaded for a command."""
 
     project: Project
     unit: Unit | None
     booking: Booking | None = None
-    """The one that claims the unit; known where a command wants it, or the clock has ended it."""
+    """The one that claims the unit; loaded where a command needs it, or the clock has ended it."""
     others: Mapping[int, Booking] = _NOTHING
     """Bookings of this unit that a command names, by number, and that do not claim it."""
     live_holds: Mapping[UUID, Sequence[LiveHold]] = _NOTHING
     """Of the holders that commands name."""
     turn: int = 0
-    """One more each time the unit or its booking is stored: two that have seen the same saw the same."""
+    """Rises each time the unit or its booking is stored: equal turns mean equal data."""
 
     def booking_numbered(self, number: int) -> Booking | None:
         if self.booking is not None and self.booking.number == number:
@@ -37,21 +53,21 @@ class UnitSnapshot(NamedTuple):
         return self.others.get(number)
 
 
-class Wanted(NamedTuple):
-    """What a command must know beside the unit."""
+class Needs(NamedTuple):
+    """The data that a command needs besides the unit."""
 
     claim: bool = False
     """The booking that claims the unit, if one does."""
     booking_number: int | None = None
     holder: Holder = NOBODY
-    """Whose live holds count."""
+    """The holder whose live holds count."""
     visitor_id: UUID | None = None
     token_hash: bytes | None = None
-    """Whose lapsed holds of the unit count."""
-    lapsed_within_seconds: float = 0.0
-    """How long ago they may have lapsed, to count."""
+    """The visitor or token whose expired holds of the unit count."""
+    expired_within_seconds: float = 0.0
+    """How long ago they may have expired, to count."""
     idempotency_id: UUID | None = None
-    """Of the request; what it has made before is wanted, whatever became of it."""
+    """Of the request: the booking that it has made before, whatever its status."""
 
 
 class Decision(NamedTuple):
@@ -59,83 +75,165 @@ class Decision(NamedTuple):
     created: bool = False
     events: tuple[UnitEvent, ...] = ()
     booking: Booking | None = None
-    """That the command is about, changed or not."""
+    """The booking that the command is about, changed or not."""
     action: str = "change"
 
 
-def lapse(standing: UnitSnapshot) -> Decision:
+class Precondition(NamedTuple):
+    """The revisions of a unit that a caller allows or forbids (If-Match, If-None-Match)."""
+
+    match: frozenset[str] | None = None
+    """The unit is in one of these revisions; ``*``: it exists."""
+    none_match: frozenset[str] | None = None
+    """The unit is in none of these revisions; ``*``: it does not exist."""
+
+    def check(self, current: str | None) -> None:
+        if self.match is not None and not _includes(self.match, current):
+            raise PreconditionFailed(current)
+        if self.none_match is not None and _includes(self.none_match, current):
+            raise PreconditionFailed(current)
+
+
+UNCONDITIONAL = Precondition()
+
+
+def replace(
+    snapshot: UnitSnapshot,
+    code: str,
+    fields: UnitFields,
+    status: Status | None,
+    precondition: Precondition,
+    now: datetime,
+) -> Decision:
+    """PUT: the unit as a whole, created if there is none."""
+    unit = snapshot.unit
+    _check_settable(unit, status)
+    if precondition is not UNCONDITIONAL:
+        precondition.check(revision(unit, snapshot.project) if unit else None)
+    if unit is None:
+        # No event: creation is no change of status.
+        created = Unit(
+            id=unit_id(snapshot.project.id, code),
+            project_id=snapshot.project.id,
+            code=code,
+            ref="",
+            fields=fields,
+            status=status or Status.AVAILABLE,
+            archived=False,
+            hold_expires_at=None,
+            reserved_until=None,
+            version=1,
+            created_at=now,
+            updated_at=now,
+        )
+        return Decision(created, created=True, action="create")
+    return _change(unit, fields, status, now)
+
+
+def patch(
+    snapshot: UnitSnapshot,
+    code: str,
+    changes: Mapping[str, Any],
+    status: Status | None,
+    precondition: Precondition,
+    now: datetime,
+) -> Decision:
+    """PATCH: only the fields in ``changes`` change."""
+    unit = snapshot.unit
+    _check_settable(unit, status)
+    if unit is None:
+        raise UnknownUnit(snapshot.project.slug, code)
+    if precondition is not UNCONDITIONAL:
+        precondition.check(revision(unit, snapshot.project))
+    return _change(unit, unit.fields._replace(**changes), status, now)
+
+
+def expire(snapshot: UnitSnapshot) -> Decision:
     """Release the unit, whose hold or reservation is over, and end its booking."""
-    assert standing.unit is not None
-    unit, event = release_by_clock(standing.unit)
-    held = standing.unit.status is Status.HELD
-    return Decision(
-        unit,
-        events=(event,) if event else (),
-        booking=_ended_by_clock(standing.booking),
-        action=Action.LAPSE_HOLD if held else Action.LAPSE_RESERVATION,
-    )
+    assert snapshot.unit is not None
+    unit, event = expire_unit(snapshot.unit)
+    booking = snapshot.booking
+    ended = None
+    if booking is not None and booking.ends_at is not None:
+        ended = end(booking, booking.ends_at, expired=True)
+    held = snapshot.unit.status is Status.HELD
+    action = Action.LAPSE_HOLD if held else Action.LAPSE_RESERVATION
+    return Decision(unit, events=(event,) if event else (), booking=ended, action=action)
 
 
-def after(standing: UnitSnapshot, decision: Decision) -> UnitSnapshot:
-    """What the next command finds."""
-    project, _, claim, others, live_holds, turn = standing
-    booking = decision.booking
+def apply(snapshot: UnitSnapshot, decision: Decision) -> UnitSnapshot:
+    """Return the snapshot that the next command finds."""
+    claim, others, booking = snapshot.booking, snapshot.others, decision.booking
     if booking is not None:
         others = {**others, booking.number: booking}
         if claim is None or claim.number == booking.number:
             claim = booking if booking.status in CLAIMING else None
-    return UnitSnapshot(project, decision.unit, claim, others, live_holds, turn)
+    return snapshot._replace(unit=decision.unit, booking=claim, others=others)
 
 
-def change_made(before: UnitSnapshot, decision: Decision) -> Change:
-    """The difference, in the domain's names. Nothing of the buyer's person, which can be erased."""
+def describe_change(before: UnitSnapshot, decision: Decision) -> Change:
+    """Return the difference, without the buyer's personal data, which can be erased."""
     old, new = _unit_differences(before.unit, decision.unit)
     booking = decision.booking
     found = None if booking is None else before.booking_numbered(booking.number)
-    if booking is not None and booking is not found:
-        if found is not None and found.status is not booking.status:
+    if booking is not None and (found is None or found.status is not booking.status):
+        if found is not None:
             old["booking_status"] = found.status
-        if found is None or found.status is not booking.status:
-            new["booking_status"] = booking.status
+        new["booking_status"] = booking.status
     return Change(None if before.unit is None else old, new)
 
 
-_STATE = ("status", "archived", "hold_expires_at", "reserved_until")
-# One slice compares them all, which is why they stand together.
-_STATE_FROM = Unit._fields.index(_STATE[0])
-_STATE_TO = _STATE_FROM + len(_STATE)
-assert Unit._fields[_STATE_FROM:_STATE_TO] == _STATE
+def _includes(revisions: frozenset[str], current: str | None) -> bool:
+    return current is not None and (ANY in revisions or current in revisions)
+
+
+def _change(unit: Unit, fields: UnitFields, status: Status | None, now: datetime) -> Decision:
+    if status is not None and unit.status in LOCKED:
+        message = Message(
+            "The status cannot be set while the unit is %(unit_status)s.", {"unit_status": unit.status}
+        )
+        raise StatusLocked(message, unit.status, ["status"], unit.hold_expires_at, now)
+    if unit.status in MID_BOOKING:
+        _check_terms_unchanged(unit, fields, now)
+    if status is None or status is unit.status:
+        if fields == unit.fields:
+            return Decision(unit)
+        updated_at = next_timestamp(unit, now)
+        return Decision(unit._replace(fields=fields, version=unit.version + 1, updated_at=updated_at))
+    action = Action.PUT_ON_SALE if status is Status.AVAILABLE else Action.TAKE_OFF_SALE
+    try:
+        step = transition(action, Caller.API, unit.status, unit.archived)
+    except TransitionNotAllowed as error:
+        error.fields = ("status",)
+        raise
+    moved, event = move(unit, step, now, fields=fields)
+    return Decision(moved, events=(event,) if event else (), action=action)
+
+
+def _check_settable(unit: Unit | None, status: Status | None) -> None:
+    """Only the service sets the other statuses."""
+    locked = unit is not None and unit.status in LOCKED
+    if status in LOCKED and not locked:
+        raise InvalidInput.at("/status", STATUS_MESSAGE)
+
+
+def _check_terms_unchanged(unit: Unit, fields: UnitFields, now: datetime) -> None:
+    changed = [name for name in TERMS if getattr(unit.fields, name) != getattr(fields, name)]
+    if changed:
+        message = "Price, deposit and VAT cannot change while a buyer is mid-booking."
+        raise TermsLocked(message, unit.status, changed, unit.hold_expires_at, now)
 
 
 def _unit_differences(before: Unit | None, after: Unit) -> tuple[dict[str, Any], dict[str, Any]]:
-    old: dict[str, Any] = {}
-    new: dict[str, Any] = {}
     if before is None:
-        fields = zip(UnitFields._fields, after.fields, strict=True)
+        fields = after.fields._asdict().items()
         new = {name: value for name, value in fields if value or (value is not None and value != ())}
-        new["status"] = after.status
-        return old, new
+        return {}, {**new, "status": after.status}
+    changed: list[tuple[str, Any, Any]] = []
     if before.fields is not after.fields:
-        _note_differences(UnitFields._fields, before.fields, after.fields, old, new)
-    was, is_now = before[_STATE_FROM:_STATE_TO], after[_STATE_FROM:_STATE_TO]
-    if was != is_now:
-        _note_differences(_STATE, was, is_now, old, new)
-    return old, new
-
-
-def _note_differences(
-    names: Sequence[str],
-    before: tuple[Any, ...],
-    after: tuple[Any, ...],
-    old: dict[str, Any],
-    new: dict[str, Any],
-) -> None:
-    for name, was, is_now in zip(names, before, after, strict=True):
-        if was != is_now:
-            old[name], new[name] = was, is_now
-
-
-def _ended_by_clock(booking: Booking | None) -> Booking | None:
-    if booking is None or booking.ends_at is None:
-        return None
-    return end(booking, booking.ends_at, lapsed=True)
+        changed += zip(UnitFields._fields, before.fields, after.fields, strict=True)
+    changed += [(name, getattr(before, name), getattr(after, name)) for name in _STATE]
+    return (
+        {name: old for name, old, new in changed if old != new},
+        {name: new for name, old, new in changed if old != new},
+    )

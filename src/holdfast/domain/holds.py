@@ -1,22 +1,34 @@
-"""How long holds and reservations last."""
+"""Holds and reservations: their length, their limits, and how they open and expire. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID
 
 from holdfast.domain.audit import CLOCK, AuditEntry, Change
-from holdfast.domain.booking import HOLDING, Booking, BookingStatus, Draft, Slots, new_booking, terms_of
+from holdfast.domain.booking import HOLDING, Booking, BookingStatus, Draft, LiveHold, Slots, new_booking
 from holdfast.domain.decision import Decision, UnitSnapshot
-from holdfast.domain.errors import HoldLapsed, InvalidInput, NotAvailable, TransitionNotAllowed, UnknownUnit
+from holdfast.domain.errors import (
+    HeldTooRecently,
+    HoldLapsed,
+    InvalidInput,
+    NotAvailable,
+    TooManyHolds,
+    TooManyHoldsAtAddress,
+    TransitionNotAllowed,
+    UnknownUnit,
+)
 from holdfast.domain.event import UnitEvent, event_id
-from holdfast.domain.hold_limits import ADDRESS, VISITOR, HoldLimits, free_slot, refuse_rehold
 from holdfast.domain.message import AnyMessage, Message
 from holdfast.domain.project import Project
 from holdfast.domain.status import Action, Caller, Status, Transition, transition
-from holdfast.domain.unit import ONE_MILLISECOND, Unit, move, step_for
+from holdfast.domain.unit import ONE_MILLISECOND, Unit, allowed_transition, move
+
+VISITOR = "This visitor"
+ADDRESS = "Your network address"
 
 LONGEST_HOLD_SECONDS = 604_800
 LONGEST_RESERVATION_DAYS = 3_650
@@ -27,7 +39,7 @@ _TOO_LATE = Message("An end lies at most %(days)s days ahead.", {"days": LONGEST
 
 
 class HoldPeriods(NamedTuple):
-    """The server's own, for projects that have none."""
+    """The server's periods, for projects that have none of their own."""
 
     hold_seconds: float = 300.0
     reservation_days: float = 14.0
@@ -42,19 +54,19 @@ class HoldPeriods(NamedTuple):
         return _whole_milliseconds((self.reservation_days if own is None else own) * _A_DAY)
 
 
-def refuse_impossible_end(asked: datetime | None, now: datetime) -> None:
-    """What is no end for any unit, so that it can be told before the unit is looked at."""
-    if asked is not None and asked <= now:
+def check_end(until: datetime | None, now: datetime) -> None:
+    """Reject an end that is wrong for every unit, before the unit is loaded."""
+    if until is not None and until <= now:
         raise InvalidInput.at("/until", _TOO_EARLY)
-    if asked is not None and asked - now > _LONGEST_EXTENSION:
+    if until is not None and until - now > _LONGEST_EXTENSION:
         raise InvalidInput.at("/until", _TOO_LATE)
 
 
-def later_end(ends_at: datetime, asked: datetime | None, period: timedelta, now: datetime) -> datetime:
+def extended_end(ends_at: datetime, until: datetime | None, period: timedelta, now: datetime) -> datetime:
     """An extension never moves the end closer."""
-    if asked is not None and asked < ends_at:
+    if until is not None and until < ends_at:
         raise InvalidInput.at("/until", _TOO_EARLY)
-    further = period if asked is None else asked - ends_at
+    further = period if until is None else until - ends_at
     if further > now + _LONGEST_EXTENSION - ends_at:
         raise InvalidInput.at("/until", _TOO_LATE)
     return ends_at + further
@@ -65,67 +77,63 @@ def _whole_milliseconds(seconds: float) -> timedelta:
     return timedelta(milliseconds=max(1, round(seconds * 1000)))
 
 
-# A unit is opened: held for a buyer. Pure.
+class HoldLimits(NamedTuple):
+    """0 is no limit."""
+
+    per_visitor: int = 3
+    per_address: int = 20
+    rehold_seconds: float = 60.0
+
 
 NO_LIMITS = HoldLimits(0, 0, 0)
 
 
 class HoldRequest(NamedTuple):
-    """Who opens, and under which rules."""
+    """A request to hold a unit, and the rules for it."""
 
     draft: Draft
     caller: Caller
     periods: HoldPeriods
     limits: HoldLimits = NO_LIMITS
     token_hash: bytes | None = None
-    """Of a booking that the caller has already."""
+    """Of a booking that the caller already has."""
 
 
-def unit_in(standing: UnitSnapshot, code: str) -> Unit:
-    if standing.unit is None:
-        raise UnknownUnit(standing.project.slug, code)
-    return standing.unit
+def get_unit(snapshot: UnitSnapshot, code: str) -> Unit:
+    if snapshot.unit is None:
+        raise UnknownUnit(snapshot.project.slug, code)
+    return snapshot.unit
 
 
-def open_unit(standing: UnitSnapshot, code: str, opening: HoldRequest, now: datetime) -> Decision:
-    unit = unit_in(standing, code)
-    own = standing.booking
-    if own is not None and own.status in HOLDING and _is_own(own, opening):
+def open_unit(snapshot: UnitSnapshot, code: str, request: HoldRequest, now: datetime) -> Decision:
+    unit = get_unit(snapshot, code)
+    own = snapshot.booking
+    # A buyer who comes back: the token identifies them whatever else is sent.
+    if own is not None and own.status in HOLDING and own.token_hash == request.token_hash:
         return Decision(unit, booking=own, action=Action.OPEN)
-    made_before = _made_before(standing, opening.draft)
+    made_before = _made_before(snapshot, request.draft)
     if made_before is not None:
-        return _replayed(unit, made_before, opening.draft)
-    step = _opening_step(unit, opening.caller, now)
-    slots = _places(standing, opening, now)
-    expires_at = now + opening.periods.hold(standing.project)
+        return _replay(unit, made_before, request.draft)
+    step = _opening_transition(unit, request.caller, now)
+    slots = _take_slots(snapshot, request, now)
+    expires_at = now + request.periods.hold(snapshot.project)
     held, event = move(unit, step, now, hold_expires_at=expires_at)
     booking = new_booking(
-        opening.draft,
-        (unit.project_id, unit.id),
-        terms_of(unit.fields),
-        BookingStatus.OPEN,
-        now,
-        hold_expires_at=expires_at,
-        slots=slots,
+        request.draft, unit, BookingStatus.OPEN, now, hold_expires_at=expires_at, slots=slots
     )
     return Decision(held, events=(event,) if event else (), booking=booking, action=Action.OPEN)
 
 
-def _is_own(booking: Booking, opening: HoldRequest) -> bool:
-    """A buyer who comes back: the token says so whatever else is sent."""
-    return booking.token_hash == opening.token_hash
-
-
-def _made_before(standing: UnitSnapshot, draft: Draft) -> Booking | None:
-    """What the same request has made, by its Idempotency-Key."""
+def _made_before(snapshot: UnitSnapshot, draft: Draft) -> Booking | None:
+    """Return the booking that the same request has made, by its Idempotency-Key."""
     if draft.idempotency_id is None:
         return None
-    known = [*standing.others.values(), *((standing.booking,) if standing.booking else ())]
+    known = [*snapshot.others.values(), *((snapshot.booking,) if snapshot.booking else ())]
     return next((booking for booking in known if booking.idempotency_id == draft.idempotency_id), None)
 
 
-def _replayed(unit: Unit, booking: Booking, draft: Draft) -> Decision:
-    """What the first answer said must still be so."""
+def _replay(unit: Unit, booking: Booking, draft: Draft) -> Decision:
+    """Repeat the first response, which must still be true."""
     if booking.status is BookingStatus.LAPSED:
         raise HoldLapsed("The hold of this Idempotency-Key has lapsed.", unit.status)
     if booking.status not in HOLDING:
@@ -138,17 +146,17 @@ def _replayed(unit: Unit, booking: Booking, draft: Draft) -> Decision:
     return Decision(unit, booking=booking, action=Action.OPEN)
 
 
-def _opening_step(unit: Unit, caller: Caller, now: datetime) -> Transition:
-    """A buyer is told that the unit is not available, staff what the status table says."""
+def _opening_transition(unit: Unit, caller: Caller, now: datetime) -> Transition:
+    """Buyers get the error NotAvailable, staff the one of the status table."""
     if caller is not Caller.BUYER:
-        return step_for(unit, Action.OPEN, caller, now)
+        return allowed_transition(unit, Action.OPEN, caller, now)
     try:
         return transition(Action.OPEN, caller, unit.status, unit.archived)
     except TransitionNotAllowed:
-        raise NotAvailable(_why_not(unit), unit.status, (), unit.hold_expires_at, now) from None
+        raise NotAvailable(_not_available_message(unit), unit.status, (), unit.hold_expires_at, now) from None
 
 
-def _why_not(unit: Unit) -> AnyMessage:
+def _not_available_message(unit: Unit) -> AnyMessage:
     if unit.status is Status.UNAVAILABLE:
         return "The unit is not on sale."
     if unit.status is Status.HELD:
@@ -156,25 +164,25 @@ def _why_not(unit: Unit) -> AnyMessage:
     return Message("The unit is %(unit_status)s.", {"unit_status": unit.status})
 
 
-def _places(standing: UnitSnapshot, opening: HoldRequest, now: datetime) -> Slots:
-    holder, limits = opening.draft.holder, opening.limits
-    if standing.others:
-        refuse_rehold(_lapsed_at(standing, opening), limits.rehold_seconds, now)
+def _take_slots(snapshot: UnitSnapshot, request: HoldRequest, now: datetime) -> Slots:
+    holder, limits = request.draft.holder, request.limits
+    if snapshot.others:
+        check_rehold(_last_expiry(snapshot, request), limits.rehold_seconds, now)
     of_visitor = of_address = None
     if holder.visitor_id is not None:
-        holds = standing.live_holds.get(holder.visitor_id, ())
+        holds = snapshot.live_holds.get(holder.visitor_id, ())
         of_visitor = free_slot(holds, limits.per_visitor, VISITOR, now)
     if holder.address_id is not None:
-        holds = standing.live_holds.get(holder.address_id, ())
+        holds = snapshot.live_holds.get(holder.address_id, ())
         of_address = free_slot(holds, limits.per_address, ADDRESS, now)
     return Slots(of_address, of_visitor)
 
 
-def _lapsed_at(standing: UnitSnapshot, opening: HoldRequest) -> datetime | None:
-    visitor_id, token_hash = opening.draft.holder.visitor_id, opening.token_hash
+def _last_expiry(snapshot: UnitSnapshot, request: HoldRequest) -> datetime | None:
+    visitor_id, token_hash = request.draft.holder.visitor_id, request.token_hash
     ends = [
         booking.ended_at
-        for booking in standing.others.values()
+        for booking in snapshot.others.values()
         if booking.status is BookingStatus.LAPSED
         and booking.ended_at is not None
         and (
@@ -185,10 +193,43 @@ def _lapsed_at(standing: UnitSnapshot, opening: HoldRequest) -> datetime | None:
     return max(ends, default=None)
 
 
-# The end of a hold or reservation, as the clock writes it for many units at once. Pure.
-#
-# It is the same that ``decision.lapse`` makes of one unit, from no more than what it needs: a test holds
-# the two against each other.
+def free_slot(holds: Sequence[LiveHold], limit: int, who: str, now: datetime) -> int | None:
+    """Return the lowest free slot. Two concurrent requests get the same, and the database takes one.
+
+    There are as many slots as holds are allowed, so no more holds than that can be stored. The slot of an
+    expired hold is the last to be taken: the transaction that writes its end still has it, and is waited for.
+    """
+    if not limit:
+        return None
+    if not holds:
+        return 1
+    live = {hold.slot: hold.expires_at for hold in holds if hold.expires_at > now}
+    if len(live) >= limit:
+        error = TooManyHoldsAtAddress if who == ADDRESS else TooManyHolds
+        message = "%(who)s holds %(count)s units already, and %(limit)s is the most at a time."
+        raise error(
+            Message(message, {"who": who, "count": len(live), "limit": limit}),
+            (min(live.values()) - now).total_seconds(),
+        )
+    taken = {hold.slot for hold in holds}
+    slots = range(1, limit + 1)
+    return next((slot for slot in slots if slot not in taken), None) or next(
+        slot for slot in slots if slot not in live
+    )
+
+
+def check_rehold(expired_at: datetime | None, rehold_seconds: float, now: datetime) -> None:
+    """``expired_at``: when the same visitor's last hold of the same unit expired."""
+    if expired_at is None or not rehold_seconds:
+        return
+    wait = (expired_at + timedelta(seconds=rehold_seconds) - now).total_seconds()
+    if wait > 0:
+        message = "Your hold of this unit has just lapsed; others have their chance for %(seconds)s s."
+        raise HeldTooRecently(Message(message, {"seconds": f"{rehold_seconds:g}"}), wait)
+
+
+# Expiry of many units at once, by the clock. It does the same as ``decision.expire`` does to one unit, from
+# the few columns that it needs; a test compares the two.
 
 _ENDINGS = {
     Status.HELD: (Action.LAPSE_HOLD, "hold_expires_at", BookingStatus.LAPSED),
@@ -200,7 +241,7 @@ _STEPS = {
 }
 
 
-class LapsedUnit(NamedTuple):
+class DueUnit(NamedTuple):
     id: UUID
     project_id: UUID
     status: Status
@@ -216,7 +257,7 @@ class LiveBooking(NamedTuple):
     status: BookingStatus
 
 
-class ReleasedUnit(NamedTuple):
+class ExpiredUnit(NamedTuple):
     unit_id: UUID
     version: int
     at: datetime
@@ -227,7 +268,7 @@ class ReleasedUnit(NamedTuple):
     entry: AuditEntry
 
 
-def release(unit: LapsedUnit, booking: LiveBooking | None) -> ReleasedUnit:
+def expire_due_unit(unit: DueUnit, booking: LiveBooking | None) -> ExpiredUnit:
     step = _STEPS[unit.status]
     action, end_name, booking_status = _ENDINGS[unit.status]
     version, at = unit.version + 1, max(unit.ends_at, unit.updated_at + ONE_MILLISECOND)
@@ -238,7 +279,7 @@ def release(unit: LapsedUnit, booking: LiveBooking | None) -> ReleasedUnit:
         after["booking_status"] = booking_status
     reference = None if booking is None else booking.reference
     assert step.event is not None
-    return ReleasedUnit(
+    return ExpiredUnit(
         unit.id,
         version,
         at,

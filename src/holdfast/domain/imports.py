@@ -8,14 +8,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from holdfast.domain.cells import COMMA, POINT, Cell, text_of
-from holdfast.domain.decision import Decision, UnitSnapshot
+from holdfast.domain.cells import COMMA, POINT, Cell, cell_text
+from holdfast.domain.decision import UNCONDITIONAL, Decision, UnitSnapshot, replace
 from holdfast.domain.errors import Fault, InvalidInput
 from holdfast.domain.message import Message
 from holdfast.domain.spelling import camel_case
 from holdfast.domain.status import LOCKED, Status
 from holdfast.domain.unit import Unit, UnitFields
-from holdfast.domain.unit_writes import UNCONDITIONAL, replace
 
 CODE = "code"
 STATUS = "status"
@@ -113,14 +112,14 @@ def guess_fields(headings: Sequence[str]) -> list[str | None]:
     taken: set[str] = set()
     guesses: list[str | None] = []
     for heading in headings:
-        field = field_called(heading)
+        field = find_field(heading)
         guesses.append(None if field in taken else field)
         if field is not None:
             taken.add(field)
     return guesses
 
 
-def field_called(heading: str) -> str | None:
+def find_field(heading: str) -> str | None:
     words = _words(heading)
     return _FIELD_OF.get(" ".join(words)) or _FIELD_OF.get(" ".join(_without_measures(words)))
 
@@ -214,7 +213,7 @@ def guess(contents: Contents, sheet_number: int | None = None, heading_row: int 
 def headings(sheet: Sheet, row: int) -> list[str]:
     """Of every column, those without one included."""
     found = next((cells for number, cells in sheet.head if number == row), [])
-    texts = [text_of(cell).strip() for cell in found]
+    texts = [cell_text(cell).strip() for cell in found]
     return texts + [""] * (sheet.width - len(texts))
 
 
@@ -251,7 +250,7 @@ def is_field(name: str) -> bool:
 
 def _heading(sheet: Sheet) -> int | None:
     for number, cells in sheet.head:
-        if is_heading_row([text_of(cell) for cell in cells]):
+        if is_heading_row([cell_text(cell) for cell in cells]):
             return number
     return None
 
@@ -261,13 +260,13 @@ def _heading(sheet: Sheet) -> int | None:
 _TEXTS = ("type", "description")
 
 
-def bring_in(
-    standing: UnitSnapshot, code: str, values: Mapping[str, Any], status: Status | None, now: datetime
+def import_row(
+    snapshot: UnitSnapshot, code: str, values: Mapping[str, Any], status: Status | None, now: datetime
 ) -> Decision:
     """A PUT of what the row says, with the rest as it stands."""
-    unit = standing.unit
+    unit = snapshot.unit
     fields = _new_fields(values) if unit is None else _changed_fields(unit.fields, values)
-    return replace(standing, code, fields, _status_to_set(unit, status), UNCONDITIONAL, now)
+    return replace(snapshot, code, fields, _status_to_set(unit, status), UNCONDITIONAL, now)
 
 
 def _new_fields(values: Mapping[str, Any]) -> UnitFields:

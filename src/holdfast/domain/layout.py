@@ -72,7 +72,7 @@ def guess_position(code: str) -> Position:
 
 def arrange(codes: Iterable[str], edited: Mapping[str, Position]) -> list[PlacedUnit]:
     """Building by building, from the lowest floor up; what is not known of a place comes last."""
-    return sorted((_placed(code, edited.get(code)) for code in codes), key=order_of)
+    return sorted((_placed(code, edited.get(code)) for code in codes), key=sort_key)
 
 
 def _placed(code: str, edited: Position | None) -> PlacedUnit:
@@ -88,7 +88,7 @@ def _within_bounds(building: str | None, floor: int, position: int) -> Position:
     return Position(building, floor, position) if fits else NOWHERE
 
 
-def order_of(placed: PlacedUnit) -> tuple[Any, ...]:
+def sort_key(placed: PlacedUnit) -> tuple[Any, ...]:
     """To be sorted by."""
     building, floor, position = placed.place
     return (

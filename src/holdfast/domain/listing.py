@@ -73,7 +73,7 @@ class UnitFilter(NamedTuple):
         )
 
 
-NO_WISH = UnitFilter()
+NO_FILTER = UnitFilter()
 
 
 class ListingCursor(NamedTuple):
@@ -96,14 +96,14 @@ class ListingFacts(NamedTuple):
     """In which they are delivered."""
 
 
-def mark_of(offer: Listing, order: ListingOrder) -> ListingCursor:
+def cursor_after(offer: Listing, order: ListingOrder) -> ListingCursor:
     if order in BY_FLOOR:
         return ListingCursor(None, offer.unit.code)
     value = offer.unit.area_sqm if order in BY_AREA else offer.terms.total_sar
     return ListingCursor(value, offer.unit.code)
 
 
-def vat_in(terms: Terms) -> Decimal | None:
+def vat_amount(terms: Terms) -> Decimal | None:
     """How much of the total is VAT; None where the rate is not told."""
     if not terms.vat_rate:
         return None

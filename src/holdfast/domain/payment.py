@@ -8,11 +8,11 @@ from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
 from holdfast.domain.booking import Booking, BookingStatus
-from holdfast.domain.booking_steps import lapse_of, why_not_signed
+from holdfast.domain.booking_actions import hold_lapsed_error, not_signed_message
 from holdfast.domain.errors import InvalidInput, NotSigned, TransitionNotAllowed
 from holdfast.domain.message import AnyMessage, Message
 from holdfast.domain.signature import sign
-from holdfast.domain.spelling import moment_text
+from holdfast.domain.spelling import format_timestamp
 from holdfast.domain.status import Action
 from holdfast.domain.unit import Unit
 
@@ -48,28 +48,28 @@ def signed_query(request: PaymentRequest, secret: str) -> str:
         "returnUrl": request.return_url,
         "callbackUrl": request.callback_url,
         "language": request.language,
-        "expiresAt": moment_text(request.expires_at),
+        "expiresAt": format_timestamp(request.expires_at),
     }
     query = urlencode(asked, quote_via=quote, safe="")
     timestamp = int(request.made_at.timestamp())
     return f"{query}&timestamp={timestamp}&signature={sign(secret, timestamp, query.encode())}"
 
 
-def refuse_to_ask(unit: Unit, booking: Booking) -> None:
+def check_payable(unit: Unit, booking: Booking) -> None:
     """A buyer is asked for money between the signature and the end of the hold, and once."""
     if booking.status is BookingStatus.SIGNED:
         return
     if booking.deposit_confirmed_at is not None:
         raise _nothing_to_pay("The deposit is paid already.", unit)
     if booking.status is BookingStatus.LAPSED:
-        raise lapse_of(unit)
+        raise hold_lapsed_error(unit)
     if booking.status is BookingStatus.OPEN:
-        raise NotSigned(why_not_signed(booking), unit.status)
+        raise NotSigned(not_signed_message(booking), unit.status)
     message = "The booking is %(booking_status)s: there is nothing to pay."
     raise _nothing_to_pay(Message(message, {"booking_status": booking.status}), unit)
 
 
-def refuse_another_amount(payment: Payment, booking: Booking) -> None:
+def check_amount(payment: Payment, booking: Booking) -> None:
     """Less is no deposit, and more is somebody's money: neither is taken for the sum that was agreed."""
     due = booking.terms.deposit_sar
     if payment.amount_sar != due:

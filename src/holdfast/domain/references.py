@@ -23,7 +23,7 @@ _GROUP = f"[{SYMBOLS}]{{3}}"
 _WRITTEN = re.compile(f"{_GROUP}-?{_GROUP}-?{_GROUP}")
 
 
-def reference_of(number: int) -> str:
+def encode_reference(number: int) -> str:
     least, most = NUMBERS
     if not least <= number <= most:
         raise ValueError(f"There is no reference for the number {number}.")
@@ -33,7 +33,7 @@ def reference_of(number: int) -> str:
     return f"{symbols[:3]}-{symbols[3:6]}-{symbols[6:]}"
 
 
-def number_of(reference: str) -> int | None:
+def decode_reference(reference: str) -> int | None:
     """None for whatever is no reference. Lower case, spaces around it and left-out hyphens are fine."""
     text = reference.strip()
     # ASCII first: upper() makes plain letters of some that are none, such as the ligature ff.

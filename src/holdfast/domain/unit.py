@@ -1,4 +1,4 @@
-"""A unit, and its steps from status to status. Pure: time and ids are arguments."""
+"""A unit, and its transitions from status to status. Pure: time and ids are arguments."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import unicodedata
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import NamedTuple
-from uuid import UUID
+from typing import NamedTuple, get_args, get_origin, get_type_hints
+from uuid import UUID, uuid5
 
 from holdfast.domain.errors import Fault, TransitionNotAllowed
-from holdfast.domain.event import UnitEvent, event_id, id_within
+from holdfast.domain.event import UnitEvent, event_id
 from holdfast.domain.message import Message
 from holdfast.domain.project import Project
 from holdfast.domain.status import TRANSITIONS, Action, Caller, Status, Transition, transition
@@ -23,7 +23,10 @@ Media = str | Mapping[str, str | None]
 
 
 class UnitFields(NamedTuple):
-    """What an external system writes, status apart."""
+    """The fields that an external system writes, status apart.
+
+    Columns, rows, cells of spreadsheets and differences follow from this definition.
+    """
 
     type: str
     area_sqm: Decimal
@@ -37,6 +40,15 @@ class UnitFields(NamedTuple):
     description: str | None = None
     images: tuple[Media, ...] = ()
     files: tuple[Media, ...] = ()
+
+
+REQUIRED_FIELDS = tuple(name for name in UnitFields._fields if name not in UnitFields._field_defaults)
+
+
+def fields_of_type(kind: type) -> frozenset[str]:
+    """Return the fields that hold values of this type, or None."""
+    hints = get_type_hints(UnitFields).items()
+    return frozenset(name for name, hint in hints if kind in (hint, get_origin(hint), *get_args(hint)))
 
 
 class Unit(NamedTuple):
@@ -56,7 +68,7 @@ class Unit(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A unit after a transition, and the event that tells of it."""
+    """A unit after a transition, and its event."""
 
     unit: Unit
     event: UnitEvent | None
@@ -75,59 +87,48 @@ def code_fault(code: str, pointer: str = "/path/code") -> Fault | None:
 
 
 def revision(unit: Unit, project: Project) -> str:
-    """Names one representation of the unit; the project is part of it, for its name is shown.
+    """Name one representation of the unit; the project is part of it, for its name is shown.
 
-    So is the status: whoever looks between the end of a hold and the commit of what was decided just
-    before it sees a release that is never written, under the version that is.
+    So is the status: a reader between the end of a hold and the commit of a decision made just before that
+    end sees an expiry that is never written, under the version of that decision.
     """
     return f"{unit.version}{unit.status[0]}-{project.version}"
 
 
 def unit_id(project_id: UUID, code: str) -> UUID:
     """A project never has two units of one code, so a repeated write makes the same unit."""
-    return id_within(project_id, code)
+    return uuid5(project_id, code)
 
 
 def ends_at(unit: Unit) -> datetime | None:
-    """When the unit's hold or reservation lapses."""
+    """Return when the unit's hold or reservation expires."""
     return unit.hold_expires_at or unit.reserved_until
 
 
-def is_lapsed(unit: Unit, now: datetime) -> bool:
+def is_expired(unit: Unit, now: datetime) -> bool:
     end = ends_at(unit)
     return end is not None and end <= now
 
 
-def step_for(unit: Unit, action: Action, caller: Caller, now: datetime) -> Transition:
-    """The line of the status table, or the refusal with all that explains it."""
+def allowed_transition(unit: Unit, action: Action, caller: Caller, now: datetime) -> Transition:
+    """Return the row of the status table, or raise the error with all that explains it."""
     try:
         return transition(action, caller, unit.status, unit.archived)
     except TransitionNotAllowed:
-        hold_end = unit.hold_expires_at if _helps_to_wait(action, caller) else None
-        others_may = _is_possible(action, unit)
+        rows = [row for row in TRANSITIONS if row.action is action]
+        # A hold that ends leaves the unit available, so waiting helps where the action starts from there.
+        waiting_helps = any(caller in row.callers and row.source is Status.AVAILABLE for row in rows)
+        others_may = any(
+            row.source is unit.status and (row.from_archived or not unit.archived) for row in rows
+        )
+        hold_end = unit.hold_expires_at if waiting_helps else None
         raise TransitionNotAllowed(
             action, unit.status, unit.archived, hold_end, now, others_may=others_may
         ) from None
 
 
-def _helps_to_wait(action: Action, caller: Caller) -> bool:
-    """A hold that ends leaves the unit available."""
-    return any(
-        row.action is action and caller in row.callers and row.source is Status.AVAILABLE
-        for row in TRANSITIONS
-    )
-
-
-def _is_possible(action: Action, unit: Unit) -> bool:
-    """For some caller."""
-    return any(
-        row.action is action and row.source is unit.status and (row.from_archived or not unit.archived)
-        for row in TRANSITIONS
-    )
-
-
-def release_by_clock(unit: Unit) -> Step:
-    """What the end of a hold or reservation makes of the unit, at the moment of that end."""
+def expire_unit(unit: Unit) -> Step:
+    """Release the unit at the end of its hold or reservation."""
     end = ends_at(unit)
     assert end is not None
     action = Action.LAPSE_HOLD if unit.status is Status.HELD else Action.LAPSE_RESERVATION
@@ -135,8 +136,8 @@ def release_by_clock(unit: Unit) -> Step:
 
 
 def as_seen(unit: Unit, now: datetime) -> Unit:
-    """What the clock has made of it, exactly as the release writes it."""
-    return release_by_clock(unit).unit if is_lapsed(unit, now) else unit
+    """Return the unit as readers see it: expired at its end, whether that is written already or not."""
+    return expire_unit(unit).unit if is_expired(unit, now) else unit
 
 
 def move(
@@ -150,29 +151,24 @@ def move(
     reserved_until: datetime | None = None,
     booking_reference: str | None = None,
 ) -> Step:
-    moved = Unit(
-        *unit[:4],
+    moved = unit._replace(
         fields=unit.fields if fields is None else fields,
         status=step.target,
         archived=archived,
         hold_expires_at=hold_expires_at,
         reserved_until=reserved_until,
         version=unit.version + 1,
-        created_at=unit.created_at,
-        updated_at=moment_after(unit, now),
+        updated_at=next_timestamp(unit, now),
     )
-    return Step(moved, _event(unit, moved, step, booking_reference))
-
-
-def moment_after(unit: Unit, moment: datetime) -> datetime:
-    """A change is later than the one before, even when the clock is not: versions and times agree."""
-    return max(moment, unit.updated_at + ONE_MILLISECOND)
-
-
-def _event(before: Unit, after: Unit, step: Transition, booking_reference: str | None) -> UnitEvent | None:
     if step.event is None:
-        return None
-    return UnitEvent(
-        event_id(after.id, after.version), after.project_id, after.id, after.version,
-        step.event, before.status, after.status, booking_reference, after.updated_at, after.code,
+        return Step(moved, None)
+    event = UnitEvent(
+        event_id(moved.id, moved.version), moved.project_id, moved.id, moved.version,
+        step.event, unit.status, moved.status, booking_reference, moved.updated_at, moved.code,
     )  # fmt: skip
+    return Step(moved, event)
+
+
+def next_timestamp(unit: Unit, now: datetime) -> datetime:
+    """A change is later than the one before, even when the clock is not: versions and times agree."""
+    return max(now, unit.updated_at + ONE_MILLISECOND)

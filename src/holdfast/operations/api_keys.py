@@ -22,7 +22,7 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.message import Message
 from holdfast.domain.project import NAME_LENGTH, is_within_projects, name_fault
-from holdfast.domain.spelling import moment_text
+from holdfast.domain.spelling import format_timestamp
 from holdfast.operations.documents import Document, Time, optional_moment_text
 from holdfast.storage import api_keys, audit, projects
 from holdfast.storage.database import Connection, Database
@@ -323,7 +323,7 @@ def key_document(key: Key) -> KeyDocument:
         hint=key.hint,
         scopes=_scopes(key),
         projects=key.project_slugs,
-        created_at=moment_text(key.created_at),
+        created_at=format_timestamp(key.created_at),
         expires_at=optional_moment_text(key.expires_at),
         revoked_at=optional_moment_text(key.revoked_at),
         last_used_at=optional_moment_text(key.last_used_at),
@@ -339,7 +339,7 @@ def issued_key_document(issued: IssuedKey) -> IssuedKeyDocument:
         hint=key.hint,
         scopes=_scopes(key),
         projects=key.project_slugs,
-        created_at=moment_text(key.created_at),
+        created_at=format_timestamp(key.created_at),
         expires_at=optional_moment_text(key.expires_at),
     )
 

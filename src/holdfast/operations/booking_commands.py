@@ -11,22 +11,21 @@ from hashlib import blake2b
 from typing import NamedTuple
 from uuid import UUID
 
-from holdfast.domain import booking_steps
+from holdfast.domain import booking_actions
 from holdfast.domain.api_key import new_token_text, token_from, token_hash
 from holdfast.domain.audit import Author
 from holdfast.domain.booking import NOBODY, Agreement, Buyer, Draft, Holder
-from holdfast.domain.booking_steps import refuse_changed
-from holdfast.domain.decision import Decision, UnitSnapshot, Wanted
-from holdfast.domain.holds import HoldPeriods, HoldRequest, open_unit, refuse_impossible_end, unit_in
-from holdfast.domain.references import reference_of
+from holdfast.domain.booking_actions import check_status_unchanged
+from holdfast.domain.decision import UNCONDITIONAL, Decision, Needs, Precondition, UnitSnapshot
+from holdfast.domain.holds import HoldPeriods, HoldRequest, check_end, get_unit, open_unit
+from holdfast.domain.references import encode_reference
 from holdfast.domain.status import Action, Caller
 from holdfast.domain.unit import revision, unit_id
-from holdfast.domain.unit_writes import UNCONDITIONAL, Precondition
 from holdfast.storage import bookings
 from holdfast.storage.database import Database
 from holdfast.storage.units import UnitKey
 
-_CLAIM = Wanted(claim=True)
+_CLAIM = Needs(claim=True)
 
 
 class HoldUnit(NamedTuple):
@@ -38,7 +37,7 @@ class HoldUnit(NamedTuple):
     precondition: Precondition = UNCONDITIONAL
 
     @property
-    def wanted(self) -> Wanted:
+    def needs(self) -> Needs:
         draft, limits, token_hash = self.opening.draft, self.opening.limits, self.opening.token_hash
         address_id, visitor_id = draft.holder
         counted = Holder(
@@ -46,12 +45,12 @@ class HoldUnit(NamedTuple):
         )
         recalled = (visitor_id, token_hash) if limits.rehold_seconds else (None, None)
         may_be_back = token_hash is not None or draft.idempotency_id is not None
-        return Wanted(may_be_back, None, counted, *recalled, limits.rehold_seconds, draft.idempotency_id)
+        return Needs(may_be_back, None, counted, *recalled, limits.rehold_seconds, draft.idempotency_id)
 
-    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
+    def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
         if self.precondition is not UNCONDITIONAL:
-            _hold_against(self.precondition, standing, self.key[1])
-        return open_unit(standing, self.key[1], self.opening, now)
+            _hold_against(self.precondition, snapshot, self.key[1])
+        return open_unit(snapshot, self.key[1], self.opening, now)
 
 
 # About a unit, whatever booking claims it
@@ -70,12 +69,12 @@ class OfUnit:
     precondition: Precondition = field(default=UNCONDITIONAL, kw_only=True)
 
     @property
-    def wanted(self) -> Wanted:
+    def needs(self) -> Needs:
         return _CLAIM
 
-    def meet_condition(self, standing: UnitSnapshot) -> None:
+    def meet_condition(self, snapshot: UnitSnapshot) -> None:
         if self.precondition is not UNCONDITIONAL:
-            _hold_against(self.precondition, standing, self.key[1])
+            _hold_against(self.precondition, snapshot, self.key[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +82,9 @@ class ConfirmDepositOfUnit(OfUnit):
     caller: Caller
     periods: HoldPeriods
 
-    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
-        self.meet_condition(standing)
-        return booking_steps.confirm_deposit_of_unit(standing, self.key[1], self.caller, self.periods, now)
+    def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
+        self.meet_condition(snapshot)
+        return booking_actions.confirm_deposit_of_unit(snapshot, self.key[1], self.caller, self.periods, now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +95,9 @@ class CloseSale(OfUnit):
     draft: Draft
     buyer: Buyer | None
 
-    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
-        self.meet_condition(standing)
-        return booking_steps.close_sale(standing, self.key[1], self.draft, self.buyer, self.caller, now)
+    def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
+        self.meet_condition(snapshot)
+        return booking_actions.close_sale(snapshot, self.key[1], self.draft, self.buyer, self.caller, now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +106,10 @@ class ExtendUnit(OfUnit):
     until: datetime | None
     periods: HoldPeriods
 
-    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
-        refuse_impossible_end(self.until, now)
-        self.meet_condition(standing)
-        return booking_steps.extend(standing, self.key[1], self.caller, self.until, self.periods, now)
+    def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
+        check_end(self.until, now)
+        self.meet_condition(snapshot)
+        return booking_actions.extend(snapshot, self.key[1], self.caller, self.until, self.periods, now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +119,9 @@ class ChangeSaleStatus(OfUnit):
     action: Action
     caller: Caller
 
-    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
-        self.meet_condition(standing)
-        return booking_steps.act(standing, self.key[1], self.action, self.caller, now)
+    def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
+        self.meet_condition(snapshot)
+        return booking_actions.change_status(snapshot, self.key[1], self.action, self.caller, now)
 
 
 # About a booking, whether it claims its unit or not
@@ -139,32 +138,32 @@ class OfBooking:
     seen_status: str | None = field(default=None, kw_only=True)
 
     @property
-    def wanted(self) -> Wanted:
-        return Wanted(claim=True, booking_number=self.number)
+    def needs(self) -> Needs:
+        return Needs(claim=True, booking_number=self.number)
 
-    def meet_condition(self, standing: UnitSnapshot) -> None:
+    def meet_condition(self, snapshot: UnitSnapshot) -> None:
         if self.seen_status is not None:
-            refuse_changed(standing, self.number, self.seen_status)
+            check_status_unchanged(snapshot, self.number, self.seen_status)
 
 
 @dataclass(frozen=True, slots=True)
 class Sign(OfBooking):
     buyer: Buyer
-    language: str = booking_steps.LANGUAGE
+    language: str = booking_actions.LANGUAGE
     as_read: Agreement | None = None
 
-    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
-        self.meet_condition(standing)
-        return booking_steps.sign(standing, self.number, self.buyer, now, self.language, self.as_read)
+    def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
+        self.meet_condition(snapshot)
+        return booking_actions.sign(snapshot, self.number, self.buyer, now, self.language, self.as_read)
 
 
 @dataclass(frozen=True, slots=True)
 class Cancel(OfBooking):
     caller: Caller
 
-    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
-        self.meet_condition(standing)
-        return booking_steps.cancel(standing, self.number, self.caller, now)
+    def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
+        self.meet_condition(snapshot)
+        return booking_actions.cancel(snapshot, self.number, self.caller, now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +172,10 @@ class ConfirmDeposit(OfBooking):
     periods: HoldPeriods
     payment_id: str | None = None
 
-    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
-        self.meet_condition(standing)
-        return booking_steps.confirm_deposit(
-            standing, self.number, self.caller, self.periods, now, self.payment_id
+    def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
+        self.meet_condition(snapshot)
+        return booking_actions.confirm_deposit(
+            snapshot, self.number, self.caller, self.periods, now, self.payment_id
         )
 
 
@@ -184,9 +183,9 @@ class ConfirmDeposit(OfBooking):
 class CloseBooking(OfBooking):
     caller: Caller
 
-    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
-        self.meet_condition(standing)
-        return booking_steps.close_sale_of_booking(standing, self.number, self.caller, now)
+    def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
+        self.meet_condition(snapshot)
+        return booking_actions.close_sale_of_booking(snapshot, self.number, self.caller, now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,37 +194,39 @@ class ExtendBooking(OfBooking):
     until: datetime | None
     periods: HoldPeriods
 
-    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
-        refuse_impossible_end(self.until, now)
-        self.meet_condition(standing)
-        return booking_steps.extend_booking(standing, self.number, self.caller, self.until, self.periods, now)
+    def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
+        check_end(self.until, now)
+        self.meet_condition(snapshot)
+        return booking_actions.extend_booking(
+            snapshot, self.number, self.caller, self.until, self.periods, now
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class MarkRefunded(OfBooking):
-    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
-        self.meet_condition(standing)
-        return booking_steps.mark_refunded(standing, self.number, now)
+    def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
+        self.meet_condition(snapshot)
+        return booking_actions.mark_refunded(snapshot, self.number, now)
 
 
 @dataclass(frozen=True, slots=True)
 class ReissueLink(OfBooking):
     token_hash: bytes
 
-    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
-        self.meet_condition(standing)
-        return booking_steps.reissue_link(standing, self.number, self.token_hash)
+    def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
+        self.meet_condition(snapshot)
+        return booking_actions.reissue_link(snapshot, self.number, self.token_hash)
 
 
 @dataclass(frozen=True, slots=True)
 class EraseBuyer(OfBooking):
-    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
-        self.meet_condition(standing)
-        return booking_steps.erase_buyer(standing, self.number, now)
+    def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
+        self.meet_condition(snapshot)
+        return booking_actions.erase_buyer(snapshot, self.number, now)
 
 
-def _hold_against(precondition: Precondition, standing: UnitSnapshot, code: str) -> None:
-    precondition.check(revision(unit_in(standing, code), standing.project))
+def _hold_against(precondition: Precondition, snapshot: UnitSnapshot, code: str) -> None:
+    precondition.check(revision(get_unit(snapshot, code), snapshot.project))
 
 
 # What of a booking is made before its transaction: its reference, its token, and who asks for it.
@@ -289,7 +290,7 @@ class BookingDrafts:
             idempotency_id = _hidden_id(secret, "idempotency key", name)
             token = token_from(hmac.digest(secret, b"token\n" + name.encode(), "sha256"))
         elif requester.secret is not None:
-            token = _token_of_buyer(secret, requester.secret, reference_of(number))
+            token = _token_of_buyer(secret, requester.secret, encode_reference(number))
         return DraftedBooking(_draft(number, token, _holder(secret, requester), idempotency_id), token)
 
     async def token_of_buyer(self, own: str, reference: str) -> str:
@@ -322,7 +323,7 @@ class BookingDrafts:
 
 
 def _draft(number: int, token: str, holder: Holder, idempotency_id: UUID | None) -> Draft:
-    return Draft(number, reference_of(number), token_hash(token), holder, idempotency_id)
+    return Draft(number, encode_reference(number), token_hash(token), holder, idempotency_id)
 
 
 def _token_of_buyer(secret: bytes, own: str, reference: str) -> str:

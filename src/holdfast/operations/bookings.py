@@ -12,17 +12,16 @@ from uuid import UUID
 from holdfast.domain.api_key import new_token_text, token_hash
 from holdfast.domain.audit import ActorKind, Author
 from holdfast.domain.booking import CLAIMING, Agreement, Booking, BookingStatus, Buyer
-from holdfast.domain.booking_steps import LANGUAGE, BookingAction, possible
-from holdfast.domain.decision import Decision, UnitSnapshot
+from holdfast.domain.booking_actions import LANGUAGE, BookingAction, possible_actions
+from holdfast.domain.decision import UNCONDITIONAL, Decision, Precondition, UnitSnapshot
 from holdfast.domain.errors import DatabaseUnavailable, DomainError, NotAvailable, UnknownBooking
-from holdfast.domain.hold_limits import HoldLimits
-from holdfast.domain.holds import HoldPeriods, HoldRequest
+from holdfast.domain.holds import HoldLimits, HoldPeriods, HoldRequest, expire_due_unit
 from holdfast.domain.layout import BoardUnit
 from holdfast.domain.project import Project
-from holdfast.domain.references import number_of
+from holdfast.domain.references import decode_reference
 from holdfast.domain.status import Action, Caller
 from holdfast.domain.unit import Unit, unit_id
-from holdfast.domain.unit_writes import UNCONDITIONAL, Precondition
+from holdfast.observability.metrics import count_expired
 from holdfast.operations.booking_commands import (
     BookingDrafts,
     Cancel,
@@ -41,12 +40,12 @@ from holdfast.operations.booking_commands import (
     Requester,
     Sign,
 )
-from holdfast.operations.shared_reads import SharedReads
+from holdfast.operations.listings import SharedReads
 from holdfast.operations.units import StaffUnit, StaffUnits, Units
 from holdfast.operations.write_path import Command, Written
-from holdfast.storage import bookings, listings
+from holdfast.storage import bookings, holds, listings
 from holdfast.storage.bookings import FoundBooking
-from holdfast.storage.database import Database
+from holdfast.storage.database import Database, TransactionConflict
 from holdfast.storage.units import UnitKey
 
 __all__ = [
@@ -149,7 +148,7 @@ class Bookings:
     # Staff and payment systems
 
     async def find(self, reference: str) -> FoundBooking:
-        number = number_of(reference)
+        number = decode_reference(reference)
         if number is not None:
             async with self._database.reading() as connection:
                 found = await bookings.find(connection, number)
@@ -310,8 +309,9 @@ async def booking_file(selling: Bookings, reference: str, caller: Caller) -> Boo
     claim = unit.booking
     if claim is not None and claim.number == booking.number:
         claim = booking
-    standing = UnitSnapshot(unit.project, unit.unit, claim, {booking.number: booking})
-    return BookingFile(found, unit, possible(standing, booking.number, caller, selling.periods, found.now))
+    snapshot = UnitSnapshot(unit.project, unit.unit, claim, {booking.number: booking})
+    possible = possible_actions(snapshot, booking.number, caller, selling.periods, found.now)
+    return BookingFile(found, unit, possible)
 
 
 # What buyers do on our pages: open a unit, come back to it, look for another one like it.
@@ -405,3 +405,34 @@ class BuyerBookings:
         if not hmac.compare_digest(claim.token_hash, token_hash(token)):
             return None
         return OpenedBooking(claim.reference, token)
+
+
+class HoldExpiry:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def expire_due(self, at_most: int) -> int:
+        """Expire up to so many units. Those that another process or a writer has locked are skipped."""
+        try:
+            async with self._database.writing() as connection:
+                due = await holds.lock_due_units(connection, at_most)
+                if not due:
+                    return 0
+                claims = await holds.claims(connection, [unit.id for unit in due])
+                ended = [expire_due_unit(unit, claims.get(unit.id)) for unit in due]
+                deliveries = await holds.store(connection, ended)
+        except TransactionConflict:
+            return 0
+        if deliveries:
+            self._database.notify_workers()
+        count_expired(len(due))
+        return len(due)
+
+    async def is_foreground_busy(self) -> bool:
+        async with self._database.reading() as connection:
+            return await holds.is_foreground_busy(connection)
+
+    async def seconds_until_next(self) -> float | None:
+        """By the database's clock; None if nothing is held or reserved."""
+        async with self._database.reading() as connection:
+            return await holds.seconds_until_next_end(connection)

@@ -11,7 +11,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from holdfast.domain.spelling import moment_text
+from holdfast.domain.spelling import format_timestamp
 
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 Count = Annotated[int, Meta(ge=0)]
@@ -22,4 +22,4 @@ class Document(msgspec.Struct, rename="camel", gc=False, kw_only=False):
 
 
 def optional_moment_text(moment: datetime | None) -> str | None:
-    return None if moment is None else moment_text(moment)
+    return None if moment is None else format_timestamp(moment)

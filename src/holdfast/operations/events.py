@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from holdfast.domain.errors import CursorExpired, InvalidInput
 from holdfast.domain.event import EventName
-from holdfast.domain.spelling import moment_text
+from holdfast.domain.spelling import format_timestamp
 from holdfast.domain.status import Status
 from holdfast.observability.metrics import count_numbered_events
 from holdfast.operations.documents import Document, Time
@@ -75,7 +75,7 @@ def event_document(item: FeedItem) -> UnitEvent:
     return UnitEvent(
         item.id,
         item.type,
-        moment_text(item.created_at),
+        format_timestamp(item.created_at),
         UnitEventData(
             UnitChange(item.unit_id, item.unit_code, item.project_slug, item.status, item.previous_status),
             None if reference is None else BookingReference(reference),

@@ -15,10 +15,10 @@ from uuid import UUID, uuid4
 import msgspec
 
 from holdfast.domain.audit import Author
-from holdfast.domain.cells import Cell, media_text, text_of
-from holdfast.domain.decision import Decision, UnitSnapshot, Wanted
+from holdfast.domain.cells import Cell, cell_text, media_text
+from holdfast.domain.decision import Decision, Needs, UnitSnapshot
 from holdfast.domain.errors import Conflict, DatabaseUnavailable, DomainError, InvalidInput
-from holdfast.domain.imports import CODE, FIELDS, STATUS, Choice, Contents, Row, bring_in, rows_to_read
+from holdfast.domain.imports import CODE, FIELDS, STATUS, Choice, Contents, Row, import_row, rows_to_read
 from holdfast.domain.message import AnyMessage
 from holdfast.domain.spelling import camel_case
 from holdfast.domain.status import Status
@@ -68,11 +68,11 @@ class ImportUnit(NamedTuple):
     author: Author
 
     @property
-    def wanted(self) -> Wanted:
+    def needs(self) -> Needs:
         return NOTHING
 
-    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
-        return bring_in(standing, self.key[1], self.values, self.status, now)
+    def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
+        return import_row(snapshot, self.key[1], self.values, self.status, now)
 
 
 class RowRead(NamedTuple):
@@ -146,7 +146,7 @@ def _reasons(row: RowRead, refusal: DomainError, choice: Choice) -> list[Reason]
 def _reason(row: RowRead, choice: Choice, name: str, message: AnyMessage) -> Reason:
     field = _FIELD_NAMED.get(name)
     column = None if field is None else choice.column_of(field)
-    text = "" if column is None else text_of(row.cells[column])
+    text = "" if column is None else cell_text(row.cells[column])
     return Reason(field, text[:_SHOWN], message)
 
 

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import NamedTuple, ParamSpec, TypeVar
 from uuid import UUID
 
-from holdfast.domain.layout import PlacedUnit, Position, arrange, order_of
+from holdfast.domain.layout import PlacedUnit, Position, arrange, sort_key
 from holdfast.storage import boards, layouts
 from holdfast.storage.database import Connection
 
@@ -92,9 +92,9 @@ def _arranged(
     for name, group in groupby(arrange(fresh, chosen), key=lambda one: one.place.building):
         placed = list(group)
         if name in by_name:
-            placed = sorted([*by_name[name].placed, *placed], key=order_of)
+            placed = sorted([*by_name[name].placed, *placed], key=sort_key)
         by_name[name] = Section(name, placed)
-    return sorted(by_name.values(), key=lambda section: order_of(section.placed[0])[0])
+    return sorted(by_name.values(), key=lambda section: sort_key(section.placed[0])[0])
 
 
 # The codes of a project from the lowest floor up, remembered: floors follow from codes, not from rows.

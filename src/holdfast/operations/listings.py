@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from itertools import chain, repeat
 from time import monotonic
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from holdfast.domain.layout import Building, Counts, PlacedUnit, Position, arrange, picture
@@ -19,15 +21,16 @@ from holdfast.domain.listing import (
     ListingOrder,
     PlacedListing,
     UnitFilter,
-    mark_of,
+    cursor_after,
 )
 from holdfast.domain.project import Project
 from holdfast.domain.status import Status
 from holdfast.operations.layouts import FloorOrders, KnownLayouts, Layout
-from holdfast.operations.shared_reads import SharedReads
 from holdfast.operations.units import Units
 from holdfast.storage import boards, layouts, listings, projects
 from holdfast.storage.database import Connection, Database
+
+T = TypeVar("T")
 
 WHOLE_UP_TO = 400
 """A project with more units is shown one building at a time: pages for phones stay light."""
@@ -151,7 +154,7 @@ class Listings:
             else:
                 found = await listings.page(connection, project_id, wish, order, after, limit + 1)
             shown = await self._placed(connection, project_id, found[:limit])
-        last = mark_of(shown[-1].offer, order) if len(found) > limit else None
+        last = cursor_after(shown[-1].offer, order) if len(found) > limit else None
         return ListingPage(shown, last, len(meeting))
 
     async def _codes_by_floor(
@@ -212,3 +215,38 @@ def _all(layout: Layout) -> list[PlacedUnit]:
 
 def _on_sale(counts: Counts) -> Counts:
     return Counts({status: n for status, n in counts.by_status.items() if status is not Status.UNAVAILABLE})
+
+
+class SharedReads:
+    """Nobody is given what was read before they asked: whoever comes while it is read waits for the next
+    read, together with all who come meanwhile. So there is one at a time, however many ask."""
+
+    def __init__(self) -> None:
+        self._running: dict[Hashable, asyncio.Task[Any]] = {}
+        self._next: dict[Hashable, asyncio.Task[Any]] = {}
+
+    async def read(self, key: Hashable, reading: Callable[[], Awaitable[T]]) -> T:
+        joined: asyncio.Task[T] | None = self._next.get(key)
+        if joined is None:
+            joined = asyncio.get_running_loop().create_task(self._in_turn(key, reading))
+            joined.add_done_callback(_note_failure)
+            self._next[key] = joined
+        # One who goes away takes nothing from the others.
+        return await asyncio.shield(joined)
+
+    async def _in_turn(self, key: Hashable, reading: Callable[[], Awaitable[T]]) -> T:
+        earlier = self._running.get(key)
+        if earlier is not None:
+            await asyncio.wait([earlier])
+        own = self._running[key] = self._next.pop(key)
+        try:
+            return await reading()
+        finally:
+            if self._running.get(key) is own:
+                del self._running[key]
+
+
+def _note_failure(task: asyncio.Task[Any]) -> None:
+    """Those who waited have it; it is no news where all of them have gone."""
+    with suppress(asyncio.CancelledError):
+        task.exception()

@@ -11,8 +11,8 @@ from holdfast.domain.errors import Conflict, DomainError, InvalidInput, UnknownB
 from holdfast.domain.payment import (
     Payment,
     PaymentRequest,
-    refuse_another_amount,
-    refuse_to_ask,
+    check_amount,
+    check_payable,
     signed_query,
 )
 from holdfast.domain.signature import SignatureProblem, verify
@@ -76,7 +76,7 @@ class Payments:
         Refused before the signature, and once it is paid or the booking has ended.
         """
         unit, _ = await self._inventory.find(found.project_slug, found.unit_code)
-        refuse_to_ask(unit, found.booking)
+        check_payable(unit, found.booking)
         provider, amount = self._till.provider, found.booking.terms.deposit_sar
         if provider is None or not amount:
             return None
@@ -118,7 +118,7 @@ class Payments:
 
     async def _confirmed(self, payment: Payment, request_id: str) -> tuple[FoundBooking, Written]:
         found = await self._selling.find(payment.reference)
-        refuse_another_amount(payment, found.booking)
+        check_amount(payment, found.booking)
         author = Author(ActorKind.PAYMENT, payment.id, request_id)
         written = await self._selling.confirm_deposit(
             found, Caller.PAYMENT_SYSTEM, author, payment_id=payment.id

@@ -15,7 +15,7 @@ from holdfast.domain.audit import ActorKind, AuditEntry, Author, Change
 from holdfast.domain.errors import InvalidSetupLink, LastAdmin, UnknownStaff, raise_faults
 from holdfast.domain.login import password_fault
 from holdfast.domain.permissions import Role
-from holdfast.domain.spelling import moment_text
+from holdfast.domain.spelling import format_timestamp
 from holdfast.domain.staff import Staff, email_fault, staff_name_fault
 from holdfast.operations.credentials import Passwords
 from holdfast.operations.documents import Document, Time, optional_moment_text
@@ -321,7 +321,7 @@ def _fields(person: Staff) -> dict[str, Any]:
         "role": person.role,
         "set_up": person.has_password,
         "second_factor": person.has_second_factor,
-        "created_at": moment_text(person.created_at),
+        "created_at": format_timestamp(person.created_at),
         "disabled_at": optional_moment_text(person.disabled_at),
         "last_signed_in_at": optional_moment_text(person.last_signed_in_at),
     }

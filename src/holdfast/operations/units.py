@@ -11,12 +11,19 @@ from uuid import UUID
 
 from holdfast.domain.audit import COMMAND, Author
 from holdfast.domain.booking import Booking
-from holdfast.domain.decision import Decision, UnitSnapshot, Wanted
+from holdfast.domain.decision import (
+    UNCONDITIONAL,
+    Decision,
+    Needs,
+    Precondition,
+    UnitSnapshot,
+    patch,
+    replace,
+)
 from holdfast.domain.errors import DomainError, UnknownProject, UnknownUnit
 from holdfast.domain.project import Project
 from holdfast.domain.status import LOCKED, Status
 from holdfast.domain.unit import Unit, UnitFields, as_seen
-from holdfast.domain.unit_writes import UNCONDITIONAL, Precondition, patch, replace
 from holdfast.operations.write_path import NOTHING, Command, Outcome, WritePath, Written, write
 from holdfast.storage import audit, bookings, delivery_log, projects, unit_lists
 from holdfast.storage.audit import Recorded
@@ -40,11 +47,11 @@ class ReplaceUnit(NamedTuple):
     author: Author = COMMAND
 
     @property
-    def wanted(self) -> Wanted:
+    def needs(self) -> Needs:
         return NOTHING
 
-    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
-        return replace(standing, self.key[1], self.fields, self.status, self.precondition, now)
+    def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
+        return replace(snapshot, self.key[1], self.fields, self.status, self.precondition, now)
 
 
 class PatchUnit(NamedTuple):
@@ -57,11 +64,11 @@ class PatchUnit(NamedTuple):
     author: Author = COMMAND
 
     @property
-    def wanted(self) -> Wanted:
+    def needs(self) -> Needs:
         return NOTHING
 
-    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
-        return patch(standing, self.key[1], self.changes, self.status, self.precondition, now)
+    def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
+        return patch(snapshot, self.key[1], self.changes, self.status, self.precondition, now)
 
 
 class Units:
@@ -101,15 +108,15 @@ class Units:
         project_id = await self.project_id(slug)
         try:
             async with self._database.reading() as connection:
-                now, (standing,) = await load_for_update(
+                now, (snapshot,) = await load_for_update(
                     connection, self._database.project_cache, [(project_id, code)], locked=False
                 )
         except ProjectGone:
             self._forget_projects()
             raise
-        if standing.unit is None:
+        if snapshot.unit is None:
             raise UnknownUnit(slug, code)
-        return as_seen(standing.unit, now), standing.project
+        return as_seen(snapshot.unit, now), snapshot.project
 
     async def page(
         self,
@@ -155,7 +162,7 @@ class Units:
         await self._write_path.close()
 
 
-# Many units at once, each standing on its own: the bulk route and the import of a file.
+# Many units at once, each snapshot on its own: the bulk route and the import of a file.
 
 TRANSACTIONS_IN_FLIGHT = 2
 

@@ -21,7 +21,7 @@ from holdfast.domain.endpoint import (
 )
 from holdfast.domain.event import EventName
 from holdfast.domain.message import optional_text
-from holdfast.domain.spelling import moment_text
+from holdfast.domain.spelling import format_timestamp
 from holdfast.operations.deliveries import Attempt
 from holdfast.operations.documents import Count, Document, Time, optional_moment_text
 
@@ -252,9 +252,9 @@ def _endpoint_fields(endpoint: Endpoint) -> dict[str, Any]:
         "state": endpoint.state,
         "failing": _failure_document(endpoint.failure),
         "secret_id": endpoint.secret_id,
-        "secret_rotated_at": moment_text(endpoint.secret_made_at),
-        "created_at": moment_text(endpoint.created_at),
-        "updated_at": moment_text(endpoint.updated_at),
+        "secret_rotated_at": format_timestamp(endpoint.secret_made_at),
+        "created_at": format_timestamp(endpoint.created_at),
+        "updated_at": format_timestamp(endpoint.updated_at),
     }
 
 
@@ -265,7 +265,7 @@ def _delivery_fields(delivery: Delivery) -> dict[str, Any]:
         "endpoint_id": delivery.endpoint_id,
         "unit_code": delivery.unit_code,
         "status": delivery.status,
-        "created_at": moment_text(delivery.created_at),
+        "created_at": format_timestamp(delivery.created_at),
         "next_attempt_at": optional_moment_text(delivery.next_attempt_at),
         "ended_at": optional_moment_text(delivery.ended_at),
         "reason": delivery.reason,
@@ -279,8 +279,8 @@ def _attempt_document(attempt: Attempt, body: str) -> AttemptDocument:
     return AttemptDocument(
         number=attempt.number,
         trigger=attempt.trigger,
-        started_at=moment_text(attempt.started_at),
-        ended_at=moment_text(attempt.ended_at),
+        started_at=format_timestamp(attempt.started_at),
+        ended_at=format_timestamp(attempt.ended_at),
         duration_ms=_rounded(attempt.duration_ms),
         status_code=attempt.status_code,
         cause=optional_text(attempt.cause),
@@ -329,7 +329,7 @@ def _failure_document(failure: EndpointFailure | None) -> EndpointTroubleDocumen
     if failure is None:
         return None
     return EndpointTroubleDocument(
-        moment_text(failure.since), str(failure.cause), optional_moment_text(failure.gone_at)
+        format_timestamp(failure.since), str(failure.cause), optional_moment_text(failure.gone_at)
     )
 
 

@@ -11,13 +11,12 @@ from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol
 
 from holdfast.domain.audit import CLOCK, AuditEntry, Author
-from holdfast.domain.booking import CLAIMING, HOLDING, Booking
-from holdfast.domain.decision import Decision, UnitSnapshot, Wanted, after, change_made, lapse
+from holdfast.domain.booking import CLAIMING, HOLDING, Booking, LiveHold
+from holdfast.domain.decision import Decision, Needs, UnitSnapshot, apply, describe_change, expire
 from holdfast.domain.errors import DatabaseUnavailable, DomainError, InvalidInput
-from holdfast.domain.hold_limits import LiveHold
 from holdfast.domain.project import Project
 from holdfast.domain.status import LOCKED, MID_BOOKING
-from holdfast.domain.unit import Unit, is_lapsed
+from holdfast.domain.unit import Unit, is_expired
 from holdfast.observability.metrics import count_batch
 from holdfast.storage import bookings, units
 from holdfast.storage.database import (
@@ -33,7 +32,7 @@ from holdfast.storage.units import Change, Counted, Refs, SideEffects, UnitKey, 
 __all__ = ["Command", "Outcome", "WritePath", "Written", "write"]
 
 
-NOTHING = Wanted()
+NOTHING = Needs()
 
 
 class Command(Protocol):
@@ -46,11 +45,11 @@ class Command(Protocol):
     def author(self) -> Author: ...
 
     @property
-    def wanted(self) -> Wanted:
+    def needs(self) -> Needs:
         """What it must know beside the unit."""
         ...
 
-    def decide(self, standing: UnitSnapshot, now: datetime) -> Decision:
+    def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
         """Pure; raises a DomainError."""
         ...
 
@@ -58,12 +57,12 @@ class Command(Protocol):
 # What some commands must know beside their unit: its bookings, and what their buyer holds elsewhere.
 
 Snapshots = dict[UnitKey, UnitSnapshot]
-BookingsWanted = list[tuple[UnitKey, Wanted]]
+BookingsWanted = list[tuple[UnitKey, Needs]]
 
 
 def asking(commands: Sequence[Command]) -> BookingsWanted:
     """What commands want to know beside their units, for those that do."""
-    return [(command.key, wanted) for command in commands if (wanted := command.wanted) is not NOTHING]
+    return [(command.key, wanted) for command in commands if (wanted := command.needs) is not NOTHING]
 
 
 def counted(asked: BookingsWanted) -> Counted:
@@ -75,51 +74,51 @@ def counted(asked: BookingsWanted) -> Counted:
 
 async def load_related_bookings(
     connection: Connection,
-    standings: Snapshots,
+    snapshots: Snapshots,
     asked: BookingsWanted,
     lapsed: Sequence[UnitKey],
     now: datetime,
     *,
     several: bool,
 ) -> set[UnitKey]:
-    """Completes the standings; gives the keys of units that have changed since they were read.
+    """Completes the snapshots; gives the keys of units that have changed since they were read.
 
     ``several``: some of the units have more than one command.
     """
     if not asked and not lapsed:
         return set()
-    overtaken = await _find_bookings(connection, standings, asked, lapsed)
-    overtaken |= await _find_keyed(connection, standings, asked)
-    free = [(key, wanted) for key, wanted in asked if several or _is_free(standings[key]) or key in lapsed]
-    await _find_lately_lapsed(connection, standings, free, now)
+    overtaken = await _find_bookings(connection, snapshots, asked, lapsed)
+    overtaken |= await _find_keyed(connection, snapshots, asked)
+    free = [(key, wanted) for key, wanted in asked if several or _is_free(snapshots[key]) or key in lapsed]
+    await _find_lately_lapsed(connection, snapshots, free, now)
     return overtaken
 
 
-def note_hold(standing: UnitSnapshot, booking: Booking) -> None:
+def note_hold(snapshot: UnitSnapshot, booking: Booking) -> None:
     """For the commands that follow in the same batch."""
-    if not standing.live_holds or booking.status not in HOLDING or booking.hold_expires_at is None:
+    if not snapshot.live_holds or booking.status not in HOLDING or booking.hold_expires_at is None:
         return
     for holder, slot in zip(booking.holder, booking.slots, strict=True):
-        if holder is not None and slot is not None and holder in standing.live_holds:
-            holds = standing.live_holds[holder]
+        if holder is not None and slot is not None and holder in snapshot.live_holds:
+            holds = snapshot.live_holds[holder]
             assert isinstance(holds, list)
             holds.append(LiveHold(slot, booking.hold_expires_at))
 
 
-def _is_free(standing: UnitSnapshot) -> bool:
+def _is_free(snapshot: UnitSnapshot) -> bool:
     """Only then is it of interest who asks for it; those who come too late cost no look-up.
 
     A unit that is not free may become so by another command of the batch, before theirs.
     """
-    return standing.unit is not None and standing.unit.status not in LOCKED
+    return snapshot.unit is not None and snapshot.unit.status not in LOCKED
 
 
 async def _find_bookings(
-    connection: Connection, standings: Snapshots, asked: BookingsWanted, lapsed: Sequence[UnitKey]
+    connection: Connection, snapshots: Snapshots, asked: BookingsWanted, lapsed: Sequence[UnitKey]
 ) -> set[UnitKey]:
     wanting = {key for key, wanted in asked if wanted.claim}.union(lapsed)
     claimed = {
-        unit.id: key for key in wanting if (unit := standings[key].unit) is not None and unit.status in LOCKED
+        unit.id: key for key in wanting if (unit := snapshots[key].unit) is not None and unit.status in LOCKED
     }
     numbered = {wanted.booking_number: key for key, wanted in asked if wanted.booking_number is not None}
     if not claimed and not numbered:
@@ -128,48 +127,48 @@ async def _find_bookings(
     overtaken = set()
     for turn, booking in await bookings.concerning(connection, list(claimed), list(numbered)):
         key = claimed.get(booking.unit_id) or numbered[booking.number]
-        if standings[key].turn != turn:
+        if snapshots[key].turn != turn:
             overtaken.add(key)
         if booking.status in CLAIMING:
             unknown.discard(key)
-        standings[key] = _with_booking(standings[key], booking)
+        snapshots[key] = _with_booking(snapshots[key], booking)
     return overtaken | unknown
 
 
-async def _find_keyed(connection: Connection, standings: Snapshots, asked: BookingsWanted) -> set[UnitKey]:
+async def _find_keyed(connection: Connection, snapshots: Snapshots, asked: BookingsWanted) -> set[UnitKey]:
     """Bookings that the same requests have made before."""
     idempotency_ids = [wanted.idempotency_id for _, wanted in asked if wanted.idempotency_id]
-    keys = {unit.id: key for key, wanted in asked if wanted.idempotency_id and (unit := standings[key].unit)}
+    keys = {unit.id: key for key, wanted in asked if wanted.idempotency_id and (unit := snapshots[key].unit)}
     if not keys:
         return set()
     overtaken = set()
     for turn, booking in await bookings.keyed(connection, list(keys), idempotency_ids):
         key = keys[booking.unit_id]
-        if standings[key].turn != turn:
+        if snapshots[key].turn != turn:
             overtaken.add(key)
-        standings[key] = _with_booking(standings[key], booking)
+        snapshots[key] = _with_booking(snapshots[key], booking)
     return overtaken
 
 
 async def _find_lately_lapsed(
-    connection: Connection, standings: Snapshots, asked: BookingsWanted, now: datetime
+    connection: Connection, snapshots: Snapshots, asked: BookingsWanted, now: datetime
 ) -> None:
     recalling = [(key, wanted) for key, wanted in asked if wanted.visitor_id is not None or wanted.token_hash]
-    keys = {unit.id: key for key, _ in recalling if (unit := standings[key].unit)}
+    keys = {unit.id: key for key, _ in recalling if (unit := snapshots[key].unit)}
     if not keys:
         return
-    since = now - timedelta(seconds=max(wanted.lapsed_within_seconds for _, wanted in recalling))
+    since = now - timedelta(seconds=max(wanted.expired_within_seconds for _, wanted in recalling))
     visitors = [wanted.visitor_id for _, wanted in recalling if wanted.visitor_id]
     token_hashes = [wanted.token_hash for _, wanted in recalling if wanted.token_hash]
     for booking in await bookings.lately_lapsed(connection, list(keys), since, visitors, token_hashes):
         key = keys[booking.unit_id]
-        standings[key] = _with_booking(standings[key], booking)
+        snapshots[key] = _with_booking(snapshots[key], booking)
 
 
-def _with_booking(standing: UnitSnapshot, booking: Booking) -> UnitSnapshot:
+def _with_booking(snapshot: UnitSnapshot, booking: Booking) -> UnitSnapshot:
     if booking.status in CLAIMING:
-        return standing._replace(booking=booking)
-    return standing._replace(others={**standing.others, booking.number: booking})
+        return snapshot._replace(booking=booking)
+    return snapshot._replace(others={**snapshot.others, booking.number: booking})
 
 
 # Commands that are stored together: found, decided one after the other, stored at once.
@@ -228,10 +227,10 @@ class Batch:
     async def decide(self, connection: Connection, known: ProjectCache, *, locked: bool) -> None:
         keys = sorted({command.key for command in self._commands})
         asked = asking(self._commands)
-        now, standings = await load_for_update(connection, known, keys, locked=locked, counted=counted(asked))
+        now, snapshots = await load_for_update(connection, known, keys, locked=locked, counted=counted(asked))
         self._decided_at = now
-        self._standings = dict(zip(keys, standings, strict=True))
-        self._found = {key: standing.unit for key, standing in self._standings.items()}
+        self._standings = dict(zip(keys, snapshots, strict=True))
+        self._found = {key: snapshot.unit for key, snapshot in self._standings.items()}
         lapsed = [key for key in keys if self._is_lapsed(key, now)]
         self._overtaken = await load_related_bookings(
             connection, self._standings, asked, lapsed, now, several=len(keys) < len(self._commands)
@@ -240,7 +239,7 @@ class Batch:
             self._overtaken.clear()
         for key in lapsed:
             if key not in self._overtaken:
-                self._take(key, self._standings[key], lapse(self._standings[key]), CLOCK, now)
+                self._take(key, self._standings[key], expire(self._standings[key]), CLOCK, now)
         self.outcomes = [self._outcome(command, now) for command in self._commands]
 
     async def store(self, connection: Connection) -> None:
@@ -277,22 +276,22 @@ class Batch:
         ]
 
     def _changes(self) -> list[Change]:
-        """In the order of their keys, as the standings are."""
+        """In the order of their keys, as the snapshots are."""
         return [
             Change(
-                standing.unit,
+                snapshot.unit,
                 self._found[key],
-                standing.turn,
+                snapshot.turn,
                 tuple(self._begun[key].values()) if key in self._begun else (),
                 tuple(self._changed[key].values()),
             )
-            for key, standing in self._standings.items()
-            if key in self._changed and standing.unit is not None
+            for key, snapshot in self._standings.items()
+            if key in self._changed and snapshot.unit is not None
         ]
 
     def _is_lapsed(self, key: UnitKey, now: datetime) -> bool:
         unit = self._standings[key].unit
-        return unit is not None and unit.status in MID_BOOKING and is_lapsed(unit, now)
+        return unit is not None and unit.status in MID_BOOKING and is_expired(unit, now)
 
     def _is_void(self, key: UnitKey) -> bool:
         if key in self._overtaken:
@@ -303,22 +302,22 @@ class Batch:
     def _outcome(self, command: Command, now: datetime) -> Outcome | None:
         if command.key in self._overtaken:
             return None
-        standing = self._standings[command.key]
+        snapshot = self._standings[command.key]
         try:
-            decision = command.decide(standing, now)
+            decision = command.decide(snapshot, now)
         except DomainError as refusal:
             # An answer, not a failure; where it was raised would hold this batch, which holds it.
             refusal.__context__ = None
             return refusal.with_traceback(None)
-        changed = self._take(command.key, standing, decision, command.author, now)
-        return Written(decision, standing.project, changed, self._refs, standing.unit)
+        changed = self._take(command.key, snapshot, decision, command.author, now)
+        return Written(decision, snapshot.project, changed, self._refs, snapshot.unit)
 
     def _take(
-        self, key: UnitKey, standing: UnitSnapshot, decision: Decision, author: Author, now: datetime
+        self, key: UnitKey, snapshot: UnitSnapshot, decision: Decision, author: Author, now: datetime
     ) -> bool:
         booking = decision.booking
-        is_new_unit = decision.unit is not standing.unit
-        found = None if booking is None else standing.booking_numbered(booking.number)
+        is_new_unit = decision.unit is not snapshot.unit
+        found = None if booking is None else snapshot.booking_numbered(booking.number)
         if not is_new_unit and booking is found:
             return False
         changed = self._changed.setdefault(key, {})
@@ -326,7 +325,7 @@ class Batch:
             begun = self._begun.setdefault(key, {})
             is_new = found is None or booking.number in begun
             (begun if is_new else changed)[booking.number] = booking
-            note_hold(standing, booking)
+            note_hold(snapshot, booking)
         self._told.entries.append(
             AuditEntry(
                 decision.unit.id,
@@ -335,11 +334,11 @@ class Batch:
                 author,
                 decision.action,
                 None if booking is None else booking.reference,
-                change_made(standing, decision),
+                describe_change(snapshot, decision),
             )
         )
         self._told.events.extend(decision.events)
-        self._standings[key] = after(standing, decision)
+        self._standings[key] = apply(snapshot, decision)
         return True
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 
 from holdfast.domain.audit import AuditEntry, Author, Change
-from holdfast.domain.spelling import camel_case, moment_text
+from holdfast.domain.spelling import camel_case, format_timestamp
 from holdfast.storage.database import Connection
 
 _COLUMNS = (
@@ -94,7 +94,7 @@ async def history(connection: Connection, subject_id: UUID, before_id: int, limi
 def _json(values: Mapping[str, Any]) -> str:
     """In the names of the wire, for it is given out as it stands."""
     named = {
-        camel_case(name): moment_text(value) if type(value) is datetime else value
+        camel_case(name): format_timestamp(value) if type(value) is datetime else value
         for name, value in values.items()
     }
     return _ENCODER.encode(named).decode()

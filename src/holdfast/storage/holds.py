@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.holds import LapsedUnit, LiveBooking, ReleasedUnit
+from holdfast.domain.holds import DueUnit, ExpiredUnit, LiveBooking
 from holdfast.domain.status import Status
 from holdfast.storage import audit, events
 from holdfast.storage.database import FOREGROUND, Connection
 
 # As the database's own statistics have it at this moment; what they do not tell us counts as rest.
-_SOMEBODY_WAITS = """
+_FOREGROUND_BUSY = """
     select exists (
         select from pg_stat_activity
         where datname = current_database() and application_name = $1 and pid <> pg_backend_pid()
@@ -21,9 +21,9 @@ _SOMEBODY_WAITS = """
 """
 
 
-async def does_somebody_wait(connection: Connection) -> bool:
+async def is_foreground_busy(connection: Connection) -> bool:
     """Whether a statement or a transaction of the foreground is on its way, or was a moment ago."""
-    return bool(await connection.fetchval(_SOMEBODY_WAITS, FOREGROUND))
+    return bool(await connection.fetchval(_FOREGROUND_BUSY, FOREGROUND))
 
 
 # Lapsed units: locked, and released many at a time.
@@ -71,10 +71,10 @@ _NEXT_END = f"""
 """
 
 
-async def lock_lapsed(connection: Connection, limit: int) -> list[LapsedUnit]:
+async def lock_due_units(connection: Connection, limit: int) -> list[DueUnit]:
     """Units whose hold or reservation is over, the longest first, kept for the transaction."""
     rows = await connection.fetch(_LOCK_LAPSED, limit)
-    return [LapsedUnit(row[0], row[1], _STATUS[row[2]], *row[3:]) for row in rows]
+    return [DueUnit(row[0], row[1], _STATUS[row[2]], *row[3:]) for row in rows]
 
 
 async def claims(connection: Connection, unit_ids: Sequence[UUID]) -> dict[UUID, LiveBooking]:
@@ -82,7 +82,7 @@ async def claims(connection: Connection, unit_ids: Sequence[UUID]) -> dict[UUID,
     return {row[0]: LiveBooking(row[1], row[2], _BOOKING_STATUS[row[3]]) for row in rows}
 
 
-async def store(connection: Connection, releases: Sequence[ReleasedUnit]) -> int:
+async def store(connection: Connection, releases: Sequence[ExpiredUnit]) -> int:
     """How many deliveries were made of it."""
     count: int = await connection.fetchval(
         _RELEASE,

@@ -13,11 +13,10 @@ import asyncpg
 import msgspec
 
 from holdfast.domain.audit import AuditEntry
-from holdfast.domain.booking import Booking
+from holdfast.domain.booking import Booking, LiveHold
 from holdfast.domain.decision import UnitSnapshot
 from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.domain.event import UnitEvent
-from holdfast.domain.hold_limits import LiveHold
 from holdfast.domain.project import Project
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Media, Unit, UnitFields
@@ -361,7 +360,7 @@ class Counted(NamedTuple):
 
 class LoadedUnits(NamedTuple):
     now: datetime
-    standings: list[UnitSnapshot]
+    snapshots: list[UnitSnapshot]
     """One for each wanted key, in the same order."""
 
 
@@ -393,8 +392,8 @@ async def load_for_update(
         raise AssertionError("PostgreSQL gave the rows in another order than that of the keys.")
     now = _whole_milliseconds(rows[-1][0])
     live_holds = await _live_holds(connection, counted, rows[0][_PLACES_AT:], now) if counts else {}
-    standings = [_snapshot(known[key[0]], row, live_holds) for key, row in zip(keys, rows, strict=True)]
-    return LoadedUnits(now, standings)
+    snapshots = [_snapshot(known[key[0]], row, live_holds) for key, row in zip(keys, rows, strict=True)]
+    return LoadedUnits(now, snapshots)
 
 
 async def _places(connection: Connection, counted: Counted) -> list[Place]:

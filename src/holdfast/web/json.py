@@ -20,7 +20,7 @@ encode = _ENCODER.encode
 
 
 def time_text(moment: datetime) -> str:
-    """What ``domain.spelling.moment_text`` writes, in a quarter of its time: every answer has several."""
+    """Return the text of ``domain.spelling.format_timestamp``, in a quarter of its time."""
     text = encode(moment).decode()
     # The encoder writes microseconds if there are any: "2026-11-14T09:30:00.123000Z", quotes included.
     return f"{text[1:24]}Z" if moment.microsecond else f"{text[1:20]}.000Z"

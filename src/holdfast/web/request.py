@@ -13,8 +13,8 @@ from starlette.requests import Request as StarletteRequest
 
 from holdfast.domain.api_key import Key
 from holdfast.domain.audit import ActorKind, Author
+from holdfast.domain.decision import UNCONDITIONAL, Precondition
 from holdfast.domain.errors import Fault
-from holdfast.domain.unit_writes import UNCONDITIONAL, Precondition
 from holdfast.web.http_errors import BodyTooLarge, TooManyParameters, TwoCredentials, UnsupportedMediaType
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
-from uuid import UUID
 
 from holdfast.domain.booking import (
     WORDING,
@@ -17,6 +16,7 @@ from holdfast.domain.booking import (
 )
 from holdfast.web.documents.content import Document, Kind, Subject, build_document
 from holdfast.web.pages.i18n import language_of
+from tests.domain.units import unit
 
 REFERENCE = "Q39-4F6-4K6"
 ADDRESS = f"https://sales.example.com/p/narjis-heights/bookings/{REFERENCE}"
@@ -40,10 +40,9 @@ def a_booking(status: BookingStatus = BookingStatus.RESERVED, **others: Any) -> 
     """Signed, and its deposit confirmed where its status does not say otherwise."""
     draft = Draft(5, REFERENCE, b"")
     end = NOW + timedelta(minutes=5)
-    booking = new_booking(
-        draft, (UUID(int=1), UUID(int=2)), TERMS, status, NOW, buyer=NORA, hold_expires_at=end
-    )
+    booking = new_booking(draft, unit(), status, NOW, buyer=NORA, hold_expires_at=end)
     made = {
+        "terms": TERMS,
         "signed_at": NOW + timedelta(minutes=2),
         "deposit_confirmed_at": NOW + timedelta(minutes=4),
         "reserved_until": NOW + timedelta(days=14),

@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from holdfast.domain.spelling import moment_text
+from holdfast.domain.spelling import format_timestamp
 from holdfast.settings import parse_encryption_keys
 from holdfast.storage.errors import BackupError
 from holdfast.storage.schema import unknown_reason
@@ -36,7 +36,7 @@ class Manifest(NamedTuple):
         return {
             "format": FORMAT,
             "holdfast": self.holdfast,
-            "createdAt": moment_text(self.created_at),
+            "createdAt": format_timestamp(self.created_at),
             "schema": self.schema,
             "postgresql": self.postgresql,
             "counts": dict(self.counts),

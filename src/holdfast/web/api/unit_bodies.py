@@ -28,10 +28,10 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
+from holdfast.domain.decision import STATUS_MESSAGE
 from holdfast.domain.errors import Fault, InvalidInput
 from holdfast.domain.status import LOCKED, SettableStatus, Status
 from holdfast.domain.unit import UnitFields, unit_id
-from holdfast.domain.unit_writes import STATUS_MESSAGE
 from holdfast.web import strict_json
 from holdfast.web.api.bodies import Body, BodyModel, validated
 from holdfast.web.fields import NO_NUL, STRICT, WEB_ADDRESS, Bounds, canonical, check_text

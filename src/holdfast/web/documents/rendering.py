@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import segno
 from starlette.responses import HTMLResponse, Response
 
-from holdfast.domain.booking import agreement_on
-from holdfast.domain.booking_steps import LANGUAGE
+from holdfast.domain.booking import new_agreement
+from holdfast.domain.booking_actions import LANGUAGE
 from holdfast.operations.bookings import FoundBooking
 from holdfast.operations.units import Units
 from holdfast.web.documents.content import (
@@ -96,7 +96,7 @@ class Documents:
         if agreement is not None:
             return Subject(found.booking, found.unit_code, agreement, is_signed_text=True)
         unit, project = await self._inventory.find(found.project_slug, found.unit_code)
-        agreement = agreement_on(unit.fields, project.name, LANGUAGE)
+        agreement = new_agreement(unit.fields, project.name, LANGUAGE)
         return Subject(found.booking, found.unit_code, agreement, is_signed_text=False)
 
     def _language(self, found: FoundBooking, requested: str, page_language: str) -> Language:

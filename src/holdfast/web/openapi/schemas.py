@@ -16,8 +16,8 @@ from holdfast.domain import errors
 from holdfast.domain.errors import Fault
 from holdfast.domain.event import EventName, event_id
 from holdfast.domain.project import Project
-from holdfast.domain.references import reference_of
-from holdfast.domain.spelling import moment_text
+from holdfast.domain.references import encode_reference
+from holdfast.domain.spelling import format_timestamp
 from holdfast.domain.status import TRANSITIONS, SettableStatus, Status
 from holdfast.domain.unit import Unit, UnitFields
 from holdfast.web import http_errors as http
@@ -181,7 +181,7 @@ UNIT = Unit(
     updated_at=NOW,
 )
 
-BOOKING_REFERENCE = reference_of(1)
+BOOKING_REFERENCE = encode_reference(1)
 ENDPOINT_ID = UUID("c4a0f7de-1b1e-4d0c-8a77-2f6d3a9b5e21")
 DELIVERY_ID = UUID("f26f5d0a-93a7-5b0e-9d3c-6a0c4b1f8e57")
 
@@ -223,7 +223,7 @@ _SAMPLES: tuple[Exception, ...] = (
         "The unit is held. If the hold is yours, send its token.", Status.HELD, (), HOLD_ENDS, NOW
     ),
     errors.NotSigned(
-        f"The buyer has not signed yet; the hold ends at {moment_text(HOLD_ENDS)}.", Status.HELD
+        f"The buyer has not signed yet; the hold ends at {format_timestamp(HOLD_ENDS)}.", Status.HELD
     ),
     errors.HoldLapsed("The hold has lapsed. The unit is free again.", Status.AVAILABLE),
     errors.TransitionNotAllowed("open", Status.HELD, False, HOLD_ENDS, NOW, others_may=False),

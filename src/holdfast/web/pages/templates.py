@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup
 
-from holdfast.domain.spelling import moment_text
+from holdfast.domain.spelling import format_timestamp
 from holdfast.domain.unit import Media
 from holdfast.web.documents.sections import terms_in_full
 from holdfast.web.pages.i18n import Language, in_language, translations
@@ -92,7 +92,7 @@ def _ago(context: Context, at: datetime) -> Markup:
     language = _language(context)
     shown = language.ago(at, context["now"])
     return Markup('<time datetime="{}" title="{}">{}</time>').format(
-        moment_text(at), language.full_date_time(at), shown
+        format_timestamp(at), language.full_date_time(at), shown
     )
 
 
@@ -103,7 +103,7 @@ def _own(context: Context, text: str) -> str:
 
 
 def _time_element(at: datetime, shown: str) -> Markup:
-    return Markup('<time datetime="{}">{}</time>').format(moment_text(at), shown)
+    return Markup('<time datetime="{}">{}</time>').format(format_timestamp(at), shown)
 
 
 def _language(context: Context) -> Language:

@@ -15,7 +15,7 @@ from itertools import islice
 
 import msgspec
 
-from holdfast.domain.cells import COMMA, POINT, Cell, sign_evidence
+from holdfast.domain.cells import COMMA, POINT, Cell, find_decimal_sign
 from holdfast.domain.imports import HEAD_ROWS, ROWS_AT_MOST, Contents, Row, Sheet
 from holdfast.domain.message import Message
 from holdfast.operations.imports import ROWS_A_PART, Reply, pack
@@ -135,7 +135,7 @@ def _storable(cell: Cell) -> Cell:
 def _decimal_signs(cells: list[Cell]) -> Iterator[str]:
     for cell in cells:
         if isinstance(cell, str) and len(cell) < 40 and (COMMA in cell or POINT in cell):
-            sign = sign_evidence(cell)
+            sign = find_decimal_sign(cell)
             if sign is not None:
                 yield sign
 

@@ -7,11 +7,15 @@ from typing import Any
 from uuid import UUID
 
 from holdfast.domain.audit import Author
-from holdfast.domain.cells import KEPT, Cell, Unreadable, media_text, text_of, value_of
+<<<<<<< HEAD
+from holdfast.domain.cells import KEPT, Cell, InvalidCell, media_text, cell_text, parse_cell
+=======
+from holdfast.domain.cells import KEPT, Cell, InvalidCell, cell_text, parse_cell
+>>>>>>> be3755e (Name the domain of units and bookings plainly, and merge its small modules)
 from holdfast.domain.errors import DomainError, Fault, InvalidInput
 from holdfast.domain.imports import CODE, FIELDS, NAMES, NOT_IMPORTED, REQUIRED, STATUS, Choice, Row
 from holdfast.domain.message import Message
-from holdfast.domain.spelling import moment_text
+from holdfast.domain.spelling import format_timestamp
 from holdfast.domain.unit import Unit, code_fault
 from holdfast.operations.imports import ImportUnit, RowRead
 from holdfast.web.api.unit_bodies import UnitPatch, check_unit
@@ -43,7 +47,7 @@ def unit_row(unit: Unit, language: str) -> CellRow:
     values["images"], values["files"] = (
         media_text(media) or None for media in (unit.fields.images, unit.fields.files)
     )
-    return [*(values[field] for field in FIELDS), unit.ref, moment_text(unit.updated_at)]
+    return [*(values[field] for field in FIELDS), unit.ref, format_timestamp(unit.updated_at)]
 
 
 class RowParser:
@@ -71,7 +75,7 @@ class RowParser:
     def __call__(self, row: Row) -> RowRead:
         number, cells = row
         cells += [""] * (self._width - len(cells))
-        code = unicodedata.normalize("NFC", text_of(cells[self._code_column]).strip())
+        code = unicodedata.normalize("NFC", cell_text(cells[self._code_column]).strip())
         faults = self._code_faults(code, number)
         body = self._body(cells, faults)
         return RowRead(number, code, cells, self._command(code, body, faults))
@@ -94,8 +98,8 @@ class RowParser:
             if cell == KEPT:
                 continue
             try:
-                value = value_of(field, cell, self._sign)
-            except Unreadable as unreadable:
+                value = parse_cell(field, cell, self._sign)
+            except InvalidCell as unreadable:
                 faults.append(Fault(f"/{name}", unreadable.message))
                 continue
             if value is not None or field in _OPTIONAL:

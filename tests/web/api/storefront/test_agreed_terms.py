@@ -76,29 +76,29 @@ def reprice(unit: Unit) -> None:
     assert answer.status_code == 200, answer.text
 
 
-def terms_of(held: Hold) -> dict[str, Any]:
+def unit_terms(held: Hold) -> dict[str, Any]:
     return dict(held.read()["terms"])
 
 
 def test_a_price_that_changes_after_the_hold_ended_is_not_of_the_booking(held: Hold, buyer: Buyer) -> None:
-    agreed = terms_of(held)
+    agreed = unit_terms(held)
     held.cancel()
     reprice(held.unit)
-    assert terms_of(held) == agreed
-    fresh = terms_of(buyer.hold(held.unit))
+    assert unit_terms(held) == agreed
+    fresh = unit_terms(buyer.hold(held.unit))
     assert (fresh["priceSar"], fresh["totalSar"], fresh["depositSar"]) == (1, 1, 0)
-    assert terms_of(held) == agreed
+    assert unit_terms(held) == agreed
 
 
 def test_a_price_that_changes_after_the_sale_is_not_of_the_booking(stored: Unit, sql: Sql) -> None:
     own = states.sell(sql, stored)
-    agreed = terms_of(own)
+    agreed = unit_terms(own)
     reprice(stored)
-    assert terms_of(own) == agreed
+    assert unit_terms(own) == agreed
     assert exact(own.get())["terms"]["priceSar"] == full()["priceSar"]
 
 
 def test_a_price_that_changed_before_the_hold_is_what_is_agreed(buyer: Buyer, stored: Unit) -> None:
     stored.patch({"priceSar": Decimal("0.50"), "depositPercent": 1, "vatIncluded": True})
-    agreed = terms_of(buyer.hold(stored))
+    agreed = unit_terms(buyer.hold(stored))
     assert (agreed["priceSar"], agreed["depositSar"]) == (Decimal("0.50"), Decimal("0.01"))

@@ -15,6 +15,7 @@ from pydantic import StringConstraints
 from starlette.responses import Response
 
 from holdfast.domain.audit import Author
+from holdfast.domain.decision import UNCONDITIONAL
 from holdfast.domain.errors import (
     DomainError,
     Fault,
@@ -29,7 +30,6 @@ from holdfast.domain.errors import (
 from holdfast.domain.permissions import Permission
 from holdfast.domain.status import Status
 from holdfast.domain.unit import CODE_LENGTH, UnitFields, code_fault
-from holdfast.domain.unit_writes import UNCONDITIONAL
 from holdfast.operations.units import (
     BULK_TRANSACTION_SIZE,
     OUTCOMES,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 from starlette.responses import Response
 
-from holdfast.domain.booking import terms_of
+from holdfast.domain.booking import unit_terms
 from holdfast.domain.errors import (
     Fault,
     HeldTooRecently,
@@ -178,7 +178,7 @@ async def list_units_on_sale(
 
 def unit_on_sale_document(unit: Unit, project: Project) -> UnitOnSaleDocument:
     fields = unit.fields
-    terms = terms_of(fields)
+    terms = unit_terms(fields)
     return UnitOnSaleDocument(
         code=unit.code,
         project_slug=project.slug,

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.booking_steps import BookingAction
+from holdfast.domain.booking_actions import BookingAction
 from holdfast.domain.errors import (
     BookingChanged,
     Conflict,

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 from starlette.routing import Route
 
-from holdfast.domain.cells import Cell, text_of
+from holdfast.domain.cells import Cell, cell_text
 from holdfast.domain.errors import Fault, InvalidInput
 from holdfast.domain.imports import (
     FIELDS,
@@ -170,10 +170,10 @@ class ImportPages:
             choice=choice,
             sheet=sheet,
             columns=[
-                (heading, [text_of(cell) for cell in samples(sheet.head, choice.heading_row, at)])
+                (heading, [cell_text(cell) for cell in samples(sheet.head, choice.heading_row, at)])
                 for at, heading in enumerate(headings(sheet, choice.heading_row))
             ],
-            heading_rows=[(number, " · ".join(map(text_of, cells))[:60]) for number, cells in sheet.head],
+            heading_rows=[(number, " · ".join(map(cell_text, cells))[:60]) for number, cells in sheet.head],
             fields=FIELDS,
             required=("code", *REQUIRED),
             signs=SIGNS,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from holdfast.domain.booking_steps import BookingAction
+from holdfast.domain.booking_actions import BookingAction
 from holdfast.domain.holds import HoldPeriods
 from holdfast.domain.permissions import Permission
 from holdfast.domain.status import TRANSITIONS, Caller

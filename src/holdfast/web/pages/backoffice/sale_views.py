@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from holdfast.domain.booking import CLAIMING, HOLDING, Booking, BookingStatus
-from holdfast.domain.booking_steps import BookingAction
+from holdfast.domain.booking_actions import BookingAction
 from holdfast.domain.permissions import Permission
 from holdfast.domain.status import Action, Status, Transition, transitions_for
 from holdfast.domain.unit import Unit, UnitFields

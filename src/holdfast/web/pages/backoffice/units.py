@@ -9,7 +9,8 @@ from typing import Any
 
 from starlette.responses import Response
 
-from holdfast.domain.booking import terms_of
+from holdfast.domain.booking import unit_terms
+from holdfast.domain.decision import ANY, Precondition
 from holdfast.domain.errors import (
     Conflict,
     DomainError,
@@ -19,7 +20,6 @@ from holdfast.domain.errors import (
 from holdfast.domain.permissions import Permission
 from holdfast.domain.status import Action, Status
 from holdfast.domain.unit import Media, ends_at, revision
-from holdfast.domain.unit_writes import ANY, Precondition
 from holdfast.operations.bookings import Bookings, StaffAction
 from holdfast.operations.units import Recorded, StaffUnit
 from holdfast.operations.write_path import Written
@@ -158,7 +158,7 @@ class UnitPages:
         return {
             **self._values(visit, found),
             "booking": booking if visit.may(Permission.SEE_BOOKINGS) else None,
-            "terms": terms_of(unit.fields),
+            "terms": unit_terms(unit.fields),
             "offered": offered(visit, unit),
             "is_walk_in": is_walk_in,
             "goes_on": goes_on,

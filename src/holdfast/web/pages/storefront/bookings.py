@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from holdfast.domain.booking import CLAIMING, HOLDING, Agreement, Booking, BookingStatus, Buyer, agreement_on
+from holdfast.domain.booking import CLAIMING, HOLDING, Agreement, Booking, BookingStatus, Buyer, new_agreement
 from holdfast.domain.errors import AgreementChanged, Conflict, Fault, HoldLapsed, InvalidInput, UnknownBooking
 from holdfast.domain.project import Project
-from holdfast.domain.references import SYMBOLS, number_of, reference_of
+from holdfast.domain.references import SYMBOLS, decode_reference, encode_reference
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit
 from holdfast.operations.bookings import Bookings, BuyerBookings, FoundBooking, OpenedBooking
@@ -79,8 +79,8 @@ def keep_key(visit: Visit, response: Response, reference: str, token: str) -> No
 
 def _cookie_name(reference: str) -> str | None:
     """However the reference is spelled; None if it can be none."""
-    number = number_of(reference)
-    return None if number is None else _COOKIE_PREFIX + reference_of(number).replace("-", "").lower()
+    number = decode_reference(reference)
+    return None if number is None else _COOKIE_PREFIX + encode_reference(number).replace("-", "").lower()
 
 
 # What the page of a booking shows besides the booking itself.
@@ -121,7 +121,7 @@ class Sight(NamedTuple):
 
     def agreement(self, language: str) -> Agreement:
         """As it was signed, or as it would be now."""
-        return self.booking.agreement or agreement_on(self.unit.fields, self.project.name, language)
+        return self.booking.agreement or new_agreement(self.unit.fields, self.project.name, language)
 
 
 def as_read(agreement: Agreement) -> str:

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from holdfast.domain.layout import BoardUnit, Counts
-from holdfast.domain.listing import BY_FLOOR, NO_WISH, ListingCursor, ListingOrder, UnitFilter
+from holdfast.domain.listing import BY_FLOOR, NO_FILTER, ListingCursor, ListingOrder, UnitFilter
 from holdfast.domain.status import Status
 from holdfast.operations.listings import COUNTED_UP_TO, ListingPage, ShopPicture
 from holdfast.operations.live_updates import News
@@ -60,7 +60,7 @@ class AskedFor(NamedTuple):
 
     @property
     def is_any(self) -> bool:
-        return self.wish != NO_WISH
+        return self.wish != NO_FILTER
 
     @property
     def is_narrowed(self) -> bool:

@@ -12,10 +12,10 @@ from markupsafe import Markup, escape
 from starlette.responses import Response
 from starlette.routing import Route
 
-from holdfast.domain.booking import terms_of
+from holdfast.domain.booking import unit_terms
 from holdfast.domain.errors import UnknownUnit
 from holdfast.domain.layout import BoardUnit, Building
-from holdfast.domain.listing import PlacedListing, vat_in
+from holdfast.domain.listing import PlacedListing, vat_amount
 from holdfast.domain.project import Project
 from holdfast.domain.status import ON_SALE, Status
 from holdfast.domain.unit import Media, Unit
@@ -66,7 +66,7 @@ def cards(slug: str, offers: Iterable[PlacedListing], own: Iterable[str], public
             unit_path(slug, one.offer.unit.code),
             _thumbnail(one.offer.image, public_url),
             "mine" if one.offer.unit.code in mine else one.offer.unit.status.value,
-            vat_in(one.offer.terms),
+            vat_amount(one.offer.terms),
         )
         for one in offers
     ]
@@ -263,7 +263,7 @@ class UnitPages:
 
     async def _rest(self, visit: Visit, unit: Unit, slug: str, *, is_mine: bool) -> dict[str, Any]:
         public_url, fields = self._context.public_url, unit.fields
-        terms, path = terms_of(fields), unit_path(slug, unit.code)
+        terms, path = unit_terms(fields), unit_path(slug, unit.code)
         place, building = await self._context.services.listings.building_of(slug, unit.code)
         writer = WindowWriter(visit.language, slug, (unit.code,) if is_mine else ())
         images = shown_images(fields.images, public_url)
@@ -277,7 +277,7 @@ class UnitPages:
             "summary": summary(visit, fields.description),
             "files": linked_files(fields.files, public_url),
             "terms": terms,
-            "vat": vat_in(terms),
+            "vat": vat_amount(terms),
             "place": place,
             "building": building and writer.building(building, here=unit.code),
         }

@@ -1,0 +1,367 @@
+"""The actions on a booking: from the hold to the sale, with its deposit, and every way out. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import datetime
+from enum import StrEnum
+
+from holdfast.domain.booking import (
+    CLAIMING,
+    HOLDING,
+    NO_SLOTS,
+    NOBODY,
+    Agreement,
+    Booking,
+    BookingStatus,
+    Buyer,
+    Draft,
+    end,
+    new_agreement,
+    new_booking,
+)
+from holdfast.domain.decision import Decision, UnitSnapshot
+from holdfast.domain.errors import (
+    AgreementChanged,
+    BookingChanged,
+    DomainError,
+    Fault,
+    HoldLapsed,
+    InvalidInput,
+    NotSigned,
+    TransitionNotAllowed,
+    UnknownBooking,
+)
+from holdfast.domain.holds import HoldPeriods, extended_end, get_unit
+from holdfast.domain.message import AnyMessage, Message
+from holdfast.domain.references import encode_reference
+from holdfast.domain.spelling import camel_case, format_timestamp
+from holdfast.domain.status import Action, Caller, Status, transition
+from holdfast.domain.unit import Unit, allowed_transition, ends_at, move
+
+LANGUAGE = "en"
+"""The language of callers that name none."""
+
+SIGN, REISSUE_LINK, ERASE_BUYER, MARK_REFUNDED = "sign", "reissue-link", "erase-buyer", "mark-refunded"
+
+_BUYER_FIELDS = ("buyer_name", "buyer_email", "buyer_phone")
+_NOT_ENDED = (
+    "The booking is %(booking_status)s: it has to end or be sold before its buyer's data can be erased."
+)
+
+
+def get_booking(snapshot: UnitSnapshot, number: int) -> tuple[Unit, Booking]:
+    booking = snapshot.booking_numbered(number)
+    if snapshot.unit is None or booking is None:
+        raise UnknownBooking(encode_reference(number))
+    return snapshot.unit, booking
+
+
+def check_status_unchanged(snapshot: UnitSnapshot, number: int, seen_status: str) -> None:
+    unit, booking = get_booking(snapshot, number)
+    if booking.status != seen_status:
+        raise BookingChanged(booking.status, unit.status)
+
+
+def get_claim(snapshot: UnitSnapshot, unit: Unit, action: str) -> Booking:
+    if snapshot.booking is None:
+        message = "The unit is %(unit_status)s, but no booking of Holdfast has made it so."
+        detail = Message(message, {"unit_status": unit.status})
+        raise TransitionNotAllowed(action, unit.status, detail=detail)
+    return snapshot.booking
+
+
+def not_allowed_error(action: str, unit: Unit, booking: Booking) -> TransitionNotAllowed:
+    message = "`%(action)s` is not possible: the booking is %(booking_status)s."
+    detail = Message(message, {"action": action, "booking_status": booking.status})
+    return TransitionNotAllowed(action, unit.status, detail=detail)
+
+
+def hold_lapsed_error(unit: Unit) -> HoldLapsed:
+    if unit.status is Status.AVAILABLE:
+        return HoldLapsed("The hold has lapsed. The unit is free again.", unit.status)
+    return HoldLapsed("The hold has lapsed.", unit.status)
+
+
+def sign(
+    snapshot: UnitSnapshot,
+    number: int,
+    buyer: Buyer,
+    now: datetime,
+    language: str = LANGUAGE,
+    as_read: Agreement | None = None,
+) -> Decision:
+    """Fix the agreement: a second signature may only repeat the first.
+
+    ``language``: in which the buyer read it; ``as_read``: the agreement that they read, where that is known.
+    """
+    unit, booking = get_booking(snapshot, number)
+    if booking.status is BookingStatus.OPEN:
+        agreement = new_agreement(unit.fields, snapshot.project.name, language)
+        if as_read not in (None, agreement):
+            raise AgreementChanged(unit.status)
+        signed = booking._replace(
+            status=BookingStatus.SIGNED, buyer=buyer, signed_at=now, agreement=agreement
+        )
+        return Decision(unit, booking=signed, action=SIGN)
+    if booking.status in CLAIMING and booking.signed_at is not None and booking.buyer == buyer:
+        return Decision(unit, booking=booking, action=SIGN)
+    if booking.status is BookingStatus.LAPSED:
+        raise hold_lapsed_error(unit)
+    raise not_allowed_error(SIGN, unit, booking)
+
+
+def cancel(snapshot: UnitSnapshot, number: int, caller: Caller, now: datetime) -> Decision:
+    unit, booking = get_booking(snapshot, number)
+    if caller is Caller.BUYER and booking.status is BookingStatus.RESERVED:
+        detail = "The deposit is confirmed, so only the seller can cancel."
+        raise TransitionNotAllowed(Action.CANCEL_RESERVATION, unit.status, detail=detail)
+    if booking.status in CLAIMING:
+        action = Action.CANCEL_HOLD if booking.status in HOLDING else Action.CANCEL_RESERVATION
+        return change_status(snapshot, unit.code, action, caller, now)
+    if caller is Caller.BUYER and booking.status is BookingStatus.CANCELLED:
+        return Decision(unit, booking=booking, action=Action.CANCEL_HOLD)
+    if caller is Caller.BUYER and booking.status is BookingStatus.LAPSED:
+        raise hold_lapsed_error(unit)
+    raise not_allowed_error(Action.CANCEL_HOLD, unit, booking)
+
+
+def change_status(
+    snapshot: UnitSnapshot, code: str, action: Action, caller: Caller, now: datetime
+) -> Decision:
+    """Run an action that needs only the unit, and ends its booking if it has one."""
+    unit = get_unit(snapshot, code)
+    step = allowed_transition(unit, action, caller, now)
+    moved, event = move(unit, step, now, archived=action is Action.ARCHIVE)
+    booking = snapshot.booking and end(snapshot.booking, moved.updated_at)
+    return Decision(moved, events=(event,) if event else (), booking=booking, action=action)
+
+
+def extend(
+    snapshot: UnitSnapshot,
+    code: str,
+    caller: Caller,
+    until: datetime | None,
+    periods: HoldPeriods,
+    now: datetime,
+) -> Decision:
+    unit = get_unit(snapshot, code)
+    step = allowed_transition(unit, Action.EXTEND, caller, now)
+    booking = snapshot.booking
+    if until is not None and until == ends_at(unit):
+        # The same extension again, after a response that got lost.
+        return Decision(unit, booking=booking, action=Action.EXTEND)
+    if unit.hold_expires_at is not None:
+        end_at = extended_end(unit.hold_expires_at, until, periods.hold(snapshot.project), now)
+        moved, _ = move(unit, step, now, hold_expires_at=end_at)
+        later = booking and booking._replace(hold_expires_at=end_at)
+    else:
+        assert unit.reserved_until is not None
+        end_at = extended_end(unit.reserved_until, until, periods.reservation(snapshot.project), now)
+        moved, _ = move(unit, step, now, reserved_until=end_at)
+        later = booking and booking._replace(reserved_until=end_at)
+    return Decision(moved, booking=later, action=Action.EXTEND)
+
+
+def extend_booking(
+    snapshot: UnitSnapshot,
+    number: int,
+    caller: Caller,
+    until: datetime | None,
+    periods: HoldPeriods,
+    now: datetime,
+) -> Decision:
+    unit, booking = get_booking(snapshot, number)
+    if booking.status not in CLAIMING:
+        raise not_allowed_error(Action.EXTEND, unit, booking)
+    return extend(snapshot, unit.code, caller, until, periods, now)
+
+
+def close_sale(
+    snapshot: UnitSnapshot, code: str, draft: Draft, buyer: Buyer | None, caller: Caller, now: datetime
+) -> Decision:
+    """Sell a reserved unit, or an available one to a walk-in buyer."""
+    unit = get_unit(snapshot, code)
+    allowed_transition(unit, Action.CLOSE_SALE, caller, now)
+    if unit.status is Status.AVAILABLE:
+        if buyer is None:
+            message = "This field is required: the unit is available."
+            raise InvalidInput([Fault(f"/{camel_case(name)}", message) for name in _BUYER_FIELDS])
+        walk_in = new_booking(draft, unit, BookingStatus.SOLD, now, buyer=buyer)
+        return _sell(unit, walk_in, caller, now)
+    if buyer is not None:
+        # The unit may have been available when the caller read it.
+        detail = "The unit is reserved: its booking names the buyer."
+        error = TransitionNotAllowed(Action.CLOSE_SALE, unit.status, detail=detail)
+        error.fields = _BUYER_FIELDS
+        raise error
+    return _sell(unit, get_claim(snapshot, unit, Action.CLOSE_SALE), caller, now)
+
+
+def close_sale_of_booking(snapshot: UnitSnapshot, number: int, caller: Caller, now: datetime) -> Decision:
+    unit, booking = get_booking(snapshot, number)
+    if booking.status not in CLAIMING:
+        raise not_allowed_error(Action.CLOSE_SALE, unit, booking)
+    if booking.status in HOLDING:
+        raise TransitionNotAllowed(Action.CLOSE_SALE, unit.status, detail="The deposit is not confirmed yet.")
+    return _sell(unit, booking, caller, now)
+
+
+def reissue_link(snapshot: UnitSnapshot, number: int, token_hash: bytes) -> Decision:
+    """Replace the buyer's token; the old one no longer works."""
+    unit, booking = get_booking(snapshot, number)
+    if booking.token_hash != token_hash:
+        booking = booking._replace(token_hash=token_hash)
+    return Decision(unit, booking=booking, action=REISSUE_LINK)
+
+
+def erase_buyer(snapshot: UnitSnapshot, number: int, now: datetime) -> Decision:
+    """Erase the buyer's personal data; terms, payment and sale stay."""
+    unit, booking = get_booking(snapshot, number)
+    if booking.status in HOLDING or booking.status is BookingStatus.RESERVED:
+        detail = Message(_NOT_ENDED, {"booking_status": booking.status})
+        raise TransitionNotAllowed(ERASE_BUYER, unit.status, detail=detail)
+    if booking.status is BookingStatus.REFUND_DUE:
+        message = "The deposit is due back: pay it back and mark it as refunded, then erase the buyer's data."
+        raise TransitionNotAllowed(ERASE_BUYER, unit.status, detail=message)
+    if booking.buyer_erased_at is None:
+        booking = booking._replace(buyer=None, holder=NOBODY, buyer_erased_at=now)
+    return Decision(unit, booking=booking, action=ERASE_BUYER)
+
+
+def _sell(unit: Unit, booking: Booking, caller: Caller, now: datetime) -> Decision:
+    step = allowed_transition(unit, Action.CLOSE_SALE, caller, now)
+    sold = booking._replace(status=BookingStatus.SOLD, closed_at=now)
+    moved, event = move(unit, step, now, booking_reference=booking.reference)
+    return Decision(moved, events=(event,) if event else (), booking=sold, action=Action.CLOSE_SALE)
+
+
+def confirm_deposit(
+    snapshot: UnitSnapshot,
+    number: int,
+    caller: Caller,
+    periods: HoldPeriods,
+    now: datetime,
+    payment_id: str | None = None,
+) -> Decision:
+    """Reserve the unit. A payment may be reported twice or late: money is never silently lost."""
+    unit, booking = get_booking(snapshot, number)
+    booking = _record_payment(booking, payment_id, unit)
+    if booking.deposit_confirmed_at is not None:
+        return Decision(unit, booking=booking, action=Action.CONFIRM_DEPOSIT)
+    if booking.signed_at is None:
+        raise NotSigned(not_signed_message(booking), unit.status)
+    if booking.status in CLAIMING:
+        return _reserve(snapshot, unit, booking, caller, periods, now)
+    # A unit is not reserved for a buyer whose data was erased.
+    if unit.status is Status.AVAILABLE and booking.buyer_erased_at is None:
+        return _reserve_again(snapshot, unit, booking, caller, periods, now)
+    due = booking._replace(status=BookingStatus.REFUND_DUE, deposit_confirmed_at=now)
+    return Decision(unit, booking=due, action=Action.CONFIRM_DEPOSIT)
+
+
+def confirm_deposit_of_unit(
+    snapshot: UnitSnapshot, code: str, caller: Caller, periods: HoldPeriods, now: datetime
+) -> Decision:
+    unit = get_unit(snapshot, code)
+    allowed_transition(unit, Action.CONFIRM_DEPOSIT, caller, now)
+    return confirm_deposit(
+        snapshot, get_claim(snapshot, unit, Action.CONFIRM_DEPOSIT).number, caller, periods, now
+    )
+
+
+def mark_refunded(snapshot: UnitSnapshot, number: int, now: datetime) -> Decision:
+    unit, booking = get_booking(snapshot, number)
+    if booking.status is BookingStatus.REFUND_DUE:
+        booking = booking._replace(status=BookingStatus.REFUNDED, refunded_at=now)
+    elif booking.status is not BookingStatus.REFUNDED:
+        raise not_allowed_error(MARK_REFUNDED, unit, booking)
+    return Decision(unit, booking=booking, action=MARK_REFUNDED)
+
+
+def _reserve(
+    snapshot: UnitSnapshot, unit: Unit, booking: Booking, caller: Caller, periods: HoldPeriods, now: datetime
+) -> Decision:
+    step = allowed_transition(unit, Action.CONFIRM_DEPOSIT, caller, now)
+    until = now + periods.reservation(snapshot.project)
+    reserved = booking._replace(
+        status=BookingStatus.RESERVED,
+        deposit_confirmed_at=now,
+        reserved_until=until,
+        ended_at=None,
+        slots=NO_SLOTS,
+    )
+    moved, event = move(unit, step, now, reserved_until=until, booking_reference=booking.reference)
+    return Decision(moved, events=(event,) if event else (), booking=reserved, action=Action.CONFIRM_DEPOSIT)
+
+
+def _reserve_again(
+    snapshot: UnitSnapshot, unit: Unit, booking: Booking, caller: Caller, periods: HoldPeriods, now: datetime
+) -> Decision:
+    """Hold and reserve in one step, on the terms that were agreed."""
+    opening = transition(Action.OPEN, Caller.BUYER, unit.status, unit.archived)
+    held, event = move(unit, opening, now, hold_expires_at=now + periods.hold(snapshot.project))
+    decision = _reserve(snapshot, held, booking, caller, periods, now)
+    return decision._replace(events=((event,) if event else ()) + decision.events)
+
+
+def _record_payment(booking: Booking, payment_id: str | None, unit: Unit) -> Booking:
+    """Staff may have confirmed a deposit before its payment is reported; a second payment is an error."""
+    if payment_id is None or booking.payment_id == payment_id:
+        return booking
+    if booking.payment_id is not None:
+        message = "The deposit was paid by the payment %(payment)s: pay %(other_payment)s back to the buyer."
+        detail = Message(message, {"payment": booking.payment_id, "other_payment": payment_id})
+        raise TransitionNotAllowed(Action.CONFIRM_DEPOSIT, unit.status, detail=detail)
+    # The deposit that staff confirmed was paid back: nobody would look for this money here any more.
+    if booking.status is BookingStatus.REFUNDED:
+        message = (
+            "The deposit was refunded: pay %(payment)s back to the buyer, unless it is what was refunded."
+        )
+        detail = Message(message, {"payment": payment_id})
+        raise TransitionNotAllowed(Action.CONFIRM_DEPOSIT, unit.status, detail=detail)
+    return booking._replace(payment_id=payment_id)
+
+
+def not_signed_message(booking: Booking) -> AnyMessage:
+    if booking.hold_expires_at is None:
+        return "This sale was closed without a hold; there is no deposit to confirm."
+    if booking.status in HOLDING:
+        message = "The buyer has not signed yet; the hold ends at %(moment)s."
+        return Message(message, {"moment": format_timestamp(booking.hold_expires_at)})
+    message = "The booking ended without a signature (%(booking_status)s): pay the money back."
+    return Message(message, {"booking_status": booking.status})
+
+
+class BookingAction(StrEnum):
+    CONFIRM_DEPOSIT = "confirm-deposit"
+    CLOSE_SALE = "close-sale"
+    EXTEND = "extend"
+    MARK_REFUNDED = "mark-refunded"
+    REISSUE_LINK = "reissue-link"
+    CANCEL = "cancel"
+    ERASE_BUYER = "erase-buyer"
+
+
+def possible_actions(
+    snapshot: UnitSnapshot, number: int, caller: Caller, periods: HoldPeriods, now: datetime
+) -> dict[BookingAction, Decision]:
+    """Return the actions that would change the booking now, each with its decision."""
+    steps: Mapping[BookingAction, Callable[[], Decision]] = {
+        BookingAction.CONFIRM_DEPOSIT: lambda: confirm_deposit(snapshot, number, caller, periods, now),
+        BookingAction.CLOSE_SALE: lambda: close_sale_of_booking(snapshot, number, caller, now),
+        BookingAction.EXTEND: lambda: extend_booking(snapshot, number, caller, None, periods, now),
+        BookingAction.MARK_REFUNDED: lambda: mark_refunded(snapshot, number, now),
+        BookingAction.REISSUE_LINK: lambda: reissue_link(snapshot, number, b""),
+        BookingAction.CANCEL: lambda: cancel(snapshot, number, caller, now),
+        BookingAction.ERASE_BUYER: lambda: erase_buyer(snapshot, number, now),
+    }
+    current = snapshot.booking_numbered(number)
+    decisions = {}
+    for action, decide in steps.items():
+        with suppress(DomainError):
+            decision = decide()
+            if decision.booking is not current:
+                decisions[action] = decision
+    return decisions
