@@ -7,11 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from holdfast.domain.audit import Author
-<<<<<<< HEAD
-from holdfast.domain.cells import KEPT, Cell, InvalidCell, media_text, cell_text, parse_cell
-=======
-from holdfast.domain.cells import KEPT, Cell, InvalidCell, cell_text, parse_cell
->>>>>>> be3755e (Name the domain of units and bookings plainly, and merge its small modules)
+from holdfast.domain.cells import KEPT, Cell, InvalidCell, cell_text, media_text, parse_cell
 from holdfast.domain.errors import DomainError, Fault, InvalidInput
 from holdfast.domain.imports import CODE, FIELDS, NAMES, NOT_IMPORTED, REQUIRED, STATUS, Choice, Row
 from holdfast.domain.message import Message
