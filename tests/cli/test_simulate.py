@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from holdfast.simulation.plan import BuyerCourse, plan_buyers
+from holdfast.simulation.plans import Behavior, plan_buyers
 from tests.cli.simulating import ALL_SCOPES, OWN_KEYS, project_on_sale
 from tests.support import states
 from tests.support.client import Project, Unit, integration_client
@@ -43,8 +43,8 @@ def project(http: httpx.Client, sql: Sql) -> Project:
     return project_on_sale(http, sql, 30)
 
 
-def seed_with(course: BuyerCourse, buyers: int) -> str:
-    plays = (seed for seed in range(100) if course in {plan.course for plan in plan_buyers(buyers, seed)})
+def seed_with(behavior: Behavior, buyers: int) -> str:
+    plays = (seed for seed in range(100) if behavior in {plan.behavior for plan in plan_buyers(buyers, seed)})
     return str(next(plays))
 
 
@@ -88,7 +88,7 @@ def test_a_short_hold_is_left_to_lapse(
     real_server: RunningServer, settings: dict[str, str], http: httpx.Client, sql: Sql, project: Project
 ) -> None:
     states.settle(sql, Unit(http, project, "A-00"), holdSeconds=1.5)
-    seed = seed_with(BuyerCourse.WALKS_AWAY, 4)
+    seed = seed_with(Behavior.WALKS_AWAY, 4)
     arguments = ("--buyers", "4", "--seed", seed, "--url", real_server.address, "--project", project.slug)
     told = run_for_json(settings, "simulate", *arguments, "--pace", "100")
     assert told["lapsed"] == told["bookings"]["lapsed"] > 0

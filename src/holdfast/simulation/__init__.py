@@ -1,1 +1,1 @@
-"""Buyers, staff, a payment system and an ERP, played against any Holdfast over HTTP alone."""
+"""Simulated buyers, staff, payment system and ERP that use a Holdfast over HTTP."""

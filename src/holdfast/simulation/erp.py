@@ -1,111 +1,95 @@
-"""The developer's own system: it raises prices, mends descriptions and sends units again."""
-
-from __future__ import annotations
+"""The developer's ERP: it raises prices, edits descriptions and sends units again."""
 
 import re
 from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from holdfast.simulation.calling import Answer
-from holdfast.simulation.stage import Stage
-from holdfast.simulation.story import Tone
+from holdfast.simulation.client import ApiResponse
+from holdfast.simulation.report import NORMAL
+from holdfast.simulation.state import SimulationState
 
-WHO = "ERP"
-_RISE = 1.01
-_ROUNDED_TO = 1_000
+ACTOR = "ERP"
+_PRICE_FACTOR = 1.01
+_PRICE_STEP = 1_000
 _NOTE, _ARABIC_NOTE = "Now with a second parking space.", "ومعها الآن موقف سيارة ثانٍ."
-_BETWEEN_LANGUAGES = re.compile(r"(\s\|\s|\n)")
+_LANGUAGE_SEPARATOR = re.compile(r"(\s\|\s|\n)")
 _ARABIC = re.compile(r"[\u0600-\u06FF]")
 
 
 class Erp:
-    def __init__(self, stage: Stage, codes: list[str], random: Random) -> None:
-        self._stage = stage
-        self._codes = codes
+    def __init__(self, state: SimulationState, random: Random) -> None:
+        self._state = state
         self._random = random
 
-    async def work(self) -> None:
-        acts = (self._raise_price, self._raise_price_of_a_held_unit, self._describe, self._send_again)
+    async def run(self) -> None:
+        codes = self._state.project.codes
         while True:
-            await self._stage.pace.pause(self._random.uniform(3, 7))
-            await self._random.choice(acts)()
+            await self._state.pace.pause(self._random.uniform(3, 7))
+            held = [booking.code for booking in self._state.registry.held()]
+            # The ERP does not know which units somebody is about to buy.
+            action, choices = self._random.choice(
+                (
+                    (self._raise_price, codes),
+                    (self._raise_price, held or codes),
+                    (self._edit_description, codes),
+                    (self._send_again, codes),
+                )
+            )
+            code = self._random.choice(choices)
+            unit = await self._state.load_unit(code)
+            if unit.is_success:
+                await action(code, unit)
 
-    async def _raise_price(self) -> None:
-        await self._raise_price_of(self._random.choice(self._codes))
+    async def _raise_price(self, code: str, unit: ApiResponse) -> None:
+        price = raise_price(float(unit.document["priceSar"]))
+        if await self._write("PATCH", code, {"priceSar": price}, unit):
+            self._record(f"{code} costs SAR {price:,} now", "priceChanges")
 
-    async def _raise_price_of_a_held_unit(self) -> None:
-        """As a system does that does not know who is about to buy."""
-        held = [claim.code for claim in self._stage.ledger.held()]
-        await self._raise_price_of(self._random.choice(held or self._codes))
+    async def _edit_description(self, code: str, unit: ApiResponse) -> None:
+        text = toggle_note(unit.document["description"] or "")
+        if await self._write("PATCH", code, {"description": text or None}, unit):
+            self._record(f"{code} is described anew", "descriptions")
 
-    async def _raise_price_of(self, code: str) -> None:
-        found = await self._read(code)
-        if not found.is_good:
+    async def _send_again(self, code: str, unit: ApiResponse) -> None:
+        """Send the unit as it was read, which must not change its ETag."""
+        body = {name: value for name, value in unit.document.items() if name != "status"}
+        response = await self._write("PUT", code, body, unit)
+        if response is None:
             return
-        price = raised(float(found.document["priceSar"]))
-        answer = await self._write("PATCH", code, {"priceSar": price}, found)
-        if answer.is_good:
-            self._stage.story.tell(WHO, f"{code} costs SAR {price:,} now", "priceChanges", Tone.PLAIN)
+        if response.etag != unit.etag:
+            self._state.registry.add_violation(f"{code} was sent as it was, and has another ETag.")
+        self._record(f"{code} sent again, nothing new", "sentAgain")
 
-    async def _describe(self) -> None:
-        code = self._random.choice(self._codes)
-        found = await self._read(code)
-        if not found.is_good:
-            return
-        text = noted(found.document["description"] or "")
-        answer = await self._write("PATCH", code, {"description": text or None}, found)
-        if answer.is_good:
-            self._stage.story.tell(WHO, f"{code} is described anew", "descriptions", Tone.PLAIN)
+    async def _write(
+        self, method: str, code: str, body: Mapping[str, Any], unit: ApiResponse
+    ) -> ApiResponse | None:
+        """Write the unit unless it has changed since it was read."""
+        path = self._state.unit_path("integration", code)
+        response = await self._state.client.request_with_key(method, path, body, If_Match=unit.etag)
+        if response.is_success:
+            return response
+        is_locked = response.problem == "terms-locked"
+        reason = "keeps its price: somebody is about to buy it" if is_locked else "has changed meanwhile"
+        self._state.activity.record_error(ACTOR, f"{code} {reason}", response.problem)
+        return None
 
-    async def _send_again(self) -> None:
-        """The whole unit as it was read. That stores nothing new, and the ETag tells."""
-        code = self._random.choice(self._codes)
-        found = await self._read(code)
-        if not found.is_good:
-            return
-        answer = await self._write("PUT", code, without_status(found.document), found)
-        if not answer.is_good:
-            return
-        if answer.etag != found.etag:
-            self._stage.ledger.break_promise(f"{code} was sent as it was, and has another ETag.")
-        self._stage.story.tell(WHO, f"{code} sent again, nothing new", "sentAgain", Tone.PLAIN)
-
-    async def _read(self, code: str) -> Answer:
-        return await self._stage.caller.with_key("GET", self._stage.unit_path("integration", code))
-
-    async def _write(self, method: str, code: str, body: Mapping[str, Any], found: Answer) -> Answer:
-        """Only on what was read: nobody's change is undone."""
-        path = self._stage.unit_path("integration", code)
-        answer = await self._stage.caller.with_key(method, path, body, If_Match=found.etag)
-        if answer.problem == "terms-locked":
-            what = f"{code} keeps its price: somebody is about to buy it"
-            self._stage.story.refuse(WHO, what, answer.problem)
-        elif not answer.is_good:
-            self._stage.story.refuse(WHO, f"{code} has changed meanwhile", answer.problem)
-        return answer
+    def _record(self, text: str, count: str) -> None:
+        self._state.activity.record(ACTOR, text, count, NORMAL)
 
 
-def raised(price: float) -> int:
-    """Always by something."""
-    return int((price * _RISE) // _ROUNDED_TO + 1) * _ROUNDED_TO
+def raise_price(price: float) -> int:
+    """Return a higher, round price."""
+    return int((price * _PRICE_FACTOR) // _PRICE_STEP + 1) * _PRICE_STEP
 
 
-def noted(text: str) -> str:
-    """With the note, or without if it is there: a hundred plays do not make it longer."""
+def toggle_note(text: str) -> str:
+    """Add the note to each language, or remove it, so that descriptions do not grow with every run."""
     if _NOTE in text or _ARABIC_NOTE in text:
-        return _without(_without(text, _NOTE), _ARABIC_NOTE)
-    parts = _BETWEEN_LANGUAGES.split(text)
-    return "".join(part if _BETWEEN_LANGUAGES.fullmatch(part) else _with_note(part) for part in parts)
-
-
-def _with_note(part: str) -> str:
-    return f"{part} {_ARABIC_NOTE if _ARABIC.search(part) else _NOTE}".strip()
-
-
-def _without(text: str, note: str) -> str:
-    return text.replace(f" {note}", "").replace(note, "")
-
-
-def without_status(document: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in document.items() if name != "status"}
+        for note in (_NOTE, _ARABIC_NOTE):
+            text = text.replace(f" {note}", "").replace(note, "")
+        return text
+    parts = _LANGUAGE_SEPARATOR.split(text)
+    # Every second part is a separator.
+    parts[::2] = [f"{part} {_ARABIC_NOTE if _ARABIC.search(part) else _NOTE}".strip() for part in parts[::2]]
+    return "".join(parts)

@@ -1,4 +1,4 @@
-"""Another side that is no Holdfast: it answers in the same form, and keeps no promise."""
+"""A server that answers in the form of Holdfast and gives one unit to everybody."""
 
 import itertools
 import re
@@ -14,24 +14,24 @@ STATUSES = {"sign": "signed", "confirm-deposit": "reserved", "close-sale": "sold
 BOOKING = re.compile(r"/bookings/([^/]+)(?:/([a-z-]+))?$")
 
 
-class LyingSide(httpx.AsyncBaseTransport):
-    """Everybody is given the same unit, and nothing of it is written down."""
+class FaultyServer(httpx.AsyncBaseTransport):
+    """Gives everybody the same unit and keeps no history."""
 
-    def __init__(self, answers: int | None = None) -> None:
-        self._answers = answers
+    def __init__(self, max_responses: int | None = None) -> None:
+        self._responses_left = max_responses
         self._numbers = itertools.count(1)
         self._bookings: dict[str, str] = {}
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        if self._answers is not None:
-            self._answers -= 1
-            if self._answers < 0:
-                raise httpx.ConnectError("nobody is there any more")
-        status, body = self._answer(request.method, request.url.path)
+        if self._responses_left is not None:
+            self._responses_left -= 1
+            if self._responses_left < 0:
+                raise httpx.ConnectError("the server has stopped")
+        status, body = self._respond(request.method, request.url.path)
         headers = {"date": format_datetime(NOW, usegmt=True), "etag": '"1"'}
         return httpx.Response(status, json=body, headers=headers)
 
-    def _answer(self, method: str, path: str) -> tuple[int, dict[str, Any]]:
+    def _respond(self, method: str, path: str) -> tuple[int, dict[str, Any]]:
         booking = BOOKING.search(path)
         if booking is not None:
             return 200, self._booking(method, booking[1], booking[2])

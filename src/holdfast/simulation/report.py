@@ -1,0 +1,195 @@
+"""The output of the simulation: the activity log, lines or a table while it runs, and the totals."""
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from holdfast.simulation.checks import Booking
+from holdfast.simulation.client import ApiClient
+
+# Counted events: their names in JSON and for people.
+COUNTS = {
+    "holds": "holds",
+    "racesLost": "races lost",
+    "signed": "signed",
+    "deposits": "deposits",
+    "sales": "sales",
+    "letGo": "let go",
+    "lapsed": "lapsed",
+    "givenBack": "given back at the end",
+    "turnedAway": "left with nothing",
+    "depositsRepeated": "deposits told twice",
+    "depositsLate": "late deposits",
+    "withdrawn": "withdrawn",
+    "refunds": "refunds",
+    "extended": "given more time",
+    "offSale": "taken off sale",
+    "priceChanges": "prices raised",
+    "descriptions": "described anew",
+    "sentAgain": "sent again",
+}
+_ALWAYS_SHOWN = ("holds", "racesLost", "signed", "deposits", "sales")
+NORMAL, GOOD, ERROR = "", "green", "yellow"
+LINES_PER_SECOND = 10
+_KEPT_ENTRIES = 50
+_OTHER_TABLE_LINES = 9
+_MIN_ROWS, _MAX_ACTORS, _MAX_ENTRIES = 3, 15, 10
+
+
+class ActivityEntry(NamedTuple):
+    seconds: float
+    """Since the simulation began."""
+    actor: str
+    text: str
+    style: str
+
+
+class ActivityLog:
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+        self.on_entry: Callable[[ActivityEntry], None] = lambda _: None
+        self.current: dict[str, tuple[str, Booking | None]] = {}
+        """Each actor's present action and booking."""
+        self.entries: deque[ActivityEntry] = deque(maxlen=_KEPT_ENTRIES)
+        self.counts: Counter[str] = Counter()
+        self.errors: Counter[str] = Counter()
+
+    def elapsed(self) -> float:
+        return time.monotonic() - self._started
+
+    def set_current(self, actor: str, text: str, booking: Booking | None = None) -> None:
+        self.current[actor] = text, booking
+
+    def record(self, actor: str, text: str, count: str | None = None, style: str = GOOD) -> None:
+        if count is not None:
+            self.counts[count] += 1
+        entry = ActivityEntry(self.elapsed(), actor, text, style)
+        self.entries.append(entry)
+        self.on_entry(entry)
+
+    def record_error(self, actor: str, text: str, problem: str, count: str | None = None) -> None:
+        """Record a request that the server rejected, which is expected to happen."""
+        self.errors[problem] += 1
+        self.record(actor, text, count, ERROR)
+
+
+class LinePrinter:
+    """Prints entries where there is no terminal, with a limit per second."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+        self._second = 0
+        self._written = 0
+        self._omitted = 0
+
+    def __call__(self, entry: ActivityEntry) -> None:
+        self._start_second(int(entry.seconds))
+        if self._written == LINES_PER_SECOND:
+            self._omitted += 1
+            return
+        self._written += 1
+        self._write(f"{format_clock(entry.seconds)}  {entry.actor:<20}  {entry.text}")
+
+    def close(self) -> None:
+        self._start_second(self._second + 1)
+
+    def _start_second(self, second: int) -> None:
+        if second == self._second:
+            return
+        if self._omitted:
+            self._write(f"{'':7}and {self._omitted} more")
+        self._second, self._written, self._omitted = second, 0, 0
+
+
+def format_clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes:02}:{rest:02}"
+
+
+def render_table(project_name: str, client: ApiClient, activity: ActivityLog, height: int) -> RenderableType:
+    """Render the state in at most ``height`` lines."""
+    room = max(2 * _MIN_ROWS, height - _OTHER_TABLE_LINES)
+    entries = min(_MAX_ENTRIES, max(_MIN_ROWS, room // 2))
+    actors = min(_MAX_ACTORS, max(_MIN_ROWS, room - entries))
+    title = f"{project_name} at {client.url}  {format_clock(activity.elapsed())}  Ctrl-C stops it"
+    return Group(
+        Text(title, style="bold", no_wrap=True, overflow="ellipsis"),
+        _render_actors(activity, actors),
+        _render_counts(client, activity),
+        _render_entries(activity, entries),
+    )
+
+
+def _render_actors(activity: ActivityLog, limit: int) -> Table:
+    table = Table(box=None, pad_edge=False, expand=True, header_style="dim")
+    for heading, ratio in (("WHO", 3), ("UNIT", 1), ("NOW", 3), ("HOLD ENDS IN", 2)):
+        table.add_column(heading, ratio=ratio, no_wrap=True, overflow="ellipsis")
+    for actor, (text, booking) in list(activity.current.items())[:limit]:
+        countdown = ""
+        if booking is not None and booking.is_held and booking.expires_at is not None:
+            countdown = format_clock(max(0.0, booking.expires_at - activity.elapsed()))
+        table.add_row(actor, booking.code if booking else "", text, countdown)
+    if len(activity.current) > limit:
+        table.add_row(f"and {len(activity.current) - limit} more", style="dim")
+    return table
+
+
+def _render_counts(client: ApiClient, activity: ActivityLog) -> Text:
+    names = [name for name in COUNTS if name in _ALWAYS_SHOWN or activity.counts[name]]
+    counts = " · ".join(f"{COUNTS[name]} {activity.counts[name]}" for name in names)
+    errors = " · ".join(f"{problem} {count}" for problem, count in sorted(activity.errors.items()))
+    speed = f"{client.requests_per_second:.0f} requests/s · slowest {client.slowest_ms:.0f} ms"
+    return Text.assemble(
+        "\n",
+        (counts, "bold"),
+        "\n",
+        (f"refused: {errors or 'nothing'}", "yellow"),
+        "\n",
+        (speed, "dim"),
+        "\n",
+    )
+
+
+def _render_entries(activity: ActivityLog, limit: int) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(no_wrap=True, overflow="ellipsis")
+    table.add_column(no_wrap=True, overflow="ellipsis")
+    for entry in list(activity.entries)[-limit:]:
+        table.add_row(format_clock(entry.seconds), entry.actor, Text(entry.text, style=entry.style))
+    return table
+
+
+def format_totals(totals: Mapping[str, Any]) -> list[str]:
+    """Return sentences for people from the totals that `--json` prints."""
+    after = f"after {totals['seconds']:.0f} s"
+    ending = {
+        "finished": f"All {totals['buyers']} buyers are through {after}.",
+        "stopped": f"Stopped {after}; what was held is given back.",
+        "too-long": f"Ended {after}: that is as long as it may take; what was held is given back.",
+        "failed": f"Ended {after}, before the buyers were through.",
+    }[totals["ended"]]
+    counts = {text: totals[name] for name, text in COUNTS.items() if totals[name]}
+    lines = [ending, _format_counts("Counted", counts)]
+    if totals["refusals"]:
+        lines.append(_format_counts("Refused", totals["refusals"]))
+    if totals["bookings"]:
+        lines.append(_format_counts("Bookings", totals["bookings"]))
+    rate = totals["requests"] / max(totals["seconds"], 0.1)
+    lines.append(
+        f"{totals['requests']} requests, {rate:.1f} a second; the slowest took {totals['slowestMs']:.0f} ms."
+    )
+    if totals["brokenPromises"]:
+        return [*lines, "A promise was broken:", *totals["brokenPromises"]]
+    if not totals["unitsChecked"]:
+        return [*lines, "No unit was held, so there is no promise to check."]
+    return [*lines, f"No unit was held twice: the histories of {totals['unitsChecked']} units agree."]
+
+
+def _format_counts(title: str, counts: Mapping[str, int]) -> str:
+    return f"{title}: " + (", ".join(f"{name} {count}" for name, count in counts.items()) or "nothing") + "."

@@ -1,0 +1,154 @@
+"""Run the simulation until all buyers are through, the time is up, or the user stops it."""
+
+import asyncio
+from collections.abc import Coroutine
+from contextlib import suppress
+from random import Random
+from typing import Any, NamedTuple
+
+import httpx
+
+from holdfast.simulation import sales_staff
+from holdfast.simulation.buyers import Buyer
+from holdfast.simulation.checks import Booking, history_errors
+from holdfast.simulation.client import ApiClient, SimulationError
+from holdfast.simulation.erp import Erp
+from holdfast.simulation.plans import plan_buyers
+from holdfast.simulation.project import Project
+from holdfast.simulation.report import COUNTS, NORMAL
+from holdfast.simulation.sales_staff import SalesStaff
+from holdfast.simulation.state import Pace, SimulationState, SimulationStopped
+
+# The pace does not shorten waits that the server asks for.
+_SPARE_SECONDS = 120.0
+_LAST_RESPONSES_SECONDS = 5.0
+_CLEANUP_SECONDS = 10.0
+_HISTORY_ENTRIES = 1000
+
+
+class SimulationOptions(NamedTuple):
+    buyers: int
+    seed: int
+    pace: float
+
+    @property
+    def max_seconds(self) -> float:
+        longest = max(plan.seconds for plan in plan_buyers(self.buyers, self.seed))
+        return 2 * longest / self.pace + _SPARE_SECONDS
+
+
+class Simulation:
+    def __init__(self, client: ApiClient, project: Project, options: SimulationOptions) -> None:
+        self.options = options
+        self.state = SimulationState(client, project, Pace(options.pace))
+        self._staff = SalesStaff(self.state, Random(f"desk {options.seed}"))  # noqa: S311
+        self._erp = Erp(self.state, Random(f"erp {options.seed}"))  # noqa: S311
+        self._ended = "finished"
+        self._failure: str | None = None
+        self._units_checked = 0
+
+    def stop(self, reason: str = "stopped") -> None:
+        if not self.state.pace.is_stopped:
+            self._ended = reason
+            self.state.pace.stop()
+
+    async def run(self) -> dict[str, Any]:
+        """Return the totals, as `--json` prints them."""
+        client = self.state.client
+        client.sleep = self.state.pace.sleep
+        client.on_server_error = self.state.registry.add_violation
+        timer = asyncio.get_running_loop().call_later(self.options.max_seconds, self.stop, "too-long")
+        try:
+            await self._run_actors()
+        finally:
+            timer.cancel()
+            client.sleep = asyncio.sleep
+            await _attempt(self._clean_up())
+        await _attempt(self._check_histories())
+        return self._totals()
+
+    async def _run_actors(self) -> None:
+        plans = plan_buyers(self.options.buyers, self.options.seed)
+        buyers = [self._start(Buyer(self.state, plan).run()) for plan in plans]
+        others = [self._start(self._staff.run()), self._start(self._erp.run())]
+        closing = asyncio.create_task(self._stop_after(buyers))
+        await self.state.pace.wait_until_stopped()
+        done, pending = await asyncio.wait([*buyers, *others], timeout=_LAST_RESPONSES_SECONDS)
+        for task in pending:
+            task.cancel()
+        await asyncio.gather(*pending, closing, return_exceptions=True)
+        for task in done:
+            task.result()
+
+    async def _stop_after(self, buyers: list[asyncio.Task[None]]) -> None:
+        await asyncio.wait(buyers)
+        self.stop("finished")
+
+    def _start(self, actor: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        return asyncio.create_task(self._run_actor(actor))
+
+    async def _run_actor(self, actor: Coroutine[Any, Any, None]) -> None:
+        try:
+            await actor
+        except SimulationStopped:
+            return
+        except SimulationError as error:
+            self._failure = self._failure or str(error)
+            self.stop("failed")
+
+    async def _clean_up(self) -> None:
+        registry = self.state.registry
+        self.state.activity.current.clear()
+        await asyncio.gather(*(self._cancel_hold(booking) for booking in registry.held()))
+        await self._staff.put_on_sale()
+        for booking in registry.bookings.values():
+            if booking.status == "refund-due":
+                await sales_staff.mark_refunded(self.state, booking)
+
+    async def _cancel_hold(self, booking: Booking) -> None:
+        response = await self.state.cancel_hold(booking)
+        if response.is_success:
+            self.state.activity.record(booking.buyer, f"gives {booking.code} back", "givenBack", NORMAL)
+
+    async def _check_histories(self) -> None:
+        codes = sorted({booking.code for booking in self.state.registry.bookings.values()})
+        await asyncio.gather(*(self._check_history(code) for code in codes))
+
+    async def _check_history(self, code: str) -> None:
+        path = f"{self.state.unit_path('backoffice', code)}/history?limit={_HISTORY_ENTRIES}"
+        response = await self.state.client.request_with_key("GET", path)
+        if not response.is_success:
+            return
+        self._units_checked += 1
+        registry = self.state.registry
+        is_complete = response.document["nextCursor"] is None
+        expected = [booking.reference for booking in registry.bookings.values() if booking.code == code]
+        entries = list(reversed(response.document["entries"]))
+        for error in history_errors(code, entries, expected if is_complete else ()):
+            registry.add_violation(error)
+
+    def _totals(self) -> dict[str, Any]:
+        client, activity, registry = self.state.client, self.state.activity, self.state.registry
+        return {
+            "url": client.url,
+            "project": self.state.project.slug,
+            "buyers": self.options.buyers,
+            "seed": self.options.seed,
+            "ended": self._ended,
+            "seconds": round(activity.elapsed(), 1),
+            **{name: activity.counts[name] for name in COUNTS},
+            "refusals": dict(sorted(activity.errors.items())),
+            "bookings": registry.count_by_status(),
+            "requests": client.requests,
+            "slowestMs": round(client.slowest_ms, 1),
+            "unitsChecked": self._units_checked,
+            "brokenPromises": registry.violations,
+            "failure": self._failure,
+        }
+
+
+async def _attempt(work: Coroutine[Any, Any, None]) -> None:
+    """Await what cannot be done if the server has gone; holds then expire by themselves."""
+    with suppress(TimeoutError, SimulationError, httpx.HTTPError):
+        async with asyncio.timeout(_CLEANUP_SECONDS):
+            await work

@@ -1,0 +1,152 @@
+"""Lines, the table and the totals."""
+
+import pytest
+from rich.console import Console
+
+from holdfast.simulation.checks import Booking
+from holdfast.simulation.client import ApiClient, open_http_client
+from holdfast.simulation.erp import raise_price, toggle_note
+from holdfast.simulation.project import Project
+from holdfast.simulation.report import (
+    COUNTS,
+    LINES_PER_SECOND,
+    ActivityEntry,
+    ActivityLog,
+    LinePrinter,
+    format_totals,
+    render_table,
+)
+
+URL = "http://127.0.0.1:9"
+TOTALS = {
+    "buyers": 8,
+    "seconds": 61.3,
+    "ended": "finished",
+    **dict.fromkeys(COUNTS, 0),
+    "holds": 8,
+    "sales": 5,
+    "refusals": {"not-available": 2},
+    "bookings": {"cancelled": 3, "sold": 5},
+    "requests": 122,
+    "slowestMs": 41.3,
+    "unitsChecked": 8,
+    "brokenPromises": [],
+}
+
+
+def entry(seconds: float) -> ActivityEntry:
+    return ActivityEntry(seconds, "Noura Al-Otaibi", "holds A-1", "green")
+
+
+def test_a_line_has_its_time() -> None:
+    written: list[str] = []
+    LinePrinter(written.append)(entry(75.9))
+    assert written == ["01:15  Noura Al-Otaibi       holds A-1"]
+
+
+def test_what_is_too_much_for_a_second_is_counted() -> None:
+    written: list[str] = []
+    printer = LinePrinter(written.append)
+    for _ in range(LINES_PER_SECOND + 5):
+        printer(entry(0.5))
+    printer(entry(1.2))
+    assert len(written) == LINES_PER_SECOND + 2
+    assert written[-2].strip() == "and 5 more"
+    for _ in range(LINES_PER_SECOND):
+        printer(entry(1.3))
+    printer.close()
+    assert written[-1].strip() == "and 1 more"
+
+
+@pytest.fixture
+def activity() -> ActivityLog:
+    return ActivityLog()
+
+
+def table_lines(activity: ActivityLog, height: int) -> list[str]:
+    console = Console(width=90, color_system=None)
+    with console.capture() as captured:
+        client = ApiClient(open_http_client(URL), "key")
+        console.print(render_table("The Tower", client, activity, height))
+    return captured.get().splitlines()
+
+
+def test_the_table_shows_who_does_what(activity: ActivityLog) -> None:
+    booking = Booking("Q39-4F6-4K6", "A-1", "token", "Noura Al-Otaibi", expires_at=activity.elapsed() + 290)
+    activity.set_current("Noura Al-Otaibi", "reads the agreement", booking)
+    activity.set_current("Faisal Al-Harbi", "looks around")
+    activity.record_error(
+        "Faisal Al-Harbi", "is too late for A-1, and looks on", "not-available", "racesLost"
+    )
+    lines = table_lines(activity, 30)
+    assert lines[0].startswith(f"The Tower at {URL}")
+    (noura,) = [line.split() for line in lines if line.startswith("Noura")]
+    assert noura[2:6] == ["A-1", "reads", "the", "agreement"]
+    assert noura[6].startswith("04:")
+    assert any("races lost 1" in line for line in lines)
+    assert "refused: not-available 1" in lines
+    assert lines[-1].split(maxsplit=3)[3] == "is too late for A-1, and looks on"
+
+
+def test_a_hold_that_is_over_has_no_countdown(activity: ActivityLog) -> None:
+    booking = Booking("Q39-4F6-4K6", "A-1", "token", "Noura Al-Otaibi", status="reserved", expires_at=900.0)
+    activity.set_current("Noura Al-Otaibi", "waits for the keys", booking)
+    assert any(line.rstrip().endswith("waits for the keys") for line in table_lines(activity, 30))
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("The Tower", "The Tower"),
+        ("Narjis Heights | مرتفعات النرجس", "Narjis Heights"),
+        ("مرتفعات النرجس\nNarjis Heights", "Narjis Heights"),
+        ("مرتفعات النرجس", "narjis"),
+    ],
+)
+def test_a_project_is_shown_in_latin_letters(name: str, shown: str) -> None:
+    assert Project("narjis", name, [], 0).latin_name == shown
+
+
+@pytest.mark.parametrize("height", [20, 24, 50])
+def test_the_table_fits_its_terminal(activity: ActivityLog, height: int) -> None:
+    for number in range(40):
+        activity.set_current(f"Buyer {number}", "looks around")
+        activity.record(f"Buyer {number}", "holds A-1", "holds")
+    lines = table_lines(activity, height)
+    assert len(lines) <= height
+    assert any(line.startswith("and ") for line in lines)
+
+
+def test_totals_are_formatted_as_sentences() -> None:
+    assert format_totals(TOTALS) == [
+        "All 8 buyers are through after 61 s.",
+        "Counted: holds 8, sales 5.",
+        "Refused: not-available 2.",
+        "Bookings: cancelled 3, sold 5.",
+        "122 requests, 2.0 a second; the slowest took 41 ms.",
+        "No unit was held twice: the histories of 8 units agree.",
+    ]
+
+
+def test_a_violation_is_reported_instead() -> None:
+    sentence = "A-1 was given to two buyers at once: one and two."
+    assert format_totals({**TOTALS, "brokenPromises": [sentence]})[-2:] == ["A promise was broken:", sentence]
+
+
+def test_nothing_held_is_nothing_checked() -> None:
+    nothing = {**TOTALS, **dict.fromkeys(COUNTS, 0), "bookings": {}, "refusals": {}, "unitsChecked": 0}
+    assert "Counted: nothing." in format_totals(nothing)
+    assert format_totals(nothing)[-1] == "No unit was held, so there is no promise to check."
+
+
+@pytest.mark.parametrize(("price", "higher"), [(0, 1_000), (500_000, 506_000), (437_000.5, 442_000)])
+def test_prices_rise_to_round_numbers(price: float, higher: int) -> None:
+    assert raise_price(price) == higher
+
+
+@pytest.mark.parametrize("text", ["", "A flat.", "A flat.\nشقة.", "شقة.", "A flat. | شقة.", "شقة. | A flat."])
+def test_a_description_is_changed_and_changed_back(text: str) -> None:
+    once = toggle_note(text)
+    assert once != text
+    assert len(once.split("\n")) == len(text.split("\n"))
+    assert toggle_note(once) == text
