@@ -35,7 +35,7 @@ TOTALS = {
 
 
 def entry(seconds: float) -> ActivityEntry:
-    return ActivityEntry(seconds, "Noura Al-Otaibi", "holds A-1", "green")
+    return ActivityEntry(seconds, "Noura Al-Otaibi", "holds A-1")
 
 
 def test_a_line_has_its_time() -> None:
@@ -75,9 +75,7 @@ def test_the_table_shows_who_does_what(activity: ActivityLog) -> None:
     booking = Booking("Q39-4F6-4K6", "A-1", "token", "Noura Al-Otaibi", expires_at=activity.elapsed() + 290)
     activity.set_current("Noura Al-Otaibi", "reads the agreement", booking)
     activity.set_current("Faisal Al-Harbi", "looks around")
-    activity.record_error(
-        "Faisal Al-Harbi", "is too late for A-1, and looks on", "not-available", "racesLost"
-    )
+    activity.record("Faisal Al-Harbi", "is too late for A-1, and looks on", "racesLost", "not-available")
     lines = table_lines(activity, 30)
     assert lines[0].startswith(f"The Tower at {URL}")
     (noura,) = [line.split() for line in lines if line.startswith("Noura")]

@@ -2,11 +2,10 @@
 
 import secrets
 
-from holdfast.simulation import sales_staff
 from holdfast.simulation.checks import Booking
 from holdfast.simulation.client import ApiResponse
 from holdfast.simulation.plans import Behavior, BuyerPlan, choose_unit
-from holdfast.simulation.report import GOOD, NORMAL
+from holdfast.simulation.sales_staff import act_on_booking
 from holdfast.simulation.state import SimulationState
 
 PAYMENTS = "Payments"
@@ -28,7 +27,7 @@ class Buyer:
         self._cookie = f"holdfast_visitor={secrets.token_urlsafe(24)}"
 
     async def run(self) -> None:
-        await self._state.pace.pause(self._plan.arrives_after)
+        await self._state.pause(self._plan.arrives_after)
         async with self._state.slots:
             try:
                 booking = await self._hold_unit()
@@ -53,8 +52,8 @@ class Buyer:
                     break
             else:
                 self._excluded.add(code)
-                self._record_error(f"is too late for {code}, and looks on", response, "racesLost")
-        self._record("leaves with nothing", "turnedAway", NORMAL)
+                self._record(f"is too late for {code}, and looks on", "racesLost", response)
+        self._record("leaves with nothing", "turnedAway")
         return None
 
     async def _choose_unit(self) -> str | None:
@@ -88,11 +87,11 @@ class Buyer:
 
     async def _wait_for_hold_limit(self, code: str, response: ApiResponse) -> bool:
         wait = response.retry_after or _RETRY_SECONDS
-        self._record_error(f"may not hold {code} now; to be tried again in {wait:.0f} s", response)
+        self._record(f"may not hold {code} now; to be tried again in {wait:.0f} s", response=response)
         if wait > MAX_WAIT_SECONDS:
             return False
         self._state.activity.set_current(self._name, f"waits {wait:.0f} s for a place")
-        await self._state.pace.sleep(wait)
+        await self._state.sleep(wait)
         return True
 
     async def _follow_plan(self, booking: Booking) -> None:
@@ -120,26 +119,25 @@ class Buyer:
             if left > MAX_WAIT_SECONDS:
                 break
             # Staff may have extended the hold meanwhile, and clocks differ.
-            await self._state.pace.sleep(max(left, _MIN_WAIT_SECONDS))
-            await self._state.update_booking(booking, await self._state.load_booking(booking))
+            await self._state.sleep(max(left, _MIN_WAIT_SECONDS))
+            response = await self._state.request_as_buyer("GET", booking)
+            await self._state.update_booking(booking, response)
         if booking.is_held:
             await self._pause("has gone for lunch", 2 * self._plan.signs_after, booking)
             await self._cancel(booking, f"cancels {booking.code} by telephone")
         else:
-            self._record(f"has let {booking.code} lapse", "lapsed", NORMAL)
+            self._record(f"has let {booking.code} lapse", "lapsed")
 
     async def _sign(self, booking: Booking) -> bool:
         await self._pause("reads the agreement", self._plan.signs_after, booking)
         person = self._plan.person
         body = {"buyerName": person.name, "buyerEmail": person.email, "buyerPhone": person.phone}
-        path = f"/v1/storefront/bookings/{booking.reference}/sign"
-        token = f"Bearer {booking.token}"
-        response = await self._state.client.request("POST", path, body, Authorization=token)
+        response = await self._state.request_as_buyer("POST", booking, "/sign", body)
         await self._state.update_booking(booking, response)
         if response.is_success:
             self._record(f"signs for {booking.code}", "signed")
         else:
-            self._record_error(f"comes too late to sign for {booking.code}", response)
+            self._record(f"comes too late to sign for {booking.code}", response=response)
         return response.is_success
 
     async def _pay_late(self, booking: Booking) -> None:
@@ -156,7 +154,7 @@ class Buyer:
         activity, code, buyer = self._state.activity, booking.code, booking.buyer
         if not response.is_success:
             text = f"cannot place the deposit of {buyer} for {code}: {response.problem}"
-            activity.record_error(PAYMENTS, text, response.problem)
+            activity.record(PAYMENTS, text, error=response.problem)
         elif not is_late:
             activity.record(PAYMENTS, f"the deposit of {buyer} for {code} is there", "deposits")
         elif booking.status == "refund-due":
@@ -173,32 +171,30 @@ class Buyer:
             sentence = f"A deposit told twice made {booking.reference} {booking.status}."
             self._state.registry.add_violation(sentence)
         text = f"told the deposit for {booking.code} once more, and nothing changed"
-        self._state.activity.record(PAYMENTS, text, "depositsRepeated", NORMAL)
+        self._state.activity.record(PAYMENTS, text, "depositsRepeated")
 
     async def _finish(self, booking: Booking) -> None:
         withdraws = self._plan.behavior is Behavior.WITHDRAWS
         text = "wants out" if withdraws else "waits for the keys"
         await self._pause(text, self._plan.closes_after, booking)
         if booking.status == "reserved":
-            action = sales_staff.cancel_booking if withdraws else sales_staff.close_sale
-            await action(self._state, booking)
+            action = "cancel" if withdraws else "close-sale"
+            await act_on_booking(self._state, booking, action)
         if booking.status == "refund-due":
             await self._pause("waits for the refund", self._plan.closes_after, booking)
-            await sales_staff.mark_refunded(self._state, booking)
+            await act_on_booking(self._state, booking, "mark-refunded")
 
     async def _cancel(self, booking: Booking, text: str) -> None:
         response = await self._state.cancel_hold(booking)
         if response.is_success:
-            self._record(text, "letGo", NORMAL)
+            self._record(text, "letGo")
         else:
-            self._record_error(f"cannot let {booking.code} go any more", response)
+            self._record(f"cannot let {booking.code} go any more", response=response)
 
     async def _pause(self, text: str, seconds: float, booking: Booking | None = None) -> None:
         self._state.activity.set_current(self._name, text, booking)
-        await self._state.pace.pause(seconds)
+        await self._state.pause(seconds)
 
-    def _record(self, text: str, count: str, style: str = GOOD) -> None:
-        self._state.activity.record(self._name, text, count, style)
-
-    def _record_error(self, text: str, response: ApiResponse, count: str | None = None) -> None:
-        self._state.activity.record_error(self._name, text, response.problem, count)
+    def _record(self, text: str, count: str | None = None, response: ApiResponse | None = None) -> None:
+        """Record an event; ``response`` rejected the request."""
+        self._state.activity.record(self._name, text, count, response and response.problem)

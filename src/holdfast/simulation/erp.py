@@ -6,7 +6,6 @@ from random import Random
 from typing import Any
 
 from holdfast.simulation.client import ApiResponse
-from holdfast.simulation.report import NORMAL
 from holdfast.simulation.state import SimulationState
 
 ACTOR = "ERP"
@@ -25,7 +24,7 @@ class Erp:
     async def run(self) -> None:
         codes = self._state.project.codes
         while True:
-            await self._state.pace.pause(self._random.uniform(3, 7))
+            await self._state.pause(self._random.uniform(3, 7))
             held = [booking.code for booking in self._state.registry.held()]
             # The ERP does not know which units somebody is about to buy.
             action, choices = self._random.choice(
@@ -44,12 +43,12 @@ class Erp:
     async def _raise_price(self, code: str, unit: ApiResponse) -> None:
         price = raise_price(float(unit.document["priceSar"]))
         if await self._write("PATCH", code, {"priceSar": price}, unit):
-            self._record(f"{code} costs SAR {price:,} now", "priceChanges")
+            self._state.activity.record(ACTOR, f"{code} costs SAR {price:,} now", "priceChanges")
 
     async def _edit_description(self, code: str, unit: ApiResponse) -> None:
         text = toggle_note(unit.document["description"] or "")
         if await self._write("PATCH", code, {"description": text or None}, unit):
-            self._record(f"{code} is described anew", "descriptions")
+            self._state.activity.record(ACTOR, f"{code} is described anew", "descriptions")
 
     async def _send_again(self, code: str, unit: ApiResponse) -> None:
         """Send the unit as it was read, which must not change its ETag."""
@@ -59,7 +58,7 @@ class Erp:
             return
         if response.etag != unit.etag:
             self._state.registry.add_violation(f"{code} was sent as it was, and has another ETag.")
-        self._record(f"{code} sent again, nothing new", "sentAgain")
+        self._state.activity.record(ACTOR, f"{code} sent again, nothing new", "sentAgain")
 
     async def _write(
         self, method: str, code: str, body: Mapping[str, Any], unit: ApiResponse
@@ -71,11 +70,8 @@ class Erp:
             return response
         is_locked = response.problem == "terms-locked"
         reason = "keeps its price: somebody is about to buy it" if is_locked else "has changed meanwhile"
-        self._state.activity.record_error(ACTOR, f"{code} {reason}", response.problem)
+        self._state.activity.record(ACTOR, f"{code} {reason}", error=response.problem)
         return None
-
-    def _record(self, text: str, count: str) -> None:
-        self._state.activity.record(ACTOR, text, count, NORMAL)
 
 
 def raise_price(price: float) -> int:

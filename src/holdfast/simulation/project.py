@@ -36,23 +36,22 @@ class Project(NamedTuple):
 
 async def find_project(client: ApiClient, slug: str | None) -> Project:
     """Return the project with this slug, or the first that has enough for sale."""
-    project = None
-    for document in await _list_projects(client, slug):
+    documents = await _list_all(client, "/v1/integration/projects", "projects")
+    if not documents and slug is None:
+        raise SimulationError("There is no project yet.")
+    documents = [document for document in documents if slug in (None, document["slug"])]
+    if not documents:
+        raise SimulationError(f"There is no project {slug} that this key opens.")
+    for document in documents:
         project = await _load_project(client, document["slug"], document["name"])
         if project.available > project.reserve:
-            await _check_backoffice_scope(client, project.slug)
+            path = f"/v1/backoffice/projects/{quote(project.slug, safe='')}"
+            if (await client.request_with_key("GET", path)).status == 403:
+                raise SimulationError(f"This key may not do what staff do. {_SCOPES}")
             return project
-    raise SimulationError(_too_few_units(project if slug else None))
-
-
-async def _list_projects(client: ApiClient, slug: str | None) -> list[Mapping[str, Any]]:
-    projects = await _list_all(client, "/v1/integration/projects", "projects")
-    if not projects and slug is None:
-        raise SimulationError("There is no project yet.")
-    matching = [project for project in projects if slug in (None, project["slug"])]
-    if not matching:
-        raise SimulationError(f"There is no project {slug} that this key opens.")
-    return matching
+    if slug is not None:
+        raise SimulationError(_too_few_units(project))
+    raise SimulationError("No project has enough units for sale: a fifth of what is on sale is never bought.")
 
 
 async def _load_project(client: ApiClient, slug: str, name: str) -> Project:
@@ -78,15 +77,7 @@ async def _list_all(client: ApiClient, path: str, noun: str) -> list[Mapping[str
     return items
 
 
-async def _check_backoffice_scope(client: ApiClient, slug: str) -> None:
-    response = await client.request_with_key("GET", f"/v1/backoffice/projects/{quote(slug, safe='')}")
-    if response.status == 403:
-        raise SimulationError(f"This key may not do what staff do. {_SCOPES}")
-
-
-def _too_few_units(project: Project | None) -> str:
-    if project is None:
-        return "No project has enough units for sale: a fifth of what is on sale is never bought."
+def _too_few_units(project: Project) -> str:
     if not project.available:
         return f"Nothing is for sale in {project.slug}."
     return (

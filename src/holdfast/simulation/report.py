@@ -34,7 +34,6 @@ COUNTS = {
     "sentAgain": "sent again",
 }
 _ALWAYS_SHOWN = ("holds", "racesLost", "signed", "deposits", "sales")
-NORMAL, GOOD, ERROR = "", "green", "yellow"
 LINES_PER_SECOND = 10
 _KEPT_ENTRIES = 50
 _OTHER_TABLE_LINES = 9
@@ -46,7 +45,6 @@ class ActivityEntry(NamedTuple):
     """Since the simulation began."""
     actor: str
     text: str
-    style: str
 
 
 class ActivityLog:
@@ -65,17 +63,15 @@ class ActivityLog:
     def set_current(self, actor: str, text: str, booking: Booking | None = None) -> None:
         self.current[actor] = text, booking
 
-    def record(self, actor: str, text: str, count: str | None = None, style: str = GOOD) -> None:
+    def record(self, actor: str, text: str, count: str | None = None, error: str | None = None) -> None:
+        """Record an event; ``error`` is the problem for which the server rejected a request."""
         if count is not None:
             self.counts[count] += 1
-        entry = ActivityEntry(self.elapsed(), actor, text, style)
+        if error is not None:
+            self.errors[error] += 1
+        entry = ActivityEntry(self.elapsed(), actor, text)
         self.entries.append(entry)
         self.on_entry(entry)
-
-    def record_error(self, actor: str, text: str, problem: str, count: str | None = None) -> None:
-        """Record a request that the server rejected, which is expected to happen."""
-        self.errors[problem] += 1
-        self.record(actor, text, count, ERROR)
 
 
 class LinePrinter:
@@ -84,26 +80,19 @@ class LinePrinter:
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
         self._second = 0
-        self._written = 0
-        self._omitted = 0
+        self._entries = 0
 
     def __call__(self, entry: ActivityEntry) -> None:
-        self._start_second(int(entry.seconds))
-        if self._written == LINES_PER_SECOND:
-            self._omitted += 1
-            return
-        self._written += 1
-        self._write(f"{format_clock(entry.seconds)}  {entry.actor:<20}  {entry.text}")
+        if int(entry.seconds) != self._second:
+            self.close()
+            self._second, self._entries = int(entry.seconds), 0
+        self._entries += 1
+        if self._entries <= LINES_PER_SECOND:
+            self._write(f"{format_clock(entry.seconds)}  {entry.actor:<20}  {entry.text}")
 
     def close(self) -> None:
-        self._start_second(self._second + 1)
-
-    def _start_second(self, second: int) -> None:
-        if second == self._second:
-            return
-        if self._omitted:
-            self._write(f"{'':7}and {self._omitted} more")
-        self._second, self._written, self._omitted = second, 0, 0
+        if self._entries > LINES_PER_SECOND:
+            self._write(f"{'':7}and {self._entries - LINES_PER_SECOND} more")
 
 
 def format_clock(seconds: float) -> str:
@@ -114,54 +103,37 @@ def format_clock(seconds: float) -> str:
 def render_table(project_name: str, client: ApiClient, activity: ActivityLog, height: int) -> RenderableType:
     """Render the state in at most ``height`` lines."""
     room = max(2 * _MIN_ROWS, height - _OTHER_TABLE_LINES)
-    entries = min(_MAX_ENTRIES, max(_MIN_ROWS, room // 2))
-    actors = min(_MAX_ACTORS, max(_MIN_ROWS, room - entries))
+    entry_rows = min(_MAX_ENTRIES, max(_MIN_ROWS, room // 2))
+    actor_rows = min(_MAX_ACTORS, max(_MIN_ROWS, room - entry_rows))
     title = f"{project_name} at {client.url}  {format_clock(activity.elapsed())}  Ctrl-C stops it"
+    names = [name for name in COUNTS if name in _ALWAYS_SHOWN or activity.counts[name]]
+    counts = " · ".join(f"{COUNTS[name]} {activity.counts[name]}" for name in names)
+    errors = " · ".join(f"{problem} {count}" for problem, count in sorted(activity.errors.items()))
+    speed = f"{client.requests_per_second:.0f} requests/s · slowest {client.slowest_ms:.0f} ms"
+    entries = Table(box=None, pad_edge=False, show_header=False)
+    for _ in range(3):
+        entries.add_column(no_wrap=True, overflow="ellipsis")
+    for entry in list(activity.entries)[-entry_rows:]:
+        entries.add_row(format_clock(entry.seconds), entry.actor, Text(entry.text))
     return Group(
         Text(title, style="bold", no_wrap=True, overflow="ellipsis"),
-        _render_actors(activity, actors),
-        _render_counts(client, activity),
-        _render_entries(activity, entries),
+        _render_actors(activity, actor_rows),
+        Text(f"\n{counts}\nrefused: {errors or 'nothing'}\n{speed}\n"),
+        entries,
     )
 
 
 def _render_actors(activity: ActivityLog, limit: int) -> Table:
-    table = Table(box=None, pad_edge=False, expand=True, header_style="dim")
+    table = Table(box=None, pad_edge=False, expand=True)
     for heading, ratio in (("WHO", 3), ("UNIT", 1), ("NOW", 3), ("HOLD ENDS IN", 2)):
         table.add_column(heading, ratio=ratio, no_wrap=True, overflow="ellipsis")
     for actor, (text, booking) in list(activity.current.items())[:limit]:
         countdown = ""
         if booking is not None and booking.is_held and booking.expires_at is not None:
             countdown = format_clock(max(0.0, booking.expires_at - activity.elapsed()))
-        table.add_row(actor, booking.code if booking else "", text, countdown)
+        table.add_row(actor, Text(booking.code if booking else ""), text, countdown)
     if len(activity.current) > limit:
-        table.add_row(f"and {len(activity.current) - limit} more", style="dim")
-    return table
-
-
-def _render_counts(client: ApiClient, activity: ActivityLog) -> Text:
-    names = [name for name in COUNTS if name in _ALWAYS_SHOWN or activity.counts[name]]
-    counts = " · ".join(f"{COUNTS[name]} {activity.counts[name]}" for name in names)
-    errors = " · ".join(f"{problem} {count}" for problem, count in sorted(activity.errors.items()))
-    speed = f"{client.requests_per_second:.0f} requests/s · slowest {client.slowest_ms:.0f} ms"
-    return Text.assemble(
-        "\n",
-        (counts, "bold"),
-        "\n",
-        (f"refused: {errors or 'nothing'}", "yellow"),
-        "\n",
-        (speed, "dim"),
-        "\n",
-    )
-
-
-def _render_entries(activity: ActivityLog, limit: int) -> Table:
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(no_wrap=True, overflow="ellipsis")
-    table.add_column(no_wrap=True, overflow="ellipsis")
-    for entry in list(activity.entries)[-limit:]:
-        table.add_row(format_clock(entry.seconds), entry.actor, Text(entry.text, style=entry.style))
+        table.add_row(f"and {len(activity.current) - limit} more")
     return table
 
 

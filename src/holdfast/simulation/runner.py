@@ -8,16 +8,15 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from holdfast.simulation import sales_staff
 from holdfast.simulation.buyers import Buyer
 from holdfast.simulation.checks import Booking, history_errors
 from holdfast.simulation.client import ApiClient, SimulationError
 from holdfast.simulation.erp import Erp
 from holdfast.simulation.plans import plan_buyers
 from holdfast.simulation.project import Project
-from holdfast.simulation.report import COUNTS, NORMAL
-from holdfast.simulation.sales_staff import SalesStaff
-from holdfast.simulation.state import Pace, SimulationState, SimulationStopped
+from holdfast.simulation.report import COUNTS
+from holdfast.simulation.sales_staff import SalesStaff, act_on_booking
+from holdfast.simulation.state import SimulationState, SimulationStopped
 
 # The pace does not shorten waits that the server asks for.
 _SPARE_SECONDS = 120.0
@@ -40,7 +39,7 @@ class SimulationOptions(NamedTuple):
 class Simulation:
     def __init__(self, client: ApiClient, project: Project, options: SimulationOptions) -> None:
         self.options = options
-        self.state = SimulationState(client, project, Pace(options.pace))
+        self.state = SimulationState(client, project, options.pace)
         self._staff = SalesStaff(self.state, Random(f"desk {options.seed}"))  # noqa: S311
         self._erp = Erp(self.state, Random(f"erp {options.seed}"))  # noqa: S311
         self._ended = "finished"
@@ -48,14 +47,14 @@ class Simulation:
         self._units_checked = 0
 
     def stop(self, reason: str = "stopped") -> None:
-        if not self.state.pace.is_stopped:
+        if not self.state.stopped.is_set():
             self._ended = reason
-            self.state.pace.stop()
+            self.state.stopped.set()
 
     async def run(self) -> dict[str, Any]:
         """Return the totals, as `--json` prints them."""
         client = self.state.client
-        client.sleep = self.state.pace.sleep
+        client.sleep = self.state.sleep
         client.on_server_error = self.state.registry.add_violation
         timer = asyncio.get_running_loop().call_later(self.options.max_seconds, self.stop, "too-long")
         try:
@@ -69,27 +68,22 @@ class Simulation:
 
     async def _run_actors(self) -> None:
         plans = plan_buyers(self.options.buyers, self.options.seed)
-        buyers = [self._start(Buyer(self.state, plan).run()) for plan in plans]
-        others = [self._start(self._staff.run()), self._start(self._erp.run())]
-        closing = asyncio.create_task(self._stop_after(buyers))
-        await self.state.pace.wait_until_stopped()
-        done, pending = await asyncio.wait([*buyers, *others], timeout=_LAST_RESPONSES_SECONDS)
+        buyers = [Buyer(self.state, plan) for plan in plans]
+        actors: list[Buyer | SalesStaff | Erp] = [*buyers, self._staff, self._erp]
+        tasks = [asyncio.create_task(self._run_actor(actor)) for actor in actors]
+        finished = asyncio.create_task(asyncio.wait(tasks[: len(buyers)]))
+        finished.add_done_callback(lambda _: self.stop("finished"))
+        await self.state.stopped.wait()
+        done, pending = await asyncio.wait(tasks, timeout=_LAST_RESPONSES_SECONDS)
         for task in pending:
             task.cancel()
-        await asyncio.gather(*pending, closing, return_exceptions=True)
+        await asyncio.gather(*pending, finished, return_exceptions=True)
         for task in done:
             task.result()
 
-    async def _stop_after(self, buyers: list[asyncio.Task[None]]) -> None:
-        await asyncio.wait(buyers)
-        self.stop("finished")
-
-    def _start(self, actor: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        return asyncio.create_task(self._run_actor(actor))
-
-    async def _run_actor(self, actor: Coroutine[Any, Any, None]) -> None:
+    async def _run_actor(self, actor: Buyer | SalesStaff | Erp) -> None:
         try:
-            await actor
+            await actor.run()
         except SimulationStopped:
             return
         except SimulationError as error:
@@ -103,12 +97,12 @@ class Simulation:
         await self._staff.put_on_sale()
         for booking in registry.bookings.values():
             if booking.status == "refund-due":
-                await sales_staff.mark_refunded(self.state, booking)
+                await act_on_booking(self.state, booking, "mark-refunded")
 
     async def _cancel_hold(self, booking: Booking) -> None:
         response = await self.state.cancel_hold(booking)
         if response.is_success:
-            self.state.activity.record(booking.buyer, f"gives {booking.code} back", "givenBack", NORMAL)
+            self.state.activity.record(booking.buyer, f"gives {booking.code} back", "givenBack")
 
     async def _check_histories(self) -> None:
         codes = sorted({booking.code for booking in self.state.registry.bookings.values()})

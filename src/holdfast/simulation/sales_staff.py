@@ -4,35 +4,25 @@ from random import Random
 
 from holdfast.simulation.checks import Booking
 from holdfast.simulation.client import ApiResponse
-from holdfast.simulation.report import GOOD, NORMAL
 from holdfast.simulation.state import SimulationState
 
 ACTOR = "Sales desk"
+_ACTIONS = {
+    "close-sale": ("{code} is sold to {buyer}", "sales"),
+    "cancel": ("{buyer} withdraws, {code} is free again", "withdrawn"),
+    "mark-refunded": ("{buyer} has the deposit back", "refunds"),
+}
 
 
-async def close_sale(state: SimulationState, booking: Booking) -> None:
-    await _act(state, booking, "close-sale", f"{booking.code} is sold to {booking.buyer}", "sales", GOOD)
-
-
-async def cancel_booking(state: SimulationState, booking: Booking) -> None:
-    booking.is_ending = True
-    text = f"{booking.buyer} withdraws, {booking.code} is free again"
-    await _act(state, booking, "cancel", text, "withdrawn")
-
-
-async def mark_refunded(state: SimulationState, booking: Booking) -> None:
-    await _act(state, booking, "mark-refunded", f"{booking.buyer} has the deposit back", "refunds")
-
-
-async def _act(
-    state: SimulationState, booking: Booking, action: str, text: str, count: str, style: str = NORMAL
-) -> None:
+async def act_on_booking(state: SimulationState, booking: Booking, action: str) -> None:
+    booking.is_ending = action == "cancel"
     response = await state.act_on_booking(booking, action)
     if response.is_success:
-        state.activity.record(ACTOR, text, count, style)
+        text, count = _ACTIONS[action]
+        state.activity.record(ACTOR, text.format(code=booking.code, buyer=booking.buyer), count)
     else:
-        problem = f"{action} of {booking.reference} for {booking.code} was refused: {response.problem}"
-        state.activity.record_error(ACTOR, problem, response.problem)
+        text = f"{action} of {booking.reference} for {booking.code} was refused: {response.problem}"
+        state.activity.record(ACTOR, text, error=response.problem)
 
 
 class SalesStaff:
@@ -45,7 +35,7 @@ class SalesStaff:
 
     async def run(self) -> None:
         while True:
-            await self._state.pace.pause(self._random.uniform(4, 9))
+            await self._state.pause(self._random.uniform(4, 9))
             await self._random.choice((self._take_off_sale, self._extend_hold, self._extend_hold))()
 
     async def put_on_sale(self) -> None:
@@ -54,7 +44,7 @@ class SalesStaff:
             code = self._off_sale.pop()
             response = await self._act_on_unit(code, "put-on-sale")
             if response.is_success:
-                self._state.activity.record(ACTOR, f"{code} is on sale again", None, NORMAL)
+                self._state.activity.record(ACTOR, f"{code} is on sale again", None)
 
     async def _take_off_sale(self) -> None:
         code = self._random.choice(self._state.project.codes)
@@ -65,11 +55,11 @@ class SalesStaff:
         response = await self._act_on_unit(code, "take-off-sale", If_Match=unit.etag)
         if not response.is_success:
             text = f"{code} was taken meanwhile, and stays on sale"
-            self._state.activity.record_error(ACTOR, text, response.problem)
+            self._state.activity.record(ACTOR, text, error=response.problem)
             return
         self._off_sale.append(code)
-        self._state.activity.record(ACTOR, f"{code} is off sale for a viewing", "offSale", NORMAL)
-        await self._state.pace.pause(self._random.uniform(4, 8))
+        self._state.activity.record(ACTOR, f"{code} is off sale for a viewing", "offSale")
+        await self._state.pause(self._random.uniform(4, 8))
         await self.put_on_sale()
 
     async def _extend_hold(self) -> None:
@@ -88,7 +78,7 @@ class SalesStaff:
             self._state.activity.record(ACTOR, text, "extended")
         else:
             text = f"{booking.buyer} needs no more time for {booking.code}"
-            self._state.activity.record_error(ACTOR, text, response.problem)
+            self._state.activity.record(ACTOR, text, error=response.problem)
 
     async def _act_on_unit(self, code: str, action: str, **headers: str) -> ApiResponse:
         path = f"{self._state.unit_path('backoffice', code)}/{action}"

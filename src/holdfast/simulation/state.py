@@ -1,9 +1,11 @@
-"""The state that buyers, staff and the ERP share: the client, the project, the bookings and the pace."""
+"""The state that buyers, staff and the ERP share: the client, the project, the bookings and the clock."""
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 from urllib.parse import quote
 
 from holdfast.simulation.checks import Booking, BookingRegistry
@@ -19,48 +21,33 @@ class SimulationStopped(Exception):
     """The simulation has ended; whoever waits leaves."""
 
 
-class Pace:
-    def __init__(self, factor: float) -> None:
-        self._factor = factor
-        self._stopped = asyncio.Event()
-
-    @property
-    def is_stopped(self) -> bool:
-        return self._stopped.is_set()
-
-    def stop(self) -> None:
-        self._stopped.set()
-
-    async def wait_until_stopped(self) -> None:
-        await self._stopped.wait()
-
-    async def pause(self, seconds: float) -> None:
-        """Wait for so many seconds at pace 1."""
-        await self.sleep(seconds / self._factor)
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait in real time, for waits that the server asks for."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._stopped.wait(), seconds)
-        if self.is_stopped:
-            raise SimulationStopped
-
-
 @dataclass
 class SimulationState:
     client: ApiClient
     project: Project
-    pace: Pace
+    pace: float
     pending_holds: int = 0
     """Requested holds without a response yet."""
     activity: ActivityLog = field(default_factory=ActivityLog)
     registry: BookingRegistry = field(default_factory=BookingRegistry)
+    stopped: asyncio.Event = field(default_factory=asyncio.Event)
     slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_BUYERS_AT_ONCE))
 
     @property
     def is_nearly_sold_out(self) -> bool:
         left = self.project.available - self.registry.taken_count() - self.pending_holds
         return left <= self.project.reserve
+
+    async def pause(self, seconds: float) -> None:
+        """Wait for so many seconds at pace 1."""
+        await self.sleep(seconds / self.pace)
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait in real time, for waits that the server asks for."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.stopped.wait(), seconds)
+        if self.stopped.is_set():
+            raise SimulationStopped
 
     def units_path(self, surface: str) -> str:
         return f"/v1/{surface}/projects/{quote(self.project.slug, safe='')}/units"
@@ -72,12 +59,15 @@ class SimulationState:
     async def load_unit(self, code: str) -> ApiResponse:
         return await self.client.request_with_key("GET", self.unit_path("integration", code))
 
-    async def load_booking(self, booking: Booking) -> ApiResponse:
-        return await self._request_as_buyer("GET", booking)
+    async def request_as_buyer(
+        self, method: str, booking: Booking, action: str = "", body: Mapping[str, Any] | None = None
+    ) -> ApiResponse:
+        path = f"/v1/storefront/bookings/{booking.reference}{action}"
+        return await self.client.request(method, path, body, Authorization=f"Bearer {booking.token}")
 
     async def cancel_hold(self, booking: Booking) -> ApiResponse:
         booking.is_ending = True
-        response = await self._request_as_buyer("DELETE", booking)
+        response = await self.request_as_buyer("DELETE", booking)
         await self.update_booking(booking, response)
         return response
 
@@ -90,7 +80,7 @@ class SimulationState:
     async def update_booking(self, booking: Booking, response: ApiResponse) -> None:
         """Take the status from the response, or load it if the response does not have it."""
         if not (response.is_success and "status" in response.document):
-            response = await self.load_booking(booking)
+            response = await self.request_as_buyer("GET", booking)
         if response.is_success:
             conflict = self.registry.update_status(booking, str(response.document["status"]))
             if conflict is not None:
@@ -99,7 +89,7 @@ class SimulationState:
     async def check_conflict(self, booking: Booking, other: Booking) -> None:
         """Load two bookings that seem to have one unit: one may have expired meanwhile."""
         for each in (other, booking):
-            response = await self.load_booking(each)
+            response = await self.request_as_buyer("GET", each)
             if response.is_success:
                 each.status = str(response.document["status"])
         if booking.is_live and other.is_live:
@@ -109,11 +99,5 @@ class SimulationState:
     def set_expiry(self, booking: Booking, response: ApiResponse) -> None:
         """Estimate by the server's clock, whose seconds are cut: rather too late than too early."""
         expires_at, now = datetime.fromisoformat(response.document["holdExpiresAt"]), response.date
-        if now is None:
-            booking.expires_at = None
-        else:
-            booking.expires_at = self.activity.elapsed() + (expires_at - now).total_seconds()
-
-    async def _request_as_buyer(self, method: str, booking: Booking) -> ApiResponse:
-        path = f"/v1/storefront/bookings/{booking.reference}"
-        return await self.client.request(method, path, Authorization=f"Bearer {booking.token}")
+        left = None if now is None else (expires_at - now).total_seconds()
+        booking.expires_at = None if left is None else self.activity.elapsed() + left
