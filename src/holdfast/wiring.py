@@ -18,12 +18,10 @@ from holdfast.background.runner import Loop, run_loops
 from holdfast.domain.delivery import Schedule
 from holdfast.domain.holds import HoldLimits, HoldPeriods
 from holdfast.domain.staff import SessionTimes
-from holdfast.operations.accounts import Accounts
 from holdfast.operations.api_keys import ApiKeyCache, ApiKeys
 from holdfast.operations.audit import Audit
 from holdfast.operations.boards import Boards
 from holdfast.operations.bookings import BookingRules, Bookings, BuyerBookings, HoldExpiry
-from holdfast.operations.credentials import Passwords
 from holdfast.operations.deliveries import Deliveries, DeliverySearch, FailureNotices
 from holdfast.operations.delivery_queue import DeliveryHours, DeliveryQueue, QueueCleanup
 from holdfast.operations.endpoints import Endpoints
@@ -32,11 +30,11 @@ from holdfast.operations.health import Health
 from holdfast.operations.imports import ImportFiles, ImportRuns, RowReader
 from holdfast.operations.listings import Listings
 from holdfast.operations.live_updates import LiveUpdates
-from holdfast.operations.login import Login
+from holdfast.operations.login import Login, Passwords
 from holdfast.operations.payments import HostedPaymentPage, PaymentPage, Payments
 from holdfast.operations.projects import Projects
 from holdfast.operations.reports import Reports, Sums
-from holdfast.operations.staff import SetupLinks, StaffAccounts
+from holdfast.operations.staff import Accounts, SetupLinks, StaffAccounts
 from holdfast.operations.units import Units
 from holdfast.settings import Settings, WrongSetting
 from holdfast.storage.database import (

@@ -5,17 +5,17 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from holdfast.domain.login import (
-    FAILURES_OF_ADDRESS,
-    FORGOTTEN_AFTER,
+    ADDRESS_FAILURES,
+    ADDRESS_WINDOW,
+    FORGET_AFTER,
     FREE_FAILURES,
     LONGEST_WAIT,
-    WINDOW_OF_ADDRESS,
     Attempts,
-    Counted,
-    remembered,
-    subject,
+    SubjectKind,
+    add_attempt,
+    attempt_subject,
+    current_attempts,
     wait_before_next,
-    with_one_more,
 )
 
 NOW = datetime(2026, 11, 14, 9, 30, tzinfo=UTC)
@@ -25,11 +25,11 @@ NONE = timedelta(0)
 
 
 def account_wait(failures: int, last_at: datetime = NOW) -> timedelta:
-    return wait_before_next(Counted.ACCOUNT, Attempts(failures, last_at - AGO, last_at), NOW)
+    return wait_before_next(SubjectKind.ACCOUNT, Attempts(failures, last_at - AGO, last_at), NOW)
 
 
 def address_wait(failures: int, first_at: datetime) -> timedelta:
-    return wait_before_next(Counted.ADDRESS, Attempts(failures, first_at, NOW), NOW)
+    return wait_before_next(SubjectKind.ADDRESS, Attempts(failures, first_at, NOW), NOW)
 
 
 def test_a_few_failures_of_an_account_cost_nothing() -> None:
@@ -49,31 +49,31 @@ def test_a_wait_ends() -> None:
 
 
 def test_an_address_is_held_up_by_many_failures_only_and_until_its_time_is_over() -> None:
-    assert address_wait(FAILURES_OF_ADDRESS - 1, NOW - AGO) == NONE
-    assert address_wait(FAILURES_OF_ADDRESS, NOW - AGO) == WINDOW_OF_ADDRESS - AGO
-    assert address_wait(FAILURES_OF_ADDRESS, NOW - WINDOW_OF_ADDRESS) == NONE
+    assert address_wait(ADDRESS_FAILURES - 1, NOW - AGO) == NONE
+    assert address_wait(ADDRESS_FAILURES, NOW - AGO) == ADDRESS_WINDOW - AGO
+    assert address_wait(ADDRESS_FAILURES, NOW - ADDRESS_WINDOW) == NONE
 
 
 @pytest.mark.parametrize(
     ("kind", "first_ago", "last_ago", "is_forgotten"),
     [
-        (Counted.ACCOUNT, FORGOTTEN_AFTER * 2, FORGOTTEN_AFTER, True),
-        (Counted.ACCOUNT, FORGOTTEN_AFTER * 2, FORGOTTEN_AFTER - A_MOMENT, False),
-        (Counted.ADDRESS, WINDOW_OF_ADDRESS, NONE, True),
-        (Counted.ADDRESS, WINDOW_OF_ADDRESS - A_MOMENT, NONE, False),
+        (SubjectKind.ACCOUNT, FORGET_AFTER * 2, FORGET_AFTER, True),
+        (SubjectKind.ACCOUNT, FORGET_AFTER * 2, FORGET_AFTER - A_MOMENT, False),
+        (SubjectKind.ADDRESS, ADDRESS_WINDOW, NONE, True),
+        (SubjectKind.ADDRESS, ADDRESS_WINDOW - A_MOMENT, NONE, False),
     ],
 )
 def test_what_is_long_ago_is_forgotten(
-    kind: Counted, first_ago: timedelta, last_ago: timedelta, is_forgotten: bool
+    kind: SubjectKind, first_ago: timedelta, last_ago: timedelta, is_forgotten: bool
 ) -> None:
     attempts = Attempts(7, NOW - first_ago, NOW - last_ago)
-    assert remembered(kind, attempts, NOW) == (Attempts(0, NOW, NOW) if is_forgotten else attempts)
+    assert current_attempts(kind, attempts, NOW) == (Attempts(0, NOW, NOW) if is_forgotten else attempts)
 
 
 def test_one_more_is_counted_and_dated() -> None:
-    assert with_one_more(Attempts(3, NOW - AGO, NOW - AGO), NOW) == Attempts(4, NOW - AGO, NOW)
+    assert add_attempt(Attempts(3, NOW - AGO, NOW - AGO), NOW) == Attempts(4, NOW - AGO, NOW)
 
 
 def test_an_account_and_an_address_of_the_same_name_are_counted_apart() -> None:
-    subjects = {subject(kind, name) for kind in Counted for name in ("a", "b", "\udcff", "")}
+    subjects = {attempt_subject(kind, name) for kind in SubjectKind for name in ("a", "b", "\udcff", "")}
     assert len(subjects) == 8

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.domain.login import LONGEST, SHORTEST, normal_form, password_fault
+from holdfast.domain.login import LONGEST_PASSWORD, SHORTEST_PASSWORD, normalize_password, password_fault
 
 EMAIL = "nora.alharbi@example.com"
 
@@ -13,7 +13,7 @@ EMAIL = "nora.alharbi@example.com"
         "a horse of lead",
         "ثلاث كلمات طويلة",
         "Zq!9" * 3,
-        "x1y2" * (LONGEST // 4),
+        "x1y2" * (LONGEST_PASSWORD // 4),
         "🐪🐫🦅🐎🌴🏜🕌🗝🔑🚪🪟🏠",
     ],
     ids=ascii,
@@ -22,7 +22,7 @@ def test_long_enough_is_good_enough(password: str) -> None:
     assert password_fault(password, EMAIL) is None
 
 
-@pytest.mark.parametrize("password", ["", "short", "x1y2z3w4v5u"[: SHORTEST - 1], "ab3!" * 50 + "x"])
+@pytest.mark.parametrize("password", ["", "short", "x1y2z3w4v5u"[: SHORTEST_PASSWORD - 1], "ab3!" * 50 + "x"])
 def test_too_short_or_too_long_is_refused(password: str) -> None:
     fault = password_fault(password, EMAIL)
     assert fault is not None
@@ -48,4 +48,4 @@ def test_what_cannot_be_typed_is_refused(sign: str) -> None:
 
 
 def test_one_password_from_two_keyboards_is_the_same() -> None:
-    assert normal_form("cafe\u0301 ﬁne words") == normal_form("caf\u00e9 fine words")
+    assert normalize_password("cafe\u0301 ﬁne words") == normalize_password("caf\u00e9 fine words")

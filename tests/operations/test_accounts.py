@@ -5,7 +5,7 @@ import pytest
 from holdfast.domain.errors import InvalidInput, LoginFailed, SecondFactorNeeded, TooManyAttempts
 from holdfast.domain.login import FREE_FAILURES
 from holdfast.domain.staff import Preferences, Theme
-from holdfast.operations.accounts import Accounts, OwnAccount
+from holdfast.operations.staff import Accounts, OwnAccount
 from holdfast.storage.database import Database
 from holdfast.storage.secrets import SecretBox, new_encryption_key
 from tests.support.staff import PASSWORD, Office, open_office
@@ -35,7 +35,7 @@ async def test_a_new_name_is_kept_and_written_down(office: Office, nora: OwnAcco
 
 async def test_preferences_are_kept(office: Office, nora: OwnAccount) -> None:
     wanted = Preferences("ar", "arab", Theme.DARK)
-    assert (await office.accounts.prefer(nora.staff.id, wanted)).preferences == wanted
+    assert (await office.accounts.set_preferences(nora.staff.id, wanted)).preferences == wanted
     assert (await office.staff.find(nora.staff.id)).preferences == wanted
 
 
@@ -43,7 +43,7 @@ async def test_a_new_password_ends_all_other_sessions(office: Office, nora: OwnA
     elsewhere = await office.sign_in()
     await office.accounts.change_password(nora, PASSWORD, NEW_PASSWORD)
     assert not await office.is_signed_in(elsewhere)
-    assert [one.id for one in await office.login.sessions_of(nora.staff.id)] == [nora.session_id]
+    assert [one.id for one in await office.login.list_sessions(nora.staff.id)] == [nora.session_id]
     with pytest.raises(LoginFailed):
         await office.sign_in()
     assert await office.sign_in(password=NEW_PASSWORD)
@@ -95,7 +95,7 @@ async def test_a_second_factor_ends_the_sessions_that_were_opened_without_it(
     elsewhere = await office.sign_in()
     await office.set_up_factor(nora)
     assert not await office.is_signed_in(elsewhere)
-    assert [one.id for one in await office.login.sessions_of(nora.staff.id)] == [nora.session_id]
+    assert [one.id for one in await office.login.list_sessions(nora.staff.id)] == [nora.session_id]
 
 
 async def test_what_confirmed_a_second_factor_does_not_open_a_session(
@@ -128,5 +128,5 @@ async def test_second_factors_are_sealed_anew_with_the_first_key(office: Office,
     before = Accounts(office.database, SecretBox([old]))
     await before.offer_factor(nora, PASSWORD)
     secret = await before.offered_factor(nora.staff.id)
-    assert await Accounts(office.database, SecretBox([new, old])).seal_anew() == 1
+    assert await Accounts(office.database, SecretBox([new, old])).reencrypt() == 1
     assert await Accounts(office.database, SecretBox([new])).offered_factor(nora.staff.id) == secret

@@ -9,7 +9,7 @@ from argon2 import PasswordHasher
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.errors import LoginFailed, SecondFactorNeeded, TooManyAttempts
-from holdfast.domain.login import FAILURES_OF_ADDRESS, FREE_FAILURES
+from holdfast.domain.login import ADDRESS_FAILURES, FREE_FAILURES
 from holdfast.domain.permissions import Role
 from holdfast.domain.staff import SessionTimes
 from holdfast.operations.login import Login, Tickets
@@ -145,7 +145,7 @@ async def test_a_session_ends_when_nobody_has_used_it_for_long(office: Office) -
     assert await office.is_signed_in(opened)
     await execute(office, "update staff_session set last_seen_at = last_seen_at - interval '121 minutes'")
     assert not await office.is_signed_in(opened)
-    assert await office.login.sessions_of(opened.staff.id) == []
+    assert await office.login.list_sessions(opened.staff.id) == []
 
 
 async def test_a_session_ends_at_an_age_however_much_it_is_used(office: Office) -> None:
@@ -202,7 +202,7 @@ async def test_sessions_are_listed_with_where_they_come_from(office: Office) -> 
     person = await office.add()
     await office.login.sign_in(NORA, PASSWORD, None, "2001:db8::7", "An\0agent\n" + "x" * 1000)
     await office.sign_in()
-    newest, oldest = await office.login.sessions_of(person.id)
+    newest, oldest = await office.login.list_sessions(person.id)
     assert (newest.address, newest.agent) == (ADDRESS, AGENT)
     assert oldest.address == "2001:db8::7"
     assert oldest.agent.startswith("An agent x")
@@ -250,7 +250,7 @@ async def test_who_is_signed_in_stays_so_while_others_try_the_account(office: Of
 
 async def test_an_address_that_tries_many_accounts_waits(office: Office) -> None:
     await office.add()
-    for number in range(FAILURES_OF_ADDRESS):
+    for number in range(ADDRESS_FAILURES):
         await fails(office, f"{number}@example.com")
     with pytest.raises(TooManyAttempts) as refused:
         await office.sign_in()
@@ -271,7 +271,7 @@ async def test_whoever_is_sent_away_because_too_many_wait_has_not_failed(
 ) -> None:
     await office.add()
     with monkeypatch.context() as flood:
-        flood.setattr("holdfast.operations.credentials._AT_MOST", 0)
+        flood.setattr("holdfast.operations.login.Passwords.most_waiting", 0)
         for _ in range(FREE_FAILURES + 1):
             with pytest.raises(TooManyAttempts):
                 await office.sign_in()
@@ -282,7 +282,7 @@ async def test_whoever_is_sent_away_because_too_many_wait_has_not_failed(
 
 async def test_good_sign_ins_from_one_address_are_no_flood(office: Office) -> None:
     await office.add()
-    for _ in range(FAILURES_OF_ADDRESS + 2):
+    for _ in range(ADDRESS_FAILURES + 2):
         await office.sign_in()
 
 
@@ -356,7 +356,7 @@ async def test_a_ticket_is_worth_nothing_with_another_password(office: Office) -
 async def test_a_ticket_is_good_for_five_minutes(office: Office, minutes: int, is_good: bool) -> None:
     person = await office.add()
     async with office.database.reading() as connection:
-        account = await staff.account(connection, person.id)
+        account = await staff.find_account(connection, person.id)
     assert account is not None
     earlier = account._replace(read_at=account.read_at - timedelta(minutes=minutes))
     tickets = Tickets(office.box)

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pyotp
 import pytest
 
-from holdfast.operations.credentials import accepted_step, enrolment_url, format_secret, new_secret
+from holdfast.operations.login import accepted_step, enrolment_url, format_secret, new_secret
 
 # Of appendix B of the RFC, whose codes have eight digits: ours are the last six of them.
 SECRET = base64.b32encode(b"12345678901234567890").decode()

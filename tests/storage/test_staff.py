@@ -37,13 +37,13 @@ async def test_every_preference_is_read_back(
     async with database.writing() as connection:
         person = await staff.insert(connection, uuid4(), "a@b", "A", Role.SALES, None)
         assert person.preferences == Preferences()
-        assert (await staff.prefer(connection, person.id, wanted)).preferences == wanted
+        assert (await staff.update_preferences(connection, person.id, wanted)).preferences == wanted
 
 
 async def test_a_new_person_has_nothing_to_sign_in_with(database: Database) -> None:
     async with database.writing() as connection:
         person = await staff.insert(connection, uuid4(), "a@b", "A", Role.SALES, None)
-        account = await staff.account_by_email(connection, "A@B")
+        account = await staff.find_account_by_email(connection, "A@B")
     assert account is not None
     assert account.staff == person
     assert (person.has_password, person.has_second_factor) == (False, False)

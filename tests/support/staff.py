@@ -9,10 +9,8 @@ from argon2 import PasswordHasher
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.permissions import Role
 from holdfast.domain.staff import SessionTimes, Staff
-from holdfast.operations.accounts import Accounts, OwnAccount
-from holdfast.operations.credentials import Passwords
-from holdfast.operations.login import Login, NewSession
-from holdfast.operations.staff import SetupLinks, StaffAccounts
+from holdfast.operations.login import Login, NewSession, Passwords
+from holdfast.operations.staff import Accounts, OwnAccount, SetupLinks, StaffAccounts
 from holdfast.storage.database import Database
 from holdfast.storage.secrets import SecretBox, new_encryption_key
 

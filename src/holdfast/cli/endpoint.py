@@ -22,9 +22,9 @@ from holdfast.domain.endpoint import (
     IssuedSecret,
 )
 from holdfast.domain.event import EventName
-from holdfast.operations.accounts import Accounts
 from holdfast.operations.endpoints import Endpoints
 from holdfast.operations.health import is_demo
+from holdfast.operations.staff import Accounts
 from holdfast.operations.webhook_documents import (
     delivery_with_attempts_document,
     endpoint_document,
@@ -172,7 +172,7 @@ def reencrypt(data: Path | None, as_json: bool) -> None:
     """
     box = SecretBox(load_encryption_keys(read_settings(data)))
     count = _with_subscribing(data, lambda own: own.seal_anew())
-    count += with_database(data, lambda database: Accounts(database, box).seal_anew())
+    count += with_database(data, lambda database: Accounts(database, box).reencrypt())
     if as_json:
         print_json({"count": count})
     else:

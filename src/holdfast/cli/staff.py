@@ -10,7 +10,7 @@ import click
 from holdfast.cli.database import read_settings, with_database
 from holdfast.cli.output import format_time, print_json, print_table, shared_options, utf8_only
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.login import LONGEST
+from holdfast.domain.login import LONGEST_PASSWORD
 from holdfast.domain.permissions import Role
 from holdfast.domain.staff import Staff, default_name
 from holdfast.operations.health import load_public_url
@@ -126,7 +126,7 @@ def _with_staffing(data: Path | None, work: Callable[[StaffAccounts], Awaitable[
 
 def _typed_password() -> str:
     """One line; more than a password can have is not read."""
-    line = sys.stdin.buffer.readline(8 * LONGEST)
+    line = sys.stdin.buffer.readline(8 * LONGEST_PASSWORD)
     try:
         return line.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""How often somebody may try to sign in: few times for one account, more for one address. Pure."""
+"""Limits on attempts to sign in, by account and by address, and rules for passwords."""
 
 from __future__ import annotations
 
@@ -14,68 +14,67 @@ from holdfast.domain.message import AnyMessage, Message
 FREE_FAILURES = 5
 FIRST_WAIT = timedelta(seconds=15)
 LONGEST_WAIT = timedelta(minutes=15)
-FORGOTTEN_AFTER = timedelta(hours=1)
+FORGET_AFTER = timedelta(hours=1)
 
-FAILURES_OF_ADDRESS = 30
-WINDOW_OF_ADDRESS = timedelta(minutes=15)
+ADDRESS_FAILURES = 30
+ADDRESS_WINDOW = timedelta(minutes=15)
 
 _NO_WAIT = timedelta(0)
-_DOUBLINGS = 6
-"""After which the wait is at its longest."""
+_DOUBLINGS = 6  # after which the wait is at its longest
 
 
-class Counted(StrEnum):
+class SubjectKind(StrEnum):
     ACCOUNT = "account"
     ADDRESS = "address"
 
 
 class Attempts(NamedTuple):
-    """Those that failed, and those that are on their way: who tries a thousand at once is counted, too."""
+    """Attempts that failed or are not finished."""
 
     failures: int
     first_at: datetime
     last_at: datetime
 
 
-def subject(kind: Counted, name: str) -> bytes:
-    """Under which a name is counted. What strangers type into the form of the sign-in is not kept."""
+def attempt_subject(kind: SubjectKind, name: str) -> bytes:
+    """Return the hash under which a name is counted: the text that strangers type is not stored."""
     return hashlib.sha256(f"{kind}:{name}".encode(errors="surrogatepass")).digest()
 
 
-def remembered(kind: Counted, attempts: Attempts, now: datetime) -> Attempts:
-    """An account is forgiven after an hour of peace, an address once its quarter of an hour is over."""
-    if kind is Counted.ACCOUNT:
-        is_over = now - attempts.last_at >= FORGOTTEN_AFTER
+def current_attempts(kind: SubjectKind, attempts: Attempts, now: datetime) -> Attempts:
+    """Return the attempts that still count: none once the time is over."""
+    if kind is SubjectKind.ACCOUNT:
+        is_over = now - attempts.last_at >= FORGET_AFTER
     else:
-        is_over = now - attempts.first_at >= WINDOW_OF_ADDRESS
+        is_over = now - attempts.first_at >= ADDRESS_WINDOW
     return Attempts(0, now, now) if is_over else attempts
 
 
-def wait_before_next(kind: Counted, attempts: Attempts, now: datetime) -> timedelta:
-    """Of an account the waits grow, and end. Whoever keeps at it keeps its owner waiting, but for as long as
-    that lasts; a set-up link gets in meanwhile.
+def wait_before_next(kind: SubjectKind, attempts: Attempts, now: datetime) -> timedelta:
+    """Return how long the next attempt has to wait.
 
-    Many people may share an address, so there only a flood is held up.
+    The waits of an account grow up to a limit, and a set-up link works meanwhile. Many people may share an
+    address, so only a flood from there has to wait.
     """
-    if kind is Counted.ADDRESS:
-        is_flood = attempts.failures >= FAILURES_OF_ADDRESS
-        return max(_NO_WAIT, attempts.first_at + WINDOW_OF_ADDRESS - now) if is_flood else _NO_WAIT
+    if kind is SubjectKind.ADDRESS:
+        is_flood = attempts.failures >= ADDRESS_FAILURES
+        return max(_NO_WAIT, attempts.first_at + ADDRESS_WINDOW - now) if is_flood else _NO_WAIT
     if attempts.failures < FREE_FAILURES:
         return _NO_WAIT
     doubled: timedelta = FIRST_WAIT * 2 ** min(attempts.failures - FREE_FAILURES, _DOUBLINGS)
     return max(_NO_WAIT, attempts.last_at + min(doubled, LONGEST_WAIT) - now)
 
 
-def with_one_more(attempts: Attempts, now: datetime) -> Attempts:
+def add_attempt(attempts: Attempts, now: datetime) -> Attempts:
     return Attempts(attempts.failures + 1, attempts.first_at, now)
 
 
-# What a password may be. Long is strong: there are no rules about signs and capitals.
+# Passwords must be long; there are no rules about signs and capitals.
 
-SHORTEST, LONGEST = 12, 200
+SHORTEST_PASSWORD, LONGEST_PASSWORD = 12, 200
 
-# Of those that are long enough, what people try first.
-_SILLY = frozenset(
+# Common passwords of sufficient length.
+_COMMON_PASSWORDS = frozenset(
     {
         "123456789012", "1234567890123", "12345678901234", "123456789012345", "1234567890123456",
         "123123123123", "111111111111", "000000000000", "012345678901", "987654321098", "abcdefghijkl",
@@ -92,26 +91,24 @@ _SILLY = frozenset(
 )  # fmt: skip
 
 
-def normal_form(password: str) -> str:
-    """The same password from every keyboard: one character may be written in several ways."""
+def normalize_password(password: str) -> str:
+    """Return the same text for every way to write a character."""
     return unicodedata.normalize("NFKC", password)
 
 
 def password_fault(password: str, email: str, pointer: str = "/password") -> Fault | None:
-    told = _fault(normal_form(password), email)
-    return None if told is None else Fault(pointer, told)
+    message = _password_message(normalize_password(password), email)
+    return None if message is None else Fault(pointer, message)
 
 
-def _fault(password: str, email: str) -> AnyMessage | None:
-    if not SHORTEST <= len(password) <= LONGEST:
+def _password_message(password: str, email: str) -> AnyMessage | None:
+    if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
         message = "A password has %(least)s to %(most)s characters."
-        return Message(message, {"least": SHORTEST, "most": LONGEST})
+        return Message(message, {"least": SHORTEST_PASSWORD, "most": LONGEST_PASSWORD})
     if any(unicodedata.category(sign) in ("Cc", "Cs") for sign in password):
         return "A password is made of characters that can be typed."
-    if _is_silly(password.casefold(), email.casefold()):
+    folded, address = password.casefold(), email.casefold()
+    is_guessable = folded in _COMMON_PASSWORDS or len(set(folded)) < 4
+    if is_guessable or folded in (address, address.partition("@")[0]):
         return "This password is among the first that anybody would try."
     return None
-
-
-def _is_silly(password: str, email: str) -> bool:
-    return password in _SILLY or len(set(password)) < 4 or password in (email, email.partition("@")[0])

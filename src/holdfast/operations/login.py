@@ -1,117 +1,49 @@
-"""Between the password and the code of a sign-in: a sealed ticket, good for a few minutes."""
+"""Logins of staff: passwords, second factors, limits on attempts, and sessions."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import hmac
 import logging
 import secrets
+import unicodedata
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID, uuid4
 
 import msgspec
+import pyotp
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
 
 from holdfast.domain.api_key import token_hash
 from holdfast.domain.errors import LoginFailed, SecondFactorNeeded, SecretsUnreadable, TooManyAttempts
 from holdfast.domain.login import (
-    FORGOTTEN_AFTER,
-    Counted,
-    remembered,
-    subject,
+    FORGET_AFTER,
+    LONGEST_PASSWORD,
+    SubjectKind,
+    add_attempt,
+    attempt_subject,
+    current_attempts,
+    normalize_password,
     wait_before_next,
-    with_one_more,
 )
 from holdfast.domain.staff import OpenSession, SessionTimes, Staff, email_fault, email_key
-from holdfast.operations.credentials import Passwords, accepted_step
-from holdfast.storage import login, sessions, staff
+from holdfast.storage import login, staff
 from holdfast.storage.database import Connection, Database
+from holdfast.storage.login import StaffSession
 from holdfast.storage.secrets import SecretBox
 from holdfast.storage.staff import Account
 
 __all__ = ["Login", "NewSession", "OpenSession", "SessionTimes", "StaffSession"]
 
-
-_GOOD_FOR = timedelta(minutes=5)
-_LONGEST = 2000
-
-
-class _Ticket(msgspec.Struct):
-    staff_id: UUID
-    password: str
-    """Which one was right: with another one the ticket is worth nothing."""
-    issued_at: datetime
-
-
-class Tickets:
-    """They stay in the form of the page, so that nothing is stored for those who never come back."""
-
-    def __init__(self, box: SecretBox) -> None:
-        self._box = box
-
-    def issue(self, account: Account) -> str:
-        ticket = _Ticket(account.staff.id, _mark(account), account.read_at)
-        return self._box.seal(msgspec.json.encode(ticket).decode()).decode()
-
-    def staff_id(self, text: str) -> UUID | None:
-        ticket = self._read(text)
-        return None if ticket is None else ticket.staff_id
-
-    def is_for(self, text: str, account: Account) -> bool:
-        ticket = self._read(text)
-        return (
-            ticket is not None
-            and (ticket.staff_id, ticket.password) == (account.staff.id, _mark(account))
-            and account.read_at - ticket.issued_at.astimezone(UTC) < _GOOD_FOR
-        )
-
-    def _read(self, text: str) -> _Ticket | None:
-        if len(text) > _LONGEST or not text.isascii():
-            return None
-        try:
-            return msgspec.json.decode(self._box.open(text.encode()), type=_Ticket)
-        except (SecretsUnreadable, msgspec.DecodeError):
-            return None
-
-
-def _mark(account: Account) -> str:
-    return hashlib.sha256((account.password_hash or "").encode()).hexdigest()
-
-
-# Attempts to sign in are counted before they are made, and taken back when they succeed.
-
+Result = TypeVar("Result")
 Subjects = tuple[bytes, bytes]
-"""An account and an address, always in this order: so nobody waits for one who waits for them."""
-
-
-async def count_attempt(database: Database, subjects: Subjects) -> None:
-    """An attempt that is refused is not counted: who only waits is let in at the end of the wait."""
-    async with database.writing() as connection:
-        await login.forget_old_attempts(connection, FORGOTTEN_AFTER)
-        found = [await login.lock_attempts(connection, subject) for subject in subjects]
-        now = found[-1].now
-        standing = [remembered(kind, one.attempts, now) for kind, one in zip(Counted, found, strict=True)]
-        wait = max(wait_before_next(kind, one, now) for kind, one in zip(Counted, standing, strict=True))
-        if wait:
-            raise TooManyAttempts(wait.total_seconds())
-        for subject, one in zip(subjects, standing, strict=True):
-            await login.store_attempts(connection, subject, with_one_more(one, now))
-
-
-async def take_back_attempt(database: Database, subjects: Subjects) -> None:
-    """Half a success: what failed before is not forgiven."""
-    async with database.writing() as connection:
-        await login.take_back_attempt(connection, subjects)
-
-
-async def forgive_attempts(connection: Connection, subjects: Subjects) -> None:
-    """The account starts anew. The address does not: its other accounts may be under attack."""
-    account, address = subjects
-    await login.forget_attempts(connection, account)
-    await login.take_back_attempt(connection, [address])
-
-
-# Sessions of staff: opened, found, ended.
+"""An account and an address. They are always locked in this order, which prevents deadlocks."""
 
 _TOKEN_BYTES = 32
 _TOKEN_LENGTH = 43
@@ -120,22 +52,13 @@ _LONGEST_AGENT = 300
 _log = logging.getLogger(__name__)
 
 
-class StaffSession(NamedTuple):
-    staff: Staff
-    session_id: UUID
-    notice: str | None
-    """Left for the next page."""
-    at: datetime
-    """When it was looked, by the database's clock."""
-
-
 class NewSession(NamedTuple):
     token: str
     """For the cookie; never stored."""
     staff: Staff
 
 
-class _Visitor(NamedTuple):
+class _Client(NamedTuple):
     address: str
     agent: str
 
@@ -153,157 +76,327 @@ class Login:
     async def find(
         self, token: str, *, takes_notice: bool = True, is_click: bool = True
     ) -> StaffSession | None:
-        """Whoever shows no page leaves the notice where it is. What a page asks by itself is no click: it
-        must not keep open the session of somebody who has left."""
+        """Find the session of a cookie.
+
+        A request that shows no page leaves the notice. A request that a page sends by itself is no click, and
+        does not prolong the session.
+        """
         if len(token) != _TOKEN_LENGTH or not token.isascii():
             return None
         async with self._database.writing_autocommit() as connection:
-            found = await sessions.find(connection, token_hash(token), self._times, takes_notice, is_click)
-        return None if found is None else StaffSession(*found)
+            return await login.find_session(
+                connection, token_hash(token), self._times, takes_notice, is_click
+            )
 
     async def sign_in(
         self, email: str, password: str, code: str | None, address: str, agent: str
     ) -> NewSession:
-        subjects = _subjects(email, address)
-        await self._count(subjects, address)
-        account = await self._account(email)
-        is_right = await self._is_right(account, password, subjects)
+        subjects = attempt_subjects(email, address)
+        await self._count_attempt(subjects, address)
+        account = await self._find_account(email)
+        is_right = await check_password(self._database, self._passwords, account, password, subjects)
         if account is None or not is_right or account.staff.disabled_at is not None:
-            raise _refusal(account, address)
+            raise _login_failed(account, address)
         if account.factor_sealed is not None and not code:
-            await take_back_attempt(self._database, subjects)
+            await uncount_attempt(self._database, subjects)
             raise SecondFactorNeeded(self._tickets.issue(account))
-        newer = await self._hashed_anew(account, password)
-        return await self._open(account, code, subjects, _Visitor(address, agent), newer)
+        new_hash = await self._rehash(account, password)
+        return await self._open_checked(account, code, subjects, _Client(address, agent), new_hash)
 
     async def sign_in_with_code(self, ticket: str, code: str, address: str, agent: str) -> NewSession:
-        """The second step of somebody whose password was right a moment ago."""
+        """Take the second step, with the ticket that the right password was answered with."""
         staff_id = self._tickets.staff_id(ticket)
         async with self._database.reading() as connection:
-            account = None if staff_id is None else await staff.account(connection, staff_id)
+            account = None if staff_id is None else await staff.find_account(connection, staff_id)
         if account is None or not self._tickets.is_for(ticket, account):
-            raise _refusal(account, address)
-        subjects = _subjects(account.staff.email, address)
-        await self._count(subjects, address)
-        return await self._open(account, code, subjects, _Visitor(address, agent), None)
+            raise _login_failed(account, address)
+        subjects = attempt_subjects(account.staff.email, address)
+        await self._count_attempt(subjects, address)
+        return await self._open_checked(account, code, subjects, _Client(address, agent), None)
 
     async def sign_out(self, token: str) -> None:
         if token.isascii():
             async with self._database.writing_autocommit() as connection:
-                await sessions.end(connection, token_hash(token))
+                await login.delete_session(connection, token_hash(token))
 
     async def sign_out_everywhere(self, staff_id: UUID, but: UUID | None = None) -> int:
-        """How many sessions have ended; ``but`` goes on."""
+        """End all sessions except ``but``, and return how many."""
         async with self._database.writing_autocommit() as connection:
-            return await sessions.end_of_staff(connection, staff_id, but)
+            return await login.delete_sessions(connection, staff_id, but)
 
-    async def sessions_of(self, staff_id: UUID) -> list[OpenSession]:
+    async def list_sessions(self, staff_id: UUID) -> list[OpenSession]:
         async with self._database.reading() as connection:
-            return await sessions.of_staff(connection, staff_id, self._times)
+            return await login.list_sessions(connection, staff_id, self._times)
 
     async def leave_notice(self, session_id: UUID, notice: str) -> None:
         async with self._database.writing_autocommit() as connection:
-            await sessions.leave_notice(connection, session_id, notice)
+            await login.set_notice(connection, session_id, notice)
 
-    async def open_for(self, staff_id: UUID, address: str, agent: str) -> NewSession:
-        """For somebody who has just chosen their password."""
+    async def open_session(self, staff_id: UUID, address: str, agent: str) -> NewSession:
+        """Sign in a person who has just chosen their password."""
         async with self._database.writing() as connection:
-            account = await staff.account_locked(connection, staff_id)
+            account = await staff.find_account(connection, staff_id, lock=True)
             if account is None or account.staff.disabled_at is not None or account.factor_sealed is not None:
-                raise _refusal(account, address)
-            opened = await self._begin(connection, account, _Visitor(address, agent), 0, None)
-        _log.info("signed in", extra={"fields": _who(account, address)})
+                raise _login_failed(account, address)
+            opened = await self._insert_session(connection, account, _Client(address, agent), 0, None)
+        _log.info("signed in", extra={"fields": _log_fields(account, address)})
         return opened
 
-    async def _count(self, subjects: Subjects, address: str) -> None:
+    async def _count_attempt(self, subjects: Subjects, address: str) -> None:
         try:
             await count_attempt(self._database, subjects)
         except TooManyAttempts:
             _log.warning("a sign-in was put off", extra={"fields": {"address": _one_line(address)}})
             raise
 
-    async def _account(self, email: str) -> Account | None:
+    async def _find_account(self, email: str) -> Account | None:
         if email_fault(email.strip()) is not None:
             return None
         async with self._database.reading() as connection:
-            return await staff.account_by_email(connection, email)
+            return await staff.find_account_by_email(connection, email)
 
-    async def _is_right(self, account: Account | None, password: str, subjects: Subjects) -> bool:
-        """Whoever is sent away unheard has not failed."""
-        try:
-            return await self._passwords.is_right(account and account.password_hash, password)
-        except TooManyAttempts:
-            await take_back_attempt(self._database, subjects)
-            raise
-
-    async def _hashed_anew(self, account: Account, password: str) -> str | None:
-        """When the way passwords are hashed has become a stronger one; another time, if too many wait."""
+    async def _rehash(self, account: Account, password: str) -> str | None:
+        """Hash the password again if its hash has outdated parameters; not if too many are waiting."""
         if account.password_hash is None or not self._passwords.is_outdated(account.password_hash):
             return None
         with suppress(TooManyAttempts):
             return await self._passwords.hash(password)
         return None
 
-    async def _open(
+    async def _open_checked(
         self,
-        found: Account,
+        checked: Account,
         code: str | None,
         subjects: Subjects,
-        visitor: _Visitor,
-        newer_hash: str | None,
+        client: _Client,
+        new_hash: str | None,
     ) -> NewSession:
-        """What was checked must still be so: the person may have been disabled in the meantime."""
+        """Check the account again under its lock: it may have been disabled in the meantime."""
         async with self._database.writing() as connection:
-            account = await staff.account_locked(connection, found.staff.id)
-            if account is None or account.staff.disabled_at or account.password_hash != found.password_hash:
-                raise _refusal(account, visitor.address)
-            step = self._step(account, code)
+            account = await staff.find_account(connection, checked.staff.id, lock=True)
+            if account is None or account.staff.disabled_at or account.password_hash != checked.password_hash:
+                raise _login_failed(account, client.address)
+            step = self._accept_code(account, code)
             if step is None:
-                raise _refusal(account, visitor.address)
-            await forgive_attempts(connection, subjects)
-            opened = await self._begin(connection, account, visitor, step, newer_hash)
-        _log.info("signed in", extra={"fields": _who(account, visitor.address)})
+                raise _login_failed(account, client.address)
+            await reset_attempts(connection, subjects)
+            opened = await self._insert_session(connection, account, client, step, new_hash)
+        _log.info("signed in", extra={"fields": _log_fields(account, client.address)})
         return opened
 
-    async def _begin(
-        self,
-        connection: Connection,
-        account: Account,
-        visitor: _Visitor,
-        step: int,
-        newer_hash: str | None,
+    async def _insert_session(
+        self, connection: Connection, account: Account, client: _Client, step: int, new_hash: str | None
     ) -> NewSession:
-        token, person = secrets.token_urlsafe(_TOKEN_BYTES), account.staff
-        agent = _one_line(visitor.agent)[:_LONGEST_AGENT]
-        await staff.note_sign_in(connection, person.id, step, newer_hash)
-        await sessions.insert(
-            connection, uuid4(), token_hash(token), person.id, _one_line(visitor.address), agent
-        )
-        await sessions.end_old(connection, self._times)
-        return NewSession(token, person)
+        token, staff_id = secrets.token_urlsafe(_TOKEN_BYTES), account.staff.id
+        address, agent = _one_line(client.address), _one_line(client.agent)[:_LONGEST_AGENT]
+        await staff.record_login(connection, staff_id, step, new_hash)
+        await login.insert_session(connection, uuid4(), token_hash(token), staff_id, address, agent)
+        await login.delete_old_sessions(connection, self._times)
+        return NewSession(token, account.staff)
 
-    def _step(self, account: Account, code: str | None) -> int | None:
-        """Of the second factor, if there is one; each is good for one sign-in. None if the code is wrong."""
+    def _accept_code(self, account: Account, code: str | None) -> int | None:
+        """Return the time step of the code, 0 without a second factor, None if the code is wrong."""
         if account.factor_sealed is None:
             return 0
-        return accepted_step(
-            self._box.open(account.factor_sealed), code or "", account.read_at, account.used_step
-        )
+        secret = self._box.open(account.factor_sealed)
+        return accepted_step(secret, code or "", account.read_at, account.used_step)
 
 
-def _subjects(email: str, address: str) -> Subjects:
-    return subject(Counted.ACCOUNT, email_key(email)), subject(Counted.ADDRESS, address)
-
-
-def _refusal(account: Account | None, address: str) -> LoginFailed:
-    """The log tells more than the answer, but not what was typed: that may be a password."""
-    _log.warning("a sign-in was refused", extra={"fields": _who(account, address)})
+def _login_failed(account: Account | None, address: str) -> LoginFailed:
+    """The log says more than the response, but never what was typed: that may be a password."""
+    _log.warning("a sign-in was refused", extra={"fields": _log_fields(account, address)})
     return LoginFailed()
 
 
-def _who(account: Account | None, address: str) -> dict[str, str | None]:
+def _log_fields(account: Account | None, address: str) -> dict[str, str | None]:
     return {"staff": None if account is None else account.staff.email, "address": _one_line(address)}
 
 
 def _one_line(text: str) -> str:
-    return "".join(sign if sign.isprintable() else " " for sign in text)
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
+# Attempts are counted before the password is checked, and uncounted when it was right: a thousand requests at
+# once are counted, too.
+
+
+def attempt_subjects(email: str, address: str) -> Subjects:
+    return (
+        attempt_subject(SubjectKind.ACCOUNT, email_key(email)),
+        attempt_subject(SubjectKind.ADDRESS, address),
+    )
+
+
+async def count_attempt(database: Database, subjects: Subjects) -> None:
+    """Count an attempt, or raise TooManyAttempts. A rejected attempt is not counted, so waits end."""
+    async with database.writing() as connection:
+        await login.delete_old_attempts(connection, FORGET_AFTER)
+        locked = [await login.lock_attempts(connection, subject) for subject in subjects]
+        now = locked[-1][1]
+        current = [
+            current_attempts(kind, attempts, now)
+            for kind, (attempts, _) in zip(SubjectKind, locked, strict=True)
+        ]
+        wait = max(
+            wait_before_next(kind, attempts, now) for kind, attempts in zip(SubjectKind, current, strict=True)
+        )
+        if wait:
+            raise TooManyAttempts(wait.total_seconds())
+        for subject, attempts in zip(subjects, current, strict=True):
+            await login.update_attempts(connection, subject, add_attempt(attempts, now))
+
+
+async def uncount_attempt(database: Database, subjects: Subjects) -> None:
+    async with database.writing() as connection:
+        await login.uncount_attempt(connection, subjects)
+
+
+async def reset_attempts(connection: Connection, subjects: Subjects) -> None:
+    """Reset the account's count. The address loses one attempt only: it may be attacking other accounts."""
+    account, address = subjects
+    await login.delete_attempts(connection, account)
+    await login.uncount_attempt(connection, [address])
+
+
+async def check_password(
+    database: Database, passwords: Passwords, account: Account | None, password: str, subjects: Subjects
+) -> bool:
+    """Check a password whose attempt was counted; an attempt that was not checked is uncounted."""
+    try:
+        return await passwords.is_right(account and account.password_hash, password)
+    except TooManyAttempts:
+        await uncount_attempt(database, subjects)
+        raise
+
+
+class Passwords:
+    """Hashes and checks passwords with argon2id, in threads.
+
+    Few at a time, and a limited number waiting: a flood of logins takes neither memory nor threads.
+    """
+
+    # Each hash takes 64 MiB and up to four processors.
+    at_a_time = 2
+    most_waiting = 64
+    retry_after_seconds = 5.0
+
+    def __init__(self, hasher: PasswordHasher | None = None) -> None:
+        self._hasher = hasher or PasswordHasher()
+        self._unknown_account_hash = cache(lambda: self._hasher.hash("the password of nobody"))
+        self._slots = asyncio.Semaphore(self.at_a_time)
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def hash(self, password: str) -> str:
+        return await self._run(lambda: self._hasher.hash(normalize_password(password)))
+
+    async def is_right(self, password_hash: str | None, password: str) -> bool:
+        """Take the same time without a hash, so that nobody learns which accounts exist."""
+        typed = normalize_password(password)[: LONGEST_PASSWORD + 1]
+        return await self._run(lambda: self._verify(password_hash, typed))
+
+    def is_outdated(self, password_hash: str) -> bool:
+        return self._hasher.check_needs_rehash(password_hash)
+
+    def _verify(self, password_hash: str | None, typed: str) -> bool:
+        other = self._unknown_account_hash()
+        try:
+            self._hasher.verify(password_hash or other, typed.encode(errors="replace"))
+        except (VerificationError, InvalidHashError):
+            return False
+        return password_hash is not None
+
+    async def _run(self, work: Callable[[], Result]) -> Result:
+        """Run to the end even if the caller is cancelled: a thread cannot be stopped, so it stays counted."""
+        if len(self._tasks) >= self.most_waiting:
+            raise TooManyAttempts(self.retry_after_seconds)
+        task = asyncio.create_task(self._run_in_thread(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return await asyncio.shield(task)
+
+    async def _run_in_thread(self, work: Callable[[], Result]) -> Result:
+        async with self._slots:
+            return await asyncio.to_thread(work)
+
+
+class _Ticket(msgspec.Struct):
+    staff_id: UUID
+    password: str
+    """A digest of the password's hash: a new password makes the ticket worthless."""
+    issued_at: datetime
+
+
+class Tickets:
+    """Encrypted tickets that the login form carries between the password and the code. None is stored."""
+
+    lifetime = timedelta(minutes=5)
+    longest = 2000
+
+    def __init__(self, box: SecretBox) -> None:
+        self._box = box
+
+    def issue(self, account: Account) -> str:
+        ticket = _Ticket(account.staff.id, _password_digest(account), account.read_at)
+        return self._box.seal(msgspec.json.encode(ticket).decode()).decode()
+
+    def staff_id(self, text: str) -> UUID | None:
+        ticket = self._parse(text)
+        return None if ticket is None else ticket.staff_id
+
+    def is_for(self, text: str, account: Account) -> bool:
+        ticket = self._parse(text)
+        return (
+            ticket is not None
+            and (ticket.staff_id, ticket.password) == (account.staff.id, _password_digest(account))
+            and account.read_at - ticket.issued_at.astimezone(UTC) < self.lifetime
+        )
+
+    def _parse(self, text: str) -> _Ticket | None:
+        if len(text) > self.longest or not text.isascii():
+            return None
+        try:
+            return msgspec.json.decode(self._box.open(text.encode()), type=_Ticket)
+        except (SecretsUnreadable, msgspec.DecodeError):
+            return None
+
+
+def _password_digest(account: Account) -> str:
+    return hashlib.sha256((account.password_hash or "").encode()).hexdigest()
+
+
+# The second factor: codes from an authenticator app (TOTP, RFC 6238).
+
+_CLOCK_DRIFT_STEPS = 1
+_CODE_LENGTH = 6
+_SECRET_LENGTH = 32  # in base32: 20 bytes
+_ISSUER = "Holdfast"
+
+
+def new_secret() -> str:
+    return pyotp.random_base32(_SECRET_LENGTH)
+
+
+def accepted_step(secret: str, typed: str, now: datetime, used_step: int) -> int | None:
+    """Return the time step of a right code, or None; no step up to ``used_step`` is accepted again."""
+    totp, code = pyotp.TOTP(secret, digits=_CODE_LENGTH), _ascii_digits(typed)
+    current = totp.timecode(now)
+    for step in range(current - _CLOCK_DRIFT_STEPS, current + _CLOCK_DRIFT_STEPS + 1):
+        if step > used_step and hmac.compare_digest(totp.generate_otp(step), code):
+            return step
+    return None
+
+
+def enrolment_url(secret: str, email: str) -> str:
+    """Return the address that the QR code contains."""
+    return pyotp.TOTP(secret, digits=_CODE_LENGTH).provisioning_uri(email, _ISSUER)
+
+
+def format_secret(secret: str) -> str:
+    """Write the secret in groups, for people who type it."""
+    return " ".join(secret[at : at + 4] for at in range(0, len(secret), 4))
+
+
+def _ascii_digits(typed: str) -> str:
+    """Read a code with or without spaces, in the digits of any script."""
+    digits = [unicodedata.decimal(sign, None) for sign in "".join(typed.split())[: _CODE_LENGTH + 1]]
+    return "".join("x" if digit is None else str(digit) for digit in digits)

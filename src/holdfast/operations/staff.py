@@ -1,4 +1,4 @@
-"""What is written down of changes of staff: never a secret, never how somebody likes their pages."""
+"""Members of staff: administered by admins, set up by a link, and changed by themselves."""
 
 from __future__ import annotations
 
@@ -12,68 +12,185 @@ from msgspec import Meta
 
 from holdfast.domain.api_key import token_hash
 from holdfast.domain.audit import ActorKind, AuditEntry, Author, Change
-from holdfast.domain.errors import InvalidSetupLink, LastAdmin, UnknownStaff, raise_faults
+from holdfast.domain.errors import InvalidInput, InvalidSetupLink, LastAdmin, UnknownStaff, raise_faults
 from holdfast.domain.login import password_fault
 from holdfast.domain.permissions import Role
 from holdfast.domain.spelling import format_timestamp
-from holdfast.domain.staff import Staff, email_fault, staff_name_fault
-from holdfast.operations.credentials import Passwords
+from holdfast.domain.staff import Preferences, Staff, email_fault, staff_name_fault
 from holdfast.operations.documents import Document, Time, optional_moment_text
-from holdfast.storage import audit, login, sessions, staff
+from holdfast.operations.login import (
+    Passwords,
+    accepted_step,
+    attempt_subjects,
+    check_password,
+    count_attempt,
+    new_secret,
+    reset_attempts,
+)
+from holdfast.storage import audit, login, staff
 from holdfast.storage.database import Connection, Database
-
-_NAMES = ("name", "role", "disabled_at")
-
-
-async def record(connection: Connection, staff_id: UUID, author: Author, action: str, change: Change) -> None:
-    at = await audit.current_time(connection)
-    await audit.insert(connection, AuditEntry(staff_id, None, at, author, action, None, change))
-
-
-def creation(person: Staff) -> Change:
-    return Change(None, {"email": person.email, "name": person.name, "role": person.role})
-
-
-def difference(before: Staff, after: Staff) -> Change:
-    names = [name for name in _NAMES if getattr(before, name) != getattr(after, name)]
-    return Change(
-        {name: getattr(before, name) for name in names}, {name: getattr(after, name) for name in names}
-    )
-
-
-# Set-up links: by one of them a person chooses their password, once.
+from holdfast.storage.secrets import SecretBox
+from holdfast.storage.staff import Account
 
 SETUP_PATH = "/backoffice/set-up/"
 SETUP_LINK_HOURS = 24
 
 _TOKEN_BYTES = 32
 _TOKEN_LENGTH = 43
+_AUDITED_FIELDS = ("name", "role", "disabled_at")
+_FIRST_PAGE = (datetime.min.replace(tzinfo=UTC), UUID(int=0))
+_PAGE_SIZE = 1000
+_WRONG_PASSWORD = "This is not your password."  # noqa: S105
+_WRONG_CODE = "This is not the code that the app shows now."
+
+
+class Invited(NamedTuple):
+    staff: Staff
+    token: str
+    """Of the set-up link, displayed once."""
+
+
+class StaffAccounts:
+    """Operations of admins on staff."""
+
+    def __init__(self, database: Database, passwords: Passwords | None = None) -> None:
+        self._database = database
+        self._passwords = passwords or Passwords()
+
+    async def page(self, after: tuple[datetime, UUID] | None, limit: int) -> list[Staff]:
+        """Return one more than ``limit``, if there is one; the oldest first."""
+        async with self._database.reading() as connection:
+            return await staff.list_page(connection, after or _FIRST_PAGE, limit + 1)
+
+    async def all(self) -> list[Staff]:
+        people: list[Staff] = []
+        while page := await self.page((people[-1].created_at, people[-1].id) if people else None, _PAGE_SIZE):
+            people += page
+        return people
+
+    async def find(self, staff_id: UUID) -> Staff:
+        async with self._database.reading() as connection:
+            return _known(await staff.find(connection, staff_id), staff_id)
+
+    async def find_by_email(self, email: str) -> Staff:
+        if email_fault(email.strip()) is not None:
+            raise UnknownStaff(email)
+        async with self._database.reading() as connection:
+            return _known(await staff.find_by_email(connection, email), email)
+
+    async def invite(self, email: str, name: str, role: Role, author: Author) -> Invited:
+        email, name = email.strip(), name.strip()
+        raise_faults([email_fault(email), staff_name_fault(name)])
+        async with self._database.writing() as connection:
+            person = await _insert(connection, email, name, role, None, author)
+            return Invited(person, await _replace_setup_link(connection, person.id))
+
+    async def add(self, email: str, name: str, role: Role, password: str, author: Author) -> Staff:
+        """Add a person with a password, who needs no set-up link."""
+        email, name = email.strip(), name.strip()
+        raise_faults([email_fault(email), staff_name_fault(name), password_fault(password, email)])
+        password_hash = await self._passwords.hash(password)
+        async with self._database.writing() as connection:
+            return await _insert(connection, email, name, role, password_hash, author)
+
+    async def change(self, staff_id: UUID, changes: Mapping[str, Any], author: Author) -> Staff:
+        """Change ``name``, ``role`` and ``disabled``, as far as they are in ``changes``.
+
+        A person whose role changes or who is disabled is signed out.
+        """
+        raise_faults([staff_name_fault(changes["name"]) if "name" in changes else None])
+        async with self._database.writing() as connection:
+            admins = await staff.lock_admins(connection)
+            before = _known(await staff.find(connection, staff_id, lock=True), staff_id)
+            name, role = changes.get("name", before.name), changes.get("role", before.role)
+            is_disabled = changes.get("disabled", before.disabled_at is not None)
+            if (name, role, is_disabled) == (before.name, before.role, before.disabled_at is not None):
+                return before
+            if is_disabled or role is not Role.ADMIN:
+                _check_not_last_admin(before, admins)
+            after = await staff.update(connection, staff_id, name, role, is_disabled)
+            if after.disabled_at is not None:
+                await login.delete_setup_link(connection, staff_id)
+            if (before.role, before.disabled_at) != (after.role, after.disabled_at):
+                await login.delete_sessions(connection, staff_id)
+            await _record(connection, staff_id, author, "change", _difference(before, after))
+        return after
+
+    async def reset(self, staff_id: UUID, author: Author) -> Invited:
+        """Delete password and second factor, end the sessions, and make a new set-up link."""
+        async with self._database.writing() as connection:
+            person = _known(await staff.find(connection, staff_id, lock=True), staff_id)
+            await staff.delete_credentials(connection, staff_id)
+            await login.delete_sessions(connection, staff_id)
+            await _record(connection, staff_id, author, "reset", Change({}, {}))
+            token = await _replace_setup_link(connection, staff_id)
+        return Invited(person._replace(has_password=False, has_second_factor=False), token)
+
+
+async def _insert(
+    connection: Connection, email: str, name: str, role: Role, password_hash: str | None, author: Author
+) -> Staff:
+    """Insert a person, after which the link for the first admin is no longer valid."""
+    await login.delete_setup_link(connection, None)
+    person = await staff.insert(connection, uuid4(), email, name, role, password_hash)
+    await _record(connection, person.id, author, "create", _creation(person))
+    return person
+
+
+def _check_not_last_admin(person: Staff, admins: Sequence[Staff]) -> None:
+    """An admin who can sign in must remain, unless this one could not sign in either."""
+    if person not in admins:
+        return
+    others = [admin for admin in admins if admin != person]
+    if not any(admin.has_password or not person.has_password for admin in others):
+        raise LastAdmin
+
+
+def _known(person: Staff | None, named: object) -> Staff:
+    if person is None:
+        raise UnknownStaff(named)
+    return person
+
+
+# Audit entries of staff: never a secret, and no preferences.
+
+
+async def _record(
+    connection: Connection, staff_id: UUID, author: Author, action: str, change: Change
+) -> None:
+    at = await audit.current_time(connection)
+    await audit.insert(connection, AuditEntry(staff_id, None, at, author, action, None, change))
+
+
+def _creation(person: Staff) -> Change:
+    return Change(None, {"email": person.email, "name": person.name, "role": person.role})
+
+
+def _difference(before: Staff, after: Staff) -> Change:
+    names = [name for name in _AUDITED_FIELDS if getattr(before, name) != getattr(after, name)]
+    return Change(
+        {name: getattr(before, name) for name in names}, {name: getattr(after, name) for name in names}
+    )
+
+
+# Set-up links, with which a person chooses a password, once.
 
 
 class Invitation(NamedTuple):
-    """What a valid link is for."""
-
     staff: Staff | None
-    """None: the first admin, who is not there yet."""
+    """None: the first admin, who is yet to be added."""
 
 
 def setup_url(public_url: str, token: str) -> str:
     return f"{public_url}{SETUP_PATH}{token}"
 
 
-async def new_link(connection: Connection, staff_id: UUID | None) -> str:
-    """The token of a link that takes the place of the last one."""
-    token = secrets.token_urlsafe(_TOKEN_BYTES)
-    await login.replace_setup_link(connection, token_hash(token), staff_id, SETUP_LINK_HOURS)
-    return token
-
-
 async def create_first_setup_link(database: Database) -> str | None:
-    """The token for the first admin, while there is no staff."""
+    """Return the token for the first admin, while there is no staff."""
     async with database.writing() as connection:
-        if await staff.is_anybody_there(connection):
+        if await staff.has_staff(connection):
             return None
-        return await new_link(connection, None)
+        return await _replace_setup_link(connection, None)
 
 
 class SetupLinks:
@@ -82,27 +199,27 @@ class SetupLinks:
         self._passwords = passwords or Passwords()
 
     async def find(self, token: str) -> Invitation:
-        """A look uses nothing up: programs that preview links look, too."""
+        """Find what a link is for. It stays valid, since programs that preview links open it, too."""
         async with self._database.reading() as connection:
-            return await _invitation(connection, token)
+            return await _find_invitation(connection, token)
 
     async def choose_password(
         self, token: str, password: str, request_id: str | None, language: str | None = None
     ) -> Staff:
-        """``language``: that of the page, in which newcomers are spoken to from then on."""
+        """``language`` becomes the preference of a person who has never signed in."""
         person = (await self.find(token)).staff
         if person is None:
             raise InvalidSetupLink
         raise_faults([password_fault(password, person.email)])
         password_hash = await self._passwords.hash(password)
         async with self._database.writing() as connection:
-            await _use_up(connection, token)
-            await staff.set_password(connection, person.id, password_hash)
-            if language is not None and person.last_signed_in_at is None:
-                await staff.prefer(connection, person.id, person.preferences._replace(language=language))
-            await sessions.end_of_staff(connection, person.id)
+            await _use_link(connection, token)
+            await staff.update_password(connection, person.id, password_hash)
+            if person.last_signed_in_at is None:
+                await _set_language(connection, person, language)
+            await login.delete_sessions(connection, person.id)
             author = Author(ActorKind.STAFF, person.email, request_id)
-            await record(connection, person.id, author, "set-up", Change({}, {}))
+            await _record(connection, person.id, author, "set-up", Change({}, {}))
         return person
 
     async def add_first_admin(
@@ -120,156 +237,164 @@ class SetupLinks:
         raise_faults([email_fault(email), staff_name_fault(name), password_fault(password, email)])
         password_hash = await self._passwords.hash(password)
         async with self._database.writing() as connection:
-            await _use_up(connection, token)
+            await _use_link(connection, token)
             person = await staff.insert(connection, uuid4(), email, name, Role.ADMIN, password_hash)
-            if language is not None:
-                await staff.prefer(connection, person.id, person.preferences._replace(language=language))
+            await _set_language(connection, person, language)
             author = Author(ActorKind.STAFF, email, request_id)
-            await record(connection, person.id, author, "create", creation(person))
+            await _record(connection, person.id, author, "create", _creation(person))
         return person
 
 
-async def _invitation(connection: Connection, token: str) -> Invitation:
+async def _replace_setup_link(connection: Connection, staff_id: UUID | None) -> str:
+    token = secrets.token_urlsafe(_TOKEN_BYTES)
+    await login.replace_setup_link(connection, token_hash(token), staff_id, SETUP_LINK_HOURS)
+    return token
+
+
+async def _set_language(connection: Connection, person: Staff, language: str | None) -> None:
+    if language is not None:
+        preferences = person.preferences._replace(language=language)
+        await staff.update_preferences(connection, person.id, preferences)
+
+
+async def _find_invitation(connection: Connection, token: str) -> Invitation:
     is_token = len(token) == _TOKEN_LENGTH and token.isascii()
-    found = await login.find_setup_link(connection, token_hash(token)) if is_token else None
-    if found is None:
+    link = await login.find_setup_link(connection, token_hash(token)) if is_token else None
+    if link is None:
         raise InvalidSetupLink
-    if found.staff_id is None:
-        if await staff.is_anybody_there(connection):
+    if link.staff_id is None:
+        if await staff.has_staff(connection):
             raise InvalidSetupLink
         return Invitation(None)
-    person = await staff.find(connection, found.staff_id)
+    person = await staff.find(connection, link.staff_id)
     if person is None or person.disabled_at is not None:
         raise InvalidSetupLink
     return Invitation(person)
 
 
-async def _use_up(connection: Connection, token: str) -> None:
-    """Of two who use it at the same time, one finds it gone."""
-    invitation = await _invitation(connection, token)
+async def _use_link(connection: Connection, token: str) -> None:
+    """Delete the link; the second of two concurrent requests fails."""
+    invitation = await _find_invitation(connection, token)
     if not await login.use_setup_link(connection, token_hash(token)):
         raise InvalidSetupLink
-    if invitation.staff is None and await staff.is_anybody_there(connection):
+    if invitation.staff is None and await staff.has_staff(connection):
         raise InvalidSetupLink
 
 
-# What admins do with staff: add, change, disable, reset.
+class OwnAccount(NamedTuple):
+    """A signed-in person who changes their own account."""
 
-_START = (datetime.min.replace(tzinfo=UTC), UUID(int=0))
-_A_PAGE = 1000
-
-
-class Invited(NamedTuple):
     staff: Staff
-    token: str
-    """Of the set-up link, displayed once."""
+    session_id: UUID
+    address: str
+    author: Author
 
 
-class StaffAccounts:
-    def __init__(self, database: Database, passwords: Passwords | None = None) -> None:
+class Accounts:
+    """Operations of people on their own account.
+
+    Most need the password, with its attempts counted: a session that was left open must let nobody find out
+    the password, nor lock its owner out.
+    """
+
+    def __init__(self, database: Database, box: SecretBox, passwords: Passwords | None = None) -> None:
         self._database = database
+        self._box = box
         self._passwords = passwords or Passwords()
 
-    async def page(self, after: tuple[datetime, UUID] | None, limit: int) -> list[Staff]:
-        """One more than ``limit``, if there is one; the oldest first."""
-        async with self._database.reading() as connection:
-            return await staff.page(connection, after or _START, limit + 1)
-
-    async def all(self) -> list[Staff]:
-        found: list[Staff] = []
-        while page := await self.page((found[-1].created_at, found[-1].id) if found else None, _A_PAGE):
-            found += page
-        return found
-
-    async def find(self, staff_id: UUID) -> Staff:
-        async with self._database.reading() as connection:
-            return _known(await staff.find(connection, staff_id), staff_id)
-
-    async def find_by_email(self, email: str) -> Staff:
-        if email_fault(email.strip()) is not None:
-            raise UnknownStaff(email)
-        async with self._database.reading() as connection:
-            return _known(await staff.find_by_email(connection, email), email)
-
-    async def invite(self, email: str, name: str, role: Role, author: Author) -> Invited:
-        email, name = email.strip(), name.strip()
-        raise_faults([email_fault(email), staff_name_fault(name)])
+    async def rename(self, own: OwnAccount, name: str) -> Staff:
+        name = name.strip()
+        raise_faults([staff_name_fault(name)])
         async with self._database.writing() as connection:
-            person = await _insert(connection, email, name, role, None, author)
-            return Invited(person, await new_link(connection, person.id))
-
-    async def add(self, email: str, name: str, role: Role, password: str, author: Author) -> Staff:
-        """Somebody who need not choose a password."""
-        email, name = email.strip(), name.strip()
-        raise_faults([email_fault(email), staff_name_fault(name), password_fault(password, email)])
-        password_hash = await self._passwords.hash(password)
-        async with self._database.writing() as connection:
-            return await _insert(connection, email, name, role, password_hash, author)
-
-    async def change(self, staff_id: UUID, changes: Mapping[str, Any], author: Author) -> Staff:
-        """Of ``name``, ``role`` and ``disabled`` what is named; the same again changes nothing.
-
-        Who loses a role, or everything, is signed out.
-        """
-        raise_faults([staff_name_fault(changes["name"]) if "name" in changes else None])
-        async with self._database.writing() as connection:
-            admins = await staff.lock_admins(connection)
-            before = _known(await staff.find_locked(connection, staff_id), staff_id)
-            name, role = changes.get("name", before.name), changes.get("role", before.role)
-            is_disabled = changes.get("disabled", before.disabled_at is not None)
-            if (name, role, is_disabled) == (before.name, before.role, before.disabled_at is not None):
+            before = (await _lock_account(connection, own)).staff
+            if name == before.name:
                 return before
-            if is_disabled or role is not Role.ADMIN:
-                _refuse_last_admin(before, admins)
-            after = await staff.update(connection, staff_id, name, role, is_disabled)
-            await _end_what_was(connection, before, after)
-            await record(connection, staff_id, author, "change", difference(before, after))
+            is_disabled = before.disabled_at is not None
+            after = await staff.update(connection, before.id, name, before.role, is_disabled)
+            await _record(connection, before.id, own.author, "change", _difference(before, after))
         return after
 
-    async def reset(self, staff_id: UUID, author: Author) -> Invited:
-        """Password and second factor are gone, sessions end; by the link a new password is chosen."""
+    async def set_preferences(self, staff_id: UUID, preferences: Preferences) -> Staff:
+        async with self._database.writing_autocommit() as connection:
+            return await staff.update_preferences(connection, staff_id, preferences)
+
+    async def change_password(self, own: OwnAccount, old: str, new: str) -> None:
+        """Change the password, and end all other sessions."""
+        raise_faults([password_fault(new, own.staff.email, "/newPassword")])
+        await self._check_password(own, old)
+        password_hash = await self._passwords.hash(new)
         async with self._database.writing() as connection:
-            person = _known(await staff.find_locked(connection, staff_id), staff_id)
-            await staff.forget_credentials(connection, staff_id)
-            await sessions.end_of_staff(connection, staff_id)
-            await record(connection, staff_id, author, "reset", Change({}, {}))
-            token = await new_link(connection, staff_id)
-        return Invited(person._replace(has_password=False, has_second_factor=False), token)
+            await _lock_account(connection, own)
+            await staff.update_password(connection, own.staff.id, password_hash)
+            await login.delete_sessions(connection, own.staff.id, own.session_id)
+            await _record(connection, own.staff.id, own.author, "change-password", Change({}, {}))
+
+    async def offer_factor(self, own: OwnAccount, password: str) -> None:
+        """Make a secret to be confirmed, unless there is a second factor already."""
+        await self._check_password(own, password)
+        async with self._database.writing() as connection:
+            account = await _lock_account(connection, own)
+            if account.factor_sealed is None:
+                await staff.offer_second_factor(connection, own.staff.id, self._box.seal(new_secret()))
+
+    async def offered_factor(self, staff_id: UUID) -> str | None:
+        """Return the secret that is to be confirmed."""
+        async with self._database.reading() as connection:
+            account = await staff.find_account(connection, staff_id)
+        sealed = None if account is None else account.offered_sealed
+        return None if sealed is None else self._box.open(sealed)
+
+    async def confirm_factor(self, own: OwnAccount, code: str) -> None:
+        """Set the offered second factor, and end all other sessions, which were opened without it."""
+        async with self._database.writing() as connection:
+            account = await _lock_account(connection, own)
+            sealed = account.offered_sealed
+            step = None if sealed is None else accepted_step(self._box.open(sealed), code, account.read_at, 0)
+            if step is None:
+                raise InvalidInput.at("/code", _WRONG_CODE)
+            await staff.update_second_factor(connection, own.staff.id, sealed, step)
+            await login.delete_sessions(connection, own.staff.id, own.session_id)
+            change = Change({"second_factor": False}, {"second_factor": True})
+            await _record(connection, own.staff.id, own.author, "set-second-factor", change)
+
+    async def remove_factor(self, own: OwnAccount, password: str) -> None:
+        await self._check_password(own, password)
+        async with self._database.writing() as connection:
+            account = await _lock_account(connection, own)
+            if not account.staff.has_second_factor:
+                return
+            await staff.update_second_factor(connection, own.staff.id, None)
+            change = Change({"second_factor": True}, {"second_factor": False})
+            await _record(connection, own.staff.id, own.author, "remove-second-factor", change)
+
+    async def reencrypt(self) -> int:
+        """Encrypt every second factor with the first key, so that the other keys can be dropped."""
+        async with self._database.writing() as connection:
+            rows = await staff.lock_second_factors(connection)
+            for staff_id, *factors in rows:
+                sealed = [factor and self._box.seal(self._box.open(factor)) for factor in factors]
+                await staff.replace_second_factors(connection, staff_id, *sealed)
+        return len(rows)
+
+    async def _check_password(self, own: OwnAccount, password: str) -> None:
+        subjects = attempt_subjects(own.staff.email, own.address)
+        await count_attempt(self._database, subjects)
+        async with self._database.reading() as connection:
+            account = await staff.find_account(connection, own.staff.id)
+        is_right = account is not None and await check_password(
+            self._database, self._passwords, account, password, subjects
+        )
+        if not is_right:
+            raise InvalidInput.at("/password", _WRONG_PASSWORD)
+        async with self._database.writing() as connection:
+            await reset_attempts(connection, subjects)
 
 
-async def _insert(
-    connection: Connection, email: str, name: str, role: Role, password_hash: str | None, author: Author
-) -> Staff:
-    """The set-up link of the first admin is dead from now on."""
-    await login.drop_setup_link(connection, None)
-    person = await staff.insert(connection, uuid4(), email, name, role, password_hash)
-    await record(connection, person.id, author, "create", creation(person))
-    return person
-
-
-async def _end_what_was(connection: Connection, before: Staff, after: Staff) -> None:
-    if after.disabled_at is not None:
-        await login.drop_setup_link(connection, after.id)
-    if (before.role, before.disabled_at) != (after.role, after.disabled_at):
-        await sessions.end_of_staff(connection, after.id)
-
-
-def _refuse_last_admin(person: Staff, admins: Sequence[Staff]) -> None:
-    """Those who have not used their set-up link yet do not count beside somebody who can sign in."""
-    if person not in admins:
-        return
-    others = [admin for admin in admins if admin != person]
-    if not any(admin.has_password or not person.has_password for admin in others):
-        raise LastAdmin
-
-
-def _known(person: Staff | None, named: object) -> Staff:
-    if person is None:
-        raise UnknownStaff(named)
-    return person
-
-
-# Staff as JSON, in the back office and at the console.
+async def _lock_account(connection: Connection, own: OwnAccount) -> Account:
+    account = await staff.find_account(connection, own.staff.id, lock=True)
+    if account is None:
+        raise UnknownStaff(own.staff.id)
+    return account
 
 
 class StaffDocument(Document):

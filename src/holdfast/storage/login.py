@@ -1,4 +1,4 @@
-"""Set-up links: a hash of what they end with, and whom they are for."""
+"""Logins: sessions, set-up links and counted attempts. Tokens are stored as hashes only."""
 
 from __future__ import annotations
 
@@ -8,22 +8,133 @@ from typing import NamedTuple
 from uuid import UUID
 
 from holdfast.domain.login import Attempts
+from holdfast.domain.staff import OpenSession, SessionTimes, Staff
 from holdfast.storage.database import Connection
+from holdfast.storage.staff import STAFF_COLUMNS, read_staff
+
+_INSERT_SESSION = """
+    insert into staff_session (id, token_hash, staff_id, address, agent) values ($1, $2, $3, $4, $5)
+"""
+# Find a live session. Its last use is written at most once a minute, or eight times within a short idle time.
+_FIND_SESSION = f"""
+    with found as (
+        select staff_session.id as session_id, staff_session.notice, staff_session.last_seen_at,
+            {STAFF_COLUMNS}
+        from staff_session join staff on staff.id = staff_session.staff_id
+        where staff_session.token_hash = $1 and staff.disabled_at is null
+            and staff_session.last_seen_at > clock_timestamp() - $2::interval
+            and staff_session.created_at > clock_timestamp() - $3::interval
+    ), updated as (
+        update staff_session
+        set last_seen_at = case when $5 then clock_timestamp() else staff_session.last_seen_at end,
+            notice = case when $4 then null else staff_session.notice end
+        from found
+        where staff_session.id = found.session_id and (
+            ($4 and found.notice is not null)
+            or $5 and found.last_seen_at < clock_timestamp() - least(interval '1 minute', $2::interval / 8)
+        )
+    )
+    select *, clock_timestamp()::timestamptz(3) as at from found
+"""
+_LIST_SESSIONS = """
+    select id, address, agent, created_at, last_seen_at from staff_session
+    where staff_id = $1
+        and last_seen_at > clock_timestamp() - $2::interval
+        and created_at > clock_timestamp() - $3::interval
+    order by last_seen_at desc, id limit 100
+"""
+_DELETE_SESSION = "delete from staff_session where token_hash = $1"
+_DELETE_SESSIONS_OF_STAFF = """
+    delete from staff_session where staff_id = $1 and id is distinct from $2 returning id
+"""
+_DELETE_OLD_SESSIONS = """
+    delete from staff_session where id in (
+        select id from staff_session where created_at < clock_timestamp() - $1::interval
+        order by created_at limit 100 for update skip locked
+    )
+"""
+_SET_NOTICE = "update staff_session set notice = $2 where id = $1"
 
 _FIND_SETUP_LINK = "select staff_id from setup_link where token_hash = $1 and expires_at > clock_timestamp()"
 _INSERT_SETUP_LINK = """
     insert into setup_link (token_hash, staff_id, expires_at)
     values ($1, $2, clock_timestamp() + make_interval(hours => $3))
 """
-_DROP_SETUP_LINK = "delete from setup_link where staff_id is not distinct from $1"
+_DELETE_SETUP_LINK = "delete from setup_link where staff_id is not distinct from $1"
 _USE_SETUP_LINK = """
     delete from setup_link where token_hash = $1 and expires_at > clock_timestamp() returning token_hash
 """
+
+_INSERT_ATTEMPTS = """
+    insert into sign_in_attempts (subject, failures, first_at, last_at)
+    values ($1, 0, clock_timestamp(), clock_timestamp())
+    on conflict (subject) do nothing
+"""
+_LOCK_ATTEMPTS = """
+    select failures, first_at, last_at, clock_timestamp() as now from sign_in_attempts
+    where subject = $1 for no key update
+"""
+_UPDATE_ATTEMPTS = "update sign_in_attempts set failures = $2, first_at = $3, last_at = $4 where subject = $1"
+_UNCOUNT_ATTEMPT = "update sign_in_attempts set failures = greatest(failures - 1, 0) where subject = $1"
+_DELETE_ATTEMPTS = "delete from sign_in_attempts where subject = $1"
+_DELETE_OLD_ATTEMPTS = """
+    delete from sign_in_attempts where subject in (
+        select subject from sign_in_attempts where last_at < clock_timestamp() - $1::interval
+        order by last_at limit 100 for update skip locked
+    )
+"""
+
+
+class StaffSession(NamedTuple):
+    staff: Staff
+    session_id: UUID
+    notice: str | None
+    """Left for the next page."""
+    at: datetime
+    """The database's time at which the session was found."""
 
 
 class SetupLink(NamedTuple):
     staff_id: UUID | None
     """None: for the first admin."""
+
+
+async def insert_session(
+    connection: Connection, session_id: UUID, token_hash: bytes, staff_id: UUID, address: str, agent: str
+) -> None:
+    await connection.execute(_INSERT_SESSION, session_id, token_hash, staff_id, address, agent)
+
+
+async def find_session(
+    connection: Connection, token_hash: bytes, times: SessionTimes, takes_notice: bool, is_click: bool
+) -> StaffSession | None:
+    row = await connection.fetchrow(
+        _FIND_SESSION, token_hash, times.idle, times.absolute, takes_notice, is_click
+    )
+    return StaffSession(read_staff(row), row["session_id"], row["notice"], row["at"]) if row else None
+
+
+async def list_sessions(connection: Connection, staff_id: UUID, times: SessionTimes) -> list[OpenSession]:
+    """Return the live sessions, the last used first."""
+    rows = await connection.fetch(_LIST_SESSIONS, staff_id, times.idle, times.absolute)
+    return [OpenSession(*row) for row in rows]
+
+
+async def delete_session(connection: Connection, token_hash: bytes) -> None:
+    await connection.execute(_DELETE_SESSION, token_hash)
+
+
+async def delete_sessions(connection: Connection, staff_id: UUID, but: UUID | None = None) -> int:
+    return len(await connection.fetch(_DELETE_SESSIONS_OF_STAFF, staff_id, but))
+
+
+async def delete_old_sessions(connection: Connection, times: SessionTimes) -> None:
+    """Delete a few; every login does so."""
+    await connection.execute(_DELETE_OLD_SESSIONS, times.absolute)
+
+
+async def set_notice(connection: Connection, session_id: UUID, notice: str) -> None:
+    await connection.execute(_SET_NOTICE, session_id, notice)
 
 
 async def find_setup_link(connection: Connection, token_hash: bytes) -> SetupLink | None:
@@ -34,68 +145,41 @@ async def find_setup_link(connection: Connection, token_hash: bytes) -> SetupLin
 async def replace_setup_link(
     connection: Connection, token_hash: bytes, staff_id: UUID | None, hours: int
 ) -> None:
-    await drop_setup_link(connection, staff_id)
+    await delete_setup_link(connection, staff_id)
     await connection.execute(_INSERT_SETUP_LINK, token_hash, staff_id, hours)
 
 
-async def drop_setup_link(connection: Connection, staff_id: UUID | None) -> None:
-    await connection.execute(_DROP_SETUP_LINK, staff_id)
+async def delete_setup_link(connection: Connection, staff_id: UUID | None) -> None:
+    await connection.execute(_DELETE_SETUP_LINK, staff_id)
 
 
 async def use_setup_link(connection: Connection, token_hash: bytes) -> bool:
     return bool(await connection.fetch(_USE_SETUP_LINK, token_hash))
 
 
-# Attempts to sign in, counted for all processes.
-
-_MAKE_ATTEMPTS = """
-    insert into sign_in_attempts (subject, failures, first_at, last_at)
-    values ($1, 0, clock_timestamp(), clock_timestamp())
-    on conflict (subject) do nothing
-"""
-_LOCK_ATTEMPTS = """
-    select failures, first_at, last_at, clock_timestamp() as now from sign_in_attempts
-    where subject = $1 for no key update
-"""
-_STORE_ATTEMPTS = "update sign_in_attempts set failures = $2, first_at = $3, last_at = $4 where subject = $1"
-_TAKE_BACK_ATTEMPT = "update sign_in_attempts set failures = greatest(failures - 1, 0) where subject = $1"
-_FORGET_ATTEMPTS = "delete from sign_in_attempts where subject = $1"
-_FORGET_OLD_ATTEMPTS = """
-    delete from sign_in_attempts where subject in (
-        select subject from sign_in_attempts where last_at < clock_timestamp() - $1::interval
-        order by last_at limit 100 for update skip locked
-    )
-"""
-
-
-class AttemptCounts(NamedTuple):
-    attempts: Attempts
-    now: datetime
-
-
-async def lock_attempts(connection: Connection, subject: bytes) -> AttemptCounts:
-    """Made if there are none; kept for the transaction."""
+async def lock_attempts(connection: Connection, subject: bytes) -> tuple[Attempts, datetime]:
+    """Lock the counts of a subject, which are inserted if there are none; return them and the time."""
     while True:
         row = await connection.fetchrow(_LOCK_ATTEMPTS, subject)
         if row is not None:
-            return AttemptCounts(Attempts(row["failures"], row["first_at"], row["last_at"]), row["now"])
-        await connection.execute(_MAKE_ATTEMPTS, subject)
+            return Attempts(row["failures"], row["first_at"], row["last_at"]), row["now"]
+        await connection.execute(_INSERT_ATTEMPTS, subject)
 
 
-async def store_attempts(connection: Connection, subject: bytes, attempts: Attempts) -> None:
-    await connection.execute(_STORE_ATTEMPTS, subject, *attempts)
+async def update_attempts(connection: Connection, subject: bytes, attempts: Attempts) -> None:
+    await connection.execute(_UPDATE_ATTEMPTS, subject, *attempts)
 
 
-async def take_back_attempt(connection: Connection, subjects: Sequence[bytes]) -> None:
-    """One attempt that did not fail after all; in the order in which they were counted."""
+async def uncount_attempt(connection: Connection, subjects: Sequence[bytes]) -> None:
+    """Take one attempt back, in the order in which the subjects were counted."""
     for subject in subjects:
-        await connection.execute(_TAKE_BACK_ATTEMPT, subject)
+        await connection.execute(_UNCOUNT_ATTEMPT, subject)
 
 
-async def forget_attempts(connection: Connection, subject: bytes) -> None:
-    await connection.execute(_FORGET_ATTEMPTS, subject)
+async def delete_attempts(connection: Connection, subject: bytes) -> None:
+    await connection.execute(_DELETE_ATTEMPTS, subject)
 
 
-async def forget_old_attempts(connection: Connection, age: timedelta) -> None:
-    """A few; whoever fails takes some along."""
-    await connection.execute(_FORGET_OLD_ATTEMPTS, age)
+async def delete_old_attempts(connection: Connection, age: timedelta) -> None:
+    """Delete a few; every counted attempt does so."""
+    await connection.execute(_DELETE_OLD_ATTEMPTS, age)

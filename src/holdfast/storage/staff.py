@@ -1,4 +1,4 @@
-"""Staff at rest: passwords as hashes, second factors sealed."""
+"""Members of staff. Passwords are stored as hashes, second factors encrypted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.domain.permissions import Role
 from holdfast.domain.staff import Preferences, Staff, Theme, email_key
 from holdfast.storage.database import Connection, fetch_one
 
-COLUMNS = """
+STAFF_COLUMNS = """
     staff.id, staff.email, staff.name, staff.role, staff.language, staff.digits, staff.theme,
     staff.second_factor_sealed is not null as has_second_factor,
     staff.password_hash is not null as has_password,
@@ -25,71 +25,73 @@ _INSERT = f"""
     insert into staff (id, email, email_key, name, role, password_hash)
     values ($1, $2, $3, $4, $5, $6)
     on conflict (email_key) do nothing
-    returning {COLUMNS}
+    returning {STAFF_COLUMNS}
 """
-_FIND = f"select {COLUMNS} from staff where id = $1"
+_FIND = f"select {STAFF_COLUMNS} from staff where id = $1"
 _FIND_LOCKED = f"{_FIND} for no key update"
-_FIND_BY_EMAIL = f"select {COLUMNS} from staff where email_key = $1"
-_PAGE = f"""
-    select {COLUMNS} from staff where (created_at, id) > ($1, $2) order by created_at, id limit $3
+_FIND_BY_EMAIL = f"select {STAFF_COLUMNS} from staff where email_key = $1"
+_LIST_PAGE = f"""
+    select {STAFF_COLUMNS} from staff where (created_at, id) > ($1, $2) order by created_at, id limit $3
 """
-_ACCOUNT = f"select {COLUMNS}, {_CREDENTIALS}, clock_timestamp() as read_at from staff"
+_ACCOUNT = f"select {STAFF_COLUMNS}, {_CREDENTIALS}, clock_timestamp() as read_at from staff"
 _ACCOUNT_BY_ID = f"{_ACCOUNT} where id = $1"
 _ACCOUNT_BY_EMAIL = f"{_ACCOUNT} where email_key = $1"
 _ACCOUNT_LOCKED = f"{_ACCOUNT_BY_ID} for no key update"
-_IS_ANYBODY_THERE = "select exists (select from staff)"
+_HAS_STAFF = "select exists (select from staff)"
 
-# Whoever takes an admin away locks them all first: of two who take the last two away, one is refused.
+# An admin is removed with all admins locked, so that two requests cannot remove the last two.
 _LOCK_ADMINS = f"""
-    select {COLUMNS} from staff where role = 'admin' and disabled_at is null
+    select {STAFF_COLUMNS} from staff where role = 'admin' and disabled_at is null
     order by id for no key update
 """
 _UPDATE = f"""
     update staff
     set name = $2, role = $3, disabled_at = case when $4 then coalesce(disabled_at, clock_timestamp()) end
-    where id = $1 returning {COLUMNS}
+    where id = $1 returning {STAFF_COLUMNS}
 """
-_PREFER = f"""
-    update staff set language = $2, digits = $3, theme = $4 where id = $1 returning {COLUMNS}
+_UPDATE_PREFERENCES = f"""
+    update staff set language = $2, digits = $3, theme = $4 where id = $1 returning {STAFF_COLUMNS}
 """
-_SET_HASH = "update staff set password_hash = $2 where id = $1"
-_SIGN_IN_NOTED = """
+_UPDATE_HASH = "update staff set password_hash = $2 where id = $1"
+_RECORD_LOGIN = """
     update staff
     set last_signed_in_at = clock_timestamp(), second_factor_step = greatest(second_factor_step, $2),
         password_hash = coalesce($3, password_hash)
     where id = $1
 """
-_FORGET_CREDENTIALS = """
+_DELETE_CREDENTIALS = """
     update staff
     set password_hash = null, second_factor_sealed = null, offered_factor_sealed = null
     where id = $1
 """
-_OFFER_FACTOR = "update staff set offered_factor_sealed = $2 where id = $1"
-# The step stays what it was: a code that has opened something opens nothing more, whatever comes between.
-_SET_FACTOR = """
+_OFFER_SECOND_FACTOR = "update staff set offered_factor_sealed = $2 where id = $1"
+# The step never goes back, so a code that was used once is never accepted again.
+_UPDATE_SECOND_FACTOR = """
     update staff
     set second_factor_sealed = $2, offered_factor_sealed = null,
         second_factor_step = greatest(second_factor_step, $3)
     where id = $1
 """
-_SEALED = """
+_LIST_SECOND_FACTORS = """
     select id, second_factor_sealed, offered_factor_sealed from staff
     where second_factor_sealed is not null or offered_factor_sealed is not null
     order by id for no key update
 """
-_SEAL_ANEW = "update staff set second_factor_sealed = $2, offered_factor_sealed = $3 where id = $1"
+_REENCRYPT_SECOND_FACTORS = (
+    "update staff set second_factor_sealed = $2, offered_factor_sealed = $3 where id = $1"
+)
 
 
 class Account(NamedTuple):
-    """A person, and what they sign in with."""
+    """A member of staff with the credentials."""
 
     staff: Staff
     password_hash: str | None
     factor_sealed: bytes | None
     used_step: int
-    """The last step of the second factor that opened something."""
+    """The last time step whose code was accepted."""
     offered_sealed: bytes | None
-    """A second factor that was shown and is not confirmed yet."""
+    """A second factor that is not confirmed yet."""
     read_at: datetime
 
 
@@ -100,95 +102,85 @@ async def insert(
     row = await connection.fetchrow(_INSERT, *values)
     if row is None:
         raise StaffExists(email)
-    return staff_of(row)
+    return read_staff(row)
 
 
-async def find(connection: Connection, staff_id: UUID) -> Staff | None:
-    row = await connection.fetchrow(_FIND, staff_id)
-    return staff_of(row) if row else None
-
-
-async def find_locked(connection: Connection, staff_id: UUID) -> Staff | None:
-    row = await connection.fetchrow(_FIND_LOCKED, staff_id)
-    return staff_of(row) if row else None
+async def find(connection: Connection, staff_id: UUID, *, lock: bool = False) -> Staff | None:
+    row = await connection.fetchrow(_FIND_LOCKED if lock else _FIND, staff_id)
+    return read_staff(row) if row else None
 
 
 async def find_by_email(connection: Connection, email: str) -> Staff | None:
     row = await connection.fetchrow(_FIND_BY_EMAIL, email_key(email))
-    return staff_of(row) if row else None
+    return read_staff(row) if row else None
 
 
-async def page(connection: Connection, after: tuple[datetime, UUID], limit: int) -> list[Staff]:
-    return [staff_of(row) for row in await connection.fetch(_PAGE, *after, limit)]
+async def list_page(connection: Connection, after: tuple[datetime, UUID], limit: int) -> list[Staff]:
+    return [read_staff(row) for row in await connection.fetch(_LIST_PAGE, *after, limit)]
 
 
-async def account(connection: Connection, staff_id: UUID) -> Account | None:
-    row = await connection.fetchrow(_ACCOUNT_BY_ID, staff_id)
-    return _account(row) if row else None
+async def find_account(connection: Connection, staff_id: UUID, *, lock: bool = False) -> Account | None:
+    row = await connection.fetchrow(_ACCOUNT_LOCKED if lock else _ACCOUNT_BY_ID, staff_id)
+    return _read_account(row) if row else None
 
 
-async def account_by_email(connection: Connection, email: str) -> Account | None:
+async def find_account_by_email(connection: Connection, email: str) -> Account | None:
     row = await connection.fetchrow(_ACCOUNT_BY_EMAIL, email_key(email))
-    return _account(row) if row else None
+    return _read_account(row) if row else None
 
 
-async def account_locked(connection: Connection, staff_id: UUID) -> Account | None:
-    row = await connection.fetchrow(_ACCOUNT_LOCKED, staff_id)
-    return _account(row) if row else None
-
-
-async def is_anybody_there(connection: Connection) -> bool:
-    return bool(await connection.fetchval(_IS_ANYBODY_THERE))
+async def has_staff(connection: Connection) -> bool:
+    return bool(await connection.fetchval(_HAS_STAFF))
 
 
 async def lock_admins(connection: Connection) -> list[Staff]:
-    """Those who are not disabled, kept so for the transaction."""
-    return [staff_of(row) for row in await connection.fetch(_LOCK_ADMINS)]
+    return [read_staff(row) for row in await connection.fetch(_LOCK_ADMINS)]
 
 
 async def update(connection: Connection, staff_id: UUID, name: str, role: Role, is_disabled: bool) -> Staff:
-    return staff_of(await fetch_one(connection, _UPDATE, staff_id, name, role, is_disabled))
+    return read_staff(await fetch_one(connection, _UPDATE, staff_id, name, role, is_disabled))
 
 
-async def prefer(connection: Connection, staff_id: UUID, preferences: Preferences) -> Staff:
-    return staff_of(await fetch_one(connection, _PREFER, staff_id, *preferences))
+async def update_preferences(connection: Connection, staff_id: UUID, preferences: Preferences) -> Staff:
+    return read_staff(await fetch_one(connection, _UPDATE_PREFERENCES, staff_id, *preferences))
 
 
-async def set_password(connection: Connection, staff_id: UUID, password_hash: str) -> None:
-    await connection.execute(_SET_HASH, staff_id, password_hash)
+async def update_password(connection: Connection, staff_id: UUID, password_hash: str) -> None:
+    await connection.execute(_UPDATE_HASH, staff_id, password_hash)
 
 
-async def note_sign_in(
+async def record_login(
     connection: Connection, staff_id: UUID, step: int, password_hash: str | None = None
 ) -> None:
-    """``password_hash``: the same password, hashed anew."""
-    await connection.execute(_SIGN_IN_NOTED, staff_id, step, password_hash)
+    """``password_hash`` replaces a hash with outdated parameters."""
+    await connection.execute(_RECORD_LOGIN, staff_id, step, password_hash)
 
 
-async def forget_credentials(connection: Connection, staff_id: UUID) -> None:
-    await connection.execute(_FORGET_CREDENTIALS, staff_id)
+async def delete_credentials(connection: Connection, staff_id: UUID) -> None:
+    await connection.execute(_DELETE_CREDENTIALS, staff_id)
 
 
-async def offer_factor(connection: Connection, staff_id: UUID, sealed: bytes | None) -> None:
-    await connection.execute(_OFFER_FACTOR, staff_id, sealed)
+async def offer_second_factor(connection: Connection, staff_id: UUID, sealed: bytes | None) -> None:
+    await connection.execute(_OFFER_SECOND_FACTOR, staff_id, sealed)
 
 
-async def set_factor(connection: Connection, staff_id: UUID, sealed: bytes | None, step: int = 0) -> None:
-    await connection.execute(_SET_FACTOR, staff_id, sealed, step)
+async def update_second_factor(
+    connection: Connection, staff_id: UUID, sealed: bytes | None, step: int = 0
+) -> None:
+    await connection.execute(_UPDATE_SECOND_FACTOR, staff_id, sealed, step)
 
 
-async def sealed_factors(connection: Connection) -> list[tuple[UUID, bytes | None, bytes | None]]:
-    """Of all who have one, kept for the transaction."""
-    return [(row[0], row[1], row[2]) for row in await connection.fetch(_SEALED)]
+async def lock_second_factors(connection: Connection) -> list[tuple[UUID, bytes | None, bytes | None]]:
+    return [(row[0], row[1], row[2]) for row in await connection.fetch(_LIST_SECOND_FACTORS)]
 
 
-async def seal_anew(
+async def replace_second_factors(
     connection: Connection, staff_id: UUID, factor: bytes | None, offered: bytes | None
 ) -> None:
-    await connection.execute(_SEAL_ANEW, staff_id, factor, offered)
+    await connection.execute(_REENCRYPT_SECOND_FACTORS, staff_id, factor, offered)
 
 
-def staff_of(row: asyncpg.Record) -> Staff:
+def read_staff(row: asyncpg.Record) -> Staff:
     return Staff(
         id=row["id"],
         email=row["email"],
@@ -204,9 +196,9 @@ def staff_of(row: asyncpg.Record) -> Staff:
     )
 
 
-def _account(row: asyncpg.Record) -> Account:
+def _read_account(row: asyncpg.Record) -> Account:
     return Account(
-        staff=staff_of(row),
+        staff=read_staff(row),
         password_hash=row["password_hash"],
         factor_sealed=row["second_factor_sealed"],
         used_step=row["second_factor_step"],

@@ -5,7 +5,7 @@ import secrets
 
 import pytest
 
-from holdfast.operations.credentials import Passwords
+from holdfast.operations.login import Passwords
 from tests.support.desk import People, Person
 from tests.support.second_factor import code_now
 from tests.support.sql import Sql

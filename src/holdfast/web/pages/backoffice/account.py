@@ -9,9 +9,8 @@ from starlette.routing import Route
 
 from holdfast.domain.errors import InvalidInput, TooManyAttempts
 from holdfast.domain.staff import DIGITS, LANGUAGES, OpenSession, Preferences, Theme
-from holdfast.operations.accounts import Accounts, OwnAccount
-from holdfast.operations.credentials import enrolment_url, format_secret
-from holdfast.operations.login import Login
+from holdfast.operations.login import Login, enrolment_url, format_secret
+from holdfast.operations.staff import Accounts, OwnAccount
 from holdfast.web.client_address import ClientAddresses
 from holdfast.web.http_errors import MalformedBody
 from holdfast.web.pages.backoffice.base import PREFIX, Desk, Visit, faults_by_field
@@ -67,7 +66,7 @@ class AccountPages:
         return await visit.go(ACCOUNT, visit._("Your name was changed."))
 
     async def prefer(self, visit: Visit) -> Response:
-        await self._accounts.prefer(visit.staff.id, _preferences(visit))
+        await self._accounts.set_preferences(visit.staff.id, _preferences(visit))
         return await visit.go(ACCOUNT)
 
     async def change_password(self, visit: Visit) -> Response:
@@ -129,7 +128,7 @@ class AccountPages:
     async def _page(self, visit: Visit, status: int = 200, **asked: Any) -> Response:
         person = visit.staff
         secret = await self._accounts.offered_factor(person.id)
-        sessions = await self._login.sessions_of(person.id)
+        sessions = await self._login.list_sessions(person.id)
         return await visit.render(
             "account.html",
             status,

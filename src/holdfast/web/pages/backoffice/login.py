@@ -16,7 +16,7 @@ from holdfast.domain.errors import (
     StaffExists,
     TooManyAttempts,
 )
-from holdfast.domain.login import SHORTEST
+from holdfast.domain.login import SHORTEST_PASSWORD
 from holdfast.domain.staff import Staff
 from holdfast.operations.login import Login, NewSession
 from holdfast.operations.staff import Invitation, SetupLinks
@@ -136,7 +136,7 @@ class SetUpPages:
         )
 
     async def _open(self, visit: Visit, person: Staff) -> NewSession:
-        return await self._login.open_for(person.id, *whence(visit, self._addresses))
+        return await self._login.open_session(person.id, *whence(visit, self._addresses))
 
     async def _page(
         self,
@@ -151,7 +151,7 @@ class SetUpPages:
             person=invitation.staff,
             typed=visit.form,
             faults=faults or {},
-            shortest=SHORTEST,
+            shortest=SHORTEST_PASSWORD,
         )
 
 
