@@ -13,6 +13,7 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"`([^`\n]+)`")
 ELSEWHERE = re.compile(r"^(https?:|mailto:)")
 FILE = re.compile(r"^(?:src|tests|docs|benchmarks|requirements|\.ci)/[\w./*-]+$|^[\w/]+/\w+\.py$")
+NAME_IN_FILE = re.compile(r"`([\w.]+)` in\s+`((?:src/holdfast/)?[\w/]+\.py)`")
 PACKAGE = ROOT / "src" / "holdfast"
 
 per_document = pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
@@ -28,6 +29,13 @@ def test_links_lead_somewhere(document: Path) -> None:
 def test_named_files_exist(document: Path) -> None:
     named = [text for text in CODE.findall(prose(document)) if FILE.match(text)]
     assert [text for text in named if not _is_there(text)] == []
+
+
+@per_document
+def test_what_is_named_with_its_file_is_in_the_file(document: Path) -> None:
+    for name, path in NAME_IN_FILE.findall(prose(document)):
+        source = (PACKAGE / path.removeprefix("src/holdfast/")).read_text()
+        assert re.search(rf"\b{name.rpartition('.')[2]}\b", source), f"{name} in {path}"
 
 
 @per_document

@@ -5,7 +5,7 @@ import re
 import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from types import FrameType
 
@@ -69,8 +69,10 @@ async def test_every_step_of_the_walk_through_is_executed(calls: Calls) -> None:
 
 
 class _Server(WebServer):
-    def capture_signals(self) -> AbstractContextManager[None]:
-        return nullcontext()
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave the signals to pytest."""
+        yield
 
 
 @asynccontextmanager
