@@ -15,7 +15,6 @@ from holdfast.storage.database import Database
 
 KEY_NAME = "holdfast serve --demo"
 EMAIL = "demo@holdfast.example"
-STAFF_NAME = "Demo"
 RECEIVER_DESCRIPTION = "Demo receiver"
 
 _PASSWORD_BYTES = 12
@@ -42,7 +41,7 @@ async def _new_password(database: Database) -> str:
     try:
         staff = await accounts.find_by_email(EMAIL)
     except UnknownStaff:
-        await accounts.add(EMAIL, STAFF_NAME, Role.ADMIN, password, COMMAND)
+        await accounts.add(EMAIL, "Demo", Role.ADMIN, password, COMMAND)
         return password
     await accounts.change(staff.id, {"role": Role.ADMIN, "disabled": False}, COMMAND)
     _, token = await accounts.reset(staff.id, COMMAND)

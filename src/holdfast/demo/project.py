@@ -40,10 +40,6 @@ class UnitType(NamedTuple):
     price_per_sqm: int
     drawing: str
 
-    @property
-    def type(self) -> str:
-        return f"{self.english} | {self.arabic}"
-
 
 STUDIO = UnitType("Studio", "استوديو", Decimal("46.5"), 0, 1, 9_400, "studio")
 ONE_BEDROOM = UnitType(
@@ -88,7 +84,7 @@ def _fields(unit_type: UnitType, tower: str, floor: int, position: int, public_u
     )
     street = _drawing(public_url, "elevation", "The towers from the street | البرجان من الشارع")
     return UnitFields(
-        type=unit_type.type,
+        type=f"{unit_type.english} | {unit_type.arabic}",
         area_sqm=unit_type.area_sqm,
         price_sar=_price(unit_type, floor),
         vat_included=False,

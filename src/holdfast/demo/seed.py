@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import cycle
-from typing import NamedTuple
 
 from holdfast.demo.access import DemoAccess, new_access
 from holdfast.demo.project import DEFAULT_URL, DRAWINGS_PATH, NAME, SLUG, demo_units
@@ -42,27 +41,19 @@ _FIRST_VERSION = 1
 _MAX_UNITS = 1000
 
 
-class _DemoBuyer(NamedTuple):
-    buyer: Buyer
-    language: str
-
-
-def _demo_buyer(name: str, mailbox: str, phone: str, language: str) -> _DemoBuyer:
-    return _DemoBuyer(Buyer(name, f"{mailbox}@example.com", phone), language)
-
-
+# Each with the language of their agreement.
 _BUYERS = (
-    _demo_buyer("Nora Al-Harbi", "nora.alharbi", "+966 50 555 0101", "en"),
-    _demo_buyer("عبدالله القحطاني", "abdullah.q", "+966 55 555 0102", "ar"),
-    _demo_buyer("Layla Haddad", "layla.haddad", "+966 54 555 0103", "en"),
-    _demo_buyer("سارة العتيبي", "sarah.otaibi", "+966 56 555 0104", "ar"),
-    _demo_buyer("فهد الدوسري", "fahad.d", "+966 50 555 0105", "ar"),
-    _demo_buyer("Omar Siddiqui", "omar.siddiqui", "+966 53 555 0106", "en"),
-    _demo_buyer("ريم الشمري", "reem.shammari", "+966 58 555 0107", "ar"),
-    _demo_buyer("Yousef Mansour", "yousef.mansour", "+966 55 555 0108", "en"),
-    _demo_buyer("منيرة الغامدي", "munira.g", "+966 59 555 0109", "ar"),
-    _demo_buyer("Hana Al-Zahrani", "hana.zahrani", "+966 50 555 0110", "en"),
-    _demo_buyer("ماجد السبيعي", "majed.s", "+966 54 555 0111", "ar"),
+    (Buyer("Nora Al-Harbi", "nora.alharbi@example.com", "+966 50 555 0101"), "en"),
+    (Buyer("عبدالله القحطاني", "abdullah.q@example.com", "+966 55 555 0102"), "ar"),
+    (Buyer("Layla Haddad", "layla.haddad@example.com", "+966 54 555 0103"), "en"),
+    (Buyer("سارة العتيبي", "sarah.otaibi@example.com", "+966 56 555 0104"), "ar"),
+    (Buyer("فهد الدوسري", "fahad.d@example.com", "+966 50 555 0105"), "ar"),
+    (Buyer("Omar Siddiqui", "omar.siddiqui@example.com", "+966 53 555 0106"), "en"),
+    (Buyer("ريم الشمري", "reem.shammari@example.com", "+966 58 555 0107"), "ar"),
+    (Buyer("Yousef Mansour", "yousef.mansour@example.com", "+966 55 555 0108"), "en"),
+    (Buyer("منيرة الغامدي", "munira.g@example.com", "+966 59 555 0109"), "ar"),
+    (Buyer("Hana Al-Zahrani", "hana.zahrani@example.com", "+966 50 555 0110"), "en"),
+    (Buyer("ماجد السبيعي", "majed.s@example.com", "+966 54 555 0111"), "ar"),
 )
 
 
@@ -102,7 +93,7 @@ async def _make_bookings(database: Database, units: Units, rows: Iterable[Unit])
     """Make the bookings of units that have not changed since they were created."""
     unchanged = {unit.code for unit in rows if unit.version == _FIRST_VERSION}
     sales = _Sales(Bookings(database, units, BookingRules(limits=HoldLimits(0, 0, 0))))
-    steps: tuple[tuple[tuple[str, ...], Callable[[str, _DemoBuyer], Awaitable[object]]], ...] = (
+    steps: tuple[tuple[tuple[str, ...], Callable[[str, Buyer, str], Awaitable[object]]], ...] = (
         (SOLD, sales.sell),
         (RESERVED, sales.reserve),
         (WALK_IN, sales.sell_to_walk_in),
@@ -113,7 +104,7 @@ async def _make_bookings(database: Database, units: Units, rows: Iterable[Unit])
     buyers = cycle(_BUYERS)
     await asyncio.gather(
         *(
-            step(code, buyer)
+            step(code, *buyer)
             for codes, step in steps
             for code, buyer in zip(codes, buyers, strict=False)
             if code in unchanged
@@ -127,26 +118,26 @@ class _Sales:
     def __init__(self, bookings: Bookings) -> None:
         self._bookings = bookings
 
-    async def sell(self, code: str, buyer: _DemoBuyer) -> None:
-        await self._bookings.close_sale(await self.reserve(code, buyer), Caller.STAFF, COMMAND)
+    async def sell(self, code: str, buyer: Buyer, language: str) -> None:
+        await self._bookings.close_sale(await self.reserve(code, buyer, language), Caller.STAFF, COMMAND)
 
-    async def reserve(self, code: str, buyer: _DemoBuyer) -> FoundBooking:
+    async def reserve(self, code: str, buyer: Buyer, language: str) -> FoundBooking:
         booking = await self._hold(code)
-        await self._bookings.sign(booking, buyer.buyer, _REQUEST_ID, buyer.language)
+        await self._bookings.sign(booking, buyer, _REQUEST_ID, language)
         await self._bookings.confirm_deposit(booking, Caller.STAFF, COMMAND)
         return booking
 
-    async def sell_to_walk_in(self, code: str, buyer: _DemoBuyer) -> None:
-        await self._act(code, StaffAction(Action.CLOSE_SALE, buyer.buyer))
+    async def sell_to_walk_in(self, code: str, buyer: Buyer, _: str) -> None:
+        await self._act(code, StaffAction(Action.CLOSE_SALE, buyer))
 
-    async def cancel_as_buyer(self, code: str, _: _DemoBuyer) -> None:
+    async def cancel_as_buyer(self, code: str, _: Buyer, __: str) -> None:
         await self._bookings.cancel_as_buyer(await self._hold(code), _REQUEST_ID)
 
-    async def withdraw(self, code: str, buyer: _DemoBuyer) -> None:
+    async def withdraw(self, code: str, buyer: Buyer, language: str) -> None:
         """Cancel after the deposit, so that a refund is due."""
-        await self._bookings.cancel(await self.reserve(code, buyer), Caller.STAFF, COMMAND)
+        await self._bookings.cancel(await self.reserve(code, buyer, language), Caller.STAFF, COMMAND)
 
-    async def take_off_sale(self, code: str, _: _DemoBuyer) -> None:
+    async def take_off_sale(self, code: str, _: Buyer, __: str) -> None:
         await self._act(code, StaffAction(Action.TAKE_OFF_SALE))
 
     async def _hold(self, code: str) -> FoundBooking:

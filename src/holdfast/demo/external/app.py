@@ -1,7 +1,5 @@
 """The application with the pages of the demo's webhook receiver and payment page, in English and Arabic."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time
@@ -88,12 +86,7 @@ class PageRenderer:
         return language_of(chosen or "en", "latn", self._time_zone)
 
     def page(
-        self,
-        name: str,
-        language: Language,
-        status: int = 200,
-        return_url: str | None = None,
-        **values: Any,
+        self, name: str, language: Language, status: int = 200, return_url: str | None = None, **values: Any
     ) -> HTMLResponse:
         """Render a page whose form may redirect to ``return_url``."""
         policy = _POLICY
@@ -211,13 +204,9 @@ class PaymentPages:
         )
 
     def _error_page(
-        self,
-        request: Request,
-        error: InvalidLink,
-        language_code: str | None,
-        status: HTTPStatus = HTTPStatus.FORBIDDEN,
+        self, request: Request, error: InvalidLink, code: str | None, status: int = HTTPStatus.FORBIDDEN
     ) -> Response:
-        language = self._renderer.language(language_code, request)
+        language = self._renderer.language(code, request)
         return self._renderer.page("invalid_link.html", language, status, reason=error.reason)
 
 

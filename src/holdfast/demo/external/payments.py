@@ -5,8 +5,6 @@ however often it is reported, and the callback is repeated until Holdfast has an
 copy one thing: this one can pay after the end of a hold, to show what becomes of late money.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import time

@@ -1,7 +1,5 @@
 """A webhook receiver: it verifies the raw bytes first, then parses them and looks for repeated deliveries."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time
@@ -37,10 +35,6 @@ class ReceivedDelivery(NamedTuple):
     is_repeated: bool
     """A verified delivery with the same id came before: this is a retry or was resent."""
     status: HTTPStatus
-
-    @property
-    def delivery_id(self) -> str:
-        return self.headers.get("x-service-delivery", "")
 
     @property
     def body_text(self) -> str:
@@ -98,7 +92,7 @@ class WebhookReceiver:
 
     def _is_known(self, delivery_id: str) -> bool:
         return any(
-            delivery.delivery_id == delivery_id and delivery.signature_error is None
+            delivery.headers.get("x-service-delivery", "") == delivery_id and delivery.signature_error is None
             for delivery in self._deliveries
         )
 
