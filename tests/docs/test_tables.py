@@ -18,11 +18,11 @@ from holdfast.server.http_protocol import HttpProtocol
 from holdfast.settings import Settings
 from holdfast.storage.delivery_queue import IN_TROUBLE
 from holdfast.web.api.backoffice.endpoints import NewEndpoint
-from holdfast.web.api.fields import PROJECTS_AT_MOST
 from holdfast.web.api.integration.units import BULK_BODY_LIMIT, ITEMS_AT_MOST
 from holdfast.web.api.parameters import DEFAULT_LIMIT, LARGEST_LIMIT
 from holdfast.web.api.unit_bodies import LONGEST_MEDIA_NAME, MEDIA_AT_MOST, UnitReplacement
 from holdfast.web.api.unit_bodies import LONGEST_URL as LONGEST_MEDIA_URL
+from holdfast.web.fields import PROJECTS_AT_MOST
 from holdfast.web.problems import PROBLEM_TYPES
 from holdfast.web.request import BODY_LIMIT
 from holdfast.web.strict_json import LONGEST_ITEM, LONGEST_NUMBER

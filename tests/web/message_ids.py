@@ -38,8 +38,9 @@ _TRANSLATED = frozenset({"_", "gettext", "ngettext", "N_"})
 # What the OpenAPI document says of a field, a parameter or an operation.
 _DESCRIBING = frozenset(
     {
-        "Meta", "Field", "WithJsonSchema", "PathParameter", "QueryParameter", "one_of", "flag", "time",
-        "query_id", "text", "feed_position", "get", "put", "post", "patch", "delete", "operation",
+        "Meta", "Field", "WithJsonSchema", "Parameter", "one_of", "flag", "time_parameter",
+        "id_parameter", "text_parameter", "feed_cursor", "cursor_parameter",
+        "get", "put", "post", "patch", "delete", "operation",
         "ApiRoutes",
     }
 )  # fmt: skip

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.domain.errors import Fault, raise_faults
 from holdfast.web import strict_json
-from holdfast.web.api.parameters import refuse_query
+from holdfast.web.api.parameters import read_query
 from holdfast.web.json import JsonResponse, read_json_text, read_optional_json
 from holdfast.web.request import BODY_LIMIT, Request
 from tests.support.in_process import app_with, at, client_of
@@ -24,7 +24,7 @@ async def echo(request: Request) -> JsonResponse:
 async def echo_what_there_is(request: Request) -> JsonResponse:
     body = await read_optional_json(request)
     faults: list[Fault] = []
-    refuse_query(request, faults)
+    read_query(request, (), faults)
     raise_faults(faults)
     return JsonResponse(body)
 

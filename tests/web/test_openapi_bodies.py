@@ -24,9 +24,9 @@ from holdfast.web.api.backoffice.projects import NewProject, ProjectChange
 from holdfast.web.api.backoffice.staff import NewStaff, StaffChanges
 from holdfast.web.api.backoffice.units import Extension
 from holdfast.web.api.bodies import BodyModel, BuyerDetails, component_name, validated
-from holdfast.web.api.fields import PRINTABLE_PATTERN, UNPRINTABLE
 from holdfast.web.api.models import unit_document
 from holdfast.web.api.unit_bodies import UnitPatch, UnitReplacement, UnitValues, check_unit
+from holdfast.web.fields import PRINTABLE_PATTERN, UNPRINTABLE
 from holdfast.web.json import encode
 from holdfast.web.openapi.schemas import MEDIA_URL_PATTERN, PROJECT, UNIT, as_json
 from tests.web.openapi_reading import schema, validator
@@ -232,7 +232,7 @@ def test_a_required_field_is_required_by_both(document: Document, name: str) -> 
 
 def test_every_name_that_the_server_takes_is_described(document: Document) -> None:
     operations = [operation for group in surfaces.ALL for operation in group.operations]
-    models = {model for operation in operations if operation.body for model in operation.body.models}
+    models = {one.body.model for one in operations if one.body and one.body.model}
     assert len(models) > len(BODIES)
     for model in models:
         assert set(schema(document, component_name(model.__name__))["properties"]) == model.wire_names

@@ -22,7 +22,7 @@ from holdfast.domain.unit import code_fault
 from holdfast.operations.deliveries import Attempt, Deliveries, DeliveryFilter
 from holdfast.operations.events import EventFeed
 from holdfast.operations.webhook_documents import delivery_document, delivery_with_attempts_document
-from holdfast.web.pagination import created_cursor_text, read_moment_and_id_cursor
+from holdfast.web.pagination import TIME_AND_ID_CURSOR, creation_cursor
 
 _SHOWN_OF_ANSWER = 300
 
@@ -115,7 +115,7 @@ def _place(_: click.Context, __: click.Parameter, cursor: str | None) -> tuple[d
     if cursor is None:
         return _BEHIND_ALL
     try:
-        return read_moment_and_id_cursor(cursor)
+        return TIME_AND_ID_CURSOR.decode(cursor)
     except (ValueError, OverflowError):
         raise click.BadParameter("this is not a cursor that a list has given.") from None
 
@@ -151,7 +151,7 @@ def list_(
         status=None if status is None else DeliveryStatus(status),
     )
     page = _with_deliveries(data, lambda log: log.page(endpoint_id, before, filters, limit))
-    cursor = created_cursor_text(page[limit - 1]) if len(page) > limit else None
+    cursor = creation_cursor(page[limit - 1]) if len(page) > limit else None
     if as_json:
         print_json({"deliveries": [delivery_document(one) for one in page[:limit]], "nextCursor": cursor})
         return

@@ -1,8 +1,9 @@
-"""Who may call a route: the holder of a key, of a booking's token, or anybody within a rate limit."""
+"""Authentication: guards of operations for keys, tokens of bookings, and the public within a rate limit."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 
 from holdfast.domain.api_key import Key, is_well_formed
 from holdfast.domain.errors import InvalidApiKey, NoCredentials, ScopeMissing, TooManyRequests, UnknownProject
@@ -16,38 +17,29 @@ _QUERY_NAMES = frozenset({"key", "api_key", "apikey", "api-key", "access_token",
 _SEND_THE_TOKEN = "Send the token that came with the hold as `Authorization: Bearer <token>`."  # noqa: S105
 
 
-class Guard(Protocol):
-    """Refuses those who may not call; knows nothing of the body yet."""
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Checks whether a caller may use an operation, before its body is read."""
 
-    @property
-    def schemes(self) -> tuple[str | None, ...]:
-        """The security schemes of the OpenAPI document that open it; None: no credentials do, too."""
-
-    @property
-    def permission(self) -> Permission | None:
-        """The permission that it asks of a key; None: no key is needed."""
-
-    @property
-    def errors(self) -> tuple[type[Exception], ...]:
-        """How it refuses."""
-
-    async def __call__(self, request: Request) -> None: ...
-
-
-class KeyGuard:
-    """A key of a scope that includes the permission. Whether a path exists is not told to others."""
-
-    schemes = ("apiKey",)
-    errors = (NoCredentials, InvalidApiKey, ScopeMissing, TooManyRequests)
-
-    def __init__(self, permission: Permission) -> None:
-        self.permission = permission
-        # Worked out once: every request asks.
-        self._scopes = scopes_for(permission)
+    check: Callable[[Request], Awaitable[None]]
+    schemes: tuple[str | None, ...]
+    """The security schemes of the OpenAPI document that open it; None: no credentials do, too."""
+    errors: tuple[type[Exception], ...]
+    permission: Permission | None = None
+    """The permission that a key needs; None: no key is needed."""
 
     async def __call__(self, request: Request) -> None:
+        await self.check(request)
+
+
+def key_guard(permission: Permission) -> Guard:
+    """Require a key of a scope that includes the permission. Others do not learn whether a path exists."""
+    # Worked out once: every request needs them.
+    scopes = scopes_for(permission)
+
+    async def check(request: Request) -> None:
         if request.raw_query:
-            _refuse_key_in_query(request)
+            _reject_key_in_query(request)
         token = request.bearer_token()
         if token is None:
             raise NoCredentials
@@ -55,47 +47,33 @@ class KeyGuard:
         api_key_cache = context.services.api_key_cache
         key = api_key_cache.remembered(token) or await api_key_cache.find(token)
         request.scope["state"]["key"] = key
-        if key.scopes.isdisjoint(self._scopes):
-            raise ScopeMissing(self._scopes[0])
+        if key.scopes.isdisjoint(scopes):
+            raise ScopeMissing(scopes[0])
         context.rate_limit.take(key.id)
 
-
-class PublicGuard:
-    """Anybody, but not too often. Loopback has no limit: a proxy there is trusted, and its clients count."""
-
-    schemes: tuple[str | None, ...] = ()
-    permission = None
-    errors: tuple[type[Exception], ...] = (TooManyRequests,)
-
-    async def __call__(self, request: Request) -> None:
-        # Whether or not the route asks for a token: two are one too many.
-        request.bearer_token()
-        limit = request.context.public_rate_limit
-        if not limit.is_off and not request.client_address.address.is_loopback:
-            limit.take(request.client_address.counted_as, ADDRESS_OVER_LIMIT)
+    errors = (NoCredentials, InvalidApiKey, ScopeMissing, TooManyRequests)
+    return Guard(check, ("apiKey",), errors, permission)
 
 
-class BookingTokenGuard(PublicGuard):
-    """A token; whether it opens anything is told when the booking is known."""
-
-    schemes = ("bookingToken",)
-    errors = (NoCredentials, TooManyRequests)
-
-    async def __call__(self, request: Request) -> None:
-        await super().__call__(request)
-        if request.bearer_token() is None:
-            raise NoCredentials(_SEND_THE_TOKEN)
+async def check_public_rate(request: Request) -> None:
+    """Limit the rate of an address. Loopback has none: a proxy there is trusted, and its clients count."""
+    # Whether or not the route asks for a token: two are one too many.
+    request.bearer_token()
+    limit = request.context.public_rate_limit
+    if not limit.is_off and not request.client_address.address.is_loopback:
+        limit.take(request.client_address.counted_as, ADDRESS_OVER_LIMIT)
 
 
-class OptionalTokenGuard(PublicGuard):
-    """Anybody; the token of one's own hold is taken, too."""
+async def _check_booking_token(request: Request) -> None:
+    """Require a token; whether it opens anything is known when the booking is."""
+    await check_public_rate(request)
+    if request.bearer_token() is None:
+        raise NoCredentials(_SEND_THE_TOKEN)
 
-    schemes = (None, "bookingToken")
 
-
-PUBLIC = PublicGuard()
-OPTIONAL_TOKEN = OptionalTokenGuard()
-BOOKING_TOKEN = BookingTokenGuard()
+PUBLIC = Guard(check_public_rate, (), (TooManyRequests,))
+OPTIONAL_TOKEN = replace(PUBLIC, schemes=(None, "bookingToken"))
+BOOKING_TOKEN = Guard(_check_booking_token, ("bookingToken",), (NoCredentials, TooManyRequests))
 
 
 def key_may(key: Key, permission: Permission) -> bool:
@@ -103,7 +81,7 @@ def key_may(key: Key, permission: Permission) -> bool:
 
 
 def caller_of(request: Request) -> Caller:
-    """What the status table calls the holder of this key in the back office."""
+    """Return the caller of the status table that the holder of this key is in the back office."""
     if key_may(request.key, Permission.REVOKE_SALE):
         return Caller.ADMIN
     return Caller.STAFF if key_may(request.key, Permission.SELL) else Caller.PAYMENT_SYSTEM
@@ -115,7 +93,7 @@ def refuse_other_projects(request: Request, slug: str) -> None:
         raise UnknownProject(slug)
 
 
-def _refuse_key_in_query(request: Request) -> None:
+def _reject_key_in_query(request: Request) -> None:
     """A key in an address ends up in logs and histories, so it opens nothing."""
     if request.has_too_many_parameters:
         return

@@ -1,17 +1,32 @@
-"""Times as callers write them."""
+"""Types of the fields of bodies, and the checks that parameters and forms share with them.
+
+Numbers arrive as ``Decimal`` (see ``strict_json``), so that strict mode tells a number from text.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from pydantic import ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
-from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    PlainValidator,
+    StringConstraints,
+    WithJsonSchema,
+)
+from pydantic_core import CoreSchema, core_schema
 
-from holdfast.domain.message import AnyMessage, Message
+from holdfast.domain.errors import Fault
+from holdfast.domain.message import Message, MessageError
+from holdfast.domain.project import NAME_LENGTH, SLUG_LENGTH, SLUG_PATTERN
+from holdfast.domain.unit import CODE_LENGTH
 from holdfast.web.json import camel_case
 
 TIME_MESSAGE = "This must be a time such as 2026-11-14T09:30:00.000Z."
@@ -20,21 +35,18 @@ TIME_MESSAGE = "This must be a time such as 2026-11-14T09:30:00.000Z."
 _CHARACTERS = re.compile(r"[0-9A-Za-z:.,+-]+")
 
 
-def read_time(text: str) -> datetime | None:
-    """In UTC, which a time without an offset is taken for, and in whole milliseconds, as all are kept."""
-    if not _CHARACTERS.fullmatch(text):
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+PROJECTS_AT_MOST = 1000
+LEFT_OUT: Any = Field(default_factory=lambda: None)
+"""For a field that may be left out but not be null: it has no default that the JSON schema could name."""
 
-
-# What fields of a body are made of, for the bodies of every surface.
-#
-# Numbers arrive as ``Decimal`` (see ``strict_json``), so that strict mode tells a number from text.
+# Control characters, separators other than the space, and invisible signs. No pattern language that all
+# validators share can tell every printable character, so the pattern lets through a little too much.
+UNPRINTABLE = (
+    r"\u0000-\u001f\u007f-\u00a0\u00ad\u1680\u180e\u2000-\u200f"
+    r"\u2028-\u202f\u205f-\u206f\u3000\ufeff\ufff9-\ufffb"
+)
+PRINTABLE_PATTERN = f"^[^ {UNPRINTABLE}]([^{UNPRINTABLE}]*[^ {UNPRINTABLE}])?$"
+"""Of printable text with no space at either end, for the OpenAPI document."""
 
 STRICT = ConfigDict(strict=True, extra="forbid", alias_generator=camel_case)
 """Of a body: names are the domain's in the code and camelCase on the wire, and no others are taken."""
@@ -56,6 +68,10 @@ PATTERN_MESSAGES = {
     WEB_ADDRESS: "This must be an http or https URL.",
 }
 """A pattern cannot say what it asks for, so each has its sentence here."""
+
+
+class FieldError(MessageError, ValueError):
+    """The value of a field or parameter is not valid; pydantic collects these with its own."""
 
 
 class Bounds(NamedTuple):
@@ -92,33 +108,118 @@ class Bounds(NamedTuple):
         }
 
 
-def field_error(message: AnyMessage) -> PydanticCustomError:
-    """An error of a field that keeps its message, for ``api.bodies`` to find."""
-    return PydanticCustomError("message", "{message}", {"message": message})
+class OneOf:
+    """The choices for a text, as the metadata of a field: ``Annotated[str, OneOf(Scope)]``."""
+
+    def __init__(self, choices: Iterable[str]) -> None:
+        self._choices = {str(choice): choice for choice in choices}
+
+    def __get_pydantic_core_schema__(self, _: Any, __: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self.parse, core_schema.str_schema(strict=True))
+
+    def __get_pydantic_json_schema__(self, _: CoreSchema, __: GetJsonSchemaHandler) -> dict[str, Any]:
+        return self.schema
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "enum": list(self._choices)}
+
+    def parse(self, text: str) -> str:
+        if text not in self._choices:
+            raise FieldError(
+                Message("This must be one of %(choices)s.", {"choices": ", ".join(self._choices)})
+            )
+        return self._choices[text]
 
 
-def not_one_of(choices: Iterable[str]) -> PydanticCustomError:
-    return field_error(Message("This must be one of %(choices)s.", {"choices": ", ".join(choices)}))
+def parse_time(text: str) -> datetime | None:
+    """Return the time in UTC and in whole milliseconds; without an offset it is taken for UTC."""
+    if not _CHARACTERS.fullmatch(text):
+        return None
+    try:
+        time = datetime.fromisoformat(text)
+        time = (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+    return time.replace(microsecond=time.microsecond // 1000 * 1000)
+
+
+def parse_time_field(value: Any) -> datetime:
+    """Parse a date with a time of day."""
+    time = parse_time(value) if isinstance(value, str) and "T" in value else None
+    if time is None:
+        raise FieldError(TIME_MESSAGE)
+    return time
 
 
 def canonical(number: Decimal) -> Decimal:
-    """One form for one value (1.50 and 1.5, 1e2 and 100, -0 and 0), so that equal things look equal."""
+    """Return one form for one value (1.50 and 1.5, 1e2 and 100, -0 and 0)."""
     return number.normalize() + 0
 
 
 def whole(number: Decimal) -> int:
     integer = int(number)
     if integer != number:
-        raise PydanticCustomError("parse_whole_number", "This must be a whole number.")
+        raise FieldError("This must be a whole number.")
     return integer
 
 
 def check_text(value: Any) -> Any:
-    """For a value of any kind: if it is text, then of characters that can be stored."""
+    """Refuse text with characters that cannot be stored; other values pass."""
     if isinstance(value, str) and ("\x00" in value or (not value.isascii() and _has_surrogate(value))):
-        raise PydanticCustomError("text", "This text holds a character that cannot be stored.")
+        raise FieldError("This text holds a character that cannot be stored.")
     return value
+
+
+def check_printable(text: str) -> str:
+    if not text.isprintable() or text != text.strip():
+        raise FieldError("This must be printable text with no space at either end.")
+    return text
+
+
+def check_each_once(values: list[str]) -> list[str]:
+    twice = next((value for value in values if values.count(value) > 1), None)
+    if twice is not None:
+        raise FieldError(Message("%(value)s stands twice in this list.", {"value": twice}))
+    return values
+
+
+def checked_by(find_fault: Callable[[str], Fault | None]) -> Callable[[str], str]:
+    """Make a check of a field from one of the domain."""
+
+    def check(text: str) -> str:
+        fault = find_fault(text)
+        if fault is not None:
+            raise FieldError(fault.message)
+        return text
+
+    return check
+
+
+def as_sorted_tuple(values: Sequence[str]) -> tuple[str, ...]:
+    return tuple(sorted(values))
 
 
 def _has_surrogate(text: str) -> bool:
     return any("\ud800" <= character <= "\udfff" for character in text)
+
+
+TimeField = Annotated[
+    datetime, PlainValidator(parse_time_field), WithJsonSchema({"type": "string", "format": "date-time"})
+]
+ProjectName = Annotated[
+    str,
+    StringConstraints(min_length=NAME_LENGTH[0], max_length=NAME_LENGTH[1]),
+    AfterValidator(check_printable),
+    Field(json_schema_extra={"pattern": PRINTABLE_PATTERN}),
+]
+Slug = Annotated[
+    str, StringConstraints(min_length=SLUG_LENGTH[0], max_length=SLUG_LENGTH[1], pattern=SLUG_PATTERN)
+]
+Code = Annotated[str, StringConstraints(min_length=CODE_LENGTH[0], max_length=CODE_LENGTH[1])]
+ProjectSlugs = Annotated[
+    list[Slug],
+    Field(min_length=1, max_length=PROJECTS_AT_MOST, json_schema_extra={"uniqueItems": True}),
+    AfterValidator(check_each_once),
+    AfterValidator(as_sorted_tuple),
+]

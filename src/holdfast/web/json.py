@@ -78,6 +78,10 @@ async def read_json_text(request: Request, limit: int = BODY_LIMIT) -> str:
     return strict_json.text_of(await request.read_body(limit))
 
 
+async def read_json(request: Request, limit: int = BODY_LIMIT) -> Any:
+    return strict_json.parse(await read_json_text(request, limit))
+
+
 async def read_optional_json(request: Request, limit: int = BODY_LIMIT) -> Any:
     """Return an empty object if no body was sent, which needs no media type; a wrong one is refused."""
     if any(name in request.header_values for name in _DECLARES_A_BODY):

@@ -1,24 +1,53 @@
-"""Cursors: opaque text that says where a page ended."""
+"""Pages of lists. A cursor is opaque text that says where a page ended."""
 
 from __future__ import annotations
 
 import base64
-import binascii
-import re
 import zlib
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
+T = TypeVar("T")
+Row = TypeVar("Row")
+
 _EPOCH, _MILLISECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
-_MOMENT = re.compile(r"([0-9]{1,15})\.([0-9]{1,18})")
-"""A time in milliseconds, and a number."""
-_MOMENT_AND_ID = re.compile(r"([0-9]{1,15})\.([0-9a-f]{32})")
+LARGEST_NUMBER = 10**18
+"""No position in a list is as large."""
+
+
+class CursorCodec(Generic[T]):
+    """Writes positions of one form as cursors, and reads them back: a value, or a tuple of values."""
+
+    def __init__(self, *kinds: type) -> None:
+        self._kinds = kinds
+
+    def encode(self, position: T) -> str:
+        """Write a position with a checksum, so that a cursor cut short is not taken for another place."""
+        values: Any = position if len(self._kinds) > 1 else (position,)
+        raw = ".".join(map(_text, values)).encode()
+        return base64.urlsafe_b64encode(zlib.crc32(raw).to_bytes(4) + raw).rstrip(b"=").decode()
+
+    def decode(self, cursor: str) -> T:
+        """Raises ValueError for all but the exact text that ``encode`` makes."""
+        text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))[4:].decode()
+        parts = text.split(".") if len(self._kinds) > 1 else [text]
+        values = [_value(kind, part) for kind, part in zip(self._kinds, parts, strict=True)]
+        position: Any = tuple(values) if len(values) > 1 else values[0]
+        if not text or "\x00" in text or self.encode(position) != cursor:
+            raise ValueError(cursor)
+        return position  # type: ignore[no-any-return]
+
+
+TEXT_CURSOR: CursorCodec[str] = CursorCodec(str)
+NUMBER_CURSOR: CursorCodec[int] = CursorCodec(int)
+TIME_AND_NUMBER_CURSOR: CursorCodec[tuple[datetime, int]] = CursorCodec(datetime, int)
+TIME_AND_ID_CURSOR: CursorCodec[tuple[datetime, UUID]] = CursorCodec(datetime, UUID)
 
 
 class Created(Protocol):
-    """What is listed by the time of its creation."""
+    """A row of a list that is ordered by the time of creation."""
 
     @property
     def created_at(self) -> datetime: ...
@@ -27,72 +56,39 @@ class Created(Protocol):
     def id(self) -> UUID: ...
 
 
-def cursor_text(position: str) -> str:
-    """Where a page ended, with a checksum, so that a cursor cut short is not taken for another place."""
-    raw = position.encode()
-    return base64.urlsafe_b64encode(zlib.crc32(raw).to_bytes(4) + raw).rstrip(b"=").decode()
+def creation_cursor(row: Created) -> str:
+    return TIME_AND_ID_CURSOR.encode((row.created_at, row.id))
 
 
-def read_cursor(cursor: str) -> str:
-    """Only the exact text that ``cursor_text`` makes is taken back."""
-    try:
-        position = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))[4:].decode()
-    except (binascii.Error, UnicodeError) as fault:
-        raise ValueError from fault
-    if not position or "\x00" in position or cursor_text(position) != cursor:
-        raise ValueError
-    return position
+def paginate(
+    rows: Sequence[Row], limit: int, cursor_of: Callable[[Row], str]
+) -> tuple[Sequence[Row], str | None]:
+    """Return the rows of the page, and the cursor of the next one, if there is any.
 
-
-def moment_cursor_text(moment: datetime, number: int) -> str:
-    return cursor_text(f"{_milliseconds(moment)}.{number}")
-
-
-def read_moment_cursor(cursor: str) -> tuple[datetime, int]:
-    moment, number = _found(_MOMENT, cursor)
-    return _moment(moment), int(number)
-
-
-def moment_and_id_cursor_text(moment: datetime, own_id: UUID) -> str:
-    return cursor_text(f"{_milliseconds(moment)}.{own_id.hex}")
-
-
-def created_cursor_text(row: Created) -> str:
-    return moment_and_id_cursor_text(row.created_at, row.id)
-
-
-def read_moment_and_id_cursor(cursor: str) -> tuple[datetime, UUID]:
-    moment, own_id = _found(_MOMENT_AND_ID, cursor)
-    return _moment(moment), UUID(hex=own_id)
-
-
-def _found(form: re.Pattern[str], cursor: str) -> tuple[str, str]:
-    found = form.fullmatch(read_cursor(cursor))
-    if found is None:
-        raise ValueError(cursor)
-    return found[1], found[2]
-
-
-def _moment(milliseconds: str) -> datetime:
-    try:
-        return _EPOCH + int(milliseconds) * _MILLISECOND
-    except OverflowError as fault:
-        raise ValueError(milliseconds) from fault
-
-
-def _milliseconds(moment: datetime) -> int:
-    return (moment - _EPOCH) // _MILLISECOND
-
-
-# Keyset pages: one row more than asked for tells whether there is a next page.
-
-T = TypeVar("T")
-
-
-def split_page(
-    rows: Sequence[T], limit: int, cursor_of: Callable[[T], str]
-) -> tuple[Sequence[T], str | None]:
-    """Return the rows of the page, and the cursor of the next one, if there is any."""
+    ``rows`` has one row more than ``limit`` where there is a next page.
+    """
     if len(rows) <= limit:
         return rows, None
     return rows[:limit], cursor_of(rows[limit - 1])
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, datetime):
+        return str((value - _EPOCH) // _MILLISECOND)
+    return value.hex if isinstance(value, UUID) else str(value)
+
+
+def _value(kind: type, text: str) -> Any:
+    if kind is str:
+        return text
+    if kind is UUID:
+        return UUID(hex=text)
+    number = int(text)
+    if not 0 <= number < LARGEST_NUMBER:
+        raise ValueError(text)
+    if kind is int:
+        return number
+    try:
+        return _EPOCH + number * _MILLISECOND
+    except OverflowError as error:
+        raise ValueError(text) from error

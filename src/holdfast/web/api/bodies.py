@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, ClassVar, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, Field, StringConstraints, ValidationError
 from pydantic_core import ErrorDetails
@@ -12,9 +12,8 @@ from pydantic_core import ErrorDetails
 from holdfast.domain.booking import Buyer
 from holdfast.domain.errors import Fault, InvalidInput
 from holdfast.domain.message import AnyMessage, Message
-from holdfast.web import strict_json
-from holdfast.web.fields import BUYER_NAME, EMAIL_ADDRESS, PATTERN_MESSAGES, PHONE_NUMBER, STRICT
-from holdfast.web.json import read_json_text, read_optional_json
+from holdfast.web.fields import BUYER_NAME, EMAIL_ADDRESS, PATTERN_MESSAGES, PHONE_NUMBER, STRICT, FieldError
+from holdfast.web.json import read_json, read_optional_json
 from holdfast.web.request import BODY_LIMIT, JSON, Request
 
 _UNKNOWN_NAME = "extra_forbidden"
@@ -81,57 +80,47 @@ class Body:
 
     media_types: tuple[str, ...] = (JSON,)
     is_required = False
-    models: tuple[type[BodyModel], ...] = ()
-    """What the OpenAPI document shows; none where no body is asked for."""
+    model: type[BodyModel] | None = None
+    """What the OpenAPI document shows; None where no body is asked for."""
 
     def __init__(self, limit: int = BODY_LIMIT) -> None:
         self.limit = limit
 
     def json_schema(self) -> dict[str, Any]:
-        return {"$ref": f"#/components/schemas/{component_name(self.models[0].__name__)}"}
+        assert self.model is not None
+        return {"$ref": f"#/components/schemas/{component_name(self.model.__name__)}"}
 
     def example(self) -> Any:
-        return self.models[0].example
+        return None if self.model is None else self.model.example
 
-    async def read(self, request: Request) -> Any:
-        """Return the parsed body: faults of its form are raised at once."""
-        return await read_optional_json(request, self.limit)
+    async def read(self, request: Request, path: Sequence[Any], faults: list[Fault]) -> Any:
+        """Return what the handler gets.
 
-    async def checked(self, parsed: Any, path: Sequence[Any], faults: list[Fault]) -> Any:
-        """Return what the handler gets; faults of the body are added to ``faults``.
-
-        ``path`` has the values of the path parameters.
+        Faults of the body's form are raised at once, the others are added to ``faults``. ``path`` has the
+        values of the path parameters.
         """
-        faults += no_fields(parsed)
-        return None
+        faults += no_fields(await read_optional_json(request, self.limit))
 
 
-class ModelBody(Body, Generic[M]):
-    is_required = True
+class ModelBody(Body):
+    """A body of one model. An optional one may be left out or empty, and is None then."""
 
-    def __init__(self, model: type[M], limit: int = BODY_LIMIT) -> None:
+    def __init__(self, model: type[BodyModel], limit: int = BODY_LIMIT, *, optional: bool = False) -> None:
         super().__init__(limit)
-        self.models = (model,)
-        self._model = model
+        self.model = model
+        self.is_required = not optional
 
-    async def read(self, request: Request) -> Any:
-        return strict_json.parse(await read_json_text(request, self.limit))
+    async def read(self, request: Request, path: Sequence[Any], faults: list[Fault]) -> Any:
+        parsed = await (read_json if self.is_required else read_optional_json)(request, self.limit)
+        return None if parsed == {} and not self.is_required else self.check(parsed, faults)
 
-    async def checked(self, parsed: Any, path: Sequence[Any], faults: list[Fault]) -> M | None:
-        body = validated(self._model, parsed)
+    def check(self, parsed: Any, faults: list[Fault]) -> Any:
+        assert self.model is not None
+        body = validated(self.model, parsed)
         if isinstance(body, list):
             faults += body
             return None
         return body
-
-
-class OptionalBody(ModelBody[M]):
-    """An empty object is taken where none was sent."""
-
-    is_required = False
-
-    async def read(self, request: Request) -> Any:
-        return await read_optional_json(request, self.limit)
 
 
 NO_BODY = Body()
@@ -185,9 +174,8 @@ def _fault(error: ErrorDetails) -> Fault:
 
 def _message(kind: str, error: ErrorDetails) -> AnyMessage:
     context = error.get("ctx", {})
-    if kind not in _MESSAGES:
-        # One of our own kinds, which brings its message along.
-        message: AnyMessage = context.get("message", error["msg"])
+    if isinstance(context.get("error"), FieldError):
+        message: AnyMessage = context["error"].message
         return message
     if error["input"] is None:
         return "This field cannot be null."

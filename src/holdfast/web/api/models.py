@@ -21,7 +21,7 @@ from holdfast.operations.documents import Document as Document
 from holdfast.operations.documents import Time as Time
 from holdfast.operations.write_path import Written
 from holdfast.web.json import Header, optional_time_text, time_text
-from holdfast.web.pagination import cursor_text, split_page
+from holdfast.web.pagination import TEXT_CURSOR, paginate
 from holdfast.web.request import Request
 
 Media = Annotated[Any, Meta(extra_json_schema={"$ref": "#/components/schemas/Media"})]
@@ -238,4 +238,4 @@ def written_booking_document(written: Written) -> BookingDocument:
 
 async def find_projects(request: Request, cursor: str, limit: int) -> tuple[Sequence[Project], str | None]:
     rows = await request.services.units.projects_page(request.key.project_slugs, cursor, limit)
-    return split_page(rows, limit, lambda project: cursor_text(project.slug))
+    return paginate(rows, limit, lambda project: TEXT_CURSOR.encode(project.slug))

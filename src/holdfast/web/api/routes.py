@@ -14,6 +14,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from starlette.convertors import Convertor, register_url_convertor
@@ -23,15 +24,9 @@ from starlette.types import Receive, Scope, Send
 
 from holdfast.domain.errors import Fault, InvalidInput
 from holdfast.domain.permissions import Permission
-from holdfast.web.api.bodies import Body
-from holdfast.web.api.parameters import (
-    PATH_PARAMETERS,
-    PathParameter,
-    QueryParameter,
-    read_query,
-    refuse_query,
-)
-from holdfast.web.auth import Guard, KeyGuard
+from holdfast.web.api.bodies import NO_BODY, Body, BodyModel, ModelBody
+from holdfast.web.api.parameters import PATH_PARAMETERS, Parameter, read_path, read_query
+from holdfast.web.auth import Guard, key_guard
 from holdfast.web.http_errors import MethodNotAllowed, UnknownRoute
 from holdfast.web.request import Request
 
@@ -67,10 +62,10 @@ class Operation:
     """By status: the type of the document, a media type for what is no JSON, or None for no body."""
     errors: Sequence[type[Exception]]
     body: Body | None
-    query: tuple[QueryParameter, ...]
+    query: tuple[Parameter, ...]
     headers: tuple[str, ...]
     """Names of request headers that it honours."""
-    path_parameters: tuple[PathParameter, ...]
+    path_parameters: tuple[Parameter, ...]
     tag: str
 
     @property
@@ -81,16 +76,13 @@ class Operation:
     async def respond(self, request: Request) -> Response:
         if request.raw_query:
             request.refuse_too_many_parameters()
-        body = None if self.body is None else await self.body.read(request)
         faults: list[Fault] = []
-        arguments: list[Any] = [parameter.read(request, faults) for parameter in self.path_parameters]
-        query: dict[str, Any] = {}
-        if self.query:
-            query = read_query(request, self.query, faults)
-        elif request.raw_query:
-            refuse_query(request, faults)
+        arguments = [read_path(request, parameter, faults) for parameter in self.path_parameters]
+        query = read_query(request, self.query, faults) if self.query or request.raw_query else {}
         if self.body is not None:
-            arguments.append(await self.body.checked(body, arguments, faults))
+            body = await self.body.read(request, arguments, faults)
+            if self.body is not NO_BODY:
+                arguments.append(body)
         if faults:
             raise InvalidInput(faults)
         return await self.handler(request, *arguments, **query)
@@ -138,21 +130,9 @@ class ApiRoutes:
         self.operations: list[Operation] = []
         self._tag = tag
         self._guard = guard
-
-    def get(self, path: str, **declared: Any) -> Callable[[Handler], Handler]:
-        return self.operation("GET", path, **declared)
-
-    def put(self, path: str, **declared: Any) -> Callable[[Handler], Handler]:
-        return self.operation("PUT", path, **declared)
-
-    def patch(self, path: str, **declared: Any) -> Callable[[Handler], Handler]:
-        return self.operation("PATCH", path, **declared)
-
-    def post(self, path: str, **declared: Any) -> Callable[[Handler], Handler]:
-        return self.operation("POST", path, **declared)
-
-    def delete(self, path: str, **declared: Any) -> Callable[[Handler], Handler]:
-        return self.operation("DELETE", path, **declared)
+        self.get, self.put, self.patch, self.post, self.delete = (
+            partial(self.operation, method) for method in ("GET", "PUT", "PATCH", "POST", "DELETE")
+        )
 
     def operation(
         self,
@@ -164,16 +144,21 @@ class ApiRoutes:
         permission: Permission | None = None,
         guard: Guard | None = None,
         errors: Sequence[type[Exception]] = (),
-        body: Body | None = None,
-        query: Sequence[QueryParameter] = (),
+        body: Body | type[BodyModel] | None = None,
+        query: Sequence[Parameter] = (),
         headers: Sequence[str] = (),
     ) -> Callable[[Handler], Handler]:
         """Declare an operation; its docstring is its description.
 
-        ``permission``: for holders of a key that has it. ``guard``: another than that of the group.
+        ``permission``: for holders of a key that has it. ``guard``: another than that of the group. A POST
+        without ``body`` takes an empty object, or none.
         """
+        if isinstance(body, type):
+            body = ModelBody(body)
+        elif body is None and method == "POST":
+            body = NO_BODY
         assert permission is None or guard is None, path
-        guard = guard or self._guard if permission is None else KeyGuard(permission)
+        guard = guard or self._guard if permission is None else key_guard(permission)
         assert guard is not None, path
 
         def declare(handler: Handler) -> Handler:

@@ -14,7 +14,7 @@ from holdfast.web.api.payments import callback
 from holdfast.web.api.routes import ApiRoutes, mounted
 from holdfast.web.api.storefront import bookings as own_bookings
 from holdfast.web.api.storefront import units as units_on_sale
-from holdfast.web.auth import KeyGuard
+from holdfast.web.auth import key_guard
 
 INTEGRATION: tuple[ApiRoutes, ...] = (units.routes, units.routes, projects.routes, events.routes)
 STOREFRONT: tuple[ApiRoutes, ...] = (units_on_sale.routes, own_bookings.routes)
@@ -57,8 +57,8 @@ TAGS = {
 def api_routes() -> list[BaseRoute]:
     """The busiest first: they are tried in this order."""
     return [
-        *mounted(units.PREFIX, INTEGRATION, KeyGuard(Permission.INTEGRATE), units.UNIT_PATH),
+        *mounted(units.PREFIX, INTEGRATION, key_guard(Permission.INTEGRATE), units.UNIT_PATH),
         *mounted(units_on_sale.PREFIX, STOREFRONT),
         *mounted(callback.PREFIX, PAYMENTS),
-        *mounted(PREFIX, (*BACKOFFICE, staff_units.undocumented_routes), KeyGuard(Permission.SEE_UNITS)),
+        *mounted(PREFIX, (*BACKOFFICE, staff_units.undocumented_routes), key_guard(Permission.SEE_UNITS)),
     ]

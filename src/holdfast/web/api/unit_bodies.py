@@ -25,7 +25,6 @@ from pydantic import (
     WithJsonSchema,
 )
 from pydantic.fields import FieldInfo
-from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
 from holdfast.domain.decision import STATUS_MESSAGE
@@ -34,7 +33,7 @@ from holdfast.domain.status import LOCKED, SettableStatus, Status
 from holdfast.domain.unit import UnitFields, unit_id
 from holdfast.web import strict_json
 from holdfast.web.api.bodies import Body, BodyModel, validated
-from holdfast.web.fields import NO_NUL, STRICT, WEB_ADDRESS, Bounds, canonical, check_text
+from holdfast.web.fields import NO_NUL, STRICT, WEB_ADDRESS, Bounds, FieldError, canonical, check_text
 from holdfast.web.json import camel_case, read_json_text
 from holdfast.web.request import Request
 from holdfast.web.strict_json import LONGEST_NUMBER
@@ -77,7 +76,7 @@ MediaList = Annotated[list[MediaElement], Field(max_length=MEDIA_AT_MOST), After
 def _check_status(value: Any) -> Any:
     """The names that only the service gives are told apart later, when the unit is known."""
     if value not in tuple(Status):
-        raise PydanticCustomError("status", STATUS_MESSAGE)
+        raise FieldError(STATUS_MESSAGE)
     return value
 
 
@@ -202,47 +201,30 @@ class PlainUnit(NamedTuple):
 
 
 class UnitBody(Body):
+    """The body of PUT or PATCH. That of a PUT is read by the decoder where it can be."""
+
     is_required = True
 
     def __init__(self, model: type[_UnitBody]) -> None:
         super().__init__()
-        self.models = (model,)
-        self._model = model
+        self.model: type[_UnitBody] = model
 
-    async def read(self, request: Request) -> Any:
-        return strict_json.parse(await read_json_text(request))
-
-    async def checked(
-        self, parsed: Any, path: Sequence[Any], faults: list[Fault]
+    async def read(
+        self, request: Request, path: Sequence[Any], faults: list[Fault]
     ) -> UnitValues | PlainUnit | None:
         slug, code = path
-        values = check_unit(self._model, parsed, slug, code)
+        text = await read_json_text(request)
+        if self.model is UnitReplacement:
+            unit = read_plain_unit(text, strict_json.names_in(text))
+            if unit is not None and unit.code in (None, code):
+                return unit
+        parsed = strict_json.parse(text)
+        values = check_unit(self.model, parsed, slug, code)
         if isinstance(values, list):
             faults[:] = with_status_fault(faults + values, sent_status(parsed))
             return None
         faults[:] = with_status_fault(faults, values.status)
         return values
-
-
-class UnitReplacementBody(UnitBody):
-    """Read by the decoder where it can be."""
-
-    def __init__(self) -> None:
-        super().__init__(UnitReplacement)
-
-    async def read(self, request: Request) -> Any:
-        text = await read_json_text(request)
-        unit = read_plain_unit(text, strict_json.names_in(text))
-        if unit is None or (unit.code is not None and unit.code != request.path_parameter("code")):
-            return strict_json.parse(text)
-        return unit
-
-    async def checked(
-        self, parsed: Any, path: Sequence[Any], faults: list[Fault]
-    ) -> UnitValues | PlainUnit | None:
-        if isinstance(parsed, PlainUnit):
-            return parsed
-        return await super().checked(parsed, path, faults)
 
 
 def check_unit(model: type[_UnitBody], parsed: Any, slug: str, code: str) -> UnitValues | list[Fault]:

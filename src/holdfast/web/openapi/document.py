@@ -264,7 +264,7 @@ def _info() -> dict[str, Any]:
 
 def _schemas(operations: Iterable[Operation]) -> dict[str, Schema]:
     responses = {_model(kind) for one in operations for kind in one.responses.values() if kind is not None}
-    bodies = {model for one in operations if one.body is not None for model in one.body.models}
+    bodies = {one.body.model for one in operations if one.body and one.body.model}
     kinds = {*responses, UnitEvent, Ping, HealthDocument, ProblemDocument}
     return component_schemas(_by_name(kinds), _by_name(bodies))
 
@@ -294,7 +294,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "security": [{} if name is None else {name: []} for name in operation.guard.schemes],
         "parameters": _parameters(operation),
     }
-    if operation.body is not None and operation.body.models:
+    if operation.body is not None and operation.body.model:
         found["requestBody"] = _request_body(operation.body)
     found["responses"] = {**_successes(operation), **_problems(_errors(operation))}
     return found
@@ -302,7 +302,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
 
 def _description(operation: Operation) -> str:
     parts = [operation.description]
-    if operation.body is not None and operation.body.models:
+    if operation.body is not None and operation.body.model:
         parts.append(f"The body has at most {size_text(operation.body.limit)}.")
     if operation.guard.permission is not None:
         *others, last = (f"`{scope}`" for scope in scopes_for(operation.guard.permission))

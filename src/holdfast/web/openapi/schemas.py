@@ -23,10 +23,9 @@ from holdfast.domain.unit import Unit, UnitFields
 from holdfast.web import http_errors as http
 from holdfast.web import strict_json
 from holdfast.web.api.bodies import component_name
-from holdfast.web.api.fields import UNPRINTABLE
 from holdfast.web.api.models import FIELD_TEXTS, unit_document
 from holdfast.web.api.unit_bodies import MediaObject, UnitReplacement, UnitValues, Url, check_unit
-from holdfast.web.fields import BUYER_NAME, EMAIL_ADDRESS, NO_NUL, PHONE_NUMBER, WEB_ADDRESS
+from holdfast.web.fields import BUYER_NAME, EMAIL_ADDRESS, NO_NUL, PHONE_NUMBER, UNPRINTABLE, WEB_ADDRESS
 from holdfast.web.json import encode, time_text
 from holdfast.web.problems import problem_document, problem_headers, problem_type
 from holdfast.web.request import BODY_LIMIT, JSON

@@ -26,7 +26,7 @@ from starlette.types import Receive, Scope, Send
 from holdfast import __version__
 from holdfast.domain.errors import DomainError, Fault, InvalidInput
 from holdfast.domain.permissions import Permission
-from holdfast.web.api.parameters import PATH_PARAMETERS, PathParameter
+from holdfast.web.api.parameters import PATH_PARAMETERS, Parameter, read_path
 from holdfast.web.errors import log_failure
 from holdfast.web.http_errors import Forbidden, ForeignForm, MethodNotAllowed, UnknownRoute
 from holdfast.web.pages.forms import (
@@ -52,7 +52,7 @@ LANGUAGE_COOKIE = "holdfast_language"
 _HTTPS_FOR_A_YEAR = "max-age=31536000"
 _PARAMETERS = {
     **PATH_PARAMETERS,
-    "token": PathParameter("token", str, {"type": "string"}, "The token of a link."),
+    "token": Parameter("token", str, {"type": "string"}, "The token of a link.", ""),
 }
 
 
@@ -194,7 +194,7 @@ class Page:
             request.form = await read_form(request, self.body_limit, fields)
             check_csrf(request, request.form, request.csrf_secret)
         faults: list[Fault] = []
-        arguments = {name: _PARAMETERS[name].read(request, faults) for name in request.path_params}
+        arguments = {name: read_path(request, _PARAMETERS[name], faults) for name in request.path_params}
         if faults:
             raise request.path_error(faults)
         return await self.handler(request, **arguments)

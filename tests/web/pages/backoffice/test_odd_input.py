@@ -2,15 +2,15 @@
 
 import pytest
 
-from holdfast.web.pagination import cursor_text
+from holdfast.web.pagination import TEXT_CURSOR
 from tests.support.bodies import minimal
 from tests.support.client import Unit
 from tests.support.desk import People, Person
 from tests.web.pages.backoffice.sales import unit_page
 
 NO_ADDRESSES = ("http://[::::::]/x", "http://[1.2]/a", "http://ex℀mple.com/a", "http://a／b/")
-TOO_LATE = cursor_text("999999999999999." + "0" * 32)
-LAST = cursor_text("253402300799999." + "f" * 32)
+TOO_LATE = TEXT_CURSOR.encode("999999999999999." + "0" * 32)
+LAST = TEXT_CURSOR.encode("253402300799999." + "f" * 32)
 
 
 @pytest.mark.parametrize("url", NO_ADDRESSES, ids=range(len(NO_ADDRESSES)))

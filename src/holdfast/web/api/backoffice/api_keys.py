@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
-from pydantic import AfterValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, Field
 from starlette.responses import Response
 
 from holdfast.domain.api_key import Key, Scope
@@ -23,14 +23,13 @@ from holdfast.operations.api_keys import (
     key_document,
 )
 from holdfast.web.api.backoffice import PREFIX
-from holdfast.web.api.bodies import BodyModel, ModelBody
-from holdfast.web.api.fields import ProjectName, ProjectSlugs, check_each_once
+from holdfast.web.api.bodies import BodyModel
 from holdfast.web.api.models import Cursor, Document
-from holdfast.web.api.parameters import LIMIT, MOMENT_AND_ID_CURSOR
+from holdfast.web.api.parameters import LIMIT, TIME_AND_ID
 from holdfast.web.api.routes import ApiRoutes
-from holdfast.web.fields import Bounds, not_one_of
+from holdfast.web.fields import Bounds, OneOf, ProjectName, ProjectSlugs, check_each_once
 from holdfast.web.json import NO_STORE, JsonResponse
-from holdfast.web.pagination import created_cursor_text, split_page
+from holdfast.web.pagination import creation_cursor, paginate
 from holdfast.web.request import Request
 
 _EXPIRY = Bounds(Decimal("0.00001"), Decimal(LONGEST_EXPIRY_DAYS), 6)
@@ -38,19 +37,8 @@ _EXPIRY = Bounds(Decimal("0.00001"), Decimal(LONGEST_EXPIRY_DAYS), 6)
 routes = ApiRoutes(PREFIX, "Administration")
 
 
-def _check_scope(value: str) -> Scope:
-    if value not in tuple(Scope):
-        raise not_one_of(Scope)
-    return Scope(value)
-
-
-ChosenScope = Annotated[
-    str,
-    AfterValidator(_check_scope),
-    WithJsonSchema({"type": "string", "enum": [str(scope) for scope in Scope]}),
-]
 Scopes = Annotated[
-    list[ChosenScope],
+    list[Annotated[str, OneOf(Scope)]],
     Field(min_length=1, max_length=len(Scope), json_schema_extra={"uniqueItems": True}),
     AfterValidator(check_each_once),
 ]
@@ -80,14 +68,14 @@ class KeyListDocument(Document):
     "/keys",
     summary="List keys",
     permission=Permission.MANAGE_KEYS,
-    query=(MOMENT_AND_ID_CURSOR, LIMIT),
+    query=(TIME_AND_ID, LIMIT),
     responses={200: KeyListDocument},
 )
 async def list_keys(request: Request, *, cursor: tuple[datetime, UUID] | None, limit: int) -> Response:
     """The latest first, revoked and expired ones included. A key that is limited to projects lists keys that
     are limited to some of them."""
     rows, _ = await request.services.api_keys.page(cursor, request.key.project_slugs, limit)
-    page, next_cursor = split_page(rows, limit, created_cursor_text)
+    page, next_cursor = paginate(rows, limit, creation_cursor)
     return JsonResponse(KeyListDocument([key_document(key) for key in page], next_cursor))
 
 
@@ -95,7 +83,7 @@ async def list_keys(request: Request, *, cursor: tuple[datetime, UUID] | None, l
     "/keys",
     summary="Issue a key",
     permission=Permission.MANAGE_KEYS,
-    body=ModelBody(NewKey),
+    body=NewKey,
     responses={201: Annotated[IssuedKeyDocument, NO_STORE]},
     errors=(UnknownProject,),
 )

@@ -15,10 +15,17 @@ from holdfast.domain.permissions import Permission
 from holdfast.operations.audit import SUBJECT_KINDS, AuditFilter, AuditRecord
 from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.models import ActorDocument, Changes, Cursor, Document, Time, changes
-from holdfast.web.api.parameters import LIMIT, MOMENT_CURSOR, PROJECT, query_id, text, time
+from holdfast.web.api.parameters import (
+    LIMIT,
+    PROJECT,
+    TIME_AND_NUMBER,
+    id_parameter,
+    text_parameter,
+    time_parameter,
+)
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.json import JsonResponse, time_text
-from holdfast.web.pagination import moment_cursor_text
+from holdfast.web.pagination import TIME_AND_NUMBER_CURSOR
 from holdfast.web.request import Request
 
 LONGEST_ACTION = 50
@@ -71,16 +78,18 @@ class AuditTrailDocument(Document):
     permission=Permission.SEE_AUDIT,
     query=(
         PROJECT,
-        text(
+        text_parameter(
             "actor",
             "Only entries of one actor: the id of a key, the e-mail address of staff, the reference of a "
             f"buyer's booking; or of one kind: {', '.join(f'`{kind}`' for kind in ActorKind)}.",
         ),
-        text("action", "Only entries of this action, such as `close-sale`.", LONGEST_ACTION),
-        query_id("subject", "Only entries about the unit, project, endpoint, key or person with this id."),
-        time("since", "Only entries of this time or later. UTC without an offset."),
-        time("until", "Only entries before this time."),
-        MOMENT_CURSOR,
+        text_parameter("action", "Only entries of this action, such as `close-sale`.", LONGEST_ACTION),
+        id_parameter(
+            "subject", "Only entries about the unit, project, endpoint, key or person with this id."
+        ),
+        time_parameter("since", "Only entries of this time or later. UTC without an offset."),
+        time_parameter("until", "Only entries before this time."),
+        TIME_AND_NUMBER,
         LIMIT,
     ),
     responses={200: AuditTrailDocument},
@@ -105,7 +114,7 @@ async def list_audit_entries(
     `nextCursor`: follow it until it is null."""
     wishes = AuditFilter(project, actor, action, subject, since, until)
     page = await request.services.audit.page(wishes, cursor, limit, request.key.project_slugs)
-    next_cursor = moment_cursor_text(*page.goes_on_before) if page.goes_on_before else None
+    next_cursor = TIME_AND_NUMBER_CURSOR.encode(page.goes_on_before) if page.goes_on_before else None
     return JsonResponse(AuditTrailDocument([_entry_document(noted) for noted in page.entries], next_cursor))
 
 

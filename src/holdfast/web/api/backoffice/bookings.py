@@ -16,7 +16,7 @@ from holdfast.operations.bookings import FoundBooking
 from holdfast.operations.write_path import Written
 from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.backoffice.units import Extension
-from holdfast.web.api.bodies import NO_BODY, OptionalBody
+from holdfast.web.api.bodies import ModelBody
 from holdfast.web.api.models import (
     BookingDocument,
     Cursor,
@@ -24,12 +24,12 @@ from holdfast.web.api.models import (
     found_booking_document,
     written_booking_document,
 )
-from holdfast.web.api.parameters import BOOKING_STATUS, LIMIT, MOMENT_CURSOR, PROJECT, UNIT_CODE
+from holdfast.web.api.parameters import BOOKING_STATUS, LIMIT, PROJECT, TIME_AND_NUMBER, UNIT_CODE
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import caller_of, refuse_other_projects
 from holdfast.web.context import buyer_link
 from holdfast.web.json import NO_STORE, JsonResponse
-from holdfast.web.pagination import moment_cursor_text, split_page
+from holdfast.web.pagination import TIME_AND_NUMBER_CURSOR, paginate
 from holdfast.web.request import Request
 
 _ERRORS = (UnknownBooking, TransitionNotAllowed)
@@ -51,11 +51,10 @@ class BookingWithTokenDocument(BookingDocument):
     "/bookings/{reference}/confirm-deposit",
     summary="Confirm the deposit",
     permission=Permission.CONFIRM_DEPOSIT,
-    body=NO_BODY,
     responses={200: BookingDocument},
     errors=(UnknownBooking, NotSigned),
 )
-async def confirm_deposit(request: Request, reference: str, _: None) -> Response:
+async def confirm_deposit(request: Request, reference: str) -> Response:
     """The deposit has arrived: the unit is reserved. For a payment system with a key of scope `payments`,
     and for staff. Repeating it changes nothing and is 200 whatever has become of the booking since. A
     second payment for the same booking looks the same: it is 200, is not recorded, and is to be paid
@@ -74,11 +73,10 @@ async def confirm_deposit(request: Request, reference: str, _: None) -> Response
     "/bookings/{reference}/cancel",
     summary="Cancel a booking",
     permission=Permission.SELL,
-    body=NO_BODY,
     responses={200: BookingDocument},
     errors=_ERRORS,
 )
-async def cancel_booking(request: Request, reference: str, _: None) -> Response:
+async def cancel_booking(request: Request, reference: str) -> Response:
     """Ends the booking; the unit is available again. Where the deposit was confirmed, the booking becomes
     `refund-due`."""
     found = await _find(request, reference)
@@ -89,11 +87,10 @@ async def cancel_booking(request: Request, reference: str, _: None) -> Response:
     "/bookings/{reference}/close-sale",
     summary="Close the sale of a booking",
     permission=Permission.SELL,
-    body=NO_BODY,
     responses={200: BookingDocument},
     errors=_ERRORS,
 )
-async def close_sale_of_booking(request: Request, reference: str, _: None) -> Response:
+async def close_sale_of_booking(request: Request, reference: str) -> Response:
     """Closes the sale of a reserved booking; the unit is sold."""
     found = await _find(request, reference)
     return _response(await request.services.bookings.close_sale(found, caller_of(request), request.author))
@@ -103,27 +100,27 @@ async def close_sale_of_booking(request: Request, reference: str, _: None) -> Re
     "/bookings/{reference}/extend",
     summary="Extend a hold or reservation",
     permission=Permission.SELL,
-    body=OptionalBody(Extension),
+    body=ModelBody(Extension, optional=True),
     responses={200: BookingDocument},
     errors=_ERRORS,
 )
-async def extend_booking(request: Request, reference: str, body: Extension) -> Response:
+async def extend_booking(request: Request, reference: str, body: Extension | None) -> Response:
     """Moves the end of the hold or reservation later: by one period, or to `until`, which can be repeated.
     It is never moved closer."""
     found = await _find(request, reference)
     selling = request.services.bookings
-    return _response(await selling.extend(found, body.until, caller_of(request), request.author))
+    until = body.until if body else None
+    return _response(await selling.extend(found, until, caller_of(request), request.author))
 
 
 @routes.post(
     "/bookings/{reference}/mark-refunded",
     summary="Mark the deposit as paid back",
     permission=Permission.SELL,
-    body=NO_BODY,
     responses={200: BookingDocument},
     errors=_ERRORS,
 )
-async def mark_refunded(request: Request, reference: str, _: None) -> Response:
+async def mark_refunded(request: Request, reference: str) -> Response:
     """Of a booking that is `refund-due`. Repeating it changes nothing."""
     found = await _find(request, reference)
     return _response(await request.services.bookings.mark_refunded(found, request.author))
@@ -133,11 +130,10 @@ async def mark_refunded(request: Request, reference: str, _: None) -> Response:
     "/bookings/{reference}/reissue-link",
     summary="Give the buyer a new link",
     permission=Permission.SELL,
-    body=NO_BODY,
     responses={200: Annotated[BookingWithTokenDocument, NO_STORE]},
     errors=(UnknownBooking,),
 )
-async def reissue_link(request: Request, reference: str, _: None) -> Response:
+async def reissue_link(request: Request, reference: str) -> Response:
     """Gives the booking a new token, for a buyer who has lost the link; the old one opens nothing from then
     on. `url` is the link to give to the buyer."""
     found = await _find(request, reference)
@@ -151,11 +147,10 @@ async def reissue_link(request: Request, reference: str, _: None) -> Response:
     "/bookings/{reference}/erase-buyer",
     summary="Erase the buyer's personal data",
     permission=Permission.SELL,
-    body=NO_BODY,
     responses={200: BookingDocument},
     errors=_ERRORS,
 )
-async def erase_buyer(request: Request, reference: str, _: None) -> Response:
+async def erase_buyer(request: Request, reference: str) -> Response:
     """Erases the buyer's name, e-mail address and phone number from a booking that is sold or has ended;
     terms, times and status stay. Repeating it changes nothing. A booking that is `open`, `signed` or
     `reserved`, or whose deposit is still due back, is 409 `transition-not-allowed`.
@@ -182,7 +177,7 @@ async def get_booking(request: Request, reference: str) -> Response:
     "/bookings",
     summary="List bookings",
     permission=Permission.SEE_BOOKINGS,
-    query=(PROJECT, UNIT_CODE, BOOKING_STATUS, MOMENT_CURSOR, LIMIT),
+    query=(PROJECT, UNIT_CODE, BOOKING_STATUS, TIME_AND_NUMBER, LIMIT),
     responses={200: BookingListDocument},
     errors=(UnknownProject,),
 )
@@ -198,7 +193,7 @@ async def list_bookings(
     """The latest first. A key that is limited to projects sees only theirs."""
     slugs = await _slugs(request, project)
     rows = await request.services.bookings.page(cursor, slugs, unit_code, status, limit)
-    page, next_cursor = split_page(rows, limit, _cursor_after)
+    page, next_cursor = paginate(rows, limit, _cursor_after)
     return JsonResponse(BookingListDocument([found_booking_document(found) for found in page], next_cursor))
 
 
@@ -220,7 +215,7 @@ async def _slugs(request: Request, slug: str | None) -> tuple[str, ...] | None:
 
 
 def _cursor_after(found: FoundBooking) -> str:
-    return moment_cursor_text(found.booking.created_at, found.booking.number)
+    return TIME_AND_NUMBER_CURSOR.encode((found.booking.created_at, found.booking.number))
 
 
 def _response(written: Written) -> Response:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
 from msgspec import Meta
-from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema
+from pydantic import AfterValidator, Field, StringConstraints
 from starlette.responses import Response
 
 from holdfast.domain.delivery import DeliveryStatus
@@ -24,8 +24,7 @@ from holdfast.operations.webhook_documents import (
     delivery_with_attempts_document,
 )
 from holdfast.web.api.backoffice import PREFIX
-from holdfast.web.api.bodies import NO_BODY, BodyModel, ModelBody
-from holdfast.web.api.fields import PRINTABLE_PATTERN, Moment, as_sorted_tuple, check_each_once, without_fault
+from holdfast.web.api.bodies import BodyModel
 from holdfast.web.api.models import Cursor, Document, Time
 from holdfast.web.api.parameters import (
     CODE_CLASS,
@@ -33,18 +32,25 @@ from holdfast.web.api.parameters import (
     DELIVERY_STATUS,
     EVENT,
     LIMIT,
-    MOMENT_AND_ID_CURSOR,
+    TIME_AND_ID,
     UNANSWERED,
     UNIT_CODE,
-    feed_position,
+    feed_cursor,
     flag,
-    query_id,
-    time,
+    id_parameter,
+    time_parameter,
 )
 from holdfast.web.api.routes import ApiRoutes
-from holdfast.web.fields import not_one_of
+from holdfast.web.fields import (
+    PRINTABLE_PATTERN,
+    OneOf,
+    TimeField,
+    as_sorted_tuple,
+    check_each_once,
+    checked_by,
+)
 from holdfast.web.json import JsonResponse, optional_time_text, time_text
-from holdfast.web.pagination import created_cursor_text, cursor_text, split_page
+from holdfast.web.pagination import NUMBER_CURSOR, creation_cursor, paginate
 from holdfast.web.request import Request
 
 _START, _END = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
@@ -53,19 +59,8 @@ _FIRST_PAGE = (_END, UUID(int=2**128 - 1))
 routes = ApiRoutes(PREFIX, "Webhooks")
 
 
-def _check_sent_event(value: str) -> str:
-    if value not in SENT_EVENTS:
-        raise not_one_of(SENT_EVENTS)
-    return value
-
-
-SentEvent = Annotated[
-    str,
-    AfterValidator(_check_sent_event),
-    WithJsonSchema({"type": "string", "enum": [str(name) for name in SENT_EVENTS]}),
-]
 SentEvents = Annotated[
-    list[SentEvent],
+    list[Annotated[str, OneOf(SENT_EVENTS)]],
     Field(min_length=1, max_length=len(SENT_EVENTS), json_schema_extra={"uniqueItems": True}),
     AfterValidator(check_each_once),
     AfterValidator(as_sorted_tuple),
@@ -73,7 +68,7 @@ SentEvents = Annotated[
 UnitCode = Annotated[
     str,
     StringConstraints(min_length=CODE_LENGTH[0], max_length=CODE_LENGTH[1]),
-    without_fault(code_fault),
+    AfterValidator(checked_by(code_fault)),
     Field(json_schema_extra={"pattern": PRINTABLE_PATTERN}),
 ]
 
@@ -81,8 +76,10 @@ UnitCode = Annotated[
 class Recovery(BodyModel):
     example: ClassVar[Any] = {"since": "2026-11-14T09:30:00.000Z", "dryRun": True}
 
-    since: Moment = Field(description="Deliveries that failed at this time or later. UTC without an offset.")
-    until: Moment | None = Field(None, description="And before this time; null: up to now.")
+    since: TimeField = Field(
+        description="Deliveries that failed at this time or later. UTC without an offset."
+    )
+    until: TimeField | None = Field(None, description="And before this time; null: up to now.")
     events: SentEvents | None = Field(
         None, description="Only deliveries of these events; null: of all, pings included."
     )
@@ -127,7 +124,7 @@ class ReconciliationDocument(Document):
     summary="List deliveries",
     permission=Permission.SEE_WEBHOOKS,
     query=(
-        query_id(
+        id_parameter(
             "endpoint",
             "Only deliveries of this endpoint, removed or not; 404 if there never was one for this key.",
         ),
@@ -135,9 +132,9 @@ class ReconciliationDocument(Document):
         UNIT_CODE,
         DELIVERY_STATUS,
         CODE_CLASS,
-        time("since", "Only deliveries made at this time or later. UTC without an offset."),
-        time("until", "Only deliveries made before this time."),
-        MOMENT_AND_ID_CURSOR,
+        time_parameter("since", "Only deliveries made at this time or later. UTC without an offset."),
+        time_parameter("until", "Only deliveries made before this time."),
+        TIME_AND_ID,
         LIMIT,
     ),
     responses={200: DeliveryListDocument},
@@ -170,7 +167,7 @@ async def list_deliveries(
     rows = await request.services.deliveries.page(
         endpoint, cursor or _FIRST_PAGE, filters, limit, request.key.project_slugs
     )
-    page, next_cursor = split_page(rows, limit, created_cursor_text)
+    page, next_cursor = paginate(rows, limit, creation_cursor)
     return JsonResponse(DeliveryListDocument([delivery_document(delivery) for delivery in page], next_cursor))
 
 
@@ -191,11 +188,10 @@ async def get_delivery(request: Request, delivery_id: UUID) -> Response:
     "/deliveries/{id}/resend",
     summary="Send a delivery again",
     permission=Permission.MANAGE_WEBHOOKS,
-    body=NO_BODY,
     responses={202: DeliveryWithAttemptsDocument},
     errors=(UnknownDelivery, EndpointRemoved),
 )
-async def resend_delivery(request: Request, delivery_id: UUID, _: None) -> Response:
+async def resend_delivery(request: Request, delivery_id: UUID) -> Response:
     """Sends the delivery again at once, whatever became of it: the same id, the same body, a new series of
     attempts. Receivers should treat an id that they know as done."""
     found = await request.services.deliveries.resend(delivery_id, request.author, request.key.project_slugs)
@@ -206,7 +202,7 @@ async def resend_delivery(request: Request, delivery_id: UUID, _: None) -> Respo
     "/endpoints/{id}/recover",
     summary="Send all failed deliveries again",
     permission=Permission.MANAGE_WEBHOOKS,
-    body=ModelBody(Recovery),
+    body=Recovery,
     query=(flag("dryRun", "Count them and send nothing."),),
     responses={200: RecoveredDocument, 202: RecoveredDocument},
     errors=(UnknownEndpoint,),
@@ -237,7 +233,7 @@ async def recover_deliveries(
     "/endpoints/{id}/reconciliation",
     summary="Reconcile deliveries with the feed",
     permission=Permission.SEE_WEBHOOKS,
-    query=(feed_position("after", "A cursor of the event feed: only events after it are counted."),),
+    query=(feed_cursor("after", "A cursor of the event feed: only events after it are counted."),),
     responses={200: ReconciliationDocument},
     errors=(UnknownEndpoint, CursorExpired),
 )
@@ -249,8 +245,8 @@ async def get_reconciliation(request: Request, endpoint_id: UUID, *, after: int 
     found = await request.services.deliveries.reconcile(endpoint_id, after, slugs)
     document = ReconciliationDocument(
         endpoint_id=endpoint_id,
-        after=cursor_text(str(found.after)),
-        up_to=cursor_text(str(found.upto)),
+        after=NUMBER_CURSOR.encode(found.after),
+        up_to=NUMBER_CURSOR.encode(found.upto),
         **found.counts._asdict(),
         agrees=found.counts.missing == 0,
     )

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
-from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 from starlette.responses import Response
 
 from holdfast.domain.api_key import Key
@@ -35,14 +34,22 @@ from holdfast.operations.webhook_documents import (
     endpoint_with_secret_document,
 )
 from holdfast.web.api.backoffice import PREFIX
-from holdfast.web.api.bodies import NO_BODY, BodyModel, ModelBody
-from holdfast.web.api.fields import LEFT_OUT, UNPRINTABLE, ProjectSlugs, check_each_once
+from holdfast.web.api.bodies import BodyModel, ModelBody
 from holdfast.web.api.models import Cursor, Document
-from holdfast.web.api.parameters import LIMIT, MOMENT_AND_ID_CURSOR
+from holdfast.web.api.parameters import LIMIT, TIME_AND_ID
 from holdfast.web.api.routes import ApiRoutes
-from holdfast.web.fields import NO_NUL, Bounds, not_one_of
-from holdfast.web.json import NO_STORE, JsonResponse
-from holdfast.web.pagination import created_cursor_text, split_page
+from holdfast.web.fields import (
+    LEFT_OUT,
+    NO_NUL,
+    UNPRINTABLE,
+    Bounds,
+    FieldError,
+    OneOf,
+    ProjectSlugs,
+    check_each_once,
+)
+from holdfast.web.json import NO_STORE, JsonResponse, read_json
+from holdfast.web.pagination import creation_cursor, paginate
 from holdfast.web.request import Request
 
 ENDPOINT_URL_PATTERN = rf"^[Hh][Tt][Tt][Pp][Ss]?://[^ /?#@\\{UNPRINTABLE}]+([/?][^ #\\{UNPRINTABLE}]*)?$"
@@ -54,11 +61,9 @@ _URL = "/url"
 routes = ApiRoutes(PREFIX, "Webhooks")
 
 
-def _check_event(value: str) -> str:
+def _reject_ping(value: str) -> str:
     if value == PING:
-        raise PydanticCustomError("ping", "A ping cannot be chosen: it goes to its endpoint in any case.")
-    if value not in tuple(EventName):
-        raise not_one_of(EventName)
+        raise FieldError("A ping cannot be chosen: it goes to its endpoint in any case.")
     return value
 
 
@@ -67,11 +72,7 @@ def _sorted_events(values: Sequence[str]) -> tuple[EventName, ...]:
     return tuple(name for name in EventName if name in values)
 
 
-ChosenEvent = Annotated[
-    str,
-    AfterValidator(_check_event),
-    WithJsonSchema({"type": "string", "enum": [str(name) for name in EventName]}),
-]
+ChosenEvent = Annotated[str, OneOf(EventName), BeforeValidator(_reject_ping)]
 Events = Annotated[
     list[ChosenEvent],
     Field(
@@ -147,25 +148,14 @@ class EndpointChange(BodyModel):
     max_in_flight: MaxInFlight = LEFT_OUT
 
 
-E = TypeVar("E", bound=NewEndpoint | EndpointChange)
-
-
-class _RequestAndBody(NamedTuple):
-    request: Request
-    parsed: Any
-
-
-class EndpointBody(ModelBody[E]):
+class EndpointBody(ModelBody):
     """Adds what is wrong with the URL to the other faults. Without others, saving the endpoint finds it."""
 
-    async def read(self, request: Request) -> _RequestAndBody:
-        return _RequestAndBody(request, await super().read(request))
-
-    async def checked(self, parsed: _RequestAndBody, path: Sequence[Any], faults: list[Fault]) -> E | None:
-        request, sent = parsed
-        body = await super().checked(sent, path, faults)
-        if faults or (body is not None and _other_projects(body, request.key)):
-            faults += await _url_faults(request, sent, faults)
+    async def read(self, request: Request, path: Sequence[Any], faults: list[Fault]) -> Any:
+        parsed = await read_json(request, self.limit)
+        body = self.check(parsed, faults)
+        if faults or _other_projects(body, request.key):
+            faults += await _url_faults(request, parsed, faults)
         return body
 
 
@@ -178,14 +168,14 @@ class EndpointListDocument(Document):
     "/endpoints",
     summary="List endpoints",
     permission=Permission.SEE_WEBHOOKS,
-    query=(MOMENT_AND_ID_CURSOR, LIMIT),
+    query=(TIME_AND_ID, LIMIT),
     responses={200: EndpointListDocument},
 )
 async def list_endpoints(request: Request, *, cursor: tuple[datetime, UUID] | None, limit: int) -> Response:
     """The oldest first. A key that is limited to projects lists endpoints that are limited to some of
     them."""
     rows = await request.services.subscribing.page(cursor, request.key.project_slugs, limit)
-    page, next_cursor = split_page(rows, limit, created_cursor_text)
+    page, next_cursor = paginate(rows, limit, creation_cursor)
     return JsonResponse(EndpointListDocument([endpoint_document(endpoint) for endpoint in page], next_cursor))
 
 
@@ -253,11 +243,10 @@ async def remove_endpoint(request: Request, endpoint_id: UUID) -> Response:
     "/endpoints/{id}/rotate-secret",
     summary="Rotate the secret of an endpoint",
     permission=Permission.MANAGE_WEBHOOKS,
-    body=NO_BODY,
     responses={200: Annotated[EndpointWithSecretDocument, NO_STORE]},
     errors=(UnknownEndpoint,),
 )
-async def rotate_secret(request: Request, endpoint_id: UUID, _: None) -> Response:
+async def rotate_secret(request: Request, endpoint_id: UUID) -> Response:
     """Returns a new signing secret, this once. Every attempt from now on is signed with it, those of queued
     deliveries included. The old secret signs nothing more."""
     issued = await request.services.subscribing.rotate(endpoint_id, request.author, request.key.project_slugs)
@@ -268,11 +257,10 @@ async def rotate_secret(request: Request, endpoint_id: UUID, _: None) -> Respons
     "/endpoints/{id}/ping",
     summary="Send a ping",
     permission=Permission.MANAGE_WEBHOOKS,
-    body=NO_BODY,
     responses={202: DeliveryWithAttemptsDocument},
     errors=(UnknownEndpoint,),
 )
-async def ping_endpoint(request: Request, endpoint_id: UUID, _: None) -> Response:
+async def ping_endpoint(request: Request, endpoint_id: UUID) -> Response:
     """Sends a `ping` to the endpoint, whatever events it chose: signed, retried and logged as every other
     delivery. Read the delivery by its `id` to see what became of it."""
     made = await request.services.subscribing.ping(endpoint_id, request.author, request.key.project_slugs)

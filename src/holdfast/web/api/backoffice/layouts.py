@@ -15,15 +15,13 @@ from holdfast.domain.layout import FLOORS, POSITIONS, Position, guess_position
 from holdfast.domain.permissions import Permission
 from holdfast.operations.layouts import run_in_thread
 from holdfast.operations.projects import PlacedUnit
-from holdfast.web import strict_json
 from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.bodies import Body, BodyModel, validated
-from holdfast.web.api.fields import PRINTABLE_PATTERN, Code, check_printable
 from holdfast.web.api.models import Document
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import refuse_other_projects
-from holdfast.web.fields import Bounds
-from holdfast.web.json import JsonPartsResponse, encode, read_json_text
+from holdfast.web.fields import PRINTABLE_PATTERN, Bounds, Code, check_printable
+from holdfast.web.json import JsonPartsResponse, encode, read_json
 from holdfast.web.request import Request
 
 # Reading stops here: half a million faults, which fit into a body, take seconds and hundreds of megabytes.
@@ -95,13 +93,10 @@ class LayoutBody(Body):
     """Its faults are raised by the handler, together with codes that the project does not have."""
 
     is_required = True
-    models = (LayoutReplacement,)
+    model = LayoutReplacement
 
-    async def read(self, request: Request) -> Any:
-        return strict_json.parse(await read_json_text(request, self.limit))
-
-    async def checked(self, parsed: Any, path: Sequence[Any], faults: list[Fault]) -> ParsedLayout:
-        sent = await _read_layout(parsed, path[0])
+    async def read(self, request: Request, path: Sequence[Any], faults: list[Fault]) -> ParsedLayout:
+        sent = await _read_layout(await read_json(request, self.limit), path[0])
         faults += sent.faults
         if any(fault.pointer.startswith("/path/") for fault in faults):
             return sent

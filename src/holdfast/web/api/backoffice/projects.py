@@ -15,13 +15,12 @@ from holdfast.domain.holds import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DAYS
 from holdfast.domain.permissions import Permission
 from holdfast.domain.project import Project
 from holdfast.web.api.backoffice import PREFIX
-from holdfast.web.api.bodies import BodyModel, ModelBody
-from holdfast.web.api.fields import ProjectName, Slug
+from holdfast.web.api.bodies import BodyModel
 from holdfast.web.api.models import Cursor, Document, ProjectDocument, find_projects, project_document
 from holdfast.web.api.parameters import CURSOR, LIMIT
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import refuse_other_projects
-from holdfast.web.fields import Bounds
+from holdfast.web.fields import Bounds, ProjectName, Slug
 from holdfast.web.json import JsonResponse
 from holdfast.web.request import Request
 
@@ -86,7 +85,7 @@ async def list_staff_projects(request: Request, *, cursor: str, limit: int) -> R
     "/projects",
     summary="Add a project",
     permission=Permission.SELL,
-    body=ModelBody(NewProject),
+    body=NewProject,
     responses={201: StaffProjectDocument},
     errors=(UnknownProject, ProjectExists),
 )
@@ -114,7 +113,7 @@ async def get_project(request: Request, slug: str) -> Response:
     "/projects/{slug}",
     summary="Change the settings of a project",
     permission=Permission.SELL,
-    body=ModelBody(ProjectChange),
+    body=ProjectChange,
     responses={200: StaffProjectDocument},
     errors=(UnknownProject,),
 )

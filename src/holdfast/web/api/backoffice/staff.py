@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
-from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema
+from pydantic import AfterValidator, Field, StringConstraints
 from starlette.responses import Response
 
 from holdfast.domain.api_key import Scope
@@ -28,45 +29,38 @@ from holdfast.operations.staff import (
     staff_document,
 )
 from holdfast.web.api.backoffice import PREFIX
-from holdfast.web.api.bodies import NO_BODY, BodyModel, ModelBody
-from holdfast.web.api.fields import LEFT_OUT, PRINTABLE_PATTERN, UNPRINTABLE, without_fault
+from holdfast.web.api.bodies import BodyModel
 from holdfast.web.api.models import Cursor, Document
-from holdfast.web.api.parameters import LIMIT, MOMENT_AND_ID_CURSOR
+from holdfast.web.api.parameters import LIMIT, TIME_AND_ID
 from holdfast.web.api.routes import ApiRoutes
-from holdfast.web.auth import KeyGuard
-from holdfast.web.fields import not_one_of
+from holdfast.web.auth import key_guard
+from holdfast.web.fields import LEFT_OUT, PRINTABLE_PATTERN, UNPRINTABLE, OneOf, checked_by
 from holdfast.web.json import NO_STORE, JsonResponse
-from holdfast.web.pagination import created_cursor_text, split_page
+from holdfast.web.pagination import creation_cursor, paginate
 from holdfast.web.request import Request
 
+_admin = key_guard(Permission.ADMINISTER)
 
-class UnlimitedKeyGuard(KeyGuard):
-    """Refuses keys that are limited to projects, and lets those that expire only read.
+
+async def _check_unlimited_key(request: Request) -> None:
+    """Refuse keys that are limited to projects, and let those that expire only read.
 
     Staff see every project, and they would outlive the key that made them.
     """
-
-    async def __call__(self, request: Request) -> None:
-        await super().__call__(request)
-        key = request.key
-        is_reading = request.method in ("GET", "HEAD")
-        if key.project_slugs is not None or (key.expires_at is not None and not is_reading):
-            raise KeyLimited(Scope.ADMIN)
+    await _admin.check(request)
+    key = request.key
+    is_reading = request.method in ("GET", "HEAD")
+    if key.project_slugs is not None or (key.expires_at is not None and not is_reading):
+        raise KeyLimited(Scope.ADMIN)
 
 
-routes = ApiRoutes(PREFIX, "Administration", UnlimitedKeyGuard(Permission.ADMINISTER))
-
-
-def _check_role(value: str) -> Role:
-    if value not in tuple(Role):
-        raise not_one_of(Role)
-    return Role(value)
+routes = ApiRoutes(PREFIX, "Administration", replace(_admin, check=_check_unlimited_key))
 
 
 Email = Annotated[
     str,
     StringConstraints(min_length=EMAIL_LENGTH[0], max_length=EMAIL_LENGTH[1]),
-    without_fault(email_fault),
+    AfterValidator(checked_by(email_fault)),
     Field(
         json_schema_extra={"pattern": f"^[^ @{UNPRINTABLE}]+@[^ @{UNPRINTABLE}]+$"},
         description="The address with which the person signs in. It is not case-sensitive.",
@@ -75,15 +69,10 @@ Email = Annotated[
 Name = Annotated[
     str,
     StringConstraints(min_length=NAME_LENGTH[0], max_length=NAME_LENGTH[1]),
-    without_fault(staff_name_fault),
+    AfterValidator(checked_by(staff_name_fault)),
     Field(json_schema_extra={"pattern": PRINTABLE_PATTERN}, description="How others see the person."),
 ]
-ChosenRole = Annotated[
-    str,
-    AfterValidator(_check_role),
-    WithJsonSchema({"type": "string", "enum": [str(role) for role in Role]}),
-    Field(description="What the person may do."),
-]
+ChosenRole = Annotated[str, OneOf(Role), Field(description="What the person may do.")]
 Disabled = Annotated[bool, Field(description="Whether the person is kept out.")]
 
 
@@ -111,20 +100,20 @@ class StaffListDocument(Document):
 @routes.get(
     "/staff",
     summary="List staff",
-    query=(MOMENT_AND_ID_CURSOR, LIMIT),
+    query=(TIME_AND_ID, LIMIT),
     responses={200: StaffListDocument},
 )
 async def list_staff(request: Request, *, cursor: tuple[datetime, UUID] | None, limit: int) -> Response:
     """The oldest first, disabled people included."""
     rows = await request.services.staff.page(cursor, limit)
-    page, next_cursor = split_page(rows, limit, created_cursor_text)
+    page, next_cursor = paginate(rows, limit, creation_cursor)
     return JsonResponse(StaffListDocument([staff_document(person) for person in page], next_cursor))
 
 
 @routes.post(
     "/staff",
     summary="Add a person",
-    body=ModelBody(NewStaff),
+    body=NewStaff,
     responses={201: Annotated[InvitedStaffDocument, NO_STORE]},
     errors=(StaffExists,),
 )
@@ -143,7 +132,7 @@ async def add_staff(request: Request, body: NewStaff) -> Response:
 @routes.patch(
     "/staff/{id}",
     summary="Change a person",
-    body=ModelBody(StaffChanges),
+    body=StaffChanges,
     responses={200: StaffDocument},
     errors=(UnknownStaff, LastAdmin),
 )
@@ -157,11 +146,10 @@ async def change_staff(request: Request, staff_id: UUID, body: StaffChanges) -> 
 @routes.post(
     "/staff/{id}/reset",
     summary="Reset a person",
-    body=NO_BODY,
     responses={200: Annotated[InvitedStaffDocument, NO_STORE]},
     errors=(UnknownStaff,),
 )
-async def reset_staff(request: Request, staff_id: UUID, _: None) -> Response:
+async def reset_staff(request: Request, staff_id: UUID) -> Response:
     """Removes password and second factor, ends all sessions, and returns a new set-up link, this once."""
     return _invited_response(request, await request.services.staff.reset(staff_id, request.author), 200)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
@@ -13,7 +12,6 @@ from starlette.responses import Response
 from holdfast.domain.audit import ActorKind
 from holdfast.domain.booking import CLAIMING
 from holdfast.domain.errors import (
-    Fault,
     NotSigned,
     PreconditionFailed,
     TransitionNotAllowed,
@@ -27,8 +25,7 @@ from holdfast.operations.projects import Recorded
 from holdfast.operations.units import StaffUnit
 from holdfast.operations.write_path import Written
 from holdfast.web.api.backoffice import PREFIX
-from holdfast.web.api.bodies import NO_BODY, Body, BodyModel, BuyerDetails, OptionalBody, no_fields
-from holdfast.web.api.fields import Moment
+from holdfast.web.api.bodies import BodyModel, BuyerDetails, ModelBody
 from holdfast.web.api.models import (
     ActorDocument,
     Changes,
@@ -41,11 +38,12 @@ from holdfast.web.api.models import (
     not_modified,
     unit_document,
 )
-from holdfast.web.api.parameters import CURSOR, LAST_POSITION, LIMIT, POSITION_CURSOR, STATUS
+from holdfast.web.api.parameters import CURSOR, LIMIT, NUMBER, STATUS
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import caller_of, refuse_other_projects
+from holdfast.web.fields import TimeField
 from holdfast.web.json import JsonResponse, optional_time_text, time_text
-from holdfast.web.pagination import cursor_text, split_page
+from holdfast.web.pagination import LARGEST_NUMBER, NUMBER_CURSOR, TEXT_CURSOR, paginate
 from holdfast.web.request import Request
 
 _TAG = "Sales"
@@ -97,21 +95,11 @@ class HistoryDocument(Document):
 class Extension(BodyModel):
     example: ClassVar[Any] = {}
 
-    until: Moment = Field(  # type: ignore[assignment]
+    until: TimeField = Field(  # type: ignore[assignment]
         None,
         description="The new end, within 3650 days from now and not before the present one; the present "
         "one again changes nothing. UTC without an offset. Without it the end moves by one period.",
     )
-
-
-class WalkInBody(OptionalBody[BuyerDetails]):
-    """Empty for a reserved unit; the buyer, for one that is sold to somebody who walked in."""
-
-    async def checked(self, parsed: Any, path: Sequence[Any], faults: list[Fault]) -> BuyerDetails | None:
-        if parsed:
-            return await super().checked(parsed, path, faults)
-        faults += no_fields(parsed)
-        return None
 
 
 @routes.get(
@@ -129,7 +117,7 @@ async def list_staff_units(
     when they are reserved, which booking has them."""
     refuse_other_projects(request, slug)
     page, has_more = await request.services.bookings.units.page(slug, cursor, limit, status)
-    next_cursor = cursor_text(page[-1].unit.code) if has_more else None
+    next_cursor = TEXT_CURSOR.encode(page[-1].unit.code) if has_more else None
     return JsonResponse(StaffUnitListDocument([staff_unit_document(found) for found in page], next_cursor))
 
 
@@ -154,7 +142,7 @@ async def get_staff_unit(request: Request, slug: str, code: str) -> Response:
     "/projects/{slug}/units/{code}/history",
     summary="Read the history of a unit",
     permission=Permission.SEE_UNITS,
-    query=(POSITION_CURSOR, LIMIT),
+    query=(NUMBER, LIMIT),
     responses={200: HistoryDocument},
     errors=(UnknownProject, UnknownUnit),
 )
@@ -163,8 +151,8 @@ async def get_unit_history(
 ) -> Response:
     """Everything that was done to the unit, and by whom; the latest first."""
     refuse_other_projects(request, slug)
-    rows = await request.services.projects.history(slug, code, cursor or LAST_POSITION, limit)
-    page, next_cursor = split_page(rows, limit, lambda entry: cursor_text(str(entry.id)))
+    rows = await request.services.projects.history(slug, code, cursor or LARGEST_NUMBER, limit)
+    page, next_cursor = paginate(rows, limit, lambda entry: NUMBER_CURSOR.encode(entry.id))
     return JsonResponse(HistoryDocument([entry_document(entry) for entry in page], next_cursor))
 
 
@@ -226,9 +214,10 @@ _ACTIONS = {
         "`refund-due`. It needs a key of scope `admin`.",
     ),
 }
-_BODIES: dict[Action, Body] = {
-    Action.EXTEND: OptionalBody(Extension),
-    Action.CLOSE_SALE: WalkInBody(BuyerDetails),
+_BODIES = {
+    Action.EXTEND: ModelBody(Extension, optional=True),
+    # The buyer of a unit that is sold to somebody who walked in; empty for a reserved unit.
+    Action.CLOSE_SALE: ModelBody(BuyerDetails, optional=True),
 }
 _ACTION_ERRORS = (UnknownProject, UnknownUnit, PreconditionFailed, TransitionNotAllowed)
 
@@ -236,7 +225,9 @@ _ACTION_ERRORS = (UnknownProject, UnknownUnit, PreconditionFailed, TransitionNot
 def _declare(action: Action) -> None:
     """Declare the operation of one action."""
 
-    async def act(request: Request, slug: str, code: str, body: Extension | BuyerDetails | None) -> Response:
+    async def act(
+        request: Request, slug: str, code: str, body: Extension | BuyerDetails | None = None
+    ) -> Response:
         refuse_other_projects(request, slug)
         asked = StaffAction(
             action,
@@ -256,7 +247,7 @@ def _declare(action: Action) -> None:
         f"/projects/{{slug}}/units/{{code}}/{action}",
         summary="" if declared is None else declared.summary,
         permission=Permission.REVOKE_SALE if action is Action.REVOKE_SALE else Permission.SELL,
-        body=_BODIES.get(action, NO_BODY),
+        body=_BODIES.get(action),
         headers=("If-Match", "If-None-Match"),
         responses={200: StaffUnitDocument},
         errors=(*_ACTION_ERRORS, NotSigned) if action is Action.CONFIRM_DEPOSIT else _ACTION_ERRORS,

@@ -13,10 +13,10 @@ from holdfast.domain.permissions import Permission
 from holdfast.operations.events import UnitEvent, event_document
 from holdfast.web.api.integration.units import PREFIX
 from holdfast.web.api.models import Document
-from holdfast.web.api.parameters import LIMIT, feed_position, query_id
+from holdfast.web.api.parameters import LIMIT, feed_cursor, id_parameter
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.json import JsonResponse
-from holdfast.web.pagination import cursor_text
+from holdfast.web.pagination import NUMBER_CURSOR
 from holdfast.web.request import Request
 
 routes = ApiRoutes(PREFIX, "Events")
@@ -32,9 +32,9 @@ class EventListDocument(Document):
     summary="Read the event feed",
     permission=Permission.INTEGRATE,
     query=(
-        feed_position("after", "`nextCursor` of the last page; without it, from the start."),
+        feed_cursor("after", "`nextCursor` of the last page; without it, from the start."),
         LIMIT,
-        query_id("endpoint", "Only what this endpoint receives; each `id` is then that of its delivery."),
+        id_parameter("endpoint", "Only what this endpoint receives; each `id` is then that of its delivery."),
     ),
     responses={200: EventListDocument},
     errors=(UnknownEndpoint, CursorExpired),
@@ -52,4 +52,4 @@ async def list_events(request: Request, *, after: int | None, limit: int, endpoi
         await request.services.subscribing.find(endpoint, slugs)
     page = await request.services.feed.read(after, limit, slugs, endpoint)
     events = [event_document(item) for item in page.items]
-    return JsonResponse(EventListDocument(events, cursor_text(str(page.next_position))))
+    return JsonResponse(EventListDocument(events, NUMBER_CURSOR.encode(page.next_position)))

@@ -50,14 +50,13 @@ from holdfast.web.api.models import (
     not_modified,
     unit_document,
 )
-from holdfast.web.api.parameters import CURSOR, LIMIT, STATUS, flag, time
+from holdfast.web.api.parameters import CURSOR, LIMIT, STATUS, flag, time_parameter
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.api.unit_bodies import (
     PlainUnit,
     UnitBody,
     UnitPatch,
     UnitReplacement,
-    UnitReplacementBody,
     UnitValues,
     check_unit,
     read_plain_unit,
@@ -67,7 +66,7 @@ from holdfast.web.api.unit_bodies import (
 from holdfast.web.auth import refuse_other_projects
 from holdfast.web.http_errors import TooManyItems
 from holdfast.web.json import JsonPartsResponse, JsonResponse, encode
-from holdfast.web.pagination import cursor_text, split_page
+from holdfast.web.pagination import TEXT_CURSOR, paginate
 from holdfast.web.problems import problem_document
 from holdfast.web.request import JSON, Request
 from holdfast.web.strict_json import array_items, line_items
@@ -101,7 +100,7 @@ async def get_unit(request: Request, slug: str, code: str) -> Response:
     "/projects/{slug}/units/{code}",
     summary="Create or replace a unit",
     permission=Permission.INTEGRATE,
-    body=UnitReplacementBody(),
+    body=UnitBody(UnitReplacement),
     headers=("If-Match", "If-None-Match"),
     responses={200: UnitDocument, 201: UnitDocument},
     errors=_WRITE_ERRORS,
@@ -153,7 +152,9 @@ async def patch_unit(request: Request, slug: str, code: str, body: UnitValues) -
     permission=Permission.INTEGRATE,
     query=(
         STATUS,
-        time("updatedSince", "Only units that changed at this time or later. UTC without an offset."),
+        time_parameter(
+            "updatedSince", "Only units that changed at this time or later. UTC without an offset."
+        ),
         CURSOR,
         LIMIT,
     ),
@@ -173,7 +174,7 @@ async def list_units(
     null. With `updatedSince` the list has the units that changed since then."""
     refuse_other_projects(request, slug)
     rows, project = await request.services.units.page(slug, cursor, limit, status, updated_since)
-    page, next_cursor = split_page(rows, limit, lambda unit: cursor_text(unit.code))
+    page, next_cursor = paginate(rows, limit, lambda unit: TEXT_CURSOR.encode(unit.code))
     return JsonResponse(UnitListDocument([unit_document(unit, project) for unit in page], next_cursor))
 
 
@@ -221,7 +222,7 @@ class BulkBody(Body):
 
     is_required = True
     media_types = (JSON, NDJSON)
-    models = (BulkUnit,)
+    model = BulkUnit
 
     def json_schema(self) -> dict[str, Any]:
         return {"type": "array", "items": super().json_schema(), "maxItems": ITEMS_AT_MOST}
@@ -229,13 +230,10 @@ class BulkBody(Body):
     def example(self) -> Any:
         return [super().example()]
 
-    async def read(self, request: Request) -> _SentUnits:
+    async def read(self, request: Request, path: Sequence[Any], faults: list[Fault]) -> _SentUnits:
         media_type = request.require_media_type(self.media_types)
         text = strict_json.text_of(await request.read_body(self.limit))
         return _SentUnits(text, await _positions(text, media_type))
-
-    async def checked(self, parsed: _SentUnits, path: Sequence[Any], faults: list[Fault]) -> _SentUnits:
-        return parsed
 
 
 class BulkCounts(Document):

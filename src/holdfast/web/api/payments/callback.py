@@ -16,6 +16,7 @@ from holdfast.web.api.bodies import BodyModel, ModelBody
 from holdfast.web.api.models import Document
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.api.unit_bodies import PRICE
+from holdfast.web.auth import Guard
 from holdfast.web.fields import NO_NUL
 from holdfast.web.http_errors import UnknownRoute
 from holdfast.web.json import NO_STORE, JsonResponse
@@ -35,7 +36,7 @@ _DIFFERS = (
     "the timestamp, a dot and the body as it is sent."
 )
 _TOO_FAR = f"The timestamp is more than {TOLERANCE_SECONDS} seconds from now: sign anew, or set the clock."
-_WHY = {
+_REASONS = {
     SignatureProblem.SIGNATURE_MISSING: _NOT_SIGNED,
     SignatureProblem.TIMESTAMP_MISSING: _NOT_SIGNED,
     SignatureProblem.SCHEME_NOT_SHA256: f"`{SIGNATURE}` must begin with `sha256=`.",
@@ -48,36 +49,29 @@ _WHY = {
 }
 
 
-class PaymentSignatureGuard:
-    """Lets requests pass that are signed with the payment secret; without one there is nothing here.
+async def _check_signature(request: Request) -> None:
+    """Let requests pass that are signed with the payment secret; without one there is nothing here.
 
     The body is read only where both headers are well formed.
     """
-
-    schemes = ("paymentSignature",)
-    permission = None
-    errors = (InvalidSignature, UnknownRoute)
-
-    async def __call__(self, request: Request) -> None:
-        service = request.services.payments
-        if not service.is_open:
-            raise UnknownRoute
-        timestamp, signature = request.header(_TIMESTAMP_NAME), request.header(_SIGNATURE_NAME)
-        fault = check_signature_headers(timestamp, signature)
-        if fault is None:
-            body = await request.read_body(CALLBACK_BODY_LIMIT)
-            fault = await service.signature_fault(timestamp, signature, body)
-        if fault is not None:
-            raise InvalidSignature(_WHY[fault])
+    service = request.services.payments
+    if not service.is_open:
+        raise UnknownRoute
+    timestamp, signature = (request.header(name.lower().encode()) for name in (TIMESTAMP, SIGNATURE))
+    fault = check_signature_headers(timestamp, signature)
+    if fault is None:
+        body = await request.read_body(CALLBACK_BODY_LIMIT)
+        fault = await service.signature_fault(timestamp, signature, body)
+    if fault is not None:
+        raise InvalidSignature(_REASONS[fault])
 
 
-_TIMESTAMP_NAME, _SIGNATURE_NAME = TIMESTAMP.lower().encode(), SIGNATURE.lower().encode()
-
-routes = ApiRoutes(PREFIX, "Payments", PaymentSignatureGuard())
+routes = ApiRoutes(
+    PREFIX, "Payments", Guard(_check_signature, ("paymentSignature",), (InvalidSignature, UnknownRoute))
+)
 
 # The highest price, with as much VAT on top.
-_AMOUNT = PRICE._replace(most=2 * PRICE.most)
-Amount = Annotated[Decimal, _AMOUNT]
+Amount = Annotated[Decimal, PRICE._replace(most=2 * PRICE.most)]
 PaymentId = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_ID, pattern=PAYMENT_ID)]
 # Text that is not a reference is 404, as an unknown reference is.
 Reference = Annotated[str, StringConstraints(max_length=LONGEST_REFERENCE, pattern=NO_NUL)]

@@ -17,26 +17,21 @@ from holdfast.web.auth import BOOKING_TOKEN
 from holdfast.web.json import NO_STORE, JsonResponse
 from holdfast.web.request import PUBLIC_BODY_LIMIT, Request
 
-_UNREAD = object()
-
 routes = ApiRoutes(PREFIX, "Storefront", BOOKING_TOKEN)
 
 
-class SignatureBody(ModelBody[BuyerDetails]):
+class SignatureBody(ModelBody):
     """Read only for those whose token opens the booking."""
 
-    async def read(self, request: Request) -> Any:
-        reference = request.path_parameter("reference")
-        if isinstance(reference, Fault):
+    async def read(self, request: Request, path: Sequence[Any], faults: list[Fault]) -> Any:
+        (reference,) = path
+        if not reference and faults:
             # It names no booking that a token could open; its fault is reported with those of the query.
             request.require_media_type()
             request.refuse_announced_length(self.limit)
-            return _UNREAD
+            return None
         await _own_booking(request, reference)
-        return await super().read(request)
-
-    async def checked(self, parsed: Any, path: Sequence[Any], faults: list[Fault]) -> BuyerDetails | None:
-        return None if parsed is _UNREAD else await super().checked(parsed, path, faults)
+        return await super().read(request, path, faults)
 
 
 @routes.get(

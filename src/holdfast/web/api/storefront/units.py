@@ -30,9 +30,9 @@ from holdfast.web.api.parameters import CURSOR, LIMIT, one_of
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import OPTIONAL_TOKEN, PUBLIC
 from holdfast.web.http_errors import ForeignForm
-from holdfast.web.json import NO_STORE, JsonResponse, optional_time_text, time_text
+from holdfast.web.json import NO_STORE, JsonResponse, optional_time_text, read_optional_json, time_text
 from holdfast.web.pages.storefront.visitors import VISITOR_COOKIE, refuse_other_sites, requester_of
-from holdfast.web.pagination import cursor_text, split_page
+from holdfast.web.pagination import TEXT_CURSOR, paginate
 from holdfast.web.request import Request
 
 PREFIX = "/v1/storefront"
@@ -84,18 +84,13 @@ class HoldDocument(Document):
 
 
 class HoldBody(Body):
-    """No fields. Header lines are read with it, so that their faults are told with all others."""
+    """No fields. Headers are read with it, so that their faults are reported with all others."""
 
-    async def read(self, request: Request) -> tuple[Request, Any]:
+    async def read(self, request: Request, path: Sequence[Any], faults: list[Fault]) -> Requester:
         refuse_other_sites(request)
-        return request, await super().read(request)
-
-    async def checked(
-        self, parsed: tuple[Request, Any], path: Sequence[Any], faults: list[Fault]
-    ) -> Requester:
-        request, body = parsed
+        parsed = await read_optional_json(request, self.limit)
         requester = requester_of(request, faults)
-        faults += no_fields(body)
+        faults += no_fields(parsed)
         return requester
 
 
@@ -162,7 +157,7 @@ async def get_unit_on_sale(request: Request, slug: str, code: str) -> Response:
 @routes.get(
     "/projects/{slug}/units",
     summary="List the units on sale",
-    query=(one_of("status", ON_SALE, "Only units in this status.", Status), CURSOR, LIMIT),
+    query=(one_of("status", ON_SALE, "Only units in this status."), CURSOR, LIMIT),
     responses={200: UnitOnSaleListDocument},
     errors=(UnknownProject,),
 )
@@ -171,7 +166,7 @@ async def list_units_on_sale(
 ) -> Response:
     """Units that are available, held, reserved or sold, in the order of their codes."""
     rows, project = await request.services.units.offers_page(slug, cursor, limit, status)
-    page, next_cursor = split_page(rows, limit, lambda unit: cursor_text(unit.code))
+    page, next_cursor = paginate(rows, limit, lambda unit: TEXT_CURSOR.encode(unit.code))
     units = [unit_on_sale_document(unit, project) for unit in page]
     return JsonResponse(UnitOnSaleListDocument(units, next_cursor))
 

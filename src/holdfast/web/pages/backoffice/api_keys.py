@@ -19,7 +19,7 @@ from holdfast.web.api.parameters import id_in_path
 from holdfast.web.pages.backoffice.base import PREFIX, Desk, Visit
 from holdfast.web.pages.backoffice.snippets import first_call
 from holdfast.web.pages.i18n import translate
-from holdfast.web.pagination import created_cursor_text, read_moment_and_id_cursor
+from holdfast.web.pagination import TIME_AND_ID_CURSOR, creation_cursor
 
 KEYS = f"{PREFIX}/settings/api/keys"
 KEYS_A_PAGE = 50
@@ -137,7 +137,7 @@ def _key_id(visit: Visit) -> UUID:
 
 def _cursor(visit: Visit) -> tuple[datetime, UUID] | None:
     try:
-        return read_moment_and_id_cursor(visit.query.text("cursor"))
+        return TIME_AND_ID_CURSOR.decode(visit.query.text("cursor"))
     except ValueError:
         return None
 
@@ -145,4 +145,4 @@ def _cursor(visit: Visit) -> tuple[datetime, UUID] | None:
 def _next(address: str, page: Sequence[Key]) -> str | None:
     if len(page) <= KEYS_A_PAGE:
         return None
-    return f"{address}{'&' if '?' in address else '?'}cursor={created_cursor_text(page[KEYS_A_PAGE - 1])}"
+    return f"{address}{'&' if '?' in address else '?'}cursor={creation_cursor(page[KEYS_A_PAGE - 1])}"

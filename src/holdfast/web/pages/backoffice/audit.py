@@ -19,11 +19,11 @@ from holdfast.domain.status import Action
 from holdfast.operations.audit import Audit, AuditFilter, AuditPage, AuditRecord, Subject
 from holdfast.operations.units import Units
 from holdfast.web.api.backoffice.audit import LONGEST_ACTION
-from holdfast.web.api.parameters import LONGEST_TEXT, read_id
+from holdfast.web.api.parameters import LONGEST_TEXT, parse_id
 from holdfast.web.pages.backoffice.base import PREFIX, Desk, Visit
 from holdfast.web.pages.backoffice.history import Difference, between, values_of
 from holdfast.web.pages.backoffice.sale_views import status_word
-from holdfast.web.pagination import moment_cursor_text, read_moment_cursor
+from holdfast.web.pagination import TIME_AND_NUMBER_CURSOR
 
 # In the order in which they are offered.
 ACTIONS = (
@@ -164,7 +164,7 @@ def _onward(sieve: Sieve, page: AuditPage) -> dict[str, Any]:
     onward = page.goes_on_before
     is_short = onward is not None and len(page.entries) < ENTRIES_A_PAGE
     return {
-        "next": None if onward is None else sieve.address(cursor=moment_cursor_text(*onward)),
+        "next": None if onward is None else sieve.address(cursor=TIME_AND_NUMBER_CURSOR.encode(onward)),
         "looked_back_to": onward[0] if onward is not None and is_short else None,
     }
 
@@ -172,7 +172,7 @@ def _onward(sieve: Sieve, page: AuditPage) -> dict[str, Any]:
 def _sieve(visit: Visit, projects: list[Project]) -> Sieve:
     query = visit.query
     said = Sieve(*(query.text(name) for name in Sieve._fields))
-    subject = read_id(said.subject)
+    subject = parse_id(said.subject)
     return Sieve(
         project=said.project if _is_offered(said.project, projects) else "",
         by=said.by if said.by in tuple(ActorKind) else "",
@@ -211,6 +211,6 @@ def _moment(visit: Visit, text: str) -> datetime | None:
 
 def _cursor(visit: Visit) -> tuple[datetime, int] | None:
     try:
-        return read_moment_cursor(visit.query.text("cursor"))
+        return TIME_AND_NUMBER_CURSOR.decode(visit.query.text("cursor"))
     except (ValueError, OverflowError):
         return None

@@ -30,7 +30,7 @@ from holdfast.web.pages.backoffice.sale_views import booking_permission, status_
 from holdfast.web.pages.forms import Form
 from holdfast.web.pages.i18n import translate_error
 from holdfast.web.pages.templates import QrCode, qr_code
-from holdfast.web.pagination import moment_cursor_text, read_moment_cursor
+from holdfast.web.pagination import TIME_AND_NUMBER_CURSOR
 from holdfast.web.problems import problem_type
 
 BOOKINGS = f"{PREFIX}/bookings"
@@ -117,7 +117,7 @@ def _wanted(visit: Visit, slugs: set[str]) -> Wanted:
 
 def _cursor(visit: Visit) -> tuple[datetime, int] | None:
     try:
-        return read_moment_cursor(visit.query.text("cursor"))
+        return TIME_AND_NUMBER_CURSOR.decode(visit.query.text("cursor"))
     except ValueError:
         return None
 
@@ -126,7 +126,7 @@ def _next(wanted: Wanted, page: list[FoundBooking]) -> str | None:
     if len(page) <= BOOKINGS_A_PAGE:
         return None
     last = page[BOOKINGS_A_PAGE - 1].booking
-    return wanted.address(cursor=moment_cursor_text(last.created_at, last.number))
+    return wanted.address(cursor=TIME_AND_NUMBER_CURSOR.encode((last.created_at, last.number)))
 
 
 # One booking: its way from hold to sale, its buyer, and what can be done to it.

@@ -29,13 +29,13 @@ from holdfast.operations.deliveries import (
     DeliverySearchPage,
 )
 from holdfast.operations.endpoints import Endpoints
-from holdfast.web.api.parameters import CODE_CLASSES, UNANSWERED, id_in_path, read_id
+from holdfast.web.api.parameters import CODE_CLASSES, UNANSWERED, id_in_path, parse_id
 from holdfast.web.pages.backoffice import http_texts
 from holdfast.web.pages.backoffice.base import PREFIX, Desk, Visit
 from holdfast.web.pages.backoffice.webhook_pages import DELIVERIES, unchanged, words_of
 from holdfast.web.pages.forms import Form
 from holdfast.web.pages.i18n import Language, translate_error
-from holdfast.web.pagination import created_cursor_text, moment_and_id_cursor_text, read_moment_and_id_cursor
+from holdfast.web.pagination import TIME_AND_ID_CURSOR, creation_cursor
 
 NAMES = ("endpoint", "event", "unit", "status", "code", "since", "until")
 CODES = (*CODE_CLASSES, UNANSWERED)
@@ -73,7 +73,7 @@ def asked_for(visit: Visit) -> AskedFor:
         unanswered=True if code == UNANSWERED else None,
         status=DeliveryStatus(status) if status in tuple(DeliveryStatus) else None,
     )
-    endpoint_id = read_id(sent.text("endpoint"))
+    endpoint_id = parse_id(sent.text("endpoint"))
     valid = {
         "endpoint": endpoint_id is not None,
         "event": filters.events is not None,
@@ -97,7 +97,7 @@ def moment_of(sent: Form, name: str, language: Language) -> datetime | None:
 
 def _cursor(sent: Form) -> tuple[datetime, UUID]:
     try:
-        return read_moment_and_id_cursor(sent.text("cursor"))
+        return TIME_AND_ID_CURSOR.decode(sent.text("cursor"))
     except ValueError:
         return BEHIND_ALL
 
@@ -290,10 +290,10 @@ def _next(found: DeliverySearchPage, asked: AskedFor) -> str | None:
     """Behind the last that is shown, or where the search was given up."""
     if len(found.deliveries) > DELIVERIES_A_PAGE:
         last = found.deliveries[DELIVERIES_A_PAGE - 1]
-        return asked.address(DELIVERIES, cursor=created_cursor_text(last))
+        return asked.address(DELIVERIES, cursor=creation_cursor(last))
     if found.searched_back_to is None:
         return None
-    return asked.address(DELIVERIES, cursor=moment_and_id_cursor_text(found.searched_back_to, _FIRST_ID))
+    return asked.address(DELIVERIES, cursor=TIME_AND_ID_CURSOR.encode((found.searched_back_to, _FIRST_ID)))
 
 
 def _told(delivery: Delivery, found: Sequence[Attempt], endpoint: Endpoint | None) -> dict[str, Any]:

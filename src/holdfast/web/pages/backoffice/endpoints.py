@@ -21,13 +21,13 @@ from holdfast.operations.endpoints import Endpoints
 from holdfast.operations.units import Units
 from holdfast.web.api.backoffice.endpoints import NewEndpoint
 from holdfast.web.api.bodies import validated
-from holdfast.web.api.parameters import id_in_path, read_id
+from holdfast.web.api.parameters import id_in_path, parse_id
 from holdfast.web.pages.backoffice import snippets
 from holdfast.web.pages.backoffice.base import Desk, Visit
 from holdfast.web.pages.backoffice.webhook_pages import DELIVERIES, WEBHOOKS, words_of
 from holdfast.web.pages.forms import Form
 from holdfast.web.pages.i18n import translate
-from holdfast.web.pagination import created_cursor_text, read_moment_and_id_cursor
+from holdfast.web.pagination import TIME_AND_ID_CURSOR, creation_cursor
 
 LONGEST_NUMBER = 9
 
@@ -299,7 +299,7 @@ class EndpointPages:
             "standing": standing,
             "line": sparkline(standing.hours, endpoint.read_at),
             "latest": latest,
-            "ping": await self._ping(endpoint, read_id(visit.query.text("ping"))),
+            "ping": await self._ping(endpoint, parse_id(visit.query.text("ping"))),
             "every_event": len(EventName),
             "snippets": snippets,
             **words_of(visit),
@@ -380,7 +380,7 @@ def _no_such_project(visit: Visit) -> dict[str, str]:
 
 def _cursor(visit: Visit) -> tuple[datetime, UUID] | None:
     try:
-        return read_moment_and_id_cursor(visit.query.text("cursor"))
+        return TIME_AND_ID_CURSOR.decode(visit.query.text("cursor"))
     except ValueError:
         return None
 
@@ -389,4 +389,4 @@ def _next(page: list[Endpoint]) -> str | None:
     if len(page) <= ENDPOINTS_A_PAGE:
         return None
     last = page[ENDPOINTS_A_PAGE - 1]
-    return f"{WEBHOOKS}?cursor={created_cursor_text(last)}"
+    return f"{WEBHOOKS}?cursor={creation_cursor(last)}"

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from holdfast.operations.units import Recorded
-from holdfast.web.fields import read_time
+from holdfast.web.fields import parse_time
 
 _LONGEST_TEXT = 280
 _TIMES = frozenset(
@@ -40,7 +40,7 @@ def between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Differe
 
 def _shown(name: str, value: Any) -> Any:
     if name in _TIMES and isinstance(value, str):
-        return read_time(value)
+        return parse_time(value)
     if isinstance(value, str) and len(value) > _LONGEST_TEXT:
         return value[:_LONGEST_TEXT] + "…"
     return value

@@ -13,7 +13,7 @@ from holdfast.domain.permissions import Permission
 from holdfast.operations.deliveries import RESENT_AT_ONCE, Deliveries, FailedDeliveryFilter
 from holdfast.operations.endpoints import Endpoints
 from holdfast.web.api.parameters import id_in_path
-from holdfast.web.fields import read_time
+from holdfast.web.fields import parse_time
 from holdfast.web.http_errors import MalformedBody
 from holdfast.web.json import time_text
 from holdfast.web.pages.backoffice.base import Desk, Visit
@@ -109,7 +109,7 @@ def _events(sent: Form) -> tuple[str, ...] | None:
 
 
 def _under_way(form: Form) -> Recovery:
-    since, until = read_time(form.text("since")), read_time(form.text("until"))
+    since, until = parse_time(form.text("since")), parse_time(form.text("until"))
     if since is None or until is None:
         raise MalformedBody("The form does not say which deliveries are meant.")
     selection = FailedDeliveryFilter(since, until, _events(form))

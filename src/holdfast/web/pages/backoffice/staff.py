@@ -17,7 +17,7 @@ from holdfast.web.api.parameters import id_in_path
 from holdfast.web.http_errors import MalformedBody
 from holdfast.web.pages.backoffice.base import PREFIX, Desk, Visit, faults_by_field
 from holdfast.web.pages.i18n import translate_error
-from holdfast.web.pagination import created_cursor_text, read_moment_and_id_cursor
+from holdfast.web.pagination import TIME_AND_ID_CURSOR, creation_cursor
 
 STAFF = f"{PREFIX}/staff"
 A_PAGE = 100
@@ -36,7 +36,7 @@ class StaffPages:
             "staff.html",
             people=page[:A_PAGE],
             first=STAFF if after else None,
-            next=f"{STAFF}?cursor={created_cursor_text(page[A_PAGE - 1])}" if has_more else None,
+            next=f"{STAFF}?cursor={creation_cursor(page[A_PAGE - 1])}" if has_more else None,
         )
 
     async def ask(self, visit: Visit) -> Response:
@@ -135,6 +135,6 @@ def _role(visit: Visit) -> Role:
 def _position(visit: Visit) -> tuple[datetime, UUID] | None:
     """A cursor that is none leads to the first page."""
     try:
-        return read_moment_and_id_cursor(visit.query.text("cursor"))
+        return TIME_AND_ID_CURSOR.decode(visit.query.text("cursor"))
     except ValueError:
         return None

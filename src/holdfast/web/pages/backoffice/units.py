@@ -23,7 +23,7 @@ from holdfast.domain.unit import Media, ends_at, revision
 from holdfast.operations.bookings import Bookings, StaffAction
 from holdfast.operations.units import Recorded, StaffUnit
 from holdfast.operations.write_path import Written
-from holdfast.web.api.parameters import LAST_POSITION, unit_in_path
+from holdfast.web.api.parameters import unit_in_path
 from holdfast.web.pages.backoffice.base import Notice, Show, Visit, chosen_end, faults_by_field, named_buyer
 from holdfast.web.pages.backoffice.history import history_lines
 from holdfast.web.pages.backoffice.sale_views import (
@@ -38,7 +38,7 @@ from holdfast.web.pages.forms import Form
 from holdfast.web.pages.i18n import translate_error
 from holdfast.web.pages.sessions import PAGE_HEADERS
 from holdfast.web.pages.templates import Medium, media, on_this_host
-from holdfast.web.pagination import cursor_text, read_cursor
+from holdfast.web.pagination import LARGEST_NUMBER, NUMBER_CURSOR
 from holdfast.web.problems import problem_type
 
 ENTRIES_AT_FIRST = 8
@@ -46,7 +46,6 @@ ENTRIES_A_PAGE = 50
 LATEST_DELIVERIES = 10
 
 _NOTHING_TYPED = Form(())
-_END: int = LAST_POSITION
 
 
 class UnitPages:
@@ -118,7 +117,7 @@ class UnitPages:
         return await self._selling.units.find(*_named(visit))
 
     async def _shown(self, visit: Visit, found: StaffUnit, status: int = 200, **asked: Any) -> Response:
-        entries, cursor = await self._entries(found, _END, ENTRIES_AT_FIRST)
+        entries, cursor = await self._entries(found, LARGEST_NUMBER, ENTRIES_AT_FIRST)
         deliveries = []
         if visit.may(Permission.SEE_WEBHOOKS):
             deliveries = await self._selling.units.latest_deliveries(found.unit, LATEST_DELIVERIES)
@@ -181,7 +180,7 @@ class UnitPages:
 
     async def _entries(self, found: StaffUnit, before: int, limit: int) -> tuple[list[Recorded], str | None]:
         page = await self._selling.units.history(found.unit, before, limit)
-        cursor = cursor_text(str(page[limit - 1].id)) if len(page) > limit else None
+        cursor = NUMBER_CURSOR.encode(page[limit - 1].id) if len(page) > limit else None
         return page[:limit], cursor
 
 
@@ -192,10 +191,9 @@ def _named(visit: Visit) -> tuple[str, str]:
 def _position(visit: Visit) -> int:
     """A cursor that is none leads to the first page."""
     try:
-        position = read_cursor(visit.query.text("cursor"))
+        return NUMBER_CURSOR.decode(visit.query.text("cursor"))
     except ValueError:
-        return _END
-    return min(int(position), _END) if position.isascii() and position.isdigit() else _END
+        return LARGEST_NUMBER
 
 
 def _why(visit: Visit, refusal: DomainError) -> str:

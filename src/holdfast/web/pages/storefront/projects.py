@@ -37,7 +37,7 @@ from holdfast.web.pages.storefront.base import (
 )
 from holdfast.web.pages.storefront.live_limits import LiveLimits
 from holdfast.web.pages.storefront.units import OwnHold, WindowWriter, cards, own_holds
-from holdfast.web.pagination import cursor_text, read_cursor
+from holdfast.web.pagination import TEXT_CURSOR
 
 AMOUNTS = ("priceFrom", "priceTo", "areaFrom", "areaTo")
 NAMES = ("free", "bedrooms", "type", *AMOUNTS, "order", "building")
@@ -91,13 +91,13 @@ def read_filter(sent: Form) -> AskedFor:
 
 
 def mark_text(mark: ListingCursor) -> str:
-    return cursor_text(f"{'' if mark.value is None else mark.value}{_BETWEEN}{mark.code}")
+    return TEXT_CURSOR.encode(f"{'' if mark.value is None else mark.value}{_BETWEEN}{mark.code}")
 
 
 def read_mark(text: str, order: ListingOrder) -> ListingCursor | None:
     """One of another order is none."""
     try:
-        value, _, code = read_cursor(text).partition(_BETWEEN)
+        value, _, code = TEXT_CURSOR.decode(text).partition(_BETWEEN)
     except ValueError:
         return None
     amount = parse_amount(value)
