@@ -29,254 +29,263 @@ class ProblemType(NamedTuple):
         return f"/problems/{self.name}"
 
 
-NO_CREDENTIALS = ProblemType(
-    "no-credentials", 401, "No credentials were sent",
-    "This part of Holdfast is open to API keys only, or to the token of a booking, and the request carried "
-    "neither.",
-    "Send the key or token in the header `Authorization: Bearer <key>`. Keys are made with `holdfast key "
-    "add`; a buyer's token comes with the hold.",
-)  # fmt: skip
-INVALID_KEY = ProblemType(
-    "invalid-key", 401, "The API key is not valid",
-    "The key is unknown, revoked or expired, or it was sent in the query string, where logs would keep it. "
-    "The answer is the same in all these cases on purpose.",
-    "Check the key for a missing character, or make a new one. Send it in the Authorization header only.",
-)  # fmt: skip
-SIGNATURE_REFUSED = ProblemType(
-    "signature-refused", 401, "The signature is not valid",
-    "A payment callback is signed with the payment secret, over the timestamp and the body exactly as it is "
-    "sent, and not longer than 300 seconds ago. This one is not.",
-    "The detail says what is wrong with it. The guide to payments shows how to sign.",
-)  # fmt: skip
-INSUFFICIENT_SCOPE = ProblemType(
-    "insufficient-scope", 403, "The API key lacks the scope",
-    "The key is valid, but it was not made for this part of Holdfast.",
-    "Use a key with the scope that the answer names.",
-)  # fmt: skip
-MALFORMED_REQUEST = ProblemType(
-    "malformed-request", 400, "The request is malformed",
-    "The request as such cannot be read: it breaks the rules of HTTP, or carries two Authorization headers.",
-    "Send one well-formed HTTP/1.1 request, with either a Content-Length or a chunked body.",
-)  # fmt: skip
-MALFORMED_BODY = ProblemType(
-    "malformed-body", 400, "The body is not JSON",
-    "The body is not JSON in UTF-8 that every parser would read alike. A byte order mark, a name that stands "
-    "twice in one object, NaN or Infinity, text after the value, extreme nesting and numbers of more than a "
-    "thousand characters are refused as well.",
-    "Send one JSON value as RFC 8259 describes it. The detail says where the fault is.",
-)  # fmt: skip
-INVALID_INPUT = ProblemType(
-    "invalid-input", 422, "The request is not valid",
-    "The request could be read, but what it asks for is not possible in this form. Nothing was changed.",
-    "`errors` lists every fault at once, each with a pointer to the place: `/priceSar` is a field of the "
-    "body, `/path/slug` a part of the path, `/query/limit` a query parameter, `/header/…` a header.",
-)  # fmt: skip
-UNSUPPORTED_MEDIA_TYPE = ProblemType(
-    "unsupported-media-type", 415, "The content type is not supported",
-    "Bodies are `application/json` in UTF-8; the bulk route takes `application/x-ndjson` too. "
-    "Compressed bodies are not accepted.",
-    "Set the header `Content-Type: application/json` and send no Content-Encoding.",
-)  # fmt: skip
-BODY_TOO_LARGE = ProblemType(
-    "body-too-large", 413, "The body is too large",
-    "A body has at most 1 MiB, unless its operation names another limit; the bulk route takes 32 MiB and "
-    "200 000 units. More than 200 query parameters are refused in the same way.",
-    "Send fewer units in one request. A layout may leave out those that stand where their code says.",
-)  # fmt: skip
-METHOD_NOT_ALLOWED = ProblemType(
-    "method-not-allowed", 405, "The method is not possible here",
-    "The path exists, but it does not take this method.",
-    "The header `Allow` lists the methods that it takes.",
-)  # fmt: skip
-NOT_FOUND = ProblemType(
-    "not-found", 404, "There is nothing at this path",
-    "No route of Holdfast has this path.",
-    "`/docs` lists every route. A slash inside a unit code is written as `%2F`.",
-)  # fmt: skip
-NOT_YOURS = ProblemType(
-    "not-permitted", 403, "Your role does not include this",
-    "Somebody is signed in to the back office, and their role does not let them do this.",
-    "Ask an admin for another role. What each role may do stands in the documentation.",
-)  # fmt: skip
-FOREIGN_FORM = ProblemType(
-    "foreign-form", 403, "The form is out of date",
-    "Every form of our pages carries a token of the browser or session that it was made for. This one has "
-    "none, or one of another. Or a page of another site has a browser hold a unit, and its origin is not in "
-    "`HOLDFAST_CORS_ORIGINS`.",
-    "Reload the page and send the form again; name the origin in that setting if its pages are yours.",
-)  # fmt: skip
-UNKNOWN_PROJECT = ProblemType(
-    "unknown-project", 404, "There is no such project",
-    "No project has this slug, or the key is limited to other projects; the answer is the same on purpose.",
-    "`GET /v1/integration/projects` lists the projects that the key may use.",
-)  # fmt: skip
-UNKNOWN_UNIT = ProblemType(
-    "unknown-unit", 404, "There is no such unit",
-    "The project has no unit with this code. Codes are case-sensitive.",
-    "Create the unit with PUT, or look its code up in the list of units.",
-)  # fmt: skip
-UNKNOWN_BOOKING = ProblemType(
-    "unknown-booking", 404, "There is no such booking",
-    "No booking has this reference, or the token or key is not one that opens it; the answer is the same "
-    "on purpose.",
-    "Check the reference for a misread character. A buyer who has lost the token gets a new one from staff.",
-)  # fmt: skip
-UNKNOWN_KEY = ProblemType(
-    "unknown-key", 404, "There is no such key",
-    "No key has this id.",
-    "`holdfast key list` lists the keys with their ids.",
-)  # fmt: skip
-UNKNOWN_ENDPOINT = ProblemType(
-    "unknown-endpoint", 404, "There is no such endpoint",
-    "No endpoint has this id, it was removed, or the key is limited to other projects; the answer is the "
-    "same on purpose.",
-    "`GET /v1/backoffice/endpoints` lists the endpoints that the key may see.",
-)  # fmt: skip
-UNKNOWN_DELIVERY = ProblemType(
-    "unknown-delivery", 404, "There is no such delivery",
-    "No delivery has this id, it ended too long ago to be kept in the log, or the key is limited to other "
-    "projects.",
-    "`GET /v1/backoffice/deliveries` lists the deliveries that the key may see.",
-)  # fmt: skip
-UNKNOWN_STAFF = ProblemType(
-    "unknown-staff", 404, "There is no such member of staff",
-    "Nobody in the staff has this id or e-mail address.",
-    "`GET /v1/backoffice/staff` lists the staff with their ids.",
-)  # fmt: skip
-SETUP_LINK_REFUSED = ProblemType(
-    "setup-link-refused", 404, "The set-up link is not valid",
-    "The link is unknown, it was used, a newer one has taken its place, or it is older than a day. The "
-    "answer is the same in all these cases on purpose.",
-    "An admin makes a new one on the page of the staff, or with `holdfast staff reset`. The link for the "
-    "first admin is printed at each start of `holdfast serve` while there is no staff.",
-)  # fmt: skip
-SIGN_IN_REFUSED = ProblemType(
-    "sign-in-refused", 422, "The sign-in was refused",
-    "The e-mail address is unknown, the password or the code is wrong, or the account is disabled. The "
-    "answer is the same in all these cases on purpose.",
-    "Try again. An admin can give you a new set-up link.",
-)  # fmt: skip
-SECOND_FACTOR_NEEDED = ProblemType(
-    "second-factor-needed", 422, "A code is needed",
-    "This account has a second factor, and the password alone does not open it.",
-    "Type the code that the authenticator app shows for Holdfast. Who has lost it asks an admin for a reset.",
-)  # fmt: skip
-STAFF_EXISTS = ProblemType(
-    "staff-exists", 409, "There is such a member of staff already",
-    "Somebody in the staff has this e-mail address; capitals make no difference.",
-    "Change the role of that person, or enable them again.",
-)  # fmt: skip
-LAST_ADMIN = ProblemType(
-    "last-admin", 409, "This is the last admin",
-    "Without an admin who can sign in, nobody could administer the back office. Nothing was changed.",
-    "Make somebody else an admin first.",
-)  # fmt: skip
-ENDPOINT_REMOVED = ProblemType(
-    "endpoint-removed", 409, "The endpoint was removed",
-    "The delivery is still in the log, but its endpoint was removed, so there is nowhere to send it. Nothing "
-    "was changed.",
-    "Register the URL again if it is to receive events. What it missed is in the event feed.",
-)  # fmt: skip
-PROJECT_EXISTS = ProblemType(
-    "project-exists", 409, "The project exists already",
-    "Another project has this slug.",
-    "Choose another slug.",
-)  # fmt: skip
-PRECONDITION_FAILED = ProblemType(
-    "precondition-failed", 412, "The unit is not in the state asked for",
-    "The request was made for another state of the unit (If-Match, If-None-Match). Nothing was changed.",
-    "Read the unit again, decide anew, and send the new ETag.",
-)  # fmt: skip
-STATUS_LOCKED = ProblemType(
-    "status-locked", 409, "The status is locked",
-    "While a unit is held, reserved or sold its status belongs to the buyer's booking, and a request that "
-    "carries `status` is refused whole. Nothing was changed.",
-    "Send the request without `status`, or wait: where a hold is what blocks, `Retry-After` says how long.",
-)  # fmt: skip
-TERMS_LOCKED = ProblemType(
-    "terms-locked", 409, "The terms are locked",
-    "While a buyer is mid-booking (the unit is held or reserved), price, deposit and VAT stand as the buyer "
-    "saw them. A PUT that leaves one of them out would clear it, so that is refused too. Nothing changed.",
-    "Leave these fields as they are, or wait for the end of the booking. `fields` names them.",
-)  # fmt: skip
-NOT_AVAILABLE = ProblemType(
-    "not-available", 409, "The unit is not available",
-    "Somebody else holds or has bought the unit, or it is not on sale. One unit is never held twice.",
-    "Choose another unit. Where a hold is what blocks, `holdExpiresAt` and `Retry-After` say when it ends.",
-)  # fmt: skip
-NOT_SIGNED = ProblemType(
-    "not-signed", 409, "The buyer has not signed",
-    "A deposit is confirmed after the buyer has signed, and this booking has no signature. Nothing changed.",
-    "While the hold lives, let the buyer sign first. If money has arrived all the same, return it: Holdfast "
-    "has not recorded it.",
-)  # fmt: skip
-HOLD_LAPSED = ProblemType(
-    "hold-lapsed", 409, "The hold has lapsed",
-    "The time of the hold is over, to the millisecond of the database's clock.",
-    "`currentStatus` says whether the unit is free again. If it is available, open it anew.",
-)  # fmt: skip
-TRANSITION_NOT_ALLOWED = ProblemType(
-    "transition-not-allowed", 409, "The status does not allow it",
-    "The action is not possible from the present status, or not for this caller. An archived unit is put on "
-    "sale again by staff only, so that a nightly sync cannot undo their decision.",
-    "`currentStatus` is the status of the unit. Where waiting for the end of a hold helps, `holdExpiresAt` "
-    "and `Retry-After` say when it ends.",
-)  # fmt: skip
-CURSOR_EXPIRED = ProblemType(
-    "cursor-expired", 410, "The cursor is too old",
-    "The events that would follow this cursor are no longer kept.",
-    "Read all units of your projects once (`GET …/units`), then start the feed again without a cursor.",
-)  # fmt: skip
-TOO_MANY_REQUESTS = ProblemType(
-    "too-many-requests", 429, "Too many requests",
-    "The key, or on the storefront the network address, has sent more requests than its limit allows.",
-    "Wait for the seconds in `Retry-After`. Many units go in one request through the bulk route.",
-)  # fmt: skip
-TOO_MANY_ATTEMPTS = ProblemType(
-    "too-many-attempts", 429, "Too many attempts to sign in",
-    "For this account, or from this network address, too many sign-ins have failed.",
-    "Wait for the seconds in `Retry-After`. Whoever is signed in stays so.",
-)  # fmt: skip
-TOO_MANY_HOLDS = ProblemType(
-    "too-many-holds", 429, "Too many units are held",
-    "One visitor and one network address may hold so many units at a time, so that nobody takes a whole "
-    "building hostage.",
-    "Cancel a hold, or wait for the seconds in `Retry-After`, when the next one ends.",
-)  # fmt: skip
-HELD_TOO_RECENTLY = ProblemType(
-    "held-too-recently", 429, "Your hold of this unit has just lapsed",
-    "After a hold has lapsed, others have a moment to open the unit before the same visitor may again.",
-    "Wait for the seconds in `Retry-After`.",
-)  # fmt: skip
-DATABASE_AWAY = ProblemType(
-    "database-away", 503, "The database is away",
-    "The database cannot be reached at this moment. No change is ever half done.",
-    "Repeat the request after the seconds in `Retry-After`. That is safe with PUT, PATCH and a deposit; with "
-    "a hold only if it has an `Idempotency-Key`. Before any other POST, look whether it was done after all.",
-)  # fmt: skip
-SCHEMA_NOT_CURRENT = ProblemType(
-    "schema-not-current", 503, "The schema is not current",
-    "The database is reached, but its schema is older or newer than this release of Holdfast.",
-    "Run `holdfast migrate` with the newest release, and restart the processes of an older one.",
-)  # fmt: skip
-SECRETS_UNREADABLE = ProblemType(
-    "secrets-unreadable", 503, "The signing secrets cannot be read",
-    "None of the encryption keys of this installation opens the signing secret of an endpoint.",
-    "Whoever runs Holdfast names the key that sealed the secrets in `HOLDFAST_ENCRYPTION_KEYS`, beside the "
-    "new one.",
-)  # fmt: skip
 INTERNAL_ERROR = ProblemType(
     "internal-error", 500, "Something went wrong in Holdfast",
     "This is a fault of Holdfast, not of the request. It has been written to the log.",
     "Report it with the `requestId` of the answer.",
 )  # fmt: skip
 
-PROBLEM_TYPES: dict[str, ProblemType] = {
-    value.name: value for value in list(globals().values()) if isinstance(value, ProblemType)
-}
+PROBLEM_OF: dict[type[Exception], ProblemType] = {
+    errors.NoCredentials: ProblemType(
+        "no-credentials", 401, "No credentials were sent",
+        "This part of Holdfast is open to API keys only, or to the token of a booking, and the request "
+        "carried neither.",
+        "Send the key or token in the header `Authorization: Bearer <key>`. Keys are made with `holdfast key "
+        "add`; a buyer's token comes with the hold.",
+    ),
+    errors.InvalidApiKey: ProblemType(
+        "invalid-key", 401, "The API key is not valid",
+        "The key is unknown, revoked or expired, or it was sent in the query string, where logs would keep "
+        "it. The answer is the same in all these cases on purpose.",
+        "Check the key for a missing character, or make a new one. Send it in the Authorization header only.",
+    ),
+    errors.InvalidSignature: ProblemType(
+        "signature-refused", 401, "The signature is not valid",
+        "A payment callback is signed with the payment secret, over the timestamp and the body exactly as it "
+        "is sent, and not longer than 300 seconds ago. This one is not.",
+        "The detail says what is wrong with it. The guide to payments shows how to sign.",
+    ),
+    errors.ScopeMissing: ProblemType(
+        "insufficient-scope", 403, "The API key lacks the scope",
+        "The key is valid, but it was not made for this part of Holdfast.",
+        "Use a key with the scope that the answer names.",
+    ),
+    http.MalformedRequest: ProblemType(
+        "malformed-request", 400, "The request is malformed",
+        "The request as such cannot be read: it breaks the rules of HTTP, or carries two Authorization "
+        "headers.",
+        "Send one well-formed HTTP/1.1 request, with either a Content-Length or a chunked body.",
+    ),
+    http.MalformedBody: ProblemType(
+        "malformed-body", 400, "The body is not JSON",
+        "The body is not JSON in UTF-8 that every parser would read alike. A byte order mark, a name that "
+        "stands twice in one object, NaN or Infinity, text after the value, extreme nesting and numbers of "
+        "more than a thousand characters are refused as well.",
+        "Send one JSON value as RFC 8259 describes it. The detail says where the fault is.",
+    ),
+    errors.InvalidInput: ProblemType(
+        "invalid-input", 422, "The request is not valid",
+        "The request could be read, but what it asks for is not possible in this form. Nothing was changed.",
+        "`errors` lists every fault at once, each with a pointer to the place: `/priceSar` is a field of the "
+        "body, `/path/slug` a part of the path, `/query/limit` a query parameter, `/header/…` a header.",
+    ),
+    http.UnsupportedMediaType: ProblemType(
+        "unsupported-media-type", 415, "The content type is not supported",
+        "Bodies are `application/json` in UTF-8; the bulk route takes `application/x-ndjson` too. Compressed "
+        "bodies are not accepted.",
+        "Set the header `Content-Type: application/json` and send no Content-Encoding.",
+    ),
+    http.BodyTooLarge: ProblemType(
+        "body-too-large", 413, "The body is too large",
+        "A body has at most 1 MiB, unless its operation names another limit; the bulk route takes 32 MiB and "
+        "200 000 units. More than 200 query parameters are refused in the same way.",
+        "Send fewer units in one request. A layout may leave out those that stand where their code says.",
+    ),
+    http.MethodNotAllowed: ProblemType(
+        "method-not-allowed", 405, "The method is not possible here",
+        "The path exists, but it does not take this method.",
+        "The header `Allow` lists the methods that it takes.",
+    ),
+    http.UnknownRoute: ProblemType(
+        "not-found", 404, "There is nothing at this path",
+        "No route of Holdfast has this path.",
+        "`/docs` lists every route. A slash inside a unit code is written as `%2F`.",
+    ),
+    http.Forbidden: ProblemType(
+        "not-permitted", 403, "Your role does not include this",
+        "Somebody is signed in to the back office, and their role does not let them do this.",
+        "Ask an admin for another role. What each role may do stands in the documentation.",
+    ),
+    http.ForeignForm: ProblemType(
+        "foreign-form", 403, "The form is out of date",
+        "Every form of our pages carries a token of the browser or session that it was made for. This one "
+        "has none, or one of another. Or a page of another site has a browser hold a unit, and its origin is "
+        "not in `HOLDFAST_CORS_ORIGINS`.",
+        "Reload the page and send the form again; name the origin in that setting if its pages are yours.",
+    ),
+    errors.UnknownProject: ProblemType(
+        "unknown-project", 404, "There is no such project",
+        "No project has this slug, or the key is limited to other projects; the answer is the same on "
+        "purpose.",
+        "`GET /v1/integration/projects` lists the projects that the key may use.",
+    ),
+    errors.UnknownUnit: ProblemType(
+        "unknown-unit", 404, "There is no such unit",
+        "The project has no unit with this code. Codes are case-sensitive.",
+        "Create the unit with PUT, or look its code up in the list of units.",
+    ),
+    errors.UnknownBooking: ProblemType(
+        "unknown-booking", 404, "There is no such booking",
+        "No booking has this reference, or the token or key is not one that opens it; the answer is the same "
+        "on purpose.",
+        "Check the reference for a misread character. A buyer who has lost the token gets a new one from "
+        "staff.",
+    ),
+    errors.UnknownKey: ProblemType(
+        "unknown-key", 404, "There is no such key",
+        "No key has this id.",
+        "`holdfast key list` lists the keys with their ids.",
+    ),
+    errors.UnknownEndpoint: ProblemType(
+        "unknown-endpoint", 404, "There is no such endpoint",
+        "No endpoint has this id, it was removed, or the key is limited to other projects; the answer is the "
+        "same on purpose.",
+        "`GET /v1/backoffice/endpoints` lists the endpoints that the key may see.",
+    ),
+    errors.UnknownDelivery: ProblemType(
+        "unknown-delivery", 404, "There is no such delivery",
+        "No delivery has this id, it ended too long ago to be kept in the log, or the key is limited to "
+        "other projects.",
+        "`GET /v1/backoffice/deliveries` lists the deliveries that the key may see.",
+    ),
+    errors.UnknownStaff: ProblemType(
+        "unknown-staff", 404, "There is no such member of staff",
+        "Nobody in the staff has this id or e-mail address.",
+        "`GET /v1/backoffice/staff` lists the staff with their ids.",
+    ),
+    errors.InvalidSetupLink: ProblemType(
+        "setup-link-refused", 404, "The set-up link is not valid",
+        "The link is unknown, it was used, a newer one has taken its place, or it is older than a day. The "
+        "answer is the same in all these cases on purpose.",
+        "An admin makes a new one on the page of the staff, or with `holdfast staff reset`. The link for the "
+        "first admin is printed at each start of `holdfast serve` while there is no staff.",
+    ),
+    errors.LoginFailed: ProblemType(
+        "sign-in-refused", 422, "The sign-in was refused",
+        "The e-mail address is unknown, the password or the code is wrong, or the account is disabled. The "
+        "answer is the same in all these cases on purpose.",
+        "Try again. An admin can give you a new set-up link.",
+    ),
+    errors.SecondFactorNeeded: ProblemType(
+        "second-factor-needed", 422, "A code is needed",
+        "This account has a second factor, and the password alone does not open it.",
+        "Type the code that the authenticator app shows for Holdfast. Who has lost it asks an admin for a "
+        "reset.",
+    ),
+    errors.StaffExists: ProblemType(
+        "staff-exists", 409, "There is such a member of staff already",
+        "Somebody in the staff has this e-mail address; capitals make no difference.",
+        "Change the role of that person, or enable them again.",
+    ),
+    errors.LastAdmin: ProblemType(
+        "last-admin", 409, "This is the last admin",
+        "Without an admin who can sign in, nobody could administer the back office. Nothing was changed.",
+        "Make somebody else an admin first.",
+    ),
+    errors.EndpointRemoved: ProblemType(
+        "endpoint-removed", 409, "The endpoint was removed",
+        "The delivery is still in the log, but its endpoint was removed, so there is nowhere to send it. "
+        "Nothing was changed.",
+        "Register the URL again if it is to receive events. What it missed is in the event feed.",
+    ),
+    errors.ProjectExists: ProblemType(
+        "project-exists", 409, "The project exists already",
+        "Another project has this slug.",
+        "Choose another slug.",
+    ),
+    errors.PreconditionFailed: ProblemType(
+        "precondition-failed", 412, "The unit is not in the state asked for",
+        "The request was made for another state of the unit (If-Match, If-None-Match). Nothing was changed.",
+        "Read the unit again, decide anew, and send the new ETag.",
+    ),
+    errors.StatusLocked: ProblemType(
+        "status-locked", 409, "The status is locked",
+        "While a unit is held, reserved or sold its status belongs to the buyer's booking, and a request "
+        "that carries `status` is refused whole. Nothing was changed.",
+        "Send the request without `status`, or wait: where a hold is what blocks, `Retry-After` says how "
+        "long.",
+    ),
+    errors.TermsLocked: ProblemType(
+        "terms-locked", 409, "The terms are locked",
+        "While a buyer is mid-booking (the unit is held or reserved), price, deposit and VAT stand as the "
+        "buyer saw them. A PUT that leaves one of them out would clear it, so that is refused too. Nothing "
+        "changed.",
+        "Leave these fields as they are, or wait for the end of the booking. `fields` names them.",
+    ),
+    errors.NotAvailable: ProblemType(
+        "not-available", 409, "The unit is not available",
+        "Somebody else holds or has bought the unit, or it is not on sale. One unit is never held twice.",
+        "Choose another unit. Where a hold is what blocks, `holdExpiresAt` and `Retry-After` say when it "
+        "ends.",
+    ),
+    errors.NotSigned: ProblemType(
+        "not-signed", 409, "The buyer has not signed",
+        "A deposit is confirmed after the buyer has signed, and this booking has no signature. Nothing "
+        "changed.",
+        "While the hold lives, let the buyer sign first. If money has arrived all the same, return it: "
+        "Holdfast has not recorded it.",
+    ),
+    errors.HoldLapsed: ProblemType(
+        "hold-lapsed", 409, "The hold has lapsed",
+        "The time of the hold is over, to the millisecond of the database's clock.",
+        "`currentStatus` says whether the unit is free again. If it is available, open it anew.",
+    ),
+    errors.TransitionNotAllowed: ProblemType(
+        "transition-not-allowed", 409, "The status does not allow it",
+        "The action is not possible from the present status, or not for this caller. An archived unit is put "
+        "on sale again by staff only, so that a nightly sync cannot undo their decision.",
+        "`currentStatus` is the status of the unit. Where waiting for the end of a hold helps, "
+        "`holdExpiresAt` and `Retry-After` say when it ends.",
+    ),
+    errors.CursorExpired: ProblemType(
+        "cursor-expired", 410, "The cursor is too old",
+        "The events that would follow this cursor are no longer kept.",
+        "Read all units of your projects once (`GET …/units`), then start the feed again without a cursor.",
+    ),
+    errors.TooManyRequests: ProblemType(
+        "too-many-requests", 429, "Too many requests",
+        "The key, or on the storefront the network address, has sent more requests than its limit allows.",
+        "Wait for the seconds in `Retry-After`. Many units go in one request through the bulk route.",
+    ),
+    errors.TooManyAttempts: ProblemType(
+        "too-many-attempts", 429, "Too many attempts to sign in",
+        "For this account, or from this network address, too many sign-ins have failed.",
+        "Wait for the seconds in `Retry-After`. Whoever is signed in stays so.",
+    ),
+    errors.TooManyHolds: ProblemType(
+        "too-many-holds", 429, "Too many units are held",
+        "One visitor and one network address may hold so many units at a time, so that nobody takes a whole "
+        "building hostage.",
+        "Cancel a hold, or wait for the seconds in `Retry-After`, when the next one ends.",
+    ),
+    errors.HeldTooRecently: ProblemType(
+        "held-too-recently", 429, "Your hold of this unit has just lapsed",
+        "After a hold has lapsed, others have a moment to open the unit before the same visitor may again.",
+        "Wait for the seconds in `Retry-After`.",
+    ),
+    errors.DatabaseUnavailable: ProblemType(
+        "database-away", 503, "The database is away",
+        "The database cannot be reached at this moment. No change is ever half done.",
+        "Repeat the request after the seconds in `Retry-After`. That is safe with PUT, PATCH and a deposit; "
+        "with a hold only if it has an `Idempotency-Key`. Before any other POST, look whether it was done "
+        "after all.",
+    ),
+    errors.SchemaNotCurrent: ProblemType(
+        "schema-not-current", 503, "The schema is not current",
+        "The database is reached, but its schema is older or newer than this release of Holdfast.",
+        "Run `holdfast migrate` with the newest release, and restart the processes of an older one.",
+    ),
+    errors.SecretsUnreadable: ProblemType(
+        "secrets-unreadable", 503, "The signing secrets cannot be read",
+        "None of the encryption keys of this installation opens the signing secret of an endpoint.",
+        "Whoever runs Holdfast names the key that sealed the secrets in `HOLDFAST_ENCRYPTION_KEYS`, beside "
+        "the new one.",
+    ),
+}  # fmt: skip
+"""By error, subclasses included. The table is total: a test walks the tree of errors."""
 
+PROBLEM_TYPES = {kind.name: kind for kind in (*PROBLEM_OF.values(), INTERNAL_ERROR)}
 
-# Problem documents for errors (RFC 9457). The table is total: a test walks the tree of errors.
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -318,55 +327,6 @@ class ProblemDocument(msgspec.Struct, rename="camel"):
     )
     hold_expires_at: Annotated[str, Meta(description=_HOLD_ENDS, extra_json_schema=_TIME)] | UnsetType = UNSET
     fields: Annotated[list[str], Meta(description="Of a conflict: the offending fields.")] | UnsetType = UNSET
-
-
-PROBLEM_OF: dict[type[Exception], ProblemType] = {
-    errors.NoCredentials: NO_CREDENTIALS,
-    errors.InvalidApiKey: INVALID_KEY,
-    errors.InvalidSignature: SIGNATURE_REFUSED,
-    errors.ScopeMissing: INSUFFICIENT_SCOPE,
-    errors.KeyLimited: INSUFFICIENT_SCOPE,
-    errors.InvalidInput: INVALID_INPUT,
-    errors.UnknownProject: UNKNOWN_PROJECT,
-    errors.UnknownUnit: UNKNOWN_UNIT,
-    errors.UnknownBooking: UNKNOWN_BOOKING,
-    errors.UnknownKey: UNKNOWN_KEY,
-    errors.UnknownEndpoint: UNKNOWN_ENDPOINT,
-    errors.UnknownDelivery: UNKNOWN_DELIVERY,
-    errors.LoginFailed: SIGN_IN_REFUSED,
-    errors.SecondFactorNeeded: SECOND_FACTOR_NEEDED,
-    errors.UnknownStaff: UNKNOWN_STAFF,
-    errors.InvalidSetupLink: SETUP_LINK_REFUSED,
-    errors.PreconditionFailed: PRECONDITION_FAILED,
-    errors.StatusLocked: STATUS_LOCKED,
-    errors.TermsLocked: TERMS_LOCKED,
-    errors.NotAvailable: NOT_AVAILABLE,
-    errors.NotSigned: NOT_SIGNED,
-    errors.HoldLapsed: HOLD_LAPSED,
-    errors.TransitionNotAllowed: TRANSITION_NOT_ALLOWED,
-    errors.ProjectExists: PROJECT_EXISTS,
-    errors.StaffExists: STAFF_EXISTS,
-    errors.LastAdmin: LAST_ADMIN,
-    errors.EndpointRemoved: ENDPOINT_REMOVED,
-    errors.CursorExpired: CURSOR_EXPIRED,
-    errors.TooManyRequests: TOO_MANY_REQUESTS,
-    errors.TooManyAttempts: TOO_MANY_ATTEMPTS,
-    errors.TooManyHolds: TOO_MANY_HOLDS,
-    errors.TooManyHoldsAtAddress: TOO_MANY_HOLDS,
-    errors.HeldTooRecently: HELD_TOO_RECENTLY,
-    errors.SchemaNotCurrent: SCHEMA_NOT_CURRENT,
-    errors.SecretsUnreadable: SECRETS_UNREADABLE,
-    errors.DatabaseUnavailable: DATABASE_AWAY,
-    http.MalformedBody: MALFORMED_BODY,
-    http.MalformedRequest: MALFORMED_REQUEST,
-    http.TwoCredentials: MALFORMED_REQUEST,
-    http.BodyTooLarge: BODY_TOO_LARGE,
-    http.UnsupportedMediaType: UNSUPPORTED_MEDIA_TYPE,
-    http.MethodNotAllowed: METHOD_NOT_ALLOWED,
-    http.UnknownRoute: NOT_FOUND,
-    http.Forbidden: NOT_YOURS,
-    http.ForeignForm: FOREIGN_FORM,
-}
 
 
 def problem_type(failure: Exception) -> ProblemType:
