@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -180,9 +180,10 @@ def text_parameter(name: str, description: str, longest: int = LONGEST_TEXT) -> 
 
 
 def cursor_parameter(codec: CursorCodec[Any], default: Any = None) -> Parameter:
+    parse = _cursor_parser(codec, "This is not a cursor that a page has given.")
     return Parameter(
         "cursor",
-        _cursor_parser(codec, "This is not a cursor that a page has given."),
+        parse,
         _CURSOR_SCHEMA,
         "`nextCursor` of the page before; without it, the first page.",
         default,
@@ -237,12 +238,8 @@ EVENT = one_of("event", SENT_EVENTS, "Only of this event.")
 CODE_CLASS = one_of(
     "code", (*CODE_CLASSES, UNANSWERED), "Filter by the class of the last response; `none`: no response."
 )
-PROJECT = replace(
-    PATH_PARAMETERS["slug"], name="project", description="Only of the project with this slug.", default=None
-)
-UNIT_CODE = replace(
-    PATH_PARAMETERS["code"], name="unitCode", description="Only of units with this code.", default=None
-)
+PROJECT = Parameter("project", checked_by(slug_fault), _SLUG_SCHEMA, "Only of the project with this slug.")
+UNIT_CODE = Parameter("unitCode", checked_by(code_fault), _CODE_SCHEMA, "Only of units with this code.")
 
 
 # Path parameters of pages.
