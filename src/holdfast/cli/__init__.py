@@ -25,7 +25,9 @@ _SUBCOMMANDS = {
     "listen": "For development: post every event to a URL of this machine, signed.",
     "simulate": "Play buyers, staff, payments and an ERP against a Holdfast, until they are through.",
 }
-_FOR_PEOPLE = (BackupError, EmbeddedPostgresError, DomainError, SchemaError, StartError, WrongSetting)
+# Commands whose module has another name.
+_MODULES = {"migrate": "database", "work": "serve", "key": "project", "restore": "backup"}
+_OPERATOR_ERRORS = (BackupError, EmbeddedPostgresError, DomainError, SchemaError, StartError, WrongSetting)
 
 
 class Commands(click.Group):
@@ -35,7 +37,8 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _SUBCOMMANDS:
             return None
-        command: click.Command = getattr(importlib.import_module(f"holdfast.cli.{cmd_name}"), cmd_name)
+        module = importlib.import_module(f"holdfast.cli.{_MODULES.get(cmd_name, cmd_name)}")
+        command: click.Command = getattr(module, cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -45,8 +48,8 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
-        except _FOR_PEOPLE as refusal:
-            click.echo(f"holdfast: {_sentence(refusal)}", err=True)
+        except _OPERATOR_ERRORS as error:
+            click.echo(f"holdfast: {_sentence(error)}", err=True)
             ctx.exit(1)
 
 
@@ -59,7 +62,7 @@ def main() -> None:
     """
 
 
-def _sentence(refusal: Exception) -> str:
-    """A refusal with a cause outside of Holdfast (a connection that failed) names it."""
-    cause = refusal.__cause__
-    return f"{refusal} ({cause})" if isinstance(cause, OSError) and str(cause) else str(refusal)
+def _sentence(error: Exception) -> str:
+    """Add a cause outside of Holdfast, such as a failed connection."""
+    cause = error.__cause__
+    return f"{error} ({cause})" if isinstance(cause, OSError) and str(cause) else str(error)

@@ -1,4 +1,4 @@
-"""A delivery as a person reads it: what it is, where it stands, and each attempt in turn."""
+"""holdfast delivery"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from holdfast.cli.database import with_database
-from holdfast.cli.output import print_json, print_table, shared_options
+from holdfast.cli.output import print_json, print_result, print_table, shared_options
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import Delivery, DeliveryStatus
 from holdfast.domain.endpoint import PING
@@ -29,7 +29,7 @@ _SHOWN_OF_ANSWER = 300
 
 def delivery_lines(delivery: Delivery, attempts: Sequence[Attempt]) -> Iterator[str]:
     of_unit = "" if delivery.unit_code is None else f" of {delivery.unit_code}"
-    yield f"{delivery.event}{of_unit}, {_standing(delivery)}"
+    yield f"{delivery.event}{of_unit}, {_status_text(delivery)}"
     yield f"  delivery  {delivery.id}"
     yield f"  endpoint  {delivery.endpoint_id}"
     yield f"  created   {exact_time(delivery.created_at)}"
@@ -39,7 +39,7 @@ def delivery_lines(delivery: Delivery, attempts: Sequence[Attempt]) -> Iterator[
         yield from _attempt_lines(attempt)
 
 
-def _standing(delivery: Delivery) -> str:
+def _status_text(delivery: Delivery) -> str:
     count = "1 attempt" if delivery.attempts == 1 else f"{delivery.attempts} attempts"
     match delivery.status:
         case DeliveryStatus.PENDING:
@@ -55,31 +55,31 @@ def _attempt_lines(attempt: Attempt) -> Iterator[str]:
     cause = attempt.cause or f"Delivered: the receiver answered {attempt.status_code}."
     yield f"{attempt.number:>3}  {exact_time(attempt.started_at)}  {attempt.trigger}"
     yield f"     {cause}"
-    yield f"     {_took(attempt)}"
+    yield f"     {_duration_text(attempt)}"
     yield f"     POST {attempt.url}" + (f" at {attempt.address}" if attempt.address else "")
     if attempt.secret_id is not None:
         yield f"     signed with the secret {attempt.secret_id}"
     if attempt.response_body:
-        yield f"     the answer: {_shown(attempt.response_body)}"
+        yield f"     the answer: {_printable(attempt.response_body)}"
 
 
-def _took(attempt: Attempt) -> str:
+def _duration_text(attempt: Attempt) -> str:
     parts = (
         ("name", attempt.dns_ms),
         ("connect", attempt.connect_ms),
         ("TLS", attempt.tls_ms),
         ("first byte", attempt.first_byte_ms),
     )
-    told = ", ".join(f"{name} {_milliseconds(value)}" for name, value in parts if value is not None)
-    return f"took {_milliseconds(attempt.duration_ms)}" + (f" ({told})" if told else "")
+    phases = ", ".join(f"{name} {_milliseconds(value)}" for name, value in parts if value is not None)
+    return f"took {_milliseconds(attempt.duration_ms)}" + (f" ({phases})" if phases else "")
 
 
 def _milliseconds(value: float) -> str:
     return f"{value:.0f} ms" if value >= 10 else f"{value:.1f} ms"
 
 
-def _shown(body: bytes) -> str:
-    """On one line, and nothing that would do something to a terminal."""
+def _printable(body: bytes) -> str:
+    """Write it on one line, without control characters."""
     text = body[:_SHOWN_OF_ANSWER].decode(errors="replace")
     plain = "".join(character if character.isprintable() else " " for character in text)
     return plain + ("…" if len(body) > _SHOWN_OF_ANSWER else "")
@@ -89,13 +89,11 @@ def exact_time(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03} UTC"
 
 
-# holdfast delivery
-
 T = TypeVar("T")
 
 _AT_MOST = 10_000
 _START, _END = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
-_BEHIND_ALL = (_END, UUID(int=2**128 - 1))
+_AFTER_LAST = (_END, UUID(int=2**128 - 1))
 _with_id = click.argument("delivery_id", metavar="ID", type=click.UUID)
 
 
@@ -104,16 +102,16 @@ def delivery() -> None:
     """List deliveries, look into them, and send them again."""
 
 
-def _sound_code(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
+def _check_code(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
     fault = None if text is None else code_fault(text)
     if fault is not None:
         raise click.BadParameter(str(fault.message))
     return text
 
 
-def _place(_: click.Context, __: click.Parameter, cursor: str | None) -> tuple[datetime, UUID]:
+def _parse_cursor(_: click.Context, __: click.Parameter, cursor: str | None) -> tuple[datetime, UUID]:
     if cursor is None:
-        return _BEHIND_ALL
+        return _AFTER_LAST
     try:
         return TIME_AND_ID_CURSOR.decode(cursor)
     except (ValueError, OverflowError):
@@ -123,14 +121,14 @@ def _place(_: click.Context, __: click.Parameter, cursor: str | None) -> tuple[d
 @delivery.command("list")
 @click.option("--endpoint", "endpoint_id", type=click.UUID, metavar="ID", help="Of this endpoint only.")
 @click.option("--event", type=click.Choice([*map(str, EventName), PING]), help="Of this event only.")
-@click.option("--unit-code", callback=_sound_code, metavar="CODE", help="Of units with this code only.")
+@click.option("--unit-code", callback=_check_code, metavar="CODE", help="Of units with this code only.")
 @click.option(
     "--status", type=click.Choice([str(status) for status in DeliveryStatus]), help="Of this status only."
 )
 @click.option(
     "--limit", default=50, show_default=True, type=click.IntRange(1, _AT_MOST), help="How many at most."
 )
-@click.option("--cursor", "before", callback=_place, metavar="CURSOR", help="Go on from there.")
+@click.option("--cursor", "before", callback=_parse_cursor, metavar="CURSOR", help="Go on from there.")
 @shared_options
 def list_(
     endpoint_id: UUID | None,
@@ -158,7 +156,7 @@ def list_(
     headings = ("CREATED", "EVENT", "UNIT", "STATUS", "ATTEMPTS", "LAST ANSWER", "ID")
     print_table(headings, [_row(one) for one in page[:limit]], if_empty="There are no such deliveries.")
     if cursor is not None:
-        click.echo(f"There are more: {_same_list_from(cursor)}", err=True)
+        click.echo(f"There are more: {_next_page_command(cursor)}", err=True)
 
 
 @delivery.command()
@@ -167,10 +165,8 @@ def list_(
 def show(delivery_id: UUID, data: Path | None, as_json: bool) -> None:
     """Tell what became of a delivery, attempt by attempt."""
     found, attempts = _with_deliveries(data, lambda log: log.find(delivery_id))
-    if as_json:
-        print_json(delivery_with_attempts_document(found, attempts))
-    else:
-        click.echo("\n".join(delivery_lines(found, attempts)))
+    text = "\n".join(delivery_lines(found, attempts))
+    print_result(as_json, delivery_with_attempts_document(found, attempts), text)
 
 
 @delivery.command()
@@ -179,20 +175,19 @@ def show(delivery_id: UUID, data: Path | None, as_json: bool) -> None:
 def resend(delivery_id: UUID, data: Path | None, as_json: bool) -> None:
     """Send it again, whatever became of it: the same id, the same body."""
     found, attempts = _with_deliveries(data, lambda log: log.resend(delivery_id, COMMAND))
-    if as_json:
-        print_json(delivery_with_attempts_document(found, attempts))
-    else:
-        click.echo(
-            f"{found.event} is to be sent again; see what became of it: holdfast delivery show {found.id}"
-        )
+    print_result(
+        as_json,
+        delivery_with_attempts_document(found, attempts),
+        f"{found.event} is to be sent again; see what became of it: holdfast delivery show {found.id}",
+    )
 
 
 def _with_deliveries(data: Path | None, work: Callable[[Deliveries], Awaitable[T]]) -> T:
     return with_database(data, lambda database: work(Deliveries(database, EventFeed(database))))
 
 
-def _same_list_from(cursor: str) -> str:
-    """The command that goes on, with the options that were given to this one."""
+def _next_page_command(cursor: str) -> str:
+    """Return the command for the next page, with the same options."""
     context = click.get_current_context()
     words = ["holdfast", "delivery", "list"]
     for option in context.command.params:

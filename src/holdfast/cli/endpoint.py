@@ -9,8 +9,16 @@ from uuid import UUID
 
 import click
 
-from holdfast.cli.database import read_settings, with_database
-from holdfast.cli.output import format_time, limited_to_projects, print_json, print_table, shared_options
+from holdfast.cli.database import with_database
+from holdfast.cli.output import (
+    format_time,
+    limited_to_projects,
+    print_json,
+    print_result,
+    print_table,
+    read_settings,
+    shared_options,
+)
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.endpoint import (
     DEFAULT_IN_FLIGHT,
@@ -129,10 +137,11 @@ def rotate(endpoint_id: UUID, data: Path | None, as_json: bool) -> None:
 def ping(endpoint_id: UUID, data: Path | None, as_json: bool) -> None:
     """Send it a ping, which is signed, tried again and logged as every event."""
     made = _with_subscribing(data, lambda own: own.ping(endpoint_id, COMMAND))
-    if as_json:
-        print_json(delivery_with_attempts_document(made, ()))
-    else:
-        click.echo(f"A ping is to be sent; see what became of it: holdfast delivery show {made.id}")
+    print_result(
+        as_json,
+        delivery_with_attempts_document(made, ()),
+        f"A ping is to be sent; see what became of it: holdfast delivery show {made.id}",
+    )
 
 
 @endpoint.command()
@@ -157,10 +166,11 @@ def resume(endpoint_id: UUID, data: Path | None, as_json: bool) -> None:
 def remove(endpoint_id: UUID, data: Path | None, as_json: bool) -> None:
     """Send nothing more to it, and cancel what is queued."""
     found = _with_subscribing(data, lambda own: _remove(own, endpoint_id))
-    if as_json:
-        print_json({"id": str(found.id), "url": found.config.url, "removed": True})
-    else:
-        click.echo(f"Removed the endpoint {found.config.url}.")
+    print_result(
+        as_json,
+        {"id": str(found.id), "url": found.config.url, "removed": True},
+        f"Removed the endpoint {found.config.url}.",
+    )
 
 
 @endpoint.command()
@@ -173,10 +183,7 @@ def reencrypt(data: Path | None, as_json: bool) -> None:
     box = SecretBox(load_encryption_keys(read_settings(data)))
     count = _with_subscribing(data, lambda own: own.seal_anew())
     count += with_database(data, lambda database: Accounts(database, box).reencrypt())
-    if as_json:
-        print_json({"count": count})
-    else:
-        click.echo(f"Secrets encrypted with the first key: {count}.")
+    print_result(as_json, {"count": count}, f"Secrets encrypted with the first key: {count}.")
 
 
 def _with_subscribing(data: Path | None, work: Callable[[Endpoints], Awaitable[T]]) -> T:
@@ -213,10 +220,7 @@ def _changed(data: Path | None, endpoint_id: UUID, **changes: Any) -> Endpoint:
 
 
 def _print_changed(changed: Endpoint, as_json: bool, what: str) -> None:
-    if as_json:
-        print_json(endpoint_document(changed))
-    else:
-        click.echo(f"The endpoint {changed.config.url} {what}")
+    print_result(as_json, endpoint_document(changed), f"The endpoint {changed.config.url} {what}")
 
 
 def _print_secret(issued: IssuedSecret, as_json: bool, what: str) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from holdfast.cli.database import read_settings, with_database
-from holdfast.cli.output import print_json, shared_options, utf8_only
+from holdfast.cli.database import with_database
+from holdfast.cli.output import print_json, read_settings, shared_options, utf8_only
 from holdfast.domain.endpoint import generate_secret
 from holdfast.domain.endpoint_url import InvalidEndpointUrl, parse_endpoint_url
 from holdfast.domain.event import EventName
@@ -21,7 +21,7 @@ from holdfast.wiring import forwarding
 POLL_SECONDS = 0.3
 
 
-def _sound_url(_: click.Context, __: click.Parameter, url: str) -> str:
+def _check_url(_: click.Context, __: click.Parameter, url: str) -> str:
     try:
         parse_endpoint_url(url)
     except InvalidEndpointUrl as fault:
@@ -34,7 +34,7 @@ def _sound_url(_: click.Context, __: click.Parameter, url: str) -> str:
     "--forward-to",
     "url",
     required=True,
-    callback=_sound_url,
+    callback=_check_url,
     metavar="URL",
     help="Where each event is posted.",
 )
@@ -60,8 +60,8 @@ def listen(url: str, events: tuple[str, ...], secret: str | None, data: Path | N
     """
     settings = read_settings(data)
     text = secret or generate_secret()
-    # One that was given is known already, and no business of whoever reads this terminal.
-    shown = None if secret else text
+    # Only a generated secret is printed.
+    printed = None if secret else text
 
     async def work(database: Database) -> None:
         stop = asyncio.Event()
@@ -69,9 +69,9 @@ def listen(url: str, events: tuple[str, ...], secret: str | None, data: Path | N
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
         async with forwarding(database, settings, url, text, events) as forwarder:
             await forwarder.start()
-            _announce(url, shown, as_json)
+            _print_start(url, printed, as_json)
             while not stop.is_set():
-                if not await forwarder.run_once(partial(_tell, as_json=as_json)):
+                if not await forwarder.run_once(partial(_print_attempt, as_json=as_json)):
                     await _pause(stop)
 
     with_database(data, work)
@@ -84,7 +84,7 @@ async def _pause(stop: asyncio.Event) -> None:
         return
 
 
-def _announce(url: str, secret: str | None, as_json: bool) -> None:
+def _print_start(url: str, secret: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"listening": True, "url": url, "secret": secret})
         return
@@ -92,7 +92,7 @@ def _announce(url: str, secret: str | None, as_json: bool) -> None:
     click.echo(f"They are signed with {secret or 'the secret that was given.'}")
 
 
-def _tell(forwarded: Forwarded, as_json: bool) -> None:
+def _print_attempt(forwarded: Forwarded, as_json: bool) -> None:
     item, attempted = forwarded
     if as_json:
         print_json(_document(forwarded))

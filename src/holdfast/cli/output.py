@@ -1,8 +1,9 @@
-"""What commands print: one JSON object for programs, calm text for people."""
+"""Options and output that commands share: one JSON object for programs, text for people."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,6 +14,8 @@ from typing import Any, TypeVar
 
 import click
 import msgspec
+
+from holdfast.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -28,8 +31,20 @@ def shared_options(command: F) -> F:
     return _data(_as_json(command))
 
 
+def read_settings(data: Path | None) -> Settings:
+    settings = Settings.from_environment(os.environ)
+    return settings if data is None else settings.model_copy(update={"data_dir": data.absolute()})
+
+
 def print_json(document: Mapping[str, Any] | msgspec.Struct) -> None:
     click.echo(json.dumps(document, ensure_ascii=False, default=msgspec.to_builtins))
+
+
+def print_result(as_json: bool, document: Mapping[str, Any] | msgspec.Struct, text: str) -> None:
+    if as_json:
+        print_json(document)
+    else:
+        click.echo(text)
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], if_empty: str) -> None:
@@ -52,19 +67,13 @@ def format_time(moment: datetime | None) -> str:
     return "-" if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
-# What people type behind a command.
-
-
-def utf8_only(_: click.Context, __: click.Parameter, typed: Iterable[str] | None) -> Iterable[str] | None:
-    """Bytes that are not UTF-8 arrive as lone surrogates, which can be neither stored nor signed nor sent.
-
-    For one text and for an option that may be repeated.
-    """
+def utf8_only(_: click.Context, __: click.Parameter, value: Iterable[str] | None) -> Iterable[str] | None:
+    """Reject bytes that are not UTF-8, which arrive as lone surrogates, in one text or a repeated option."""
     try:
-        "".join(typed or ()).encode()
+        "".join(value or ()).encode()
     except UnicodeEncodeError:
         raise click.BadParameter("it is not UTF-8.") from None
-    return typed
+    return value
 
 
 limited_to_projects = click.option(
@@ -77,34 +86,32 @@ limited_to_projects = click.option(
 )
 
 
-# How far a long command is, for whoever sits at a terminal.
-
 _EVERY_SECONDS = 1.0
 _WIDTH = 60
 _STEP = 1024
 
 
 class Progress:
-    """One line on stderr that is written over. Where nobody watches there is none."""
+    """A progress line on stderr, which is overwritten; none where stderr is no terminal."""
 
     def __init__(self) -> None:
-        self._is_watched = sys.stderr.isatty()
+        self._is_terminal = sys.stderr.isatty()
         self._next_at = time.monotonic() + _EVERY_SECONDS
 
-    def tell(self, text: str) -> None:
-        """At most once a second, however often there is something to tell."""
+    def update(self, text: str) -> None:
+        """Write the text, at most once a second."""
         now = time.monotonic()
-        if self._is_watched and now >= self._next_at:
+        if self._is_terminal and now >= self._next_at:
             self._next_at = now + _EVERY_SECONDS
             click.echo(f"\r{text:<{_WIDTH}}", err=True, nl=False)
 
     def clear(self) -> None:
-        if self._is_watched:
+        if self._is_terminal:
             click.echo(f"\r{'':<{_WIDTH}}\r", err=True, nl=False)
 
 
 @contextmanager
-def showing_progress() -> Iterator[Progress]:
+def progress_line() -> Iterator[Progress]:
     progress = Progress()
     try:
         yield progress

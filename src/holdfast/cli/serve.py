@@ -1,19 +1,22 @@
-"""holdfast serve"""
+"""holdfast serve, holdfast work"""
 
+import asyncio
 import json
 import os
+import signal
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from holdfast.cli.output import print_json, shared_options, utf8_only
+from holdfast.cli.output import print_json, print_result, read_settings, shared_options, utf8_only
 from holdfast.observability.logging import set_up_logging
 from holdfast.server.serve import Demo, Served
 from holdfast.server.serve import serve as run
-from holdfast.settings import Settings, check_setting_names
+from holdfast.settings import check_setting_names
 
 _SET_UP = """
   Nobody can sign in yet. Make the first admin here, once, within a day:
@@ -43,6 +46,7 @@ _EXAMPLE = """
 
 {hold}
 """
+_WORKING = "Holdfast is working; Ctrl-C stops it."
 
 
 @click.command()
@@ -61,10 +65,31 @@ def serve(host: str, port: int, processes: int, demo: bool, data: Path | None, a
     """Run everything in one command, until Ctrl-C."""
     set_up_logging()
     check_setting_names(os.environ)
-    settings = Settings.from_environment(os.environ).model_copy(update={"processes": processes})
-    if data is not None:
-        settings = settings.model_copy(update={"data_dir": data.absolute()})
+    settings = read_settings(data).model_copy(update={"processes": processes})
     run(settings, host, port, demo, partial(_announce, as_json=as_json))
+
+
+@click.command()
+@shared_options
+def work(data: Path | None, as_json: bool) -> None:
+    """Run the background work only: any number of these, on any machine, until stopped."""
+    # Not imported by `serve`: the supervisor stays small.
+    from holdfast.cli.database import database_url
+    from holdfast.server import work as work_process
+    from holdfast.server.prepare import migrate_when_reachable
+    from holdfast.storage.secrets import load_encryption_keys
+
+    set_up_logging()
+    check_setting_names(os.environ)
+    settings = read_settings(data)
+    # Until the worker handles signals itself, one of them unwinds what was started so far.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with suppress(KeyboardInterrupt), database_url(settings) as url:
+        own = settings.model_copy(
+            update={"database_url": url, "encryption_keys": load_encryption_keys(settings)}
+        )
+        asyncio.run(migrate_when_reachable(url))
+        work_process.run(own, announce=partial(print_result, as_json, {"working": True}, _WORKING))
 
 
 def _announce(served: Served, as_json: bool) -> None:

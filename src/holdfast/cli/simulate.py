@@ -14,8 +14,8 @@ import click
 from rich.console import Console
 from rich.live import Live
 
-from holdfast.cli.database import read_settings, with_database
-from holdfast.cli.output import print_json, shared_options, utf8_only
+from holdfast.cli.database import with_database
+from holdfast.cli.output import print_json, read_settings, shared_options, utf8_only
 from holdfast.domain.api_key import IssuedKey, Scope
 from holdfast.operations import api_keys
 from holdfast.operations.health import load_public_url

@@ -7,8 +7,16 @@ from typing import TypeVar
 
 import click
 
-from holdfast.cli.database import read_settings, with_database
-from holdfast.cli.output import format_time, print_json, print_table, shared_options, utf8_only
+from holdfast.cli.database import with_database
+from holdfast.cli.output import (
+    format_time,
+    print_json,
+    print_result,
+    print_table,
+    read_settings,
+    shared_options,
+    utf8_only,
+)
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.login import LONGEST_PASSWORD
 from holdfast.domain.permissions import Role
@@ -47,9 +55,9 @@ def add(
     """Add somebody, and print the link on which they choose their password."""
     shown = default_name(email) if name is None else name
     if password_stdin:
-        password = _typed_password()
-        added = _with_staffing(data, lambda own: own.add(email, shown, Role(role), password, COMMAND))
-        _tell(added, as_json, f"Added {added.email} as {added.role}.")
+        password = _read_password()
+        added = _with_staff(data, lambda own: own.add(email, shown, Role(role), password, COMMAND))
+        print_result(as_json, staff_document(added), f"Added {added.email} as {added.role}.")
         return
     _invite(data, as_json, lambda own: own.invite(email, shown, Role(role), COMMAND))
 
@@ -58,7 +66,7 @@ def add(
 @shared_options
 def list_(data: Path | None, as_json: bool) -> None:
     """List everybody, those who are disabled included."""
-    found = _with_staffing(data, lambda own: own.all())
+    found = _with_staff(data, lambda own: own.all())
     if as_json:
         print_json({"staff": [staff_document(one) for one in found]})
         return
@@ -72,7 +80,7 @@ def list_(data: Path | None, as_json: bool) -> None:
 def disable(email: str, data: Path | None, as_json: bool) -> None:
     """Sign somebody out everywhere, and keep them out."""
     changed = _set_disabled(data, email, True)
-    _tell(changed, as_json, f"{changed.email} is disabled and signed out.")
+    print_result(as_json, staff_document(changed), f"{changed.email} is disabled and signed out.")
 
 
 @staff.command()
@@ -81,7 +89,7 @@ def disable(email: str, data: Path | None, as_json: bool) -> None:
 def enable(email: str, data: Path | None, as_json: bool) -> None:
     """Let somebody who was disabled sign in again."""
     changed = _set_disabled(data, email, False)
-    _tell(changed, as_json, f"{changed.email} may sign in.")
+    print_result(as_json, staff_document(changed), f"{changed.email} may sign in.")
 
 
 @staff.command()
@@ -117,27 +125,20 @@ def _set_disabled(data: Path | None, email: str, disabled: bool) -> Staff:
         person = await own.find_by_email(email)
         return await own.change(person.id, {"disabled": disabled}, COMMAND)
 
-    return _with_staffing(data, change)
+    return _with_staff(data, change)
 
 
-def _with_staffing(data: Path | None, work: Callable[[StaffAccounts], Awaitable[T]]) -> T:
+def _with_staff(data: Path | None, work: Callable[[StaffAccounts], Awaitable[T]]) -> T:
     return with_database(data, lambda database: work(StaffAccounts(database)))
 
 
-def _typed_password() -> str:
-    """One line; more than a password can have is not read."""
+def _read_password() -> str:
+    """Read one line, no longer than a password can be."""
     line = sys.stdin.buffer.readline(8 * LONGEST_PASSWORD)
     try:
         return line.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
         raise click.UsageError("The password on stdin is not UTF-8.") from None
-
-
-def _tell(person: Staff, as_json: bool, sentence: str) -> None:
-    if as_json:
-        print_json(staff_document(person))
-    else:
-        click.echo(sentence)
 
 
 def _row(one: Staff) -> tuple[str, ...]:
