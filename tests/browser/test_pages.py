@@ -1,13 +1,18 @@
 """The table of pages is the whole of them."""
 
-from holdfast.web.pages.backoffice.base import PageResource
+from holdfast.web.pages.backoffice.base import StaffRequest
+from holdfast.web.pages.routes import PagePath
 from tests.browser.pages import NOT_PAGES, PAGES
 from tests.support.in_process import all_routes, app_with
 
 
 def routes() -> set[str]:
     pages = (route.endpoint for route in all_routes(app_with().routes))
-    return {page.path for page in pages if isinstance(page, PageResource) and "GET" in page.methods}
+    return {
+        page.path
+        for page in pages
+        if isinstance(page, PagePath) and page.request_class is StaffRequest and "GET" in page.pages
+    }
 
 
 LOOKED_AT = {page.route for page in PAGES if page.route is not None}

@@ -79,7 +79,7 @@ def _routes(context: WebContext) -> list[BaseRoute]:
     """The busiest first: they are tried in this order."""
     return [
         *surfaces.api_routes(),
-        *backoffice_page_routes(context),
+        *backoffice_page_routes(),
         *storefront_page_routes(context),
         *status_routes(),
         *service_routes(context.tour),

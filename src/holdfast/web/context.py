@@ -11,6 +11,7 @@ from holdfast.web.documents.rendering import Documents
 from holdfast.web.pages.sessions import Cookies
 from holdfast.web.pages.tour import Tour
 from holdfast.web.rate_limit import RateLimit
+from holdfast.web.spreadsheets.processes import FileReader, WorkbookWriter
 from holdfast.wiring import Services
 
 
@@ -21,6 +22,8 @@ class WebContext(NamedTuple):
     public_rate_limit: RateLimit
     cookies: Cookies
     documents: Documents
+    file_reader: FileReader
+    workbook_writer: WorkbookWriter
     public_url: str
     time_zone: str
     cors_origins: tuple[str, ...]
@@ -39,6 +42,8 @@ def build_context(settings: Settings, services: Services, tour: Tour | None) -> 
         public_rate_limit=RateLimit(settings.public_rate_limit / settings.processes, monotonic),
         cookies=Cookies.for_address(settings.public_url),
         documents=Documents(services.units, public_url, settings.time_zone),
+        file_reader=FileReader(),
+        workbook_writer=WorkbookWriter(),
         public_url=public_url,
         time_zone=settings.time_zone,
         cors_origins=settings.cors_origins,

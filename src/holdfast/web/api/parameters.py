@@ -12,7 +12,7 @@ from uuid import UUID
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.delivery import DeliveryStatus
 from holdfast.domain.endpoint import SENT_EVENTS
-from holdfast.domain.errors import Fault, raise_faults
+from holdfast.domain.errors import Fault
 from holdfast.domain.message import Message
 from holdfast.domain.project import SLUG_LENGTH, SLUG_PATTERN, slug_fault
 from holdfast.domain.spelling import snake_case
@@ -240,34 +240,3 @@ CODE_CLASS = one_of(
 )
 PROJECT = Parameter("project", checked_by(slug_fault), _SLUG_SCHEMA, "Only of the project with this slug.")
 UNIT_CODE = Parameter("unitCode", checked_by(code_fault), _CODE_SCHEMA, "Only of units with this code.")
-
-
-# Path parameters of pages.
-
-
-def slug_in_path(request: Request) -> str:
-    slug: str = _in_path(request, "slug")
-    return slug
-
-
-def unit_in_path(request: Request) -> tuple[str, str]:
-    """Return the slug of the project and the code of the unit."""
-    return slug_in_path(request), _in_path(request, "code")
-
-
-def reference_in_path(request: Request) -> str:
-    """Return the reference as it was typed."""
-    reference: str = _in_path(request, "reference")
-    return reference
-
-
-def id_in_path(request: Request) -> UUID:
-    own_id: UUID = _in_path(request, "id")
-    return own_id
-
-
-def _in_path(request: Request, name: str) -> Any:
-    faults: list[Fault] = []
-    value = read_path(request, PATH_PARAMETERS[name], faults)
-    raise_faults(faults)
-    return value

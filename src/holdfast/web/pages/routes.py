@@ -7,9 +7,10 @@ A page is a function with a decorator::
     @pages.get("/projects/{slug}/units/{code}", Permission.SEE_UNITS)
     async def show_unit(request: StaffRequest, slug: str, code: str) -> Response:
 
-Path parameters are parsed and passed by name. A form is read and its CSRF token checked before the function
-is called. Every error becomes a page in the visitor's language. A side is a subclass of ``PageRequest``: it
-says how visitors are identified, who is admitted, and which headers, cookies and templates its pages have.
+Path parameters are parsed and passed in the order of the path. A form is read and its CSRF token checked
+before the function is called. Every error becomes a page in the visitor's language. A side is a subclass of
+``PageRequest``: it says how visitors are identified, who is admitted, and which headers, cookies and
+templates its pages have.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from starlette.types import Receive, Scope, Send
 from holdfast import __version__
 from holdfast.domain.errors import DomainError, Fault, InvalidInput
 from holdfast.domain.permissions import Permission
-from holdfast.web.api.parameters import PATH_PARAMETERS, Parameter, read_path
+from holdfast.web.api.parameters import PATH_PARAMETERS, read_path
 from holdfast.web.errors import log_failure
 from holdfast.web.http_errors import Forbidden, ForeignForm, MethodNotAllowed, UnknownRoute
 from holdfast.web.pages.forms import (
@@ -50,10 +51,6 @@ H = TypeVar("H", bound=Handler)
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 LANGUAGE_COOKIE = "holdfast_language"
 _HTTPS_FOR_A_YEAR = "max-age=31536000"
-_PARAMETERS = {
-    **PATH_PARAMETERS,
-    "token": Parameter("token", str, {"type": "string"}, "The token of a link.", ""),
-}
 
 
 class PageRequest(Request):
@@ -194,10 +191,18 @@ class Page:
             request.form = await read_form(request, self.body_limit, fields)
             check_csrf(request, request.form, request.csrf_secret)
         faults: list[Fault] = []
-        arguments = {name: read_path(request, _PARAMETERS[name], faults) for name in request.path_params}
+        arguments = [_parse_parameter(request, name, faults) for name in request.path_params]
         if faults:
             raise request.path_error(faults)
-        return await self.handler(request, **arguments)
+        return await self.handler(request, *arguments)
+
+
+def _parse_parameter(request: PageRequest, name: str, faults: list[Fault]) -> Any:
+    if name != "token":
+        return read_path(request, PATH_PARAMETERS[name], faults)
+    token = request.path_parameter(name)
+    # A token that is no UTF-8 opens nothing, like any other wrong one.
+    return token if isinstance(token, str) else ""
 
 
 class Pages:
@@ -332,7 +337,7 @@ def mount_pages(request_class: type[PageRequest], groups: Sequence[Pages]) -> li
 def _redirect_page(path: str, target: Page) -> Page:
     """Return the page that leads to ``target`` from a path that only a form is sent to."""
 
-    async def redirect(request: PageRequest, **_: Any) -> Response:
+    async def redirect(request: PageRequest, *_: Any) -> Response:
         return request.redirect(target.path.format(**request.path_params))
 
     return Page("GET", path, redirect, target.permission, target.is_public, 0)

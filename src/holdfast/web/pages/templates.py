@@ -15,10 +15,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup
 
+from holdfast.domain.message import AnyMessage
 from holdfast.domain.spelling import format_timestamp
 from holdfast.domain.unit import Media
 from holdfast.web.documents.sections import terms_in_full
-from holdfast.web.pages.i18n import Language, in_language, translations
+from holdfast.web.pages.i18n import SOURCE, Language, in_language, translate, translations
 
 WEB = Path(__file__).parent.parent
 STATIC = WEB / "static"
@@ -38,13 +39,20 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"_": _gettext, "gettext": _gettext, "ngettext": _ngettext}
+    environment.globals |= {
+        "_": _gettext,
+        "gettext": _gettext,
+        "ngettext": _ngettext,
+        "pgettext": _pgettext,
+    }
     environment.globals["static"] = cache(static_address)
     environment.globals["terms_in_full"] = terms_in_full
     environment.filters |= {name: _written(name) for name in _WRITTEN}
     environment.filters |= {name: _time(name) for name in _TIMES}
     environment.filters["ago"] = _ago
     environment.filters["own"] = _own
+    environment.filters["translate"] = _translate
+    environment.filters["booking_status"] = _booking_status
     return environment
 
 
@@ -69,6 +77,25 @@ def _ngettext(context: Context, one: str, many: str, num: int, **values: Any) ->
     language = _language(context)
     found = Markup(translations(language.code).ngettext(one, many, num))  # noqa: S704
     return found % {"num": language.number(num), **values}
+
+
+@pass_context
+def _pgettext(context: Context, text_context: str, text: str) -> str:
+    return str(translations(_language(context).code).pgettext(text_context, text))
+
+
+@pass_context
+def _translate(context: Context, message: AnyMessage) -> str:
+    return translate(message, _language(context))
+
+
+@pass_context
+def _booking_status(context: Context, status: str) -> str:
+    """Name a status as errors do: in some languages a booking is not "sold" in the way a unit is."""
+    code = _language(context).code
+    if code == SOURCE:
+        return str(status).replace("-", " ").capitalize()
+    return str(translations(code).pgettext("booking_status", str(status)))
 
 
 def _written(name: str) -> Callable[..., str]:

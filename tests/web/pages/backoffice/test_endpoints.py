@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.web.pages.backoffice.snippets import PYTHON
+from holdfast.web.pages.backoffice.endpoints import verification_snippets
 from tests.support.client import Project, Unit
 from tests.support.desk import Person
 from tests.support.sql import Sql
@@ -66,7 +66,7 @@ def test_the_secret_that_is_shown_is_the_one_that_signs(
 def verified(secret: str, headers: dict[str, str], body: bytes) -> bool:
     """By the very lines that the page offers."""
     names: dict[str, Any] = {}
-    exec(PYTHON, names)
+    exec(verification_snippets("")["python"], names)
     return bool(names["is_genuine"](secret, headers, body))
 
 

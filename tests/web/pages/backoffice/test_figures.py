@@ -5,7 +5,7 @@ import re
 import httpx
 import pytest
 
-from holdfast.web.pages.backoffice.reports import HEIGHT, WIDTH, areas, bars, top_of
+from holdfast.web.pages.backoffice.reports import HEIGHT, WIDTH, areas, bars, round_up
 from tests.support.bodies import minimal
 from tests.support.buying import Buyer
 from tests.support.client import Project, Unit
@@ -47,7 +47,7 @@ def test_figures_speak_arabic(arab: Person, project: Project) -> None:
 
 @pytest.mark.parametrize(("highest", "top"), [(0, 1), (1, 1), (2, 2), (3, 4), (5, 10), (11, 20), (41, 100)])
 def test_a_scale_ends_at_a_round_number(highest: int, top: int) -> None:
-    assert top_of(highest) == top
+    assert round_up(highest) == top
 
 
 def test_areas_stand_upon_each_other() -> None:

@@ -212,7 +212,7 @@ def test_only_those_who_sell_may_import(viewer: Person, integrator: Person, proj
 
 def test_an_unknown_file_and_an_unknown_project_are_not_there(sales: Person, project: Project) -> None:
     assert sales.look(import_path(project, "/00000000-0000-0000-0000-000000000000")).status_code == 404
-    assert sales.look(import_path(project, "/x")).status_code == 404
+    assert sales.look(import_path(project, "/x")).status_code == 422
     assert sales.look("/backoffice/projects/no-such-project/import").status_code == 404
 
 

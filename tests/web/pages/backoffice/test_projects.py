@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.domain.layout import Counts
 from holdfast.domain.status import Status
-from holdfast.web.pages.backoffice.projects import bar
+from holdfast.web.pages.backoffice.projects import status_bar
 from tests.support.bodies import minimal
 from tests.support.client import Project, Unit
 from tests.support.desk import Person
@@ -57,9 +57,9 @@ def test_any_cursor_shows_a_page(viewer: Person, after: str) -> None:
 
 def test_a_bar_is_as_long_as_it_is_with_whatever_it_is_made_of() -> None:
     counts = Counts(dict(zip(Status, (1, 0, 1, 2, 0), strict=True)))
-    assert bar(counts) == [
+    assert status_bar(counts) == [
         (Status.SOLD, 0, 500),
         (Status.RESERVED, 500, 250),
         (Status.AVAILABLE, 750, 250),
     ]
-    assert bar(Counts(dict.fromkeys(Status, 0))) == []
+    assert status_bar(Counts(dict.fromkeys(Status, 0))) == []

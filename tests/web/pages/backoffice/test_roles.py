@@ -16,9 +16,10 @@ from holdfast.domain.permissions import ROLE_PERMISSIONS, SCOPE_PERMISSIONS, Per
 from holdfast.settings import Settings
 from holdfast.web.api.routes import ApiPath, Unknown
 from holdfast.web.app import create_app
-from holdfast.web.pages.backoffice.base import Elsewhere, PageResource
+from holdfast.web.pages.backoffice.base import StaffRequest
 from holdfast.web.pages.base import PageApp
 from holdfast.web.pages.forms import csrf_token
+from holdfast.web.pages.routes import PagePath, UnknownPage
 from holdfast.web.pages.service import PageFiles
 from holdfast.web.pages.storefront.base import BuyerPage
 from holdfast.web.pages.storefront.base import Elsewhere as ElsewhereInTheShop
@@ -77,7 +78,11 @@ def places(routes: Sequence[BaseRoute]) -> Iterator[object]:
 
 
 PLACES = list(places(create_app(SETTINGS).routes))
-PAGES = [place for place in PLACES if isinstance(place, PageResource)]
+PAGES = [
+    place
+    for place in PLACES
+    if isinstance(place, PagePath) and place.request_class is StaffRequest and place.pages
+]
 OPERATIONS = [
     operation for place in PLACES if isinstance(place, ApiPath) for operation in place.operations.values()
 ]
@@ -85,17 +90,16 @@ OPERATIONS = [
 SIMPLE_PAGES = [
     place
     for place in PLACES
-    if isinstance(place, PageApp)
-    and not isinstance(place, PageResource | Elsewhere | BuyerPage | ElsewhereInTheShop)
+    if isinstance(place, PageApp) and not isinstance(place, BuyerPage | ElsewhereInTheShop)
 ]
 
 
-def ways(pages: list[PageResource]) -> list[Way]:
-    return [Way(method, page.path, page.permission_of(method)) for page in pages for method in page.methods]
+def ways(paths: list[PagePath]) -> list[Way]:
+    return [Way(page.method, page.path, page.permission) for path in paths for page in path.pages.values()]
 
 
-GUARDED_PAGES = ways([page for page in PAGES if not page.is_open])
-OPEN_PAGES = ways([page for page in PAGES if page.is_open])
+GUARDED_PAGES = ways([page for page in PAGES if not page.is_public])
+OPEN_PAGES = ways([page for page in PAGES if page.is_public])
 CALLS = sorted({Way(one.method, one.path, one.guard.permission) for one in OPERATIONS}, key=name_of)
 GUARDED = [way for way in CALLS if way.permission is not None]
 
@@ -128,7 +132,7 @@ def call(client: httpx.Client, way: Way, **headers: str) -> httpx.Response:
 
 
 def test_every_place_is_one_that_these_tests_know() -> None:
-    known = (PageApp, ApiPath, Unknown, PageFiles)
+    known = (PageApp, PagePath, ApiPath, Unknown, PageFiles)
     # Below the public surfaces, what is not there is Starlette's own 404.
     strange = [place for place in PLACES if not isinstance(place, known)]
     assert [getattr(place, "__func__", place) for place in strange] == [Router.not_found] * 2
@@ -217,7 +221,7 @@ def test_whether_a_path_is_there_is_told_to_those_who_may_know(
 
 def test_nothing_else_is_below_a_prefix() -> None:
     assert len({id(place) for place in PLACES if isinstance(place, Unknown)}) == len(BELOW)
-    assert sum(isinstance(place, Elsewhere) for place in PLACES) == 1
+    assert sum(isinstance(place, UnknownPage) for place in PLACES) == 1
 
 
 def test_a_page_that_is_not_there_is_told_to_those_who_are_signed_in(people: People) -> None:

@@ -12,9 +12,14 @@ from holdfast.domain.delivery import Delivery, DeliveryStatus, Trigger
 from holdfast.operations.deliveries import HOURS, Attempt, HourlyDeliveries
 from holdfast.web.pages.backoffice import deliveries as bar
 from holdfast.web.pages.backoffice import endpoints as drawn
-from holdfast.web.pages.backoffice.deliveries import timeline, timing_bar
+from holdfast.web.pages.backoffice.deliveries import (
+    format_curl,
+    format_request,
+    format_response_body,
+    timeline,
+    timing_bar,
+)
 from holdfast.web.pages.backoffice.endpoints import sparkline
-from holdfast.web.pages.backoffice.http_texts import curl_text, request_text, response_body
 
 NOW = datetime(2026, 11, 14, 9, 30, tzinfo=UTC)
 ID = UUID(int=1)
@@ -115,19 +120,19 @@ def test_a_timeline_ends_as_the_delivery_does(changes: dict[str, Any], is_paused
 
 def test_a_request_is_written_as_it_was_sent() -> None:
     expected = "POST /hook?a=1 HTTP/1.1\nHost: erp.example\nX-Service-Event: ping\nContent-Length: 2\n\n{}"
-    assert request_text(ATTEMPT, "{}") == expected
-    assert request_text(attempt(request_headers=[]), "{}") is None
+    assert format_request(ATTEMPT, "{}") == expected
+    assert format_request(attempt(request_headers=[]), "{}") is None
 
 
 def test_curl_gets_every_header_but_those_that_it_makes_itself_and_no_shell_is_fooled() -> None:
     odd = attempt(request_headers=[("Host", "x"), ("X-Odd", "it's $(rm -rf) `x`")], url="https://x/?a=1&b='")
-    text = curl_text(odd, '{"a":"it\'s"}')
+    text = format_curl(odd, '{"a":"it\'s"}')
     assert text is not None
     assert shlex.split(text.replace("\\\n", "")) == [
         "curl", "-X", "POST", "https://x/?a=1&b='", "-H", "X-Odd: it's $(rm -rf) `x`", "--data-raw",
         '{"a":"it\'s"}',
     ]  # fmt: skip
-    assert curl_text(attempt(request_headers=[]), "{}") is None
+    assert format_curl(attempt(request_headers=[]), "{}") is None
 
 
 @pytest.mark.parametrize(
@@ -144,4 +149,4 @@ def test_curl_gets_every_header_but_those_that_it_makes_itself_and_no_shell_is_f
     ids=["empty", "arabic", "no-break-space", "not-utf-8", "nul", "bidi-override", "escape"],
 )
 def test_what_cannot_be_seen_in_an_answer_is_shown_by_its_bytes(body: bytes, is_dump: bool) -> None:
-    assert response_body(attempt(response_body=body)).is_dump is is_dump
+    assert format_response_body(attempt(response_body=body)).is_dump is is_dump

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from holdfast.domain.signature import TOLERANCE_SECONDS, sign
-from holdfast.web.pages.backoffice import snippets
+from holdfast.web.pages.backoffice.endpoints import verification_snippets
 from tests.support.webhooks import an_inbox
 
+SNIPPETS = verification_snippets("https://erp.example/hook")
 SECRET = "hfs_" + "k" * 43
 BODY = '{"id":"1","data":{"unit":{"code":"أ-1"}}}\n'.encode()
 
@@ -52,7 +53,7 @@ CASES: dict[str, Callable[[], Sent]] = {
 def test_the_python_lines_tell_the_genuine_from_the_forged(case: str) -> None:
     sent = CASES[case]()
     names: dict[str, Any] = {}
-    exec(snippets.PYTHON, names)
+    exec(SNIPPETS["python"], names)
     headers = {"X-Service-Timestamp": sent.timestamp, "X-Service-Signature": sent.signature}
     assert names["is_genuine"](SECRET, headers, sent.body) is sent.is_genuine
 
@@ -60,7 +61,7 @@ def test_the_python_lines_tell_the_genuine_from_the_forged(case: str) -> None:
 @needs_node
 def test_the_node_lines_tell_the_genuine_from_the_forged(tmp_path: Path) -> None:
     sent = {case: make() for case, make in CASES.items()}
-    (tmp_path / "snippet.js").write_text(snippets.NODE)
+    (tmp_path / "snippet.js").write_text(SNIPPETS["node"])
     (tmp_path / "run.js").write_text(
         """
         const { isGenuine } = require("./snippet.js");
@@ -83,7 +84,8 @@ def test_the_openssl_lines_tell_the_genuine_from_the_forged(tmp_path: Path, case
     sent = CASES[case]()
     (tmp_path / "body.json").write_bytes(sent.body)
     lines = (
-        snippets.OPENSSL.replace("SECRET='hfs_…'", f"SECRET='{SECRET}'")
+        SNIPPETS["openssl"]
+        .replace("SECRET='hfs_…'", f"SECRET='{SECRET}'")
         .replace("TIMESTAMP='…'", f"TIMESTAMP='{sent.timestamp}'")
         .replace("SIGNATURE='…'", f"SIGNATURE='{sent.signature}'")
     )
@@ -95,7 +97,9 @@ def test_the_openssl_lines_tell_the_genuine_from_the_forged(tmp_path: Path, case
 @needs_curl
 def test_the_curl_lines_send_a_ping_that_is_genuine(tmp_path: Path) -> None:
     with an_inbox() as inbox:
-        lines = snippets.curl_snippet(f"{inbox.url}?it's=1").replace("SECRET='hfs_…'", f"SECRET='{SECRET}'")
+        lines = verification_snippets(f"{inbox.url}?it's=1")["curl"].replace(
+            "SECRET='hfs_…'", f"SECRET='{SECRET}'"
+        )
         _run("sh", "-c", lines, folder=tmp_path)
         post = inbox.next()
     assert post.event["type"] == post.headers["X-Service-Event"] == "ping"

@@ -1,420 +1,241 @@
-"""One request of a person to the back office: who they are, how they are spoken to, what they see."""
+"""Requests of staff to the back office: sessions, notices, and helpers that several pages use."""
 
 from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
-from urllib.parse import quote, urlsplit
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import quote, urlencode, urlsplit
 
-from starlette.requests import ClientDisconnect
-from starlette.responses import HTMLResponse, RedirectResponse, Response
-from starlette.routing import Route
+from starlette.responses import RedirectResponse, Response
 
-from holdfast import __version__
 from holdfast.domain.audit import ActorKind, Author
-from holdfast.domain.booking import Buyer
-from holdfast.domain.errors import DatabaseUnavailable, DomainError, InvalidInput
+from holdfast.domain.errors import DatabaseUnavailable, InvalidInput
 from holdfast.domain.permissions import Permission
+from holdfast.domain.project import Project
 from holdfast.domain.staff import Preferences, Staff
 from holdfast.domain.status import Caller
-from holdfast.operations.deliveries import FailureNotices, UnseenFailures
-from holdfast.operations.login import Login, StaffSession
-from holdfast.web.api.bodies import BuyerDetails, valid
-from holdfast.web.errors import log_failure
-from holdfast.web.http_errors import Forbidden, MethodNotAllowed, UnknownRoute
-from holdfast.web.pages.base import PageApp, page_route
-from holdfast.web.pages.forms import (
-    PUBLIC_FIELDS,
-    SIGNED_IN_FIELDS,
-    Form,
-    check_csrf,
-    csrf_token,
-    parse_fields,
-    read_form,
-)
-from holdfast.web.pages.i18n import (
-    DIRECTIONS,
-    NAMES,
-    Language,
-    accepted_language,
-    language_of,
-    translate,
-    translate_error,
-)
+from holdfast.operations.login import StaffSession
+from holdfast.web.pages.i18n import language_of, translate
 from holdfast.web.pages.live import EVENT_STREAM, event
-from holdfast.web.pages.sessions import PAGE_HEADERS, Cookies, html_response
-from holdfast.web.pages.templates import templates
-from holdfast.web.problems import INTERNAL_ERROR, add_problem_headers, problem_type
-from holdfast.web.request import BODY_LIMIT, PUBLIC_BODY_LIMIT, Request
+from holdfast.web.pages.routes import LANGUAGE_COOKIE, SAFE_METHODS, PageRequest
+from holdfast.web.pages.sessions import PAGE_HEADERS
+from holdfast.web.pagination import CursorCodec
 
 PREFIX = "/backoffice"
-SESSION_COOKIE = "holdfast_session"
-FORM_COOKIE = "holdfast_form"
-LANGUAGE_COOKIE = "holdfast_language"
+PROJECTS_OFFERED = 500
+"""How many projects a form or a filter lists at most."""
+
+_SESSION_COOKIE = "holdfast_session"
+_FORM_COOKIE = "holdfast_form"
+
+T = TypeVar("T")
 
 
 class Notice(NamedTuple):
-    """What the next page tells first."""
+    """A sentence at the top of a page."""
 
     text: str
     kind: str = "done"
     """``done``, ``warning`` or ``refused``."""
 
 
-class Visit:
-    def __init__(
-        self,
-        desk: Desk,
-        request: Request,
-        signed_in: StaffSession | None,
-        language: Language,
-        token: str,
-        preferences: Preferences,
-    ) -> None:
-        self.desk = desk
-        self.request = request
-        self.signed_in = signed_in
-        self.language = language
-        self.preferences = preferences
-        self.token = token
-        """Of the session, or of the form cookie where nobody is signed in yet."""
-        self.form = Form(())
-        self.notice = _left(signed_in)
+class StaffRequest(PageRequest):
+    prefix = PREFIX
+    template_directory = "backoffice"
+
+    staff_session: StaffSession | None = None
+    preferences: Preferences
+    notice: Notice | None = None
+
+    async def identify(self) -> None:
+        self._become_anonymous()
+        self._set_preferences(Preferences(self.preferred_language()))
+        token = self.context.cookies.read(self, _SESSION_COOKIE)
+        if token is None:
+            return
+        # A notice is for a page that somebody sees: neither for a part of one nor for a stream.
+        is_page = b"text/html" in self.header_values.get(b"accept", b"") and not self.is_fragment
+        is_change = self.method not in SAFE_METHODS
+        session = await self.services.login.find(
+            token, takes_notice=is_page and not is_change, is_click=is_page or is_change
+        )
+        if session is not None:
+            self.staff_session = session
+            self.csrf_secret = token
+            self._set_preferences(session.staff.preferences)
+            self.notice = None if session.notice is None else Notice(*json.loads(session.notice))
+
+    async def admit(self, *, is_public: bool) -> Response | None:
+        return None if is_public or self.staff_session is not None else self._redirect_to_login()
+
+    async def layout_values(self) -> dict[str, Any]:
+        news = None
+        if not self.is_fragment and self.may(Permission.SEE_WEBHOOKS):
+            news = await self.services.announcing.news(self.staff.failures_seen_at)
+        return {
+            "may": self.may,
+            "permission": Permission,
+            "now": None if self.staff_session is None else self.staff_session.at,
+            "news": news,
+        }
+
+    def set_cookies(self, response: Response) -> None:
+        if self.staff_session is None:
+            self.context.cookies.set(response, _FORM_COOKIE, self.csrf_secret)
+
+    async def render_error(self, error: Exception) -> Response:
+        if isinstance(error, DatabaseUnavailable):
+            # The layout for staff would query the database again.
+            self._become_anonymous()
+        return await super().render_error(error)
 
     @property
     def staff(self) -> Staff:
-        """For pages behind the sign-in."""
-        assert self.signed_in is not None
-        return self.signed_in.staff
+        """The person who is signed in, on pages that are not public."""
+        assert self.staff_session is not None
+        return self.staff_session.staff
 
     @property
     def author(self) -> Author:
-        return Author(ActorKind.STAFF, self.staff.email, self.request.request_id)
+        return Author(ActorKind.STAFF, self.staff.email, self.request_id)
 
     @property
     def caller(self) -> Caller:
         return Caller.ADMIN if self.may(Permission.REVOKE_SALE) else Caller.STAFF
 
-    @property
-    def is_fragment(self) -> bool:
-        """Whether a script asks for a part of a page."""
-        return b"hx-request" in self.request.header_values
-
-    @property
-    def is_stream(self) -> bool:
-        """Whether a script listens for what is to come."""
-        return b"text/event-stream" in self.request.header_values.get(b"accept", b"")
-
-    @property
-    def csrf(self) -> str:
-        return csrf_token(self.token)
-
-    @property
-    def query(self) -> Form:
-        """The query, read as leniently as a form: a wrong filter filters nothing."""
-        return Form(parse_fields(self.request.raw_query))
-
-    @property
-    def address(self) -> str:
-        """Path and query, to come back to."""
-        query = self.request.raw_query.decode("latin-1")
-        return f"{self.request.path}?{query}" if query else self.request.path
-
     def may(self, permission: Permission) -> bool:
-        return self.signed_in is not None and self.staff.may(permission)
+        return self.staff_session is not None and self.staff.may(permission)
 
-    def _(self, text: str, /, **values: Any) -> str:
-        return self.language.gettext(text, **values)
+    async def redirect_with_notice(self, path: str, text: str, kind: str = "done") -> Response:
+        """Redirect to a page that shows the notice once."""
+        assert self.staff_session is not None
+        await self.services.login.leave_notice(self.staff_session.session_id, json.dumps([text, kind]))
+        return self.redirect(path)
 
-    def ngettext(self, one: str, many: str, num: int, /, **values: Any) -> str:
-        return self.language.ngettext(one, many, num, **values)
+    async def is_signed_in(self) -> bool:
+        """Ask again whether the session is open; this does not keep it open."""
+        session = await self.services.login.find(self.csrf_secret, takes_notice=False, is_click=False)
+        return session is not None
 
-    async def render(self, template: str, status: int = 200, /, **values: Any) -> HTMLResponse:
-        """A whole page, or the part that a script asked for, if the template is one."""
-        news = None if self.is_fragment else await self.desk.news_for(self)
-        text = (
-            templates()
-            .get_template(f"backoffice/{template}")
-            .render(
-                visit=self,
-                language=self.language,
-                languages=NAMES,
-                may=self.may,
-                permission=Permission,
-                csrf=self.csrf,
-                now=None if self.signed_in is None else self.signed_in.at,
-                news=news,
-                version=__version__,
-                **values,
-            )
-        )
-        response = html_response(text, status)
-        self.desk.remember_form(self, response)
+    async def start_session(self, token: str, path: str) -> Response:
+        """Redirect with the cookie of a new session; the old session of this browser ends."""
+        if self.staff_session is not None:
+            await self.services.login.sign_out(self.csrf_secret)
+        response = self.redirect(path)
+        self.context.cookies.set(response, _SESSION_COOKIE, token)
+        self.context.cookies.drop(response, _FORM_COOKIE)
         return response
 
-    async def go(self, path: str, notice: str | None = None, kind: str = "done") -> Response:
-        """On to another page, which tells the notice once."""
-        if notice is not None and self.signed_in is not None:
-            left = json.dumps([notice, kind])
-            await self.desk.login.leave_notice(self.signed_in.session_id, left)
-        return RedirectResponse(path, 303, headers=PAGE_HEADERS)
+    def end_session(self) -> Response:
+        """Redirect to the sign-in, which then speaks the person's language."""
+        response = self.redirect(f"{PREFIX}/sign-in")
+        self.context.cookies.drop(response, _SESSION_COOKIE)
+        self.keep_language(response, self.language.code)
+        return response
 
+    def keep_language(self, response: Response, code: str) -> None:
+        self.context.cookies.keep(response, LANGUAGE_COOKIE, code)
 
-def _left(signed_in: StaffSession | None) -> Notice | None:
-    if signed_in is None or signed_in.notice is None:
-        return None
-    return Notice(*json.loads(signed_in.notice))
+    def _become_anonymous(self) -> None:
+        self.staff_session = None
+        self.csrf_secret = self.context.cookies.read(self, _FORM_COOKIE) or secrets.token_urlsafe(24)
 
+    def _set_preferences(self, preferences: Preferences) -> None:
+        self.preferences = preferences
+        self.language = language_of(preferences.language, preferences.digits, self.context.time_zone)
 
-# Where whoever asks is sent instead.
+    def _redirect_to_login(self) -> Response:
+        """Only what can be requested again is returned to after the sign-in.
 
-SAFE = frozenset({"GET", "HEAD"})
+        A script would follow a redirect unseen, and take the sign-in page for what it has requested: it gets
+        a response that its library understands.
+        """
+        if b"text/event-stream" in self.header_values.get(b"accept", b""):
+            return Response(event("ended", b"{}"), headers={**PAGE_HEADERS, "Content-Type": EVENT_STREAM})
+        next_path = self.full_path if self.method in SAFE_METHODS else PREFIX
+        if self.is_fragment:
+            next_path = self._page_of_script()
+        address = f"{PREFIX}/sign-in" + ("" if next_path == PREFIX else f"?next={quote(next_path, safe='')}")
+        if self.is_fragment:
+            return Response(status_code=204, headers={**PAGE_HEADERS, "HX-Redirect": address})
+        return RedirectResponse(address, 303, headers=PAGE_HEADERS)
+
+    def _page_of_script(self) -> str:
+        """Return the page on which the script runs, not the part of it that it asks for."""
+        try:
+            page = urlsplit(self.header(b"hx-current-url"))
+        except ValueError:
+            return PREFIX
+        return local_path(f"{page.path}?{page.query}" if page.query else page.path)
 
 
 def local_path(path: str) -> str:
-    """Where to go on to, if it is one of our pages."""
+    """Return the path if it is one of a back office page, and else the start page."""
     is_ours = path.startswith(PREFIX) and "\\" not in path
     return path if is_ours and path.isprintable() else PREFIX
 
 
-def without_slash(visit: Visit) -> Response:
-    """There is no page whose path ends in a slash, but people type one."""
-    path, query = visit.address.partition("?")[::2]
-    address = path.rstrip("/") + (f"?{query}" if query else "")
-    return RedirectResponse(address, 308, headers=PAGE_HEADERS)
+def unit_path(slug: str, code: str) -> str:
+    return f"{PREFIX}/projects/{quote(slug, safe='')}/units/{quote(code, safe='')}"
 
 
-def to_sign_in(visit: Visit) -> Response:
-    """Only what can be asked for again is gone back to. A script would follow a redirection unseen, and take
-    the sign-in for what it has asked for: it is told in its own way."""
-    if visit.is_stream:
-        return Response(event("ended", b"{}"), headers={**PAGE_HEADERS, "Content-Type": EVENT_STREAM})
-    back = visit.address if visit.request.method in SAFE else PREFIX
-    if visit.is_fragment:
-        back = _page_of_script(visit)
-    address = f"{PREFIX}/sign-in" + ("" if back == PREFIX else f"?next={quote(back, safe='')}")
-    if visit.is_fragment:
-        return Response(status_code=204, headers={**PAGE_HEADERS, "HX-Redirect": address})
-    return RedirectResponse(address, 303, headers=PAGE_HEADERS)
+def with_query(path: str, **values: str | None) -> str:
+    """Return the path with the values that are set as its query."""
+    query = urlencode({name: value for name, value in values.items() if value})
+    return f"{path}?{query}" if query else path
 
 
-def _page_of_script(visit: Visit) -> str:
-    """The page on which the script runs, not the part of it that it asks for."""
-    told = visit.request.header_values.get(b"hx-current-url", b"").decode("latin-1")
+async def list_projects(request: StaffRequest) -> list[Project]:
+    return await request.services.units.projects_page(None, "", PROJECTS_OFFERED)
+
+
+# Pages of lists.
+
+
+def parse_cursor(request: StaffRequest, codec: CursorCodec[T]) -> T | None:
+    """Return where the page before ended; anything that is no cursor leads to the first page."""
     try:
-        page = urlsplit(told)
+        return codec.decode(request.query.text("cursor"))
     except ValueError:
-        return PREFIX
-    return local_path(f"{page.path}?{page.query}" if page.query else page.path)
+        return None
 
 
-# The door of the back office: who comes in, what they may, and that a form is one of ours.
-
-Show = Callable[[Visit], Awaitable[Response]]
-Guarded = tuple[Permission | None, Show]
-
-_MISTYPED = PREFIX + "/{token}"
-"""The route of what may be a set-up link with a slip in it: the token in it is not for the log."""
-_HTTPS_FOR_A_YEAR = "max-age=31536000"
-
-
-class Desk:
-    def __init__(self, login: Login, announcing: FailureNotices, cookies: Cookies, time_zone: str) -> None:
-        self.login = login
-        self.cookies = cookies
-        self._announcing = announcing
-        self._time_zone = time_zone
-
-    def page(
-        self, path: str, permission: Permission | None, *, limit: int = BODY_LIMIT, **methods: Show | Guarded
-    ) -> Route:
-        """Behind the sign-in. A method may need another permission than the page: ``POST=(SELL, act)``.
-
-        None: whoever is signed in.
-        """
-        guarded = {
-            name: shown if isinstance(shown, tuple) else (permission, shown)
-            for name, shown in methods.items()
-        }
-        return page_route(PREFIX, path, PageResource(self, path, guarded, limit, is_open=False))
-
-    def open_page(self, path: str, **methods: Show) -> Route:
-        """For whoever comes."""
-        guarded: dict[str, Guarded] = {name: (None, show) for name, show in methods.items()}
-        return page_route(PREFIX, path, PageResource(self, path, guarded, PUBLIC_BODY_LIMIT, is_open=True))
-
-    async def news_for(self, visit: Visit) -> UnseenFailures | None:
-        if not visit.may(Permission.SEE_WEBHOOKS):
-            return None
-        return await self._announcing.news(visit.staff.failures_seen_at)
-
-    async def visit(self, request: Request) -> Visit:
-        token = self.cookies.read(request, SESSION_COOKIE)
-        signed_in = None if token is None else await self._signed_in(request, token)
-        if token is None or signed_in is None:
-            return self.visit_of_stranger(request)
-        return self._visit(request, signed_in, token, signed_in.staff.preferences)
-
-    def visit_of_stranger(self, request: Request) -> Visit:
-        token = self.cookies.read(request, FORM_COOKIE) or secrets.token_urlsafe(24)
-        return self._visit(request, None, token, Preferences(self._language_of_stranger(request)))
-
-    def _visit(
-        self, request: Request, signed_in: StaffSession | None, token: str, preferences: Preferences
-    ) -> Visit:
-        language = language_of(preferences.language, preferences.digits, self._time_zone)
-        return Visit(self, request, signed_in, language, token, preferences)
-
-    async def _signed_in(self, request: Request, token: str) -> StaffSession | None:
-        """A notice is for a page that is looked at: neither for a part of one nor for a stream."""
-        values = request.header_values
-        is_page = b"text/html" in values.get(b"accept", b"") and b"hx-request" not in values
-        is_change = request.method not in SAFE
-        return await self.login.find(
-            token, takes_notice=is_page and not is_change, is_click=is_page or is_change
-        )
-
-    def remember_form(self, visit: Visit, response: Response) -> None:
-        """So that the form of a stranger is known when it comes back."""
-        if visit.signed_in is None:
-            self.cookies.set(response, FORM_COOKIE, visit.token)
-
-    def let_in(self, response: Response, token: str) -> None:
-        self.cookies.set(response, SESSION_COOKIE, token)
-        self.cookies.drop(response, FORM_COOKIE)
-
-    def let_out(self, response: Response) -> None:
-        self.cookies.drop(response, SESSION_COOKIE)
-
-    def sent(self, response: Response) -> Response:
-        """With what every answer of the back office says, whatever page it is."""
-        if self.cookies.is_https:
-            response.headers["Strict-Transport-Security"] = _HTTPS_FOR_A_YEAR
-        return response
-
-    def speak(self, response: Response, code: str) -> None:
-        """To a stranger, from now on."""
-        self.cookies.keep(response, LANGUAGE_COOKIE, code)
-
-    def _language_of_stranger(self, request: Request) -> str:
-        chosen = self.cookies.read(request, LANGUAGE_COOKIE)
-        if chosen in DIRECTIONS:
-            return chosen
-        return accepted_language(request.header_values.get(b"accept-language", b"").decode("latin-1"))
+def page_links(request: StaffRequest, address: str, next_cursor: str | None) -> dict[str, str | None]:
+    """Return the addresses of the first and the next page of a list, where there are any."""
+    separator = "&" if "?" in address else "?"
+    return {
+        "first": address if request.query.has("cursor") else None,
+        "next": None if next_cursor is None else f"{address}{separator}cursor={next_cursor}",
+    }
 
 
-class PageResource(PageApp):
-    """A path, and what each method shows there. Refusals are told on a page, in the person's language."""
-
-    def __init__(
-        self, desk: Desk, path: str, methods: dict[str, Guarded], limit: int, *, is_open: bool
-    ) -> None:
-        super().__init__(path)
-        self.is_open = is_open
-        self._desk = desk
-        self._methods = methods
-        self._limit = limit
-
-    @property
-    def methods(self) -> tuple[str, ...]:
-        return tuple(self._methods)
-
-    def permission_of(self, method: str) -> Permission | None:
-        return self._methods["GET" if method == "HEAD" else method][0]
-
-    async def respond(self, request: Request) -> Response:
-        return self._desk.sent(await self._answered(request))
-
-    async def _answered(self, request: Request) -> Response:
-        try:
-            visit = await self._desk.visit(request)
-        except DatabaseUnavailable as away:
-            return await refused(self._desk.visit_of_stranger(request), away)
-        if visit.signed_in is None and not self.is_open:
-            return to_sign_in(visit)
-        try:
-            return await self._shown(visit)
-        except ClientDisconnect:
-            raise
-        except Exception as failure:  # noqa: BLE001 - every failure becomes a page
-            return await refused(visit, failure)
-
-    async def _shown(self, visit: Visit) -> Response:
-        request = visit.request
-        request.refuse_too_many_parameters()
-        guarded = self._methods.get("GET" if request.method == "HEAD" else request.method)
-        if guarded is None:
-            raise MethodNotAllowed(request.method, self._methods)
-        permission, show = guarded
-        if permission is not None and not visit.may(permission):
-            raise Forbidden
-        if request.method not in SAFE:
-            fields = PUBLIC_FIELDS if self.is_open else SIGNED_IN_FIELDS
-            visit.form = await read_form(request, self._limit, fields)
-            check_csrf(request, visit.form, visit.token)
-        return await show(visit)
+# Values of forms.
 
 
-class Elsewhere(PageApp):
-    """Whatever else is asked for below the back office."""
-
-    def __init__(self, desk: Desk) -> None:
-        super().__init__(_MISTYPED)
-        self._desk = desk
-
-    async def respond(self, request: Request) -> Response:
-        return self._desk.sent(await self._answered(request))
-
-    async def _answered(self, request: Request) -> Response:
-        if request.path.endswith("/"):
-            return without_slash(self._desk.visit_of_stranger(request))
-        try:
-            visit = await self._desk.visit(request)
-        except DatabaseUnavailable as away:
-            return await refused(self._desk.visit_of_stranger(request), away)
-        if visit.signed_in is None:
-            return to_sign_in(visit)
-        return await refused(visit, UnknownRoute())
+def parse_local_time(request: StaffRequest, text: str) -> datetime | None:
+    """Return the time that a ``datetime-local`` field names in the time zone of the pages, if it is one."""
+    try:
+        return request.language.at(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
 
 
-async def refused(visit: Visit, failure: Exception) -> Response:
-    """A page that says why, for a person. What comes of a fault of ours is in the log."""
-    kind = problem_type(failure)
-    if kind is INTERNAL_ERROR:
-        log_failure(visit.request.request_id, failure)
-    told = translate_error(failure, visit.language) if isinstance(failure, DomainError) else None
-    if isinstance(failure, DatabaseUnavailable):
-        visit.signed_in = None
-    page = await visit.render("refused.html", kind.status, told=told, kind=kind)
-    add_problem_headers(page, failure)
-    return page
-
-
-# What staff fill in when they sell: a buyer, an end.
-
-BUYER_FIELDS = ("buyerName", "buyerEmail", "buyerPhone")
-_NO_TIME = "This must be a date and a time."
-
-
-def named_buyer(visit: Visit) -> Buyer:
-    """What was left empty is missing, not too short."""
-    sent = {name: visit.form.raw(name) for name in BUYER_FIELDS if visit.form.text(name)}
-    return valid(BuyerDetails, sent).buyer()
-
-
-def chosen_end(visit: Visit) -> datetime | None:
-    """None: one period later, as was left open. A browser knows no seconds."""
-    text = visit.form.text("until")
+def parse_new_end(request: StaffRequest) -> datetime | None:
+    """Return the end that an extension names; None: one period later. A browser knows no seconds."""
+    text = request.form.text("until")
     if not text:
         return None
-    try:
-        return visit.language.at(text).astimezone(UTC).replace(microsecond=0)
-    except (ValueError, OverflowError):
-        raise InvalidInput.at("/until", _NO_TIME) from None
+    end = parse_local_time(request, text)
+    if end is None:
+        raise InvalidInput.at("/until", "This must be a date and a time.")
+    return end.replace(microsecond=0)
 
 
-def faults_by_field(visit: Visit, refusal: InvalidInput) -> dict[str, str]:
-    return {fault.pointer.strip("/"): translate(fault.message, visit.language) for fault in refusal.faults}
+def faults_by_field(request: StaffRequest, error: InvalidInput) -> dict[str, str]:
+    """Return the first fault of each field of a form, in the person's language."""
+    return {
+        fault.pointer.strip("/").partition("/")[0]: translate(fault.message, request.language)
+        for fault in reversed(error.faults)
+    }

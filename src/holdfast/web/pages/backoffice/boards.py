@@ -1,30 +1,23 @@
-"""Units as the cells of a board.
-
-There are thousands on a page, so their HTML is written here and not in a template, in less than half of the
-time. What somebody typed is escaped, unless it is plain."""
+"""The board of a project: its units as a picture or as a table, both of them live."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 import msgspec
 from markupsafe import Markup, escape
 from starlette.responses import Response
-from starlette.routing import Route
 
 from holdfast.domain.layout import NO_FILTERS, BoardFilter, BoardUnit, Building
 from holdfast.domain.permissions import Permission
 from holdfast.domain.status import Status
-from holdfast.operations.boards import Boards
 from holdfast.operations.live_updates import LiveUpdates, News, Watcher
-from holdfast.operations.units import Units
-from holdfast.web.api.parameters import slug_in_path
-from holdfast.web.pages.backoffice.base import PREFIX, Desk, Visit
+from holdfast.web.pages.backoffice.base import PREFIX, StaffRequest
 from holdfast.web.pages.forms import Form, parse_amount
 from holdfast.web.pages.i18n import Language, in_language
 from holdfast.web.pages.live import (
@@ -35,14 +28,121 @@ from holdfast.web.pages.live import (
     parse_last_seen,
     parse_whole_number,
 )
+from holdfast.web.pages.routes import Pages
 from holdfast.web.pages.templates import templates
-from holdfast.web.request import Request
+
+ROWS_A_PAGE = 100
+AMOUNTS = ("priceFrom", "priceTo", "sqmFrom", "sqmTo")
+FILTER_NAMES = ("status", "type", *AMOUNTS, "bedrooms")
+LONGEST_TYPE = 100
 
 _ARABIC = str.maketrans("0123456789,.", "٠١٢٣٤٥٦٧٨٩٬\N{ARABIC DECIMAL SEPARATOR}")
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _is_plain = re.compile(r"[A-Za-z0-9._~-]+").fullmatch
 """The same in HTML, and in an address."""
 _GAP = '<i class="gap"></i>'
+
+pages = Pages(StaffRequest)
+
+
+@pages.get("/projects/{slug}/live", Permission.SEE_UNITS)
+async def stream_updates(request: StaffRequest, slug: str) -> Response:
+    query, live_updates = request.query, request.services.live_updates
+    filters = parse_filters(request).filters
+    project_id = await request.services.units.project_id(slug)
+    turn = parse_whole_number(query.text("turn"))
+    watcher = await live_updates.watch(project_id, parse_last_seen(request, query), turn)
+    as_table = query.text("view") == "table"
+    updates = BoardUpdates(live_updates, watcher, request.language, slug, filters, as_table=as_table)
+    return EventStream(updates, request.is_signed_in, request.stopping)
+
+
+@pages.get("/projects/{slug}", Permission.SEE_UNITS)
+async def show_board(request: StaffRequest, slug: str) -> Response:
+    chosen = parse_filters(request)
+    if request.query.text("view") == "table":
+        return await _show_table(request, slug, chosen)
+    building = parse_whole_number(request.query.text("building")) or 0
+    board = await request.services.boards.board(slug, building)
+    writer = CellWriter(request.language, slug)
+    return await request.render(
+        "board_part.html" if request.is_fragment else "board.html",
+        project=board.project,
+        board=board,
+        buildings=[writer.building(building, chosen.filters) for building in board.buildings],
+        chosen=chosen,
+        statuses=list(Status),
+        tab="board",
+        since=milliseconds(board.seen_at),
+        live=f"{PREFIX}/projects/{slug}/live?{chosen.query(view='board')}",
+    )
+
+
+async def _show_table(request: StaffRequest, slug: str, chosen: ChosenFilters) -> Response:
+    after = request.query.raw("after")
+    table = await request.services.boards.table(slug, chosen.filters, after, ROWS_A_PAGE)
+    path = f"{PREFIX}/projects/{slug}"
+    next_query = table.next_code is not None and chosen.query(view="table", after=table.next_code)
+    return await request.render(
+        "table_part.html" if request.is_fragment else "table.html",
+        project=table.project,
+        table=table,
+        board=table,
+        rows=list(zip(table.units, table.floors, strict=True)),
+        writer=CellWriter(request.language, slug),
+        chosen=chosen,
+        statuses=list(Status),
+        tab="table",
+        since=milliseconds(table.seen_at),
+        live=f"{path}/live?{chosen.query(view='table')}",
+        first=f"{path}?{chosen.query(view='table')}" if after else None,
+        next=f"{path}?{next_query}" if next_query else None,
+    )
+
+
+class ChosenFilters(NamedTuple):
+    """The filters of a board; a wrong one filters nothing, and its field says so."""
+
+    filters: BoardFilter
+    typed: Form
+    faults: dict[str, str]
+
+    @property
+    def is_any(self) -> bool:
+        return any(self.typed.text(name) for name in FILTER_NAMES)
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether more is chosen than the status, which is seen at once."""
+        return any(self.typed.text(name) for name in FILTER_NAMES if name != "status")
+
+    def query(self, *, view: str, after: str | None = None) -> str:
+        """Return the query of a board with the same filters."""
+        chosen = [(name, value) for name in FILTER_NAMES for value in self.typed.all(name) if value]
+        return urlencode([("view", view), *chosen, *([] if after is None else [("after", after)])])
+
+
+def parse_filters(request: StaffRequest) -> ChosenFilters:
+    sent = request.query
+    faults: dict[str, str] = {}
+    amounts = {name: parse_amount(sent.text(name)) for name in AMOUNTS}
+    for name, amount in amounts.items():
+        if sent.text(name) and amount is None:
+            faults[name] = request._("This must be an amount.")
+    bedrooms = sent.text("bedrooms")
+    is_number = bool(re.fullmatch(r"\d{1,3}", bedrooms))
+    if bedrooms and not is_number:
+        faults["bedrooms"] = request._("This must be a whole number.")
+    filters = BoardFilter(
+        statuses=frozenset(Status(value) for value in sent.all("status") if value in set(Status)),
+        type=sent.raw("type")[:LONGEST_TYPE] or None,
+        price_from=amounts["priceFrom"],
+        price_to=amounts["priceTo"],
+        bedrooms=int(bedrooms) if is_number else None,
+        sqm_price_from=amounts["sqmFrom"],
+        sqm_price_to=amounts["sqmTo"],
+    )
+    return ChosenFilters(filters, sent, faults)
 
 
 class FloorOfCells(NamedTuple):
@@ -58,14 +158,18 @@ class BuildingOfCells(NamedTuple):
 
 
 class CellWriter:
-    """For one person."""
+    """Writes units as HTML for one person: the cells of a board.
+
+    There are thousands on a page, and a template would take more than twice as long. What somebody typed is
+    escaped, unless it is plain.
+    """
 
     def __init__(self, language: Language, slug: str) -> None:
         self._base = f"/backoffice/projects/{slug}/units/"
         self._language = language
         self._is_arabic = language.code == "ar"
         self._in_arabic_digits = language.digits == "arab"
-        self._known: dict[str, tuple[str, str]] = {}
+        self._types: dict[str, tuple[str, str]] = {}
         self.words = status_words(language)
         self._sqm = language.gettext("m²")
 
@@ -78,21 +182,23 @@ class CellWriter:
     def cell(self, unit: BoardUnit, filters: BoardFilter = NO_FILTERS) -> str:
         """One link, as light as can be. ``data-f`` is what the filters of the browser go by: price, bedrooms,
         price per m², type."""
-        look = "archived" if unit.archived else unit.status.value
-        word, (kind, own_kind) = self.words[look], self._kind(unit.type)
+        status = "archived" if unit.archived else unit.status.value
+        word, (unit_type, own_type) = self.words[status], self._type(unit.type)
+        bedrooms = "" if unit.bedrooms is None else unit.bedrooms
         code = unit.code if _is_plain(unit.code) else str(escape(unit.code))
         end = self._end(unit)
         more = (" timed" if end else "") + ("" if filters is NO_FILTERS or filters.match(unit) else " dim")
         return (
-            f'<a class="u is-{look}{more}" href="{self.address(unit)}" aria-label="{code}, {word}"'
-            f' title="{word} · {own_kind} · {self.area(unit.area_sqm)} · {self.money(unit.price_sar)}"'
-            f' data-f="{unit.price_sar}|{_or_nothing(unit.bedrooms)}|{unit.sqm_price_sar}|{kind}"'
+            f'<a class="u is-{status}{more}" href="{self.address(unit)}" aria-label="{code}, {word}"'
+            f' title="{word} · {own_type} · {self.area(unit.area_sqm)} · {self.money(unit.price_sar)}"'
+            f' data-f="{unit.price_sar}|{bedrooms}|{unit.sqm_price_sar}|{unit_type}"'
             f' data-v="{unit.version}"><bdi>{code}</bdi>{end}</a>'
         )
 
     def _cells(self, units: Iterable[BoardUnit | None], filters: BoardFilter) -> Markup:
-        wanted = NO_FILTERS if filters == NO_FILTERS else filters
-        return Markup("".join(_GAP if unit is None else self.cell(unit, wanted) for unit in units))  # noqa: S704
+        # Cells compare by identity, which is faster.
+        filters = NO_FILTERS if filters == NO_FILTERS else filters
+        return Markup("".join(_GAP if unit is None else self.cell(unit, filters) for unit in units))  # noqa: S704
 
     def _end(self, unit: BoardUnit) -> str:
         if unit.status is not Status.HELD or unit.ends_at is None:
@@ -100,13 +206,13 @@ class CellWriter:
         shown = self._digits(f"{unit.ends_at.astimezone(self._language.zone):%H:%M}")
         return f'<span data-ends="{unit.ends_at.timestamp()}">{shown}</span>'
 
-    def _kind(self, text: str) -> tuple[str, str]:
-        """As it is kept, and as this person reads it. Types are few."""
-        found = self._known.get(text)
-        if found is None:
+    def _type(self, text: str) -> tuple[str, str]:
+        """Return a type as it is stored and as this person reads it. Types are few."""
+        texts = self._types.get(text)
+        if texts is None:
             own = in_language(text, self._language.code)
-            found = self._known[text] = (str(escape(text)), str(escape(own)))
-        return found
+            texts = self._types[text] = (str(escape(text)), str(escape(own)))
+        return texts
 
     def address(self, unit: BoardUnit) -> str:
         return self._base + (unit.code if _is_plain(unit.code) else quote(unit.code, safe=""))
@@ -124,10 +230,6 @@ class CellWriter:
         return text.translate(_ARABIC) if self._in_arabic_digits else text
 
 
-def _or_nothing(number: int | None) -> str:
-    return "" if number is None else str(number)
-
-
 def status_words(language: Language) -> dict[str, str]:
     return {
         "available": language.gettext("Available"),
@@ -139,71 +241,10 @@ def status_words(language: Language) -> dict[str, str]:
     }
 
 
-# Which units a board is asked for. A wrong filter filters nothing, and says so beside its field.
-
-AMOUNTS = ("priceFrom", "priceTo", "sqmFrom", "sqmTo")
-NAMES = ("status", "type", *AMOUNTS, "bedrooms")
-MOST_BEDROOMS = 999
-LONGEST_TYPE = 100
-
-_WHOLE = re.compile(r"\d{1,3}")
-
-
-class AskedFor(NamedTuple):
-    filters: BoardFilter
-    typed: Form
-    faults: dict[str, str]
-
-    @property
-    def is_any(self) -> bool:
-        return any(self.typed.text(name) for name in NAMES)
-
-    @property
-    def is_narrowed(self) -> bool:
-        """By more than the status, which is seen at once."""
-        return any(self.typed.text(name) for name in NAMES if name != "status")
-
-
-def read_filters(visit: Visit, sent: Form) -> AskedFor:
-    faults: dict[str, str] = {}
-    amounts = {name: _amount(visit, sent, name, faults) for name in AMOUNTS}
-    filters = BoardFilter(
-        statuses=frozenset(Status(value) for value in sent.all("status") if value in set(Status)),
-        type=sent.raw("type")[:LONGEST_TYPE] or None,
-        price_from=amounts["priceFrom"],
-        price_to=amounts["priceTo"],
-        bedrooms=_bedrooms(visit, sent, faults),
-        sqm_price_from=amounts["sqmFrom"],
-        sqm_price_to=amounts["sqmTo"],
-    )
-    return AskedFor(filters, sent, faults)
-
-
-def _amount(visit: Visit, sent: Form, name: str, faults: dict[str, str]) -> Decimal | None:
-    text = sent.text(name)
-    amount = parse_amount(text)
-    if text and amount is None:
-        faults[name] = visit._("This must be an amount.")
-    return amount
-
-
-def _bedrooms(visit: Visit, sent: Form, faults: dict[str, str]) -> int | None:
-    text = sent.text("bedrooms")
-    if not text:
-        return None
-    if _WHOLE.fullmatch(text):
-        return int(text)
-    faults["bedrooms"] = visit._("This must be a whole number.")
-    return None
-
-
-# What a browser that shows a board is told: the cells and rows that are different now, and the counts.
-
-
-class BoardNews(ProjectUpdates):
+class BoardUpdates(ProjectUpdates):
     def __init__(
         self,
-        watching: LiveUpdates,
+        live_updates: LiveUpdates,
         watcher: Watcher,
         language: Language,
         slug: str,
@@ -211,17 +252,17 @@ class BoardNews(ProjectUpdates):
         *,
         as_table: bool,
     ) -> None:
-        super().__init__(watching, watcher)
+        super().__init__(live_updates, watcher)
         self._language = language
         self._slug = slug
         self._filters = filters
         self._as_table = as_table
 
     def render_events(self, news: News) -> bytes:
-        told = event("everything", b"{}") if news.everything else b""
+        events = event("everything", b"{}") if news.everything else b""
         if news.units or news.counts:
-            told += event("units", msgspec.json.encode(self._document(news)))
-        return told
+            events += event("units", msgspec.json.encode(self._document(news)))
+        return events
 
     def _document(self, news: News) -> dict[str, Any]:
         number = self._language.number
@@ -249,95 +290,3 @@ def fragment(unit: BoardUnit, language: Language, slug: str, as_table: bool) -> 
         return writer.cell(unit)
     template = templates().get_template("backoffice/table_row.html")
     return template.render(language=language, writer=writer, one=unit, place=None)
-
-
-# The board of a project: the building as a picture, the same as a table, and both of them live.
-
-ROWS = 100
-
-
-class BoardPages:
-    def __init__(self, boards: Boards, watching: LiveUpdates, inventory: Units) -> None:
-        self._boards = boards
-        self._watching = watching
-        self._inventory = inventory
-
-    async def show(self, visit: Visit) -> Response:
-        slug, sent = slug_of(visit.request), visit.query
-        asked = read_filters(visit, sent)
-        if sent.text("view") == "table":
-            return await self._table(visit, slug, asked)
-        board = await self._boards.board(slug, parse_whole_number(sent.text("building")) or 0)
-        writer = CellWriter(visit.language, slug)
-        return await visit.render(
-            "board_part.html" if visit.is_fragment else "board.html",
-            project=board.project,
-            board=board,
-            buildings=[writer.building(building, asked.filters) for building in board.buildings],
-            asked=asked,
-            statuses=list(Status),
-            tab="board",
-            since=milliseconds(board.seen_at),
-            live=_live_address(slug, asked, "board"),
-        )
-
-    async def _table(self, visit: Visit, slug: str, asked: AskedFor) -> Response:
-        after = asked.typed.raw("after")
-        table = await self._boards.table(slug, asked.filters, after, ROWS)
-        return await visit.render(
-            "table_part.html" if visit.is_fragment else "table.html",
-            project=table.project,
-            table=table,
-            board=table,
-            rows=list(zip(table.units, table.floors, strict=True)),
-            writer=CellWriter(visit.language, slug),
-            asked=asked,
-            statuses=list(Status),
-            tab="table",
-            since=milliseconds(table.seen_at),
-            live=_live_address(slug, asked, "table"),
-            first=_page_address(slug, asked, None) if after else None,
-            next=_page_address(slug, asked, table.next_code) if table.next_code is not None else None,
-        )
-
-    async def live(self, visit: Visit) -> Response:
-        slug, sent = slug_of(visit.request), visit.query
-        filters = read_filters(visit, sent).filters
-        project_id = await self._inventory.project_id(slug)
-        turn = parse_whole_number(sent.text("turn"))
-        watcher = await self._watching.watch(project_id, parse_last_seen(visit.request, sent), turn)
-        as_table = sent.text("view") == "table"
-        news = BoardNews(self._watching, watcher, visit.language, slug, filters, as_table=as_table)
-        return EventStream(news, partial(_is_still_signed_in, visit), visit.request.stopping)
-
-
-def slug_of(request: Request) -> str:
-    return slug_in_path(request)
-
-
-async def _is_still_signed_in(visit: Visit) -> bool:
-    """A board that is left open is no sign of anybody."""
-    found = await visit.desk.login.find(visit.token, takes_notice=False, is_click=False)
-    return found is not None
-
-
-def _filtering(asked: AskedFor) -> list[tuple[str, str]]:
-    return [(name, value) for name in NAMES for value in asked.typed.all(name) if value]
-
-
-def _live_address(slug: str, asked: AskedFor, view: str) -> str:
-    return f"{PREFIX}/projects/{slug}/live?{urlencode([('view', view), *_filtering(asked)])}"
-
-
-def _page_address(slug: str, asked: AskedFor, after: str | None) -> str:
-    place = [] if after is None else [("after", after)]
-    return f"{PREFIX}/projects/{slug}?{urlencode([('view', 'table'), *_filtering(asked), *place])}"
-
-
-def board_routes(desk: Desk, boards: Boards, watching: LiveUpdates, inventory: Units) -> list[Route]:
-    pages = BoardPages(boards, watching, inventory)
-    project = f"{PREFIX}/projects/{{slug}}"
-    return [
-        desk.page(f"{project}/live", Permission.SEE_UNITS, GET=pages.live),
-        desk.page(project, Permission.SEE_UNITS, GET=pages.show),
-    ]

@@ -1,42 +1,50 @@
-"""The list of bookings: all, or those of a project, a unit, a status."""
+"""Bookings: the list, one booking with its steps and actions, and its documents."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
+from enum import StrEnum
 from functools import partial
-from typing import Any, NamedTuple
-from urllib.parse import urlencode
+from itertools import product
+from typing import NamedTuple
 
 from starlette.responses import Response
 
-from holdfast.domain.booking import BookingStatus
+from holdfast.domain.booking import CLAIMING, HOLDING, Booking, BookingStatus
 from holdfast.domain.booking_actions import BookingAction
-from holdfast.domain.errors import (
-    BookingChanged,
-    Conflict,
-    DomainError,
-    InvalidInput,
-    UnknownBooking,
-)
-from holdfast.domain.project import Project, slug_fault
+from holdfast.domain.errors import BookingChanged, Conflict, DomainError, InvalidInput, UnknownBooking
+from holdfast.domain.permissions import Permission
+from holdfast.domain.project import slug_fault
 from holdfast.domain.unit import code_fault
-from holdfast.operations.bookings import BookingFile, Bookings, FoundBooking, booking_file
-from holdfast.operations.units import Units
+from holdfast.operations.bookings import BookingFile, FoundBooking, booking_file
 from holdfast.operations.write_path import Written
-from holdfast.web.api.parameters import reference_in_path
 from holdfast.web.context import buyer_link
-from holdfast.web.pages.backoffice.base import PREFIX, Notice, Show, Visit, chosen_end, faults_by_field
-from holdfast.web.pages.backoffice.sale_views import booking_permission, status_word, steps_of, unit_path
+from holdfast.web.documents.content import Kind
+from holdfast.web.pages.backoffice.base import (
+    PREFIX,
+    PROJECTS_OFFERED,
+    Notice,
+    StaffRequest,
+    faults_by_field,
+    list_projects,
+    page_links,
+    parse_cursor,
+    parse_new_end,
+    unit_path,
+    with_query,
+)
 from holdfast.web.pages.forms import Form
 from holdfast.web.pages.i18n import translate_error
+from holdfast.web.pages.routes import Pages
+from holdfast.web.pages.sessions import PAGE_HEADERS
 from holdfast.web.pages.templates import QrCode, qr_code
-from holdfast.web.pagination import TIME_AND_NUMBER_CURSOR
+from holdfast.web.pagination import TIME_AND_NUMBER_CURSOR, paginate
 from holdfast.web.problems import problem_type
 
 BOOKINGS = f"{PREFIX}/bookings"
 BOOKINGS_A_PAGE = 50
 REFUNDS_COUNTED = 1000
-PROJECTS_OFFERED = 500
 
 # What needs somebody to act stands first.
 TABS = (
@@ -45,240 +53,287 @@ TABS = (
 )  # fmt: skip
 assert set(TABS) == set(BookingStatus)
 
+pages = Pages(StaffRequest)
 
-class Wanted(NamedTuple):
-    """What the filters say; one that says nothing that can be is off."""
+
+class Filters(NamedTuple):
+    """The filters of the query; one that makes no sense is off."""
 
     project: str = ""
     unit: str = ""
     status: BookingStatus | None = None
 
-    def address(self, **others: str) -> str:
-        said = {"project": self.project, "unit": self.unit, "status": self.status or "", **others}
-        query = urlencode({name: value for name, value in said.items() if value})
-        return f"{BOOKINGS}?{query}" if query else BOOKINGS
+    def address(self) -> str:
+        return with_query(BOOKINGS, **self._asdict())
 
 
-class BookingListPages:
-    def __init__(self, inventory: Units, selling: Bookings) -> None:
-        self._inventory = inventory
-        self._selling = selling
-
-    async def show(self, visit: Visit) -> Response:
-        reference = visit.query.text("reference")
-        if reference:
-            found = await self._searched(reference)
-            if found is not None:
-                return await visit.go(f"{BOOKINGS}/{found.booking.reference}")
-            visit.notice = Notice(
-                visit._("There is no booking with the reference %(reference)s.", reference=reference[:50]),
+@pages.get("/bookings", Permission.SEE_BOOKINGS)
+async def list_bookings(request: StaffRequest) -> Response:
+    bookings, reference = request.services.bookings, request.query.text("reference")
+    if reference:
+        try:
+            found = await bookings.find(reference)
+        except UnknownBooking:
+            request.notice = Notice(
+                request._("There is no booking with the reference %(reference)s.", reference=reference[:50]),
                 "warning",
             )
-        projects = await self._inventory.projects_page(None, "", PROJECTS_OFFERED)
-        return await visit.render("bookings.html", **await self._values(visit, projects), reference=reference)
+        else:
+            return request.redirect(f"{BOOKINGS}/{found.booking.reference}")
+    projects = await list_projects(request)
+    filters = _parse_filters(request, {project.slug for project in projects})
+    rows = await bookings.page(
+        parse_cursor(request, TIME_AND_NUMBER_CURSOR),
+        (filters.project,) if filters.project else None,
+        filters.unit or None,
+        filters.status,
+        BOOKINGS_A_PAGE,
+    )
+    page, next_cursor = paginate(
+        rows,
+        BOOKINGS_A_PAGE,
+        lambda row: TIME_AND_NUMBER_CURSOR.encode((row.booking.created_at, row.booking.number)),
+    )
+    return await request.render(
+        "bookings.html",
+        reference=reference,
+        projects=projects,
+        project_names={project.slug: project.name for project in projects},
+        unit_path=unit_path,
+        filters=filters,
+        tabs=[(status, filters._replace(status=status).address()) for status in TABS],
+        everything=filters._replace(status=None).address(),
+        refunds_due=await bookings.refunds_due(REFUNDS_COUNTED),
+        most_refunds=REFUNDS_COUNTED,
+        bookings=page,
+        **page_links(request, filters.address(), next_cursor),
+    )
 
-    async def _searched(self, reference: str) -> FoundBooking | None:
-        try:
-            return await self._selling.find(reference)
-        except UnknownBooking:
-            return None
 
-    async def _values(self, visit: Visit, projects: list[Project]) -> dict[str, Any]:
-        wanted = _wanted(visit, {project.slug for project in projects})
-        slugs = (wanted.project,) if wanted.project else None
-        page = await self._selling.page(
-            _cursor(visit), slugs, wanted.unit or None, wanted.status, BOOKINGS_A_PAGE
-        )
-        return {
-            "status_of_booking": partial(status_word, visit.language),
-            "projects": projects,
-            "project_names": {project.slug: project.name for project in projects},
-            "unit_path": unit_path,
-            "wanted": wanted,
-            "tabs": [(status, wanted._replace(status=status).address()) for status in TABS],
-            "everything": wanted._replace(status=None).address(),
-            "refunds_due": await self._selling.refunds_due(REFUNDS_COUNTED),
-            "most_refunds": REFUNDS_COUNTED,
-            "bookings": page[:BOOKINGS_A_PAGE],
-            "first": wanted.address() if visit.query.has("cursor") else None,
-            "next": _next(wanted, page),
-        }
-
-
-def _wanted(visit: Visit, slugs: set[str]) -> Wanted:
-    project, unit, status = (visit.query.text(name) for name in ("project", "unit", "status"))
-    known = slug_fault(project) is None and (project in slugs or len(slugs) >= PROJECTS_OFFERED)
-    return Wanted(
-        project if known else "",
+def _parse_filters(request: StaffRequest, slugs: set[str]) -> Filters:
+    project, unit, status = (request.query.text(name) for name in Filters._fields)
+    is_known = slug_fault(project) is None and (project in slugs or len(slugs) >= PROJECTS_OFFERED)
+    return Filters(
+        project if is_known else "",
         unit if code_fault(unit) is None else "",
         BookingStatus(status) if status in set(BookingStatus) else None,
     )
 
 
-def _cursor(visit: Visit) -> tuple[datetime, int] | None:
+@pages.get("/bookings/{reference}", Permission.SEE_BOOKINGS)
+async def show_booking(request: StaffRequest, reference: str) -> Response:
+    return await _render(request, await _load(request, reference))
+
+
+async def reissue_link(request: StaffRequest, reference: str) -> Response:
+    """Show the buyer's new link, which is stored nowhere."""
+    found = (await _load(request, reference)).found
+    _, token = await request.services.bookings.reissue_link(found, request.author)
+    link = buyer_link(request.context.public_url, found.project_slug, found.booking.reference, token)
+    issued = IssuedLink(link, token, qr_code(link))
+    return await _render(request, await _load(request, reference), issued=issued)
+
+
+async def act_on_booking(request: StaffRequest, reference: str, *, action: BookingAction) -> Response:
+    found = (await _load(request, reference)).found
     try:
-        return TIME_AND_NUMBER_CURSOR.decode(visit.query.text("cursor"))
-    except ValueError:
-        return None
+        written = await _perform(request, action, found)
+    except (InvalidInput, Conflict) as error:
+        return await _render_error(request, reference, action, error)
+    path = f"{BOOKINGS}/{written.booking.reference}"
+    return await request.redirect_with_notice(path, _success_notice(request, action, written.booking))
 
 
-def _next(wanted: Wanted, page: list[FoundBooking]) -> str | None:
-    if len(page) <= BOOKINGS_A_PAGE:
-        return None
-    last = page[BOOKINGS_A_PAGE - 1].booking
-    return wanted.address(cursor=TIME_AND_NUMBER_CURSOR.encode((last.created_at, last.number)))
+async def show_document(request: StaffRequest, reference: str, *, kind: Kind, as_pdf: bool) -> Response:
+    found = await request.services.bookings.find(reference)
+    return await request.context.documents.render(
+        found,
+        kind,
+        as_pdf=as_pdf,
+        requested_language=request.query.text("lang"),
+        page_language=request.language.code,
+        booking_path=f"{BOOKINGS}/{found.booking.reference}",
+        headers=PAGE_HEADERS,
+    )
 
 
-# One booking: its way from hold to sale, its buyer, and what can be done to it.
+def booking_permission(action: BookingAction) -> Permission:
+    is_deposit = action is BookingAction.CONFIRM_DEPOSIT
+    return Permission.CONFIRM_DEPOSIT if is_deposit else Permission.SELL
 
-_NOTHING_TYPED = Form(())
+
+for _action in BookingAction:
+    pages.post(
+        f"/bookings/{{reference}}/{_action}", booking_permission(_action), back_to="/bookings/{reference}"
+    )(reissue_link if _action is BookingAction.REISSUE_LINK else partial(act_on_booking, action=_action))
+for _kind, _ending in product(Kind, ("", ".pdf")):
+    pages.get(f"/bookings/{{reference}}/{_kind}{_ending}", Permission.SEE_BOOKINGS)(
+        partial(show_document, kind=_kind, as_pdf=bool(_ending))
+    )
 
 
-class Issued(NamedTuple):
-    """What opens a booking, to be shown once."""
+async def _load(request: StaffRequest, reference: str) -> BookingFile:
+    return await booking_file(request.services.bookings, reference, request.caller)
+
+
+async def _perform(request: StaffRequest, action: BookingAction, found: FoundBooking) -> Written:
+    bookings, caller, author = request.services.bookings, request.caller, request.author
+    seen = request.form.text("status")
+    if action is BookingAction.CONFIRM_DEPOSIT:
+        return await bookings.confirm_deposit(found, caller, author, seen)
+    if action is BookingAction.CLOSE_SALE:
+        return await bookings.close_sale(found, caller, author, seen)
+    if action is BookingAction.EXTEND:
+        return await bookings.extend(found, parse_new_end(request), caller, author, seen)
+    if action is BookingAction.CANCEL:
+        return await bookings.cancel(found, caller, author, seen)
+    if action is BookingAction.MARK_REFUNDED:
+        return await bookings.mark_refunded(found, author, seen)
+    assert action is BookingAction.ERASE_BUYER
+    return await bookings.erase_buyer(found, author, seen)
+
+
+async def _render_error(
+    request: StaffRequest, reference: str, action: BookingAction, error: DomainError
+) -> Response:
+    """Render the booking as it is now, with the form as it was filled in."""
+    file = await _load(request, reference)
+    faults = faults_by_field(request, error) if isinstance(error, InvalidInput) else {}
+    if not faults or action not in file.possible:
+        message = translate_error(error, request.language)
+        if isinstance(error, BookingChanged):
+            message = request._(
+                "The booking has changed since you opened this page. "
+                "Nothing was done: look again, then decide."
+            )
+        request.notice = Notice(message, "refused")
+    return await _render(request, file, problem_type(error).status, faults=faults, failed_action=action)
+
+
+class IssuedLink(NamedTuple):
+    """A link that opens a booking, to be shown once."""
 
     link: str
     token: str
-    """The same without the address, for those who use the API."""
+    """The token of the link, for those who use the API."""
     qr: QrCode
-    """Of the link, for the phone of a buyer who is there."""
+    """For the phone of a buyer who is present."""
 
 
-class BookingPages:
-    def __init__(self, selling: Bookings, public_url: str) -> None:
-        self._selling = selling
-        self._public_url = public_url
-
-    async def show(self, visit: Visit) -> Response:
-        return await self._shown(visit, await self._file(visit))
-
-    async def back(self, visit: Visit) -> Response:
-        """Whoever reloads the answer to an action wants to see the booking."""
-        return await visit.go(f"{BOOKINGS}/{_reference(visit)}")
-
-    def acting(self, action: BookingAction) -> Show:
-        async def act(visit: Visit) -> Response:
-            return await self._act(visit, action)
-
-        return act
-
-    async def reissue_link(self, visit: Visit) -> Response:
-        """The link is in this answer and nowhere else."""
-        found = (await self._file(visit)).found
-        _, token = await self._selling.reissue_link(found, visit.author)
-        link = buyer_link(self._public_url, found.project_slug, found.booking.reference, token)
-        return await self._shown(visit, await self._file(visit), issued=Issued(link, token, qr_code(link)))
-
-    async def _act(self, visit: Visit, action: BookingAction) -> Response:
-        found = (await self._file(visit)).found
-        try:
-            written = await self._do(visit, action, found)
-        except (InvalidInput, Conflict) as refusal:
-            return await self._refused(visit, refusal, action)
-        return await visit.go(f"{BOOKINGS}/{written.booking.reference}", _done(visit, action, written))
-
-    async def _do(self, visit: Visit, action: BookingAction, found: FoundBooking) -> Written:
-        selling, caller, author = self._selling, visit.caller, visit.author
-        seen = visit.form.text("status")
-        if action is BookingAction.CONFIRM_DEPOSIT:
-            return await selling.confirm_deposit(found, caller, author, seen)
-        if action is BookingAction.CLOSE_SALE:
-            return await selling.close_sale(found, caller, author, seen)
-        if action is BookingAction.EXTEND:
-            return await selling.extend(found, chosen_end(visit), caller, author, seen)
-        if action is BookingAction.CANCEL:
-            return await selling.cancel(found, caller, author, seen)
-        if action is BookingAction.MARK_REFUNDED:
-            return await selling.mark_refunded(found, author, seen)
-        assert action is BookingAction.ERASE_BUYER
-        return await selling.erase_buyer(found, author, seen)
-
-    async def _refused(self, visit: Visit, refusal: DomainError, action: BookingAction) -> Response:
-        status, file = problem_type(refusal).status, await self._file(visit)
-        faults = faults_by_field(visit, refusal) if isinstance(refusal, InvalidInput) else {}
-        if not faults or action not in file.possible:
-            visit.notice = Notice(_why(visit, refusal), "refused")
-        return await self._shown(visit, file, status, typed=visit.form, faults=faults, asked=action)
-
-    async def _file(self, visit: Visit) -> BookingFile:
-        return await booking_file(self._selling, _reference(visit), visit.caller)
-
-    async def _shown(
-        self,
-        visit: Visit,
-        file: BookingFile,
-        status: int = 200,
-        typed: Form = _NOTHING_TYPED,
-        faults: dict[str, str] | None = None,
-        asked: BookingAction | None = None,
-        issued: Issued | None = None,
-    ) -> Response:
-        return await visit.render(
-            "booking.html",
-            status,
-            **self._values(visit, file),
-            typed=typed,
-            faults=faults or {},
-            asked=asked,
-            issued=issued,
-        )
-
-    def _values(self, visit: Visit, file: BookingFile) -> dict[str, Any]:
-        unit, project, _ = file.unit
-        return {
-            "status_of_booking": partial(status_word, visit.language),
-            "booking": file.booking,
-            "unit": unit,
-            "project": project,
-            "path": f"{BOOKINGS}/{file.booking.reference}",
-            "unit_path": unit_path(project.slug, unit.code),
-            "steps": steps_of(file.booking),
-            "possible": {
-                str(action): decision
-                for action, decision in file.possible.items()
-                if visit.may(booking_permission(action))
-            },
-        }
+async def _render(
+    request: StaffRequest,
+    file: BookingFile,
+    status: int = 200,
+    faults: dict[str, str] | None = None,
+    failed_action: BookingAction | None = None,
+    issued: IssuedLink | None = None,
+) -> Response:
+    unit, project, _ = file.unit
+    return await request.render(
+        "booking.html",
+        status,
+        booking=file.booking,
+        unit=unit,
+        project=project,
+        path=f"{BOOKINGS}/{file.booking.reference}",
+        unit_path=unit_path(project.slug, unit.code),
+        steps=list(booking_steps(file.booking)),
+        possible={
+            str(action): decision
+            for action, decision in file.possible.items()
+            if request.may(booking_permission(action))
+        },
+        typed=Form(()) if failed_action is None else request.form,
+        faults=faults or {},
+        failed_action=failed_action,
+        issued=issued,
+    )
 
 
-def _reference(visit: Visit) -> str:
-    return reference_in_path(visit.request)
-
-
-def _why(visit: Visit, refusal: DomainError) -> str:
-    if isinstance(refusal, BookingChanged):
-        return visit._(
-            "The booking has changed since you opened this page. Nothing was done: look again, then decide."
-        )
-    return translate_error(refusal, visit.language)
-
-
-def _done(visit: Visit, action: BookingAction, written: Written) -> str:
+def _success_notice(request: StaffRequest, action: BookingAction, booking: Booking) -> str:
+    is_refund_due = booking.status is BookingStatus.REFUND_DUE
     if action is BookingAction.CONFIRM_DEPOSIT:
-        return _after_deposit(visit, written)
-    booking = written.booking
-    end = booking.ends_at
-    words = {
-        BookingAction.CLOSE_SALE: visit._("The unit is sold."),
-        BookingAction.EXTEND: visit._(
-            "The new end is %(until)s.", until="" if end is None else visit.language.date_time(end)
-        ),
-        BookingAction.CANCEL: _after_cancelling(visit, booking.status),
-        BookingAction.MARK_REFUNDED: visit._("The deposit is marked as paid back."),
-        BookingAction.ERASE_BUYER: visit._("The buyer's personal data were erased."),
+        if is_refund_due:
+            return request._("The deposit is noted, and due back: the unit cannot be reserved again.")
+        return request._(
+            "The deposit is confirmed; the unit is reserved until %(until)s.",
+            until=_format_time(request, booking.reserved_until),
+        )
+    if action is BookingAction.EXTEND:
+        return request._("The new end is %(until)s.", until=_format_time(request, booking.ends_at))
+    if action is BookingAction.CANCEL:
+        if is_refund_due:
+            return request._("The booking was cancelled; its deposit is due back.")
+        return request._("The booking was cancelled; the unit is available.")
+    notices = {
+        BookingAction.CLOSE_SALE: request._("The unit is sold."),
+        BookingAction.MARK_REFUNDED: request._("The deposit is marked as paid back."),
+        BookingAction.ERASE_BUYER: request._("The buyer's personal data were erased."),
     }
-    return words[action]
+    return notices[action]
 
 
-def _after_deposit(visit: Visit, written: Written) -> str:
-    booking = written.booking
+def _format_time(request: StaffRequest, at: datetime | None) -> str:
+    return "" if at is None else request.language.date_time(at)
+
+
+# The steps of a booking, as its page draws them.
+
+
+class StepName(StrEnum):
+    OPENED = "opened"
+    SIGNED = "signed"
+    DEPOSIT = "deposit"
+    SOLD = "sold"
+    LAPSED = "lapsed"
+    CANCELLED = "cancelled"
+    ENDED = "ended"
+    """Unsold, after its deposit was confirmed."""
+    REFUND = "refund"
+    ERASED = "erased"
+
+
+class StepState(StrEnum):
+    DONE = "done"
+    NOW = "now"
+    """The one that the booking waits for."""
+    LATER = "later"
+    LOST = "lost"
+
+
+class Step(NamedTuple):
+    name: StepName
+    state: StepState
+    at: datetime | None = None
+    due_at: datetime | None = None
+    """Until when the booking waits for it."""
+
+
+def booking_steps(booking: Booking) -> Iterator[Step]:
+    """Yield the steps that were made, the one that is waited for, and those that may still come."""
+    if booking.hold_expires_at is None:
+        yield Step(StepName.SOLD, StepState.DONE, booking.closed_at)
+    else:
+        yield Step(StepName.OPENED, StepState.DONE, booking.created_at)
+        yield from _step(booking, StepName.SIGNED, booking.signed_at, BookingStatus.OPEN)
+        yield from _step(booking, StepName.DEPOSIT, booking.deposit_confirmed_at, BookingStatus.SIGNED)
+        yield from _step(booking, StepName.SOLD, booking.closed_at, BookingStatus.RESERVED)
+    if booking.ended_at is not None:
+        ends = {BookingStatus.LAPSED: StepName.LAPSED, BookingStatus.CANCELLED: StepName.CANCELLED}
+        yield Step(ends.get(booking.status, StepName.ENDED), StepState.LOST, booking.ended_at)
     if booking.status is BookingStatus.REFUND_DUE:
-        return visit._("The deposit is noted, and due back: the unit cannot be reserved again.")
-    until = "" if booking.reserved_until is None else visit.language.date_time(booking.reserved_until)
-    return visit._("The deposit is confirmed; the unit is reserved until %(until)s.", until=until)
+        yield Step(StepName.REFUND, StepState.NOW)
+    if booking.refunded_at is not None:
+        yield Step(StepName.REFUND, StepState.DONE, booking.refunded_at)
+    if booking.buyer_erased_at is not None:
+        yield Step(StepName.ERASED, StepState.DONE, booking.buyer_erased_at)
 
 
-def _after_cancelling(visit: Visit, status: BookingStatus) -> str:
-    if status is BookingStatus.REFUND_DUE:
-        return visit._("The booking was cancelled; its deposit is due back.")
-    return visit._("The booking was cancelled; the unit is available.")
+def _step(booking: Booking, name: StepName, at: datetime | None, waits_in: BookingStatus) -> Iterator[Step]:
+    """``waits_in``: the status in which a booking waits for this step."""
+    if at is not None:
+        yield Step(name, StepState.DONE, at)
+    elif booking.status is waits_in:
+        yield Step(name, StepState.NOW, due_at=booking.ends_at)
+    elif booking.status in {*HOLDING, *CLAIMING}:
+        yield Step(name, StepState.LATER)

@@ -1,20 +1,21 @@
-"""Which deliveries are asked for, read from a query and written into one. A wrong filter filters nothing."""
+"""Webhook deliveries: the searchable log, and one delivery with its attempts."""
 
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, NamedTuple
-from urllib.parse import quote, urlencode
+from unicodedata import category
 from uuid import UUID
 
 import msgspec
 from starlette.responses import Response
-from starlette.routing import Route
 
 from holdfast.domain.delivery import Delivery, DeliveryStatus
 from holdfast.domain.endpoint import SENT_EVENTS, Endpoint
+from holdfast.domain.endpoint_url import InvalidEndpointUrl, parse_endpoint_url
 from holdfast.domain.errors import EndpointRemoved, UnknownEndpoint
 from holdfast.domain.permissions import Permission
 from holdfast.domain.unit import code_fault
@@ -23,25 +24,44 @@ from holdfast.operations.deliveries import (
     END,
     START,
     Attempt,
-    Deliveries,
     DeliveryFilter,
-    DeliverySearch,
     DeliverySearchPage,
 )
-from holdfast.operations.endpoints import Endpoints
-from holdfast.web.api.parameters import CODE_CLASSES, UNANSWERED, id_in_path, parse_id
-from holdfast.web.pages.backoffice import http_texts
-from holdfast.web.pages.backoffice.base import PREFIX, Desk, Visit
-from holdfast.web.pages.backoffice.webhook_pages import DELIVERIES, unchanged, words_of
-from holdfast.web.pages.forms import Form
-from holdfast.web.pages.i18n import Language, translate_error
+from holdfast.web.api.parameters import CODE_CLASSES, UNANSWERED, parse_id
+from holdfast.web.pages.backoffice.base import (
+    PREFIX,
+    StaffRequest,
+    parse_cursor,
+    parse_local_time,
+    unit_path,
+    with_query,
+)
+from holdfast.web.pages.i18n import translate_error
+from holdfast.web.pages.routes import Pages
+from holdfast.web.pages.sessions import PAGE_HEADERS
 from holdfast.web.pagination import TIME_AND_ID_CURSOR, creation_cursor
 
-NAMES = ("endpoint", "event", "unit", "status", "code", "since", "until")
-CODES = (*CODE_CLASSES, UNANSWERED)
+DELIVERIES = f"{PREFIX}/deliveries"
+DELIVERIES_A_PAGE = 50
+ATTEMPTS_SHOWN = 50
+"""With all that was sent and answered; one of them may take a hundred kilobytes."""
+STATUS_CODES = (*CODE_CLASSES, UNANSWERED)
+# Of the bar that shows where the time of an attempt went.
+WIDTH = 600
+
+_LEAST_WIDTH = 3.0
+_FIRST_ID = UUID(int=0)
+_MADE_BY_CURL = frozenset({"host", "content-length"})
+_BYTES_A_LINE = 16
+_TEXT_CONTROLS = "\t\n\r"
+_DIRECTION_MARKS = frozenset(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
+
+pages = Pages(StaffRequest)
 
 
-class AskedFor(NamedTuple):
+class LogQuery(NamedTuple):
+    """The query of the log, parsed."""
+
     endpoint_id: UUID | None
     filters: DeliveryFilter
     before: tuple[datetime, UUID]
@@ -53,56 +73,168 @@ class AskedFor(NamedTuple):
         """Whether it is the page that grows."""
         return self.before == BEHIND_ALL and self.filters.until == END
 
-    def address(self, path: str, **more: str) -> str:
-        query = urlencode({**self.chosen, **more})
-        return f"{path}?{query}" if query else path
+    def address(self, **more: str) -> str:
+        return with_query(DELIVERIES, **{**self.chosen, **more})
 
 
-def asked_for(visit: Visit) -> AskedFor:
-    sent = visit.query
-    event, status, code = sent.text("event"), sent.text("status"), sent.text("code")
-    since, until = moment_of(sent, "since", visit.language), moment_of(sent, "until", visit.language)
-    unit = sent.text("unit")
-    unit_code = None if not unit or code_fault(unit, "/unit") else unit
-    filters = DeliveryFilter(
-        since=since or START,
-        until=until or END,
-        events=(event,) if event in SENT_EVENTS else None,
-        unit_code=unit_code,
-        code_class=CODE_CLASSES.get(code),
-        unanswered=True if code == UNANSWERED else None,
-        status=DeliveryStatus(status) if status in tuple(DeliveryStatus) else None,
-    )
-    endpoint_id = parse_id(sent.text("endpoint"))
-    valid = {
-        "endpoint": endpoint_id is not None,
-        "event": filters.events is not None,
-        "unit": unit_code is not None,
-        "status": filters.status is not None,
-        "code": code in CODES,
-        "since": since is not None,
-        "until": until is not None,
-    }
-    chosen = {name: sent.text(name) for name in NAMES if valid[name]}
-    return AskedFor(endpoint_id, filters, _cursor(sent), chosen)
-
-
-def moment_of(sent: Form, name: str, language: Language) -> datetime | None:
-    """What a field for a date and time says, in the person's time zone."""
+@pages.get("/deliveries", Permission.SEE_WEBHOOKS)
+async def list_deliveries(request: StaffRequest) -> Response:
+    """A script asks for the rows alone, and gets none while they are the ones that it has."""
+    query = _parse_query(request)
+    search = request.services.delivery_search
     try:
-        return language.at(sent.text(name)).astimezone(UTC)
-    except (ValueError, OverflowError):
+        found = await search.page(query.endpoint_id, query.before, query.filters, DELIVERIES_A_PAGE)
+    except UnknownEndpoint:
+        found = DeliverySearchPage([], {}, None)
+    version = _version(found.deliveries)
+    if request.is_fragment and request.query.text("seen") == version:
+        return _no_content()
+    deliveries = found.deliveries[:DELIVERIES_A_PAGE]
+    values = {
+        "deliveries": deliveries,
+        "labels": found.labels,
+        "units": {delivery.id: _unit_path(delivery) for delivery in deliveries},
+        "here": query.address(),
+        "first": None if query.is_newest else query.address(),
+        "next": _next_page(found, query),
+        "searched_back_to": found.searched_back_to,
+        "live": query.is_newest,
+        "delivery_version": version,
+    }
+    if request.is_fragment:
+        return await request.render("delivery_rows.html", **values)
+    return await request.render(
+        "deliveries.html",
+        **values,
+        chosen=query.chosen,
+        choices=await search.labels(),
+        events=SENT_EVENTS,
+        codes=STATUS_CODES,
+    )
+
+
+@pages.get("/deliveries/{id}", Permission.SEE_WEBHOOKS)
+async def show_delivery(request: StaffRequest, delivery_id: UUID) -> Response:
+    """A script asks for the part that changes, while it may."""
+    delivery, attempts = await request.services.deliveries.find(
+        delivery_id, attempts_at_most=ATTEMPTS_SHOWN + 1
+    )
+    version = _version([delivery])
+    if request.is_fragment and request.query.text("seen") == version:
+        return _no_content()
+    label = await request.services.delivery_search.label(delivery.endpoint_id)
+    endpoint = None if label.is_removed else await _find_endpoint(request, delivery.endpoint_id)
+    are_more, attempts = len(attempts) > ATTEMPTS_SHOWN, attempts[-ATTEMPTS_SHOWN:]
+    return await request.render(
+        "delivery_part.html" if request.is_fragment else "delivery.html",
+        delivery=delivery,
+        attempts=attempts,
+        are_more=are_more,
+        endpoint=endpoint,
+        label=label,
+        unit_address=_unit_path(delivery),
+        steps=timeline(
+            delivery,
+            attempts,
+            delivery.created_at if endpoint is None else endpoint.read_at,
+            is_paused=endpoint is not None and endpoint.config.paused,
+        ),
+        timing_bar=timing_bar,
+        format_request=format_request,
+        format_curl=format_curl,
+        format_response_head=format_response_head,
+        format_response_body=format_response_body,
+        is_live=delivery.status is DeliveryStatus.PENDING,
+        delivery_version=version,
+    )
+
+
+@pages.get("/deliveries/{id}/result", Permission.SEE_WEBHOOKS)
+async def show_result(request: StaffRequest, delivery_id: UUID) -> Response:
+    """Show the result of a ping in a line; without a script, the whole delivery."""
+    if not request.is_fragment:
+        return request.redirect(f"{DELIVERIES}/{delivery_id}")
+    delivery, _ = await request.services.deliveries.find(delivery_id, attempts_at_most=0)
+    version = _version([delivery])
+    if request.query.text("seen") == version:
+        return _no_content()
+    return await request.render("delivery_result.html", ping=delivery, delivery_version=version)
+
+
+@pages.post("/deliveries/{id}/resend", Permission.MANAGE_WEBHOOKS, back_to="/deliveries/{id}")
+async def resend(request: StaffRequest, delivery_id: UUID) -> Response:
+    path = f"{DELIVERIES}/{delivery_id}"
+    try:
+        await request.services.deliveries.resend(delivery_id, request.author)
+    except EndpointRemoved as error:
+        return await request.redirect_with_notice(path, translate_error(error, request.language), "refused")
+    notice = request._("It is being sent again, with the same id and the same bytes.")
+    return await request.redirect_with_notice(path, notice)
+
+
+def _parse_query(request: StaffRequest) -> LogQuery:
+    """A wrong filter filters nothing."""
+    names = ("endpoint", "event", "unit", "status", "code", "since", "until")
+    sent = {name: request.query.text(name) for name in names}
+    values: dict[str, Any] = {
+        "endpoint": parse_id(sent["endpoint"]),
+        "event": sent["event"] if sent["event"] in SENT_EVENTS else None,
+        "unit": sent["unit"] if sent["unit"] and code_fault(sent["unit"], "/unit") is None else None,
+        "status": DeliveryStatus(sent["status"]) if sent["status"] in tuple(DeliveryStatus) else None,
+        "code": sent["code"] if sent["code"] in STATUS_CODES else None,
+        "since": parse_local_time(request, sent["since"]),
+        "until": parse_local_time(request, sent["until"]),
+    }
+    filters = DeliveryFilter(
+        since=values["since"] or START,
+        until=values["until"] or END,
+        events=(values["event"],) if values["event"] else None,
+        unit_code=values["unit"],
+        code_class=CODE_CLASSES.get(sent["code"]),
+        unanswered=True if sent["code"] == UNANSWERED else None,
+        status=values["status"],
+    )
+    before = parse_cursor(request, TIME_AND_ID_CURSOR) or BEHIND_ALL
+    chosen = {name: sent[name] for name in names if values[name] is not None}
+    return LogQuery(values["endpoint"], filters, before, chosen)
+
+
+def _next_page(found: DeliverySearchPage, query: LogQuery) -> str | None:
+    """Return the address behind the last delivery that is shown, or where the search was given up."""
+    if len(found.deliveries) > DELIVERIES_A_PAGE:
+        last = found.deliveries[DELIVERIES_A_PAGE - 1]
+        return query.address(cursor=creation_cursor(last))
+    if found.searched_back_to is None:
+        return None
+    return query.address(cursor=TIME_AND_ID_CURSOR.encode((found.searched_back_to, _FIRST_ID)))
+
+
+async def _find_endpoint(request: StaffRequest, endpoint_id: UUID) -> Endpoint | None:
+    """Return None if the endpoint was removed a moment ago."""
+    try:
+        return await request.services.subscribing.find(endpoint_id)
+    except UnknownEndpoint:
         return None
 
 
-def _cursor(sent: Form) -> tuple[datetime, UUID]:
-    try:
-        return TIME_AND_ID_CURSOR.decode(sent.text("cursor"))
-    except ValueError:
-        return BEHIND_ALL
+def _unit_path(delivery: Delivery) -> str | None:
+    """Return the page of the delivery's unit; the body names its project."""
+    unit = msgspec.json.decode(delivery.body)["data"]["unit"]
+    return None if unit is None else unit_path(unit["projectSlug"], unit["code"])
 
 
-# The life of a delivery, step by step: committed, each attempt, its end or what comes next.
+def _version(deliveries: Iterable[Delivery]) -> str:
+    """Return a text that differs as soon as something is to be seen that was not before."""
+    seen = [(one.id, one.status, one.attempts, one.next_attempt_at, one.ended_at) for one in deliveries]
+    return hashlib.sha256(msgspec.json.encode(seen)).hexdigest()[:16]
+
+
+def _no_content() -> Response:
+    """The script keeps what it has."""
+    return Response(status_code=204, headers=PAGE_HEADERS)
+
+
+# The timeline of a delivery: committed, each attempt, its end or what comes next.
 
 
 class Step(NamedTuple):
@@ -144,11 +276,8 @@ def _last(delivery: Delivery, now: datetime, is_paused: bool) -> Step:
 
 # Where the time of an attempt went, as the parts of one bar.
 
-WIDTH = 600
-_LEAST = 3.0
 
-
-class Part(NamedTuple):
+class TimingPart(NamedTuple):
     name: str
     """``dns``, ``connect``, ``tls``, ``wait`` or ``rest``."""
     milliseconds: float
@@ -156,8 +285,8 @@ class Part(NamedTuple):
     width: float
 
 
-def timing_bar(attempt: Attempt) -> list[Part]:
-    """In the order in which they happened; a connection that is used again has no beginning."""
+def timing_bar(attempt: Attempt) -> list[TimingPart]:
+    """Return the parts in the order in which they happened; a reused connection has no first ones."""
     known = [
         ("dns", attempt.dns_ms),
         ("connect", attempt.connect_ms),
@@ -169,159 +298,86 @@ def timing_bar(attempt: Attempt) -> list[Part]:
     return _drawn([*parts, ("rest", max(rest, 0.0))])
 
 
-def _drawn(parts: list[tuple[str, float]]) -> list[Part]:
+def _drawn(parts: list[tuple[str, float]]) -> list[TimingPart]:
     """Each wide enough to be seen, together as wide as the bar."""
     total = sum(value for _, value in parts) or 1.0
-    wanted = [max(WIDTH * value / total, _LEAST) for _, value in parts]
-    scale = WIDTH / sum(wanted)
+    widths = [max(WIDTH * value / total, _LEAST_WIDTH) for _, value in parts]
+    scale = WIDTH / sum(widths)
     drawn, x = [], 0.0
-    for (name, value), width in zip(parts, wanted, strict=True):
-        drawn.append(Part(name, value, round(x, 2), round(width * scale, 2)))
+    for (name, value), width in zip(parts, widths, strict=True):
+        drawn.append(TimingPart(name, value, round(x, 2), round(width * scale, 2)))
         x += width * scale
     return drawn
 
 
-# Deliveries: every one, and all that is known of one.
-
-DELIVERIES_A_PAGE = 50
-ATTEMPTS_SHOWN = 50
-"""With all that was sent and answered; one of them may take a hundred kilobytes."""
-_FIRST_ID = UUID(int=0)
+# Requests and responses as they were sent, for people and for a terminal.
 
 
-class DeliveryPages:
-    def __init__(self, subscribing: Endpoints, deliveries: Deliveries, search: DeliverySearch) -> None:
-        self._subscribing = subscribing
-        self._deliveries = deliveries
-        self._search = search
-
-    async def list(self, visit: Visit) -> Response:
-        """A script asks for the rows alone, and gets none while they are the ones that it has."""
-        asked = asked_for(visit)
-        found = await self._found(asked)
-        mark = _mark(found.deliveries)
-        if visit.is_fragment and visit.query.text("seen") == mark:
-            return unchanged()
-        values = {**_listed(found, asked), "live": asked.is_newest, "mark": mark, **words_of(visit)}
-        if visit.is_fragment:
-            return await visit.render("delivery_rows.html", **values)
-        labels = await self._search.labels()
-        values |= {"asked": asked, "choices": labels, "events": SENT_EVENTS, "codes": CODES}
-        return await visit.render("deliveries.html", **values)
-
-    async def show(self, visit: Visit) -> Response:
-        """A script asks for what changes, while it may."""
-        delivery, attempts = await self._deliveries.find(
-            id_in_path(visit.request), attempts_at_most=ATTEMPTS_SHOWN + 1
-        )
-        mark = _mark([delivery])
-        if visit.is_fragment and visit.query.text("seen") == mark:
-            return unchanged()
-        label = await self._search.label(delivery.endpoint_id)
-        endpoint = None if label.is_removed else await self._endpoint(delivery.endpoint_id)
-        values = {**_told(delivery, attempts, endpoint), "label": label, "mark": mark, **words_of(visit)}
-        return await visit.render("delivery_part.html" if visit.is_fragment else "delivery.html", **values)
-
-    async def result(self, visit: Visit) -> Response:
-        """What became of a ping, in a line; whoever has no script is shown the whole delivery."""
-        delivery_id = id_in_path(visit.request)
-        if not visit.is_fragment:
-            return await visit.go(f"{DELIVERIES}/{delivery_id}")
-        delivery, _ = await self._deliveries.find(delivery_id, attempts_at_most=0)
-        if visit.query.text("seen") == _mark([delivery]):
-            return unchanged()
-        values = {"ping": delivery, "mark": _mark([delivery]), **words_of(visit)}
-        return await visit.render("delivery_result.html", **values)
-
-    async def resend(self, visit: Visit) -> Response:
-        delivery_id = id_in_path(visit.request)
-        path = f"{DELIVERIES}/{delivery_id}"
-        try:
-            await self._deliveries.resend(delivery_id, visit.author)
-        except EndpointRemoved as refusal:
-            return await visit.go(path, translate_error(refusal, visit.language), "refused")
-        return await visit.go(path, visit._("It is being sent again, with the same id and the same bytes."))
-
-    async def back(self, visit: Visit) -> Response:
-        return await visit.go(f"{DELIVERIES}/{id_in_path(visit.request)}")
-
-    async def _found(self, asked: AskedFor) -> DeliverySearchPage:
-        try:
-            return await self._search.page(asked.endpoint_id, asked.before, asked.filters, DELIVERIES_A_PAGE)
-        except UnknownEndpoint:
-            return DeliverySearchPage([], {}, None)
-
-    async def _endpoint(self, endpoint_id: UUID) -> Endpoint | None:
-        """None: it was removed a moment ago."""
-        try:
-            return await self._subscribing.find(endpoint_id)
-        except UnknownEndpoint:
-            return None
+class BodyText(NamedTuple):
+    text: str
+    is_dump: bool = False
+    """Whether the bytes are no text, and shown as hexadecimal digits."""
 
 
-def delivery_page_routes(
-    desk: Desk, subscribing: Endpoints, deliveries: Deliveries, search: DeliverySearch
-) -> list[Route]:
-    pages = DeliveryPages(subscribing, deliveries, search)
-    see, manage = Permission.SEE_WEBHOOKS, Permission.MANAGE_WEBHOOKS
-    own = f"{DELIVERIES}/{{id}}"
-    return [
-        desk.page(DELIVERIES, see, GET=pages.list),
-        desk.page(own, see, GET=pages.show),
-        desk.page(f"{own}/result", see, GET=pages.result),
-        desk.page(f"{own}/resend", see, GET=pages.back, POST=(manage, pages.resend)),
+def format_request(attempt: Attempt, body: str) -> str | None:
+    """Return the request as it was sent; None: it was never written."""
+    if not attempt.request_headers:
+        return None
+    return f"POST {_target(attempt.url)} HTTP/1.1\n{_lines(attempt.request_headers)}\n\n{body}"
+
+
+def format_response_head(attempt: Attempt) -> str:
+    return _lines(attempt.response_headers)
+
+
+def format_response_body(attempt: Attempt) -> BodyText:
+    text = _as_text(attempt.response_body)
+    return BodyText(_dump(attempt.response_body), True) if text is None else BodyText(text)
+
+
+def format_curl(attempt: Attempt, body: str) -> str | None:
+    """Return a command that sends the same request again, signature and all."""
+    if not attempt.request_headers:
+        return None
+    headers = [
+        f"-H {shlex.quote(f'{name}: {value}')}"
+        for name, value in attempt.request_headers
+        if name.lower() not in _MADE_BY_CURL
     ]
+    parts = [f"curl -X POST {shlex.quote(attempt.url)}", *headers, f"--data-raw {shlex.quote(body)}"]
+    return " \\\n  ".join(parts)
 
 
-def _listed(found: DeliverySearchPage, asked: AskedFor) -> dict[str, Any]:
-    shown = found.deliveries[:DELIVERIES_A_PAGE]
-    return {
-        "deliveries": shown,
-        "labels": found.labels,
-        "units": {one.id: unit_address(one) for one in shown},
-        "here": asked.address(DELIVERIES),
-        "first": None if asked.is_newest else asked.address(DELIVERIES),
-        "next": _next(found, asked),
-        "searched_back_to": found.searched_back_to,
-    }
+def _target(url: str) -> str:
+    try:
+        return parse_endpoint_url(url).request_target
+    except InvalidEndpointUrl:
+        return url
 
 
-def _next(found: DeliverySearchPage, asked: AskedFor) -> str | None:
-    """Behind the last that is shown, or where the search was given up."""
-    if len(found.deliveries) > DELIVERIES_A_PAGE:
-        last = found.deliveries[DELIVERIES_A_PAGE - 1]
-        return asked.address(DELIVERIES, cursor=creation_cursor(last))
-    if found.searched_back_to is None:
+def _lines(headers: Iterable[tuple[str, str]]) -> str:
+    return "\n".join(f"{name}: {value}" for name, value in headers)
+
+
+def _as_text(body: bytes) -> str | None:
+    """Return the body as text; None if it has characters that cannot be seen."""
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
         return None
-    return asked.address(DELIVERIES, cursor=TIME_AND_ID_CURSOR.encode((found.searched_back_to, _FIRST_ID)))
+    return None if any(map(_is_hidden, text)) else text
 
 
-def _told(delivery: Delivery, found: Sequence[Attempt], endpoint: Endpoint | None) -> dict[str, Any]:
-    attempts = found[-ATTEMPTS_SHOWN:]
-    is_paused = endpoint is not None and endpoint.config.paused
-    read_at = delivery.created_at if endpoint is None else endpoint.read_at
-    return {
-        "delivery": delivery,
-        "attempts": attempts,
-        "are_more": len(found) > len(attempts),
-        "endpoint": endpoint,
-        "unit_address": unit_address(delivery),
-        "steps": timeline(delivery, attempts, read_at, is_paused=is_paused),
-        "timing_bar": timing_bar,
-        "wire": http_texts,
-        "is_live": delivery.status is DeliveryStatus.PENDING,
-    }
+def _is_hidden(character: str) -> bool:
+    """Return whether it is a control character, or changes the direction of what follows."""
+    return character in _DIRECTION_MARKS or (category(character) == "Cc" and character not in _TEXT_CONTROLS)
 
 
-def unit_address(delivery: Delivery) -> str | None:
-    """The page of its unit. The body says which project it is of."""
-    unit = msgspec.json.decode(delivery.body)["data"]["unit"]
-    if unit is None:
-        return None
-    return f"{PREFIX}/projects/{quote(unit['projectSlug'], safe='')}/units/{quote(unit['code'], safe='')}"
-
-
-def _mark(deliveries: Iterable[Delivery]) -> str:
-    """Another one as soon as something is to be seen that was not before."""
-    told = [(one.id, one.status, one.attempts, one.next_attempt_at, one.ended_at) for one in deliveries]
-    return hashlib.sha256(msgspec.json.encode(told)).hexdigest()[:16]
+def _dump(body: bytes) -> str:
+    """Return lines of offset, bytes, and ASCII characters."""
+    lines = []
+    for start in range(0, len(body), _BYTES_A_LINE):
+        part = body[start : start + _BYTES_A_LINE]
+        seen = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in part)
+        lines.append(f"{start:06x}  {part.hex(' '):<{_BYTES_A_LINE * 3 - 1}}  {seen}")
+    return "\n".join(lines)

@@ -1,27 +1,29 @@
-"""The geometry of plots: a picture of a thousand by three hundred, which pages stretch as they need."""
+"""The figures of a project: units by status and sales over time, as plots and as numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, datetime, time, tzinfo
+from datetime import datetime, time
 from decimal import Decimal
-from functools import partial
 from typing import NamedTuple
 
 from starlette.responses import Response
-from starlette.routing import Route
 
 from holdfast.domain.permissions import Permission
 from holdfast.domain.reports import PERIODS_DAYS, SalesDay, StatusDay
 from holdfast.domain.status import Status
-from holdfast.operations.reports import Reports
-from holdfast.web.pages.backoffice.base import PREFIX, Desk, Visit
-from holdfast.web.pages.backoffice.boards import slug_of
+from holdfast.web.pages.backoffice.base import StaffRequest
+from holdfast.web.pages.routes import Pages
 
+DEFAULT_DAYS = 90
+DAILY_UP_TO = 90
+# Of a picture that pages stretch as they need.
 WIDTH = 1000
 HEIGHT = 300
 
-Number = float
+_FROM_BOTTOM = (Status.SOLD, Status.RESERVED, Status.HELD, Status.AVAILABLE)
+
+pages = Pages(StaffRequest)
 
 
 class Area(NamedTuple):
@@ -36,8 +38,64 @@ class Bar(NamedTuple):
     height: float
 
 
-def top_of(highest: Number) -> int:
-    """A round number that is not lower: 1, 2, 4, 5 or 10 with zeros behind it; each has a half or is one."""
+class StatusPlot(NamedTuple):
+    days: Sequence[StatusDay]
+    areas: Sequence[Area]
+    top: int
+
+
+class SalesPlot(NamedTuple):
+    days: Sequence[SalesDay]
+    bars: Sequence[Bar]
+    top: int
+
+
+@pages.get("/projects/{slug}/figures", Permission.SEE_UNITS)
+async def show_figures(request: StaffRequest, slug: str) -> Response:
+    chosen, zone = request.query.text("days"), request.language.zone
+    days = next((number for number in PERIODS_DAYS if str(number) == chosen), DEFAULT_DAYS)
+    figures = await request.services.reports.of(slug, days, str(zone))
+    step = 1 if days <= DAILY_UP_TO else 7
+    return await request.render(
+        "figures.html",
+        project=figures.project,
+        figures=figures,
+        tab="figures",
+        days=days,
+        periods=PERIODS_DAYS,
+        is_daily=step == 1,
+        statuses=_FROM_BOTTOM,
+        status_plot=_status_plot(figures.statuses, step),
+        sales_plot=_sales_plot(figures.sales, step),
+        width=WIDTH,
+        height=HEIGHT,
+        # A time of the day, for the filter that writes dates.
+        noon=lambda day: datetime.combine(day, time(12), zone),
+    )
+
+
+def _status_plot(days: Sequence[StatusDay], step: int) -> StatusPlot:
+    days = days[::-step][::-1]
+    top = round_up(max(sum(day.units[status] for status in _FROM_BOTTOM) for day in days))
+    series = [(status.value, [day.units[status] for day in days]) for status in _FROM_BOTTOM]
+    return StatusPlot(days, areas(series, top), top)
+
+
+def _sales_plot(days: Sequence[SalesDay], step: int) -> SalesPlot:
+    """Each bar stands for ``step`` days, and is named by the last of them."""
+    ends = range(len(days), 0, -step)
+    sums = [_sum_days(days[max(0, end - step) : end]) for end in ends][::-1]
+    top = round_up(float(max(day.value_sar for day in sums)))
+    return SalesPlot(sums, bars([float(day.value_sar) for day in sums], top), top)
+
+
+def _sum_days(days: Sequence[SalesDay]) -> SalesDay:
+    value = sum((day.value_sar for day in days), Decimal(0))
+    return SalesDay(days[-1].day, sum(day.units for day in days), value)
+
+
+def round_up(highest: float) -> int:
+    """Return 1, 2, 4 or 10 with zeros behind it that is not lower: each has a half or is one."""
     step = 1
     while True:
         for factor in (1, 2, 4, 10):
@@ -46,9 +104,9 @@ def top_of(highest: Number) -> int:
         step *= 10
 
 
-def areas(series: Sequence[tuple[str, Sequence[Number]]], top: Number) -> list[Area]:
-    """Upon each other, the first at the bottom."""
-    floor: list[Number] = [0.0] * len(series[0][1])
+def areas(series: Sequence[tuple[str, Sequence[float]]], top: float) -> list[Area]:
+    """Draw the series upon each other, the first at the bottom."""
+    floor: list[float] = [0.0] * len(series[0][1])
     drawn = []
     for name, values in series:
         ceiling = [below + value for below, value in zip(floor, values, strict=True)]
@@ -58,7 +116,7 @@ def areas(series: Sequence[tuple[str, Sequence[Number]]], top: Number) -> list[A
     return drawn
 
 
-def bars(values: Sequence[Number], top: Number) -> list[Bar]:
+def bars(values: Sequence[float], top: float) -> list[Bar]:
     width = WIDTH / (len(values) or 1)
     return [
         Bar(
@@ -72,84 +130,9 @@ def bars(values: Sequence[Number], top: Number) -> list[Bar]:
     ]
 
 
-def _points(values: Sequence[Number], top: Number) -> list[str]:
+def _points(values: Sequence[float], top: float) -> list[str]:
     last = max(len(values) - 1, 1)
     return [
         f"{round(WIDTH * at / last, 2):g} {round(HEIGHT - HEIGHT * value / top, 2):g}"
         for at, value in enumerate(values)
     ]
-
-
-# How a project has fared: plots, with the numbers behind them.
-
-DEFAULT_DAYS = 90
-DAILY_UP_TO = 90
-_UPWARDS = (Status.SOLD, Status.RESERVED, Status.HELD, Status.AVAILABLE)
-
-
-class StatusPlot(NamedTuple):
-    days: Sequence[StatusDay]
-    areas: Sequence[Area]
-    top: int
-
-
-class SalesPlot(NamedTuple):
-    days: Sequence[SalesDay]
-    bars: Sequence[Bar]
-    top: int
-
-
-class FigurePages:
-    def __init__(self, figures: Reports) -> None:
-        self._figures = figures
-
-    async def show(self, visit: Visit) -> Response:
-        asked = visit.query.text("days")
-        days = next((number for number in PERIODS_DAYS if str(number) == asked), DEFAULT_DAYS)
-        found = await self._figures.of(slug_of(visit.request), days, str(visit.language.zone))
-        step = 1 if days <= DAILY_UP_TO else 7
-        return await visit.render(
-            "figures.html",
-            project=found.project,
-            figures=found,
-            tab="figures",
-            days=days,
-            periods=PERIODS_DAYS,
-            is_daily=step == 1,
-            statuses=_UPWARDS,
-            status_plot=_status_plot(found.statuses, step),
-            sales_plot=_sales_plot(found.sales, step),
-            width=WIDTH,
-            height=HEIGHT,
-            noon=partial(_noon, visit.language.zone),
-        )
-
-
-def _status_plot(days: Sequence[StatusDay], step: int) -> StatusPlot:
-    shown = days[::-step][::-1]
-    top = top_of(max(sum(day.units[status] for status in _UPWARDS) for day in shown))
-    series = [(status.value, [day.units[status] for day in shown]) for status in _UPWARDS]
-    return StatusPlot(shown, areas(series, top), top)
-
-
-def _sales_plot(days: Sequence[SalesDay], step: int) -> SalesPlot:
-    """Each stands for the days up to it, from the one before."""
-    ends = range(len(days), 0, -step)
-    shown = [_together(days[max(0, end - step) : end]) for end in ends][::-1]
-    top = top_of(float(max(day.value_sar for day in shown)))
-    return SalesPlot(shown, bars([float(day.value_sar) for day in shown], top), top)
-
-
-def _together(days: Sequence[SalesDay]) -> SalesDay:
-    value = sum((day.value_sar for day in days), Decimal(0))
-    return SalesDay(days[-1].day, sum(day.units for day in days), value)
-
-
-def _noon(zone: tzinfo, day: date) -> datetime:
-    """A moment of that day, for those who write moments."""
-    return datetime.combine(day, time(12), zone)
-
-
-def figure_routes(desk: Desk, figures: Reports) -> list[Route]:
-    path = f"{PREFIX}/projects/{{slug}}/figures"
-    return [desk.page(path, Permission.SEE_UNITS, GET=FigurePages(figures).show)]

@@ -1,140 +1,126 @@
-"""The people of the back office, for admins: who they are, what they may, how they get in."""
+"""The accounts of staff, for admins: listed, invited, changed, disabled and reset."""
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from starlette.responses import Response
-from starlette.routing import Route
 
 from holdfast.domain.errors import InvalidInput, LastAdmin, StaffExists
 from holdfast.domain.permissions import Permission, Role
 from holdfast.domain.staff import Staff
-from holdfast.operations.staff import SETUP_LINK_HOURS, Invited, StaffAccounts, setup_url
-from holdfast.web.api.parameters import id_in_path
+from holdfast.operations.staff import SETUP_LINK_HOURS, Invited, setup_url
 from holdfast.web.http_errors import MalformedBody
-from holdfast.web.pages.backoffice.base import PREFIX, Desk, Visit, faults_by_field
+from holdfast.web.pages.backoffice.base import (
+    PREFIX,
+    StaffRequest,
+    faults_by_field,
+    page_links,
+    parse_cursor,
+)
 from holdfast.web.pages.i18n import translate_error
-from holdfast.web.pagination import TIME_AND_ID_CURSOR, creation_cursor
+from holdfast.web.pages.routes import Pages
+from holdfast.web.pagination import TIME_AND_ID_CURSOR, creation_cursor, paginate
 
 STAFF = f"{PREFIX}/staff"
-A_PAGE = 100
+STAFF_A_PAGE = 100
+
+pages = Pages(StaffRequest)
 
 
-class StaffPages:
-    def __init__(self, staff: StaffAccounts, public_url: str) -> None:
-        self._staff = staff
-        self._public_url = public_url
-
-    async def list(self, visit: Visit) -> Response:
-        after = _position(visit)
-        page = await self._staff.page(after, A_PAGE)
-        has_more = len(page) > A_PAGE
-        return await visit.render(
-            "staff.html",
-            people=page[:A_PAGE],
-            first=STAFF if after else None,
-            next=f"{STAFF}?cursor={creation_cursor(page[A_PAGE - 1])}" if has_more else None,
-        )
-
-    async def ask(self, visit: Visit) -> Response:
-        return await self._new(visit)
-
-    async def invite(self, visit: Visit) -> Response:
-        form, role = visit.form, _role(visit)
-        try:
-            invited = await self._staff.invite(form.text("email"), form.text("name"), role, visit.author)
-        except InvalidInput as refusal:
-            return await self._new(visit, 422, faults_by_field(visit, refusal))
-        except StaffExists as refusal:
-            return await self._new(visit, 409, {"email": translate_error(refusal, visit.language)})
-        return await self._with_link(visit, invited)
-
-    async def show(self, visit: Visit) -> Response:
-        return await self._person(visit, await self._staff.find(_named(visit)))
-
-    async def back(self, visit: Visit) -> Response:
-        return await visit.go(_path(_named(visit)))
-
-    async def change_role(self, visit: Visit) -> Response:
-        role = _role(visit)
-        return await self._change(visit, {"role": role}, visit._("The role was changed."))
-
-    async def disable(self, visit: Visit) -> Response:
-        told = visit._("The account is disabled, and all its sessions have ended.")
-        return await self._change(visit, {"disabled": True}, told)
-
-    async def enable(self, visit: Visit) -> Response:
-        return await self._change(visit, {"disabled": False}, visit._("The account is enabled again."))
-
-    async def reset(self, visit: Visit) -> Response:
-        return await self._with_link(visit, await self._staff.reset(_named(visit), visit.author))
-
-    async def _change(self, visit: Visit, changes: dict[str, Any], told: str) -> Response:
-        staff_id = _named(visit)
-        try:
-            await self._staff.change(staff_id, changes, visit.author)
-        except LastAdmin as refusal:
-            return await visit.go(_path(staff_id), translate_error(refusal, visit.language), "refused")
-        return await visit.go(_path(staff_id), told)
-
-    async def _new(self, visit: Visit, status: int = 200, faults: dict[str, str] | None = None) -> Response:
-        return await visit.render(
-            "staff_new.html", status, roles=list(Role), typed=visit.form, faults=faults or {}
-        )
-
-    async def _with_link(self, visit: Visit, invited: Invited) -> Response:
-        """This once: the link is stored as a hash."""
-        return await self._person(visit, invited.staff, setup_url(self._public_url, invited.token))
-
-    async def _person(self, visit: Visit, person: Staff, link: str | None = None) -> Response:
-        return await visit.render(
-            "staff_person.html",
-            person=person,
-            path=_path(person.id),
-            roles=list(Role),
-            link=link,
-            hours=SETUP_LINK_HOURS,
-            is_self=person.id == visit.staff.id,
-        )
+@pages.get("/staff", Permission.ADMINISTER)
+async def list_staff(request: StaffRequest) -> Response:
+    after = parse_cursor(request, TIME_AND_ID_CURSOR)
+    rows = await request.services.staff.page(after, STAFF_A_PAGE)
+    staff, next_cursor = paginate(rows, STAFF_A_PAGE, creation_cursor)
+    return await request.render("staff.html", staff=staff, **page_links(request, STAFF, next_cursor))
 
 
-def staff_page_routes(desk: Desk, staff: StaffAccounts, public_url: str) -> list[Route]:
-    pages, person, admins = StaffPages(staff, public_url), STAFF + "/{id}", Permission.ADMINISTER
-    acts = {
-        "role": pages.change_role,
-        "disable": pages.disable,
-        "enable": pages.enable,
-        "reset": pages.reset,
-    }
-    return [
-        desk.page(STAFF, admins, GET=pages.list),
-        desk.page(f"{STAFF}/new", admins, GET=pages.ask, POST=pages.invite),
-        desk.page(person, admins, GET=pages.show),
-        *(desk.page(f"{person}/{path}", admins, GET=pages.back, POST=act) for path, act in acts.items()),
-    ]
+@pages.get("/staff/new", Permission.ADMINISTER)
+async def show_invitation(request: StaffRequest) -> Response:
+    return await _render_form(request)
 
 
-def _path(staff_id: UUID) -> str:
-    return f"{STAFF}/{staff_id}"
-
-
-def _named(visit: Visit) -> UUID:
-    return id_in_path(visit.request)
-
-
-def _role(visit: Visit) -> Role:
+@pages.post("/staff/new", Permission.ADMINISTER)
+async def invite(request: StaffRequest) -> Response:
+    form, role = request.form, _parse_role(request)
     try:
-        return Role(visit.form.text("role"))
+        invited = await request.services.staff.invite(
+            form.text("email"), form.text("name"), role, request.author
+        )
+    except InvalidInput as error:
+        return await _render_form(request, 422, faults_by_field(request, error))
+    except StaffExists as error:
+        return await _render_form(request, 409, {"email": translate_error(error, request.language)})
+    return await _render_with_link(request, invited)
+
+
+@pages.get("/staff/{id}", Permission.ADMINISTER)
+async def show_person(request: StaffRequest, staff_id: UUID) -> Response:
+    return await _render_person(request, await request.services.staff.find(staff_id))
+
+
+@pages.post("/staff/{id}/role", Permission.ADMINISTER, back_to="/staff/{id}")
+async def change_role(request: StaffRequest, staff_id: UUID) -> Response:
+    return await _change(
+        request, staff_id, {"role": _parse_role(request)}, request._("The role was changed.")
+    )
+
+
+@pages.post("/staff/{id}/disable", Permission.ADMINISTER, back_to="/staff/{id}")
+async def disable(request: StaffRequest, staff_id: UUID) -> Response:
+    notice = request._("The account is disabled, and all its sessions have ended.")
+    return await _change(request, staff_id, {"disabled": True}, notice)
+
+
+@pages.post("/staff/{id}/enable", Permission.ADMINISTER, back_to="/staff/{id}")
+async def enable(request: StaffRequest, staff_id: UUID) -> Response:
+    return await _change(request, staff_id, {"disabled": False}, request._("The account is enabled again."))
+
+
+@pages.post("/staff/{id}/reset", Permission.ADMINISTER, back_to="/staff/{id}")
+async def reset(request: StaffRequest, staff_id: UUID) -> Response:
+    return await _render_with_link(request, await request.services.staff.reset(staff_id, request.author))
+
+
+async def _change(request: StaffRequest, staff_id: UUID, changes: dict[str, Any], notice: str) -> Response:
+    path = f"{STAFF}/{staff_id}"
+    try:
+        await request.services.staff.change(staff_id, changes, request.author)
+    except LastAdmin as error:
+        return await request.redirect_with_notice(path, translate_error(error, request.language), "refused")
+    return await request.redirect_with_notice(path, notice)
+
+
+async def _render_form(
+    request: StaffRequest, status: int = 200, faults: dict[str, str] | None = None
+) -> Response:
+    return await request.render(
+        "staff_new.html", status, roles=list(Role), typed=request.form, faults=faults or {}
+    )
+
+
+async def _render_with_link(request: StaffRequest, invited: Invited) -> Response:
+    """Show the link this once: it is stored as a hash."""
+    link = setup_url(request.context.public_url, invited.token)
+    return await _render_person(request, invited.staff, link)
+
+
+async def _render_person(request: StaffRequest, person: Staff, link: str | None = None) -> Response:
+    return await request.render(
+        "staff_person.html",
+        person=person,
+        path=f"{STAFF}/{person.id}",
+        roles=list(Role),
+        link=link,
+        hours=SETUP_LINK_HOURS,
+        is_self=person.id == request.staff.id,
+    )
+
+
+def _parse_role(request: StaffRequest) -> Role:
+    try:
+        return Role(request.form.text("role"))
     except ValueError:
         raise MalformedBody("The form does not name a role.") from None
-
-
-def _position(visit: Visit) -> tuple[datetime, UUID] | None:
-    """A cursor that is none leads to the first page."""
-    try:
-        return TIME_AND_ID_CURSOR.decode(visit.query.text("cursor"))
-    except ValueError:
-        return None
