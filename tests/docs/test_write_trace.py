@@ -13,9 +13,8 @@ import asyncpg
 import httpx
 import pytest
 
-from holdfast.server.connection_counts import ConnectionCounts
 from holdfast.server.http_protocol import HttpProtocol
-from holdfast.server.web_server import WebServer
+from holdfast.server.http_server import ConnectionCounts, WebServer
 from holdfast.settings import Settings
 from holdfast.web.app import create_app
 from holdfast.wiring import run_background_work
@@ -80,7 +79,7 @@ async def _serving(settings: Settings) -> AsyncIterator[str]:
     """The web process and the background process of ``serve``, in the loop of this test."""
     app = create_app(settings)
     HttpProtocol.counts = ConnectionCounts(settings.connections_per_address, settings.trusted_proxies)
-    server, stop = _Server(app, app.state.stopping.set, 1), asyncio.Event()
+    server, stop = _Server(app, app.state.stopping.set, 1, HttpProtocol), asyncio.Event()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         async with asyncio.TaskGroup() as group:
             group.create_task(server.serve(sockets=[listener]))

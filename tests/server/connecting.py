@@ -12,9 +12,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from holdfast.server.connection_counts import ConnectionCounts
 from holdfast.server.http_protocol import HttpProtocol
-from holdfast.server.web_server import WebServer
+from holdfast.server.http_server import ConnectionCounts, WebServer
 
 SHORT_SECONDS = 0.1
 GET = b"GET /echo HTTP/1.1\r\nHost: holdfast.example\r\n\r\n"

@@ -9,7 +9,7 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from holdfast.server.connection_counts import ConnectionCounts
+from holdfast.server.http_server import ConnectionCounts
 from tests.server.connecting import (
     ECHO,
     GET,

@@ -6,7 +6,7 @@ import pytest
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from holdfast.server.request_cycle import ResponseTransport
+from holdfast.server.http_server import ResponseTransport
 from tests.server.connecting import put, serving, starlette, until
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n"

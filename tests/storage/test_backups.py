@@ -10,8 +10,7 @@ import pytest
 from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.storage import schema
 from holdfast.storage.backup.archive import Manifest, opened_backup, write_manifest, writing_backup
-from holdfast.storage.backup.dump import Wanted, back_up
-from holdfast.storage.backup.load import COUNTED, FURTHER, restore
+from holdfast.storage.backup.dump import COUNTED, FURTHER, BackupOptions, back_up, restore
 from holdfast.storage.errors import BackupError
 from holdfast.storage.schema import ADVISORY_LOCK, HEAD
 from holdfast.storage.secrets import new_encryption_key
@@ -101,7 +100,7 @@ def made(url: str, file: Path) -> Manifest:
 
 
 async def backing_up(url: str, file: Path) -> Manifest:
-    return await back_up(url, Wanted(file, True, KEYS, False), lambda _: None)
+    return await back_up(url, BackupOptions(file, True, KEYS, False), lambda _: None)
 
 
 def restored(url: str, file: Path) -> list[str]:
@@ -212,7 +211,7 @@ def test_secrets_that_the_keys_do_not_open_are_noticed(source: str, file: Path) 
     with pytest.raises(BackupError, match="--even-unreadable"):
         made(source, file)
     assert not file.exists()
-    asyncio.run(back_up(source, Wanted(file, False, KEYS, True), lambda _: None))
+    asyncio.run(back_up(source, BackupOptions(file, False, KEYS, True), lambda _: None))
     with Sql(source) as sql:
         sql.execute("update staff set second_factor_sealed = null")
     with opened_backup(file) as backup:

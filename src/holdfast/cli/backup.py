@@ -19,9 +19,9 @@ from holdfast.cli.output import (
 )
 from holdfast.settings import Settings
 from holdfast.storage import schema
-from holdfast.storage.backup import load
 from holdfast.storage.backup.archive import Backup, opened_backup, refuse_target
-from holdfast.storage.backup.dump import Wanted, back_up
+from holdfast.storage.backup.dump import BackupOptions, back_up
+from holdfast.storage.backup.dump import restore as restore_backup
 from holdfast.storage.embedded import EmbeddedPostgres, using_embedded_alone
 from holdfast.storage.errors import BackupError
 from holdfast.storage.secrets import NAME, keep_keys, load_encryption_keys, refuse_other_keys
@@ -57,10 +57,10 @@ def backup(file: Path, force: bool, even_unreadable: bool, data: Path | None, as
     settings, target = read_settings(data), file.absolute()
     refuse_target(target, replace=force)
     _check_database_exists(settings)
-    wanted = Wanted(target, force, load_encryption_keys(settings), even_unreadable)
+    options = BackupOptions(target, force, load_encryption_keys(settings), even_unreadable)
     with database_url(settings) as url, progress_line() as progress:
         manifest = asyncio.run(
-            back_up(url, wanted, lambda done: progress.update(f"{format_bytes(done)} written"))
+            back_up(url, options, lambda done: progress.update(f"{format_bytes(done)} written"))
         )
     size = target.stat().st_size
     text = _MADE.format(counts=manifest.counts, file=target, size=format_bytes(size))
@@ -115,7 +115,7 @@ def _restore(settings: Settings, backup: Backup, paused: bool, progress: Progres
         if has_file:
             keep_keys(settings.data_dir, backup.keys)
         return asyncio.run(
-            load.restore(
+            restore_backup(
                 url,
                 backup,
                 paused=paused,

@@ -9,15 +9,16 @@ from holdfast.demo.external.app import ExternalSettings, external_app
 from holdfast.demo.external.receiver import WebhookReceiver
 from holdfast.observability.logging import set_up_logging
 from holdfast.server.demo import HOLDFAST_URL, HOOK_SECRET, PAYMENT_SECRET, TIME_ZONE
+from holdfast.server.http_protocol import HttpProtocol
+from holdfast.server.http_server import WebServer
 from holdfast.server.process import leave_with_parent
-from holdfast.server.web_server import WebServer
 
 _OPEN_REQUESTS_SECONDS = 5
 
 
 def run(settings: ExternalSettings, listener: socket.socket, lifeline: int) -> None:
     receiver = WebhookReceiver(settings.hook_secret)
-    server = WebServer(external_app(settings, receiver), receiver.close, _OPEN_REQUESTS_SECONDS)
+    server = WebServer(external_app(settings, receiver), receiver.close, _OPEN_REQUESTS_SECONDS, HttpProtocol)
     leave_with_parent(lifeline, server.leave)
     server.run(sockets=[listener])
 

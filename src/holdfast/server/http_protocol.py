@@ -6,8 +6,7 @@ from typing import Any, Literal
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from holdfast.server.connection_counts import ConnectionCounts
-from holdfast.server.request_cycle import extend_cycle, plain_response
+from holdfast.server.http_server import ConnectionCounts, extend_cycle, plain_response
 
 
 class HttpProtocol(HttpToolsProtocol):

@@ -5,10 +5,9 @@ import sys
 
 from holdfast.demo import project
 from holdfast.demo.access import EMAIL
-from holdfast.server.connection_counts import ConnectionCounts
 from holdfast.server.http_protocol import HttpProtocol
+from holdfast.server.http_server import ConnectionCounts, WebServer
 from holdfast.server.process import child_settings, collect_seldom, leave_with_parent
-from holdfast.server.web_server import WebServer
 from holdfast.settings import Settings
 from holdfast.web.app import create_app
 from holdfast.web.pages.tour import Tour
@@ -19,7 +18,7 @@ _OPEN_REQUESTS_SECONDS = 15
 def run(settings: Settings, listener: socket.socket, lifeline: int) -> None:
     app = create_app(settings, _tour(settings))
     HttpProtocol.counts = ConnectionCounts(settings.connections_per_address, settings.trusted_proxies)
-    server = WebServer(app, app.state.stopping.set, _OPEN_REQUESTS_SECONDS)
+    server = WebServer(app, app.state.stopping.set, _OPEN_REQUESTS_SECONDS, HttpProtocol)
     leave_with_parent(lifeline, server.leave)
     collect_seldom()
     server.run(sockets=[listener])

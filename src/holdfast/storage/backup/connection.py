@@ -1,4 +1,4 @@
-"""PostgreSQL's own programs as clients: started, listened to, never left behind."""
+"""PostgreSQL's programs, and how they reach the server that our own connections reach."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Program:
         self._name = name
         self._process = process
         assert process.stderr is not None
-        self._complaints = asyncio.create_task(process.stderr.read())
+        self._errors = asyncio.create_task(process.stderr.read())
 
     async def chunks(self) -> AsyncIterator[bytes]:
         assert self._process.stdout is not None
@@ -50,21 +50,21 @@ class Program:
         self._process.stdin.close()
 
     async def finish(self) -> None:
-        """Once it has ended by itself; refused if it did not end well."""
-        complaints = (await self._complaints).decode(errors="replace")
+        """Wait for the end of the program, and raise BackupError if it failed."""
+        errors_text = (await self._errors).decode(errors="replace")
         if await self._process.wait() != 0:
-            raise BackupError(f"PostgreSQL's {self._name} failed: {_first_of(complaints)}")
+            raise BackupError(f"PostgreSQL's {self._name} failed: {_first_error(errors_text)}")
 
     async def end(self) -> None:
         with suppress(ProcessLookupError):
             self._process.kill()
         await self._process.wait()
-        await self._complaints
+        await self._errors
 
 
 @asynccontextmanager
 async def running(
-    name: str, door: Mapping[str, str], *arguments: str, takes_input: bool = True
+    name: str, variables: Mapping[str, str], *arguments: str, takes_input: bool = True
 ) -> AsyncIterator[Program]:
     """In a session of its own, so that the terminal's Ctrl-C ends it through us, in order."""
     process = await asyncio.create_subprocess_exec(
@@ -73,7 +73,7 @@ async def running(
         stdin=PIPE if takes_input else DEVNULL,
         stdout=PIPE,
         stderr=PIPE,
-        env={**environment(), **door},
+        env={**environment(), **variables},
         limit=_CHUNK,
         start_new_session=True,
     )
@@ -84,24 +84,22 @@ async def running(
         await program.end()
 
 
-def _first_of(complaints: str) -> str:
-    """The first error is the reason; what follows it are consequences."""
-    lines = [line.strip() for line in complaints.splitlines() if line.strip()]
+def _first_error(errors_text: str) -> str:
+    """Return the first error; the others are its consequences."""
+    lines = [line.strip() for line in errors_text.splitlines() if line.strip()]
     errors = [line for line in lines if "error:" in line.lower()]
     return (errors or lines or ["it does not say why"])[0]
 
 
-# A socket on this machine that leads to a PostgreSQL service by TLS.
-#
-# PostgreSQL's programs come from a wheel built without TLS. They connect without encryption to a socket in a
-# folder that only we can enter; the network connection is encrypted like all of ours.
+# A relay to a PostgreSQL service by TLS. It is needed because the pg_dump and psql of the wheel are built
+# without TLS. They connect to a socket in a private folder, and the relay encrypts the network connection.
 
 PORT = 5432
 
 _ASK_FOR_TLS = struct.pack("!ii", 8, 80877103)
 _GRANTED = b"S"
 _RELAY_CHUNK = 1 << 18
-_GOODBYE_SECONDS = 1.0
+_CLOSE_SECONDS = 1.0
 
 
 class Service(NamedTuple):
@@ -116,11 +114,10 @@ class Service(NamedTuple):
 
 @asynccontextmanager
 async def relayed(service: Service) -> AsyncIterator[Path]:
-    """The folder of the socket."""
-    relay = _Relay(service)
+    relay = _RelayServer(service)
     with tempfile.TemporaryDirectory(prefix="holdfast-") as folder:
         server = await asyncio.start_unix_server(
-            relay.take, Path(folder) / f".s.PGSQL.{PORT}", limit=_RELAY_CHUNK
+            relay.accept, Path(folder) / f".s.PGSQL.{PORT}", limit=_RELAY_CHUNK
         )
         try:
             yield Path(folder)
@@ -129,13 +126,13 @@ async def relayed(service: Service) -> AsyncIterator[Path]:
             await relay.close()
 
 
-class _Relay:
+class _RelayServer:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def take(self, reader: StreamReader, writer: StreamWriter) -> None:
-        task = asyncio.create_task(self._pass_on(reader, writer))
+    def accept(self, reader: StreamReader, writer: StreamWriter) -> None:
+        task = asyncio.create_task(self._relay(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -144,20 +141,20 @@ class _Relay:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _pass_on(self, reader: StreamReader, writer: StreamWriter) -> None:
-        """Whatever goes wrong, the program sees its connection end, and says so."""
+    async def _relay(self, reader: StreamReader, writer: StreamWriter) -> None:
+        """Copy in both directions. On an error the program sees its connection end, and says so."""
         with suppress(OSError, EOFError):
             try:
-                far_reader, far_writer = await _reach(self._service)
+                far_reader, far_writer = await _connect(self._service)
                 try:
-                    await asyncio.gather(_carry(reader, far_writer), _carry(far_reader, writer))
+                    await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
                 finally:
-                    await _let_go(far_writer)
+                    await _close(far_writer)
             finally:
-                await _let_go(writer)
+                await _close(writer)
 
 
-async def _reach(service: Service) -> tuple[StreamReader, StreamWriter]:
+async def _connect(service: Service) -> tuple[StreamReader, StreamWriter]:
     if service.at_once:
         return await asyncio.open_connection(service.host, service.port, limit=_RELAY_CHUNK, ssl=service.tls)
     reader, writer = await asyncio.open_connection(service.host, service.port, limit=_RELAY_CHUNK)
@@ -173,14 +170,14 @@ async def _reach(service: Service) -> tuple[StreamReader, StreamWriter]:
     return reader, writer
 
 
-async def _let_go(writer: StreamWriter) -> None:
+async def _close(writer: StreamWriter) -> None:
     writer.close()
     with suppress(OSError):
-        async with asyncio.timeout(_GOODBYE_SECONDS):
+        async with asyncio.timeout(_CLOSE_SECONDS):
             await writer.wait_closed()
 
 
-async def _carry(source: StreamReader, target: StreamWriter) -> None:
+async def _copy(source: StreamReader, target: StreamWriter) -> None:
     while chunk := await source.read(_RELAY_CHUNK):
         target.write(chunk)
         await target.drain()
@@ -190,11 +187,9 @@ async def _carry(source: StreamReader, target: StreamWriter) -> None:
         target.close()
 
 
-# How PostgreSQL's programs get to the database that our own connections get to.
-
 _NAME = "holdfast backup"
-# What takes as long as the database is large must be cut off by nobody.
-_UNHURRIED = {
+# A dump takes as long as the database is large.
+_NO_TIMEOUTS = {
     "application_name": _NAME,
     "statement_timeout": "0",
     "lock_timeout": "0",
@@ -221,10 +216,10 @@ class ClientConnection(NamedTuple):
 
 
 @asynccontextmanager
-async def opened_door(database_url: str) -> AsyncIterator[ClientConnection]:
+async def open_client_connection(database_url: str) -> AsyncIterator[ClientConnection]:
     with translate_errors():
         connection = await connect(
-            database_url, server_settings=_UNHURRIED, connection_class=_AddressedConnection
+            database_url, server_settings=_NO_TIMEOUTS, connection_class=_AddressedConnection
         )
         assert isinstance(connection, _AddressedConnection)
     async with AsyncExitStack() as stack:
@@ -234,16 +229,16 @@ async def opened_door(database_url: str) -> AsyncIterator[ClientConnection]:
 
 async def _environment(connection: _AddressedConnection, stack: AsyncExitStack) -> dict[str, str]:
     address, named = connection.address, connection.parameters
-    way = {"PGUSER": named.user, "PGDATABASE": named.database, "PGAPPNAME": _NAME}
+    variables = {"PGUSER": named.user, "PGDATABASE": named.database, "PGAPPNAME": _NAME}
     if isinstance(named.password, str):
-        way["PGPASSWORD"] = named.password
+        variables["PGPASSWORD"] = named.password
     if isinstance(address, str):
         folder, _, port = address.rpartition("/.s.PGSQL.")
-        return way | _plainly(folder, int(port))
+        return variables | _without_tls(folder, int(port))
     if not isinstance(named.ssl, SSLContext):
-        return way | _plainly(*address)
+        return variables | _without_tls(*address)
     folder_of_relay = await stack.enter_async_context(relayed(_service(address, named.ssl, named)))
-    return way | _plainly(str(folder_of_relay), PORT)
+    return variables | _without_tls(str(folder_of_relay), PORT)
 
 
 def _service(address: tuple[str, int], tls: SSLContext, named: Any) -> Service:
@@ -251,5 +246,5 @@ def _service(address: tuple[str, int], tls: SSLContext, named: Any) -> Service:
     return Service(*address, tls, tls_only, named.ssl_negotiation is driver.SSLNegotiation.direct)
 
 
-def _plainly(host: str, port: int) -> dict[str, str]:
+def _without_tls(host: str, port: int) -> dict[str, str]:
     return {"PGHOST": host, "PGPORT": str(port), "PGSSLMODE": "disable", "PGGSSENCMODE": "disable"}

@@ -1,27 +1,46 @@
-"""A backup is made: one moment of the database, while others go on writing."""
+"""Dump a database into a backup while others write, and restore a backup into an empty database."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from holdfast import __version__
 from holdfast.domain.errors import SecretsUnreadable
-from holdfast.storage.backup.archive import Manifest, write_manifest, writing_backup
-from holdfast.storage.backup.connection import NEWEST_SERVER, ClientConnection, opened_door, running
-from holdfast.storage.backup.load import COUNTED, COUNTS
-from holdfast.storage.database import Connection, fetch_one, translate_errors
+from holdfast.storage.backup.archive import Backup, Manifest, write_manifest, writing_backup
+from holdfast.storage.backup.connection import (
+    NEWEST_SERVER,
+    ClientConnection,
+    Program,
+    open_client_connection,
+    running,
+)
+from holdfast.storage.database import BACKGROUND, FOREGROUND, Connection, fetch_one, translate_errors
 from holdfast.storage.errors import BackupError
 from holdfast.storage.log_partitions import DROPPING
-from holdfast.storage.schema import ADVISORY_LOCK, current_revision, refuse_unsuitable
+from holdfast.storage.schema import ADVISORY_LOCK, current_revision, migrate, refuse_unsuitable
 from holdfast.storage.secrets import SecretBox
 
-# Meanwhile nobody changes the schema or drops a day of the log: whoever would waits, or does it later.
-_STAND_STILL = f"select pg_advisory_lock_shared({ADVISORY_LOCK}), pg_advisory_lock_shared({DROPPING})"
-_MOMENT = "select pg_export_snapshot(), clock_timestamp()"
+COUNTED = {
+    "projects": "project",
+    "units": "unit",
+    "bookings": "booking",
+    "events": "event",
+    "endpoints": "endpoint",
+    "pendingDeliveries": "pending_delivery",
+    "keys": "api_key",
+    "staff": "staff",
+}
+
+COUNTS = "select " + ", ".join(f"(select count(*) from {table})" for table in COUNTED.values())
+
+# Meanwhile nobody changes the schema or drops a partition of the log.
+_LOCK_SCHEMA = f"select pg_advisory_lock_shared({ADVISORY_LOCK}), pg_advisory_lock_shared({DROPPING})"
+_EXPORT_SNAPSHOT = "select pg_export_snapshot(), clock_timestamp()"
 _SERVER_VERSION = "select split_part(current_setting('server_version'), ' ', 1)"
 _SEALED = """
     select secret_sealed from endpoint where removed_at is null
@@ -34,29 +53,29 @@ _DUMP = (
 )  # fmt: skip
 
 
-class Wanted(NamedTuple):
+class BackupOptions(NamedTuple):
     target: Path
     replace: bool
-    """Whether a file that is there may be replaced."""
+    """Whether an existing file may be replaced."""
     keys: Sequence[str]
     even_unreadable: bool
-    """Whether secrets that none of the keys opens are fine."""
+    """Whether secrets that none of the keys opens are accepted."""
 
 
-async def back_up(database_url: str, wanted: Wanted, on_bytes: Callable[[int], None]) -> Manifest:
-    """``on_bytes``: how much of the dump has been written so far."""
-    async with opened_door(database_url) as door:
+async def back_up(database_url: str, options: BackupOptions, on_bytes: Callable[[int], None]) -> Manifest:
+    """Write a backup. ``on_bytes`` is called with the bytes of the dump written so far."""
+    async with open_client_connection(database_url) as client:
         with translate_errors():
-            await _refuse_what_is_no_database_of_ours(door.connection)
-            async with _one_moment(door.connection) as (snapshot, moment):
-                if not wanted.even_unreadable:
-                    await _refuse_unreadable(door.connection, wanted.keys)
-                manifest = await _manifest(door.connection, moment)
-                await _write(door, snapshot, manifest, wanted, on_bytes)
+            await _check_database(client.connection)
+            async with _exported_snapshot(client.connection) as (snapshot, moment):
+                if not options.even_unreadable:
+                    await _check_secrets(client.connection, options.keys)
+                manifest = await _manifest(client.connection, moment)
+                await _write(client, snapshot, manifest, options, on_bytes)
     return manifest
 
 
-async def _refuse_what_is_no_database_of_ours(connection: Connection) -> None:
+async def _check_database(connection: Connection) -> None:
     major = connection.get_server_version().major
     if major > NEWEST_SERVER:
         raise BackupError(
@@ -69,16 +88,16 @@ async def _refuse_what_is_no_database_of_ours(connection: Connection) -> None:
 
 
 @asynccontextmanager
-async def _one_moment(connection: Connection) -> AsyncIterator[tuple[str, datetime]]:
-    """The locks are those of the session, taken before: a snapshot that waited for them would be too old."""
-    await connection.execute(_STAND_STILL)
+async def _exported_snapshot(connection: Connection) -> AsyncIterator[tuple[str, datetime]]:
+    """Export a snapshot after taking the locks: a snapshot that waited for them would be too old."""
+    await connection.execute(_LOCK_SCHEMA)
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        snapshot, moment = await fetch_one(connection, _MOMENT)
+        snapshot, moment = await fetch_one(connection, _EXPORT_SNAPSHOT)
         yield snapshot, moment
 
 
-async def _refuse_unreadable(connection: Connection, keys: Sequence[str]) -> None:
-    """A backup whose keys are the wrong ones would be found out on the day that it is needed."""
+async def _check_secrets(connection: Connection, keys: Sequence[str]) -> None:
+    """Find out about wrong keys now, and not on the day that the backup is needed."""
     box = SecretBox(keys)
     for (sealed,) in await connection.fetch(_SEALED):
         try:
@@ -103,14 +122,189 @@ async def _manifest(connection: Connection, moment: datetime) -> Manifest:
 
 
 async def _write(
-    door: ClientConnection, snapshot: str, manifest: Manifest, wanted: Wanted, on_bytes: Callable[[int], None]
+    client: ClientConnection,
+    snapshot: str,
+    manifest: Manifest,
+    options: BackupOptions,
+    on_bytes: Callable[[int], None],
 ) -> None:
-    options = (*_DUMP, f"--snapshot={snapshot}")
-    with writing_backup(wanted.target, replace=wanted.replace) as file:
-        async with running("pg_dump", door.programs, *options, takes_input=False) as dump:
+    with writing_backup(options.target, replace=options.replace) as file:
+        async with running(
+            "pg_dump", client.programs, *_DUMP, f"--snapshot={snapshot}", takes_input=False
+        ) as dump:
             async for chunk in dump.chunks():
                 file.add(chunk)
                 on_bytes(file.dumped)
             await dump.finish()
-        keys = "".join(f"{key}\n" for key in wanted.keys).encode()
+        keys = "".join(f"{key}\n" for key in options.keys).encode()
         file.complete(keys, write_manifest(manifest), manifest.created_at.timestamp())
+
+
+# Restore. Others have seen what happened after the backup: buyers have references, receivers have ids of
+# deliveries, readers of the feed have cursors. None of these may be given out again, so every counter goes on
+# far beyond what can have been counted since.
+
+FURTHER = 1_000_000
+
+# The ids of events, and so those of deliveries, follow from the version of their unit.
+_ADVANCE_COUNTERS = f"""
+    select setval('booking_number', least(last_value + {FURTHER}, 4294967295)) from booking_number;
+    select setval('unit_ref_number', last_value + {FURTHER}) from unit_ref_number;
+    update event_feed set last_position = last_position + {FURTHER};
+    update unit set version = version + {FURTHER};
+"""
+
+# A person who signed out since the backup must not be signed in again, and a link works once.
+_DELETE_SESSIONS = """
+    delete from staff_session;
+    delete from setup_link;
+"""
+
+_PAUSE = "update endpoint set paused = true where removed_at is null;"
+
+_CHECK_COUNT = """
+    if (select count(*) from {table}) <> {count} then
+        raise exception 'the backup says that there are {count} rows of {table}, and that is not what came';
+    end if;
+"""
+
+
+def closing_statements(counts: Mapping[str, int], *, paused: bool) -> str:
+    """Return the last part of the transaction. It resets the search path, which the dump has emptied."""
+    checks = "".join(
+        _CHECK_COUNT.format(table=table, count=counts[name])
+        for name, table in COUNTED.items()
+        if name in counts
+    )
+    return f"""
+        reset search_path;
+        do $$ begin {checks} end $$;
+        {_ADVANCE_COUNTERS}
+        {_DELETE_SESSIONS}
+        {_PAUSE if paused else ""}
+        commit;
+    """
+
+
+_TRY_LOCK = f"select pg_try_advisory_lock({ADVISORY_LOCK})"
+_IN_USE = """
+    select exists (
+        select from pg_stat_activity
+        where datname = current_database() and pid <> pg_backend_pid() and application_name = any($1::text[])
+    )
+"""
+# Tables, types and functions other than those of extensions, which come with the service.
+_NOT_EMPTY = """
+    with ours as (
+        select oid, 'pg_class'::regclass as kind, relnamespace as schema from pg_class
+        union all select oid, 'pg_type'::regclass, typnamespace from pg_type
+        union all select oid, 'pg_proc'::regclass, pronamespace from pg_proc
+    )
+    select exists (
+        select from ours join pg_namespace on pg_namespace.oid = ours.schema
+        where nspname <> 'information_schema' and nspname not like 'pg\\_%'
+            and not exists (
+                select from pg_depend
+                where classid = ours.kind and objid = ours.oid and deptype = 'e'
+            )
+    )
+"""
+_LOAD = ("--no-psqlrc", "--quiet", "--no-password", "--set=ON_ERROR_STOP=1", "--output=/dev/null", "--file=-")
+_READ = ("--file=-", "--no-owner", "--no-privileges")
+# Servers before version 17 reject this setting.
+_UNKNOWN_SETTING, _KNOWN_SINCE = b"SET transaction_timeout", 17
+_LINES_BEFORE_THE_FIRST_TABLE = 30
+
+
+async def restore(
+    database_url: str, backup: Backup, *, paused: bool, on_bytes: Callable[[int], None]
+) -> list[str]:
+    """Restore, and return the migrations applied afterwards. ``on_bytes`` gets the bytes read so far."""
+    async with _empty_database(database_url) as client:
+        await _load(client, backup, paused, on_bytes)
+    applied = await migrate(database_url)
+    await _analyze(database_url)
+    return applied
+
+
+@asynccontextmanager
+async def _empty_database(database_url: str) -> AsyncIterator[ClientConnection]:
+    """Lock the database, so that `serve` and `work` wait, and then find what was restored."""
+    async with open_client_connection(database_url) as client:
+        with translate_errors():
+            await _check_empty(client.connection)
+        yield client
+
+
+async def _check_empty(connection: Connection) -> None:
+    await refuse_unsuitable(connection)
+    if not await connection.fetchval(_TRY_LOCK):
+        raise BackupError("Another process migrates, backs up or restores this database; wait for its end.")
+    if await connection.fetchval(_IN_USE, [FOREGROUND, BACKGROUND]):
+        raise BackupError("Holdfast is running on this database; stop every `serve` and `work` first.")
+    if await connection.fetchval(_NOT_EMPTY):
+        raise BackupError(
+            "The database is not empty, and a backup is restored into an empty one only; name a new one with"
+            " --data or HOLDFAST_DATABASE_URL."
+        )
+
+
+async def _load(
+    client: ClientConnection, backup: Backup, paused: bool, on_bytes: Callable[[int], None]
+) -> None:
+    major = client.connection.get_server_version().major
+    async with (
+        running("pg_restore", {}, *_READ) as reader,
+        running("psql", client.programs, *_LOAD) as writer,
+    ):
+        feeding = asyncio.create_task(_feed(reader, backup, on_bytes))
+        try:
+            await _send_statements(reader, writer, major)
+            await _wait_until_loaded(writer)
+            await writer.take(closing_statements(backup.manifest.counts, paused=paused).encode())
+            writer.end_input()
+        except (BrokenPipeError, ConnectionResetError):
+            # The program has ended before its input did, and says why.
+            await writer.finish()
+            raise
+        finally:
+            feeding.cancel()
+            await asyncio.gather(feeding, return_exceptions=True)
+        await writer.finish()
+
+
+async def _feed(reader: Program, backup: Backup, on_bytes: Callable[[int], None]) -> None:
+    done = 0
+    # A program that ends before it has read everything says what was wrong.
+    with suppress(BrokenPipeError, ConnectionResetError):
+        for chunk in backup.chunks():
+            await reader.take(chunk)
+            done += len(chunk)
+            on_bytes(done)
+    reader.end_input()
+
+
+async def _send_statements(reader: Program, writer: Program, major: int) -> None:
+    """Begin a transaction by statement: psql's --single-transaction would commit input that breaks off."""
+    await writer.take(b"begin;\n")
+    for _ in range(_LINES_BEFORE_THE_FIRST_TABLE):
+        line = await reader.line()
+        if major >= _KNOWN_SINCE or not line.startswith(_UNKNOWN_SETTING):
+            await writer.take(line)
+    async for chunk in reader.chunks():
+        await writer.take(chunk)
+    await reader.finish()
+
+
+async def _wait_until_loaded(writer: Program) -> None:
+    """Wait before COMMIT is sent: if this process is killed, nothing is committed."""
+    await writer.take(b"\\echo loaded\n")
+    if not await writer.line():
+        await writer.finish()
+
+
+async def _analyze(database_url: str) -> None:
+    """Collect statistics, which a dump does not have."""
+    async with open_client_connection(database_url) as client:
+        with translate_errors():
+            await client.connection.execute("analyze")

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from holdfast.storage.embedded.account import Account, account_for, give, open_programs, open_the_way
+from holdfast.storage.embedded.files import Account, account_for, allow_traversal, change_owner, open_programs
 from holdfast.storage.errors import EmbeddedPostgresError
 
 _FOLDER_OF_VERSION = {16: "pginstall", 18: "pginstall18"}
@@ -28,7 +28,7 @@ class Programs:
         self.account = account_for(cluster)
         if self.account is not None:
             folders = self._read_folders()
-            open_the_way(self.account, [cluster, *folders])
+            allow_traversal(self.account, [cluster, *folders])
             open_programs(self.account, folders)
 
     def run(self, program: str, *arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
@@ -113,7 +113,7 @@ def make_cluster(programs: Programs, cluster: Path, *, synced: bool) -> None:
         shutil.rmtree(unfinished)
     unfinished.mkdir(mode=0o700)
     if programs.account is not None:
-        give(programs.account, unfinished, 0o700)
+        change_owner(programs.account, unfinished, 0o700)
     _fill(programs, synced)
     _write_anew(unfinished / "postgresql.conf", _POSTGRESQL_CONF)
     unfinished.rename(cluster)

@@ -14,7 +14,6 @@ from urllib.parse import quote
 
 import psutil
 
-from holdfast.storage.embedded.account import give, give_tree, open_the_way
 from holdfast.storage.embedded.cluster import (
     DATABASE,
     SUPERUSER,
@@ -26,6 +25,9 @@ from holdfast.storage.embedded.cluster import (
 )
 from holdfast.storage.embedded.files import (
     FileLock,
+    allow_traversal,
+    change_owner,
+    change_tree_owner,
     exclusively,
     make_socket_folder,
     remove_socket_folder,
@@ -232,9 +234,9 @@ class EmbeddedPostgres:
         write_settings(self.cluster, folder, self._extra_settings)
         open_log(self.log)
         if account is not None:
-            give_tree(account, self.cluster)
-            give(account, self.log, 0o600)
-            open_the_way(account, [folder])
+            change_tree_owner(account, self.cluster)
+            change_owner(account, self.log, 0o600)
+            allow_traversal(account, [folder])
         self.cluster.chmod(0o700)
 
     def _try_to_start(self) -> Postmaster | None:

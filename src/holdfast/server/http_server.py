@@ -1,0 +1,173 @@
+"""uvicorn as a child of the supervisor, and what its HTTP protocol needs: limits, responses, cycles."""
+
+import asyncio
+import signal
+import socket
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from http import HTTPStatus
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
+from random import getrandbits
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+
+from holdfast.server.sockets import BACKLOG
+
+CONNECTIONS_PER_ADDRESS = 1000
+
+_IPV6_PREFIX_BITS = 64  # what one subscriber is given
+_HEADERS = (
+    b"content-type: text/plain\r\n"
+    b"x-content-type-options: nosniff\r\n"
+    b"x-request-id: %032x\r\n"
+    b"content-length: %d\r\n"
+    b"connection: close\r\n"
+)
+
+_HAS_LENGTH = b"\r\ncontent-length: "
+
+
+class WebServer(uvicorn.Server):
+    def __init__(
+        self,
+        app: ASGIApp,
+        on_stop: Callable[[], object],
+        open_requests_seconds: int,
+        http: type[asyncio.Protocol],
+    ) -> None:
+        """Call ``on_stop`` when the server begins to stop, so that responses without an end can end."""
+        super().__init__(
+            uvicorn.Config(
+                app,
+                interface="asgi3",
+                loop="uvloop",
+                http=http,
+                ws="none",
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                backlog=BACKLOG,
+                timeout_graceful_shutdown=open_requests_seconds,
+            )
+        )
+        self._on_stop = on_stop
+
+    def leave(self, *_: object) -> None:
+        self.should_exit = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._on_stop()
+        await super().shutdown(sockets)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End with exit code 0 after SIGTERM, where uvicorn would end by the signal."""
+        signal.signal(signal.SIGTERM, self.leave)
+        yield
+
+
+class ConnectionCounts:
+    """Counts open connections by client address.
+
+    The limit does not apply to this machine, nor to trusted proxies, which connect for many clients.
+    """
+
+    def __init__(
+        self,
+        per_address: int = CONNECTIONS_PER_ADDRESS,
+        trusted: Sequence[IPv4Network | IPv6Network] = (),
+    ) -> None:
+        """Allow any number if ``per_address`` is 0."""
+        self._per_address = per_address
+        self._trusted = tuple(trusted)
+        self._counts: Counter[str] = Counter()
+
+    def add(self, client: tuple[str, int] | None) -> bool:
+        """Count a connection, and return whether it is within the limit."""
+        key = self._key(client)
+        if key is None:
+            return True
+        self._counts[key] += 1
+        return self._counts[key] <= self._per_address
+
+    def remove(self, client: tuple[str, int] | None) -> None:
+        key = self._key(client)
+        if key is not None:
+            self._counts[key] -= 1
+            if not self._counts[key]:
+                del self._counts[key]
+
+    def _key(self, client: tuple[str, int] | None) -> str | None:
+        if client is None or not self._per_address:
+            return None
+        address = ip_address(client[0].partition("%")[0])
+        if isinstance(address, IPv6Address):
+            address = address.ipv4_mapped or address
+        if address.is_loopback or any(address in network for network in self._trusted):
+            return None
+        if isinstance(address, IPv6Address):
+            return str(IPv6Network((address, _IPV6_PREFIX_BITS), strict=False))
+        return str(address)
+
+
+def plain_response(status: int, default_headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Return a whole response, after which the connection is closed."""
+    text = HTTPStatus(status).phrase.encode()
+    lines = b"".join(b"%b: %b\r\n" % header for header in default_headers)
+    head = b"HTTP/1.1 %d %b\r\n" % (status, text) + lines + _HEADERS % (getrandbits(128), len(text))
+    return head + b"\r\n" + text
+
+
+class RequestCycle(RequestResponseCycle):
+    """A request that came in whole counts, though its client has gone since."""
+
+    is_handed_over = False
+
+    async def receive(self) -> Any:
+        message = await super().receive()
+        if self.more_body or self.is_handed_over:
+            return message
+        self.is_handed_over = True
+        if message["type"] == "http.disconnect" and not self.response_complete:
+            return {"type": "http.request", "body": bytes(self.body), "more_body": False}
+        return message
+
+
+class ResponseTransport(asyncio.Transport):
+    """Sends the head of a response together with the beginning of its body: uvloop writes at once."""
+
+    __slots__ = ("_head", "_transport")
+
+    def __init__(self, transport: asyncio.Transport, method: str) -> None:
+        self._transport = transport
+        # None: has yet to come. Empty: is sent, or need not wait, for no body follows.
+        self._head: bytes | None = b"" if method == "HEAD" else None
+
+    def write(self, data: Any) -> None:
+        if self._head is None and data[:5] == b"HTTP/" and _HAS_LENGTH in data:
+            self._head = data
+        elif self._head:
+            self._transport.write(self._head + data)
+            self._head = b""
+        else:
+            self._transport.write(data)
+
+    def is_closing(self) -> bool:
+        return self._transport.is_closing()
+
+    def close(self) -> None:
+        if self._head:
+            self._transport.write(self._head)
+        self._transport.close()
+
+
+def extend_cycle(cycle: RequestResponseCycle) -> None:
+    """Give a cycle these differences, before its task begins: uvicorn names the class of its cycles."""
+    cycle.__class__ = RequestCycle
+    cycle.transport = ResponseTransport(cycle.transport, cycle.scope["method"])
