@@ -22,8 +22,7 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.message import Message
 from holdfast.domain.project import NAME_LENGTH, is_within_projects, name_fault
-from holdfast.domain.spelling import format_timestamp
-from holdfast.operations.documents import Document, Time, optional_moment_text
+from holdfast.operations.documents import Document, Time
 from holdfast.storage import api_keys, audit, projects
 from holdfast.storage.database import Connection, Database
 
@@ -317,31 +316,12 @@ class IssuedKeyDocument(Document):
 
 
 def key_document(key: Key) -> KeyDocument:
-    return KeyDocument(
-        id=key.id,
-        name=key.name,
-        hint=key.hint,
-        scopes=_scopes(key),
-        projects=key.project_slugs,
-        created_at=format_timestamp(key.created_at),
-        expires_at=optional_moment_text(key.expires_at),
-        revoked_at=optional_moment_text(key.revoked_at),
-        last_used_at=optional_moment_text(key.last_used_at),
-    )
+    return KeyDocument.fill(key, scopes=_scopes(key), projects=key.project_slugs)
 
 
 def issued_key_document(issued: IssuedKey) -> IssuedKeyDocument:
     key = issued.key
-    return IssuedKeyDocument(
-        id=key.id,
-        name=key.name,
-        key=issued.text,
-        hint=key.hint,
-        scopes=_scopes(key),
-        projects=key.project_slugs,
-        created_at=format_timestamp(key.created_at),
-        expires_at=optional_moment_text(key.expires_at),
-    )
+    return IssuedKeyDocument.fill(key, key=issued.text, scopes=_scopes(key), projects=key.project_slugs)
 
 
 def _scopes(key: Key) -> list[Scope]:

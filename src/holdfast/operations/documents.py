@@ -6,11 +6,12 @@ A document is defined once, for the API, its OpenAPI description and the command
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any, Self
 
 import msgspec
 from msgspec import Meta
 
+from holdfast.domain.message import Message
 from holdfast.domain.spelling import format_timestamp
 
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
@@ -20,6 +21,14 @@ Count = Annotated[int, Meta(ge=0)]
 class Document(msgspec.Struct, rename="camel", gc=False, kw_only=False):
     """A JSON object; camelCase on the wire."""
 
+    @classmethod
+    def fill(cls, source: Any, **values: Any) -> Self:
+        """Make a document of ``values``, and for the rest of the attributes of the same names."""
+        rest = (name for name in cls.__struct_fields__ if name not in values)
+        return cls(**values, **{name: _as_json(getattr(source, name)) for name in rest})
 
-def optional_moment_text(moment: datetime | None) -> str | None:
-    return None if moment is None else format_timestamp(moment)
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return format_timestamp(value)
+    return str(value) if isinstance(value, Message) else value

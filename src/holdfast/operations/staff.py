@@ -15,9 +15,8 @@ from holdfast.domain.audit import ActorKind, AuditEntry, Author, Change
 from holdfast.domain.errors import InvalidInput, InvalidSetupLink, LastAdmin, UnknownStaff, raise_faults
 from holdfast.domain.login import password_fault
 from holdfast.domain.permissions import Role
-from holdfast.domain.spelling import format_timestamp
 from holdfast.domain.staff import Preferences, Staff, email_fault, staff_name_fault
-from holdfast.operations.documents import Document, Time, optional_moment_text
+from holdfast.operations.documents import Document, Time
 from holdfast.operations.login import (
     Passwords,
     accepted_step,
@@ -431,22 +430,10 @@ class InvitedStaffDocument(StaffDocument):
 
 
 def staff_document(person: Staff) -> StaffDocument:
-    return StaffDocument(**_fields(person))
+    return StaffDocument.fill(person, set_up=person.has_password, second_factor=person.has_second_factor)
 
 
 def invited_staff_document(person: Staff, setup_url: str) -> InvitedStaffDocument:
-    return InvitedStaffDocument(**_fields(person), setup_url=setup_url)
-
-
-def _fields(person: Staff) -> dict[str, Any]:
-    return {
-        "id": person.id,
-        "email": person.email,
-        "name": person.name,
-        "role": person.role,
-        "set_up": person.has_password,
-        "second_factor": person.has_second_factor,
-        "created_at": format_timestamp(person.created_at),
-        "disabled_at": optional_moment_text(person.disabled_at),
-        "last_signed_in_at": optional_moment_text(person.last_signed_in_at),
-    }
+    return InvitedStaffDocument.fill(
+        person, set_up=person.has_password, second_factor=person.has_second_factor, setup_url=setup_url
+    )

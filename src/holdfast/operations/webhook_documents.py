@@ -15,15 +15,13 @@ from holdfast.domain.endpoint import (
     MIN_IN_FLIGHT,
     SENT_EVENTS,
     Endpoint,
-    EndpointFailure,
     EndpointState,
     IssuedSecret,
 )
 from holdfast.domain.event import EventName
-from holdfast.domain.message import optional_text
 from holdfast.domain.spelling import format_timestamp
 from holdfast.operations.deliveries import Attempt
-from holdfast.operations.documents import Count, Document, Time, optional_moment_text
+from holdfast.operations.documents import Count, Document, Time
 
 METHOD = "POST"
 
@@ -217,80 +215,45 @@ class DeliveryWithAttemptsDocument(DeliveryDocument):
 
 
 def endpoint_document(endpoint: Endpoint) -> EndpointDocument:
-    return EndpointDocument(**_endpoint_fields(endpoint))
+    return EndpointDocument.fill(endpoint, **_config_fields(endpoint))
 
 
 def endpoint_with_secret_document(issued: IssuedSecret) -> EndpointWithSecretDocument:
-    return EndpointWithSecretDocument(**_endpoint_fields(issued.endpoint), secret=issued.text)
+    endpoint = issued.endpoint
+    return EndpointWithSecretDocument.fill(endpoint, **_config_fields(endpoint), secret=issued.text)
 
 
 def delivery_document(delivery: Delivery) -> DeliveryDocument:
-    return DeliveryDocument(**_delivery_fields(delivery))
+    return DeliveryDocument.fill(delivery, attempt_count=delivery.attempts)
 
 
 def delivery_with_attempts_document(
     delivery: Delivery, attempts: Sequence[Attempt]
 ) -> DeliveryWithAttemptsDocument:
-    return DeliveryWithAttemptsDocument(
-        **_delivery_fields(delivery),
-        body=delivery.body,
+    return DeliveryWithAttemptsDocument.fill(
+        delivery,
+        attempt_count=delivery.attempts,
         attempts=[_attempt_document(attempt, delivery.body) for attempt in attempts],
     )
 
 
-def _endpoint_fields(endpoint: Endpoint) -> dict[str, Any]:
-    config = endpoint.config
+def _config_fields(endpoint: Endpoint) -> dict[str, Any]:
+    config = endpoint.config._asdict()
+    config["projects"] = config.pop("project_slugs")
+    failure = endpoint.failure
     return {
-        "id": endpoint.id,
-        "url": config.url,
-        "description": config.description,
-        "events": config.events,
-        "projects": config.project_slugs,
-        "paused": config.paused,
-        "ordered": config.ordered,
-        "max_in_flight": config.max_in_flight,
-        "state": endpoint.state,
-        "failing": _failure_document(endpoint.failure),
-        "secret_id": endpoint.secret_id,
+        **config,
+        "failing": None if failure is None else EndpointTroubleDocument.fill(failure),
         "secret_rotated_at": format_timestamp(endpoint.secret_made_at),
-        "created_at": format_timestamp(endpoint.created_at),
-        "updated_at": format_timestamp(endpoint.updated_at),
-    }
-
-
-def _delivery_fields(delivery: Delivery) -> dict[str, Any]:
-    return {
-        "id": delivery.id,
-        "event": delivery.event,
-        "endpoint_id": delivery.endpoint_id,
-        "unit_code": delivery.unit_code,
-        "status": delivery.status,
-        "created_at": format_timestamp(delivery.created_at),
-        "next_attempt_at": optional_moment_text(delivery.next_attempt_at),
-        "ended_at": optional_moment_text(delivery.ended_at),
-        "reason": delivery.reason,
-        "attempt_count": delivery.attempts,
-        "last_status_code": delivery.last_status_code,
-        "last_cause": optional_text(delivery.last_cause),
     }
 
 
 def _attempt_document(attempt: Attempt, body: str) -> AttemptDocument:
-    return AttemptDocument(
-        number=attempt.number,
-        trigger=attempt.trigger,
-        started_at=format_timestamp(attempt.started_at),
-        ended_at=format_timestamp(attempt.ended_at),
+    return AttemptDocument.fill(
+        attempt,
         duration_ms=_rounded(attempt.duration_ms),
-        status_code=attempt.status_code,
-        cause=optional_text(attempt.cause),
-        secret_id=attempt.secret_id,
-        address=attempt.address,
         timings=AttemptTimingsDocument(
-            dns_ms=_optional_rounded(attempt.dns_ms),
-            connect_ms=_optional_rounded(attempt.connect_ms),
-            tls_ms=_optional_rounded(attempt.tls_ms),
-            first_byte_ms=_optional_rounded(attempt.first_byte_ms),
+            *map(_rounded, (attempt.dns_ms, attempt.connect_ms, attempt.tls_ms, attempt.first_byte_ms))
         ),
         request=AttemptRequestDocument(METHOD, attempt.url, _headers_document(attempt.request_headers), body),
         response=_response_document(attempt),
@@ -325,18 +288,6 @@ def _is_text(body: bytes) -> bool:
     return True
 
 
-def _failure_document(failure: EndpointFailure | None) -> EndpointTroubleDocument | None:
-    if failure is None:
-        return None
-    return EndpointTroubleDocument(
-        format_timestamp(failure.since), str(failure.cause), optional_moment_text(failure.gone_at)
-    )
-
-
-def _rounded(milliseconds: float) -> float:
+def _rounded(milliseconds: float | None) -> Any:
     """The database keeps seven digits of it; those after the third decimal are noise."""
-    return round(milliseconds, 3)
-
-
-def _optional_rounded(milliseconds: float | None) -> float | None:
-    return None if milliseconds is None else _rounded(milliseconds)
+    return None if milliseconds is None else round(milliseconds, 3)

@@ -12,7 +12,7 @@ from msgspec import Meta
 from starlette.responses import Response
 
 from holdfast.domain.audit import ActorKind
-from holdfast.domain.booking import Booking, BookingStatus, Terms
+from holdfast.domain.booking import Booking, BookingStatus
 from holdfast.domain.project import Project
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit, revision
@@ -193,35 +193,16 @@ def changes(text: str | None) -> Changes | None:
 
 
 def project_document(project: Project) -> ProjectDocument:
-    return ProjectDocument(project.id, project.slug, project.name, time_text(project.created_at))
-
-
-def terms_document(terms: Terms) -> TermsDocument:
-    return TermsDocument(
-        terms.price_sar,
-        terms.vat_included,
-        terms.vat_rate,
-        terms.total_sar,
-        terms.deposit_percent,
-        terms.deposit_sar,
-    )
+    return ProjectDocument.fill(project)
 
 
 def booking_document(booking: Booking, unit_code: str, project_slug: str) -> BookingDocument:
-    buyer = booking.buyer
-    return BookingDocument(
-        reference=booking.reference,
-        status=booking.status,
+    return BookingDocument.fill(
+        booking,
         unit_code=unit_code,
         project_slug=project_slug,
-        hold_expires_at=optional_time_text(booking.hold_expires_at),
-        reserved_until=optional_time_text(booking.reserved_until),
-        terms=terms_document(booking.terms),
-        buyer=None if buyer is None else BuyerDocument(buyer.name, buyer.email, buyer.phone),
-        signed_at=optional_time_text(booking.signed_at),
-        deposit_confirmed_at=optional_time_text(booking.deposit_confirmed_at),
-        closed_at=optional_time_text(booking.closed_at),
-        buyer_erased_at=optional_time_text(booking.buyer_erased_at),
+        terms=TermsDocument.fill(booking.terms),
+        buyer=None if booking.buyer is None else BuyerDocument.fill(booking.buyer),
     )
 
 

@@ -24,7 +24,7 @@ from holdfast.web.api.parameters import (
     time_parameter,
 )
 from holdfast.web.api.routes import ApiRoutes
-from holdfast.web.json import JsonResponse, time_text
+from holdfast.web.json import JsonResponse
 from holdfast.web.pagination import TIME_AND_NUMBER_CURSOR
 from holdfast.web.request import Request
 
@@ -120,18 +120,15 @@ async def list_audit_entries(
 
 def _entry_document(noted: AuditRecord) -> AuditEntryDocument:
     entry, subject = noted.entry, noted.subject
-    return AuditEntryDocument(
-        at=time_text(entry.at),
+    return AuditEntryDocument.fill(
+        entry,
         actor=ActorDocument(ActorKind(entry.actor_kind), entry.actor_id, noted.actor_name),
-        action=entry.action,
         subject=AuditSubjectDocument(
             None if subject is None else subject.kind,
             entry.subject_id,
             None if subject is None else subject.name,
         ),
         project_slug=noted.project_slug,
-        booking_reference=entry.booking_reference,
         before=changes(entry.before),
         after=changes(entry.after),
-        request_id=entry.request_id,
     )

@@ -42,7 +42,7 @@ from holdfast.web.api.parameters import CURSOR, LIMIT, NUMBER, STATUS
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import caller_of, refuse_other_projects
 from holdfast.web.fields import TimeField
-from holdfast.web.json import JsonResponse, optional_time_text, time_text
+from holdfast.web.json import JsonResponse, optional_time_text
 from holdfast.web.pagination import LARGEST_NUMBER, NUMBER_CURSOR, TEXT_CURSOR, paginate
 from holdfast.web.request import Request
 
@@ -284,12 +284,9 @@ def staff_unit_document(found: StaffUnit) -> StaffUnitDocument:
 
 
 def entry_document(entry: Recorded) -> HistoryEntryDocument:
-    return HistoryEntryDocument(
-        at=time_text(entry.at),
+    return HistoryEntryDocument.fill(
+        entry,
         actor=ActorDocument(ActorKind(entry.actor_kind), entry.actor_id, entry.key_name),
-        action=entry.action,
-        booking_reference=entry.booking_reference,
         before=changes(entry.before),
         after=changes(entry.after),
-        request_id=entry.request_id,
     )
