@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -20,9 +20,11 @@ from holdfast.operations.bookings import FoundBooking
 from holdfast.operations.documents import Document as Document
 from holdfast.operations.documents import Time as Time
 from holdfast.operations.write_path import Written
-from holdfast.web.json import Header, optional_time_text, time_text
+from holdfast.web.json import Header, JsonResponse, optional_time_text, time_text
 from holdfast.web.pagination import TEXT_CURSOR, paginate
 from holdfast.web.request import Request
+
+Row = TypeVar("Row")
 
 Media = Annotated[Any, Meta(extra_json_schema={"$ref": "#/components/schemas/Media"})]
 Changes = Annotated[Any, Meta(extra_json_schema={"type": "object"})]
@@ -163,14 +165,10 @@ class BookingDocument(Document):
 
 
 def unit_document(unit: Unit, project: Project) -> UnitDocument:
-    (
-        type_name, area, price, vat_included, vat_rate, deposit, bedrooms, bathrooms, year, description,
-        images, files,
-    ) = unit.fields  # fmt: skip
+    # On the path of every PUT, so by position; the status stands after the terms.
+    fields = unit.fields
     return UnitDocument(
-        unit.id, unit.project_id, unit.code,
-        type_name, area, price, vat_included, vat_rate, deposit, unit.status,
-        bedrooms, bathrooms, year, description, images, files,
+        unit.id, unit.project_id, unit.code, *fields[:6], unit.status, *fields[6:],
         optional_time_text(unit.hold_expires_at), time_text(unit.created_at), time_text(unit.updated_at),
         project.name, project.slug, unit.ref,
     )  # fmt: skip
@@ -214,9 +212,22 @@ def written_booking_document(written: Written) -> BookingDocument:
     return booking_document(written.booking, written.unit.code, written.project.slug)
 
 
-# The projects that a key may use, page by page.
+def page_response(
+    kind: Callable[[list[Any], str | None], Document],
+    rows: Sequence[Row],
+    limit: int,
+    document_of: Callable[[Row], Document],
+    cursor_of: Callable[[Row], str],
+) -> JsonResponse:
+    """Respond with a page of a list; ``rows`` has one row more where there is a next page."""
+    page, next_cursor = paginate(rows, limit, cursor_of)
+    return JsonResponse(kind([document_of(row) for row in page], next_cursor))
 
 
-async def find_projects(request: Request, cursor: str, limit: int) -> tuple[Sequence[Project], str | None]:
-    rows = await request.services.units.projects_page(request.key.project_slugs, cursor, limit)
-    return paginate(rows, limit, lambda project: TEXT_CURSOR.encode(project.slug))
+async def find_projects(request: Request, cursor: str, limit: int) -> Sequence[Project]:
+    """Return the projects that the key may use, one more than ``limit`` if there are more."""
+    return await request.services.units.projects_page(request.key.project_slugs, cursor, limit)
+
+
+def slug_cursor(project: Project) -> str:
+    return TEXT_CURSOR.encode(project.slug)

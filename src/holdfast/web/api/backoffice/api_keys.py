@@ -24,12 +24,12 @@ from holdfast.operations.api_keys import (
 )
 from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.bodies import BodyModel
-from holdfast.web.api.models import Cursor, Document
+from holdfast.web.api.models import Cursor, Document, page_response
 from holdfast.web.api.parameters import LIMIT, TIME_AND_ID
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.fields import Bounds, OneOf, ProjectName, ProjectSlugs, check_each_once
 from holdfast.web.json import NO_STORE, JsonResponse
-from holdfast.web.pagination import creation_cursor, paginate
+from holdfast.web.pagination import creation_cursor
 from holdfast.web.request import Request
 
 _EXPIRY = Bounds(Decimal("0.00001"), Decimal(LONGEST_EXPIRY_DAYS), 6)
@@ -75,8 +75,7 @@ async def list_keys(request: Request, *, cursor: tuple[datetime, UUID] | None, l
     """The latest first, revoked and expired ones included. A key that is limited to projects lists keys that
     are limited to some of them."""
     rows, _ = await request.services.api_keys.page(cursor, request.key.project_slugs, limit)
-    page, next_cursor = paginate(rows, limit, creation_cursor)
-    return JsonResponse(KeyListDocument([key_document(key) for key in page], next_cursor))
+    return page_response(KeyListDocument, rows, limit, key_document, creation_cursor)
 
 
 @routes.post(

@@ -22,6 +22,7 @@ from holdfast.web.api.models import (
     Cursor,
     Document,
     found_booking_document,
+    page_response,
     written_booking_document,
 )
 from holdfast.web.api.parameters import BOOKING_STATUS, LIMIT, PROJECT, TIME_AND_NUMBER, UNIT_CODE
@@ -29,7 +30,7 @@ from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import caller_of, refuse_other_projects
 from holdfast.web.context import buyer_link
 from holdfast.web.json import NO_STORE, JsonResponse
-from holdfast.web.pagination import TIME_AND_NUMBER_CURSOR, paginate
+from holdfast.web.pagination import TIME_AND_NUMBER_CURSOR
 from holdfast.web.request import Request
 
 _ERRORS = (UnknownBooking, TransitionNotAllowed)
@@ -193,8 +194,7 @@ async def list_bookings(
     """The latest first. A key that is limited to projects sees only theirs."""
     slugs = await _slugs(request, project)
     rows = await request.services.bookings.page(cursor, slugs, unit_code, status, limit)
-    page, next_cursor = paginate(rows, limit, _cursor_after)
-    return JsonResponse(BookingListDocument([found_booking_document(found) for found in page], next_cursor))
+    return page_response(BookingListDocument, rows, limit, found_booking_document, _cursor_after)
 
 
 async def _find(request: Request, reference: str) -> FoundBooking:

@@ -25,7 +25,7 @@ from holdfast.operations.webhook_documents import (
 )
 from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.bodies import BodyModel
-from holdfast.web.api.models import Cursor, Document, Time
+from holdfast.web.api.models import Cursor, Document, Time, page_response
 from holdfast.web.api.parameters import (
     CODE_CLASS,
     CODE_CLASSES,
@@ -50,7 +50,7 @@ from holdfast.web.fields import (
     checked_by,
 )
 from holdfast.web.json import JsonResponse, optional_time_text, time_text
-from holdfast.web.pagination import NUMBER_CURSOR, creation_cursor, paginate
+from holdfast.web.pagination import NUMBER_CURSOR, creation_cursor
 from holdfast.web.request import Request
 
 _START, _END = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
@@ -167,8 +167,7 @@ async def list_deliveries(
     rows = await request.services.deliveries.page(
         endpoint, cursor or _FIRST_PAGE, filters, limit, request.key.project_slugs
     )
-    page, next_cursor = paginate(rows, limit, creation_cursor)
-    return JsonResponse(DeliveryListDocument([delivery_document(delivery) for delivery in page], next_cursor))
+    return page_response(DeliveryListDocument, rows, limit, delivery_document, creation_cursor)
 
 
 @routes.get(

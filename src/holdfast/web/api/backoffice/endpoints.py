@@ -35,7 +35,7 @@ from holdfast.operations.webhook_documents import (
 )
 from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.bodies import BodyModel, ModelBody
-from holdfast.web.api.models import Cursor, Document
+from holdfast.web.api.models import Cursor, Document, page_response
 from holdfast.web.api.parameters import LIMIT, TIME_AND_ID
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.fields import (
@@ -49,7 +49,7 @@ from holdfast.web.fields import (
     check_each_once,
 )
 from holdfast.web.json import NO_STORE, JsonResponse, read_json
-from holdfast.web.pagination import creation_cursor, paginate
+from holdfast.web.pagination import creation_cursor
 from holdfast.web.request import Request
 
 ENDPOINT_URL_PATTERN = rf"^[Hh][Tt][Tt][Pp][Ss]?://[^ /?#@\\{UNPRINTABLE}]+([/?][^ #\\{UNPRINTABLE}]*)?$"
@@ -175,8 +175,7 @@ async def list_endpoints(request: Request, *, cursor: tuple[datetime, UUID] | No
     """The oldest first. A key that is limited to projects lists endpoints that are limited to some of
     them."""
     rows = await request.services.subscribing.page(cursor, request.key.project_slugs, limit)
-    page, next_cursor = paginate(rows, limit, creation_cursor)
-    return JsonResponse(EndpointListDocument([endpoint_document(endpoint) for endpoint in page], next_cursor))
+    return page_response(EndpointListDocument, rows, limit, endpoint_document, creation_cursor)
 
 
 @routes.post(

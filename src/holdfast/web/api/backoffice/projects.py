@@ -16,7 +16,15 @@ from holdfast.domain.permissions import Permission
 from holdfast.domain.project import Project
 from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.bodies import BodyModel
-from holdfast.web.api.models import Cursor, Document, ProjectDocument, find_projects, project_document
+from holdfast.web.api.models import (
+    Cursor,
+    Document,
+    ProjectDocument,
+    find_projects,
+    page_response,
+    project_document,
+    slug_cursor,
+)
 from holdfast.web.api.parameters import CURSOR, LIMIT
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import refuse_other_projects
@@ -76,9 +84,8 @@ class StaffProjectListDocument(Document):
 )
 async def list_staff_projects(request: Request, *, cursor: str, limit: int) -> Response:
     """In the order of their slugs. A key that is limited to projects sees only these."""
-    page, next_cursor = await find_projects(request, cursor, limit)
-    projects = [staff_project_document(project) for project in page]
-    return JsonResponse(StaffProjectListDocument(projects, next_cursor))
+    rows = await find_projects(request, cursor, limit)
+    return page_response(StaffProjectListDocument, rows, limit, staff_project_document, slug_cursor)
 
 
 @routes.post(

@@ -30,13 +30,13 @@ from holdfast.operations.staff import (
 )
 from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.bodies import BodyModel
-from holdfast.web.api.models import Cursor, Document
+from holdfast.web.api.models import Cursor, Document, page_response
 from holdfast.web.api.parameters import LIMIT, TIME_AND_ID
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import key_guard
 from holdfast.web.fields import LEFT_OUT, PRINTABLE_PATTERN, UNPRINTABLE, OneOf, checked_by
 from holdfast.web.json import NO_STORE, JsonResponse
-from holdfast.web.pagination import creation_cursor, paginate
+from holdfast.web.pagination import creation_cursor
 from holdfast.web.request import Request
 
 _admin = key_guard(Permission.ADMINISTER)
@@ -106,8 +106,7 @@ class StaffListDocument(Document):
 async def list_staff(request: Request, *, cursor: tuple[datetime, UUID] | None, limit: int) -> Response:
     """The oldest first, disabled people included."""
     rows = await request.services.staff.page(cursor, limit)
-    page, next_cursor = paginate(rows, limit, creation_cursor)
-    return JsonResponse(StaffListDocument([staff_document(person) for person in page], next_cursor))
+    return page_response(StaffListDocument, rows, limit, staff_document, creation_cursor)
 
 
 @routes.post(

@@ -36,6 +36,7 @@ from holdfast.web.api.models import (
     changes,
     etag_header,
     not_modified,
+    page_response,
     unit_document,
 )
 from holdfast.web.api.parameters import CURSOR, LIMIT, NUMBER, STATUS
@@ -43,7 +44,7 @@ from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import caller_of, refuse_other_projects
 from holdfast.web.fields import TimeField
 from holdfast.web.json import JsonResponse, optional_time_text
-from holdfast.web.pagination import LARGEST_NUMBER, NUMBER_CURSOR, TEXT_CURSOR, paginate
+from holdfast.web.pagination import LARGEST_NUMBER, NUMBER_CURSOR, TEXT_CURSOR
 from holdfast.web.request import Request
 
 _TAG = "Sales"
@@ -152,8 +153,9 @@ async def get_unit_history(
     """Everything that was done to the unit, and by whom; the latest first."""
     refuse_other_projects(request, slug)
     rows = await request.services.projects.history(slug, code, cursor or LARGEST_NUMBER, limit)
-    page, next_cursor = paginate(rows, limit, lambda entry: NUMBER_CURSOR.encode(entry.id))
-    return JsonResponse(HistoryDocument([entry_document(entry) for entry in page], next_cursor))
+    return page_response(
+        HistoryDocument, rows, limit, entry_document, lambda entry: NUMBER_CURSOR.encode(entry.id)
+    )
 
 
 class _ActionTexts(NamedTuple):

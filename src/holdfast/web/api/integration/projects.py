@@ -6,10 +6,15 @@ from starlette.responses import Response
 
 from holdfast.domain.permissions import Permission
 from holdfast.web.api.integration.units import PREFIX
-from holdfast.web.api.models import ProjectListDocument, find_projects, project_document
+from holdfast.web.api.models import (
+    ProjectListDocument,
+    find_projects,
+    page_response,
+    project_document,
+    slug_cursor,
+)
 from holdfast.web.api.parameters import CURSOR, LIMIT
 from holdfast.web.api.routes import ApiRoutes
-from holdfast.web.json import JsonResponse
 from holdfast.web.request import Request
 
 routes = ApiRoutes(PREFIX, "Projects")
@@ -24,5 +29,5 @@ routes = ApiRoutes(PREFIX, "Projects")
 )
 async def list_projects(request: Request, *, cursor: str, limit: int) -> Response:
     """In the order of their slugs."""
-    page, next_cursor = await find_projects(request, cursor, limit)
-    return JsonResponse(ProjectListDocument([project_document(project) for project in page], next_cursor))
+    rows = await find_projects(request, cursor, limit)
+    return page_response(ProjectListDocument, rows, limit, project_document, slug_cursor)

@@ -7,6 +7,7 @@ from array import array
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 from uuid import UUID
 
@@ -48,6 +49,7 @@ from holdfast.web.api.models import (
     UnitListDocument,
     etag_header,
     not_modified,
+    page_response,
     unit_document,
 )
 from holdfast.web.api.parameters import CURSOR, LIMIT, STATUS, flag, time_parameter
@@ -66,7 +68,7 @@ from holdfast.web.api.unit_bodies import (
 from holdfast.web.auth import refuse_other_projects
 from holdfast.web.http_errors import TooManyItems
 from holdfast.web.json import JsonPartsResponse, JsonResponse, encode
-from holdfast.web.pagination import TEXT_CURSOR, paginate
+from holdfast.web.pagination import TEXT_CURSOR
 from holdfast.web.problems import problem_document
 from holdfast.web.request import JSON, Request
 from holdfast.web.strict_json import array_items, line_items
@@ -174,8 +176,8 @@ async def list_units(
     null. With `updatedSince` the list has the units that changed since then."""
     refuse_other_projects(request, slug)
     rows, project = await request.services.units.page(slug, cursor, limit, status, updated_since)
-    page, next_cursor = paginate(rows, limit, lambda unit: TEXT_CURSOR.encode(unit.code))
-    return JsonResponse(UnitListDocument([unit_document(unit, project) for unit in page], next_cursor))
+    document = partial(unit_document, project=project)
+    return page_response(UnitListDocument, rows, limit, document, lambda unit: TEXT_CURSOR.encode(unit.code))
 
 
 def _written_response(written: Written) -> Response:

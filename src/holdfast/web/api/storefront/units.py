@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import partial
 from typing import Annotated, Any
 
+import msgspec
 from msgspec import Meta
 from starlette.responses import Response
 
@@ -22,17 +24,17 @@ from holdfast.domain.errors import (
 )
 from holdfast.domain.project import Project
 from holdfast.domain.status import ON_SALE, Status
-from holdfast.domain.unit import Unit
+from holdfast.domain.unit import Unit, UnitFields
 from holdfast.operations.bookings import Requester
 from holdfast.web.api.bodies import Body, no_fields
-from holdfast.web.api.models import Cursor, Document, Media, Time
+from holdfast.web.api.models import Cursor, Document, Time, UnitDocument, page_response
 from holdfast.web.api.parameters import CURSOR, LIMIT, one_of
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import OPTIONAL_TOKEN, PUBLIC
 from holdfast.web.http_errors import ForeignForm
-from holdfast.web.json import NO_STORE, JsonResponse, optional_time_text, read_optional_json, time_text
+from holdfast.web.json import NO_STORE, JsonResponse, read_optional_json, time_text
 from holdfast.web.pages.storefront.visitors import VISITOR_COOKIE, refuse_other_sites, requester_of
-from holdfast.web.pagination import TEXT_CURSOR, paginate
+from holdfast.web.pagination import TEXT_CURSOR
 from holdfast.web.request import Request
 
 PREFIX = "/v1/storefront"
@@ -41,28 +43,32 @@ HOLD_BODY_LIMIT = 1024
 routes = ApiRoutes(PREFIX, "Storefront", PUBLIC)
 
 
+def _fields_on_sale() -> dict[str, Any]:
+    """Return the fields of a unit in the order in which buyers see them, with their types."""
+    names = UnitFields._fields
+    after_deposit = names.index("deposit_percent")
+    types = {field.name: field.type for field in msgspec.structs.fields(UnitDocument)}
+    own = {
+        "total_sar": Annotated[
+            Decimal, Meta(description="Price, plus VAT where the price does not include it.")
+        ],
+        "deposit_sar": Annotated[Decimal, Meta(description="The deposit: its percentage of the total.")],
+        "status": Annotated[str, Meta(extra_json_schema={"enum": [str(status) for status in ON_SALE]})],
+    }
+    order = (
+        *("code", "project_slug", "project_name"),
+        *names[:after_deposit],
+        *("total_sar", "deposit_percent", "deposit_sar", "status"),
+        *names[after_deposit + 1 :],
+        "hold_expires_at",
+    )
+    return {name: own.get(name) or types[name] for name in order}
+
+
 class UnitOnSaleDocument(Document):
     """A unit as buyers see it. Values that are not set are null."""
 
-    code: str
-    project_slug: str
-    project_name: str
-    type: str
-    area_sqm: Decimal
-    price_sar: Decimal
-    vat_included: bool | None
-    vat_rate: Decimal | None
-    total_sar: Annotated[Decimal, Meta(description="Price, plus VAT where the price does not include it.")]
-    deposit_percent: Decimal | None
-    deposit_sar: Annotated[Decimal, Meta(description="The deposit: its percentage of the total.")]
-    status: Annotated[str, Meta(extra_json_schema={"enum": [str(status) for status in ON_SALE]})]
-    bedrooms: int | None
-    bathrooms: int | None
-    delivery_year: int | None
-    description: str | None
-    images: tuple[Media, ...]
-    files: tuple[Media, ...]
-    hold_expires_at: Annotated[Time | None, Meta(description="The end of the current hold.")]
+    __annotations__ = _fields_on_sale()
 
 
 class UnitOnSaleListDocument(Document):
@@ -166,32 +172,19 @@ async def list_units_on_sale(
 ) -> Response:
     """Units that are available, held, reserved or sold, in the order of their codes."""
     rows, project = await request.services.units.offers_page(slug, cursor, limit, status)
-    page, next_cursor = paginate(rows, limit, lambda unit: TEXT_CURSOR.encode(unit.code))
-    units = [unit_on_sale_document(unit, project) for unit in page]
-    return JsonResponse(UnitOnSaleListDocument(units, next_cursor))
+    document = partial(unit_on_sale_document, project=project)
+    return page_response(
+        UnitOnSaleListDocument, rows, limit, document, lambda unit: TEXT_CURSOR.encode(unit.code)
+    )
 
 
 def unit_on_sale_document(unit: Unit, project: Project) -> UnitOnSaleDocument:
-    fields = unit.fields
-    terms = unit_terms(fields)
-    return UnitOnSaleDocument(
-        code=unit.code,
+    terms = unit_terms(unit.fields)
+    return UnitOnSaleDocument.fill(
+        unit,
+        **unit.fields._asdict(),
         project_slug=project.slug,
         project_name=project.name,
-        type=fields.type,
-        area_sqm=fields.area_sqm,
-        price_sar=terms.price_sar,
-        vat_included=terms.vat_included,
-        vat_rate=terms.vat_rate,
         total_sar=terms.total_sar,
-        deposit_percent=terms.deposit_percent,
         deposit_sar=terms.deposit_sar,
-        status=unit.status,
-        bedrooms=fields.bedrooms,
-        bathrooms=fields.bathrooms,
-        delivery_year=fields.delivery_year,
-        description=fields.description,
-        images=fields.images,
-        files=fields.files,
-        hold_expires_at=optional_time_text(unit.hold_expires_at),
     )
