@@ -20,8 +20,8 @@ TEMPLATE = """\
 
 Generated from `domain/status.py` by `make docs`. Change the table there, not this page.
 
-A unit has one of five statuses. Only the actions below change it; anything else is rejected with 409. The code,
-the constraint in the database and this page follow one table, and tests compare them.
+A unit has one of five statuses. Only the actions below change it; anything else is rejected with 409.
+The code, the constraint in the database and this page follow one table, and tests compare them.
 
 ## The picture
 
@@ -31,15 +31,15 @@ Each arrow names its actions and, in brackets, the event.
 {diagram}
 ```
 
-A new unit is `available`, or `unavailable` if the request says so. Creation is no change of status and writes no
-event. An archived unit is `unavailable` and marked as archived; the last column of the table lists the actions
-that are possible from there. A hold or a reservation lapses at its time. `extend` moves that time and leaves the
-status as it is, so it writes no event.
+A new unit is `available`, or `unavailable` if the request says so. Creation is no change of status and
+writes no event. An archived unit is `unavailable` and marked as archived; the last column of the table
+lists the actions that are possible from there. A hold or a reservation lapses at its time. `extend`
+moves that time and leaves the status as it is, so it writes no event.
 
 ## The table
 
-There is one row for each status from which an action is possible. If callers may do different things, each has a
-row.
+There is one row for each status from which an action is possible. If callers may do different things,
+each has a row.
 
 {table}
 """
