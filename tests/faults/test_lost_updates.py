@@ -11,7 +11,6 @@ from uuid import UUID
 import pytest
 
 from holdfast.operations.units import PatchUnit, Units
-from holdfast.storage import units as standings_storage
 from holdfast.storage import units as units_storage
 from holdfast.storage.database import open_database
 from tests.support import exact_json, states
@@ -23,6 +22,7 @@ from tests.support.sql import Sql
 
 UNITS = [f"A-{number}" for number in range(8)]
 ROUNDS = 12
+AS_FOUND = "unit.turn = written.found_turn"
 # One writer a field: a write made from a stale row puts back what another writer had changed.
 FIELDS: dict[str, Callable[[int], object]] = {
     "type": lambda turn: f"type {turn}",
@@ -185,9 +185,9 @@ def test_the_write_path_loses_updates_without_its_lock(
 
     Two things hold a unit: the comparison with the version that was found, and the row lock behind it.
     """
-    monkeypatch.setattr(standings_storage, "LOCKING", "")
+    monkeypatch.setattr(units_storage, "_LOAD_LOCKED", units_storage._LOAD)
     for name in ("_UPDATE", "_UPDATE_STATE"):
         guarded = getattr(units_storage, name)
-        assert units_storage.AS_FOUND in guarded
-        monkeypatch.setattr(units_storage, name, guarded.replace(units_storage.AS_FOUND, "true"))
+        assert AS_FOUND in guarded
+        monkeypatch.setattr(units_storage, name, guarded.replace(AS_FOUND, "true"))
     assert sql.run(versions_lost(database_url, project_of_eight, UNITS)) > 0

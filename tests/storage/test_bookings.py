@@ -15,7 +15,7 @@ from holdfast.operations.bookings import HoldExpiry
 from holdfast.operations.units import PatchUnit
 from holdfast.storage import bookings
 from holdfast.storage.database import Connection, Database, TransactionConflict
-from holdfast.storage.units import Counted, UnitKey, load_for_update
+from holdfast.storage.units import Holders, UnitKey, load_for_update
 from tests.support.sales import (
     cancellation,
     deposit,
@@ -37,9 +37,9 @@ LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 async def live_holds(
-    connection: Connection, key: UnitKey, counted: Counted, *, locked: bool = False
+    connection: Connection, key: UnitKey, holders: Holders, *, locked: bool = False
 ) -> Mapping[UUID, Sequence[LiveHold]]:
-    _, (snapshot,) = await load_for_update(connection, {}, [key], locked=locked, counted=counted)
+    _, (snapshot,) = await load_for_update(connection, {}, [key], locked=locked, holders=holders)
     return snapshot.live_holds
 
 
@@ -134,12 +134,12 @@ async def test_live_holds_are_those_that_have_a_place(database: Database) -> Non
     assert holder.address_id is not None
     assert holder.visitor_id is not None
     stranger = uuid4()
-    counted = Counted([holder.address_id, stranger], [holder.visitor_id])
+    holders = Holders([holder.address_id, stranger], [holder.visitor_id])
     async with database.reading() as connection:
-        found = await live_holds(connection, (project_id, "A-1"), counted)
+        found = await live_holds(connection, (project_id, "A-1"), holders)
         # Whether the unit is there or is still to be created, and whether it is locked or not.
-        assert await live_holds(connection, (project_id, "A-9"), counted) == found
-        assert await live_holds(connection, (project_id, "A-1"), counted, locked=True) == found
+        assert await live_holds(connection, (project_id, "A-9"), holders) == found
+        assert await live_holds(connection, (project_id, "A-1"), holders, locked=True) == found
     expected = {LiveHold(1, made[0].hold_expires_at), LiveHold(3, made[2].hold_expires_at)}  # type: ignore[arg-type]
     assert set(found[holder.address_id]) == set(found[holder.visitor_id]) == expected
     assert found[stranger] == []
@@ -154,7 +154,7 @@ async def test_a_lapsed_hold_gives_up_its_place_before_its_end_is_written(databa
         made.append((await done(database, HoldUnit((project_id, code), COMMAND, opening))).booking)
     await make_lapse(database, made[0])
     async with database.reading() as connection:
-        found = await live_holds(connection, (project_id, "A-2"), Counted([holder]))
+        found = await live_holds(connection, (project_id, "A-2"), Holders([holder]))
     assert found == {holder: [LiveHold(2, made[1].hold_expires_at)]}  # type: ignore[arg-type]
     kept = await stored(database, made[0])
     assert (kept.status, kept.slots) == (BookingStatus.OPEN, Slots())
@@ -168,7 +168,7 @@ async def test_lately_lapsed_are_those_of_the_visitor_or_the_token(database: Dat
     second = await hold(database, (project_id, "A-2"))
     units = [first.unit_id, second.unit_id]
     async with database.reading() as connection:
-        none = await bookings.lately_lapsed(connection, units, LONG_AGO, [visitor], [second.token_hash])
+        none = await bookings.load_lately_expired(connection, units, LONG_AGO, [visitor], [second.token_hash])
         assert none == []
     await make_lapse(database, first, second)
     assert await HoldExpiry(database).expire_due(10) == 2
@@ -180,7 +180,7 @@ async def test_lately_lapsed_are_those_of_the_visitor_or_the_token(database: Dat
             ((await stored(database, first)).ended_at, [visitor], [], []),
         ):
             assert since is not None
-            lapsed = await bookings.lately_lapsed(connection, units, since, visitors, tokens)
+            lapsed = await bookings.load_lately_expired(connection, units, since, visitors, tokens)
             assert [one.number for one in lapsed] == expected
 
 
@@ -193,12 +193,12 @@ async def test_the_booking_of_an_idempotency_key_is_found_by_unit_and_key(databa
     other = await hold(database, (project_id, "A-2"))
     async with database.reading() as connection:
         both = [made.unit_id, other.unit_id]
-        assert await bookings.keyed(connection, both, [uuid4(), key_id]) == [(2, made)]
-        assert await bookings.keyed(connection, [other.unit_id], [key_id]) == []
-        assert await bookings.keyed(connection, both, [uuid4()]) == []
+        assert await bookings.load_by_idempotency(connection, both, [uuid4(), key_id]) == [(2, made)]
+        assert await bookings.load_by_idempotency(connection, [other.unit_id], [key_id]) == []
+        assert await bookings.load_by_idempotency(connection, both, [uuid4()]) == []
     ended = (await done(database, cancellation((project_id, "A-1"), made))).booking
     async with database.reading() as connection:
-        assert await bookings.keyed(connection, both, [key_id]) == [(3, ended)]
+        assert await bookings.load_by_idempotency(connection, both, [key_id]) == [(3, ended)]
 
 
 async def test_a_booking_is_given_with_the_turn_of_its_unit(database: Database) -> None:
@@ -209,8 +209,8 @@ async def test_a_booking_is_given_with_the_turn_of_its_unit(database: Database) 
     for turn, command in ((3, signature(key, made)), (4, deposit(key, made)), (5, deposit(key, made))):
         await done(database, command)
         async with database.reading() as connection:
-            by_unit = await bookings.concerning(connection, [made.unit_id], [])
-            by_number = await bookings.concerning(connection, [made.unit_id], [made.number])
+            by_unit = await bookings.load_related(connection, [made.unit_id], [])
+            by_number = await bookings.load_related(connection, [made.unit_id], [made.number])
         assert by_unit == by_number
         # A deposit that is confirmed again stores nothing.
         assert [one.unit_turn for one in by_unit] == [min(turn, 4)]
@@ -224,7 +224,7 @@ async def test_a_sale_of_a_unit_that_was_read_long_ago_finds_its_booking_by_numb
     ended = (await done(database, cancellation(key, await hold(database, key)))).booking
     sold = await sell(database, key)
     async with database.reading() as connection:
-        both = await bookings.concerning(connection, [sold.unit_id], [ended.number])
+        both = await bookings.load_related(connection, [sold.unit_id], [ended.number])
     assert {one.booking.number for one in both} == {sold.number, ended.number}
 
 

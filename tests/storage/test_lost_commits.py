@@ -127,7 +127,7 @@ async def changes_made(database: Database) -> list[Change]:
         keys = [(project_id, "A-1")]
         _, (snapshot,) = await units.load_for_update(connection, database.project_cache, keys, locked=False)
     assert snapshot.unit is not None
-    return [Change(snapshot.unit, None, 1, begun=(booking,)), Change(created.unit, None)]
+    return [Change(snapshot.unit, None, 1, new_bookings=(booking,)), Change(created.unit, None)]
 
 
 PLAIN_ROLE = """
@@ -161,11 +161,11 @@ async def test_what_was_found_is_vouched_for_by_a_commit(database: Database) -> 
 
 async def test_what_stands_there_otherwise_was_not_stored(database: Database) -> None:
     held, created = await changes_made(database)
-    (booking,) = held.begun
+    (booking,) = held.new_bookings
     for other in (
         held._replace(unit=held.unit._replace(version=held.unit.version + 1)),
-        held._replace(begun=(booking._replace(token_hash=b"another"),)),
-        held._replace(begun=(), changed=(booking._replace(number=booking.number + 1),)),
+        held._replace(new_bookings=(booking._replace(token_hash=b"another"),)),
+        held._replace(new_bookings=(), changed_bookings=(booking._replace(number=booking.number + 1),)),
         created._replace(unit=created.unit._replace(id=uuid4())),
     ):
         async with database.writing() as connection:

@@ -100,7 +100,7 @@ async def found(database: Database, booking: Booking) -> Booking:
 async def stored(database: Database, booking: Booking) -> Booking:
     """As it stands in its row, whatever the clock says."""
     async with database.reading() as connection:
-        ((_, found),) = await bookings.concerning(connection, [], [booking.number])
+        ((_, found),) = await bookings.load_related(connection, [], [booking.number])
     return found
 
 

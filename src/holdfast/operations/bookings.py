@@ -418,9 +418,9 @@ class HoldExpiry:
                 due = await holds.lock_due_units(connection, at_most)
                 if not due:
                     return 0
-                claims = await holds.claims(connection, [unit.id for unit in due])
+                claims = await holds.load_claims(connection, [unit.id for unit in due])
                 ended = [expire_due_unit(unit, claims.get(unit.id)) for unit in due]
-                deliveries = await holds.store(connection, ended)
+                deliveries = await holds.store_expired(connection, ended)
         except TransactionConflict:
             return 0
         if deliveries:

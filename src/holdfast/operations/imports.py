@@ -24,7 +24,7 @@ from holdfast.domain.spelling import camel_case
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit
 from holdfast.operations.units import OUTCOMES, Units, outcome_name, write_all
-from holdfast.operations.write_path import NOTHING, Outcome, StillOvertaken, Written
+from holdfast.operations.write_path import NO_NEEDS, Outcome, RetriesExhausted, Written
 from holdfast.storage import imports
 from holdfast.storage.database import Database
 from holdfast.storage.imports import ImportFile, Result
@@ -69,7 +69,7 @@ class ImportUnit(NamedTuple):
 
     @property
     def needs(self) -> Needs:
-        return NOTHING
+        return NO_NEEDS
 
     def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
         return import_row(snapshot, self.key[1], self.values, self.status, now)
@@ -445,7 +445,7 @@ class _Recording:
     async def note(self, rows: Sequence[RowRead], outcomes: list[Outcome]) -> None:
         run = self._run
         for outcome in outcomes:
-            if isinstance(outcome, DatabaseUnavailable) and not isinstance(outcome, StillOvertaken):
+            if isinstance(outcome, DatabaseUnavailable) and not isinstance(outcome, RetriesExhausted):
                 raise outcome
         results = await asyncio.to_thread(results_of, rows, outcomes, run.choice, stored=run.stores)
         number, self._part = self._part, self._part + 1

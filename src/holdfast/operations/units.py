@@ -24,7 +24,7 @@ from holdfast.domain.errors import DomainError, UnknownProject, UnknownUnit
 from holdfast.domain.project import Project
 from holdfast.domain.status import LOCKED, Status
 from holdfast.domain.unit import Unit, UnitFields, as_seen
-from holdfast.operations.write_path import NOTHING, Command, Outcome, WritePath, Written, write
+from holdfast.operations.write_path import NO_NEEDS, Command, Outcome, WritePath, Written, write
 from holdfast.storage import audit, bookings, delivery_log, projects, unit_lists
 from holdfast.storage.audit import Recorded
 from holdfast.storage.database import Database
@@ -48,7 +48,7 @@ class ReplaceUnit(NamedTuple):
 
     @property
     def needs(self) -> Needs:
-        return NOTHING
+        return NO_NEEDS
 
     def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
         return replace(snapshot, self.key[1], self.fields, self.status, self.precondition, now)
@@ -65,7 +65,7 @@ class PatchUnit(NamedTuple):
 
     @property
     def needs(self) -> Needs:
-        return NOTHING
+        return NO_NEEDS
 
     def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
         return patch(snapshot, self.key[1], self.changes, self.status, self.precondition, now)

@@ -1,4 +1,4 @@
-"""What the write path runs."""
+"""The one write path: every unit write is a command, and concurrent commands are stored together."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from holdfast.storage.database import (
     ProjectCache,
     TransactionConflict,
 )
-from holdfast.storage.units import Change, Counted, Refs, SideEffects, UnitKey, load_for_update
+from holdfast.storage.units import Change, Holders, Refs, SideEffects, UnitKey, load_for_update
 
 __all__ = ["Command", "Outcome", "WritePath", "Written", "write"]
 
 
-NOTHING = Needs()
+NO_NEEDS = Needs()
 
 
 class Command(Protocol):
@@ -46,7 +46,7 @@ class Command(Protocol):
 
     @property
     def needs(self) -> Needs:
-        """What it must know beside the unit."""
+        """The bookings and holds that it needs besides the unit."""
         ...
 
     def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
@@ -54,48 +54,45 @@ class Command(Protocol):
         ...
 
 
-# What some commands must know beside their unit: its bookings, and what their buyer holds elsewhere.
+# The bookings and live holds that commands need besides their unit.
 
 Snapshots = dict[UnitKey, UnitSnapshot]
-BookingsWanted = list[tuple[UnitKey, Needs]]
+KeyedNeeds = list[tuple[UnitKey, Needs]]
 
 
-def asking(commands: Sequence[Command]) -> BookingsWanted:
-    """What commands want to know beside their units, for those that do."""
-    return [(command.key, wanted) for command in commands if (wanted := command.needs) is not NOTHING]
-
-
-def counted(asked: BookingsWanted) -> Counted:
-    """The holders whose live holds count."""
-    addresses = {wanted.holder.address_id for _, wanted in asked}
-    visitors = {wanted.holder.visitor_id for _, wanted in asked}
-    return Counted(tuple(filter(None, addresses)), tuple(filter(None, visitors)))
+def _holders(needs: KeyedNeeds) -> Holders:
+    """Return the holders whose live holds count."""
+    addresses = {need.holder.address_id for _, need in needs}
+    visitors = {need.holder.visitor_id for _, need in needs}
+    return Holders(tuple(filter(None, addresses)), tuple(filter(None, visitors)))
 
 
 async def load_related_bookings(
     connection: Connection,
     snapshots: Snapshots,
-    asked: BookingsWanted,
-    lapsed: Sequence[UnitKey],
+    needs: KeyedNeeds,
+    expired: Sequence[UnitKey],
     now: datetime,
     *,
     several: bool,
 ) -> set[UnitKey]:
-    """Completes the snapshots; gives the keys of units that have changed since they were read.
+    """Add bookings to the snapshots; return the keys of units that have changed since they were loaded.
 
     ``several``: some of the units have more than one command.
     """
-    if not asked and not lapsed:
+    if not needs and not expired:
         return set()
-    overtaken = await _find_bookings(connection, snapshots, asked, lapsed)
-    overtaken |= await _find_keyed(connection, snapshots, asked)
-    free = [(key, wanted) for key, wanted in asked if several or _is_free(snapshots[key]) or key in lapsed]
-    await _find_lately_lapsed(connection, snapshots, free, now)
+    overtaken = await _load_claims_and_numbered(connection, snapshots, needs, expired)
+    overtaken |= await _load_repeated(connection, snapshots, needs)
+    # Only of a free unit does it matter who asks for it; the others cost no query. One that is not free may
+    # become so by another command of the batch.
+    free = [(key, need) for key, need in needs if several or _is_free(snapshots[key]) or key in expired]
+    await _load_lately_expired(connection, snapshots, free, now)
     return overtaken
 
 
-def note_hold(snapshot: UnitSnapshot, booking: Booking) -> None:
-    """For the commands that follow in the same batch."""
+def _count_hold(snapshot: UnitSnapshot, booking: Booking) -> None:
+    """Count the hold for the commands that follow in the same batch."""
     if not snapshot.live_holds or booking.status not in HOLDING or booking.hold_expires_at is None:
         return
     for holder, slot in zip(booking.holder, booking.slots, strict=True):
@@ -106,26 +103,22 @@ def note_hold(snapshot: UnitSnapshot, booking: Booking) -> None:
 
 
 def _is_free(snapshot: UnitSnapshot) -> bool:
-    """Only then is it of interest who asks for it; those who come too late cost no look-up.
-
-    A unit that is not free may become so by another command of the batch, before theirs.
-    """
     return snapshot.unit is not None and snapshot.unit.status not in LOCKED
 
 
-async def _find_bookings(
-    connection: Connection, snapshots: Snapshots, asked: BookingsWanted, lapsed: Sequence[UnitKey]
+async def _load_claims_and_numbered(
+    connection: Connection, snapshots: Snapshots, needs: KeyedNeeds, expired: Sequence[UnitKey]
 ) -> set[UnitKey]:
-    wanting = {key for key, wanted in asked if wanted.claim}.union(lapsed)
+    wanting = {key for key, need in needs if need.claim}.union(expired)
     claimed = {
         unit.id: key for key in wanting if (unit := snapshots[key].unit) is not None and unit.status in LOCKED
     }
-    numbered = {wanted.booking_number: key for key, wanted in asked if wanted.booking_number is not None}
+    numbered = {need.booking_number: key for key, need in needs if need.booking_number is not None}
     if not claimed and not numbered:
         return set()
     unknown = set(claimed.values())
     overtaken = set()
-    for turn, booking in await bookings.concerning(connection, list(claimed), list(numbered)):
+    for turn, booking in await bookings.load_related(connection, list(claimed), list(numbered)):
         key = claimed.get(booking.unit_id) or numbered[booking.number]
         if snapshots[key].turn != turn:
             overtaken.add(key)
@@ -135,14 +128,14 @@ async def _find_bookings(
     return overtaken | unknown
 
 
-async def _find_keyed(connection: Connection, snapshots: Snapshots, asked: BookingsWanted) -> set[UnitKey]:
-    """Bookings that the same requests have made before."""
-    idempotency_ids = [wanted.idempotency_id for _, wanted in asked if wanted.idempotency_id]
-    keys = {unit.id: key for key, wanted in asked if wanted.idempotency_id and (unit := snapshots[key].unit)}
+async def _load_repeated(connection: Connection, snapshots: Snapshots, needs: KeyedNeeds) -> set[UnitKey]:
+    """Load the bookings that the same requests have made before."""
+    idempotency_ids = [need.idempotency_id for _, need in needs if need.idempotency_id]
+    keys = {unit.id: key for key, need in needs if need.idempotency_id and (unit := snapshots[key].unit)}
     if not keys:
         return set()
     overtaken = set()
-    for turn, booking in await bookings.keyed(connection, list(keys), idempotency_ids):
+    for turn, booking in await bookings.load_by_idempotency(connection, list(keys), idempotency_ids):
         key = keys[booking.unit_id]
         if snapshots[key].turn != turn:
             overtaken.add(key)
@@ -150,17 +143,17 @@ async def _find_keyed(connection: Connection, snapshots: Snapshots, asked: Booki
     return overtaken
 
 
-async def _find_lately_lapsed(
-    connection: Connection, snapshots: Snapshots, asked: BookingsWanted, now: datetime
+async def _load_lately_expired(
+    connection: Connection, snapshots: Snapshots, needs: KeyedNeeds, now: datetime
 ) -> None:
-    recalling = [(key, wanted) for key, wanted in asked if wanted.visitor_id is not None or wanted.token_hash]
-    keys = {unit.id: key for key, _ in recalling if (unit := snapshots[key].unit)}
+    recent = [(key, need) for key, need in needs if need.visitor_id is not None or need.token_hash]
+    keys = {unit.id: key for key, _ in recent if (unit := snapshots[key].unit)}
     if not keys:
         return
-    since = now - timedelta(seconds=max(wanted.expired_within_seconds for _, wanted in recalling))
-    visitors = [wanted.visitor_id for _, wanted in recalling if wanted.visitor_id]
-    token_hashes = [wanted.token_hash for _, wanted in recalling if wanted.token_hash]
-    for booking in await bookings.lately_lapsed(connection, list(keys), since, visitors, token_hashes):
+    since = now - timedelta(seconds=max(need.expired_within_seconds for _, need in recent))
+    visitors = [need.visitor_id for _, need in recent if need.visitor_id]
+    token_hashes = [need.token_hash for _, need in recent if need.token_hash]
+    for booking in await bookings.load_lately_expired(connection, list(keys), since, visitors, token_hashes):
         key = keys[booking.unit_id]
         snapshots[key] = _with_booking(snapshots[key], booking)
 
@@ -171,27 +164,20 @@ def _with_booking(snapshot: UnitSnapshot, booking: Booking) -> UnitSnapshot:
     return snapshot._replace(others={**snapshot.others, booking.number: booking})
 
 
-# Commands that are stored together: found, decided one after the other, stored at once.
-
-
 class Written(NamedTuple):
     decision: Decision
     project: Project
     changed: bool
-    refs: Refs
-    """Of all units that were stored together."""
     before: Unit | None = None
-    """What the command found."""
+    """The unit as the command found it."""
 
     @property
     def unit(self) -> Unit:
-        """A created unit learns its ``ref`` when it is stored."""
-        unit = self.decision.unit
-        return unit if unit.ref else unit._replace(ref=self.refs.get(unit.id, ""))
+        return self.decision.unit
 
     @property
     def booking(self) -> Booking:
-        """For commands that are about one."""
+        """Return the booking, of commands that are about one."""
         assert self.decision.booking is not None
         return self.decision.booking
 
@@ -210,49 +196,52 @@ class Batch:
         """``is_final``: nothing is decided again; the units are locked, or nothing will be stored."""
         self._commands = commands
         self._is_final = is_final
-        self._standings: dict[UnitKey, UnitSnapshot] = {}
+        self._snapshots: dict[UnitKey, UnitSnapshot] = {}
         self._found: dict[UnitKey, Unit | None] = {}
         self._changed: dict[UnitKey, dict[int, Booking]] = {}
-        """Of each unit that is to be stored, the bookings that were there and are stored with it."""
-        self._begun: dict[UnitKey, dict[int, Booking]] = {}
-        """The new ones."""
+        """For each unit that is to be stored, the existing bookings that are stored with it."""
+        self._new: dict[UnitKey, dict[int, Booking]] = {}
         self._overtaken: set[UnitKey] = set()
-        self._told = SideEffects([], [])
+        self._effects = SideEffects([], [])
         self._decided_at: datetime | None = None
         self._refs: Refs = {}
         self.deliveries = 0
-        """That were made of what was stored."""
+        """How many were inserted."""
         self.outcomes: list[Outcome | None] = []
 
-    async def decide(self, connection: Connection, known: ProjectCache, *, locked: bool) -> None:
+    async def decide(self, connection: Connection, project_cache: ProjectCache, *, locked: bool) -> None:
         keys = sorted({command.key for command in self._commands})
-        asked = asking(self._commands)
-        now, snapshots = await load_for_update(connection, known, keys, locked=locked, counted=counted(asked))
+        needs = [(command.key, command.needs) for command in self._commands if command.needs != NO_NEEDS]
+        now, snapshots = await load_for_update(
+            connection, project_cache, keys, locked=locked, holders=_holders(needs)
+        )
         self._decided_at = now
-        self._standings = dict(zip(keys, snapshots, strict=True))
-        self._found = {key: snapshot.unit for key, snapshot in self._standings.items()}
-        lapsed = [key for key in keys if self._is_lapsed(key, now)]
+        self._snapshots = dict(zip(keys, snapshots, strict=True))
+        self._found = {key: snapshot.unit for key, snapshot in self._snapshots.items()}
+        expired = [key for key in keys if self._is_expired(key, now)]
         self._overtaken = await load_related_bookings(
-            connection, self._standings, asked, lapsed, now, several=len(keys) < len(self._commands)
+            connection, self._snapshots, needs, expired, now, several=len(keys) < len(self._commands)
         )
         if self._is_final:
             self._overtaken.clear()
-        for key in lapsed:
+        for key in expired:
             if key not in self._overtaken:
-                self._take(key, self._standings[key], expire(self._standings[key]), CLOCK, now)
+                self._accept(key, self._snapshots[key], expire(self._snapshots[key]), CLOCK, now)
         self.outcomes = [self._outcome(command, now) for command in self._commands]
 
     async def store(self, connection: Connection) -> None:
         changes = self._changes()
         if changes:
             assert self._decided_at is not None
-            self.deliveries = await units.store(connection, changes, self._told, self._decided_at, self._refs)
+            async for stored in units.store(connection, changes, self._effects, self._decided_at):
+                self._refs.update(stored.refs)
+                self.deliveries += stored.deliveries
 
     def is_stored(self) -> bool:
         return all(change.unit.id in self._refs for change in self._changes())
 
-    async def look_for_stored(self, database: Database) -> None:
-        """After a lost connection: what was on its way is stored, or it is not."""
+    async def find_stored(self, database: Database) -> None:
+        """After a lost connection, find out which changes were stored."""
         changes = [change for change in self._changes() if change.unit.id not in self._refs]
         if changes:
             async with database.writing() as connection:
@@ -260,59 +249,63 @@ class Batch:
             self._refs.update(found)
 
     def forget_stored(self) -> None:
-        """What a transaction answered is worth nothing when its commit is not known."""
+        """Discard the results of a transaction whose commit is not known."""
         self._refs.clear()
 
-    def settled(self) -> list[Outcome]:
-        return [outcome for outcome in self.outcomes if outcome is not None]
-
     def outcomes_or(self, otherwise: Outcome | None) -> list[Outcome | None]:
-        """The outcomes, but for units whose change was not stored: whatever was decided on it is void."""
+        """Return the outcomes, with ``otherwise`` for units whose change was not stored."""
         if not self.outcomes:
             return [otherwise] * len(self._commands)
         return [
-            otherwise if self._is_void(command.key) else outcome
+            otherwise if self._is_void(command.key) else self._with_ref(outcome)
             for command, outcome in zip(self._commands, self.outcomes, strict=True)
         ]
 
+    def _with_ref(self, outcome: Outcome | None) -> Outcome | None:
+        """A created unit gets its ``ref`` when it is stored."""
+        if not isinstance(outcome, Written) or outcome.unit.ref:
+            return outcome
+        unit = outcome.unit._replace(ref=self._refs.get(outcome.unit.id, ""))
+        return outcome._replace(decision=outcome.decision._replace(unit=unit))
+
     def _changes(self) -> list[Change]:
-        """In the order of their keys, as the snapshots are."""
+        """Return the changes in the order of their keys, as the snapshots are."""
         return [
             Change(
                 snapshot.unit,
                 self._found[key],
                 snapshot.turn,
-                tuple(self._begun[key].values()) if key in self._begun else (),
+                tuple(self._new[key].values()) if key in self._new else (),
                 tuple(self._changed[key].values()),
             )
-            for key, snapshot in self._standings.items()
+            for key, snapshot in self._snapshots.items()
             if key in self._changed and snapshot.unit is not None
         ]
 
-    def _is_lapsed(self, key: UnitKey, now: datetime) -> bool:
-        unit = self._standings[key].unit
+    def _is_expired(self, key: UnitKey, now: datetime) -> bool:
+        unit = self._snapshots[key].unit
         return unit is not None and unit.status in MID_BOOKING and is_expired(unit, now)
 
     def _is_void(self, key: UnitKey) -> bool:
         if key in self._overtaken:
             return True
-        unit = self._standings[key].unit
+        unit = self._snapshots[key].unit
         return key in self._changed and unit is not None and unit.id not in self._refs
 
     def _outcome(self, command: Command, now: datetime) -> Outcome | None:
         if command.key in self._overtaken:
             return None
-        snapshot = self._standings[command.key]
+        snapshot = self._snapshots[command.key]
         try:
             decision = command.decide(snapshot, now)
-        except DomainError as refusal:
-            # An answer, not a failure; where it was raised would hold this batch, which holds it.
-            refusal.__context__ = None
-            return refusal.with_traceback(None)
-        changed = self._take(command.key, snapshot, decision, command.author, now)
-        return Written(decision, snapshot.project, changed, self._refs, snapshot.unit)
+        except DomainError as error:
+            # It is kept as an outcome: its traceback would refer to this batch, which refers to it.
+            error.__context__ = None
+            return error.with_traceback(None)
+        changed = self._accept(command.key, snapshot, decision, command.author, now)
+        return Written(decision, snapshot.project, changed, snapshot.unit)
 
-    def _take(
+    def _accept(
         self, key: UnitKey, snapshot: UnitSnapshot, decision: Decision, author: Author, now: datetime
     ) -> bool:
         booking = decision.booking
@@ -322,11 +315,11 @@ class Batch:
             return False
         changed = self._changed.setdefault(key, {})
         if booking is not None and booking is not found:
-            begun = self._begun.setdefault(key, {})
-            is_new = found is None or booking.number in begun
-            (begun if is_new else changed)[booking.number] = booking
-            note_hold(snapshot, booking)
-        self._told.entries.append(
+            new = self._new.setdefault(key, {})
+            is_new = found is None or booking.number in new
+            (new if is_new else changed)[booking.number] = booking
+            _count_hold(snapshot, booking)
+        self._effects.entries.append(
             AuditEntry(
                 decision.unit.id,
                 decision.unit.project_id,
@@ -337,15 +330,13 @@ class Batch:
                 describe_change(snapshot, decision),
             )
         )
-        self._told.events.extend(decision.events)
-        self._standings[key] = apply(snapshot, decision)
+        self._effects.events.extend(decision.events)
+        self._snapshots[key] = apply(snapshot, decision)
         return True
 
 
-# The one write path: every unit write is a command, and concurrent commands are stored together.
-#
 # The first command runs at once; what arrives meanwhile becomes the next batch. There is no timer: an
-# idle system answers one command as fast as it can, a busy one packs its batches by itself.
+# idle system runs one command as fast as it can, a busy one packs its batches by itself.
 
 BATCHES_IN_FLIGHT = 2
 LARGEST_BATCH = 256
@@ -358,12 +349,12 @@ ROUNDS_AT_MOST = 10
 _log = logging.getLogger(__name__)
 
 
-class StillOvertaken(DatabaseUnavailable):
-    """The database refused for the sake of another, again and again."""
+class RetriesExhausted(DatabaseUnavailable):
+    """Other transactions came first, again and again."""
 
-    def __init__(self, why: str) -> None:
+    def __init__(self, reason: str) -> None:
         super().__init__("Other changes came first, again and again; nothing was stored. Try again shortly.")
-        self.why = why
+        self.reason = reason
 
 
 class WritePath:
@@ -468,7 +459,7 @@ async def _write_as_found(
             raise DatabaseUnavailable from None
     except DatabaseUnavailable as away:
         with suppress(DatabaseUnavailable):
-            await batch.look_for_stored(database)
+            await batch.find_stored(database)
         return batch.outcomes_or(away)
     return batch.outcomes_or(None) if store else list(batch.outcomes)
 
@@ -476,9 +467,9 @@ async def _write_as_found(
 async def _write_locked(database: Database, commands: Sequence[Command]) -> list[Outcome]:
     try:
         return await _write_in_transaction(database, commands)
-    except StillOvertaken as overtaken:
+    except RetriesExhausted as overtaken:
         if len(commands) == 1:
-            _warn("a change was overtaken again and again", commands[0], overtaken.why)
+            _warn("a change was overtaken again and again", commands[0], overtaken.reason)
             return [overtaken]
     except DatabaseUnavailable as away:
         return [away] * len(commands)
@@ -501,14 +492,14 @@ async def _write_in_transaction(database: Database, commands: Sequence[Command])
                 if not batch.is_stored():
                     raise TransactionConflict("another transaction created a unit first")
             _hint(database, batch)
-            return batch.settled()
+            return [outcome for outcome in batch.outcomes_or(None) if outcome is not None]
         except TransactionConflict as again:
             why = again.reason
         except CommitUnknown as unknown:
             batch.forget_stored()
-            await batch.look_for_stored(database)
+            await batch.find_stored(database)
             return [outcome or unknown for outcome in batch.outcomes_or(unknown)]
-    raise StillOvertaken(why)
+    raise RetriesExhausted(why)
 
 
 def _hint(database: Database, batch: Batch) -> None:

@@ -20,6 +20,15 @@ _ENCODER = msgspec.json.Encoder(decimal_format="number")
 
 _INSERT = f"insert into audit_entry ({_COLUMNS}) select * from unnest($1::audit_write[])"
 
+# Part of the statements that store units: insert the entries ($1) of the units that it stored.
+INSERT_ENTRIES = f"""
+    insert into audit_entry ({_COLUMNS})
+    select {_COLUMNS}
+    from unnest($1::audit_write[]) with ordinality as written ({_COLUMNS}, place)
+    where written.subject_id in (select id from stored)
+    order by place
+"""
+
 _HISTORY = f"""
     select audit_entry.id, {_COLUMNS.replace("subject_id, project_id, ", "")}, api_key.name
     from audit_entry
@@ -42,17 +51,6 @@ class Recorded(NamedTuple):
     before: str | None
     after: str
     key_name: str | None
-
-
-def insert_statement(argument: int, stored: str) -> str:
-    """For the statement that stores the units: the entries of those units that it did store."""
-    return f"""
-        insert into audit_entry ({_COLUMNS})
-        select {_COLUMNS}
-        from unnest(${argument}::audit_write[]) with ordinality as written ({_COLUMNS}, place)
-        where written.subject_id in ({stored})
-        order by place
-    """
 
 
 def row_for(entry: AuditEntry) -> tuple[Any, ...]:

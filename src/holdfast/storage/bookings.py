@@ -57,40 +57,33 @@ READ_COLUMNS = ", ".join(
 _STATUS = {str(status): status for status in BookingStatus}
 
 
-def _booking_columns_written(name: str) -> str:
+def _written(name: str) -> str:
+    """Return the column of a sent row, as the table takes it."""
     if name in _DOCUMENTS:
         return f"written.{name}::jsonb"
     return f"written.{name}::numeric" if name in _NUMBERS else f"written.{name}"
 
 
-def booking_insert(argument: int, stored: str, after: str) -> str:
-    """For the statement that stores the units: the new bookings of those units that it did store.
-
-    ``after``: a condition that waits for those bookings that end, so that these find their unit free.
-    In the order of places, so that two who want the same wait for each other in one order.
-    """
-    return f"""
-        insert into booking ({WRITE_COLUMNS})
-        select {", ".join(map(_booking_columns_written, WRITE_COLUMNS.split(", ")))}
-        from unnest(${argument}::booking_write[]) as written
-        where written.unit_id in ({stored}) and {after}
-        order by written.address_id, written.address_slot
-    """
-
-
-def booking_update(argument: int, stored: str) -> str:
-    """Likewise, for bookings that were there. Those that end come first."""
-    assignments = ", ".join(f"{name} = {_booking_columns_written(name)}" for name in _MUTABLE.split(", "))
-    return f"""
-        update booking set {assignments}
-        from (
-            select * from unnest(${argument}::booking_write[]) as written
-            where written.unit_id in ({stored})
-            order by written.status in ('open', 'signed', 'reserved', 'sold')
-        ) as written
-        where booking.number = written.number
-        returning booking.number
-    """
+# Parts of the statement that stores units: update and insert the bookings of the units that it stored.
+# Bookings that end are updated first and new ones inserted after them, so that these find their unit free.
+# New ones are inserted in the order of slots, so that two that want the same wait in one order.
+UPDATE_BOOKINGS = f"""
+    update booking set {", ".join(f"{name} = {_written(name)}" for name in _MUTABLE.split(", "))}
+    from (
+        select * from unnest($5::booking_write[]) as written
+        where written.unit_id in (select id from stored)
+        order by written.status in ('open', 'signed', 'reserved', 'sold')
+    ) as written
+    where booking.number = written.number
+    returning booking.number
+"""
+INSERT_BOOKINGS = f"""
+    insert into booking ({WRITE_COLUMNS})
+    select {", ".join(map(_written, WRITE_COLUMNS.split(", ")))}
+    from unnest($6::booking_write[]) as written
+    where written.unit_id in (select id from stored) and (select count(*) from updated_bookings) >= 0
+    order by written.address_id, written.address_slot
+"""
 
 
 def booking_from(columns: tuple[Any, ...]) -> Booking:
@@ -144,7 +137,7 @@ def _agreement_from(text: str) -> Agreement:
 _CLAIMING = "booking.status in ('open', 'signed', 'reserved', 'sold')"
 
 # With each booking the turn of its unit, so that a reader without locks sees whether the two belong together.
-_CONCERNING = f"""
+_RELATED = f"""
     select unit.turn, {READ_COLUMNS} from booking join unit on unit.id = booking.unit_id
     where booking.unit_id = any($1::uuid[]) and {_CLAIMING}
     union all
@@ -153,7 +146,7 @@ _CONCERNING = f"""
 """
 
 # A unit is held by one buyer at a time, so there are few, however many holds others cancel meanwhile.
-_LATELY = f"""
+_LATELY_EXPIRED = f"""
     select {READ_COLUMNS} from booking
     where unit_id = any($1::uuid[]) and status = 'lapsed' and ended_at > $2
         and (visitor_id = any($3::uuid[]) or token_hash = any($4::bytea[]))
@@ -174,7 +167,7 @@ _WITH_UNIT = """
 """
 _FIND = f"{_FOUND} {_WITH_UNIT} where booking.number = $1"
 _HELD_BY = f"{_FOUND} {_WITH_UNIT} where booking.visitor_id = $1 and booking.visitor_slot is not null"
-_KEYED = f"""
+_BY_IDEMPOTENCY = f"""
     select unit.turn, {READ_COLUMNS} from booking join unit on unit.id = booking.unit_id
     where booking.unit_id = any($1::uuid[]) and booking.idempotency_id = any($2::uuid[])
 """
@@ -194,11 +187,11 @@ class RelatedBooking(NamedTuple):
     booking: Booking
 
 
-async def concerning(
+async def load_related(
     connection: Connection, unit_ids: Sequence[UUID], numbers: Sequence[int]
 ) -> list[RelatedBooking]:
-    """The bookings that claim these units, and those of these numbers."""
-    rows = await connection.fetch(_CONCERNING, unit_ids, numbers)
+    """Load the bookings that claim these units, and those of these numbers."""
+    rows = await connection.fetch(_RELATED, unit_ids, numbers)
     return [RelatedBooking(row[0], booking_from(row[1:])) for row in rows]
 
 
@@ -209,15 +202,15 @@ async def claims_on(connection: Connection, unit_ids: Sequence[UUID]) -> dict[UU
     return {booking.unit_id: booking for booking in found if booking.status in CLAIMING}
 
 
-async def lately_lapsed(
+async def load_lately_expired(
     connection: Connection,
     unit_ids: Sequence[UUID],
     since: datetime,
     visitors: Sequence[UUID],
     token_hashes: Sequence[bytes],
 ) -> list[Booking]:
-    """Those of these units that lapsed later than ``since``, and are of these visitors or tokens."""
-    rows = await connection.fetch(_LATELY, unit_ids, since, visitors, token_hashes)
+    """Load the bookings of these units that expired after ``since`` and are of these visitors or tokens."""
+    rows = await connection.fetch(_LATELY_EXPIRED, unit_ids, since, visitors, token_hashes)
     return [booking_from(tuple(row)) for row in rows]
 
 
@@ -245,11 +238,11 @@ async def held_by(connection: Connection, visitor_id: UUID) -> list[FoundBooking
     return [found for row in rows if (found := found_in(row)) is not None]
 
 
-async def keyed(
+async def load_by_idempotency(
     connection: Connection, unit_ids: Sequence[UUID], idempotency_ids: Sequence[UUID]
 ) -> list[RelatedBooking]:
-    """What requests with these Idempotency-Keys have made."""
-    rows = await connection.fetch(_KEYED, unit_ids, idempotency_ids)
+    """Load the bookings that requests with these Idempotency-Keys have made."""
+    rows = await connection.fetch(_BY_IDEMPOTENCY, unit_ids, idempotency_ids)
     return [RelatedBooking(row[0], booking_from(row[1:])) for row in rows]
 
 

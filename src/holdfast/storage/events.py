@@ -18,6 +18,35 @@ _WANTED = """
     and (endpoint.project_ids is null or told.project_id = any(endpoint.project_ids))
 """
 
+# Part of the statements that store units: insert the events ($2) of the units that it stored, and a delivery
+# of each for every endpoint that is subscribed to it. Both see the same endpoints, as one statement does.
+INSERT_EVENTS_AND_DELIVERIES = f"""
+    told as (
+        insert into event ({_COLUMNS}, endpoint_ids)
+        select {_COLUMNS}, array(select id from endpoint where {_WANTED})
+        from unnest($2::event_write[]) as told
+        where told.unit_id in (select id from stored)
+    ),
+    fanned_out as (
+        insert into pending_delivery (
+            id, endpoint_id, event, project_id, unit_id, unit_version, unit_code, created_at, due_at, body
+        )
+        select
+            delivery.id, endpoint.id, told.type, told.project_id, told.unit_id, told.unit_version,
+            told.unit_code, told.created_at, least(told.created_at, statement_timestamp()),
+            delivery_body(
+                delivery.id, told.type, told.created_at, told.unit_id, told.unit_code, project.slug,
+                told.status, told.previous_status, told.booking_reference
+            )
+        from unnest($2::event_write[]) as told
+        join endpoint on {_WANTED}
+        join project on project.id = told.project_id
+        cross join lateral (select delivery_id(told.id, endpoint.id) as id offset 0) as delivery
+        where told.unit_id in (select id from stored)
+        returning id
+    )
+"""
+
 _ANY_UNNUMBERED = "select exists (select from event where position is null)"
 
 # Events are numbered when they are committed, never when they are written: a number taken inside
@@ -99,41 +128,6 @@ class FeedItem(NamedTuple):
     unit_id: UUID
     unit_code: str
     project_slug: str
-
-
-def insert_events_and_deliveries(argument: int, stored: str) -> str:
-    """For the statement that stores the units: the events of those units that it did store, and a delivery
-    of each for every endpoint that wants it.
-
-    Takes the events as they are; ``stored`` is a subquery of unit ids. Both parts see the same endpoints,
-    as one statement does.
-    """
-    own = f"from unnest(${argument}::event_write[]) as told"
-    return f"""
-        told as (
-            insert into event ({_COLUMNS}, endpoint_ids)
-            select {_COLUMNS}, array(select id from endpoint where {_WANTED})
-            {own} where told.unit_id in ({stored})
-        ),
-        fanned_out as (
-            insert into pending_delivery (
-                id, endpoint_id, event, project_id, unit_id, unit_version, unit_code, created_at, due_at, body
-            )
-            select
-                delivery.id, endpoint.id, told.type, told.project_id, told.unit_id, told.unit_version,
-                told.unit_code, told.created_at, least(told.created_at, statement_timestamp()),
-                delivery_body(
-                    delivery.id, told.type, told.created_at, told.unit_id, told.unit_code, project.slug,
-                    told.status, told.previous_status, told.booking_reference
-                )
-            {own}
-            join endpoint on {_WANTED}
-            join project on project.id = told.project_id
-            cross join lateral (select delivery_id(told.id, endpoint.id) as id offset 0) as delivery
-            where told.unit_id in ({stored})
-            returning id
-        )
-    """
 
 
 async def any_unnumbered(connection: Connection) -> bool:

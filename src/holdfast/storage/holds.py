@@ -1,4 +1,4 @@
-"""Who is at work in the database."""
+"""Expiry of holds and reservations: find the units that are due, and store them expired."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast.domain.status import Status
 from holdfast.storage import audit, events
 from holdfast.storage.database import FOREGROUND, Connection
 
-# As the database's own statistics have it at this moment; what they do not tell us counts as rest.
+# Sessions of the foreground that are at work; what the statistics do not show counts as idle.
 _FOREGROUND_BUSY = """
     select exists (
         select from pg_stat_activity
@@ -22,34 +22,31 @@ _FOREGROUND_BUSY = """
 
 
 async def is_foreground_busy(connection: Connection) -> bool:
-    """Whether a statement or a transaction of the foreground is on its way, or was a moment ago."""
+    """Return whether a session of the foreground runs a statement or transaction, or has just done so."""
     return bool(await connection.fetchval(_FOREGROUND_BUSY, FOREGROUND))
 
 
-# Lapsed units: locked, and released many at a time.
-
-_STATUS = {str(status): status for status in Status}
-_BOOKING_STATUS = {str(status): status for status in BookingStatus}
 _ENDS_AT = "coalesce(hold_expires_at, reserved_until)"
 
-# A lapsed unit that somebody has locked is in good hands: whoever writes to it releases it first.
-_LOCK_LAPSED = f"""
+# Units whose hold or reservation is over. A locked one is skipped: its writer expires it first.
+_LOCK_DUE = f"""
     select id, project_id, status, {_ENDS_AT}, version, updated_at, code from unit
     where {_ENDS_AT} <= statement_timestamp()
     order by {_ENDS_AT} limit $1
     for no key update skip locked
 """
-# A statement of its own: it sees what was committed before the units were locked.
+# The bookings that claim these units; a separate statement sees all that was committed before the lock.
 _CLAIMS = """
     select unit_id, number, reference, status from booking
     where unit_id = any($1::uuid[]) and status in ('open', 'signed', 'reserved', 'sold')
 """
-_RELEASE = f"""
-    with released as (
+# Store expired units ($3) with their bookings, audit entries ($1) and events ($2).
+_EXPIRE = f"""
+    with stored as (
         update unit
         set status = 'available', hold_expires_at = null, reserved_until = null,
             version = written.version, updated_at = written.at, turn = unit.turn + 1
-        from unnest($1::release_write[]) as written
+        from unnest($3::release_write[]) as written
         where unit.id = written.unit_id
         returning unit.id
     ),
@@ -57,13 +54,14 @@ _RELEASE = f"""
         update booking
         set status = written.booking_status, ended_at = written.ended_at,
             address_slot = null, visitor_slot = null
-        from unnest($1::release_write[]) as written
+        from unnest($3::release_write[]) as written
         where booking.number = written.booking_number
     ),
-    noted as ({audit.insert_statement(2, "select id from released")}),
-    {events.insert_events_and_deliveries(3, "select id from released")}
+    inserted_entries as ({audit.INSERT_ENTRIES}),
+    {events.INSERT_EVENTS_AND_DELIVERIES}
     select count(*) from fanned_out
 """
+# The seconds until the next hold or reservation ends.
 _NEXT_END = f"""
     select extract(epoch from {_ENDS_AT} - clock_timestamp())::float8
     from unit where {_ENDS_AT} is not null
@@ -72,23 +70,23 @@ _NEXT_END = f"""
 
 
 async def lock_due_units(connection: Connection, limit: int) -> list[DueUnit]:
-    """Units whose hold or reservation is over, the longest first, kept for the transaction."""
-    rows = await connection.fetch(_LOCK_LAPSED, limit)
-    return [DueUnit(row[0], row[1], _STATUS[row[2]], *row[3:]) for row in rows]
+    """Lock units whose hold or reservation is over, the longest over first."""
+    rows = await connection.fetch(_LOCK_DUE, limit)
+    return [DueUnit(row[0], row[1], Status(row[2]), *row[3:]) for row in rows]
 
 
-async def claims(connection: Connection, unit_ids: Sequence[UUID]) -> dict[UUID, LiveBooking]:
+async def load_claims(connection: Connection, unit_ids: Sequence[UUID]) -> dict[UUID, LiveBooking]:
     rows = await connection.fetch(_CLAIMS, unit_ids)
-    return {row[0]: LiveBooking(row[1], row[2], _BOOKING_STATUS[row[3]]) for row in rows}
+    return {row[0]: LiveBooking(row[1], row[2], BookingStatus(row[3])) for row in rows}
 
 
-async def store(connection: Connection, releases: Sequence[ExpiredUnit]) -> int:
-    """How many deliveries were made of it."""
+async def store_expired(connection: Connection, expired: Sequence[ExpiredUnit]) -> int:
+    """Return how many deliveries were inserted."""
     count: int = await connection.fetchval(
-        _RELEASE,
-        [release[:6] for release in releases],
-        [audit.row_for(release.entry) for release in releases],
-        [release.event for release in releases],
+        _EXPIRE,
+        [audit.row_for(unit.entry) for unit in expired],
+        [unit.event for unit in expired],
+        [unit[:6] for unit in expired],
     )
     return count
 
