@@ -9,14 +9,14 @@ from holdfast.domain.booking import Terms
 from holdfast.domain.layout import BoardUnit
 from holdfast.domain.listing import Listing, ListingCursor, ListingOrder, UnitFilter, cursor_after, vat_amount
 from holdfast.domain.status import Status
+from holdfast.domain.unit import UnitFields
 
 
 def offer(status: Status = Status.AVAILABLE, *, included: bool | None = False) -> Listing:
-    terms = Terms(Decimal(1_000_000), included, Decimal(15), Decimal(10))
-    unit = BoardUnit(
-        UUID(int=1), "A-101", "Flat", Decimal("80.5"), terms.price_sar, 2, status, False, None, 1
-    )
-    return Listing(unit, terms, 1, None)
+    price = Decimal(1_000_000)
+    unit = BoardUnit(UUID(int=1), "A-101", "Flat", Decimal("80.5"), price, 2, status, False, None, 1)
+    fields = UnitFields("Flat", Decimal("80.5"), price, included, Decimal(15), Decimal(10), 2, 1)
+    return Listing(unit, fields)
 
 
 @pytest.mark.parametrize(

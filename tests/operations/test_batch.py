@@ -17,11 +17,12 @@ from holdfast.domain.errors import (
     TooManyHoldsAtAddress,
 )
 from holdfast.domain.status import Caller
-from holdfast.operations.booking_commands import CloseBooking, HoldUnit
+from holdfast.operations.booking_commands import HoldUnit
 from holdfast.operations.write_path import Command, RetriesExhausted, Written, write
 from holdfast.storage.database import Database
 from tests.operations.commands import all_done, kinds, opening, rows
 from tests.operations.counting import CountingDatabase
+from tests.support.booking_commands import close_booking
 from tests.support.sales import (
     cancellation,
     deposit,
@@ -64,7 +65,7 @@ async def test_the_same_request_twice_in_one_batch_is_one_hold(database: Databas
     key_id = uuid4()
     same = []
     for _ in range(2):
-        one = (await opening(database, key)).opening
+        one = (await opening(database, key)).request
         draft = one.draft._replace(idempotency_id=key_id, token_hash=b"made of the key")
         same.append(HoldUnit(key, COMMAND, one._replace(draft=draft)))
     first, again = await all_done(database, same)
@@ -78,7 +79,7 @@ async def test_a_whole_sale_in_one_batch_is_one_row_and_all_its_events(database:
     steps: list[Command] = [
         signature(key, first.booking),
         deposit(key, first.booking),
-        CloseBooking(key, COMMAND, first.booking.number, Caller.STAFF),
+        close_booking(key, COMMAND, first.booking.number, Caller.STAFF),
     ]
     *_, sold = await all_done(database, steps)
     assert await found(database, sold.booking) == sold.booking
@@ -231,7 +232,7 @@ async def test_a_command_that_is_overtaken_for_ever_does_not_fail_its_neighbours
     project_id = await new_units(database, *codes)
     commands = [await opening(database, (project_id, code)) for code in codes]
     async with database.writing() as connection:
-        await connection.execute(OVERTAKE.format(number=commands[1].opening.draft.number))
+        await connection.execute(OVERTAKE.format(number=commands[1].request.draft.number))
     outcomes = await write(database, [*commands, replacement(project_id, "B-1")])
     assert kinds(outcomes) == [Written, RetriesExhausted, Written, Written, Written]
     assert isinstance(outcomes[1], DatabaseUnavailable)

@@ -21,7 +21,7 @@ NORA, OMAR = "noras-secret-cookie", "omars-secret-cookie"
 
 @pytest.fixture
 def buying(database: Database, selling: Bookings) -> BuyerBookings:
-    return BuyerBookings(database, selling._inventory, selling)
+    return BuyerBookings(database, selling._units, selling)
 
 
 def counted(secret: str) -> str:
@@ -228,5 +228,5 @@ async def test_only_free_units_of_the_same_project_are_shown_and_a_lapsed_hold_i
 async def test_what_staff_took_off_sale_is_like_nothing(buying: BuyerBookings, selling: Bookings) -> None:
     for code, action in (("A-2", Action.ARCHIVE), ("A-3", Action.TAKE_OFF_SALE)):
         await selling.act(SLUG, code, StaffAction(action), Caller.STAFF, STAFF)
-    unit, _ = await selling._inventory.find(SLUG, "A-1")
+    unit, _ = await selling._units.find(SLUG, "A-1")
     assert [one.code for one in await buying.similar(unit)] == ["A-4", "A-5"]

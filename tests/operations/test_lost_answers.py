@@ -24,7 +24,7 @@ async def test_the_winner_of_a_hold_whose_answer_was_lost_is_told_so(
     held = await opening(database, key, Holder(uuid4(), uuid4()))
     (outcome,) = await write(LosingDatabase(database, at_once=at_once), [held])
     assert isinstance(outcome, Written), outcome
-    assert outcome.booking.number == held.opening.draft.number
+    assert outcome.booking.number == held.request.draft.number
     assert await found(database, outcome.booking) == outcome.booking
 
 
@@ -34,7 +34,7 @@ async def test_a_hold_that_never_arrived_is_not_acknowledged(database: Database)
     (outcome,) = await write(LosingDatabase(database, at_once=True, done=False), [held])
     assert isinstance(outcome, DatabaseUnavailable)
     (written,) = await all_done(database, [held])
-    assert (written.booking.number, written.unit.status) == (held.opening.draft.number, Status.HELD)
+    assert (written.booking.number, written.unit.status) == (held.request.draft.number, Status.HELD)
 
 
 async def test_a_lost_signature_is_looked_for_in_the_booking_for_the_unit_is_the_same(
@@ -57,7 +57,7 @@ async def test_a_hold_whose_commit_was_lost_and_undone_is_not_acknowledged(datab
     assert isinstance(outcome, DatabaseUnavailable), outcome
     assert await rows(database, "select count(*) from booking") == [(0,)]
     (written,) = await all_done(database, [held])
-    assert written.booking.number == held.opening.draft.number
+    assert written.booking.number == held.request.draft.number
 
 
 @pytest.mark.parametrize("done", [True, False])

@@ -32,7 +32,7 @@ STAFF_HAD_CONFIRMED = "a payment was told for a deposit that staff had confirmed
 
 @pytest.fixture
 async def paying(database: Database, selling: Bookings) -> Payments:
-    inventory = selling._inventory
+    inventory = selling._units
     key = (await inventory.project_id(SLUG), "A-1")
     await inventory.write(PatchUnit(key, {"deposit_percent": Decimal(10)}))
     till = PaymentPage(HostedPaymentPage(PAGE, SECRET), SECRET, CALLBACK)
@@ -74,7 +74,7 @@ async def test_a_provider_of_ones_own_is_asked_for_the_same(
             asked.append(request)
             return "https://checkout.example.com/session-1"
 
-    own = Payments(database, selling._inventory, selling, PaymentPage(OwnProvider(), SECRET, CALLBACK))
+    own = Payments(database, selling._units, selling, PaymentPage(OwnProvider(), SECRET, CALLBACK))
     found = await signed(selling)
     assert await own.address_for(found, BACK, "en") == "https://checkout.example.com/session-1"
     expires_at = found.booking.hold_expires_at
@@ -87,7 +87,7 @@ async def test_a_provider_of_ones_own_is_asked_for_the_same(
 async def test_without_a_provider_or_a_deposit_there_is_nowhere_to_pay(
     database: Database, selling: Bookings, paying: Payments
 ) -> None:
-    closed = Payments(database, selling._inventory, selling, PaymentPage())
+    closed = Payments(database, selling._units, selling, PaymentPage())
     assert not closed.is_open
     assert await closed.address_for(await signed(selling), BACK, "en") is None
     assert await paying.address_for(await signed(selling, "A-2"), BACK, "en") is None

@@ -4,10 +4,10 @@ from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.errors import InvalidInput
 from holdfast.domain.status import Action, Caller, Status
-from holdfast.operations.booking_commands import ChangeSaleStatus, CloseBooking, CloseSale
 from holdfast.operations.write_path import Command, Written, write
 from holdfast.storage.database import Database
 from tests.operations.interfering import Hook, InterferingDatabase
+from tests.support.booking_commands import change_status, close_booking, close_sale
 from tests.support.sales import (
     cancellation,
     deposit,
@@ -49,7 +49,7 @@ async def test_a_booking_is_never_put_beside_a_unit_of_another_moment(database: 
 async def test_a_claim_that_is_gone_at_the_second_look_is_looked_for_again(database: Database) -> None:
     key = (await new_units(database, "A-1"), "A-1")
     booking = await hold(database, key)
-    archive = ChangeSaleStatus(key, COMMAND, Action.ARCHIVE, Caller.STAFF)
+    archive = change_status(key, COMMAND, Action.ARCHIVE, Caller.STAFF)
     written = await overtaken(database, archive, lambda: done(database, cancellation(key, booking)))
     assert (written.unit.status, written.unit.archived) == (Status.UNAVAILABLE, True)
     assert [event.previous_status for event in written.decision.events] == [Status.AVAILABLE]
@@ -59,7 +59,7 @@ async def test_a_claim_that_is_gone_at_the_second_look_is_looked_for_again(datab
 async def test_nobody_is_told_of_a_claim_that_is_gone_at_the_second_look(database: Database) -> None:
     key = (await new_units(database, "A-1"), "A-1")
     booking = await reserve(database, key)
-    close = CloseSale(key, COMMAND, Caller.STAFF, await new_draft(database), None)
+    close = close_sale(key, COMMAND, Caller.STAFF, await new_draft(database), None)
     interfering = InterferingDatabase(database, lambda: done(database, cancellation(key, booking)))
     (outcome,) = await write(interfering, [close])
     # The unit is available again, so the sale needs the name of its buyer.
@@ -74,7 +74,7 @@ async def test_a_claim_of_somebody_else_that_came_between_is_the_one_that_ends(d
         await done(database, cancellation(key, first))
         await hold(database, key)
 
-    archive = ChangeSaleStatus(key, COMMAND, Action.ARCHIVE, Caller.STAFF)
+    archive = change_status(key, COMMAND, Action.ARCHIVE, Caller.STAFF)
     written = await overtaken(database, archive, somebody_else_holds_it)
     assert written.booking.number != first.number
     assert written.booking.status is BookingStatus.CANCELLED
@@ -83,6 +83,6 @@ async def test_a_claim_of_somebody_else_that_came_between_is_the_one_that_ends(d
 async def test_a_deposit_between_two_looks_lets_the_sale_be_closed(database: Database) -> None:
     key = (await new_units(database, "A-1"), "A-1")
     booking = await sign(database, key)
-    close = CloseBooking(key, COMMAND, booking.number, Caller.STAFF)
+    close = close_booking(key, COMMAND, booking.number, Caller.STAFF)
     written = await overtaken(database, close, lambda: done(database, deposit(key, booking)))
     assert (written.unit.status, written.booking.status) == (Status.SOLD, BookingStatus.SOLD)

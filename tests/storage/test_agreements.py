@@ -7,9 +7,9 @@ import pytest
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import WORDING, Agreement
 from holdfast.domain.status import Caller
-from holdfast.operations.booking_commands import ConfirmDeposit, Sign
 from holdfast.operations.units import PatchUnit, ReplaceUnit
 from holdfast.storage.database import Database
+from tests.support.booking_commands import confirm_deposit, sign_booking
 from tests.support.sales import BUYER, PERIODS, cancellation, done, found, hold, new_units, stored
 from tests.support.stock import fields
 
@@ -34,7 +34,7 @@ async def test_an_agreement_is_read_back_exactly(database: Database, area: str) 
     await done(database, ReplaceUnit(key, described, None))
     await change_project(database, 'Narjis "Heights" | مرتفعات النرجس \\ 😀')
     booking = await hold(database, key)
-    signed = (await done(database, Sign(key, COMMAND, booking.number, BUYER, "ar"))).booking
+    signed = (await done(database, sign_booking(key, COMMAND, booking.number, BUYER, "ar"))).booking
     agreement = Agreement(
         'Narjis "Heights" | مرتفعات النرجس \\ 😀', described.type, Decimal(area), 3, 0, 2028, "ar", WORDING
     )
@@ -48,7 +48,7 @@ async def test_what_is_not_known_of_a_unit_stays_unknown(database: Database) -> 
     key = (await new_units(database, KEY_CODE), KEY_CODE)
     booking = await hold(database, key)
     assert booking.agreement is None
-    await done(database, Sign(key, COMMAND, booking.number, BUYER))
+    await done(database, sign_booking(key, COMMAND, booking.number, BUYER))
     agreement = (await stored(database, booking)).agreement
     assert agreement is not None
     assert (agreement.bedrooms, agreement.bathrooms, agreement.delivery_year) == (None, None, None)
@@ -58,10 +58,10 @@ async def test_what_is_not_known_of_a_unit_stays_unknown(database: Database) -> 
 async def test_later_changes_do_not_touch_what_was_signed(database: Database) -> None:
     key = (await new_units(database, KEY_CODE), KEY_CODE)
     booking = await hold(database, key)
-    signed = (await done(database, Sign(key, COMMAND, booking.number, BUYER))).booking
+    signed = (await done(database, sign_booking(key, COMMAND, booking.number, BUYER))).booking
     await done(database, PatchUnit(key, {"area_sqm": Decimal(1), "type": "cupboard", "bedrooms": 9}))
     await change_project(database, "Another Name")
-    paid = ConfirmDeposit(key, COMMAND, booking.number, Caller.PAYMENT_SYSTEM, PERIODS, "pay_1")
+    paid = confirm_deposit(key, COMMAND, booking.number, Caller.PAYMENT_SYSTEM, PERIODS, "pay_1")
     await done(database, paid)
     assert (await found(database, booking)).agreement == signed.agreement
     await done(database, cancellation(key, booking))
@@ -73,7 +73,7 @@ async def test_later_changes_do_not_touch_what_was_signed(database: Database) ->
 async def test_a_payment_is_read_back_as_it_was_told(database: Database, payment_id: str) -> None:
     key = (await new_units(database, KEY_CODE), KEY_CODE)
     booking = await hold(database, key)
-    await done(database, Sign(key, COMMAND, booking.number, BUYER))
-    told = ConfirmDeposit(key, COMMAND, booking.number, Caller.PAYMENT_SYSTEM, PERIODS, payment_id)
+    await done(database, sign_booking(key, COMMAND, booking.number, BUYER))
+    told = confirm_deposit(key, COMMAND, booking.number, Caller.PAYMENT_SYSTEM, PERIODS, payment_id)
     assert (await done(database, told)).booking == await stored(database, booking)
     assert (await stored(database, booking)).payment_id == payment_id

@@ -10,11 +10,12 @@ import pytest
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import Booking, BookingStatus, as_seen
-from holdfast.operations.booking_commands import HoldUnit, MarkRefunded
+from holdfast.operations.booking_commands import HoldUnit
 from holdfast.operations.bookings import HoldExpiry
 from holdfast.storage import bookings
 from holdfast.storage.bookings import FoundBooking
 from holdfast.storage.database import Connection, Database
+from tests.support.booking_commands import mark_refunded
 from tests.support.sales import (
     cancellation,
     done,
@@ -46,7 +47,7 @@ async def in_every_status(database: Database) -> list[Booking]:
     assert await HoldExpiry(database).expire_due(10) == 1
     made += [(await done(database, cancellation(cancelled, await hold(database, cancelled)))).booking]
     made += [await refund_due(database, due), await refund_due(database, refunded)]
-    await done(database, MarkRefunded(refunded, COMMAND, made[-1].number))
+    await done(database, mark_refunded(refunded, COMMAND, made[-1].number))
     made += [await sell(database, claims[0])]
     for to_lapse in (False, True):
         own = claims[1 + 3 * to_lapse :]

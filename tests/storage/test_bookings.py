@@ -10,12 +10,13 @@ import pytest
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import CLAIMING, Booking, BookingStatus, Holder, LiveHold, Slots, Terms
 from holdfast.domain.holds import HoldLimits
-from holdfast.operations.booking_commands import HoldUnit, MarkRefunded, ReissueLink
+from holdfast.operations.booking_commands import HoldUnit
 from holdfast.operations.bookings import HoldExpiry
 from holdfast.operations.units import PatchUnit
 from holdfast.storage import bookings
 from holdfast.storage.database import Connection, Database, TransactionConflict
 from holdfast.storage.units import Holders, UnitKey, load_for_update
+from tests.support.booking_commands import mark_refunded, reissue_link
 from tests.support.sales import (
     cancellation,
     deposit,
@@ -55,10 +56,10 @@ async def test_a_booking_is_read_back_exactly_after_each_of_its_steps(database: 
     steps = [opened]
     for command in (
         signature(key, opened),
-        ReissueLink(key, COMMAND, opened.number, b"new"),
+        reissue_link(key, COMMAND, opened.number, b"new"),
         deposit(key, opened),
         cancellation(key, opened),
-        MarkRefunded(key, COMMAND, opened.number),
+        mark_refunded(key, COMMAND, opened.number),
     ):
         assert repr(await stored(database, opened)) == repr(steps[-1]).replace("asyncpg.pgproto.pgproto.", "")
         steps.append((await done(database, command)).booking)

@@ -7,18 +7,12 @@ from holdfast.domain.booking import Booking, Buyer, Draft, Holder
 from holdfast.domain.errors import DomainError
 from holdfast.domain.holds import NO_LIMITS, HoldLimits, HoldPeriods, HoldRequest
 from holdfast.domain.status import Caller
-from holdfast.operations.booking_commands import (
-    BookingDrafts,
-    Cancel,
-    CloseBooking,
-    ConfirmDeposit,
-    HoldUnit,
-    Sign,
-)
+from holdfast.operations.booking_commands import BookingCommand, BookingDrafts, HoldUnit
 from holdfast.operations.write_path import Command, Written, write
 from holdfast.storage import bookings
 from holdfast.storage.database import Database
 from holdfast.storage.units import UnitKey
+from tests.support.booking_commands import cancel_booking, close_booking, confirm_deposit, sign_booking
 from tests.support.stock import new_project, replacement, store
 
 BUYER = Buyer("Nora Al-Harbi", "nora@example.com", "+966 50 123 4567")
@@ -63,16 +57,16 @@ async def hold(database: Database, key: UnitKey, hold_seconds: float = 300) -> B
     return (await done(database, HoldUnit(key, COMMAND, await new_opening(database, hold_seconds)))).booking
 
 
-def signature(key: UnitKey, booking: Booking) -> Sign:
-    return Sign(key, COMMAND, booking.number, BUYER)
+def signature(key: UnitKey, booking: Booking) -> BookingCommand:
+    return sign_booking(key, COMMAND, booking.number, BUYER)
 
 
-def deposit(key: UnitKey, booking: Booking, periods: HoldPeriods = PERIODS) -> ConfirmDeposit:
-    return ConfirmDeposit(key, COMMAND, booking.number, Caller.PAYMENT_SYSTEM, periods)
+def deposit(key: UnitKey, booking: Booking, periods: HoldPeriods = PERIODS) -> BookingCommand:
+    return confirm_deposit(key, COMMAND, booking.number, Caller.PAYMENT_SYSTEM, periods)
 
 
-def cancellation(key: UnitKey, booking: Booking) -> Cancel:
-    return Cancel(key, COMMAND, booking.number, Caller.STAFF)
+def cancellation(key: UnitKey, booking: Booking) -> BookingCommand:
+    return cancel_booking(key, COMMAND, booking.number, Caller.STAFF)
 
 
 async def sign(database: Database, key: UnitKey, hold_seconds: float = 300) -> Booking:
@@ -86,7 +80,7 @@ async def reserve(database: Database, key: UnitKey, seconds: float = 86_400) -> 
 
 async def sell(database: Database, key: UnitKey) -> Booking:
     booking = await reserve(database, key)
-    return (await done(database, CloseBooking(key, COMMAND, booking.number, Caller.STAFF))).booking
+    return (await done(database, close_booking(key, COMMAND, booking.number, Caller.STAFF))).booking
 
 
 async def found(database: Database, booking: Booking) -> Booking:

@@ -1,4 +1,4 @@
-"""What a cell of a spreadsheet says: numbers, words and addresses as people write them. Exact, no floats."""
+"""Cells of a spreadsheet, parsed: numbers, words and URLs as people write them. Exact, no floats."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from holdfast.domain.message import AnyMessage, Message, MessageError
 from holdfast.domain.status import Status
+from holdfast.domain.unit import fields_of_type
 
 Cell = str | int | float | bool | None
 """A workbook knows numbers, and None is a formula of it that failed; all else is text, be it empty."""
@@ -62,18 +63,18 @@ _STATUS_OF = {word: status for status, words in _STATUS_WORDS.items() for word i
 
 
 class InvalidCell(MessageError):
-    """The cell does not say what its column is for; the message says why."""
+    """A cell that cannot be parsed; the message says why."""
 
 
 def parse_cell(field: str, cell: Cell, sign: str) -> Any:
-    """As a JSON body would have it: None, text, ``Decimal``, a boolean, a list."""
+    """Return the value as a JSON body would have it: None, text, ``Decimal``, a boolean, a list."""
     if cell is None:
         raise InvalidCell(ERROR_MESSAGE)
-    return _READERS[field](cell, sign)
+    return _PARSERS[field](cell, sign)
 
 
 def cell_text(cell: Cell) -> str:
-    """As the spreadsheet shows it."""
+    """Return the text that the spreadsheet shows."""
     if isinstance(cell, str):
         return unescaped(cell)
     if cell is None or isinstance(cell, bool):
@@ -114,15 +115,15 @@ def unescaped(text: str) -> str:
 
 def find_decimal_sign(text: str) -> str | None:
     """The decimal sign that a text leaves no doubt about: 1.234,50 or 12,5, but not 1,234."""
-    number = _bare(text)
+    number = _strip_units(text)
     if number.count(POINT) + number.count(COMMA) == 0 or not number[:1].strip("+-.,").isdigit():
         return None
     fits = [sign for sign, form in _GROUPED.items() if form.fullmatch(number)]
     return fits[0] if len(fits) == 1 else None
 
 
-def _bare(text: str) -> str:
-    """Without the words and signs around a number that say what it counts."""
+def _strip_units(text: str) -> str:
+    """Remove currency and measure around a number."""
     plain = _INVISIBLE.sub("", text).translate(_SIGNS)
     plain = re.sub(r"[\s\u00a0\u202f\u2009]+", " ", plain).strip()
     return _BEHIND_A_NUMBER.sub("", _BEFORE_A_NUMBER.sub("", plain)).strip()
@@ -130,7 +131,7 @@ def _bare(text: str) -> str:
 
 def _number(cell: Cell, sign: str) -> Decimal | None:
     if not isinstance(cell, str):
-        return _of_workbook(cell)
+        return _workbook_number(cell)
     if _PLAIN[sign].fullmatch(cell):
         return Decimal(cell)
     text = unescaped(cell)
@@ -139,21 +140,21 @@ def _number(cell: Cell, sign: str) -> Decimal | None:
     other = COMMA if sign == POINT else POINT
     if _INVISIBLE.sub("", text).strip() in _NOTHING:
         return None
-    number = _bare(text.replace("٫", sign).replace("٬", other))  # noqa: RUF001
+    number = _strip_units(text.replace("٫", sign).replace("٬", other))  # noqa: RUF001
     found = _GROUPED[sign].fullmatch(number)
     if found is None:
-        raise InvalidCell(_why_no_number(number, sign))
+        raise InvalidCell(_number_error(number, sign))
     whole, decimals = found.groups()
     return Decimal(f"{re.sub('[^0-9+-]', '', whole)}.{decimals or 0}")
 
 
-def _of_workbook(cell: int | float | bool | None) -> Decimal:
+def _workbook_number(cell: int | float | bool | None) -> Decimal:
     if cell is None or isinstance(cell, bool):
         raise InvalidCell(NUMBER_MESSAGE)
     return exact(cell)
 
 
-def _why_no_number(number: str, sign: str) -> AnyMessage:
+def _number_error(number: str, sign: str) -> AnyMessage:
     if _SHORTENED.fullmatch(number):
         return SHORTENED_MESSAGE
     if number.startswith("#"):
@@ -216,19 +217,12 @@ def media_text(media: tuple[Any, ...]) -> str:
     return json.dumps(media, ensure_ascii=False)
 
 
-_Reader = Callable[[Cell, str], Any]
-_READERS: Mapping[str, _Reader] = {
-    "type": _text,
-    "area_sqm": _number,
-    "price_sar": _number,
-    "vat_included": _boolean,
-    "vat_rate": _number,
-    "deposit_percent": _number,
-    "bedrooms": _number,
-    "bathrooms": _number,
+_Parser = Callable[[Cell, str], Any]
+_PARSERS_OF_TYPES: Mapping[type, _Parser] = {
+    str: _text, Decimal: _number, int: _number, bool: _boolean, tuple: _media,
+}  # fmt: skip
+_PARSERS: Mapping[str, _Parser] = {
+    **{name: parse for kind, parse in _PARSERS_OF_TYPES.items() for name in fields_of_type(kind)},
     "delivery_year": _year,
-    "description": _text,
-    "images": _media,
-    "files": _media,
     "status": _status,
 }

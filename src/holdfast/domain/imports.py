@@ -14,7 +14,7 @@ from holdfast.domain.errors import Fault, InvalidInput
 from holdfast.domain.message import Message
 from holdfast.domain.spelling import camel_case
 from holdfast.domain.status import LOCKED, Status
-from holdfast.domain.unit import Unit, UnitFields
+from holdfast.domain.unit import REQUIRED_FIELDS, Unit, UnitFields
 
 CODE = "code"
 STATUS = "status"
@@ -90,8 +90,7 @@ NAMES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 FIELDS = tuple(NAMES)
 """In the order in which they are shown and exported."""
 
-REQUIRED = ("type", "area_sqm", "price_sar")
-"""What a unit cannot do without, besides its code."""
+REQUIRED = REQUIRED_FIELDS
 
 NOT_IMPORTED = {
     "ref": {"en": "Ref", "ar": "المرجع"},

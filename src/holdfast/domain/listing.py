@@ -1,4 +1,4 @@
-"""Units as buyers look for them: what they ask of a unit, in which order, and what the price is made of."""
+"""Listings: units on sale as buyers filter and sort them. Pure."""
 
 from __future__ import annotations
 
@@ -7,20 +7,26 @@ from decimal import ROUND_HALF_UP, Decimal
 from enum import StrEnum
 from typing import NamedTuple
 
-from holdfast.domain.booking import Terms
+from holdfast.domain.booking import Terms, unit_terms
 from holdfast.domain.layout import BoardUnit, Position, is_between
 from holdfast.domain.status import Status
-from holdfast.domain.unit import Media
+from holdfast.domain.unit import Media, UnitFields
 
 _HALALA = Decimal("0.01")
 
 
 class Listing(NamedTuple):
     unit: BoardUnit
-    terms: Terms
-    bathrooms: int | None
-    image: Media | None
-    """The first of its images; None where it was not asked for, too."""
+    fields: UnitFields
+    """Without description and files, and with the first image at most."""
+
+    @property
+    def terms(self) -> Terms:
+        return unit_terms(self.fields)
+
+    @property
+    def image(self) -> Media | None:
+        return self.fields.images[0] if self.fields.images else None
 
     @property
     def is_free(self) -> bool:
@@ -33,7 +39,7 @@ class PlacedListing(NamedTuple):
 
 
 class ListingOrder(StrEnum):
-    """In which units are listed; what is equal stands in the order of codes."""
+    """The order of a list; equal units are in the order of codes."""
 
     PRICE = "price"
     PRICE_DOWN = "price-down"
@@ -52,7 +58,7 @@ BY_AREA = frozenset({ListingOrder.AREA, ListingOrder.AREA_DOWN})
 
 
 class UnitFilter(NamedTuple):
-    """None stands for any. Prices are what a buyer pays: with VAT."""
+    """None stands for any. Prices include VAT."""
 
     free_only: bool = False
     type: str | None = None
@@ -77,23 +83,23 @@ NO_FILTER = UnitFilter()
 
 
 class ListingCursor(NamedTuple):
-    """Where a page of a list ended."""
+    """The last unit of a page."""
 
     value: Decimal | None
-    """The price or the area; None where floors are what the list goes by."""
+    """The price or the area; None in lists by floor."""
     code: str
 
 
 class ListingFacts(NamedTuple):
-    """Of all units of a project that are on sale."""
+    """A summary of all units of a project that are on sale."""
 
     free_from_sar: Decimal | None
-    """What the cheapest costs that is free; None where none is."""
+    """The lowest price of a free unit; None where none is free."""
     areas: tuple[Decimal, Decimal] | None
     bedrooms: Sequence[int]
     types: Sequence[str]
     years: tuple[int, int] | None
-    """In which they are delivered."""
+    """The first and last year of delivery."""
 
 
 def cursor_after(offer: Listing, order: ListingOrder) -> ListingCursor:
@@ -104,7 +110,7 @@ def cursor_after(offer: Listing, order: ListingOrder) -> ListingCursor:
 
 
 def vat_amount(terms: Terms) -> Decimal | None:
-    """How much of the total is VAT; None where the rate is not told."""
+    """Return how much of the total is VAT; None where the rate is not known."""
     if not terms.vat_rate:
         return None
     net = terms.total_sar * 100 / (100 + terms.vat_rate)

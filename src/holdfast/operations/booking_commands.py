@@ -1,25 +1,24 @@
-"""The commands of selling: each is one write to one unit and its booking."""
+"""Commands on units and bookings, and drafts of new bookings."""
 
 from __future__ import annotations
 
 import asyncio
 import hmac
 from collections import deque
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
 from typing import NamedTuple
 from uuid import UUID
 
-from holdfast.domain import booking_actions
 from holdfast.domain.api_key import new_token_text, token_from, token_hash
 from holdfast.domain.audit import Author
-from holdfast.domain.booking import NOBODY, Agreement, Buyer, Draft, Holder
+from holdfast.domain.booking import NOBODY, Draft, Holder
 from holdfast.domain.booking_actions import check_status_unchanged
 from holdfast.domain.decision import UNCONDITIONAL, Decision, Needs, Precondition, UnitSnapshot
-from holdfast.domain.holds import HoldPeriods, HoldRequest, check_end, get_unit, open_unit
+from holdfast.domain.holds import HoldRequest, check_end, get_unit, open_unit
 from holdfast.domain.references import encode_reference
-from holdfast.domain.status import Action, Caller
 from holdfast.domain.unit import revision, unit_id
 from holdfast.storage import bookings
 from holdfast.storage.database import Database
@@ -29,16 +28,16 @@ _CLAIM = Needs(claim=True)
 
 
 class HoldUnit(NamedTuple):
-    """The one that comes by the thousand, hence a tuple."""
+    """Hold a unit for a buyer."""
 
     key: UnitKey
     author: Author
-    opening: HoldRequest
+    request: HoldRequest
     precondition: Precondition = UNCONDITIONAL
 
     @property
     def needs(self) -> Needs:
-        draft, limits, token_hash = self.opening.draft, self.opening.limits, self.opening.token_hash
+        draft, limits, token_hash = self.request.draft, self.request.limits, self.request.token_hash
         address_id, visitor_id = draft.holder
         counted = Holder(
             address_id if limits.per_address else None, visitor_id if limits.per_visitor else None
@@ -48,194 +47,76 @@ class HoldUnit(NamedTuple):
         return Needs(may_be_back, None, counted, *recalled, limits.rehold_seconds, draft.idempotency_id)
 
     def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
-        if self.precondition is not UNCONDITIONAL:
-            _hold_against(self.precondition, snapshot, self.key[1])
-        return open_unit(snapshot, self.key[1], self.opening, now)
+        _check_precondition(self.precondition, snapshot, self.key[1])
+        return open_unit(snapshot, self.key[1], self.request, now)
 
 
-# About a unit, whatever booking claims it
+Decide = Callable[[UnitSnapshot, datetime], Decision]
 
 
 @dataclass(frozen=True, slots=True)
-class OfUnit:
-    """What is asked of a unit by its code, perhaps only if it is as the caller knows it (If-Match).
+class UnitCommand:
+    """An action on a unit and the booking that claims it, perhaps under a precondition (If-Match).
 
-    A command refuses what is wrong whatever the unit is, then meets its condition, then decides: a body
-    that does not fit the unit is no fault of a caller who said which state it was made for.
+    ``until``, a requested end, is checked first: it may be wrong whatever the unit is. Then come the
+    precondition and the decision: a body that does not fit the unit is no fault of a caller who said which
+    revision it was made for.
     """
 
     key: UnitKey
     author: Author
-    precondition: Precondition = field(default=UNCONDITIONAL, kw_only=True)
+    run: Decide
+    precondition: Precondition = UNCONDITIONAL
+    until: datetime | None = None
 
     @property
     def needs(self) -> Needs:
         return _CLAIM
 
-    def meet_condition(self, snapshot: UnitSnapshot) -> None:
-        if self.precondition is not UNCONDITIONAL:
-            _hold_against(self.precondition, snapshot, self.key[1])
-
-
-@dataclass(frozen=True, slots=True)
-class ConfirmDepositOfUnit(OfUnit):
-    caller: Caller
-    periods: HoldPeriods
-
-    def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
-        self.meet_condition(snapshot)
-        return booking_actions.confirm_deposit_of_unit(snapshot, self.key[1], self.caller, self.periods, now)
-
-
-@dataclass(frozen=True, slots=True)
-class CloseSale(OfUnit):
-    """``draft`` and ``buyer`` are for a unit that is sold to a buyer who walked in."""
-
-    caller: Caller
-    draft: Draft
-    buyer: Buyer | None
-
-    def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
-        self.meet_condition(snapshot)
-        return booking_actions.close_sale(snapshot, self.key[1], self.draft, self.buyer, self.caller, now)
-
-
-@dataclass(frozen=True, slots=True)
-class ExtendUnit(OfUnit):
-    caller: Caller
-    until: datetime | None
-    periods: HoldPeriods
-
     def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
         check_end(self.until, now)
-        self.meet_condition(snapshot)
-        return booking_actions.extend(snapshot, self.key[1], self.caller, self.until, self.periods, now)
+        _check_precondition(self.precondition, snapshot, self.key[1])
+        return self.run(snapshot, now)
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeSaleStatus(OfUnit):
-    """The actions that need nothing but the unit, and end its booking if it has one."""
+class BookingCommand:
+    """An action on a booking, whether it claims its unit or not.
 
-    action: Action
-    caller: Caller
-
-    def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
-        self.meet_condition(snapshot)
-        return booking_actions.change_status(snapshot, self.key[1], self.action, self.caller, now)
-
-
-# About a booking, whether it claims its unit or not
-
-
-@dataclass(frozen=True, slots=True)
-class OfBooking:
-    """What is asked of a booking, perhaps only if it has the status that the caller has seen."""
+    With ``seen_status`` it fails if the booking no longer has the status that the caller has seen.
+    """
 
     key: UnitKey
     """Of its unit."""
     author: Author
     number: int
-    seen_status: str | None = field(default=None, kw_only=True)
+    run: Decide
+    seen_status: str | None = None
+    until: datetime | None = None
 
     @property
     def needs(self) -> Needs:
         return Needs(claim=True, booking_number=self.number)
 
-    def meet_condition(self, snapshot: UnitSnapshot) -> None:
-        if self.seen_status is not None:
-            check_status_unchanged(snapshot, self.number, self.seen_status)
-
-
-@dataclass(frozen=True, slots=True)
-class Sign(OfBooking):
-    buyer: Buyer
-    language: str = booking_actions.LANGUAGE
-    as_read: Agreement | None = None
-
-    def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
-        self.meet_condition(snapshot)
-        return booking_actions.sign(snapshot, self.number, self.buyer, now, self.language, self.as_read)
-
-
-@dataclass(frozen=True, slots=True)
-class Cancel(OfBooking):
-    caller: Caller
-
-    def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
-        self.meet_condition(snapshot)
-        return booking_actions.cancel(snapshot, self.number, self.caller, now)
-
-
-@dataclass(frozen=True, slots=True)
-class ConfirmDeposit(OfBooking):
-    caller: Caller
-    periods: HoldPeriods
-    payment_id: str | None = None
-
-    def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
-        self.meet_condition(snapshot)
-        return booking_actions.confirm_deposit(
-            snapshot, self.number, self.caller, self.periods, now, self.payment_id
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class CloseBooking(OfBooking):
-    caller: Caller
-
-    def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
-        self.meet_condition(snapshot)
-        return booking_actions.close_sale_of_booking(snapshot, self.number, self.caller, now)
-
-
-@dataclass(frozen=True, slots=True)
-class ExtendBooking(OfBooking):
-    caller: Caller
-    until: datetime | None
-    periods: HoldPeriods
-
     def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
         check_end(self.until, now)
-        self.meet_condition(snapshot)
-        return booking_actions.extend_booking(
-            snapshot, self.number, self.caller, self.until, self.periods, now
-        )
+        if self.seen_status is not None:
+            check_status_unchanged(snapshot, self.number, self.seen_status)
+        return self.run(snapshot, now)
 
 
-@dataclass(frozen=True, slots=True)
-class MarkRefunded(OfBooking):
-    def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
-        self.meet_condition(snapshot)
-        return booking_actions.mark_refunded(snapshot, self.number, now)
+def _check_precondition(precondition: Precondition, snapshot: UnitSnapshot, code: str) -> None:
+    if precondition is not UNCONDITIONAL:
+        precondition.check(revision(get_unit(snapshot, code), snapshot.project))
 
 
-@dataclass(frozen=True, slots=True)
-class ReissueLink(OfBooking):
-    token_hash: bytes
-
-    def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
-        self.meet_condition(snapshot)
-        return booking_actions.reissue_link(snapshot, self.number, self.token_hash)
-
-
-@dataclass(frozen=True, slots=True)
-class EraseBuyer(OfBooking):
-    def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
-        self.meet_condition(snapshot)
-        return booking_actions.erase_buyer(snapshot, self.number, now)
-
-
-def _hold_against(precondition: Precondition, snapshot: UnitSnapshot, code: str) -> None:
-    precondition.check(revision(get_unit(snapshot, code), snapshot.project))
-
-
-# What of a booking is made before its transaction: its reference, its token, and who asks for it.
+# Drafts: reference, token and holder of a booking, made before its transaction.
 
 NUMBERS_AT_ONCE = 200
 
 
 class Requester(NamedTuple):
-    """Who asks for a hold, as HTTP knows them."""
+    """The caller who asks for a hold, as HTTP knows them."""
 
     address: str
     visitor: str | None = None

@@ -1,4 +1,4 @@
-"""What buyers, payment systems and staff do to units and bookings."""
+"""Bookings: the operations of buyers, payment systems and staff, and the expiry of holds."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
+from holdfast.domain import booking_actions
 from holdfast.domain.api_key import new_token_text, token_hash
 from holdfast.domain.audit import ActorKind, Author
 from holdfast.domain.booking import CLAIMING, Agreement, Booking, BookingStatus, Buyer
@@ -23,22 +24,13 @@ from holdfast.domain.status import Action, Caller
 from holdfast.domain.unit import Unit, unit_id
 from holdfast.observability.metrics import count_expired
 from holdfast.operations.booking_commands import (
+    BookingCommand,
     BookingDrafts,
-    Cancel,
-    ChangeSaleStatus,
-    CloseBooking,
-    CloseSale,
-    ConfirmDeposit,
-    ConfirmDepositOfUnit,
+    Decide,
     DraftedBooking,
-    EraseBuyer,
-    ExtendBooking,
-    ExtendUnit,
     HoldUnit,
-    MarkRefunded,
-    ReissueLink,
     Requester,
-    Sign,
+    UnitCommand,
 )
 from holdfast.operations.listings import SharedReads
 from holdfast.operations.units import StaffUnit, StaffUnits, Units
@@ -46,7 +38,6 @@ from holdfast.operations.write_path import Command, Written
 from holdfast.storage import bookings, holds, listings
 from holdfast.storage.bookings import FoundBooking
 from holdfast.storage.database import Database, TransactionConflict
-from holdfast.storage.units import UnitKey
 
 __all__ = [
     "BookingAction",
@@ -85,12 +76,12 @@ class StaffAction(NamedTuple):
 
 
 class Bookings:
-    def __init__(self, database: Database, inventory: Units, rules: BookingRules) -> None:
+    def __init__(self, database: Database, units: Units, rules: BookingRules) -> None:
         self._database = database
-        self._inventory = inventory
+        self._units = units
         self._rules = rules
         self._drafts = BookingDrafts(database)
-        self.units = StaffUnits(database, inventory)
+        self.units = StaffUnits(database, units)
 
     @property
     def periods(self) -> HoldPeriods:
@@ -106,7 +97,7 @@ class Bookings:
         self, slug: str, code: str, requester: Requester, token: str | None, request_id: str
     ) -> Held:
         """Own hold re-entered: by its token, or by the Idempotency-Key of the request that made it."""
-        project_id = await self._inventory.project_id(slug)
+        project_id = await self._units.project_id(slug)
         drafted = await self._drafts.draft_for(requester, project_id, code)
         author = Author(ActorKind.BUYER, drafted.draft.reference, request_id)
         own_hash = None if token is None else token_hash(token)
@@ -125,12 +116,16 @@ class Bookings:
         language: str = LANGUAGE,
         as_read: Agreement | None = None,
     ) -> Written:
-        author = Author(ActorKind.BUYER, found.booking.reference, request_id)
-        return await self._run(Sign(_key(found), author, found.booking.number, buyer, language, as_read))
+        number, author = found.booking.number, Author(ActorKind.BUYER, found.booking.reference, request_id)
+        return await self._write_booking(
+            found,
+            author,
+            lambda snapshot, now: booking_actions.sign(snapshot, number, buyer, now, language, as_read),
+        )
 
     async def cancel_as_buyer(self, found: FoundBooking, request_id: str) -> Written:
         author = Author(ActorKind.BUYER, found.booking.reference, request_id)
-        return await self._run(Cancel(_key(found), author, found.booking.number, Caller.BUYER))
+        return await self.cancel(found, Caller.BUYER, author)
 
     async def find_with_token(self, reference: str, token: str) -> FoundBooking:
         found = await self.find(reference)
@@ -180,19 +175,41 @@ class Bookings:
         self,
         slug: str,
         code: str,
-        asked: StaffAction,
+        staff_action: StaffAction,
         caller: Caller,
         author: Author,
         precondition: Precondition = UNCONDITIONAL,
     ) -> Written:
-        key = (await self._inventory.project_id(slug), code)
-        if asked.action in (Action.OPEN, Action.CLOSE_SALE):
+        key = (await self._units.project_id(slug), code)
+        action, buyer, until = staff_action
+        periods = self.periods
+        if action in (Action.OPEN, Action.CLOSE_SALE):
             drafted = await self._drafts.draft()
-            command = self._making(drafted, key, asked, caller, author, precondition)
+            command: Command
+            if action is Action.OPEN:
+                command = HoldUnit(key, author, HoldRequest(drafted.draft, caller, periods), precondition)
+            else:
+                command = UnitCommand(
+                    key,
+                    author,
+                    lambda snapshot, now: booking_actions.close_sale(
+                        snapshot, code, drafted.draft, buyer, caller, now
+                    ),
+                    precondition,
+                )
             return await self._run_drafted(drafted, command)
-        return await self._run(self._changing(key, asked, caller, author, precondition))
 
-    # With ``seen`` only a booking that has this status still: somebody decided on what they saw.
+        def run(snapshot: UnitSnapshot, now: datetime) -> Decision:
+            if action is Action.EXTEND:
+                return booking_actions.extend(snapshot, code, caller, until, periods, now)
+            if action is Action.CONFIRM_DEPOSIT:
+                return booking_actions.confirm_deposit_of_unit(snapshot, code, caller, periods, now)
+            return booking_actions.change_status(snapshot, code, action, caller, now)
+
+        checked_end = until if action is Action.EXTEND else None
+        return await self._units.write(UnitCommand(key, author, run, precondition, checked_end))
+
+    # With ``seen`` these fail if the booking no longer has this status: the caller decided on what they saw.
 
     async def confirm_deposit(
         self,
@@ -202,21 +219,34 @@ class Bookings:
         seen: str | None = None,
         payment_id: str | None = None,
     ) -> Written:
-        number, periods = found.booking.number, self._rules.periods
-        command = ConfirmDeposit(_key(found), author, number, caller, periods, payment_id, seen_status=seen)
-        return await self._run(command)
+        number, periods = found.booking.number, self.periods
+        return await self._write_booking(
+            found,
+            author,
+            lambda snapshot, now: booking_actions.confirm_deposit(
+                snapshot, number, caller, periods, now, payment_id
+            ),
+            seen,
+        )
 
     async def cancel(
         self, found: FoundBooking, caller: Caller, author: Author, seen: str | None = None
     ) -> Written:
         number = found.booking.number
-        return await self._run(Cancel(_key(found), author, number, caller, seen_status=seen))
+        return await self._write_booking(
+            found, author, lambda snapshot, now: booking_actions.cancel(snapshot, number, caller, now), seen
+        )
 
     async def close_sale(
         self, found: FoundBooking, caller: Caller, author: Author, seen: str | None = None
     ) -> Written:
         number = found.booking.number
-        return await self._run(CloseBooking(_key(found), author, number, caller, seen_status=seen))
+        return await self._write_booking(
+            found,
+            author,
+            lambda snapshot, now: booking_actions.close_sale_of_booking(snapshot, number, caller, now),
+            seen,
+        )
 
     async def extend(
         self,
@@ -226,52 +256,53 @@ class Bookings:
         author: Author,
         seen: str | None = None,
     ) -> Written:
-        number, periods = found.booking.number, self._rules.periods
-        command = ExtendBooking(_key(found), author, number, caller, until, periods, seen_status=seen)
-        return await self._run(command)
+        number, periods = found.booking.number, self.periods
+        return await self._write_booking(
+            found,
+            author,
+            lambda snapshot, now: booking_actions.extend_booking(
+                snapshot, number, caller, until, periods, now
+            ),
+            seen,
+            until,
+        )
 
     async def mark_refunded(self, found: FoundBooking, author: Author, seen: str | None = None) -> Written:
-        return await self._run(MarkRefunded(_key(found), author, found.booking.number, seen_status=seen))
+        number = found.booking.number
+        return await self._write_booking(
+            found, author, lambda snapshot, now: booking_actions.mark_refunded(snapshot, number, now), seen
+        )
 
     async def reissue_link(self, found: FoundBooking, author: Author) -> tuple[Written, str]:
-        token = new_token_text()
-        command = ReissueLink(_key(found), author, found.booking.number, token_hash(token))
-        return await self._run(command), token
+        number, token = found.booking.number, new_token_text()
+        written = await self._write_booking(
+            found,
+            author,
+            lambda snapshot, _: booking_actions.reissue_link(snapshot, number, token_hash(token)),
+        )
+        return written, token
 
     async def erase_buyer(self, found: FoundBooking, author: Author, seen: str | None = None) -> Written:
-        return await self._run(EraseBuyer(_key(found), author, found.booking.number, seen_status=seen))
+        number = found.booking.number
+        return await self._write_booking(
+            found, author, lambda snapshot, now: booking_actions.erase_buyer(snapshot, number, now), seen
+        )
 
-    async def _run(self, command: Command) -> Written:
-        return await self._inventory.write(command)
-
-    def _making(
+    async def _write_booking(
         self,
-        drafted: DraftedBooking,
-        key: UnitKey,
-        asked: StaffAction,
-        caller: Caller,
+        found: FoundBooking,
         author: Author,
-        known: Precondition,
-    ) -> Command:
-        """The actions that may make a booking."""
-        if asked.action is Action.OPEN:
-            return HoldUnit(key, author, HoldRequest(drafted.draft, caller, self._rules.periods), known)
-        return CloseSale(key, author, caller, drafted.draft, asked.buyer, precondition=known)
-
-    def _changing(
-        self, key: UnitKey, asked: StaffAction, caller: Caller, author: Author, known: Precondition
-    ) -> Command:
-        periods = self._rules.periods
-        if asked.action is Action.EXTEND:
-            return ExtendUnit(key, author, caller, asked.until, periods, precondition=known)
-        if asked.action is Action.CONFIRM_DEPOSIT:
-            return ConfirmDepositOfUnit(key, author, caller, periods, precondition=known)
-        return ChangeSaleStatus(key, author, asked.action, caller, precondition=known)
+        run: Decide,
+        seen: str | None = None,
+        until: datetime | None = None,
+    ) -> Written:
+        key = (found.booking.project_id, found.unit_code)
+        return await self._units.write(BookingCommand(key, author, found.booking.number, run, seen, until))
 
     async def _run_drafted(self, drafted: DraftedBooking, command: Command) -> Written:
         """A draft that no booking was made of is used again, unless nobody knows whether one was."""
         try:
-            written = await self._run(command)
+            written = await self._units.write(command)
         except DatabaseUnavailable:
             # Perhaps it is another database from now on, in which these numbers are taken.
             self._drafts.forget()
@@ -282,10 +313,6 @@ class Bookings:
         if written.booking.number != drafted.draft.number:
             self._drafts.give_back(drafted.draft)
         return written
-
-
-def _key(found: FoundBooking) -> UnitKey:
-    return found.booking.project_id, found.unit_code
 
 
 # A booking with all that staff need to decide on it.
@@ -331,9 +358,9 @@ class BuyerBookings:
     (``secret``) is opened by it. The first anybody may have chosen, so it opens nothing.
     """
 
-    def __init__(self, database: Database, inventory: Units, selling: Bookings) -> None:
+    def __init__(self, database: Database, units: Units, selling: Bookings) -> None:
         self._database = database
-        self._inventory = inventory
+        self._units = units
         self._selling = selling
         self._reads = SharedReads()
 
@@ -356,7 +383,7 @@ class BuyerBookings:
 
     async def own_claim(self, slug: str, code: str, secret: str) -> OpenedBooking | None:
         """The buyer's booking that the unit is held, reserved or sold by."""
-        wanted = unit_id(await self._inventory.project_id(slug), code)
+        wanted = unit_id(await self._units.project_id(slug), code)
         async with self._database.reading() as connection:
             claims = await bookings.claims_on(connection, [wanted])
         claim = claims.get(wanted)
@@ -398,7 +425,7 @@ class BuyerBookings:
 
     async def _similar(self, unit: Unit) -> list[BoardUnit]:
         async with self._database.reading() as connection:
-            return await listings.similar(connection, unit, SIMILAR_UNITS)
+            return await listings.find_similar(connection, unit, SIMILAR_UNITS)
 
     async def _entered(self, claim: Booking, secret: str) -> OpenedBooking | None:
         token = await self._selling.token_of_buyer(secret, claim.reference)

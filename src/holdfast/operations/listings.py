@@ -65,7 +65,7 @@ class ListingPage(NamedTuple):
     offers: Sequence[PlacedListing]
     next: ListingCursor | None
     total: int
-    """How many meet the wish, up to ``COUNTED_UP_TO`` and one more."""
+    """How many meet the filters, up to ``COUNTED_UP_TO`` and one more."""
 
 
 class Listings:
@@ -84,10 +84,10 @@ class Listings:
         return await self._reads.read((project_id, section), partial(self._picture, project_id, section))
 
     async def page(
-        self, slug: str, wish: UnitFilter, order: ListingOrder, after: ListingCursor | None, limit: int
+        self, slug: str, filters: UnitFilter, order: ListingOrder, after: ListingCursor | None, limit: int
     ) -> ListingPage:
         project_id = await self._inventory.project_id(slug)
-        asked = (project_id, wish, order, after, limit)
+        asked = (project_id, filters, order, after, limit)
         return await self._reads.read(asked, partial(self._page, *asked))
 
     async def now(self) -> datetime:
@@ -103,7 +103,7 @@ class Listings:
             section = next((one for one in layout.sections if one.name == place.building), None)
             if section is None or place.floor is None or len(section.placed) > WHOLE_UP_TO:
                 return place, None
-            found = await listings.these(connection, project_id, [one.code for one in section.placed])
+            found = await listings.find_by_codes(connection, project_id, [one.code for one in section.placed])
         drawn = picture([offer.unit for offer in found], section.placed)
         return place, drawn[0] if drawn else None
 
@@ -119,7 +119,7 @@ class Listings:
 
     async def _named(self, project_id: UUID, codes: Sequence[str]) -> list[PlacedListing]:
         async with self._database.reading() as connection:
-            found = await listings.among(connection, project_id, UnitFilter(), codes)
+            found = await listings.find_matching(connection, project_id, UnitFilter(), codes)
             known = [found[code] for code in codes if code in found]
             return await self._placed(connection, project_id, known)
 
@@ -135,24 +135,29 @@ class Listings:
             section = section if section < len(names) else 0
             placed = _all(layout) if is_whole else layout.sections[section].placed
             drawn = placed[:DRAWN_AT_MOST]
-            found = await listings.these(connection, project_id, [one.code for one in drawn])
+            found = await listings.find_by_codes(connection, project_id, [one.code for one in drawn])
         buildings, is_cut = picture([offer.unit for offer in found], drawn), len(placed) > len(drawn)
         return ShopPicture(
             project, seen_at, layout.turn, _on_sale(counts), facts, buildings, found, names, section, is_cut
         )
 
     async def _page(
-        self, project_id: UUID, wish: UnitFilter, order: ListingOrder, after: ListingCursor | None, limit: int
+        self,
+        project_id: UUID,
+        filters: UnitFilter,
+        order: ListingOrder,
+        after: ListingCursor | None,
+        limit: int,
     ) -> ListingPage:
         async with self._database.reading_snapshot() as connection:
-            meeting = await listings.codes(connection, project_id, wish, COUNTED_UP_TO + 1)
+            meeting = await listings.list_codes(connection, project_id, filters, COUNTED_UP_TO + 1)
             if order in BY_FLOOR:
                 # Few are soon put in order. Of many there are some nearby, wherever one looks.
                 few = meeting if len(meeting) <= COUNTED_UP_TO else None
                 codes = await self._codes_by_floor(connection, project_id, order, after, few)
-                found = await _first_among(connection, project_id, wish, codes, limit + 1)
+                found = await _first_among(connection, project_id, filters, codes, limit + 1)
             else:
-                found = await listings.page(connection, project_id, wish, order, after, limit + 1)
+                found = await listings.list_page(connection, project_id, filters, order, after, limit + 1)
             shown = await self._placed(connection, project_id, found[:limit])
         last = cursor_after(shown[-1].offer, order) if len(found) > limit else None
         return ListingPage(shown, last, len(meeting))
@@ -186,7 +191,7 @@ class Listings:
     async def _facts_of(self, connection: Connection, project_id: UUID) -> ListingFacts:
         known, began_at = self._facts.get(project_id), monotonic()
         if known is None or known[0] < began_at:
-            found = await listings.facts(connection, project_id)
+            found = await listings.summarize(connection, project_id)
             took = monotonic() - began_at
             kept = min(took * _FACTS_KEPT_FACTOR, _FACTS_KEPT_AT_MOST_SECONDS)
             known = self._facts[project_id] = (began_at + kept, found)
@@ -194,16 +199,16 @@ class Listings:
 
 
 async def _first_among(
-    connection: Connection, project_id: UUID, wish: UnitFilter, codes: Sequence[str], wanted: int
+    connection: Connection, project_id: UUID, filters: UnitFilter, codes: Sequence[str], wanted: int
 ) -> list[Listing]:
-    """The first of the codes that meet the wish, in their order."""
+    """The first of the codes that meet the filters, in their order."""
     found: list[Listing] = []
     at = 0
     for stride in chain(_STRIDES, repeat(_STRIDES[-1])):
         if len(found) >= wanted or at >= len(codes):
             break
         some = codes[at : at + stride]
-        meeting = await listings.among(connection, project_id, wish, some)
+        meeting = await listings.find_matching(connection, project_id, filters, some)
         found += [meeting[code] for code in some if code in meeting]
         at += stride
     return found[:wanted]

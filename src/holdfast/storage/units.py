@@ -32,10 +32,12 @@ _DECIMAL_INDEXES = [UnitFields._fields.index(name) for name in sorted(_DECIMALS)
 _MEDIA_INDEXES = [UnitFields._fields.index(name) for name in sorted(fields_of_type(tuple))]
 _NO_MEDIA = "[]"
 
-READ_COLUMNS = ", ".join(
-    f"trim_scale({name})::text" if name in _DECIMALS else name
-    for name in f"id, code, ref, {STATE_COLUMNS}, {FIELD_COLUMNS}".split(", ")
-)
+FIELD_READ_COLUMNS = {
+    name: f"trim_scale({name})::text" if name in _DECIMALS else name for name in UnitFields._fields
+}
+"""In the order in which ``fields_from`` takes them."""
+
+READ_COLUMNS = f"id, code, ref, {STATE_COLUMNS}, {', '.join(FIELD_READ_COLUMNS.values())}"
 """In the order in which ``unit_from`` takes them."""
 
 WRITE_COLUMNS = f"id, project_id, code, {FIELD_COLUMNS}, {STATE_COLUMNS}"
