@@ -11,7 +11,7 @@ from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.domain.layout import Position
 from holdfast.domain.status import Status
 from holdfast.operations import live_updates as operation
-from holdfast.operations.live_updates import LiveUpdates, News, Watcher
+from holdfast.operations.live_updates import BoardChanges, LiveUpdates, Watcher
 from holdfast.storage import boards, layouts
 from holdfast.storage.database import Connection, Database
 from tests.support.sales import hold, make_lapse, new_units
@@ -79,7 +79,7 @@ def is_current(watching: LiveUpdates) -> bool:
     return watching.is_current
 
 
-def told(news: News) -> dict[str, Status]:
+def told(news: BoardChanges) -> dict[str, Status]:
     return {unit.code: unit.status for unit in news.units}
 
 
@@ -93,7 +93,7 @@ async def test_a_change_is_told_once_to_everybody_who_watches_its_project(
     await store(database, replacement(project_id, "A-1", status=Status.UNAVAILABLE))
     await watching.run_once()
     for watcher in (first, second):
-        await watcher.arrival()
+        await watcher.wait()
         news = watcher.take()
         assert told(news) == {"A-1": Status.UNAVAILABLE}
         assert news.counts is not None
@@ -157,7 +157,7 @@ async def test_whoever_comes_back_is_told_what_they_missed(database: Database, w
     left_at = await moment(database)
     await store(database, replacement(project_id, "A-1", status=Status.UNAVAILABLE))
     watcher = await watching.watch(project_id, left_at)
-    await watcher.arrival()
+    await watcher.wait()
     news = watcher.take()
     assert told(news) == {"A-1": Status.UNAVAILABLE}
     assert news.counts is not None
@@ -246,7 +246,7 @@ async def test_of_two_versions_of_a_unit_the_newer_is_kept_whichever_comes_first
     assert told_at is not None
     older = newer._replace(version=newer.version - 1, status=Status.AVAILABLE)
     for one in (newer, older):
-        watcher.tell(told_at, [one], None)
+        watcher.add(told_at, [one], None)
     assert watcher.take().units == [newer]
 
 
@@ -328,7 +328,7 @@ async def test_it_is_looked_only_while_somebody_watches(
     again = await watching.watch(project_id, None)
     await store(database, replacement(project_id, "A-1", 5))
     async with asyncio.timeout(30):
-        await again.arrival()
+        await again.wait()
     again.close()
     await watching.close()
 
@@ -353,6 +353,6 @@ async def test_while_the_database_is_away_nobody_is_told_to_be_up_to_date(
     await store(database, replacement(project_id, "A-1", 5))
     async with asyncio.timeout(30):
         while not any(unit.price_sar == 5 for unit in watcher.take().units):
-            await watcher.arrival()
+            await watcher.wait()
     assert is_current(watching)
     await watching.close()

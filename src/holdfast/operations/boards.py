@@ -1,4 +1,4 @@
-"""What a board shows: projects with their counts, the building as a picture, the same as a table."""
+"""Boards: projects with their counts, and a project as buildings or as a table."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ class Table(NamedTuple):
 class Boards:
     """One for each process."""
 
-    def __init__(self, database: Database, inventory: Units) -> None:
+    def __init__(self, database: Database, units: Units) -> None:
         self._database = database
-        self._inventory = inventory
+        self._units = units
         self.layouts = KnownLayouts()
         self._types: dict[UUID, tuple[float, list[str]]] = {}
 
@@ -88,7 +88,7 @@ class Boards:
             return await boards.counts(connection, project_ids)
 
     async def board(self, slug: str, section: int = 0) -> Board:
-        project_id = await self._inventory.project_id(slug)
+        project_id = await self._units.project_id(slug)
         async with self._database.reading_snapshot() as connection:
             seen_at = await boards.now(connection)
             project = await projects.get(connection, project_id)
@@ -123,7 +123,7 @@ class Boards:
         return Board(project, seen_at, layout.turn, counts, types, buildings, names, section, left_out)
 
     async def table(self, slug: str, filters: BoardFilter, after_code: str, limit: int) -> Table:
-        project_id = await self._inventory.project_id(slug)
+        project_id = await self._units.project_id(slug)
         async with self._database.reading_snapshot() as connection:
             seen_at = await boards.now(connection)
             project = await projects.get(connection, project_id)

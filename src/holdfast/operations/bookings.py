@@ -329,15 +329,15 @@ class BookingFile(NamedTuple):
         return self.found.booking
 
 
-async def booking_file(selling: Bookings, reference: str, caller: Caller) -> BookingFile:
-    found = await selling.find(reference)
-    unit = await selling.units.find(found.project_slug, found.unit_code)
+async def booking_file(operations: Bookings, reference: str, caller: Caller) -> BookingFile:
+    found = await operations.find(reference)
+    unit = await operations.units.find(found.project_slug, found.unit_code)
     booking = found.booking
     claim = unit.booking
     if claim is not None and claim.number == booking.number:
         claim = booking
     snapshot = UnitSnapshot(unit.project, unit.unit, claim, {booking.number: booking})
-    possible = possible_actions(snapshot, booking.number, caller, selling.periods, found.now)
+    possible = possible_actions(snapshot, booking.number, caller, operations.periods, found.now)
     return BookingFile(found, unit, possible)
 
 
@@ -358,10 +358,10 @@ class BuyerBookings:
     (``secret``) is opened by it. The first anybody may have chosen, so it opens nothing.
     """
 
-    def __init__(self, database: Database, units: Units, selling: Bookings) -> None:
+    def __init__(self, database: Database, units: Units, operations: Bookings) -> None:
         self._database = database
         self._units = units
-        self._selling = selling
+        self._bookings = operations
         self._reads = SharedReads()
 
     async def open(
@@ -373,7 +373,7 @@ class BuyerBookings:
             return own
         requester = Requester(address, visitor, secret=secret)
         try:
-            held = await self._selling.hold(slug, code, requester, None, request_id)
+            held = await self._bookings.hold(slug, code, requester, None, request_id)
         except NotAvailable:
             own = await self.own_claim(slug, code, secret)
             if own is None:
@@ -395,7 +395,7 @@ class BuyerBookings:
 
     async def all_live_holds(self, visitor: str, secret: str) -> list[FoundBooking]:
         """What is counted for the visitor in every project and the secret opens; the first to end first."""
-        visitor_id = await self._selling.visitor_id(visitor)
+        visitor_id = await self._bookings.visitor_id(visitor)
         async with self._database.reading() as connection:
             found = await bookings.held_by(connection, visitor_id)
         live = [
@@ -407,8 +407,8 @@ class BuyerBookings:
 
     async def find(self, reference: str, secret: str, tokens: Sequence[str]) -> tuple[FoundBooking, str]:
         """By the buyer's secret, or by a token that came with a link; and the token that opened it."""
-        found = await self._selling.find(reference)
-        own = await self._selling.token_of_buyer(secret, found.booking.reference)
+        found = await self._bookings.find(reference)
+        own = await self._bookings.token_of_buyer(secret, found.booking.reference)
         for token in (own, *tokens):
             if hmac.compare_digest(found.booking.token_hash, token_hash(token)):
                 return found, token
@@ -428,7 +428,7 @@ class BuyerBookings:
             return await listings.find_similar(connection, unit, SIMILAR_UNITS)
 
     async def _entered(self, claim: Booking, secret: str) -> OpenedBooking | None:
-        token = await self._selling.token_of_buyer(secret, claim.reference)
+        token = await self._bookings.token_of_buyer(secret, claim.reference)
         if not hmac.compare_digest(claim.token_hash, token_hash(token)):
             return None
         return OpenedBooking(claim.reference, token)

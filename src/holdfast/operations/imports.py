@@ -1,4 +1,4 @@
-"""Rows and findings as they are kept: packed, compressed, a transaction's worth at a time."""
+"""Imports of spreadsheets: files, their rows and results, and the runs that check or store them."""
 
 from __future__ import annotations
 
@@ -217,13 +217,13 @@ class Import(NamedTuple):
 
 
 class ImportFiles:
-    def __init__(self, database: Database, inventory: Units) -> None:
+    def __init__(self, database: Database, units: Units) -> None:
         self._database = database
-        self._inventory = inventory
+        self._units = units
 
     async def keep(self, slug: str, staff_id: UUID, file_name: str, read: Reply) -> UUID:
         assert read.contents is not None
-        project_id = await self._inventory.project_id(slug)
+        project_id = await self._units.project_id(slug)
         import_id = uuid4()
         async with self._database.writing() as connection:
             await imports.drop_old(connection, KEPT_FOR, staff_id, KEPT_A_PERSON - 1)
@@ -237,13 +237,13 @@ class ImportFiles:
 
     async def find(self, slug: str, import_id: UUID, staff_id: UUID) -> Import | None:
         """None also for a file of somebody else."""
-        project_id = await self._inventory.project_id(slug)
+        project_id = await self._units.project_id(slug)
         async with self._database.reading() as connection:
             found = await imports.find(connection, import_id, project_id, staff_id)
         return None if found is None else _import(found)
 
     async def latest(self, slug: str, staff_id: UUID) -> list[Import]:
-        project_id = await self._inventory.project_id(slug)
+        project_id = await self._units.project_id(slug)
         async with self._database.reading() as connection:
             found = await imports.latest(connection, staff_id, project_id, KEPT_A_PERSON)
         return [_import(file) for file in found]
@@ -312,9 +312,9 @@ class Run(NamedTuple):
 class ImportRuns:
     """Those of this process, one after the other: each takes what the bulk route takes."""
 
-    def __init__(self, database: Database, inventory: Units, reader: RowReader) -> None:
+    def __init__(self, database: Database, units: Units, reader: RowReader) -> None:
         self._database = database
-        self._inventory = inventory
+        self._units = units
         self._reader = reader
         self._turn = asyncio.Semaphore()
         self._tasks: dict[UUID, tuple[Run, asyncio.Task[None]]] = {}
@@ -393,7 +393,7 @@ class ImportRuns:
         """Failures come one by one, not as the group that the transactions are in."""
         recording = _Recording(self._database, run)
         try:
-            await write_all(self._inventory, self._batches(run), recording.note, store=run.stores)
+            await write_all(self._units, self._batches(run), recording.note, store=run.stores)
         except BaseExceptionGroup as group:
             raise group.exceptions[0] from None
 

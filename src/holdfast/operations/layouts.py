@@ -1,4 +1,4 @@
-"""Work that takes long without waiting for anything."""
+"""Layouts of projects, cached: computing one takes longer than the rest of a page."""
 
 from __future__ import annotations
 

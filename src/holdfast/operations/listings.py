@@ -1,4 +1,4 @@
-"""What buyers are shown: a project as a picture and as a list, and one unit of it."""
+"""Listings for buyers: a project as a board and as a list."""
 
 from __future__ import annotations
 
@@ -65,30 +65,30 @@ class ListingPage(NamedTuple):
     offers: Sequence[PlacedListing]
     next: ListingCursor | None
     total: int
-    """How many meet the filters, up to ``COUNTED_UP_TO`` and one more."""
+    """How many match, up to ``COUNTED_UP_TO`` and one more."""
 
 
 class Listings:
     """One for each process."""
 
-    def __init__(self, database: Database, inventory: Units, layouts: KnownLayouts) -> None:
+    def __init__(self, database: Database, units: Units, layouts: KnownLayouts) -> None:
         self._database = database
-        self._inventory = inventory
+        self._units = units
         self._layouts = layouts
         self._floors = FloorOrders()
         self._reads = SharedReads()
         self._facts: dict[UUID, tuple[float, ListingFacts]] = {}
 
     async def picture(self, slug: str, section: int) -> ShopPicture:
-        project_id = await self._inventory.project_id(slug)
+        project_id = await self._units.project_id(slug)
         return await self._reads.read((project_id, section), partial(self._picture, project_id, section))
 
     async def page(
         self, slug: str, filters: UnitFilter, order: ListingOrder, after: ListingCursor | None, limit: int
     ) -> ListingPage:
-        project_id = await self._inventory.project_id(slug)
-        asked = (project_id, filters, order, after, limit)
-        return await self._reads.read(asked, partial(self._page, *asked))
+        project_id = await self._units.project_id(slug)
+        key = (project_id, filters, order, after, limit)
+        return await self._reads.read(key, partial(self._page, *key))
 
     async def now(self) -> datetime:
         """The database's time: what changes later is told by the stream."""
@@ -96,7 +96,7 @@ class Listings:
 
     async def building_of(self, slug: str, code: str) -> tuple[Position, Building | None]:
         """Where the unit stands, and the building around it unless that is huge."""
-        project_id = await self._inventory.project_id(slug)
+        project_id = await self._units.project_id(slug)
         async with self._database.reading_snapshot() as connection:
             layout = await self._layout(connection, project_id)
             place = (await self._places(connection, project_id, [code]))[0]
@@ -109,9 +109,9 @@ class Listings:
 
     async def named(self, slug: str, codes: Sequence[str]) -> list[PlacedListing]:
         """In the order named; those that are no longer on sale are left out."""
-        project_id = await self._inventory.project_id(slug)
-        asked = (project_id, tuple(codes))
-        return await self._reads.read(asked, partial(self._named, *asked))
+        project_id = await self._units.project_id(slug)
+        key = (project_id, tuple(codes))
+        return await self._reads.read(key, partial(self._named, *key))
 
     async def _now(self) -> datetime:
         async with self._database.reading() as connection:
@@ -201,7 +201,7 @@ class Listings:
 async def _first_among(
     connection: Connection, project_id: UUID, filters: UnitFilter, codes: Sequence[str], wanted: int
 ) -> list[Listing]:
-    """The first of the codes that meet the filters, in their order."""
+    """Return the first of the codes that match, in their order."""
     found: list[Listing] = []
     at = 0
     for stride in chain(_STRIDES, repeat(_STRIDES[-1])):
@@ -223,8 +223,11 @@ def _on_sale(counts: Counts) -> Counts:
 
 
 class SharedReads:
-    """Nobody is given what was read before they asked: whoever comes while it is read waits for the next
-    read, together with all who come meanwhile. So there is one at a time, however many ask."""
+    """Share one read among concurrent callers.
+
+    A caller never gets data that was read before they asked: callers that come during a read share the next
+    one, so there is one read at a time for each key.
+    """
 
     def __init__(self) -> None:
         self._running: dict[Hashable, asyncio.Task[Any]] = {}
@@ -234,9 +237,9 @@ class SharedReads:
         joined: asyncio.Task[T] | None = self._next.get(key)
         if joined is None:
             joined = asyncio.get_running_loop().create_task(self._in_turn(key, reading))
-            joined.add_done_callback(_note_failure)
+            joined.add_done_callback(_ignore_failure)
             self._next[key] = joined
-        # One who goes away takes nothing from the others.
+        # A caller that is cancelled does not cancel the read of the others.
         return await asyncio.shield(joined)
 
     async def _in_turn(self, key: Hashable, reading: Callable[[], Awaitable[T]]) -> T:
@@ -251,7 +254,7 @@ class SharedReads:
                 del self._running[key]
 
 
-def _note_failure(task: asyncio.Task[Any]) -> None:
-    """Those who waited have it; it is no news where all of them have gone."""
+def _ignore_failure(task: asyncio.Task[Any]) -> None:
+    """The callers have got the exception; it is not logged where all of them have gone."""
     with suppress(asyncio.CancelledError):
         task.exception()

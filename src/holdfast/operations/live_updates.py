@@ -1,4 +1,4 @@
-"""Who watches which project, and what they are told. One look serves however many watch."""
+"""Live updates of boards: one poll of the database serves all watchers of a process."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ from holdfast.storage.database import Connection, Database
 POLL_SECONDS = 0.4
 LONGEST_PAUSE_SECONDS = 0.7
 """Where a poll takes long: a change still appears within a second."""
-# The time of a change is read before the change is committed: what is committed now may be a little old.
-# A process that stood still in between may be later than that, so now and then it is looked further back.
+# The time of a change is read before it is committed, so a change may appear a little late. A process that
+# was stopped in between may be later than that, so now and then a poll goes further back.
 LATE_BY = timedelta(seconds=5)
 VERY_LATE_BY = timedelta(minutes=5)
 LOOK_BACK_EVERY_SECONDS = 30.0
 MOST_CHANGES = 500
-"""With more of them at a time it is quicker to show everything anew."""
+"""With more at a time it is quicker to load the whole board again."""
 AWAY_AT_MOST = timedelta(hours=1)
 CURRENT_FOR_SECONDS = 3.0
-"""After a poll, watchers may be told that they are up to date."""
+"""For so long after a poll, watchers count as up to date."""
 
 logger = logging.getLogger("holdfast.watching")
 
 
-class News(NamedTuple):
-    moment: datetime | None
-    """The database's time; what was committed before is told."""
+class BoardChanges(NamedTuple):
+    timestamp: datetime | None
+    """The database's time; everything that was committed before is included."""
     units: Sequence[BoardUnit]
     counts: Counts | None
     everything: bool
-    """Too much has changed to be told one by one."""
+    """Too much has changed: the whole board is loaded again."""
 
 
 class Watcher:
-    """Keeps what its browser has not been told yet; of each unit the latest state only."""
+    """Collects the changes that its browser has not received yet; of each unit the latest state only."""
 
     def __init__(self, project_id: UUID, leave: Callable[[Watcher], None]) -> None:
         self.project_id = project_id
@@ -53,21 +53,26 @@ class Watcher:
         self._units: dict[UUID, BoardUnit] = {}
         self._counts: Counts | None = None
         self._everything = False
-        self.moment: datetime | None = None
+        self.timestamp: datetime | None = None
 
-    async def arrival(self) -> None:
+    async def wait(self) -> None:
         await self._arrived.wait()
 
-    def take(self) -> News:
-        news = News(self.moment, list(self._units.values()), self._counts, self._everything)
+    def take(self) -> BoardChanges:
+        changes = BoardChanges(self.timestamp, list(self._units.values()), self._counts, self._everything)
         self._units, self._counts, self._everything = {}, None, False
         self._arrived.clear()
-        return news
+        return changes
 
-    def tell(
-        self, moment: datetime, units: Sequence[BoardUnit], counts: Counts | None, *, everything: bool = False
+    def add(
+        self,
+        timestamp: datetime,
+        units: Sequence[BoardUnit],
+        counts: Counts | None,
+        *,
+        everything: bool = False,
     ) -> None:
-        self.moment = moment
+        self.timestamp = timestamp
         for unit in units:
             kept = self._units.get(unit.id)
             if kept is None or unit.version >= kept.version:
@@ -83,15 +88,15 @@ class Watcher:
 
 
 class _Audience:
-    """Of one project."""
+    """The watchers of one project."""
 
     def __init__(self) -> None:
         self.watchers: set[Watcher] = set()
         self.layout_turn: int | None = None
-        """At the last look; with another one the board is another picture."""
-        self.told: dict[UUID, tuple[int, Status]] = {}
-        """What each unit was last told to be: what is looked at twice is told once. The version alone is not
-        enough: what was decided just before the end of a hold may have that of a release never written."""
+        """At the last poll; when it changes, the board is loaded again."""
+        self.sent: dict[UUID, tuple[int, Status]] = {}
+        """The state of each unit as last sent, so that it is sent once. The version alone is not enough: a
+        decision made just before the end of a hold may have that of an expiry that is never written."""
 
 
 class LiveUpdates:
@@ -108,17 +113,17 @@ class LiveUpdates:
 
     @property
     def is_current(self) -> bool:
-        """Whether the database has been heard lately."""
+        """Return whether the last poll is recent."""
         return monotonic() - self._polled_at < CURRENT_FOR_SECONDS
 
     def now(self) -> datetime | None:
-        """The database's clock, as far as it is known here."""
+        """Return the time of the database, estimated from the last poll."""
         return self._since and self._since + timedelta(seconds=monotonic() - self._polled_at)
 
     async def watch(
         self, project_id: UUID, since: datetime | None, layout_turn: int | None = None
     ) -> Watcher:
-        """``since``: what happened from then on is told first. ``layout_turn``: of the picture shown."""
+        """Changes since ``since`` are sent first. ``layout_turn``: of the board that is shown."""
         watcher = Watcher(project_id, self._leave)
         self._audiences.setdefault(project_id, _Audience()).watchers.add(watcher)
         if self._polling is None or self._polling.done():
@@ -138,16 +143,16 @@ class LiveUpdates:
                 await self._polling
 
     async def run_once(self) -> None:
-        """One look at everything that is watched; two at a time would tell everything twice."""
+        """Poll all watched projects once; two polls at a time would send everything twice."""
         async with self._turn:
-            await self._look()
+            await self._poll_changes()
 
-    async def _look(self) -> None:
+    async def _poll_changes(self) -> None:
         project_ids = list(self._audiences)
         looks_back = monotonic() - self._looked_back_at > LOOK_BACK_EVERY_SECONDS
         async with self._database.reading() as connection:
-            moment = await boards.now(connection)
-            since = (self._since or moment) - (VERY_LATE_BY if looks_back else LATE_BY)
+            timestamp = await boards.now(connection)
+            since = (self._since or timestamp) - (VERY_LATE_BY if looks_back else LATE_BY)
             changes = await boards.changes(connection, project_ids, since, MOST_CHANGES)
             fresh = {one: self._fresh(one, units) for one, units in changes.items()}
             # Of more than are read, those that were committed late may be the ones that were not read.
@@ -157,9 +162,9 @@ class LiveUpdates:
             turns = await boards.layout_turns(connection, project_ids)
         for project_id in project_ids:
             too_many = project_id in full and project_id in counts
-            everything = self._is_arranged_anew(project_id, turns.get(project_id)) or too_many
-            self._tell(project_id, moment, fresh.get(project_id, []), counts.get(project_id), everything)
-        self._since, self._polled_at = moment, monotonic()
+            everything = self._has_new_layout(project_id, turns.get(project_id)) or too_many
+            self._send(project_id, timestamp, fresh.get(project_id, []), counts.get(project_id), everything)
+        self._since, self._polled_at = timestamp, monotonic()
         if looks_back:
             self._looked_back_at = self._polled_at
 
@@ -178,20 +183,20 @@ class LiveUpdates:
             await asyncio.sleep(max(POLL_SECONDS, min(4 * (monotonic() - began_at), LONGEST_PAUSE_SECONDS)))
 
     async def _catch_up(self, watcher: Watcher, since: datetime | None, layout_turn: int | None) -> None:
-        """Not while it is looked: what is older would be told after what is newer."""
+        """Wait for a running poll: older changes must not be sent after newer ones."""
         async with self._turn:
             project_id = watcher.project_id
             async with self._database.reading() as connection:
-                moment = watcher.moment = await boards.now(connection)
+                timestamp = watcher.timestamp = await boards.now(connection)
                 turn = await boards.layout_turn(connection, project_id)
                 audience = self._audiences[project_id]
                 audience.layout_turn = audience.layout_turn or turn
                 if since is None:
                     return
-                everything = layout_turn not in (None, turn) or since <= moment - AWAY_AT_MOST
+                everything = layout_turn not in (None, turn) or since <= timestamp - AWAY_AT_MOST
                 found = () if everything else await self._missed(connection, project_id, since)
                 counts = await boards.counts(connection, [project_id]) if found or everything else {}
-            watcher.tell(moment, found, counts.get(project_id), everything=everything)
+            watcher.add(timestamp, found, counts.get(project_id), everything=everything)
 
     async def _missed(self, connection: Connection, project_id: UUID, since: datetime) -> Sequence[BoardUnit]:
         found = await boards.changes(connection, [project_id], since - LATE_BY, MOST_CHANGES)
@@ -200,7 +205,7 @@ class LiveUpdates:
             found = await boards.changes(connection, [project_id], since, MOST_CHANGES)
         return found.get(project_id, ())
 
-    def _is_arranged_anew(self, project_id: UUID, turn: int | None) -> bool:
+    def _has_new_layout(self, project_id: UUID, turn: int | None) -> bool:
         audience = self._audiences.get(project_id)
         if audience is None:
             return False
@@ -211,12 +216,12 @@ class LiveUpdates:
         audience = self._audiences.get(project_id)
         if audience is None:
             return []
-        return [unit for unit in units if audience.told.get(unit.id) != (unit.version, unit.status)]
+        return [unit for unit in units if audience.sent.get(unit.id) != (unit.version, unit.status)]
 
-    def _tell(
+    def _send(
         self,
         project_id: UUID,
-        moment: datetime,
+        timestamp: datetime,
         fresh: Sequence[BoardUnit],
         counts: Counts | None,
         everything: bool,
@@ -224,9 +229,9 @@ class LiveUpdates:
         audience = self._audiences.get(project_id)
         if audience is None:
             return
-        audience.told.update((unit.id, (unit.version, unit.status)) for unit in fresh)
+        audience.sent.update((unit.id, (unit.version, unit.status)) for unit in fresh)
         for watcher in audience.watchers:
-            watcher.tell(moment, fresh, counts, everything=everything)
+            watcher.add(timestamp, fresh, counts, everything=everything)
 
     def _leave(self, watcher: Watcher) -> None:
         audience = self._audiences.get(watcher.project_id)

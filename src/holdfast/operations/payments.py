@@ -59,30 +59,30 @@ class PaymentPage(NamedTuple):
 
 
 class Payments:
-    def __init__(self, database: Database, inventory: Units, selling: Bookings, till: PaymentPage) -> None:
+    def __init__(self, database: Database, units: Units, operations: Bookings, page: PaymentPage) -> None:
         self._database = database
-        self._inventory = inventory
-        self._selling = selling
-        self._till = till
+        self._units = units
+        self._bookings = operations
+        self._page = page
 
     @property
     def is_open(self) -> bool:
         """Whether there is a payment page; what its owner tells is taken then, and only then."""
-        return self._till.secret is not None
+        return self._page.secret is not None
 
     async def address_for(self, found: FoundBooking, return_url: str, language: str) -> str | None:
         """Where the buyer pays; None: nowhere here, for there is no payment page or no deposit.
 
         Refused before the signature, and once it is paid or the booking has ended.
         """
-        unit, _ = await self._inventory.find(found.project_slug, found.unit_code)
+        unit, _ = await self._units.find(found.project_slug, found.unit_code)
         check_payable(unit, found.booking)
-        provider, amount = self._till.provider, found.booking.terms.deposit_sar
+        provider, amount = self._page.provider, found.booking.terms.deposit_sar
         if provider is None or not amount:
             return None
         assert found.booking.hold_expires_at is not None
         request = PaymentRequest(
-            found.booking.reference, amount, return_url, self._till.callback_url, language,
+            found.booking.reference, amount, return_url, self._page.callback_url, language,
             found.booking.hold_expires_at, found.now,
         )  # fmt: skip
         return await provider.address_for(request)
@@ -91,7 +91,7 @@ class Payments:
         self, timestamp: str | None, signature: str | None, body: bytes
     ) -> SignatureProblem | None:
         """The age goes by the database's clock, which is asked only for those who know the secret."""
-        secret = self._till.secret
+        secret = self._page.secret
         assert secret is not None
         fault = verify(secret, timestamp, signature, body, None)
         if fault is not None:
@@ -117,10 +117,10 @@ class Payments:
         return written
 
     async def _confirmed(self, payment: Payment, request_id: str) -> tuple[FoundBooking, Written]:
-        found = await self._selling.find(payment.reference)
+        found = await self._bookings.find(payment.reference)
         check_amount(payment, found.booking)
         author = Author(ActorKind.PAYMENT, payment.id, request_id)
-        written = await self._selling.confirm_deposit(
+        written = await self._bookings.confirm_deposit(
             found, Caller.PAYMENT_SYSTEM, author, payment_id=payment.id
         )
         return found, written

@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from holdfast.domain.errors import DatabaseUnavailable
-from holdfast.operations.live_updates import LiveUpdates, News, Watcher
+from holdfast.operations.live_updates import BoardChanges, LiveUpdates, Watcher
 from holdfast.web.pages.forms import Form
 from holdfast.web.request import Request
 
@@ -167,11 +167,11 @@ class ProjectUpdates(ABC):
         self._has_begun = False
 
     @abstractmethod
-    def render_events(self, news: News) -> bytes:
+    def render_events(self, news: BoardChanges) -> bytes:
         """The events that tell it; none is fine."""
 
     async def wait(self) -> None:
-        await self._watcher.arrival()
+        await self._watcher.wait()
 
     def take(self) -> bytes:
         return self.render_events(self._watcher.take()) + self._heartbeat()
@@ -187,7 +187,7 @@ class ProjectUpdates(ABC):
         self._watcher.close()
 
     def _heartbeat(self) -> bytes:
-        moment = self._watcher.moment
+        moment = self._watcher.timestamp
         now = self._watching.now() or moment
         assert moment is not None
         assert now is not None

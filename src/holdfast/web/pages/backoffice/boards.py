@@ -16,7 +16,7 @@ from starlette.responses import Response
 from holdfast.domain.layout import NO_FILTERS, BoardFilter, BoardUnit, Building
 from holdfast.domain.permissions import Permission
 from holdfast.domain.status import Status
-from holdfast.operations.live_updates import LiveUpdates, News, Watcher
+from holdfast.operations.live_updates import BoardChanges, LiveUpdates, Watcher
 from holdfast.web.pages.backoffice.base import PREFIX, StaffRequest
 from holdfast.web.pages.forms import Form, parse_amount
 from holdfast.web.pages.i18n import Language, in_language
@@ -258,13 +258,13 @@ class BoardUpdates(ProjectUpdates):
         self._filters = filters
         self._as_table = as_table
 
-    def render_events(self, news: News) -> bytes:
+    def render_events(self, news: BoardChanges) -> bytes:
         events = event("everything", b"{}") if news.everything else b""
         if news.units or news.counts:
             events += event("units", msgspec.json.encode(self._document(news)))
         return events
 
-    def _document(self, news: News) -> dict[str, Any]:
+    def _document(self, news: BoardChanges) -> dict[str, Any]:
         number = self._language.number
         counts = (
             {}

@@ -15,7 +15,7 @@ from holdfast.domain.layout import BoardUnit, Counts
 from holdfast.domain.listing import BY_FLOOR, NO_FILTER, ListingCursor, ListingOrder, UnitFilter
 from holdfast.domain.status import Status
 from holdfast.operations.listings import COUNTED_UP_TO, ListingPage, ShopPicture
-from holdfast.operations.live_updates import News
+from holdfast.operations.live_updates import BoardChanges
 from holdfast.web.context import WebContext
 from holdfast.web.pages.forms import Form, parse_amount
 from holdfast.web.pages.i18n import in_language
@@ -117,7 +117,7 @@ def _up_to(most: int, text: str) -> int | None:
 
 
 class ShopNews(ProjectUpdates):
-    def render_events(self, news: News) -> bytes:
+    def render_events(self, news: BoardChanges) -> bytes:
         on_sale = [unit for unit in news.units if unit.status is not Status.UNAVAILABLE]
         # Of what is not on sale nothing is told, but that there is something to look at anew.
         told = event("anew", b"{}") if news.everything or len(on_sale) < len(news.units) else b""
