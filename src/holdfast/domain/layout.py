@@ -1,4 +1,4 @@
-"""Where units stand: guessed from their codes, unless staff said otherwise.
+"""Positions of units in buildings: guessed from their codes, unless staff set them; and boards.
 
 A guess is made only where a code has one likely reading. A unit without a place is seen and placed by
 staff; one in the wrong place is seen by a buyer."""

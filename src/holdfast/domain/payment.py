@@ -1,4 +1,4 @@
-"""What is asked of a payment page, and what it tells: both signed with a secret that the two share. Pure."""
+"""Payments of deposits: requests to a payment page and its reports, signed with a shared secret. Pure."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class PaymentRequest(NamedTuple):
     reference: str
     amount_sar: Decimal
     return_url: str
-    """Where the buyer goes afterwards, paid or not."""
+    """The page for the buyer afterwards, paid or not."""
     callback_url: str
-    """Where the payment is told, by the payment system itself."""
+    """The URL to which the payment system reports the payment."""
     language: str
     expires_at: datetime
-    """When the hold ends: what is paid later may come too late."""
+    """When the hold ends: a later payment may come too late."""
     made_at: datetime
 
 
 class Payment(NamedTuple):
-    """Money that has arrived, as the payment system tells it."""
+    """A payment as the payment system reports it."""
 
     id: str
     reference: str
@@ -41,8 +41,8 @@ class Payment(NamedTuple):
 
 
 def signed_query(request: PaymentRequest, secret: str) -> str:
-    """The signature is made of the bytes before ``&timestamp=``, as they are sent."""
-    asked = {
+    """Sign the bytes before ``&timestamp=``, as they are sent."""
+    parameters = {
         "reference": request.reference,
         "amountSar": f"{request.amount_sar:.2f}",
         "returnUrl": request.return_url,
@@ -50,13 +50,13 @@ def signed_query(request: PaymentRequest, secret: str) -> str:
         "language": request.language,
         "expiresAt": format_timestamp(request.expires_at),
     }
-    query = urlencode(asked, quote_via=quote, safe="")
+    query = urlencode(parameters, quote_via=quote, safe="")
     timestamp = int(request.made_at.timestamp())
     return f"{query}&timestamp={timestamp}&signature={sign(secret, timestamp, query.encode())}"
 
 
 def check_payable(unit: Unit, booking: Booking) -> None:
-    """A buyer is asked for money between the signature and the end of the hold, and once."""
+    """Allow payment between the signature and the end of the hold, and once."""
     if booking.status is BookingStatus.SIGNED:
         return
     if booking.deposit_confirmed_at is not None:
@@ -70,7 +70,7 @@ def check_payable(unit: Unit, booking: Booking) -> None:
 
 
 def check_amount(payment: Payment, booking: Booking) -> None:
-    """Less is no deposit, and more is somebody's money: neither is taken for the sum that was agreed."""
+    """Reject any amount but the deposit that was agreed."""
     due = booking.terms.deposit_sar
     if payment.amount_sar != due:
         message = Message("The deposit of this booking is %(amount)s SAR.", {"amount": due})

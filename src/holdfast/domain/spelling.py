@@ -1,4 +1,4 @@
-"""How names and times are written wherever somebody else reads them. Pure."""
+"""The text of names and timestamps in APIs and files. Pure."""
 
 from datetime import datetime
 from functools import cache
@@ -17,6 +17,6 @@ def snake_case(name: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
-def format_timestamp(moment: datetime) -> str:
+def format_timestamp(time: datetime) -> str:
     """``2026-11-14T09:30:00.000Z``; all our times are in UTC and in whole milliseconds."""
-    return f"{moment.isoformat(timespec='milliseconds')[:23]}Z"
+    return f"{time.isoformat(timespec='milliseconds')[:23]}Z"

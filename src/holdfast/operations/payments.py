@@ -1,4 +1,4 @@
-"""The deposit on its way in: the buyer is sent to a payment page, and its owner tells what was paid."""
+"""Payments of deposits: the payment page for the buyer, and its signed reports."""
 
 from __future__ import annotations
 

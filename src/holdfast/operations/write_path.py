@@ -455,7 +455,7 @@ async def _write_as_found(
     except (TransactionConflict, ConstraintViolated) as refused:
         # Where something is stored it is decided again, under locks, and told if that is refused too.
         if not store:
-            _log.warning("a dry run was refused by the database", extra={"fields": {"why": _why(refused)}})
+            _log.warning("a dry run was refused by the database", extra={"fields": {"why": _reason(refused)}})
             raise DatabaseUnavailable from None
     except DatabaseUnavailable as away:
         with suppress(DatabaseUnavailable):
@@ -507,7 +507,7 @@ def _hint(database: Database, batch: Batch) -> None:
         database.notify_workers()
 
 
-def _why(refused: TransactionConflict | ConstraintViolated) -> str:
+def _reason(refused: TransactionConflict | ConstraintViolated) -> str:
     return refused.reason if isinstance(refused, TransactionConflict) else refused.constraint
 
 

@@ -1,4 +1,4 @@
-"""What boards show of units, many at a time. Lapsed holds are seen as the release will write them."""
+"""Units of boards, many at a time. Expired holds are shown as the expiry will write them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holdfast.domain.layout import BoardFilter, BoardUnit, Counts
 from holdfast.domain.status import MID_BOOKING, Status
 from holdfast.storage.database import Connection, fetch_one
 
-# The same rule as domain.unit.as_seen; a test holds the two against each other.
+# The same rule as domain.unit.as_seen; a test compares the two.
 _ENDS_AT = "coalesce(hold_expires_at, reserved_until)"
 IS_OVER = f"{_ENDS_AT} <= statement_timestamp()"
 _SEEN_STATUS = f"case when {IS_OVER} then 'available' else status end"

@@ -1,4 +1,4 @@
-"""Files of units on their way in, and what came of them."""
+"""Imported files of units, and the results of their rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the units of a project stand."""
+"""Positions of the units of a project."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _CODES_PAGE = """
     where project_id = $1 and code > $2 and ($4::text is null or strpos(lower(code), lower($4)) > 0)
     order by code limit $3
 """
-_FORGET = "delete from unit_place where project_id = $1"
-_FORGET_THESE = """
+_DELETE_ALL = "delete from unit_place where project_id = $1"
+_DELETE_BY_CODES = """
     delete from unit_place using unit
     where unit.id = unit_id and unit.project_id = $1 and unit.code = any($2::text[])
 """
-_NOTE_CHANGE = "update project set layout_turn = layout_turn + 1 where id = $1"
+_NEXT_TURN = "update project set layout_turn = layout_turn + 1 where id = $1"
 _STORE = """
     insert into unit_place (unit_id, project_id, building, floor, position)
     select unit.id, $1, building, floor, position
@@ -66,7 +66,7 @@ async def codes_page(
 
 
 async def replace(connection: Connection, project_id: UUID, chosen: Mapping[str, Position]) -> None:
-    await connection.execute(_FORGET, project_id)
+    await connection.execute(_DELETE_ALL, project_id)
     await _store(connection, project_id, chosen)
 
 
@@ -74,11 +74,11 @@ async def change(
     connection: Connection, project_id: UUID, chosen: Mapping[str, Position], guessed: Sequence[str]
 ) -> None:
     """Of these units and no others; ``guessed`` are those that stand where their code says again."""
-    await connection.execute(_FORGET_THESE, project_id, [*chosen, *guessed])
+    await connection.execute(_DELETE_BY_CODES, project_id, [*chosen, *guessed])
     await _store(connection, project_id, chosen)
 
 
 async def _store(connection: Connection, project_id: UUID, chosen: Mapping[str, Position]) -> None:
     columns = [list(column) for column in zip(*chosen.values(), strict=True)] or [[], [], []]
     await connection.execute(_STORE, project_id, list(chosen), *columns)
-    await connection.execute(_NOTE_CHANGE, project_id)
+    await connection.execute(_NEXT_TURN, project_id)

@@ -1,4 +1,4 @@
-"""Reading units: one, or a page of many. Lapsed holds are seen as the release will write them."""
+"""Pages of units. Expired holds are shown as the expiry will write them."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from holdfast.domain.unit import Unit, as_seen
 from holdfast.storage.database import Connection
 from holdfast.storage.units import READ_COLUMNS, unit_from
 
-# The same rule as domain.unit.as_seen, for filters; a test holds the two against each other.
+# The same rule as domain.unit.as_seen, for filters; a test compares the two.
 _ENDS_AT = "coalesce(hold_expires_at, reserved_until)"
-_LAPSED = f"{_ENDS_AT} <= statement_timestamp()"
-_NOT_LAPSED = f"{_ENDS_AT} > statement_timestamp()"
+_EXPIRED = f"{_ENDS_AT} <= statement_timestamp()"
+_NOT_EXPIRED = f"{_ENDS_AT} > statement_timestamp()"
 
 _WHERE_STATUS = {
     None: ("true",),
     Status.AVAILABLE: (
         "status = 'available'",
-        f"status = 'held' and {_LAPSED}",
-        f"status = 'reserved' and {_LAPSED}",
+        f"status = 'held' and {_EXPIRED}",
+        f"status = 'reserved' and {_EXPIRED}",
     ),
-    Status.HELD: (f"status = 'held' and {_NOT_LAPSED}",),
-    Status.RESERVED: (f"status = 'reserved' and {_NOT_LAPSED}",),
+    Status.HELD: (f"status = 'held' and {_NOT_EXPIRED}",),
+    Status.RESERVED: (f"status = 'reserved' and {_NOT_EXPIRED}",),
     Status.SOLD: ("status = 'sold'",),
     Status.UNAVAILABLE: ("status = 'unavailable'",),
 }
 
 _SINCE = f"""(
     (updated_hour >= date_trunc('hour', $4::timestamptz at time zone 'UTC') and updated_at >= $4)
-    or (status in ('held', 'reserved') and {_LAPSED}
+    or (status in ('held', 'reserved') and {_EXPIRED}
         and greatest({_ENDS_AT}, updated_at + interval '1 ms') >= $4)
 )"""
 
