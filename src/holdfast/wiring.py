@@ -73,7 +73,7 @@ class Services(NamedTuple):
     import_files: ImportFiles
     import_runs: ImportRuns
     live_updates: LiveUpdates
-    subscribing: Endpoints
+    endpoints: Endpoints
     deliveries: Deliveries
     delivery_search: DeliverySearch
     api_keys: ApiKeys
@@ -113,7 +113,7 @@ def build_services(settings: Settings, row_reader: RowReader) -> Services:
     database = build_database(database_url(settings))
     resolver = Resolver()
     units = Units(database)
-    rules = _rules(settings)
+    rules = _booking_rules(settings)
     bookings = Bookings(database, units, rules)
     box, passwords = SecretBox(load_encryption_keys(settings)), Passwords()
     feed = EventFeed(database)
@@ -122,7 +122,7 @@ def build_services(settings: Settings, row_reader: RowReader) -> Services:
         units=units,
         bookings=bookings,
         buyer_bookings=BuyerBookings(database, units, bookings),
-        payments=Payments(database, units, bookings, _till(settings)),
+        payments=Payments(database, units, bookings, _payment_page(settings)),
         projects=Projects(database, units),
         boards=boards,
         listings=Listings(database, units, boards.layouts),
@@ -130,7 +130,7 @@ def build_services(settings: Settings, row_reader: RowReader) -> Services:
         import_files=ImportFiles(database, units),
         import_runs=ImportRuns(database, units, row_reader),
         live_updates=LiveUpdates(database),
-        subscribing=_subscribing(database, settings, resolver),
+        endpoints=_build_endpoints(database, settings, resolver),
         deliveries=Deliveries(database, feed),
         delivery_search=DeliverySearch(database),
         api_keys=ApiKeys(database),
@@ -155,20 +155,20 @@ async def run_background_work(settings: Settings, stop: asyncio.Event) -> None:
     async with (
         open_database(database_url(settings), writers=size, readers=size, name=BACKGROUND) as database,
         _dispatcher_database(settings) as own,
-        sending(settings) as sender,
+        open_sender(settings) as sender,
         asyncio.TaskGroup() as group,
     ):
-        dispatching = _dispatching(own, settings)
+        queue = _delivery_queue(own, settings)
         box, timeout = SecretBox(load_encryption_keys(settings)), settings.attempt_timeout_seconds
-        dispatcher = Dispatcher(dispatching, sender, box, timeout)
-        loops = [*_loops(database, settings), LeaseRescuer(dispatching), QueueCleaner(QueueCleanup(own))]
+        dispatcher = Dispatcher(queue, sender, box, timeout)
+        loops = [*_background_loops(database, settings), LeaseRescuer(queue), QueueCleaner(QueueCleanup(own))]
         group.create_task(run_loops(loops, stop))
         group.create_task(dispatcher.run(stop))
         group.create_task(listen(partial(connect_to_listen, database_url(settings)), dispatcher.wake, stop))
 
 
 @asynccontextmanager
-async def sending(settings: Settings) -> AsyncIterator[Sender]:
+async def open_sender(settings: Settings) -> AsyncIterator[Sender]:
     guard = AddressGuard(settings.allowed_networks)
     async with _resolver() as resolver:
         sender = Sender(guard, resolver, timeout_seconds=settings.attempt_timeout_seconds)
@@ -179,18 +179,18 @@ async def sending(settings: Settings) -> AsyncIterator[Sender]:
 
 
 @asynccontextmanager
-async def subscribing(database: Database, settings: Settings) -> AsyncIterator[Endpoints]:
+async def open_endpoints(database: Database, settings: Settings) -> AsyncIterator[Endpoints]:
     async with _resolver() as resolver:
-        yield _subscribing(database, settings, resolver)
+        yield _build_endpoints(database, settings, resolver)
 
 
 @asynccontextmanager
-async def forwarding(
+async def open_forwarder(
     database: Database, settings: Settings, url: str, secret: str, events: Sequence[str]
 ) -> AsyncIterator[Forwarder]:
     """Allow any address: whoever names the URL is at the console."""
     anywhere = settings.model_copy(update={"allowed_networks": (ip_network("0.0.0.0/0"), ip_network("::/0"))})
-    async with sending(anywhere) as sender:
+    async with open_sender(anywhere) as sender:
         yield Forwarder(EventFeed(database), sender, url, secret, events)
 
 
@@ -200,7 +200,7 @@ def database_url(settings: Settings) -> str:
     return settings.database_url
 
 
-def _subscribing(database: Database, settings: Settings, resolver: Resolver) -> Endpoints:
+def _build_endpoints(database: Database, settings: Settings, resolver: Resolver) -> Endpoints:
     check = partial(find_url_error, guard=AddressGuard(settings.allowed_networks), resolver=resolver)
     return Endpoints(database, SecretBox(load_encryption_keys(settings)), check)
 
@@ -220,7 +220,7 @@ def _dispatcher_database(settings: Settings) -> AbstractAsyncContextManager[Data
     )
 
 
-def _loops(database: Database, settings: Settings) -> list[Loop]:
+def _background_loops(database: Database, settings: Settings) -> list[Loop]:
     feed = EventFeed(database)
     return [
         HoldExpiryLoop(HoldExpiry(database)),
@@ -232,13 +232,13 @@ def _loops(database: Database, settings: Settings) -> list[Loop]:
     ]
 
 
-def _dispatching(database: Database, settings: Settings) -> DeliveryQueue:
+def _delivery_queue(database: Database, settings: Settings) -> DeliveryQueue:
     lease_seconds = settings.lease_seconds or settings.attempt_timeout_seconds + LEASE_BEYOND_ATTEMPT_SECONDS
     schedule = Schedule(settings.retry_first_gap_seconds, settings.attempts)
     return DeliveryQueue(database, schedule, lease_seconds)
 
 
-def _till(settings: Settings) -> PaymentPage:
+def _payment_page(settings: Settings) -> PaymentPage:
     url, secret = settings.payment_url, settings.payment_secret
     if url is None or secret is None:
         return PaymentPage()
@@ -247,7 +247,7 @@ def _till(settings: Settings) -> PaymentPage:
     )
 
 
-def _rules(settings: Settings) -> BookingRules:
+def _booking_rules(settings: Settings) -> BookingRules:
     return BookingRules(
         HoldPeriods(settings.hold_seconds, settings.reservation_days),
         HoldLimits(settings.holds_per_visitor, settings.holds_per_address, settings.rehold_seconds),

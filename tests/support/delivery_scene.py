@@ -22,7 +22,7 @@ from holdfast.operations.units import PatchUnit
 from holdfast.operations.write_path import Written, write
 from holdfast.settings import Settings
 from holdfast.storage.database import Database, open_database
-from holdfast.wiring import subscribing
+from holdfast.wiring import open_endpoints
 from tests.support.delivery_checker import DeliveryHistory, faults_of
 from tests.support.delivery_journal import Journal, journalling
 from tests.support.stock import new_project, replacement, store
@@ -191,7 +191,7 @@ async def delivery_scene(database_url: str, folder: Path, pace: Pace) -> AsyncIt
     }
     async with (
         open_database(database_url) as database,
-        subscribing(database, Settings.from_environment(settings)) as own,
+        open_endpoints(database, Settings.from_environment(settings)) as own,
         journalling() as journal,
     ):
         await write_down_claims(database)

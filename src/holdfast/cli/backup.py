@@ -24,7 +24,7 @@ from holdfast.storage.backup.dump import BackupOptions, back_up
 from holdfast.storage.backup.dump import restore as restore_backup
 from holdfast.storage.embedded import EmbeddedPostgres, using_embedded_alone
 from holdfast.storage.errors import BackupError
-from holdfast.storage.secrets import NAME, keep_keys, load_encryption_keys, refuse_other_keys
+from holdfast.storage.secrets import NAME, check_same_keys, load_encryption_keys, store_keys
 
 _MADE = """\
 Backed up to {file} ({size}): projects {counts[projects]}, units {counts[units]}, bookings {counts[bookings]}.
@@ -107,13 +107,13 @@ def _restore(settings: Settings, backup: Backup, paused: bool, progress: Progres
     """Store the keys first: without them nobody can read the secrets."""
     has_file = not settings.encryption_keys and settings.database_url is None
     if has_file:
-        refuse_other_keys(settings.data_dir, backup.keys)
+        check_same_keys(settings.data_dir, backup.keys)
     else:
         _check_keys(settings, backup)
     total = format_bytes(backup.dump_bytes)
     with _database(settings) as url:
         if has_file:
-            keep_keys(settings.data_dir, backup.keys)
+            store_keys(settings.data_dir, backup.keys)
         return asyncio.run(
             restore_backup(
                 url,

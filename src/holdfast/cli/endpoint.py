@@ -41,7 +41,7 @@ from holdfast.operations.webhook_documents import (
 from holdfast.settings import LOOPBACK
 from holdfast.storage.database import Database
 from holdfast.storage.secrets import SecretBox, load_encryption_keys
-from holdfast.wiring import subscribing
+from holdfast.wiring import open_endpoints
 
 T = TypeVar("T")
 
@@ -104,7 +104,7 @@ def add(
         ordered=ordered,
         max_in_flight=max_in_flight,
     )
-    issued = _with_subscribing(data, lambda own: own.add(config, COMMAND))
+    issued = _with_endpoints(data, lambda own: own.add(config, COMMAND))
     _print_secret(issued, as_json, f"Registered {url} as {issued.endpoint.id}.")
 
 
@@ -112,7 +112,7 @@ def add(
 @shared_options
 def list_(data: Path | None, as_json: bool) -> None:
     """List the endpoints, without their secrets."""
-    found = _with_subscribing(data, _all)
+    found = _with_endpoints(data, _all)
     if as_json:
         print_json({"endpoints": [endpoint_document(one) for one in found], "nextCursor": None})
         return
@@ -125,7 +125,7 @@ def list_(data: Path | None, as_json: bool) -> None:
 @shared_options
 def rotate(endpoint_id: UUID, data: Path | None, as_json: bool) -> None:
     """Give it a new secret, which signs from now on, and print it, this once."""
-    issued = _with_subscribing(data, lambda own: own.rotate(endpoint_id, COMMAND))
+    issued = _with_endpoints(data, lambda own: own.rotate(endpoint_id, COMMAND))
     _print_secret(
         issued, as_json, f"{issued.endpoint.config.url} has a new secret; the old one signs nothing more."
     )
@@ -136,7 +136,7 @@ def rotate(endpoint_id: UUID, data: Path | None, as_json: bool) -> None:
 @shared_options
 def ping(endpoint_id: UUID, data: Path | None, as_json: bool) -> None:
     """Send it a ping, which is signed, tried again and logged as every event."""
-    made = _with_subscribing(data, lambda own: own.ping(endpoint_id, COMMAND))
+    made = _with_endpoints(data, lambda own: own.ping(endpoint_id, COMMAND))
     print_result(
         as_json,
         delivery_with_attempts_document(made, ()),
@@ -165,7 +165,7 @@ def resume(endpoint_id: UUID, data: Path | None, as_json: bool) -> None:
 @shared_options
 def remove(endpoint_id: UUID, data: Path | None, as_json: bool) -> None:
     """Send nothing more to it, and cancel what is queued."""
-    found = _with_subscribing(data, lambda own: _remove(own, endpoint_id))
+    found = _with_endpoints(data, lambda own: _remove(own, endpoint_id))
     print_result(
         as_json,
         {"id": str(found.id), "url": found.config.url, "removed": True},
@@ -181,19 +181,19 @@ def reencrypt(data: Path | None, as_json: bool) -> None:
     Those of endpoints, and the second factors of staff.
     """
     box = SecretBox(load_encryption_keys(read_settings(data)))
-    count = _with_subscribing(data, lambda own: own.seal_anew())
+    count = _with_endpoints(data, lambda own: own.seal_anew())
     count += with_database(data, lambda database: Accounts(database, box).reencrypt())
     print_result(as_json, {"count": count}, f"Secrets encrypted with the first key: {count}.")
 
 
-def _with_subscribing(data: Path | None, work: Callable[[Endpoints], Awaitable[T]]) -> T:
+def _with_endpoints(data: Path | None, work: Callable[[Endpoints], Awaitable[T]]) -> T:
     settings = read_settings(data)
 
     async def use(database: Database) -> T:
         # Where the demo is served, loopback addresses are allowed, as its processes do.
         networks = (*settings.allowed_networks, *(LOOPBACK if await is_demo(database) else ()))
         own_settings = settings.model_copy(update={"allowed_networks": networks})
-        async with subscribing(database, own_settings) as own:
+        async with open_endpoints(database, own_settings) as own:
             return await work(own)
 
     return with_database(data, use)
@@ -216,7 +216,7 @@ async def _remove(own: Endpoints, endpoint_id: UUID) -> Endpoint:
 
 
 def _changed(data: Path | None, endpoint_id: UUID, **changes: Any) -> Endpoint:
-    return _with_subscribing(data, lambda own: own.change(endpoint_id, changes, COMMAND))
+    return _with_endpoints(data, lambda own: own.change(endpoint_id, changes, COMMAND))
 
 
 def _print_changed(changed: Endpoint, as_json: bool, what: str) -> None:

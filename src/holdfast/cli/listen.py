@@ -16,7 +16,7 @@ from holdfast.domain.event import EventName
 from holdfast.domain.message import optional_text
 from holdfast.storage.database import Database
 from holdfast.webhooks.forwarder import Forwarded
-from holdfast.wiring import forwarding
+from holdfast.wiring import open_forwarder
 
 POLL_SECONDS = 0.3
 
@@ -67,7 +67,7 @@ def listen(url: str, events: tuple[str, ...], secret: str | None, data: Path | N
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        async with forwarding(database, settings, url, text, events) as forwarder:
+        async with open_forwarder(database, settings, url, text, events) as forwarder:
             await forwarder.start()
             _print_start(url, printed, as_json)
             while not stop.is_set():

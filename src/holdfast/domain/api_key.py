@@ -1,4 +1,4 @@
-"""Keys and tokens: their form, and what they open."""
+"""API keys and the bearer tokens of bookings."""
 
 import base64
 import hashlib
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 PREFIX = "hfk_"
-_OF_A_BOOKING = "hft_"
+_TOKEN_PREFIX = "hft_"  # noqa: S105
 _TOKEN_BYTES = 24
 _RANDOM_LENGTH = 36
 _CHECKSUM_LENGTH = 6
@@ -55,7 +55,7 @@ def new_key_text() -> str:
 
 
 def is_well_formed(text: str) -> bool:
-    """A mistyped or invented key is told from a real one without a look at the database."""
+    """Check the form and the checksum, which needs no look-up in the database."""
     if len(text) != _LENGTH or not text.startswith(PREFIX) or not text.isascii():
         return False
     random, checksum = text[len(PREFIX) : -_CHECKSUM_LENGTH], text[-_CHECKSUM_LENGTH:]
@@ -63,12 +63,12 @@ def is_well_formed(text: str) -> bool:
 
 
 def new_token_text() -> str:
-    """The bearer token of one booking."""
+    """Return a bearer token for one booking."""
     return token_from(secrets.token_bytes(_TOKEN_BYTES))
 
 
 def token_from(random: bytes) -> str:
-    return _OF_A_BOOKING + base64.urlsafe_b64encode(random[:_TOKEN_BYTES]).decode().rstrip("=")
+    return _TOKEN_PREFIX + base64.urlsafe_b64encode(random[:_TOKEN_BYTES]).decode().rstrip("=")
 
 
 def token_hash(text: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Who did what: one entry for every change, stored with it."""
+"""Audit entries: one for every change, stored in its transaction."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COMMAND = Author(ActorKind.COMMAND)
 
 
 class Change(NamedTuple):
-    """What was, and what is; only what differs. None before: it was not there."""
+    """The fields that differ, before and after. ``before`` is None for something new."""
 
     before: Mapping[str, Any] | None
     after: Mapping[str, Any]

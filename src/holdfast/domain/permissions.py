@@ -1,4 +1,4 @@
-"""Who may do what: the one place that pages and JSON routes ask, for people and for keys."""
+"""Permissions of roles and of scopes of API keys, for pages and the API."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -21,7 +21,7 @@ class Permission(StrEnum):
     SEE_BOOKINGS = "see-bookings"
     """Bookings, and with them buyers' personal data."""
     SELL = "sell"
-    """Whatever changes units, bookings, layouts and projects, import included."""
+    """Change units, bookings, layouts and projects, and import."""
     CONFIRM_DEPOSIT = "confirm-deposit"
     REVOKE_SALE = "revoke-sale"
     SEE_WEBHOOKS = "see-webhooks"
@@ -29,33 +29,31 @@ class Permission(StrEnum):
     MANAGE_WEBHOOKS = "manage-webhooks"
     MANAGE_KEYS = "manage-keys"
     SEE_AUDIT = "see-audit"
-    """Who did what, staff and keys included."""
+    """The audit trail, including staff and keys."""
     ADMINISTER = "administer"
     """Staff."""
 
 
-_OF_EVERYBODY = frozenset({Permission.SEE_UNITS, Permission.SEE_WEBHOOKS})
-_OF_PEOPLE = frozenset(Permission) - {Permission.INTEGRATE}
-_OF_SALES = frozenset({Permission.SEE_BOOKINGS, Permission.SELL, Permission.CONFIRM_DEPOSIT})
+_COMMON = frozenset({Permission.SEE_UNITS, Permission.SEE_WEBHOOKS})
+_ALL_OF_STAFF = frozenset(Permission) - {Permission.INTEGRATE}
+_SALES = frozenset({Permission.SEE_BOOKINGS, Permission.SELL, Permission.CONFIRM_DEPOSIT})
 
 ROLE_PERMISSIONS: Mapping[Role, frozenset[Permission]] = {
-    Role.ADMIN: _OF_PEOPLE,
-    Role.INTEGRATOR: _OF_EVERYBODY | {Permission.MANAGE_WEBHOOKS, Permission.MANAGE_KEYS},
-    Role.SALES: _OF_EVERYBODY | _OF_SALES,
-    Role.VIEWER: _OF_EVERYBODY | {Permission.SEE_BOOKINGS},
+    Role.ADMIN: _ALL_OF_STAFF,
+    Role.INTEGRATOR: _COMMON | {Permission.MANAGE_WEBHOOKS, Permission.MANAGE_KEYS},
+    Role.SALES: _COMMON | _SALES,
+    Role.VIEWER: _COMMON | {Permission.SEE_BOOKINGS},
 }
 
-# What an admin's key opens does not include the integration API: an ERP has a key of its own, which opens
-# nothing else.
+# The scope `admin` does not include the integration API: an ERP has a key of its own, for nothing else.
 SCOPE_PERMISSIONS: Mapping[Scope, frozenset[Permission]] = {
     Scope.INTEGRATION: frozenset({Permission.INTEGRATE}),
     Scope.PAYMENTS: frozenset({Permission.CONFIRM_DEPOSIT}),
-    Scope.BACKOFFICE: _OF_EVERYBODY | _OF_SALES | {Permission.MANAGE_WEBHOOKS, Permission.SEE_AUDIT},
-    Scope.ADMIN: _OF_PEOPLE,
+    Scope.BACKOFFICE: _COMMON | _SALES | {Permission.MANAGE_WEBHOOKS, Permission.SEE_AUDIT},
+    Scope.ADMIN: _ALL_OF_STAFF,
 }
 
-# Nobody gives away more than they have. An integrator connects systems and sells nothing, so the keys they
-# make neither sell nor confirm deposits.
+# An integrator cannot sell, and so cannot issue keys that sell or confirm deposits.
 ISSUABLE_SCOPES: Mapping[Role, frozenset[Scope]] = {
     Role.ADMIN: frozenset(Scope),
     Role.INTEGRATOR: frozenset({Scope.INTEGRATION}),
@@ -65,5 +63,5 @@ ISSUABLE_SCOPES: Mapping[Role, frozenset[Scope]] = {
 
 
 def scopes_for(permission: Permission) -> list[Scope]:
-    """The scopes that have it, the narrowest first."""
+    """Return the scopes that have a permission, the narrowest first."""
     return [scope for scope in Scope if permission in SCOPE_PERMISSIONS[scope]]

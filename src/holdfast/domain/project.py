@@ -1,4 +1,4 @@
-"""What units belong to."""
+"""Projects, to which units belong."""
 
 import re
 import unicodedata
@@ -44,7 +44,7 @@ def slug_fault(slug: str, pointer: str = "/path/slug") -> Fault | None:
 
 
 def name_fault(name: str) -> Fault | None:
-    """Of a project or a key."""
+    """Check the name of a project or an API key."""
     shortest, longest = NAME_LENGTH
     if shortest <= len(name) <= longest and name.isprintable() and name == name.strip():
         return None
@@ -58,7 +58,7 @@ def is_within_projects(own: Collection[str] | None, allowed: Collection[str] | N
 
 
 def suggested_slug(name: str) -> str:
-    """Of what Latin letters and digits a name has; empty if that is too little."""
+    """Return a slug made of the Latin letters and digits of a name; empty if there are too few."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     slug = "-".join(_WORDS.findall(plain))[: SLUG_LENGTH[1]].rstrip("-")
     return slug if len(slug) >= SLUG_LENGTH[0] else ""

@@ -1,4 +1,4 @@
-"""How a project has fared: units by status day by day, what was sold, how many holds became sales."""
+"""Reports of a project: units by status for each day, sales, and conversion of holds to sales."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def status_days(
     steps: Mapping[date, Mapping[Step, int]],
     created: Mapping[date, Mapping[Status, int]],
 ) -> list[StatusDay]:
-    """Backwards from what is known, today: without a day's steps and new units it is as at its beginning."""
+    """Count backwards from today, undoing the steps and the new units of each day."""
     units = dict(now)
     found = []
     for day in reversed(days):
@@ -74,14 +74,14 @@ def sales_days(days: Sequence[date], sold: Mapping[date, tuple[int, Decimal]]) -
 
 
 def conversion(days: Sequence[date], steps: Mapping[date, Mapping[Step, int]]) -> Conversion:
-    def taken(source: Status, target: Status) -> int:
+    def count(source: Status, target: Status) -> int:
         return sum(steps.get(day, {}).get((source, target), 0) for day in days)
 
     return Conversion(
-        taken(Status.AVAILABLE, Status.HELD),
-        taken(Status.HELD, Status.RESERVED),
-        taken(Status.RESERVED, Status.SOLD),
-        taken(Status.AVAILABLE, Status.SOLD),
+        count(Status.AVAILABLE, Status.HELD),
+        count(Status.HELD, Status.RESERVED),
+        count(Status.RESERVED, Status.SOLD),
+        count(Status.AVAILABLE, Status.SOLD),
     )
 
 

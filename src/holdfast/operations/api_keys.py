@@ -61,20 +61,20 @@ class ApiKeys:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def issue(self, wishes: NewApiKey, power: KeyIssuer, author: Author) -> IssuedKey:
-        raise_faults([name_fault(wishes.name), *_power_faults(wishes, power)])
+    async def issue(self, new_key: NewApiKey, issuer: KeyIssuer, author: Author) -> IssuedKey:
+        raise_faults([name_fault(new_key.name), *_issue_faults(new_key, issuer)])
         text = new_key_text()
-        slugs = power.project_slugs if wishes.project_slugs is None else wishes.project_slugs
+        slugs = issuer.project_slugs if new_key.project_slugs is None else new_key.project_slugs
         async with self._database.writing() as connection:
             now = await audit.current_time(connection)
-            expires_at = _expiry(wishes, power, now)
-            project_ids = await projects.require_ids(connection, slugs or (), power.project_slugs)
-            scopes = [scope for scope in Scope if scope in wishes.scopes]
+            expires_at = _expiry(new_key, issuer, now)
+            project_ids = await projects.require_ids(connection, slugs or (), issuer.project_slugs)
+            scopes = [scope for scope in Scope if scope in new_key.scopes]
             key = await api_keys.insert(
-                connection, wishes.name, key_hint(text), key_hash(text), scopes, project_ids, expires_at
+                connection, new_key.name, key_hint(text), key_hash(text), scopes, project_ids, expires_at
             )
             await audit.insert(
-                connection, _key_entry(key, now, author, "create", Change(None, _recorded(key)))
+                connection, _key_entry(key, now, author, "create", Change(None, _audited_fields(key)))
             )
         return IssuedKey(key, text)
 
@@ -115,12 +115,12 @@ async def _revoke(connection: Connection, key: Key, author: Author) -> Key:
     return revoked
 
 
-def _power_faults(wishes: NewApiKey, power: KeyIssuer) -> list[Fault]:
+def _issue_faults(new_key: NewApiKey, issuer: KeyIssuer) -> list[Fault]:
     faults = []
-    days = wishes.expires_in_days
-    if not wishes.scopes:
+    days = new_key.expires_in_days
+    if not new_key.scopes:
         faults.append(Fault("/scopes", "A key has at least one scope."))
-    beyond = [scope for scope in wishes.scopes if scope not in power.scopes]
+    beyond = [scope for scope in new_key.scopes if scope not in issuer.scopes]
     if beyond:
         message = Message("You may not issue a key with the scope %(scope)s.", {"scope": beyond[0]})
         faults.append(Fault("/scopes", message))
@@ -130,11 +130,11 @@ def _power_faults(wishes: NewApiKey, power: KeyIssuer) -> list[Fault]:
     return faults
 
 
-def _expiry(wishes: NewApiKey, power: KeyIssuer, now: datetime) -> datetime | None:
-    if wishes.expires_in_days is None:
-        return power.expires_at
-    expires_at = now + timedelta(days=wishes.expires_in_days)
-    if power.expires_at is not None and expires_at > power.expires_at:
+def _expiry(new_key: NewApiKey, issuer: KeyIssuer, now: datetime) -> datetime | None:
+    if new_key.expires_in_days is None:
+        return issuer.expires_at
+    expires_at = now + timedelta(days=new_key.expires_in_days)
+    if issuer.expires_at is not None and expires_at > issuer.expires_at:
         raise InvalidInput.at("/expiresInDays", "A key does not last longer than the one that issues it.")
     return expires_at
 
@@ -150,7 +150,7 @@ def _key_entry(key: Key, at: datetime, author: Author, action: str, change: Chan
     return AuditEntry(key.id, None, at, author, action, None, change)
 
 
-def _recorded(key: Key) -> dict[str, object]:
+def _audited_fields(key: Key) -> dict[str, object]:
     return {
         "name": key.name,
         "hint": key.hint,
@@ -170,8 +170,8 @@ async def issue_key(
     project_slugs: Sequence[str] = (),
     expires_in_days: float | None = None,
 ) -> IssuedKey:
-    wishes = NewApiKey(name, scopes, project_slugs or None, expires_in_days)
-    return await ApiKeys(database).issue(wishes, CONSOLE_ISSUER, COMMAND)
+    new_key = NewApiKey(name, scopes, project_slugs or None, expires_in_days)
+    return await ApiKeys(database).issue(new_key, CONSOLE_ISSUER, COMMAND)
 
 
 async def list_keys(database: Database) -> list[Key]:
@@ -191,7 +191,7 @@ async def revoke_keys_named(database: Database, name: str) -> None:
 
 REMEMBERED_SECONDS = 0.5
 REMEMBERED_KEYS = 10_000
-USE_NOTED_EVERY_SECONDS = 60.0
+USE_RECORDED_EVERY_SECONDS = 60.0
 
 
 class _Remembered(NamedTuple):
@@ -206,9 +206,9 @@ class ApiKeyCache:
         self._database = database
         self._monotonic = monotonic
         self._remembered: dict[str, _Remembered] = {}
-        self._asking: dict[str, asyncio.Task[Key | None]] = {}
-        self._use_noted_at: dict[str, float] = {}
-        self._notes: set[asyncio.Task[None]] = set()
+        self._lookups: dict[str, asyncio.Task[Key | None]] = {}
+        self._use_recorded_at: dict[str, float] = {}
+        self._use_tasks: set[asyncio.Task[None]] = set()
 
     def remembered(self, text: str) -> Key | None:
         """The key, if it was found a moment ago; ``find`` knows the rest."""
@@ -218,7 +218,7 @@ class ApiKeyCache:
     async def find(self, text: str) -> Key:
         remembered = self._remembered.get(text)
         if remembered is None or remembered.until <= self._monotonic():
-            key = await self._ask(text)
+            key = await self._look_up_once(text)
         else:
             key = remembered.key
         if key is None:
@@ -226,47 +226,47 @@ class ApiKeyCache:
         return key
 
     async def close(self) -> None:
-        if self._notes:
-            await asyncio.wait(self._notes)
+        if self._use_tasks:
+            await asyncio.wait(self._use_tasks)
 
-    async def _ask(self, text: str) -> Key | None:
+    async def _look_up_once(self, text: str) -> Key | None:
         """Requests that ask for the same key at the same time share one look-up."""
         if not is_well_formed(text):
             return None
-        task = self._asking.get(text)
+        task = self._lookups.get(text)
         if task is None:
-            task = self._asking[text] = asyncio.create_task(self._look_up(text))
-            task.add_done_callback(lambda _: self._asking.pop(text, None))
+            task = self._lookups[text] = asyncio.create_task(self._look_up(text))
+            task.add_done_callback(lambda _: self._lookups.pop(text, None))
         return await asyncio.shield(task)
 
     async def _look_up(self, text: str) -> Key | None:
         # The time before the look-up: what was read may be as old as that.
-        asked_at = self._monotonic()
+        started_at = self._monotonic()
         async with self._database.reading() as connection:
             live = await api_keys.find_live(connection, key_hash(text))
         if len(self._remembered) >= REMEMBERED_KEYS:
             self._remembered.clear()
         if live is None:
-            self._remembered[text] = _Remembered(None, asked_at + REMEMBERED_SECONDS)
+            self._remembered[text] = _Remembered(None, started_at + REMEMBERED_SECONDS)
             return None
         left = REMEMBERED_SECONDS if live.seconds_left is None else live.seconds_left
-        self._remembered[text] = _Remembered(live.key, asked_at + min(REMEMBERED_SECONDS, left))
-        self._note_use(text, live.key)
+        self._remembered[text] = _Remembered(live.key, started_at + min(REMEMBERED_SECONDS, left))
+        self._record_use(text, live.key)
         return live.key
 
-    def _note_use(self, text: str, key: Key) -> None:
+    def _record_use(self, text: str, key: Key) -> None:
         now = self._monotonic()
-        if now - self._use_noted_at.get(text, -USE_NOTED_EVERY_SECONDS) < USE_NOTED_EVERY_SECONDS:
+        if now - self._use_recorded_at.get(text, -USE_RECORDED_EVERY_SECONDS) < USE_RECORDED_EVERY_SECONDS:
             return
-        self._use_noted_at[text] = now
+        self._use_recorded_at[text] = now
         task = asyncio.create_task(self._write_use(key))
-        self._notes.add(task)
-        task.add_done_callback(self._notes.discard)
+        self._use_tasks.add(task)
+        task.add_done_callback(self._use_tasks.discard)
 
     async def _write_use(self, key: Key) -> None:
         try:
             async with self._database.writing() as connection:
-                await api_keys.note_use(connection, key.id)
+                await api_keys.record_use(connection, key.id)
         except DatabaseUnavailable:
             pass
 

@@ -12,7 +12,7 @@ from holdfast.storage import audit, projects
 from holdfast.storage.audit import SUBJECT_KINDS, Subject, TrailEntry, TrailFilters
 from holdfast.storage.database import Connection, Database
 
-LOOKED_AT = 10_000
+SCANNED_AT_MOST = 10_000
 """Entries at most for one page: a filter that fits nothing must not read years of them."""
 
 Position = tuple[datetime, int]
@@ -44,7 +44,7 @@ class AuditRecord(NamedTuple):
 
 class AuditPage(NamedTuple):
     entries: list[AuditRecord]
-    goes_on_before: Position | None
+    next_before: Position | None
     """Where the next page starts. There may be one after a page with few entries, or with none."""
 
 
@@ -54,46 +54,50 @@ class Audit:
 
     async def page(
         self,
-        wishes: AuditFilter,
+        audit_filter: AuditFilter,
         before: Position | None,
         limit: int,
         slugs: tuple[str, ...] | None = None,
     ) -> AuditPage:
         """``slugs``: the projects that the caller is limited to, who sees nothing but these."""
         async with self._database.reading_snapshot() as connection:
-            filters = await _filters(connection, wishes, slugs)
-            start = min(before or _END, (wishes.until, 0) if wishes.until else _END)
-            looked_at = LOOKED_AT if filters.sift else limit + 1
-            found = await audit.trail_page(connection, start, filters, looked_at, limit + 1)
-            goes_on = await _goes_on(connection, start, filters, found, limit)
+            filters = await _filters(connection, audit_filter, slugs)
+            start = min(before or _END, (audit_filter.until, 0) if audit_filter.until else _END)
+            scanned = SCANNED_AT_MOST if filters.is_filtered else limit + 1
+            found = await audit.trail_page(connection, start, filters, scanned, limit + 1)
+            next_before = await _find_next(connection, start, filters, found, limit)
             known = await audit.subjects(connection, set(_ids(found[:limit])))
-        return AuditPage([_noted(entry, known) for entry in found[:limit]], goes_on)
+        return AuditPage([_audit_record(entry, known) for entry in found[:limit]], next_before)
 
 
 async def _filters(
-    connection: Connection, wishes: AuditFilter, slugs: tuple[str, ...] | None
+    connection: Connection, audit_filter: AuditFilter, slugs: tuple[str, ...] | None
 ) -> TrailFilters:
     kinds = tuple(ActorKind)
-    if wishes.project_slug is None:
+    if audit_filter.project_slug is None:
         project_ids = await projects.find_ids(connection, slugs)
     else:
-        project_ids = await projects.require_ids(connection, [wishes.project_slug], slugs)
+        project_ids = await projects.require_ids(connection, [audit_filter.project_slug], slugs)
     return TrailFilters(
-        wishes.since or _BEGINNING,
+        audit_filter.since or _BEGINNING,
         project_ids,
-        wishes.actor if wishes.actor in kinds else None,
-        None if wishes.actor in kinds else wishes.actor,
-        wishes.action,
-        wishes.subject_id,
+        audit_filter.actor if audit_filter.actor in kinds else None,
+        None if audit_filter.actor in kinds else audit_filter.actor,
+        audit_filter.action,
+        audit_filter.subject_id,
     )
 
 
-async def _goes_on(
+async def _find_next(
     connection: Connection, start: Position, filters: TrailFilters, found: list[TrailEntry], limit: int
 ) -> Position | None:
     if len(found) > limit:
         return found[limit - 1].at, found[limit - 1].id
-    return await audit.place_of(connection, start, filters, LOOKED_AT) if filters.sift else None
+    return (
+        await audit.find_position(connection, start, filters, SCANNED_AT_MOST)
+        if filters.is_filtered
+        else None
+    )
 
 
 def _ids(entries: Iterable[TrailEntry]) -> Iterable[UUID | None]:
@@ -111,7 +115,7 @@ def _key_id(entry: TrailEntry) -> UUID | None:
         return None
 
 
-def _noted(entry: TrailEntry, known: Mapping[UUID | None, Subject]) -> AuditRecord:
+def _audit_record(entry: TrailEntry, known: Mapping[UUID | None, Subject]) -> AuditRecord:
     actor, project = known.get(_key_id(entry)), known.get(entry.project_id)
     return AuditRecord(
         entry,

@@ -1,4 +1,4 @@
-"""Whether this process can do its work."""
+"""Readiness of this process, and what `serve` records at its start."""
 
 from holdfast.domain.errors import SchemaNotCurrent
 from holdfast.storage import schema

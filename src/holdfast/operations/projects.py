@@ -13,10 +13,10 @@ from holdfast.domain.project import Project, name_fault, slug_fault
 from holdfast.operations.layouts import run_in_thread
 from holdfast.operations.units import Units
 from holdfast.storage import audit, layouts, projects
-from holdfast.storage.audit import Recorded
+from holdfast.storage.audit import HistoryEntry
 from holdfast.storage.database import Database
 
-__all__ = ["Move", "PlacedUnit", "Projects", "Recorded"]
+__all__ = ["HistoryEntry", "Move", "PlacedUnit", "Projects"]
 
 
 _PROJECTS_A_PAGE = 1000
@@ -140,7 +140,7 @@ class Projects:
                 )
         return len(moved)
 
-    async def history(self, slug: str, code: str, before_id: int, limit: int) -> list[Recorded]:
+    async def history(self, slug: str, code: str, before_id: int, limit: int) -> list[HistoryEntry]:
         """One more than ``limit``, if there is one."""
         unit, _ = await self._inventory.find(slug, code)
         async with self._database.reading() as connection:

@@ -26,12 +26,12 @@ from holdfast.domain.status import LOCKED, Status
 from holdfast.domain.unit import Unit, UnitFields, as_seen
 from holdfast.operations.write_path import NO_NEEDS, Command, Outcome, WritePath, Written, write
 from holdfast.storage import audit, bookings, delivery_log, projects, unit_lists
-from holdfast.storage.audit import Recorded
+from holdfast.storage.audit import HistoryEntry
 from holdfast.storage.database import Database
 from holdfast.storage.delivery_log import UnitDelivery
 from holdfast.storage.units import ProjectGone, UnitKey, load_for_update
 
-__all__ = ["Recorded", "StaffUnit", "StaffUnits", "UnitDelivery"]
+__all__ = ["HistoryEntry", "StaffUnit", "StaffUnits", "UnitDelivery"]
 
 
 BULK_TRANSACTION_SIZE = 1000
@@ -238,7 +238,7 @@ class StaffUnits:
         page, project = await self._inventory.page(slug, after_code, limit, status, None)
         return await self._with_bookings(page[:limit], project), len(page) > limit
 
-    async def history(self, unit: Unit, before_id: int, limit: int) -> list[Recorded]:
+    async def history(self, unit: Unit, before_id: int, limit: int) -> list[HistoryEntry]:
         """One more than ``limit``, if there is one; the latest first."""
         async with self._database.reading() as connection:
             return await audit.history(connection, unit.id, before_id, limit + 1)

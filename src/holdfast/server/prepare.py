@@ -19,7 +19,7 @@ from holdfast.settings import Settings
 from holdfast.storage.database import open_database
 from holdfast.storage.errors import SchemaError
 from holdfast.storage.schema import migrate
-from holdfast.wiring import subscribing
+from holdfast.wiring import open_endpoints
 
 _PATIENCE_SECONDS = 30.0
 _PAUSE_SECONDS = 0.5
@@ -55,7 +55,7 @@ async def prepare(settings: Settings, demo_hook: str | None) -> dict[str, Any]:
         await record_start(database, public_url, demo_hook is not None)
         if demo_hook is not None:
             access = await seed_demo(database, public_url)
-            async with subscribing(database, settings) as own:
+            async with open_endpoints(database, settings) as own:
                 secret = await register_receiver(own, demo_hook)
             return _demo_answer(access, secret, public_url)
         token = await create_first_setup_link(database)

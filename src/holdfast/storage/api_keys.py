@@ -1,4 +1,4 @@
-"""Keys at rest: a hash, never the key."""
+"""API keys, stored as hashes."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -36,7 +36,7 @@ _FIND_NAMED_LOCKED = f"""
     select {_COLUMNS} from api_key where name = $1 and revoked_at is null order by id for no key update
 """
 _LIST = f"select {_COLUMNS} from api_key order by created_at, id"
-# Who is limited to projects sees the keys that are limited to some of them.
+# A caller limited to projects sees the keys that are limited to some of these.
 _PAGE = f"""
     select {_COLUMNS} from api_key
     where (created_at, id) < ($1, $2)
@@ -51,8 +51,8 @@ _PAGE = f"""
 
 _REVOKE = f"update api_key set revoked_at = $2 where id = $1 returning {_COLUMNS}"
 
-# The condition keeps it to one write a minute, however many processes see the key used.
-_NOTE_USE = """
+# At most one write a minute, from all processes together.
+_RECORD_USE = """
     update api_key set last_used_at = clock_timestamp()
     where id = $1 and (last_used_at is null or last_used_at < clock_timestamp() - interval '1 minute')
 """
@@ -120,8 +120,8 @@ async def revoke(connection: Connection, key_id: UUID, at: datetime) -> Key:
     return _key(await fetch_one(connection, _REVOKE, key_id, at))
 
 
-async def note_use(connection: Connection, key_id: UUID) -> None:
-    await connection.execute(_NOTE_USE, key_id)
+async def record_use(connection: Connection, key_id: UUID) -> None:
+    await connection.execute(_RECORD_USE, key_id)
 
 
 def _key(row: asyncpg.Record) -> Key:

@@ -38,7 +38,7 @@ _HISTORY = f"""
 """
 
 
-class Recorded(NamedTuple):
+class HistoryEntry(NamedTuple):
     """An entry as it is read; before and after are JSON."""
 
     id: int
@@ -84,9 +84,9 @@ async def insert_about_endpoint(
     await insert(connection, AuditEntry(endpoint_id, None, at, author, action, None, change))
 
 
-async def history(connection: Connection, subject_id: UUID, before_id: int, limit: int) -> list[Recorded]:
+async def history(connection: Connection, subject_id: UUID, before_id: int, limit: int) -> list[HistoryEntry]:
     """The latest first."""
-    return [Recorded(*row) for row in await connection.fetch(_HISTORY, subject_id, before_id, limit)]
+    return [HistoryEntry(*row) for row in await connection.fetch(_HISTORY, subject_id, before_id, limit)]
 
 
 def _json(values: Mapping[str, Any]) -> str:
@@ -107,12 +107,12 @@ _TRAIL_COLUMNS = """
 
 # Materialised, so that no more is looked at than was said, whatever the planner thinks of the filters.
 _TRAIL_PAGE = f"""
-    with looked_at as materialized (
+    with scanned as materialized (
         select {_TRAIL_COLUMNS} from audit_entry
         where (at, id) < ($1, $2) and at >= $3 {{more}}
         order by at desc, id desc limit $4
     )
-    select {_TRAIL_COLUMNS} from looked_at
+    select {_TRAIL_COLUMNS} from scanned
     where ($5::uuid[] is null or project_id = any($5))
         and ($6::text is null or actor_kind = $6) and ($7::text is null or actor_id = $7)
         and ($8::text is null or action = $8)
@@ -175,17 +175,17 @@ class TrailFilters(NamedTuple):
     subject_id: UUID | None = None
 
     @property
-    def sift(self) -> bool:
+    def is_filtered(self) -> bool:
         """Whether entries are looked at and left out."""
         return any(value is not None for value in self[1:5])
 
 
 async def trail_page(
-    connection: Connection, before: tuple[datetime, int], filters: TrailFilters, looked_at: int, limit: int
+    connection: Connection, before: tuple[datetime, int], filters: TrailFilters, scanned: int, limit: int
 ) -> list[TrailEntry]:
-    """``looked_at``: how many entries at most."""
-    since, *sieve, subject_id = filters
-    arguments = (*before, since, looked_at, *sieve, limit)
+    """``scanned``: how many entries at most."""
+    since, *conditions, subject_id = filters
+    arguments = (*before, since, scanned, *conditions, limit)
     if subject_id is None:
         rows = await connection.fetch(_OF_ALL, *arguments)
     else:
@@ -193,7 +193,7 @@ async def trail_page(
     return [TrailEntry(*row) for row in rows]
 
 
-async def place_of(
+async def find_position(
     connection: Connection, before: tuple[datetime, int], filters: TrailFilters, number: int
 ) -> tuple[datetime, int] | None:
     """Of the entry with this number among those to be looked at, if there are so many."""

@@ -1,4 +1,4 @@
-"""Why a database cannot be used. Each text is one sentence for the operator."""
+"""Errors of databases and backups. Each text is one sentence for the operator."""
 
 
 class EmbeddedPostgresError(Exception):

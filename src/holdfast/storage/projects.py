@@ -31,7 +31,7 @@ _LIST = """
 async def refresh_project_cache(
     connection: Connection, known: ProjectCache, turns: Mapping[UUID, int]
 ) -> None:
-    """Read those projects that have changed since they became known; a later state is as good."""
+    """Read the projects that have changed since they were cached; a later state is as good."""
     unknown = [
         project_id
         for project_id, turn in turns.items()

@@ -1,4 +1,4 @@
-"""Where the keys come from that seal secrets: the environment, or a file beside the embedded database."""
+"""Encryption of secrets, with keys from the environment or a file beside the embedded database."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KEY_BYTES = 32
 
 
 def load_encryption_keys(settings: Settings) -> tuple[str, ...]:
-    """Those that are named, or the installation's own, which are made when they are first needed."""
+    """Return the keys of the settings, or those in the data directory, which are made when first needed."""
     if settings.encryption_keys:
         return settings.encryption_keys
     if settings.database_url is not None:
@@ -29,17 +29,17 @@ def load_encryption_keys(settings: Settings) -> tuple[str, ...]:
             f"{NAME} is not set, but must be where HOLDFAST_DATABASE_URL is,"
             " to seal the secrets of endpoints."
         )
-    return _of_installation(settings.data_dir)
+    return _read_or_make(settings.data_dir)
 
 
-def keep_keys(data_dir: Path, keys: Sequence[str]) -> None:
-    """Make them those of an installation that has none yet; others are never replaced."""
-    refuse_other_keys(data_dir, keys)
+def store_keys(data_dir: Path, keys: Sequence[str]) -> None:
+    """Store the keys in a data directory that has none; existing keys are never replaced."""
+    check_same_keys(data_dir, keys)
     if not (data_dir / FILE).exists():
         _make(data_dir / FILE, keys)
 
 
-def refuse_other_keys(data_dir: Path, keys: Sequence[str]) -> None:
+def check_same_keys(data_dir: Path, keys: Sequence[str]) -> None:
     path = data_dir / FILE
     if path.exists() and not set(keys) <= set(_read(path)):
         raise BackupError(
@@ -51,7 +51,7 @@ def new_encryption_key() -> str:
     return base64.urlsafe_b64encode(secrets.token_bytes(_KEY_BYTES)).decode()
 
 
-def _of_installation(data_dir: Path) -> tuple[str, ...]:
+def _read_or_make(data_dir: Path) -> tuple[str, ...]:
     path = data_dir / FILE
     try:
         return _read(path)
@@ -73,7 +73,7 @@ def _read(path: Path) -> tuple[str, ...]:
 
 
 def _make(path: Path, keys: Sequence[str]) -> None:
-    """Complete or not at all, and never over one that another process has made."""
+    """Write the file completely or not at all, and never over one that another process has made."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -86,10 +86,10 @@ def _make(path: Path, keys: Sequence[str]) -> None:
             os.link(draft, path)
     finally:
         draft.unlink()
-    _keep_folder(path.parent)
+    _sync_folder(path.parent)
 
 
-def _keep_folder(folder: Path) -> None:
+def _sync_folder(folder: Path) -> None:
     """A power cut must not lose the only key, once something is sealed with it."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -98,10 +98,9 @@ def _keep_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-# Secrets at rest: encrypted with the first key of the installation, readable with any of them.
-
-
 class SecretBox:
+    """Encrypts with the first key, and decrypts with any of them."""
+
     def __init__(self, keys: Sequence[str]) -> None:
         self._fernet = MultiFernet([Fernet(key) for key in keys])
 

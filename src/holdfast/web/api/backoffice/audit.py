@@ -114,7 +114,7 @@ async def list_audit_entries(
     `nextCursor`: follow it until it is null."""
     wishes = AuditFilter(project, actor, action, subject, since, until)
     page = await request.services.audit.page(wishes, cursor, limit, request.key.project_slugs)
-    next_cursor = TIME_AND_NUMBER_CURSOR.encode(page.goes_on_before) if page.goes_on_before else None
+    next_cursor = TIME_AND_NUMBER_CURSOR.encode(page.next_before) if page.next_before else None
     return JsonResponse(AuditTrailDocument([_entry_document(noted) for noted in page.entries], next_cursor))
 
 

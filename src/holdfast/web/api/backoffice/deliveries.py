@@ -216,7 +216,7 @@ async def recover_deliveries(
     is_dry = choices.pop("dry_run", False) or dry_run
     selection = FailedDeliveryFilter(**choices)
     slugs = request.key.project_slugs
-    await request.services.subscribing.find(endpoint_id, slugs)
+    await request.services.endpoints.find(endpoint_id, slugs)
     deliveries = request.services.deliveries
     if is_dry:
         count = await deliveries.count_failed(endpoint_id, selection, slugs)
@@ -240,7 +240,7 @@ async def get_reconciliation(request: Request, endpoint_id: UUID, *, after: int 
     """Counts, of the events that were for the endpoint, how many were delivered, are pending, have failed or
     were cancelled. The numbers add up to `events`."""
     slugs = request.key.project_slugs
-    await request.services.subscribing.find(endpoint_id, slugs)
+    await request.services.endpoints.find(endpoint_id, slugs)
     found = await request.services.deliveries.reconcile(endpoint_id, after, slugs)
     document = ReconciliationDocument(
         endpoint_id=endpoint_id,

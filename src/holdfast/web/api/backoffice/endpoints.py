@@ -174,7 +174,7 @@ class EndpointListDocument(Document):
 async def list_endpoints(request: Request, *, cursor: tuple[datetime, UUID] | None, limit: int) -> Response:
     """The oldest first. A key that is limited to projects lists endpoints that are limited to some of
     them."""
-    rows = await request.services.subscribing.page(cursor, request.key.project_slugs, limit)
+    rows = await request.services.endpoints.page(cursor, request.key.project_slugs, limit)
     return page_response(EndpointListDocument, rows, limit, endpoint_document, creation_cursor)
 
 
@@ -190,7 +190,7 @@ async def add_endpoint(request: Request, body: NewEndpoint) -> Response:
     """Returns the signing secret, this once: keep it as you keep a password. From the next change of a unit
     on, its events are sent there, signed, and retried when they fail."""
     choices = {"project_slugs": request.key.project_slugs, **_choices(body, request.key)}
-    issued = await request.services.subscribing.add(EndpointConfig(**choices), request.author)
+    issued = await request.services.endpoints.add(EndpointConfig(**choices), request.author)
     return _secret_response(issued, 201)
 
 
@@ -203,7 +203,7 @@ async def add_endpoint(request: Request, body: NewEndpoint) -> Response:
 )
 async def get_endpoint(request: Request, endpoint_id: UUID) -> Response:
     """The endpoint without its secret."""
-    found = await request.services.subscribing.find(endpoint_id, request.key.project_slugs)
+    found = await request.services.endpoints.find(endpoint_id, request.key.project_slugs)
     return JsonResponse(endpoint_document(found))
 
 
@@ -219,7 +219,7 @@ async def change_endpoint(request: Request, endpoint_id: UUID, body: EndpointCha
     """Only fields that are sent change; sending the same again changes nothing. Queued deliveries of an event
     that is no longer chosen are cancelled, and the log says why. Queued deliveries go to the new URL, if it
     changes."""
-    changed = await request.services.subscribing.change(
+    changed = await request.services.endpoints.change(
         endpoint_id, _choices(body, request.key), request.author, request.key.project_slugs
     )
     return JsonResponse(endpoint_document(changed))
@@ -234,7 +234,7 @@ async def change_endpoint(request: Request, endpoint_id: UUID, body: EndpointCha
 )
 async def remove_endpoint(request: Request, endpoint_id: UUID) -> Response:
     """Nothing more is sent to it, and queued deliveries are cancelled. The log keeps what was sent."""
-    await request.services.subscribing.remove(endpoint_id, request.author, request.key.project_slugs)
+    await request.services.endpoints.remove(endpoint_id, request.author, request.key.project_slugs)
     return Response(status_code=204)
 
 
@@ -248,7 +248,7 @@ async def remove_endpoint(request: Request, endpoint_id: UUID) -> Response:
 async def rotate_secret(request: Request, endpoint_id: UUID) -> Response:
     """Returns a new signing secret, this once. Every attempt from now on is signed with it, those of queued
     deliveries included. The old secret signs nothing more."""
-    issued = await request.services.subscribing.rotate(endpoint_id, request.author, request.key.project_slugs)
+    issued = await request.services.endpoints.rotate(endpoint_id, request.author, request.key.project_slugs)
     return _secret_response(issued, 200)
 
 
@@ -262,7 +262,7 @@ async def rotate_secret(request: Request, endpoint_id: UUID) -> Response:
 async def ping_endpoint(request: Request, endpoint_id: UUID) -> Response:
     """Sends a `ping` to the endpoint, whatever events it chose: signed, retried and logged as every other
     delivery. Read the delivery by its `id` to see what became of it."""
-    made = await request.services.subscribing.ping(endpoint_id, request.author, request.key.project_slugs)
+    made = await request.services.endpoints.ping(endpoint_id, request.author, request.key.project_slugs)
     return JsonResponse(delivery_with_attempts_document(made, ()), 202)
 
 
@@ -286,7 +286,7 @@ async def _url_faults(request: Request, sent: Any, faults: Sequence[Fault]) -> l
     url = sent.get("url") if isinstance(sent, dict) else None
     if not isinstance(url, str) or any(fault.pointer == _URL for fault in faults):
         return []
-    message = await request.services.subscribing.find_url_error(url)
+    message = await request.services.endpoints.find_url_error(url)
     return [] if message is None else [Fault(_URL, message)]
 
 

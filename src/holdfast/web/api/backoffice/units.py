@@ -21,7 +21,7 @@ from holdfast.domain.errors import (
 from holdfast.domain.permissions import Permission
 from holdfast.domain.status import TRANSITIONS, Action, Caller, Status
 from holdfast.operations.bookings import StaffAction
-from holdfast.operations.projects import Recorded
+from holdfast.operations.projects import HistoryEntry
 from holdfast.operations.units import StaffUnit
 from holdfast.operations.write_path import Written
 from holdfast.web.api.backoffice import PREFIX
@@ -285,7 +285,7 @@ def staff_unit_document(found: StaffUnit) -> StaffUnitDocument:
     )
 
 
-def entry_document(entry: Recorded) -> HistoryEntryDocument:
+def entry_document(entry: HistoryEntry) -> HistoryEntryDocument:
     return HistoryEntryDocument.fill(
         entry,
         actor=ActorDocument(ActorKind(entry.actor_kind), entry.actor_id, entry.key_name),

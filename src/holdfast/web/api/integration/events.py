@@ -49,7 +49,7 @@ async def list_events(request: Request, *, after: int | None, limit: int, endpoi
     receiver that was away catches up here, and skips the ids that it knows."""
     slugs = request.key.project_slugs
     if endpoint is not None:
-        await request.services.subscribing.find(endpoint, slugs)
+        await request.services.endpoints.find(endpoint, slugs)
     page = await request.services.feed.read(after, limit, slugs, endpoint)
     events = [event_document(item) for item in page.items]
     return JsonResponse(EventListDocument(events, NUMBER_CURSOR.encode(page.next_position)))

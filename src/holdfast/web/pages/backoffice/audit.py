@@ -16,7 +16,7 @@ from holdfast.domain.permissions import Permission
 from holdfast.domain.project import Project, slug_fault
 from holdfast.domain.status import Action
 from holdfast.operations.audit import AuditFilter, AuditPage, AuditRecord, Subject
-from holdfast.operations.units import Recorded
+from holdfast.operations.units import HistoryEntry
 from holdfast.web.api.backoffice.audit import LONGEST_ACTION
 from holdfast.web.api.parameters import LONGEST_TEXT, parse_id
 from holdfast.web.fields import parse_time
@@ -99,16 +99,16 @@ async def show_audit(request: StaffRequest) -> Response:
         **page_links(
             request,
             filters.address(),
-            page.goes_on_before and TIME_AND_NUMBER_CURSOR.encode(page.goes_on_before),
+            page.next_before and TIME_AND_NUMBER_CURSOR.encode(page.next_before),
         ),
     )
 
 
 def _searched_back_to(page: AuditPage) -> datetime | None:
     """Return where the search was given up though there was room for more on the page."""
-    if page.goes_on_before is None or len(page.entries) >= ENTRIES_A_PAGE:
+    if page.next_before is None or len(page.entries) >= ENTRIES_A_PAGE:
         return None
-    return page.goes_on_before[0]
+    return page.next_before[0]
 
 
 def _parse_filters(request: StaffRequest, projects: list[Project]) -> Filters:
@@ -188,7 +188,7 @@ class HistoryLine(NamedTuple):
     request_id: str | None
 
 
-def describe_history(entry: Recorded) -> HistoryLine:
+def describe_history(entry: HistoryEntry) -> HistoryLine:
     """Return an entry of a unit's history as its page shows it."""
     before = None if entry.before is None else _parse_values(entry.before)
     return HistoryLine(

@@ -212,7 +212,7 @@ def _next_page(found: DeliverySearchPage, query: LogQuery) -> str | None:
 async def _find_endpoint(request: StaffRequest, endpoint_id: UUID) -> Endpoint | None:
     """Return None if the endpoint was removed a moment ago."""
     try:
-        return await request.services.subscribing.find(endpoint_id)
+        return await request.services.endpoints.find(endpoint_id)
     except UnknownEndpoint:
         return None
 

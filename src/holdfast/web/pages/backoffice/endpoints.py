@@ -62,7 +62,7 @@ pages = Pages(StaffRequest)
 @pages.get("/settings/api/webhooks", _SEE)
 async def list_endpoints(request: StaffRequest) -> Response:
     after = parse_cursor(request, TIME_AND_ID_CURSOR)
-    rows = await request.services.subscribing.page(after, None, ENDPOINTS_A_PAGE)
+    rows = await request.services.endpoints.page(after, None, ENDPOINTS_A_PAGE)
     endpoints, next_cursor = paginate(rows, ENDPOINTS_A_PAGE, creation_cursor)
     traffic = await request.services.delivery_search.standings([endpoint.id for endpoint in endpoints])
     return await request.render(
@@ -87,7 +87,7 @@ async def add_endpoint(request: StaffRequest) -> Response:
     typed = _typed_endpoint(request.form)
     try:
         config = EndpointConfig(**await _parse_form(request, typed))
-        issued = await request.services.subscribing.add(config, request.author)
+        issued = await request.services.endpoints.add(config, request.author)
     except (InvalidInput, UnknownProject) as error:
         return await _render_form(request, typed, _form_faults(request, error, typed))
     return await _render_secret(request, issued, 201)
@@ -97,7 +97,7 @@ async def add_endpoint(request: StaffRequest) -> Response:
 async def show_endpoint(request: StaffRequest, endpoint_id: UUID) -> Response:
     search = request.services.delivery_search
     try:
-        endpoint = await request.services.subscribing.find(endpoint_id)
+        endpoint = await request.services.endpoints.find(endpoint_id)
     except UnknownEndpoint:
         # The log still has what was sent to a removed endpoint.
         label = await search.label(endpoint_id)
@@ -120,7 +120,7 @@ async def show_endpoint(request: StaffRequest, endpoint_id: UUID) -> Response:
 
 @pages.get(f"{_ENDPOINT}/edit", _MANAGE)
 async def edit_endpoint(request: StaffRequest, endpoint_id: UUID) -> Response:
-    endpoint = await request.services.subscribing.find(endpoint_id)
+    endpoint = await request.services.endpoints.find(endpoint_id)
     config = endpoint.config
     typed = TypedEndpoint(
         config.url,
@@ -136,11 +136,11 @@ async def edit_endpoint(request: StaffRequest, endpoint_id: UUID) -> Response:
 
 @pages.post(f"{_ENDPOINT}/edit", _MANAGE)
 async def change_endpoint(request: StaffRequest, endpoint_id: UUID) -> Response:
-    endpoint = await request.services.subscribing.find(endpoint_id)
+    endpoint = await request.services.endpoints.find(endpoint_id)
     typed = _typed_endpoint(request.form)
     try:
         changes = await _parse_form(request, typed)
-        await request.services.subscribing.change(endpoint.id, changes, request.author)
+        await request.services.endpoints.change(endpoint.id, changes, request.author)
     except (InvalidInput, UnknownProject) as error:
         return await _render_form(request, typed, _form_faults(request, error, typed), endpoint)
     return await request.redirect_with_notice(_path(endpoint.id), request._("The endpoint is changed."))
@@ -148,35 +148,35 @@ async def change_endpoint(request: StaffRequest, endpoint_id: UUID) -> Response:
 
 @pages.post(f"{_ENDPOINT}/pause", _MANAGE, back_to=_ENDPOINT)
 async def pause(request: StaffRequest, endpoint_id: UUID) -> Response:
-    await request.services.subscribing.change(endpoint_id, {"paused": True}, request.author)
+    await request.services.endpoints.change(endpoint_id, {"paused": True}, request.author)
     notice = request._("Paused. Events are kept for it, and nothing is sent.")
     return await request.redirect_with_notice(_path(endpoint_id), notice)
 
 
 @pages.post(f"{_ENDPOINT}/resume", _MANAGE, back_to=_ENDPOINT)
 async def resume(request: StaffRequest, endpoint_id: UUID) -> Response:
-    await request.services.subscribing.change(endpoint_id, {"paused": False}, request.author)
+    await request.services.endpoints.change(endpoint_id, {"paused": False}, request.author)
     notice = request._("Resumed. What was kept for it goes out now.")
     return await request.redirect_with_notice(_path(endpoint_id), notice)
 
 
 @pages.post(f"{_ENDPOINT}/rotate", _MANAGE, back_to=_ENDPOINT)
 async def rotate_secret(request: StaffRequest, endpoint_id: UUID) -> Response:
-    issued = await request.services.subscribing.rotate(endpoint_id, request.author)
+    issued = await request.services.endpoints.rotate(endpoint_id, request.author)
     return await _render_secret(request, issued, 200)
 
 
 @pages.post(f"{_ENDPOINT}/ping", _MANAGE, back_to=_ENDPOINT)
 async def ping_endpoint(request: StaffRequest, endpoint_id: UUID) -> Response:
     """Redirect to the endpoint's page, which shows the result."""
-    delivery = await request.services.subscribing.ping(endpoint_id, request.author)
+    delivery = await request.services.endpoints.ping(endpoint_id, request.author)
     return request.redirect(f"{_path(endpoint_id)}?ping={delivery.id}#ping")
 
 
 @pages.post(f"{_ENDPOINT}/remove", _MANAGE, back_to=_ENDPOINT)
 async def remove_endpoint(request: StaffRequest, endpoint_id: UUID) -> Response:
     label = await request.services.delivery_search.label(endpoint_id)
-    await request.services.subscribing.remove(endpoint_id, request.author)
+    await request.services.endpoints.remove(endpoint_id, request.author)
     notice = request._("%(endpoint)s is removed: nothing is sent to it any more.", endpoint=label.name)
     return await request.redirect_with_notice(WEBHOOKS, notice)
 
@@ -184,7 +184,7 @@ async def remove_endpoint(request: StaffRequest, endpoint_id: UUID) -> Response:
 @pages.get(f"{_ENDPOINT}/reconciliation", _SEE)
 async def reconcile(request: StaffRequest, endpoint_id: UUID) -> Response:
     """Compare the latest events of the feed with the log: for a look, not for an audit."""
-    endpoint = await request.services.subscribing.find(endpoint_id)
+    endpoint = await request.services.endpoints.find(endpoint_id)
     found = await request.services.deliveries.reconcile_lately(endpoint.id, RECONCILED_EVENTS)
     template = "endpoint_reconciled.html" if request.is_fragment else "endpoint_reconciliation.html"
     return await request.render(
@@ -252,7 +252,7 @@ async def _parse_form(request: StaffRequest, typed: TypedEndpoint) -> dict[str, 
         fields["project_slugs"] = fields.pop("projects")
         return fields
     if not any(fault.pointer == "/url" for fault in body):
-        message = await request.services.subscribing.find_url_error(typed.url)
+        message = await request.services.endpoints.find_url_error(typed.url)
         body += [] if message is None else [Fault("/url", message)]
     raise InvalidInput(body)
 
@@ -312,7 +312,7 @@ class Recovery(NamedTuple):
 @pages.get(f"{_ENDPOINT}/recover", _MANAGE)
 async def show_recovery(request: StaffRequest, endpoint_id: UUID) -> Response:
     """Show the form; with a time in the query also how many deliveries failed since."""
-    endpoint = await request.services.subscribing.find(endpoint_id)
+    endpoint = await request.services.endpoints.find(endpoint_id)
     typed_since, fault, recovery = request.query.text("since"), None, None
     if not request.query.has("since"):
         typed_since = request.language.local(endpoint.read_at - RECOVERED_PERIOD)
@@ -336,7 +336,7 @@ async def show_recovery(request: StaffRequest, endpoint_id: UUID) -> Response:
 
 @pages.post(f"{_ENDPOINT}/recover", _MANAGE)
 async def recover(request: StaffRequest, endpoint_id: UUID) -> Response:
-    endpoint = await request.services.subscribing.find(endpoint_id)
+    endpoint = await request.services.endpoints.find(endpoint_id)
     recovery = _parse_recovery(request.form)
     count = await request.services.deliveries.recover_some(
         endpoint.id, recovery.selection, request.author, recovery.resent

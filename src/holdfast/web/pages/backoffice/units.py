@@ -17,7 +17,7 @@ from holdfast.domain.permissions import Permission
 from holdfast.domain.status import TRANSITIONS, Action, Caller, Status, Transition, transitions_for
 from holdfast.domain.unit import Media, Unit, ends_at, revision
 from holdfast.operations.bookings import StaffAction
-from holdfast.operations.units import Recorded, StaffUnit
+from holdfast.operations.units import HistoryEntry, StaffUnit
 from holdfast.web.api.bodies import BuyerDetails, valid
 from holdfast.web.pages.backoffice.audit import describe_history
 from holdfast.web.pages.backoffice.base import (
@@ -221,7 +221,7 @@ def _default_end(request: StaffRequest, found: StaffUnit) -> datetime | None:
 
 async def _list_history(
     request: StaffRequest, found: StaffUnit, before: int, limit: int
-) -> tuple[Iterable[Recorded], str | None]:
+) -> tuple[Iterable[HistoryEntry], str | None]:
     rows = await request.services.bookings.units.history(found.unit, before, limit)
     return paginate(rows, limit, lambda row: NUMBER_CURSOR.encode(row.id))
 
