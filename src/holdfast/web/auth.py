@@ -87,7 +87,7 @@ def caller_of(request: Request) -> Caller:
     return Caller.STAFF if key_may(request.key, Permission.SELL) else Caller.PAYMENT_SYSTEM
 
 
-def refuse_other_projects(request: Request, slug: str) -> None:
+def check_project_access(request: Request, slug: str) -> None:
     """A key that is limited to projects learns nothing of the others."""
     if not request.key.may_use(slug):
         raise UnknownProject(slug)

@@ -1,4 +1,4 @@
-"""Reasons to say no that only HTTP has."""
+"""Errors that only HTTP has: the form of a request, its media type, its path."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ from holdfast.domain.message import Message
 
 
 class HttpError(DomainError):
-    """The request is refused for its form, before it means anything."""
+    """The request is not valid in its form, whatever it asks for."""
 
 
 class MalformedBody(HttpError):

@@ -132,7 +132,7 @@ class Request(StarletteRequest):
     def has_too_many_parameters(self) -> bool:
         return self.raw_query.count(b"&") >= QUERY_PARAMETERS_AT_MOST
 
-    def refuse_too_many_parameters(self) -> None:
+    def check_parameter_count(self) -> None:
         if self.has_too_many_parameters:
             raise TooManyParameters(QUERY_PARAMETERS_AT_MOST)
 
@@ -141,7 +141,7 @@ class Request(StarletteRequest):
         query = self.raw_query
         if not query:
             return []
-        self.refuse_too_many_parameters()
+        self.check_parameter_count()
         text = query.decode("utf-8", "surrogateescape")
         return parse_qsl(text, keep_blank_values=True, errors="surrogateescape")
 
@@ -158,7 +158,7 @@ class Request(StarletteRequest):
             raise UnsupportedMediaType(accepted)
         return media_type
 
-    def refuse_announced_length(self, limit: int) -> None:
+    def check_announced_length(self, limit: int) -> None:
         length = self.header_values.get(b"content-length", b"0")
         if length.isdigit() and int(length) > limit:
             raise BodyTooLarge(limit)
@@ -166,7 +166,7 @@ class Request(StarletteRequest):
     async def read_body(self, limit: int = BODY_LIMIT) -> bytes:
         """Read the whole body, or refuse it as soon as it is too large."""
         if self.whole_body is None:
-            self.refuse_announced_length(limit)
+            self.check_announced_length(limit)
             # Not through Starlette's stream, an asynchronous generator: most bodies come in one message.
             body, is_more = bytearray(), True
             while is_more:

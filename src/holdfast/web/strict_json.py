@@ -76,7 +76,7 @@ def parse(text: str) -> Any:
         raise malformed(fault, 0) from fault
     except RecursionError:
         raise MalformedBody("The body is nested too deeply.") from None
-    refuse_rest(text, end)
+    reject_rest(text, end)
     return value
 
 
@@ -103,7 +103,7 @@ def skip_whitespace(text: str, at: int) -> int:
     return _SPACES(text, at).end()  # type: ignore[union-attr]
 
 
-def refuse_rest(text: str, at: int) -> None:
+def reject_rest(text: str, at: int) -> None:
     if skip_whitespace(text, at) != len(text):
         raise MalformedBody(f"The body goes on after its JSON value (character {at}).")
 
@@ -129,11 +129,11 @@ def array_items(text: str) -> Iterator[Item]:
     """The items of a JSON array. Reads on only as it is asked to."""
     at = skip_whitespace(text, 0)
     if text[at : at + 1] != "[":
-        refuse_rest(text, value_at(text, at)[1])
+        reject_rest(text, value_at(text, at)[1])
         raise InvalidInput.at("", "The body must be a JSON array of units.")
     at = skip_whitespace(text, at + 1)
     if text[at : at + 1] == "]":
-        refuse_rest(text, at + 1)
+        reject_rest(text, at + 1)
         return
     while True:
         item = item_at(text, at)
@@ -144,7 +144,7 @@ def array_items(text: str) -> Iterator[Item]:
             continue
         at = skip_whitespace(text, at)
         if text[at : at + 1] == "]":
-            refuse_rest(text, at + 1)
+            reject_rest(text, at + 1)
             return
         if text[at : at + 1] != ",":
             raise MalformedBody(f"The body is not JSON: expecting ',' or ']' (character {at}).")

@@ -171,7 +171,7 @@ class UnitValues(NamedTuple):
     def replacement(self) -> UnitFields:
         return UnitFields(**self.fields)
 
-    def refuse_false_claims(self, project_id: UUID, code: str) -> None:
+    def check_claims(self, project_id: UUID, code: str) -> None:
         faults = self.false_claims(project_id, code)
         if faults:
             raise InvalidInput(with_status_fault(faults, self.status))
@@ -196,7 +196,7 @@ class PlainUnit(NamedTuple):
     def replacement(self) -> UnitFields:
         return self.fields
 
-    def refuse_false_claims(self, project_id: UUID, code: str) -> None:
+    def check_claims(self, project_id: UUID, code: str) -> None:
         """It makes none but its code."""
 
 

@@ -41,7 +41,7 @@ class _Simple(PageApp):
     async def respond(self, request: Request) -> Response:
         if request.method not in ("GET", "HEAD"):
             raise MethodNotAllowed(request.method, ("GET", "HEAD"))
-        request.refuse_too_many_parameters()
+        request.check_parameter_count()
         return await self._show(request)
 
 

@@ -109,7 +109,7 @@ _LONGEST_NAME = 255
 
 async def read_multipart(request: Request, limit: int, fields: int) -> Form:
     """Parsed as it comes; ``limit`` is that of the whole body."""
-    request.refuse_announced_length(limit)
+    request.check_announced_length(limit)
     parts = _Parts(fields)
     read = turn = 0
     try:

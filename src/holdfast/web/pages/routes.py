@@ -287,7 +287,7 @@ class PagePath:
             return await request.render_error(error)
 
     async def _show(self, request: PageRequest) -> Response:
-        request.refuse_too_many_parameters()
+        request.check_parameter_count()
         page = self.pages.get("GET" if request.method == "HEAD" else request.method)
         if page is None:
             raise MethodNotAllowed(request.method, self.pages)

@@ -27,7 +27,7 @@ from holdfast.web.api.models import (
 )
 from holdfast.web.api.parameters import BOOKING_STATUS, LIMIT, PROJECT, TIME_AND_NUMBER, UNIT_CODE
 from holdfast.web.api.routes import ApiRoutes
-from holdfast.web.auth import caller_of, refuse_other_projects
+from holdfast.web.auth import caller_of, check_project_access
 from holdfast.web.context import buyer_link
 from holdfast.web.json import NO_STORE, JsonResponse
 from holdfast.web.pagination import TIME_AND_NUMBER_CURSOR
@@ -209,7 +209,7 @@ async def _slugs(request: Request, slug: str | None) -> tuple[str, ...] | None:
     """Return the projects whose bookings are listed; None: every project."""
     if slug is None:
         return request.key.project_slugs
-    refuse_other_projects(request, slug)
+    check_project_access(request, slug)
     await request.services.units.project_id(slug)
     return (slug,)
 

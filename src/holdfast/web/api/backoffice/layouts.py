@@ -19,7 +19,7 @@ from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.bodies import Body, BodyModel, validated
 from holdfast.web.api.models import Document
 from holdfast.web.api.routes import ApiRoutes
-from holdfast.web.auth import refuse_other_projects
+from holdfast.web.auth import check_project_access
 from holdfast.web.fields import PRINTABLE_PATTERN, Bounds, Code, check_printable
 from holdfast.web.json import JsonPartsResponse, encode, read_json
 from holdfast.web.request import Request
@@ -114,7 +114,7 @@ class LayoutBody(Body):
 )
 async def get_layout(request: Request, slug: str) -> Response:
     """The place of every unit. Where none was chosen, it is guessed from the code."""
-    refuse_other_projects(request, slug)
+    check_project_access(request, slug)
     return await _layout_response(slug, await request.services.projects.layout(slug))
 
 
@@ -133,7 +133,7 @@ async def put_layout(request: Request, slug: str, sent: ParsedLayout) -> Respons
     A body has 1 MiB at most, which is some 12 000 units: of a larger project, send those whose place you
     chose, and leave out the others."""
     try:
-        refuse_other_projects(request, slug)
+        check_project_access(request, slug)
         placed = await request.services.projects.arrange(slug, sent.places, request.author, sent.faults)
     except UnknownProject:
         raise_faults(sent.faults)

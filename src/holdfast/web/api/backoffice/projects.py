@@ -27,7 +27,7 @@ from holdfast.web.api.models import (
 )
 from holdfast.web.api.parameters import CURSOR, LIMIT
 from holdfast.web.api.routes import ApiRoutes
-from holdfast.web.auth import refuse_other_projects
+from holdfast.web.auth import check_project_access
 from holdfast.web.fields import Bounds, ProjectName, Slug
 from holdfast.web.json import JsonResponse
 from holdfast.web.request import Request
@@ -98,7 +98,7 @@ async def list_staff_projects(request: Request, *, cursor: str, limit: int) -> R
 )
 async def add_project(request: Request, body: NewProject) -> Response:
     """A key that is limited to projects cannot add others: 404."""
-    refuse_other_projects(request, body.slug)
+    check_project_access(request, body.slug)
     project = await request.services.projects.add(body.slug, body.name, request.author)
     return JsonResponse(staff_project_document(project), 201)
 
@@ -112,7 +112,7 @@ async def add_project(request: Request, body: NewProject) -> Response:
 )
 async def get_project(request: Request, slug: str) -> Response:
     """A null setting uses the server's default."""
-    refuse_other_projects(request, slug)
+    check_project_access(request, slug)
     return JsonResponse(staff_project_document(await request.services.projects.find(slug)))
 
 
@@ -126,7 +126,7 @@ async def get_project(request: Request, slug: str) -> Response:
 )
 async def change_project(request: Request, slug: str, body: ProjectChange) -> Response:
     """Only fields that are sent change. Live holds and reservations keep their ends."""
-    refuse_other_projects(request, slug)
+    check_project_access(request, slug)
     project = await request.services.projects.settle(slug, body.sent(), request.author)
     return JsonResponse(staff_project_document(project))
 

@@ -41,7 +41,7 @@ from holdfast.web.api.models import (
 )
 from holdfast.web.api.parameters import CURSOR, LIMIT, NUMBER, STATUS
 from holdfast.web.api.routes import ApiRoutes
-from holdfast.web.auth import caller_of, refuse_other_projects
+from holdfast.web.auth import caller_of, check_project_access
 from holdfast.web.fields import TimeField
 from holdfast.web.json import JsonResponse, optional_time_text
 from holdfast.web.pagination import LARGEST_NUMBER, NUMBER_CURSOR, TEXT_CURSOR
@@ -116,7 +116,7 @@ async def list_staff_units(
 ) -> Response:
     """In the order of their codes, with what staff alone know of them: whether they are archived, until
     when they are reserved, which booking has them."""
-    refuse_other_projects(request, slug)
+    check_project_access(request, slug)
     page, has_more = await request.services.bookings.units.page(slug, cursor, limit, status)
     next_cursor = TEXT_CURSOR.encode(page[-1].unit.code) if has_more else None
     return JsonResponse(StaffUnitListDocument([staff_unit_document(found) for found in page], next_cursor))
@@ -132,7 +132,7 @@ async def list_staff_units(
 )
 async def get_staff_unit(request: Request, slug: str, code: str) -> Response:
     """The unit of the integration API, with what staff alone know of it. The `ETag` is the same."""
-    refuse_other_projects(request, slug)
+    check_project_access(request, slug)
     found = await request.services.bookings.units.find(slug, code)
     return not_modified(request, found.unit, found.project) or JsonResponse(
         staff_unit_document(found), 200, (etag_header(found.unit, found.project),)
@@ -151,7 +151,7 @@ async def get_unit_history(
     request: Request, slug: str, code: str, *, cursor: int | None, limit: int
 ) -> Response:
     """Everything that was done to the unit, and by whom; the latest first."""
-    refuse_other_projects(request, slug)
+    check_project_access(request, slug)
     rows = await request.services.projects.history(slug, code, cursor or LARGEST_NUMBER, limit)
     return page_response(
         HistoryDocument, rows, limit, entry_document, lambda entry: NUMBER_CURSOR.encode(entry.id)
@@ -230,7 +230,7 @@ def _declare(action: Action) -> None:
     async def act(
         request: Request, slug: str, code: str, body: Extension | BuyerDetails | None = None
     ) -> Response:
-        refuse_other_projects(request, slug)
+        check_project_access(request, slug)
         asked = StaffAction(
             action,
             buyer=body.buyer() if isinstance(body, BuyerDetails) else None,

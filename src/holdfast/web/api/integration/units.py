@@ -65,7 +65,7 @@ from holdfast.web.api.unit_bodies import (
     sent_status,
     with_status_fault,
 )
-from holdfast.web.auth import refuse_other_projects
+from holdfast.web.auth import check_project_access
 from holdfast.web.http_errors import TooManyItems
 from holdfast.web.json import JsonPartsResponse, JsonResponse, encode
 from holdfast.web.pagination import TEXT_CURSOR
@@ -91,7 +91,7 @@ routes = ApiRoutes(PREFIX, "Units")
 async def get_unit(request: Request, slug: str, code: str) -> Response:
     """The `ETag` names this representation: send it back as `If-Match` with a change, or as `If-None-Match`
     to be told 304 while nothing has changed."""
-    refuse_other_projects(request, slug)
+    check_project_access(request, slug)
     unit, project = await request.services.units.find(slug, code)
     return not_modified(request, unit, project) or JsonResponse(
         unit_document(unit, project), 200, (etag_header(unit, project),)
@@ -116,10 +116,10 @@ async def put_unit(request: Request, slug: str, code: str, body: UnitValues | Pl
       `terms-locked`. Stored values may be sent again.
     - A unit as it was read can be sent back whole, without its `status`; fields that only the server sets are
       ignored."""
-    refuse_other_projects(request, slug)
+    check_project_access(request, slug)
     inventory = request.services.units
     project_id = await inventory.project_id(slug)
-    body.refuse_false_claims(project_id, code)
+    body.check_claims(project_id, code)
     command = ReplaceUnit(
         (project_id, code), body.replacement(), body.status, request.precondition, request.author
     )
@@ -140,10 +140,10 @@ async def patch_unit(request: Request, slug: str, code: str, body: UnitValues) -
 
     `status`, price, deposit and VAT are refused in the same cases as with PUT. A PATCH that is refused
     changes no field at all."""
-    refuse_other_projects(request, slug)
+    check_project_access(request, slug)
     inventory = request.services.units
     project_id = await inventory.project_id(slug)
-    body.refuse_false_claims(project_id, code)
+    body.check_claims(project_id, code)
     command = PatchUnit((project_id, code), body.fields, body.status, request.precondition, request.author)
     return _written_response(await inventory.write(command))
 
@@ -174,7 +174,7 @@ async def list_units(
 ) -> Response:
     """In the order of their codes. Pages are stable while units are written: follow `nextCursor` until it is
     null. With `updatedSince` the list has the units that changed since then."""
-    refuse_other_projects(request, slug)
+    check_project_access(request, slug)
     rows, project = await request.services.units.page(slug, cursor, limit, status, updated_since)
     document = partial(unit_document, project=project)
     return page_response(UnitListDocument, rows, limit, document, lambda unit: TEXT_CURSOR.encode(unit.code))
@@ -283,7 +283,7 @@ async def put_units(
     """A JSON array, or one unit a line as `application/x-ndjson`; each a body of PUT with its `code`, at most
     200 000. A syntax error is 400 and stores nothing; apart from that each unit stands on its own, in
     transactions of at most 1 000. Of a code that is named twice the second is refused."""
-    refuse_other_projects(request, slug)
+    check_project_access(request, slug)
     inventory = request.services.units
     project_id = await inventory.project_id(slug)
     run = _BulkRun(inventory, request.author, slug, project_id, store=not dry_run)

@@ -28,7 +28,7 @@ class SignatureBody(ModelBody):
         if not reference and faults:
             # It names no booking that a token could open; its fault is reported with those of the query.
             request.require_media_type()
-            request.refuse_announced_length(self.limit)
+            request.check_announced_length(self.limit)
             return None
         await _own_booking(request, reference)
         return await super().read(request, path, faults)

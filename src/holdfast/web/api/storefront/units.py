@@ -33,7 +33,7 @@ from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import OPTIONAL_TOKEN, PUBLIC
 from holdfast.web.http_errors import ForeignForm
 from holdfast.web.json import NO_STORE, JsonResponse, read_optional_json, time_text
-from holdfast.web.pages.storefront.visitors import VISITOR_COOKIE, refuse_other_sites, requester_of
+from holdfast.web.pages.storefront.visitors import VISITOR_COOKIE, reject_other_sites, requester_of
 from holdfast.web.pagination import TEXT_CURSOR
 from holdfast.web.request import Request
 
@@ -93,7 +93,7 @@ class HoldBody(Body):
     """No fields. Headers are read with it, so that their faults are reported with all others."""
 
     async def read(self, request: Request, path: Sequence[Any], faults: list[Fault]) -> Requester:
-        refuse_other_sites(request)
+        reject_other_sites(request)
         parsed = await read_optional_json(request, self.limit)
         requester = requester_of(request, faults)
         faults += no_fields(parsed)

@@ -325,7 +325,7 @@ class BuyerPage(PageApp):
 
     async def _shown(self, visit: Visit) -> Response:
         request = visit.request
-        request.refuse_too_many_parameters()
+        request.check_parameter_count()
         if request.method == "POST" and self._is_returned_to:
             # Cookies do not come with a form of another site; with what it leads to they do.
             return self._door.moved(request, request.path, 303)

@@ -34,7 +34,7 @@ def visitor_of(request: Request) -> str | None:
     return next(filter(_VISITOR.fullmatch, values), None)
 
 
-def refuse_other_sites(request: Request) -> None:
+def reject_other_sites(request: Request) -> None:
     """A browser asks nobody before it sends a request without a body, whatever site has it do so."""
     head = request.header_values
     if head.get(b"sec-fetch-site") != b"cross-site":
