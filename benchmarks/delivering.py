@@ -45,7 +45,7 @@ def forget_endpoints(url: str) -> None:
 
     async def act(connection: asyncpg.Connection) -> None:
         async with connection.transaction():
-            await log_partitions.make(connection)
+            await log_partitions.create_upcoming(connection)
 
     database.execute(url, FORGET)
     database.run(url, act)

@@ -32,10 +32,15 @@ FILL = """
     select
         delivery.id, endpoint.id, 'unit.unavailable', told.project_id, told.id, told.version, told.code,
         told.at, told.at,
-        delivery_body(
-            delivery.id, 'unit.unavailable', told.at, told.id, told.code, told.slug, 'unavailable',
-            'available', null
-        )
+        json_build_object(
+            'id', delivery.id, 'type', 'unit.unavailable', 'createdAt', told.at, 'data', json_build_object(
+                'unit', json_build_object(
+                    'id', told.id, 'code', told.code, 'projectSlug', told.slug, 'status', 'unavailable',
+                    'previousStatus', 'available'
+                ),
+                'booking', null
+            )
+        )::text
     from told cross join endpoint
     cross join lateral (select delivery_id(told.event_id, endpoint.id) as id offset 0) as delivery
     order by told.at

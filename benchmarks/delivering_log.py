@@ -64,9 +64,15 @@ LOG_DAY = f"""
         attempts, last_status_code, status, ended_at
     )
     select id, endpoint_id, 'unit.unavailable', project_id, unit_id, 1, code, at,
-        delivery_body(
-            id, 'unit.unavailable', at, unit_id, code, slug, 'unavailable', 'available', null
-        ),
+        json_build_object(
+            'id', id, 'type', 'unit.unavailable', 'createdAt', at, 'data', json_build_object(
+                'unit', json_build_object(
+                    'id', unit_id, 'code', code, 'projectSlug', slug, 'status', 'unavailable',
+                    'previousStatus', 'available'
+                ),
+                'booking', null
+            )
+        )::text,
         1, 1, 200, 'delivered', at
     from made
 """
@@ -79,9 +85,15 @@ RETRIES = f"""
     )
     select delivery.id, lane.id, 'unit.unavailable', project_id, unit_id, 1 + n, code,
         now() - interval '1 minute',
-        delivery_body(
-            delivery.id, 'unit.unavailable', now(), unit_id, code, slug, 'unavailable', 'available', null
-        ),
+        json_build_object(
+            'id', delivery.id, 'type', 'unit.unavailable', 'createdAt', now(), 'data', json_build_object(
+                'unit', json_build_object(
+                    'id', unit_id, 'code', code, 'projectSlug', slug, 'status', 'unavailable',
+                    'previousStatus', 'available'
+                ),
+                'booking', null
+            )
+        )::text,
         1, 1, 500, 'The receiver answered 500.', now() + interval '1 hour' + n * interval '1 ms'
     from generate_series($1::bigint, $2::bigint - 1) as n {PAIRED}
     cross join lateral (select gen_random_uuid() as id where n >= 0 offset 0) as delivery

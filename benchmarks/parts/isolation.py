@@ -17,7 +17,7 @@ from benchmarks.parts.delivery_latency import UNITS, ground
 from benchmarks.report.findings import Finding, Table, Target
 from benchmarks.turn import cpu_of, noise_caption, quietest
 from benchmarks.wrk import InvalidRun
-from holdfast.storage.delivery_queue import IN_TROUBLE
+from holdfast.storage.delivery_queue import FAILING_LANE_CAP
 
 ENDPOINTS = 50
 PER_SECOND = 20
@@ -80,7 +80,7 @@ def _prove_sick(contestant: Contestant, receiver: Receiver, since: Any, count: i
     url = contestant.ground.database_url
     hanging = database.value(url, HANGING, receiver.hanging_url)
     refused = database.value(url, REFUSED, receiver.refusing_url, since)
-    if hanging < IN_TROUBLE or refused < count * 0.9:
+    if hanging < FAILING_LANE_CAP or refused < count * 0.9:
         raise InvalidRun(f"Only {hanging} attempts hung and {refused} of {count} were refused.")
 
 

@@ -11,9 +11,8 @@ from ipaddress import ip_network
 from time import monotonic
 from typing import NamedTuple
 
-from holdfast.background.deliveries import DeliveryHourCounter, LeaseRescuer, LogPartitionKeeper, QueueCleaner
-from holdfast.background.events import EventNumberer, EventSummer, EventTrimmer
 from holdfast.background.holds import HoldExpiryLoop
+from holdfast.background.jobs import database_jobs, queue_jobs
 from holdfast.background.runner import Loop, run_loops
 from holdfast.domain.delivery import Schedule
 from holdfast.domain.holds import HoldLimits, HoldPeriods
@@ -23,7 +22,7 @@ from holdfast.operations.audit import Audit
 from holdfast.operations.boards import Boards
 from holdfast.operations.bookings import BookingRules, Bookings, BuyerBookings, HoldExpiry
 from holdfast.operations.deliveries import Deliveries, DeliverySearch, FailureNotices
-from holdfast.operations.delivery_queue import DeliveryHours, DeliveryQueue, QueueCleanup
+from holdfast.operations.delivery_queue import DeliveryQueue, QueueCleanup
 from holdfast.operations.endpoints import Endpoints
 from holdfast.operations.events import EventFeed
 from holdfast.operations.health import Health
@@ -33,7 +32,7 @@ from holdfast.operations.live_updates import LiveUpdates
 from holdfast.operations.login import Login, Passwords
 from holdfast.operations.payments import HostedPaymentPage, PaymentPage, Payments
 from holdfast.operations.projects import Projects
-from holdfast.operations.reports import Reports, Sums
+from holdfast.operations.reports import Reports
 from holdfast.operations.staff import Accounts, SetupLinks, StaffAccounts
 from holdfast.operations.units import Units
 from holdfast.settings import Settings, WrongSetting
@@ -161,7 +160,7 @@ async def run_background_work(settings: Settings, stop: asyncio.Event) -> None:
         queue = _delivery_queue(own, settings)
         box, timeout = SecretBox(load_encryption_keys(settings)), settings.attempt_timeout_seconds
         dispatcher = Dispatcher(queue, sender, box, timeout)
-        loops = [*_background_loops(database, settings), LeaseRescuer(queue), QueueCleaner(QueueCleanup(own))]
+        loops = [*_background_loops(database, settings), *queue_jobs(queue, QueueCleanup(own))]
         group.create_task(run_loops(loops, stop))
         group.create_task(dispatcher.run(stop))
         group.create_task(listen(partial(connect_to_listen, database_url(settings)), dispatcher.wake, stop))
@@ -221,15 +220,9 @@ def _dispatcher_database(settings: Settings) -> AbstractAsyncContextManager[Data
 
 
 def _background_loops(database: Database, settings: Settings) -> list[Loop]:
-    feed = EventFeed(database)
-    return [
-        HoldExpiryLoop(HoldExpiry(database)),
-        EventNumberer(feed),
-        EventSummer(Sums(database)),
-        EventTrimmer(feed, timedelta(days=settings.event_retention_days)),
-        LogPartitionKeeper(database, timedelta(days=settings.delivery_retention_days)),
-        DeliveryHourCounter(DeliveryHours(database)),
-    ]
+    keep_events = timedelta(days=settings.event_retention_days)
+    keep_log = timedelta(days=settings.delivery_retention_days)
+    return [HoldExpiryLoop(HoldExpiry(database)), *database_jobs(database, keep_events, keep_log)]
 
 
 def _delivery_queue(database: Database, settings: Settings) -> DeliveryQueue:

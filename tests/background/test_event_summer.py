@@ -2,7 +2,6 @@
 
 from uuid import UUID
 
-from holdfast.background.events import SUM_EVERY_SECONDS, EventSummer
 from holdfast.operations.events import EventFeed
 from holdfast.operations.reports import COMPARED_EVERY, Sums
 from holdfast.storage import reports
@@ -20,7 +19,7 @@ async def test_a_round_sums_every_numbered_event_and_counts_every_unit(database:
     project_id = await new_units(database, "A-1", "A-2")
     await sell(database, (project_id, "A-1"))
     await EventFeed(database).number()
-    assert await EventSummer(Sums(database)).run_once() == SUM_EVERY_SECONDS
+    await Sums(database).sum_up()
     assert await counted(database, project_id) == 2
     async with database.reading() as connection:
         assert await reports.unsummed(connection) == 0
@@ -32,22 +31,22 @@ async def test_two_loops_sum_each_event_once(database: Database) -> None:
     await sell(database, (project_id, "A-1"))
     await EventFeed(database).number()
     for _ in range(2):
-        await EventSummer(Sums(database)).run_once()
+        await Sums(database).sum_up()
     async with database.reading() as connection:
         assert await connection.fetchval("select sum(steps)::int from event_hour") == 3
 
 
 async def test_units_are_compared_by_one_loop_and_seldom(database: Database) -> None:
     project_id = await new_units(database, "A-1")
-    await EventSummer(Sums(database)).run_once()
+    await Sums(database).sum_up()
     await store(database, replacement(project_id, "A-2"))
-    await EventSummer(Sums(database)).run_once()
+    await Sums(database).sum_up()
     assert await counted(database, project_id) == 1
     async with database.writing() as connection:
         await connection.execute(
             "update event_sums set units_compared_at = units_compared_at - $1::interval", COMPARED_EVERY
         )
-    await EventSummer(Sums(database)).run_once()
+    await Sums(database).sum_up()
     assert await counted(database, project_id) == 2
 
 

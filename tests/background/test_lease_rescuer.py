@@ -4,8 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from holdfast.background.deliveries import RESCUE_EVERY_SECONDS, LeaseRescuer
-from holdfast.background.runner import Loop
+from holdfast.background.jobs import RESCUE_SECONDS, queue_jobs
 from holdfast.operations import delivery_queue
 from holdfast.storage.database import Database
 from tests.support.engine import Engine, an_engine
@@ -26,20 +25,20 @@ async def lost(engine: Engine, count: int) -> None:
 
 
 async def test_where_nothing_is_lost_it_rests(engine: Engine) -> None:
-    loop: Loop = LeaseRescuer(engine.dispatching)
-    assert await loop.run_once() == RESCUE_EVERY_SECONDS
+    loop, _ = queue_jobs(engine.dispatching, engine.tidying)
+    assert await loop.run_once() == RESCUE_SECONDS
 
 
 async def test_a_crashed_workers_deliveries_go_out_again_within_the_lease_and_two_rounds(
     engine: Engine,
 ) -> None:
     await lost(engine, 3)
-    loop = LeaseRescuer(engine.dispatching)
+    loop, _ = queue_jobs(engine.dispatching, engine.tidying)
     assert await loop.run_once() == 0
-    assert await loop.run_once() == RESCUE_EVERY_SECONDS
+    assert await loop.run_once() == RESCUE_SECONDS
     await engine.make_due()
     assert len(await engine.claim()) == 3
-    assert engine.dispatching.lease_seconds + 2 * RESCUE_EVERY_SECONDS < 60
+    assert engine.dispatching.lease_seconds + 2 * RESCUE_SECONDS < 60
 
 
 async def test_round_follows_upon_round_until_all_are_brought_back(
@@ -47,13 +46,13 @@ async def test_round_follows_upon_round_until_all_are_brought_back(
 ) -> None:
     monkeypatch.setattr(delivery_queue, "RESCUED_AT_ONCE", 2)
     await lost(engine, 5)
-    loop = LeaseRescuer(engine.dispatching)
-    assert [await loop.run_once() for _ in range(4)] == [0, 0, 0, RESCUE_EVERY_SECONDS]
+    loop, _ = queue_jobs(engine.dispatching, engine.tidying)
+    assert [await loop.run_once() for _ in range(4)] == [0, 0, 0, RESCUE_SECONDS]
     assert await engine.value("select count(*) from attempt") == 5
 
 
 async def test_a_claim_of_what_is_gone_does_not_keep_its_place_for_ever(engine: Engine) -> None:
     await lost(engine, 1)
     await engine.execute("delete from pending_delivery")
-    assert await LeaseRescuer(engine.dispatching).run_once() == RESCUE_EVERY_SECONDS
+    assert await queue_jobs(engine.dispatching, engine.tidying)[0].run_once() == RESCUE_SECONDS
     assert await engine.value("select count(*) from in_flight") == 0

@@ -4,8 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from holdfast.background.deliveries import KEEP_QUEUE_EVERY_SECONDS, QueueCleaner
-from holdfast.background.runner import Loop
+from holdfast.background.jobs import CLEANUP_SECONDS, queue_jobs
 from holdfast.operations import delivery_queue
 from holdfast.storage.database import Database
 from tests.support.engine import Engine, an_engine, switch
@@ -21,8 +20,8 @@ async def engine(database: Database) -> AsyncIterator[Engine]:
 
 
 async def test_where_there_is_nothing_to_do_it_rests(engine: Engine) -> None:
-    loop: Loop = QueueCleaner(engine.tidying)
-    assert await loop.run_once() >= KEEP_QUEUE_EVERY_SECONDS
+    _, loop = queue_jobs(engine.dispatching, engine.tidying)
+    assert await loop.run_once() >= CLEANUP_SECONDS
 
 
 async def test_who_waits_for_what_is_gone_is_let_go(engine: Engine, database: Database) -> None:
@@ -33,7 +32,7 @@ async def test_who_waits_for_what_is_gone_is_let_go(engine: Engine, database: Da
     await engine.execute("delete from pending_delivery where id = $1", first.delivery_id)
     await engine.execute("delete from in_flight")
     assert await engine.claim() == []
-    await QueueCleaner(engine.tidying).run_once()
+    await engine.tidying.run()
     assert len(await engine.claim()) == 1
 
 
@@ -43,7 +42,7 @@ async def test_who_waits_rightly_waits_on(engine: Engine, database: Database) ->
     assert len(await engine.claim()) == 1
     assert await engine.claim() == []
     before = await engine.rows(QUEUE)
-    await QueueCleaner(engine.tidying).run_once()
+    await engine.tidying.run()
     assert await engine.rows(QUEUE) == before
 
 
@@ -62,5 +61,5 @@ async def test_all_are_found_however_few_are_looked_at_together(
     assert await engine.value("select count(*) from pending_delivery where postponed") == 6
     await engine.execute("delete from pending_delivery where not postponed")
     await engine.execute("delete from in_flight")
-    await QueueCleaner(engine.tidying).run_once()
+    await engine.tidying.run()
     assert await engine.value("select count(*) from pending_delivery where postponed") == 0

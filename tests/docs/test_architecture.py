@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from holdfast.domain import delivery
-from holdfast.domain.delivery import DeliveryStatus, Outcome, Progress, Schedule, after_attempt
+from holdfast.domain.delivery import DeliveryStatus, Outcome, Progress, Schedule, decide_after_attempt
 from tests.docs.documents import ARCHITECTURE, ROOT, blocks
 
 ARROW = re.compile(r"^(\S+) +── (.+?) ─*► (\w+)$")
@@ -55,7 +55,7 @@ def test_the_life_of_a_delivery_has_every_status_and_no_other() -> None:
 def test_after_an_attempt_a_delivery_is_where_the_arrow_leads(
     label: str, succeeded: bool, tried: int
 ) -> None:
-    decided = after_attempt(Progress(1, tried, tried), succeeded, Schedule(attempts=8))
+    decided = decide_after_attempt(Progress(1, tried, tried), succeeded, Schedule(attempts=8))
     assert _targets("pending", label) == [STATUS_AFTER[decided.outcome]]
 
 

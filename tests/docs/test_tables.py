@@ -16,7 +16,7 @@ from holdfast.domain.status import TRANSITIONS, Action, Caller
 from holdfast.observability import metrics
 from holdfast.server.http_protocol import HttpProtocol
 from holdfast.settings import Settings
-from holdfast.storage.delivery_queue import IN_TROUBLE
+from holdfast.storage.delivery_queue import FAILING_LANE_CAP
 from holdfast.web.api.backoffice.endpoints import NewEndpoint
 from holdfast.web.api.integration.units import BULK_BODY_LIMIT, ITEMS_AT_MOST
 from holdfast.web.api.parameters import DEFAULT_LIMIT, LARGEST_LIMIT
@@ -152,7 +152,7 @@ def test_limits_of_webhooks_are_those_of_the_code() -> None:
         "Attempts of one series": str(settings.attempts),
         "Attempts on their way to one endpoint, over all workers": (
             f"{DEFAULT_IN_FLIGHT}, up to {MAX_IN_FLIGHT} by maxInFlight; "
-            f"{IN_TROUBLE} while its last attempt has failed"
+            f"{FAILING_LANE_CAP} while its last attempt has failed"
         ),
         "Attempts on their way from one worker": (
             f"{dispatcher.AT_ONCE}, and {dispatcher.KEPT_FREE} more to endpoints with hardly any on their way"

@@ -5,14 +5,14 @@ from datetime import timedelta
 import pytest
 
 from holdfast.domain.delivery import (
+    AttemptDecision,
     DeliveryStatus,
-    Next,
     Outcome,
     Progress,
     Schedule,
     Trigger,
-    after_attempt,
-    after_lost,
+    decide_after_attempt,
+    decide_after_lost,
 )
 
 SCHEDULE = Schedule()
@@ -20,36 +20,41 @@ SCHEDULE = Schedule()
 
 def test_the_gap_doubles_from_thirty_seconds_over_eight_attempts() -> None:
     gaps = [
-        after_attempt(Progress(1, tried, tried), False, SCHEDULE).gap.total_seconds() for tried in range(7)
+        decide_after_attempt(Progress(1, tried, tried), False, SCHEDULE).gap.total_seconds()
+        for tried in range(7)
     ]
     assert gaps == [30, 60, 120, 240, 480, 960, 1920]
     assert 3600 < sum(gaps) < 3900
 
 
 def test_the_eighth_failure_is_the_last() -> None:
-    assert after_attempt(Progress(1, 6, 6), False, SCHEDULE).outcome is Outcome.RETRY
-    assert after_attempt(Progress(1, 7, 7), False, SCHEDULE) == Next(Outcome.FAILED)
+    assert decide_after_attempt(Progress(1, 6, 6), False, SCHEDULE).outcome is Outcome.RETRY
+    assert decide_after_attempt(Progress(1, 7, 7), False, SCHEDULE) == AttemptDecision(Outcome.FAILED)
 
 
 @pytest.mark.parametrize("tried", [0, 3, 7])
 def test_a_success_ends_it_whenever_it_comes(tried: int) -> None:
-    assert after_attempt(Progress(1, tried, tried), True, SCHEDULE) == Next(Outcome.DELIVERED)
+    assert decide_after_attempt(Progress(1, tried, tried), True, SCHEDULE) == AttemptDecision(
+        Outcome.DELIVERED
+    )
 
 
 def test_a_new_series_counts_from_its_own_start() -> None:
-    assert after_attempt(Progress(3, 0, 16), False, SCHEDULE) == Next(Outcome.RETRY, timedelta(seconds=30))
+    assert decide_after_attempt(Progress(3, 0, 16), False, SCHEDULE) == AttemptDecision(
+        Outcome.RETRY, timedelta(seconds=30)
+    )
 
 
 def test_a_lost_attempt_counts_and_the_next_one_comes_at_once() -> None:
-    assert after_lost(Progress(1, 0, 0), SCHEDULE) == Next(Outcome.RETRY, timedelta())
-    assert after_lost(Progress(1, 7, 7), SCHEDULE) == Next(Outcome.FAILED, timedelta())
+    assert decide_after_lost(Progress(1, 0, 0), SCHEDULE) == AttemptDecision(Outcome.RETRY, timedelta())
+    assert decide_after_lost(Progress(1, 7, 7), SCHEDULE) == AttemptDecision(Outcome.FAILED, timedelta())
 
 
 @pytest.mark.parametrize("attempts", [1, 2, 30])
 def test_there_are_as_many_attempts_as_the_schedule_has(attempts: int) -> None:
     schedule = Schedule(0.5, attempts)
     outcomes = [
-        after_attempt(Progress(1, tried, tried), False, schedule).outcome for tried in range(attempts)
+        decide_after_attempt(Progress(1, tried, tried), False, schedule).outcome for tried in range(attempts)
     ]
     assert outcomes == [Outcome.RETRY] * (attempts - 1) + [Outcome.FAILED]
 

@@ -48,7 +48,7 @@ def test_many_releases_are_each_the_release_of_one(found: UnitSnapshot) -> None:
     end = ends_at(one)
     assert end is not None
     made = expire_due_unit(
-        DueUnit(one.id, one.project_id, one.status, end, one.version, one.updated_at, one.code),
+        DueUnit(one.id, one.project_id, one.status, end, one.version, one.updated_at, one.code, "tower"),
         None if claim is None else LiveBooking(claim.number, claim.reference, claim.status),
     )
     assert (made.unit_id, made.version, made.at) == (one.id, decision.unit.version, decision.unit.updated_at)

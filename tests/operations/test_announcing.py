@@ -7,10 +7,9 @@ from uuid import UUID, uuid4
 import pytest
 
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.endpoint import FAILING_AFTER, EndpointState
+from holdfast.domain.endpoint import FAILING_AFTER, FAILURES_COUNTED, EndpointState
 from holdfast.operations.deliveries import FailureNotices
 from holdfast.storage.database import Database
-from holdfast.storage.endpoints import NEWS_COUNTED
 from tests.support.engine import Engine, an_engine
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -62,7 +61,7 @@ async def test_nothing_is_announced_where_nothing_failed(announcing: FailureNoti
     await engine.ping(endpoint)
     await engine.answer(await engine.claim(), 200)
     await engine.execute(SETTLE)
-    assert not (await announcing.news(LONG_AGO)).is_any
+    assert not (await announcing.load_unseen(LONG_AGO)).is_any
 
 
 async def test_failed_deliveries_are_counted_since_somebody_last_looked(
@@ -70,9 +69,9 @@ async def test_failed_deliveries_are_counted_since_somebody_last_looked(
 ) -> None:
     endpoint = (await engine.subscribe()).endpoint
     await fail(engine, endpoint.id, 3)
-    news = await announcing.news(LONG_AGO)
+    news = await announcing.load_unseen(LONG_AGO)
     assert (news.failed, news.failing) == (3, [])
-    assert (await announcing.news(news.up_to)).failed == 0
+    assert (await announcing.load_unseen(news.up_to)).failed == 0
 
 
 async def test_what_failed_this_very_moment_is_left_to_the_next_look(
@@ -85,7 +84,7 @@ async def test_what_failed_this_very_moment_is_left_to_the_next_look(
         await engine.answer(await engine.claim(), 500)
         await engine.make_due()
     await engine.execute("update ended_delivery set ended_at = now()")
-    news = await announcing.news(LONG_AGO)
+    news = await announcing.load_unseen(LONG_AGO)
     ended_at = await engine.value("select ended_at from ended_delivery")
     assert news.failed == 0
     assert news.up_to < ended_at
@@ -97,19 +96,19 @@ async def test_what_is_recorded_long_after_its_end_is_told_to_those_who_saw_olde
     endpoint = (await engine.subscribe()).endpoint
     await fail(engine, endpoint.id)
     await engine.execute(MUCH_EARLIER, timedelta(minutes=2))
-    shown = await announcing.news(LONG_AGO)
+    shown = await announcing.load_unseen(LONG_AGO)
     await fail(engine, endpoint.id)
     await engine.execute(MUCH_EARLIER, timedelta(minutes=1))
-    assert (await announcing.news(shown.up_to)).failed == 1
+    assert (await announcing.load_unseen(shown.up_to)).failed == 1
 
 
 async def test_so_many_failures_are_only_counted_so_far(announcing: FailureNotices, engine: Engine) -> None:
     endpoint = (await engine.subscribe()).endpoint
-    await fail(engine, endpoint.id, NEWS_COUNTED + 20)
-    news = await announcing.news(LONG_AGO)
-    assert news.failed == NEWS_COUNTED
+    await fail(engine, endpoint.id, FAILURES_COUNTED + 20)
+    news = await announcing.load_unseen(LONG_AGO)
+    assert news.failed == FAILURES_COUNTED
     assert news.is_more
-    assert (await announcing.news(news.up_to)).failed == 0, "those that were not counted are seen too"
+    assert (await announcing.load_unseen(news.up_to)).failed == 0, "those that were not counted are seen too"
 
 
 async def test_a_delivery_that_is_sent_anew_is_no_news_any_more(
@@ -119,7 +118,7 @@ async def test_a_delivery_that_is_sent_anew_is_no_news_any_more(
     await fail(engine, endpoint.id)
     (failed,) = await engine.log()
     await engine.resend(failed.id)
-    assert (await announcing.news(LONG_AGO)).failed == 0
+    assert (await announcing.load_unseen(LONG_AGO)).failed == 0
 
 
 async def test_a_failing_endpoint_is_announced_with_its_name(
@@ -130,7 +129,7 @@ async def test_a_failing_endpoint_is_announced_with_its_name(
     healthy = (await engine.subscribe()).endpoint
     await be_failing(engine, named.id, timedelta(minutes=1))
     await be_failing(engine, unnamed.id)
-    failing = (await announcing.news(LONG_AGO)).failing
+    failing = (await announcing.load_unseen(LONG_AGO)).failing
     assert [(one.id, one.name) for one in failing] == [
         (named.id, "Portal ERP"),
         (unnamed.id, "127.0.0.1:9"),
@@ -144,7 +143,7 @@ async def test_an_endpoint_in_trouble_for_less_than_a_day_is_not_failing(
 ) -> None:
     endpoint = (await engine.subscribe()).endpoint
     await be_failing(engine, endpoint.id, timedelta(hours=-1))
-    assert (await announcing.news(LONG_AGO)).failing == []
+    assert (await announcing.load_unseen(LONG_AGO)).failing == []
     assert (await engine.subscribing.find(endpoint.id)).state is EndpointState.ACTIVE
 
 
@@ -155,7 +154,7 @@ async def test_an_endpoint_that_is_gone_is_failing_at_once(
     await engine.ping(endpoint)
     await engine.answer(await engine.claim(), 410)
     await engine.execute("update endpoint set gone_at = gone_at - interval '2 s'")
-    assert [one.id for one in (await announcing.news(LONG_AGO)).failing] == [endpoint.id]
+    assert [one.id for one in (await announcing.load_unseen(LONG_AGO)).failing] == [endpoint.id]
 
 
 async def test_a_failing_endpoint_is_announced_until_it_was_seen_failing(
@@ -163,10 +162,10 @@ async def test_a_failing_endpoint_is_announced_until_it_was_seen_failing(
 ) -> None:
     endpoint = (await engine.subscribe()).endpoint
     await be_failing(engine, endpoint.id)
-    (announced,) = (await announcing.news(LONG_AGO)).failing
+    (announced,) = (await announcing.load_unseen(LONG_AGO)).failing
     just_before = announced.began_at - timedelta(seconds=1)
-    assert (await announcing.news(just_before)).failing == [announced]
-    assert (await announcing.news((await announcing.news(just_before)).up_to)).failing == []
+    assert (await announcing.load_unseen(just_before)).failing == [announced]
+    assert (await announcing.load_unseen((await announcing.load_unseen(just_before)).up_to)).failing == []
 
 
 @pytest.mark.parametrize("ends", ["recovered", "paused", "removed"])
@@ -182,7 +181,7 @@ async def test_a_failing_endpoint_is_announced_no_longer_once_it_is(
         await engine.change(endpoint, paused=True)
     else:
         await engine.subscribing.remove(endpoint.id, COMMAND)
-    assert (await announcing.news(LONG_AGO)).failing == []
+    assert (await announcing.load_unseen(LONG_AGO)).failing == []
 
 
 async def test_what_is_seen_stays_seen_and_what_is_to_come_cannot_be(
@@ -192,9 +191,9 @@ async def test_what_is_seen_stays_seen_and_what_is_to_come_cannot_be(
     await engine.execute(NEW_STAFF, staff_id)
     seen_at = "select failures_seen_at from staff"
     now = await engine.value("select date_trunc('milliseconds', clock_timestamp())")
-    await announcing.seen(staff_id, now)
+    await announcing.mark_seen(staff_id, now)
     assert await engine.value(seen_at) == now
-    await announcing.seen(staff_id, now - timedelta(days=1))
+    await announcing.mark_seen(staff_id, now - timedelta(days=1))
     assert await engine.value(seen_at) == now
-    await announcing.seen(staff_id, now + timedelta(days=1))
+    await announcing.mark_seen(staff_id, now + timedelta(days=1))
     assert await engine.value(seen_at + " where failures_seen_at <= clock_timestamp()") >= now

@@ -39,7 +39,7 @@ async def end(engine: Engine, status_code: int, ended_at: datetime | None = None
         await engine.answer(await engine.claim(), status_code)
         await engine.make_due()
     if ended_at is not None:
-        await _make_day(engine, ended_at)
+        await _create_day(engine, ended_at)
         await engine.execute(
             "update ended_delivery set created_at = $2, ended_at = $2 where id = $1", delivery_id, ended_at
         )
@@ -47,12 +47,12 @@ async def end(engine: Engine, status_code: int, ended_at: datetime | None = None
         pass
 
 
-async def _make_day(engine: Engine, day: datetime) -> None:
+async def _create_day(engine: Engine, day: datetime) -> None:
     await engine.execute(LOG_DAY.format(day=day, after=day + timedelta(days=1)))
 
 
 async def counted(engine: Engine, hours: DeliveryHours) -> list[tuple[Any, ...]]:
-    while await hours.count_on():
+    while await hours.count_next():
         pass
     (endpoint,) = await engine.subscribing.page(None, None, 1)
     standing = (await DeliverySearch(engine.database).standings([endpoint.id]))[endpoint.id]
@@ -108,4 +108,4 @@ async def test_what_ended_a_moment_ago_is_counted_a_moment_later(engine: Engine)
 async def test_while_one_process_counts_another_leaves_it_alone(engine: Engine, hours: DeliveryHours) -> None:
     async with engine.database.writing() as connection:
         await connection.execute("select from installation for no key update")
-        assert await hours.count_on() is False
+        assert await hours.count_next() is False

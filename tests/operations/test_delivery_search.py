@@ -7,16 +7,9 @@ from uuid import UUID, uuid4
 import pytest
 
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.delivery import DeliveryStatus
+from holdfast.domain.delivery import DeliveryFilter, DeliveryStatus
 from holdfast.domain.errors import UnknownEndpoint
-from holdfast.operations.deliveries import (
-    BEHIND_ALL,
-    END,
-    START,
-    DeliveryFilter,
-    DeliverySearch,
-    DeliverySearchPage,
-)
+from holdfast.operations.deliveries import BEHIND_ALL, END, START, DeliverySearch, DeliverySearchPage
 from holdfast.storage.database import Database
 from tests.support.engine import Engine, an_engine
 

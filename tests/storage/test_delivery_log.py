@@ -6,10 +6,9 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.domain.delivery import DeliveryStatus
+from holdfast.domain.delivery import DeliveryFilter, DeliveryStatus
 from holdfast.storage import delivery_log
 from holdfast.storage.database import Connection, Database
-from holdfast.storage.delivery_log import DeliveryFilter
 
 LAST = datetime(9999, 1, 1, tzinfo=UTC)
 EVERYTHING = DeliveryFilter(datetime(2020, 1, 1, tzinfo=UTC), LAST)

@@ -5,24 +5,27 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from ipaddress import ip_network
 from typing import Any
 from uuid import UUID
 
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.delivery import Delivery, Schedule, after_attempt
+from holdfast.domain.delivery import (
+    Attempt,
+    AttemptRecord,
+    AttemptResult,
+    ClaimedDelivery,
+    Delivery,
+    DeliveryFilter,
+    Schedule,
+    decide_after_attempt,
+)
 from holdfast.domain.endpoint import Endpoint, EndpointConfig, IssuedSecret
 from holdfast.domain.status import Status
-from holdfast.operations.deliveries import Attempt, Deliveries, DeliveryFilter
-from holdfast.operations.delivery_queue import (
-    AttemptRecord,
-    ClaimedDelivery,
-    DeliveryQueue,
-    QueueCleanup,
-    ensure_log_partitions,
-)
+from holdfast.operations.deliveries import Deliveries
+from holdfast.operations.delivery_queue import DeliveryQueue, QueueCleanup, ensure_log_partitions
 from holdfast.operations.endpoints import Endpoints
 from holdfast.operations.events import EventFeed
 from holdfast.storage.database import Database, connect_to_listen
@@ -166,14 +169,12 @@ def made(
 ) -> AttemptRecord:
     """An attempt that was answered so; None is one that was refused."""
     succeeded = status_code is not None and 200 <= status_code < 300
-    decided = after_attempt(claimed.progress, succeeded, schedule)
+    decided = decide_after_attempt(claimed.progress, succeeded, schedule)
     cause = causes.REFUSED if status_code is None else causes.of_status(status_code)
-    return AttemptRecord(
-        claimed.delivery_id, claimed.endpoint_id, claimed.unit_id, claimed.token, claimed.progress,
-        claimed.claimed_at, claimed.claimed_at + timedelta(milliseconds=1), 1.0, (None, None, None, None),
-        claimed.url, (), claimed.secret.id, "127.0.0.1", status_code, (), b"", False,
-        cause, status_code == 410, decided.outcome, decided.gap,
-    )  # fmt: skip
+    result = AttemptResult(
+        1.0, secret_id=claimed.secret.id, address="127.0.0.1", status_code=status_code, cause=cause
+    )
+    return AttemptRecord(claimed, claimed.claimed_at, result, decided)
 
 
 def replying(status_code_for: Callable[[Received], int | Awaitable[int]]) -> Talk:

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 from holdfast.domain.message import AnyMessage, Message
-from holdfast.storage.messages import encode_message
+from holdfast.operations.events import encode_ping
+from holdfast.storage.deliveries import encode_message
 from tests.support.sql import Sql
 
 _ENDED = """
@@ -15,9 +16,8 @@ _ENDED = """
         id, endpoint_id, event, created_at, body, tried, attempts, last_status_code, last_cause,
         last_cause_message, status, ended_at
     )
-    select id, $2, 'ping', $3, delivery_body(id, 'ping', $3, null, null, null, null, null, null), 8, 8, 500,
-        $4, $5, 'failed', $3
-    from unnest($1::uuid[]) as made (id)
+    select id, $2, 'ping', $3, body, 8, 8, 500, $4, $5, 'failed', $3
+    from unnest($1::uuid[], $6::text[]) as made (id, body)
 """
 _ATTEMPT = """
     insert into attempt (
@@ -36,7 +36,8 @@ def failed(sql: Sql, endpoint_id: str, count: int = 1, ago: timedelta = timedelt
     """So long ago, and within this day, of which the log has its part."""
     ids = [uuid4() for _ in range(count)]
     cause = (str(ANSWERED_500), encode_message(ANSWERED_500))
-    sql.execute(_ENDED, ids, UUID(endpoint_id), datetime.now(UTC) - ago, *cause)
+    at = datetime.now(UTC) - ago
+    sql.execute(_ENDED, ids, UUID(endpoint_id), at, *cause, [encode_ping(one, at) for one in ids])
     return ids
 
 

@@ -10,8 +10,9 @@ from ipaddress import ip_network
 from ssl import PROTOCOL_TLS_CLIENT, SSLContext
 from uuid import UUID, uuid4
 
+from holdfast.domain.delivery import AttemptResult
 from holdfast.webhooks.address_guard import AddressGuard
-from holdfast.webhooks.attempt import AttemptResult, Post, Secret
+from holdfast.webhooks.attempt import Post, Secret
 from holdfast.webhooks.resolver import Resolver
 from holdfast.webhooks.sender import Sender
 from tests.support.receivers import Talk, receiving

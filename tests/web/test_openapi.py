@@ -556,7 +556,7 @@ def test_events_of_the_feed_obey_their_schema(document: Document, reference: str
         unit_code="A-1203",
         project_slug="marina-heights",
     )
-    event = as_json(event_document(item))
+    event = as_json(event_document(item, item.project_slug))
     validator(document, {"$ref": "#/components/schemas/UnitEvent"}).validate(event)
     assert list(event) == list(document["components"]["schemas"]["UnitEvent"]["properties"])
     assert list(event["data"]["unit"]) == list(document["components"]["schemas"]["UnitChange"]["properties"])

@@ -59,7 +59,7 @@ async def test_what_is_on_its_way_when_its_endpoint_is_removed_may_arrive_and_is
     await engine.subscribing.remove(endpoint.id, COMMAND)
     assert (await engine.find(claimed.delivery_id)).status is DeliveryStatus.PENDING
     await engine.answer([claimed], status_code)
-    await engine.tidying.tidy()
+    await engine.tidying.run()
     assert (await engine.find(claimed.delivery_id)).status is status
     assert len(await engine.attempts(claimed.delivery_id)) == 1
 
@@ -71,7 +71,7 @@ async def test_what_is_lost_after_its_endpoint_was_removed_is_cancelled(engine: 
     await engine.subscribing.remove(endpoint.id, COMMAND)
     await engine.let_leases_run_out()
     await engine.dispatching.rescue()
-    await engine.tidying.tidy()
+    await engine.tidying.run()
     found = await engine.find(claimed.delivery_id)
     assert (found.status, found.reason) == (CANCELLED, ENDPOINT_REMOVED)
     assert await engine.value("select count(*) from in_flight") == 0
@@ -82,7 +82,7 @@ async def test_a_delivery_that_commits_after_its_endpoint_was_removed_is_cancell
     await units(engine, "A-1")
     await engine.execute("update endpoint set removed_at = now(), secret_sealed = ''")
     assert await engine.claim() == []
-    await engine.tidying.tidy()
+    await engine.tidying.run()
     (found,) = await engine.log()
     assert (found.status, found.reason) == (CANCELLED, ENDPOINT_REMOVED)
     assert found.endpoint_id == endpoint.id
@@ -123,7 +123,7 @@ async def test_what_is_sent_again_after_its_event_was_unselected_is_sent(engine:
     await engine.change(endpoint, events=("unit.sold", "unit.held"))
     (cancelled,) = await engine.log()
     await engine.resend(cancelled.id)
-    await engine.tidying.tidy()
+    await engine.tidying.run()
     await engine.change(endpoint, events=("unit.sold",))
     assert [one.delivery_id for one in await engine.claim()] == [cancelled.id]
 
@@ -136,7 +136,7 @@ async def test_what_came_back_to_a_paused_endpoint_is_cancelled_if_its_event_was
     (claimed,) = await engine.claim()
     await engine.change(endpoint, events=("unit.sold",), paused=True)
     await engine.answer([claimed], 500)
-    await engine.tidying.tidy()
+    await engine.tidying.run()
     found = await engine.find(claimed.delivery_id)
     assert (found.status, found.reason) == (CANCELLED, EVENT_UNSELECTED)
 
@@ -148,10 +148,10 @@ async def test_the_workers_stop_looking_once_nothing_more_can_come(engine: Engin
     await engine.change(endpoint, events=("unit.sold",))
     looked_for = "select has_unwanted from endpoint"
     await engine.execute("update endpoint set updated_at = updated_at - interval '61 s'")
-    await engine.tidying.tidy()
+    await engine.tidying.run()
     assert await engine.value(looked_for)
     await engine.answer([claimed])
-    await engine.tidying.tidy()
+    await engine.tidying.run()
     assert not await engine.value(looked_for)
 
 
@@ -198,7 +198,7 @@ async def test_an_event_of_a_unit_behind_a_cancelled_one_does_not_wait_for_it(
     await switch(database, project_id, "A-1", 2)
     await engine.execute("update endpoint set events = array['unit.available']")
     claimed = await engine.claim()
-    await engine.tidying.tidy()
+    await engine.tidying.run()
     await engine.make_due()
     claimed += await engine.claim()
     assert [one.event for one in claimed] == ["unit.available"]

@@ -7,7 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.operations.delivery_queue import ClaimedDelivery, DeliveryQueue
+from holdfast.domain.delivery import ClaimedDelivery
+from holdfast.operations.delivery_queue import DeliveryQueue
 from holdfast.storage import delivery_queue
 from holdfast.storage.database import Database, open_database
 from tests.support.engine import Engine, switch

@@ -139,6 +139,6 @@ async def test_a_failure_that_goes_on_is_written_down_again_after_a_while(
     endpoint = (await engine.subscribe()).endpoint
     await ping_and_answer(engine, endpoint, 500)
     await engine.execute(RECOVERED_ELSEWHERE)
-    monkeypatch.setattr(delivery_queue, "NOTED_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(delivery_queue, "HEALTH_REPEAT_SECONDS", 0.0)
     await ping_and_answer(engine, endpoint, 500)
     assert (await engine.subscribing.find(endpoint.id)).failure is not None

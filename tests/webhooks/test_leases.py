@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from holdfast.domain.delivery import LOST, DeliveryStatus, Schedule, Trigger
-from holdfast.operations.delivery_queue import ClaimedDelivery, DeliveryQueue
+from holdfast.domain.delivery import LOST, ClaimedDelivery, DeliveryStatus, Schedule, Trigger
+from holdfast.operations.delivery_queue import DeliveryQueue
 from holdfast.storage.database import Database, open_database
 from tests.support.engine import Engine, an_engine, switch
 from tests.support.stock import replacement, store

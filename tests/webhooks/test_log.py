@@ -9,10 +9,10 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from holdfast.domain.delivery import Delivery, DeliveryStatus
+from holdfast.domain.delivery import Delivery, DeliveryFilter, DeliveryStatus
 from holdfast.domain.endpoint import Endpoint
 from holdfast.domain.errors import UnknownDelivery, UnknownEndpoint
-from holdfast.operations.deliveries import Deliveries, DeliveryFilter
+from holdfast.operations.deliveries import Deliveries
 from holdfast.storage.database import Connection, Database
 from tests.support.engine import ALWAYS, LATEST, Engine, switch
 from tests.support.sales import hold, new_units

@@ -8,9 +8,8 @@ from datetime import UTC, date, datetime, timedelta
 import asyncpg
 import pytest
 
-from holdfast.background.deliveries import KEEP_LOG_EVERY_SECONDS, LogPartitionKeeper
 from holdfast.domain.errors import DatabaseUnavailable
-from holdfast.operations.delivery_queue import drop_old_log_partitions, ensure_log_partitions
+from holdfast.operations.delivery_queue import drop_old_log_partitions, ensure_log_partitions, maintain_log
 from holdfast.storage import log_partitions
 from holdfast.storage.database import Database, open_database
 from tests.support.engine import Engine, an_engine, eventually
@@ -39,7 +38,7 @@ async def add_day(engine: Engine, days_ago: int) -> date:
     day = today - timedelta(days=days_ago)
     async with engine.database.writing() as connection:
         for table in log_partitions.TABLES:
-            await log_partitions._make_day(connection, table, day)
+            await log_partitions._create_day(connection, table, day)
         await connection.execute(
             """
             insert into ended_delivery (id, endpoint_id, event, created_at, body, status, ended_at)
@@ -199,7 +198,7 @@ async def test_days_are_made_while_another_process_is_still_dropping(
         dropping = asyncio.create_task(drop_old_log_partitions(database, KEEP))
         await eventually(lambda: is_waiting(engine))
         async with open_database(postgres_url) as other, asyncio.timeout(3), other.writing() as connection:
-            await log_partitions.make(connection)
+            await log_partitions.create_upcoming(connection)
     await dropping
     assert len(await parts(engine, "attempt")) == 7
 
@@ -234,5 +233,5 @@ async def test_a_dropped_day_takes_the_deliveries_with_it_and_leaves_the_pending
 async def test_the_keeper_makes_and_drops_and_rests_for_an_hour(database: Database) -> None:
     async with an_engine(database) as engine:
         await add_day(engine, 100)
-        assert await LogPartitionKeeper(database, KEEP).run_once() == KEEP_LOG_EVERY_SECONDS
+        await maintain_log(database, KEEP)
         assert len(await parts(engine, "attempt")) == 5

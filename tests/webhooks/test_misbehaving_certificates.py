@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import trustme
 
+from holdfast.domain.delivery import AttemptResult
 from holdfast.webhooks.address_guard import AddressGuard
-from holdfast.webhooks.attempt import AttemptResult
 from holdfast.webhooks.resolver import Resolver
 from holdfast.webhooks.sender import Sender
 from tests.support.name_server import NameServer, name_server

@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from holdfast.webhooks.attempt import AttemptResult
+from holdfast.domain.delivery import AttemptResult
 from holdfast.webhooks.sender import Sender
 from tests.support.receiver_posts import (
     a_post,

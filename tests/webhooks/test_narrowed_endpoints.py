@@ -6,10 +6,9 @@ from uuid import UUID
 import pytest
 
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.delivery import DeliveryStatus
+from holdfast.domain.delivery import DeliveryStatus, FailedDeliveryFilter
 from holdfast.domain.endpoint import Endpoint
 from holdfast.domain.errors import UnknownDelivery
-from holdfast.operations.deliveries import FailedDeliveryFilter
 from tests.support.engine import ALWAYS, LATEST, Engine, switch
 from tests.support.sales import new_units
 from tests.support.stock import SLUG, new_project, replacement, store

@@ -6,13 +6,12 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.background.deliveries import LeaseRescuer
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.delivery import Schedule
+from holdfast.domain.delivery import ClaimedDelivery, Schedule
 from holdfast.domain.endpoint import Endpoint
 from holdfast.domain.errors import DomainError
 from holdfast.domain.event import EventName
-from holdfast.operations.delivery_queue import ClaimedDelivery, DeliveryQueue
+from holdfast.operations.delivery_queue import DeliveryQueue
 from holdfast.storage.database import Database
 from tests.support.engine import OFF, ON, Engine, an_engine, made
 from tests.support.sales import new_units
@@ -97,7 +96,7 @@ class World:
         """All that is held is lost with its worker; some of it is recorded too late."""
         lost, self.held = self.held, []
         await self.engine.let_leases_run_out()
-        await LeaseRescuer(self.workers[0]).run_once()
+        await self.workers[0].rescue()
         late = [made(one, self.engine.schedule, self.chance.choice([200, 500])) for one in lost]
         assert await self.workers[1].record(late) == set()
         self._forget(lost)
@@ -105,7 +104,7 @@ class World:
     async def let_time_pass(self) -> None:
         await self.engine.execute(LATER)
         if self.chance.random() < 0.5:
-            await self.engine.tidying.tidy()
+            await self.engine.tidying.run()
 
     async def resend(self) -> None:
         known = await self.engine.log()
@@ -146,7 +145,7 @@ class World:
             if not self.held and not await self.engine.value("select count(*) from pending_delivery"):
                 return
             if self.chance.random() < 0.1:
-                await self.engine.tidying.tidy()
+                await self.engine.tidying.run()
         raise AssertionError(await self.engine.rows("select * from pending_delivery"))
 
 

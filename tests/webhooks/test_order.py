@@ -5,8 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.domain.delivery import Schedule
-from holdfast.operations.delivery_queue import ClaimedDelivery
+from holdfast.domain.delivery import ClaimedDelivery, Schedule
 from holdfast.storage.database import Database
 from tests.support.engine import ON, Engine, an_engine, eventually, switch
 from tests.support.sales import new_units
@@ -126,11 +125,11 @@ async def test_a_first_attempt_never_overlaps_one_that_is_sent_anew_while_it_is_
     await chain(engine, 2)
     (first,) = await engine.claim()
     await engine.resend(first.delivery_id)
-    await engine.tidying.tidy()
+    await engine.tidying.run()
     await engine.make_due()
     assert await engine.claim() == []
     await engine.answer([first])
-    await engine.tidying.tidy()
+    await engine.tidying.run()
     await engine.make_due()
     assert {await version(engine, one) for one in await engine.claim()} == {2, 3}
 
@@ -163,7 +162,7 @@ async def test_a_waiting_event_that_fails_keeps_the_gap_of_its_schedule(database
         await engine.execute("update pending_delivery set due_at = now() - interval '1 ms', postponed = true")
         second = next(one for one in await engine.claim() if one.delivery_id != first.delivery_id)
         await engine.answer([second], 500)
-        await engine.tidying.tidy()
+        await engine.tidying.run()
         found = await engine.find(second.delivery_id)
         assert found.next_attempt_at is not None
         left = found.next_attempt_at - await engine.value("select clock_timestamp()")

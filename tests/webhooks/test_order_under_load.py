@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.background.deliveries import LeaseRescuer, QueueCleaner
+from holdfast.background.jobs import queue_jobs
 from holdfast.background.runner import run_loops
 from holdfast.domain.delivery import Schedule
 from holdfast.storage.database import Database, open_database
@@ -60,9 +60,7 @@ async def workers(count: int, postgres_url: str, schedule: Schedule) -> AsyncIte
             )
             stop = await stack.enter_async_context(engine.running(postgres_url))
             group = await stack.enter_async_context(asyncio.TaskGroup())
-            group.create_task(
-                run_loops([LeaseRescuer(engine.dispatching), QueueCleaner(engine.tidying)], stop)
-            )
+            group.create_task(run_loops(queue_jobs(engine.dispatching, engine.tidying), stop))
             stack.callback(stop.set)
             engines.append(engine)
         yield engines

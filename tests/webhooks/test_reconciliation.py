@@ -6,13 +6,12 @@ from datetime import timedelta
 import pytest
 
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.delivery import DeliveryStatus, Schedule
+from holdfast.domain.delivery import DeliveryStatus, ReconciliationCounts, Schedule
 from holdfast.domain.errors import CursorExpired
 from holdfast.operations.delivery_queue import drop_old_log_partitions
 from holdfast.operations.reports import Sums
 from holdfast.storage import log_partitions
 from holdfast.storage.database import Database
-from holdfast.storage.delivery_log import ReconciliationCounts
 from tests.support.engine import Engine, an_engine, eventually, switch
 from tests.support.sales import new_units
 from tests.webhooks.test_log_days import KEEP, is_waiting, reading_the_log
@@ -95,7 +94,7 @@ async def old_and_new(engine: Engine, days_ago: int) -> None:
     async with engine.database.writing() as connection:
         today = await log_partitions._today(connection)
         for table in log_partitions.TABLES:
-            await log_partitions._make_day(connection, table, today - past)
+            await log_partitions._create_day(connection, table, today - past)
         await connection.execute(
             """
             update event set created_at = created_at - $1::interval

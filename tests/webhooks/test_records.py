@@ -6,8 +6,8 @@ from uuid import UUID
 import pytest
 
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.delivery import FAULTY
-from holdfast.operations.delivery_queue import ClaimedDelivery, DeliveryQueue
+from holdfast.domain.delivery import FAULTY, ClaimedDelivery, Timings
+from holdfast.operations.delivery_queue import DeliveryQueue
 from holdfast.storage.database import open_database
 from tests.support.engine import Engine, made, switch
 from tests.support.receivers import answer_all, receiving
@@ -95,14 +95,15 @@ async def test_recording_and_resending_at_once_never_deadlock(engine: Engine) ->
 async def test_the_log_tells_an_attempt_in_full(engine: Engine) -> None:
     issued = await engine.subscribe()
     claimed = await one_claimed(engine)
-    result = made(claimed)._replace(
-        phases_ms=(1.5, 2.5, None, 4.5),
+    record = made(claimed)
+    result = record.result._replace(
+        timings=Timings(1.5, 2.5, None, 4.5),
         request_headers=(("Content-Type", "application/json"),),
         response_headers=(("X-Odd", 'quote " backslash \\ é'), ("X-Odd", "twice")),
         response_body=b"\x00\xff<html>",
         response_clipped=True,
     )
-    await engine.dispatching.record([result])
+    await engine.dispatching.record([record._replace(result=result)])
     (attempt,) = await engine.attempts(claimed.delivery_id)
     assert attempt.url == issued.endpoint.config.url
     assert attempt.secret_id == issued.endpoint.secret_id
@@ -121,7 +122,9 @@ async def test_headers_with_nul_and_with_what_looks_like_one_do_not_stop_the_rec
     await engine.subscribe()
     claimed = await one_claimed(engine)
     odd = (("X-Nul", "a\x00b"), ("X-Text", "a\\u0000b"), ("X-High", "\x80\xff"))
-    await engine.dispatching.record([made(claimed)._replace(response_headers=odd)])
+    record = made(claimed)
+    odd_result = record.result._replace(response_headers=odd)
+    await engine.dispatching.record([record._replace(result=odd_result)])
     (attempt,) = await engine.attempts(claimed.delivery_id)
     assert attempt.response_headers == [("X-Nul", "a\x00b"), ("X-Text", "a\\u0000b"), ("X-High", "\x80\xff")]
 

@@ -7,11 +7,10 @@ from uuid import UUID
 import pytest
 
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.delivery import DeliveryStatus, Schedule
+from holdfast.domain.delivery import DeliveryStatus, FailedDeliveryFilter, Schedule
 from holdfast.domain.endpoint import Endpoint
 from holdfast.domain.errors import EndpointRemoved, UnknownDelivery, UnknownEndpoint
 from holdfast.operations import deliveries as deliveries_operation
-from holdfast.operations.deliveries import FailedDeliveryFilter
 from holdfast.storage.database import Database
 from tests.support.engine import ALWAYS, Engine, an_engine, eventually, switch
 from tests.support.receivers import answer_all, receiving

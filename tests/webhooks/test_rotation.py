@@ -85,7 +85,7 @@ async def test_an_endpoint_that_is_removed_while_the_connection_is_made_gets_not
         await engine.subscribing.remove(endpoint.id, COMMAND)
         names.hanging.clear()
         await engine.dispatcher.drain()
-        await engine.tidying.tidy()
+        await engine.tidying.run()
         assert receiver.requests == []
         assert (await engine.find(delivery_id)).status == "cancelled"
         assert await engine.attempts(delivery_id) == []

@@ -74,7 +74,7 @@ async def test_an_endpoint_is_removed_even_if_its_backlog_can_only_be_cancelled_
             await connection.execute("select from pending_delivery for update")
             await engine.subscribing.remove(endpoint.id, COMMAND)
             assert [one.status for one in await engine.log()] == ["pending"]
-        await engine.tidying.tidy()
+        await engine.tidying.run()
         assert [one.status for one in await engine.log()] == ["cancelled"]
 
 
@@ -91,7 +91,7 @@ async def test_a_resend_on_an_ordered_endpoint_lets_no_later_event_overtake(
     (again,) = await engine.claim()
     assert again.delivery_id == first.delivery_id
     await engine.answer([again], 500)
-    await engine.tidying.tidy()
+    await engine.tidying.run()
     assert await engine.claim() == []
 
 
@@ -103,13 +103,13 @@ async def test_statements_are_planned_anew_once_the_queue_has_grown_manifold(pos
         first = await writing_backend(own)
         await engine.subscribe()
         for _ in range(2):
-            await engine.tidying.tidy()
+            await engine.tidying.run()
         assert await writing_backend(own) == first
         await fill(engine, LONG)
-        await engine.tidying.tidy()
+        await engine.tidying.run()
         second = await writing_backend(own)
         assert second != first
-        await engine.tidying.tidy()
+        await engine.tidying.run()
         assert await writing_backend(own) == second
 
 

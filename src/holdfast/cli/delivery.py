@@ -15,11 +15,10 @@ from click.core import ParameterSource
 from holdfast.cli.database import with_database
 from holdfast.cli.output import print_json, print_result, print_table, shared_options
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.delivery import Delivery, DeliveryStatus
-from holdfast.domain.endpoint import PING
-from holdfast.domain.event import EventName
+from holdfast.domain.delivery import Attempt, Delivery, DeliveryFilter, DeliveryStatus
+from holdfast.domain.event import PING, EventName
 from holdfast.domain.unit import code_fault
-from holdfast.operations.deliveries import Attempt, Deliveries, DeliveryFilter
+from holdfast.operations.deliveries import Deliveries
 from holdfast.operations.events import EventFeed
 from holdfast.operations.webhook_documents import delivery_document, delivery_with_attempts_document
 from holdfast.web.pagination import TIME_AND_ID_CURSOR, creation_cursor

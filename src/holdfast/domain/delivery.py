@@ -38,7 +38,7 @@ class Trigger(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What an attempt makes of its delivery."""
+    """What becomes of the delivery after an attempt."""
 
     DELIVERED = "delivered"
     RETRY = "retry"
@@ -46,7 +46,7 @@ class Outcome(StrEnum):
 
 
 class Schedule(NamedTuple):
-    """Of one series of attempts: the gap doubles from the first."""
+    """The attempts of one series: the gap doubles from the first."""
 
     first_gap_seconds: float = 30.0
     attempts: int = 8
@@ -55,20 +55,20 @@ class Schedule(NamedTuple):
         return timedelta(seconds=self.first_gap_seconds * 2 ** (tried - 1))
 
 
-class Next(NamedTuple):
+class AttemptDecision(NamedTuple):
     outcome: Outcome
     gap: timedelta = timedelta()
     """From the end of the attempt to the next one."""
 
 
 class Progress(NamedTuple):
-    """Where a delivery stands when it is claimed."""
+    """How far a delivery has come when it is claimed."""
 
     series: int
     tried: int
     """Attempts of this series."""
     attempts: int
-    """Of all series."""
+    """Attempts of all series."""
 
     @property
     def trigger(self) -> Trigger:
@@ -77,36 +77,105 @@ class Progress(NamedTuple):
         return Trigger.FIRST if self.series == 1 else Trigger.RESEND
 
 
-def after_attempt(progress: Progress, succeeded: bool, schedule: Schedule) -> Next:
+def decide_after_attempt(progress: Progress, succeeded: bool, schedule: Schedule) -> AttemptDecision:
     if succeeded:
-        return Next(Outcome.DELIVERED)
+        return AttemptDecision(Outcome.DELIVERED)
     tried = progress.tried + 1
     if tried >= schedule.attempts:
-        return Next(Outcome.FAILED)
-    return Next(Outcome.RETRY, schedule.gap_after(tried))
+        return AttemptDecision(Outcome.FAILED)
+    return AttemptDecision(Outcome.RETRY, schedule.gap_after(tried))
 
 
-def after_lost(progress: Progress, schedule: Schedule) -> Next:
-    """The receiver may have got it, so the attempt counts; it has waited for as long as the lease was."""
-    decided = after_attempt(progress, False, schedule)
-    return decided._replace(gap=timedelta())
+def decide_after_lost(progress: Progress, schedule: Schedule) -> AttemptDecision:
+    """The receiver may have got it, so the attempt counts; the lease was longer than the first gap."""
+    return decide_after_attempt(progress, False, schedule)._replace(gap=timedelta())
 
 
-class Signs(NamedTuple):
-    """What some attempts say of their endpoint."""
+Headers = tuple[tuple[str, str], ...]
+
+
+class Timings(NamedTuple):
+    """None where the phase did not happen: a reused connection, an address in the URL, http."""
+
+    dns_ms: float | None = None
+    connect_ms: float | None = None
+    tls_ms: float | None = None
+    first_byte_ms: float | None = None
+    """From the last byte of the request written to the first byte of the response."""
+
+
+class AttemptResult(NamedTuple):
+    duration_ms: float = 0.0
+    timings: Timings = Timings()
+    request_headers: Headers = ()
+    """Exactly as sent, in order; empty if the request was never written."""
+    secret_id: UUID | None = None
+    address: str | None = None
+    """Of the connect that was used or last tried."""
+    status_code: int | None = None
+    response_headers: Headers = ()
+    response_body: bytes = b""
+    response_clipped: bool = False
+    """There was, or may have been, more."""
+    cause: AnyMessage | None = None
+    """None if it was delivered; otherwise one sentence in plain words."""
+
+    @property
+    def is_gone(self) -> bool:
+        return self.status_code == 410
+
+
+class SealedSecret(NamedTuple):
+    id: UUID
+    sealed: bytes
+
+
+class ClaimedDelivery(NamedTuple):
+    delivery_id: UUID
+    endpoint_id: UUID
+    url: str
+    event: str
+    body: str
+    unit_id: UUID | None
+    progress: Progress
+    token: int
+    claimed_at: datetime
+    secret: SealedSecret
+
+
+class ExpiredLease(NamedTuple):
+    """A claim whose worker did not record the attempt in time."""
+
+    delivery_id: UUID
+    endpoint_id: UUID
+    unit_id: UUID | None
+    token: int
+    claimed_at: datetime
+    now: datetime
+    url: str
+    progress: Progress
+
+
+class AttemptRecord(NamedTuple):
+    """An attempt as it is written to the log."""
+
+    claim: ClaimedDelivery | ExpiredLease
+    started_at: datetime
+    result: AttemptResult
+    decision: AttemptDecision
+
+
+class EndpointHealth(NamedTuple):
+    """What some attempts say about their endpoint."""
 
     cause: AnyMessage | None
-    """Of the last one; None if it succeeded."""
-    is_gone: bool = False
-    has_succeeded: bool = False
+    """Of the last attempt; None if it succeeded."""
+    is_gone: bool
+    has_succeeded: bool
 
-    def followed_by(self, later: Signs) -> Signs:
+    def merge(self, later: EndpointHealth) -> EndpointHealth:
         is_gone = later.is_gone or (self.is_gone and not later.has_succeeded)
-        return Signs(later.cause, is_gone, self.has_succeeded or later.has_succeeded)
-
-
-def signs_of(cause: AnyMessage | None, is_gone: bool) -> Signs:
-    return Signs(cause, is_gone, cause is None)
+        return EndpointHealth(later.cause, is_gone, self.has_succeeded or later.has_succeeded)
 
 
 class Delivery(NamedTuple):
@@ -124,3 +193,72 @@ class Delivery(NamedTuple):
     last_status_code: int | None
     last_cause: AnyMessage | None
     body: str
+
+
+class FailedDeliveryFilter(NamedTuple):
+    """Selects the deliveries of an endpoint that failed in a period."""
+
+    since: datetime
+    until: datetime | None = None
+    events: tuple[str, ...] | None = None
+    unit_code: str | None = None
+
+
+class Attempt(NamedTuple):
+    """An attempt as the log has it."""
+
+    delivery_id: UUID
+    number: int
+    trigger: Trigger
+    started_at: datetime
+    ended_at: datetime
+    duration_ms: float
+    dns_ms: float | None
+    connect_ms: float | None
+    tls_ms: float | None
+    first_byte_ms: float | None
+    url: str
+    request_headers: list[tuple[str, str]]
+    secret_id: UUID | None
+    address: str | None
+    status_code: int | None
+    response_headers: list[tuple[str, str]]
+    response_body: bytes
+    response_clipped: bool
+    cause: AnyMessage | None
+
+
+class DeliveryFilter(NamedTuple):
+    since: datetime
+    until: datetime
+    events: tuple[str, ...] | None = None
+    unit_code: str | None = None
+    code_class: int | None = None
+    """2 for 200 to 299, and so on."""
+    unanswered: bool | None = None
+    """Of deliveries whose last attempt had no status, or that had none yet."""
+    status: DeliveryStatus | None = None
+
+
+HOURS = 24
+"""The last hours for which ended deliveries are counted."""
+
+
+class HourlyDeliveries(NamedTuple):
+    endpoint_id: UUID
+    begins_at: datetime
+    delivered: int
+    failed: int
+
+
+class ReconciliationCounts(NamedTuple):
+    events: int
+    """Of the feed, for this endpoint."""
+    delivered: int
+    pending: int
+    failed: int
+    cancelled: int
+    forgotten: int
+    """Older than the log is kept."""
+    missing: int
+    """Never anything but 0."""

@@ -7,13 +7,12 @@ import secrets
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
+from urllib.parse import urlsplit
 from uuid import UUID
 
-from holdfast.domain.event import EventName
+from holdfast.domain.event import PING, EventName
 from holdfast.domain.message import AnyMessage
 
-PING = "ping"
-"""The event of the test button; it goes to its endpoint whatever that chose."""
 SENT_EVENTS = (*EventName, PING)
 """What a delivery may be of."""
 
@@ -21,6 +20,8 @@ LONGEST_DESCRIPTION = 500
 MIN_IN_FLIGHT, MAX_IN_FLIGHT = 1, 256
 DEFAULT_IN_FLIGHT = 32
 FAILING_AFTER = timedelta(days=1)
+FAILURES_COUNTED = 100
+"""Unseen failed deliveries are counted up to this number."""
 SECRET_FRESH_SECONDS = 0.1
 """For so long after a claim its secret is the secret of the moment; later it is read again."""
 
@@ -92,3 +93,49 @@ def generate_secret() -> str:
 def is_failing(trouble: EndpointFailure | None, now: datetime) -> bool:
     """After a day without one success, or at once when the receiver said that it is gone."""
     return trouble is not None and (trouble.gone_at is not None or trouble.since <= now - FAILING_AFTER)
+
+
+class EndpointLabel(NamedTuple):
+    id: UUID
+    url: str
+    description: str
+    is_removed: bool
+
+    @property
+    def name(self) -> str:
+        return display_name(self.url, self.description)
+
+
+class FailingEndpoint(NamedTuple):
+    id: UUID
+    url: str
+    description: str
+    began_at: datetime
+    """When it began to count as failing."""
+
+    @property
+    def name(self) -> str:
+        return display_name(self.url, self.description)
+
+
+class UnseenFailures(NamedTuple):
+    failed: int
+    """Deliveries, counted up to ``FAILURES_COUNTED``."""
+    failing: list[FailingEndpoint]
+    up_to: datetime
+    """The time of the newest of them."""
+
+    @property
+    def is_any(self) -> bool:
+        return bool(self.failed or self.failing)
+
+    @property
+    def is_more(self) -> bool:
+        return self.failed >= FAILURES_COUNTED
+
+
+def display_name(url: str, description: str) -> str:
+    try:
+        return description or urlsplit(url).netloc
+    except ValueError:
+        return url

@@ -1,4 +1,4 @@
-"""Events of a unit."""
+"""Events: facts that happened to a unit."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from holdfast.domain.status import Status
+
+PING = "ping"
+"""The event of the test button. It goes to its endpoint whatever events that selected."""
 
 
 class EventName(StrEnum):
@@ -32,6 +35,8 @@ class UnitEvent(NamedTuple):
     booking_reference: str | None
     created_at: datetime
     unit_code: str
+    payload: str = ""
+    """The JSON that receivers get; set when the event is written."""
 
 
 def event_id(unit_id: UUID, unit_version: int) -> UUID:

@@ -249,6 +249,7 @@ class DueUnit(NamedTuple):
     version: int
     updated_at: datetime
     code: str
+    project_slug: str
 
 
 class LiveBooking(NamedTuple):

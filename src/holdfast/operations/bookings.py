@@ -32,6 +32,7 @@ from holdfast.operations.booking_commands import (
     Requester,
     UnitCommand,
 )
+from holdfast.operations.events import with_payload
 from holdfast.operations.listings import SharedReads
 from holdfast.operations.units import StaffUnit, StaffUnits, Units
 from holdfast.operations.write_path import Command, Written
@@ -447,6 +448,10 @@ class HoldExpiry:
                     return 0
                 claims = await holds.load_claims(connection, [unit.id for unit in due])
                 ended = [expire_due_unit(unit, claims.get(unit.id)) for unit in due]
+                ended = [
+                    one._replace(event=with_payload(one.event, unit.project_slug))
+                    for unit, one in zip(due, ended, strict=True)
+                ]
                 deliveries = await holds.store_expired(connection, ended)
         except TransactionConflict:
             return 0

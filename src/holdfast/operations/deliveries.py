@@ -10,41 +10,21 @@ from typing import NamedTuple
 from uuid import UUID
 
 from holdfast.domain.audit import Author, Change
-from holdfast.domain.delivery import Delivery, DeliveryStatus
-from holdfast.domain.endpoint import PING
-from holdfast.domain.errors import EndpointRemoved, UnknownDelivery, UnknownEndpoint
-from holdfast.operations.events import EventFeed
-from holdfast.storage import audit, deliveries, delivery_log, endpoints, projects
-from holdfast.storage.database import Connection, Database
-from holdfast.storage.deliveries import FailedDeliveryFilter
-from holdfast.storage.delivery_log import (
-    HOURS,
+from holdfast.domain.delivery import (
     Attempt,
+    Delivery,
     DeliveryFilter,
+    DeliveryStatus,
+    FailedDeliveryFilter,
     HourlyDeliveries,
     ReconciliationCounts,
 )
-from holdfast.storage.endpoints import EndpointLabel, FailingEndpoint, UnseenFailures
-
-__all__ = [
-    "HOURS",
-    "Attempt",
-    "Deliveries",
-    "Delivery",
-    "DeliveryFilter",
-    "DeliverySearch",
-    "DeliverySearchPage",
-    "EndpointLabel",
-    "EndpointTraffic",
-    "FailedDeliveryFilter",
-    "FailingEndpoint",
-    "FailureNotices",
-    "HourlyDeliveries",
-    "Reconciliation",
-    "ReconciliationCounts",
-    "UnseenFailures",
-]
-
+from holdfast.domain.endpoint import EndpointLabel, UnseenFailures
+from holdfast.domain.errors import EndpointRemoved, UnknownDelivery, UnknownEndpoint
+from holdfast.domain.event import PING
+from holdfast.operations.events import EventFeed
+from holdfast.storage import audit, deliveries, delivery_log, endpoints, projects
+from holdfast.storage.database import Connection, Database
 
 RESENT_AT_ONCE = 1000
 
@@ -359,20 +339,18 @@ def _just_behind(moment: datetime) -> datetime:
     return END if moment >= END - _MILLISECOND else moment + _MILLISECOND
 
 
-# What failed is announced to staff until they have seen it.
-
-
 class FailureNotices:
+    """Failed deliveries and failing endpoints that a member of staff has not seen."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def news(self, since: datetime) -> UnseenFailures:
-        """Since somebody last looked. A delivery that is sent anew is no news any more, nor is an endpoint
-        that recovered, was paused or removed."""
+    async def load_unseen(self, since: datetime) -> UnseenFailures:
+        """Leave out deliveries that were sent again, and endpoints that recovered, are paused or removed."""
         async with self._database.reading() as connection:
-            return await endpoints.webhook_news(connection, since)
+            return await endpoints.load_unseen_failures(connection, since)
 
-    async def seen(self, staff_id: UUID, at: datetime) -> None:
-        """``at``: the newest of what the person saw; what failed later is still to be told."""
+    async def mark_seen(self, staff_id: UUID, at: datetime) -> None:
+        """``at`` is the time of the newest failure that was shown; later ones are still to be seen."""
         async with self._database.writing() as connection:
-            await endpoints.mark_news_seen(connection, staff_id, at)
+            await endpoints.mark_failures_seen(connection, staff_id, at)

@@ -1,163 +1,43 @@
-"""What a change of an endpoint means for its queue, a few deliveries at a time."""
+"""The queue of deliveries: claims, records, leases and cleanup, and the partitions of the log."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from typing import Literal
 from uuid import UUID
 
-from holdfast.domain.delivery import INTERNAL_CAUSES, LOST, Schedule, Signs, after_lost, signs_of
+from holdfast.domain.delivery import (
+    INTERNAL_CAUSES,
+    LOST,
+    AttemptRecord,
+    AttemptResult,
+    ClaimedDelivery,
+    EndpointHealth,
+    ExpiredLease,
+    Schedule,
+    SealedSecret,
+    decide_after_lost,
+)
 from holdfast.domain.endpoint import MAX_IN_FLIGHT
 from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.domain.event import EventName
 from holdfast.observability.metrics import count_attempts
 from holdfast.storage import deliveries, delivery_log, delivery_queue, log_partitions
 from holdfast.storage.database import Connection, ConstraintViolated, Database, TransactionConflict
-from holdfast.storage.deliveries import AttemptRecord, RecordedAttempts
-from holdfast.storage.delivery_queue import (
-    FIRST_PLACE,
-    ClaimedDelivery,
-    Claims,
-    ExpiredLease,
-    Place,
-    SealedSecret,
-)
-
-__all__ = ["AttemptRecord", "ClaimedDelivery", "DeliveryQueue", "SealedSecret"]
-
-
-CANCELLED_AT_ONCE = 1000
-UNBLOCKED_AT_ONCE = 1000
-LONGEST_SECONDS = 5.0
-"""So long somebody may wait for it; the rest is done by the workers."""
-
-
-async def cancel_all(
-    database: Database, endpoint_id: UUID, events: Sequence[str] = (), *, resent_too: bool = True
-) -> None:
-    """All of an endpoint that is removed; of another one those of the ``events`` that it wants no more."""
-    started_at = time.monotonic()
-    while time.monotonic() - started_at < LONGEST_SECONDS:
-        async with database.writing() as connection:
-            count = await deliveries.cancel_some(
-                connection, endpoint_id, events, CANCELLED_AT_ONCE, resent_too=resent_too
-            )
-        if count < CANCELLED_AT_ONCE:
-            return
-
-
-async def unblock_all(database: Database, endpoint_id: UUID) -> None:
-    """Of an endpoint: whoever need not wait any more."""
-    place: Place | None = (endpoint_id, UUID(int=0))
-    started_at = time.monotonic()
-    while place is not None and time.monotonic() - started_at < LONGEST_SECONDS:
-        async with database.writing_autocommit() as connection:
-            place = (
-                await delivery_queue.unblock_some_of_endpoint(connection, place, UNBLOCKED_AT_ONCE)
-            ).place
-
-
-# How endpoints have fared in the last day, hour by hour.
-
-SETTLED_AFTER = timedelta(seconds=5)
-LONGEST_STRETCH = timedelta(hours=1)
-
-
-class DeliveryHours:
-    def __init__(self, database: Database, settled_after: timedelta = SETTLED_AFTER) -> None:
-        self._database = database
-        self._settled_after = settled_after
-
-    async def count_on(self) -> bool:
-        """Count what ended since the last time, an hour's worth at most; whether there is more."""
-        async with self._database.writing() as connection:
-            found = await delivery_log.lock_uncounted(connection, self._settled_after)
-            if found is None or found.settled <= found.since:
-                return False
-            upto = min(found.settled, found.since + LONGEST_STRETCH)
-            await delivery_log.count_hours(connection, found.since, upto)
-            return upto < found.settled
-
-
-# How endpoints fare, as the attempts of this process tell it; written down when it is news.
-
-NOTED_AGAIN_SECONDS = 5.0
-
-
-class EndpointHealth:
-    def __init__(self) -> None:
-        self._heard: dict[UUID, Signs] = {}
-        self._noted: dict[UUID, tuple[Signs, float]] = {}
-        self._has_recovered = False
-
-    def hear(self, results: Sequence[AttemptRecord], *, somebody_recovered: bool) -> None:
-        self._add(
-            (result.endpoint_id, signs_of(result.cause, result.is_gone))
-            for result in results
-            if result.cause not in INTERNAL_CAUSES
-        )
-        self._has_recovered |= somebody_recovered
-
-    async def note(self, connection: Connection) -> None:
-        """What cannot be noted, because somebody has an endpoint locked or the database is away, is noted
-        with the next."""
-        heard, has_recovered = self._heard, self._has_recovered
-        self._heard, self._has_recovered = {}, False
-        if not has_recovered and not self._are_news(heard):
-            return
-        try:
-            await deliveries.note_health(connection, heard)
-        except BaseException:
-            later, self._heard = self._heard, heard
-            self._add(later.items())
-            self._has_recovered |= has_recovered
-            raise
-        now = time.monotonic()
-        self._noted.update((endpoint_id, (one, now)) for endpoint_id, one in heard.items())
-
-    def _add(self, later: Iterable[tuple[UUID, Signs]]) -> None:
-        for endpoint_id, one in later:
-            before = self._heard.get(endpoint_id)
-            self._heard[endpoint_id] = before.followed_by(one) if before else one
-
-    def _are_news(self, signs: Mapping[UUID, Signs]) -> bool:
-        """What was noted a moment ago need not be noted again, each time that a dead endpoint is tried."""
-        earliest = time.monotonic() - NOTED_AGAIN_SECONDS
-        for endpoint_id, one in signs.items():
-            before, noted_at = self._noted.get(endpoint_id, (None, 0.0))
-            if one.cause is not None and (one != before or noted_at < earliest):
-                return True
-        return False
-
-
-# The log has a part for each day: made ahead, dropped when it is no longer kept.
-
-
-async def ensure_log_partitions(database: Database) -> None:
-    """Before something is written to the log: today has its part, whatever the workers do."""
-    async with database.reading() as connection:
-        if await log_partitions.are_ready(connection):
-            return
-    async with database.writing() as connection:
-        await log_partitions.make(connection)
-
-
-async def drop_old_log_partitions(database: Database, keep: timedelta) -> list[str]:
-    async with database.writing_autocommit() as connection:
-        return await log_partitions.drop_before(connection, keep)
-
-
-# What a worker asks of the database: claims, records, and what became of others' claims.
+from holdfast.storage.deliveries import RecordedAttempts
+from holdfast.storage.delivery_queue import FIRST_UNIT_QUEUE, Claims, UnitQueue
 
 RESCUED_AT_ONCE = 500
 CLAIMS_IN_A_ROW = 4
 """Then it is time to record what others have sent."""
 _NO_LANE = UUID(int=0)
-_NO_PHASES = (None, None, None, None)
+_CANCEL_SECONDS = 0.25
 
 _log = logging.getLogger(__name__)
 
@@ -168,157 +48,234 @@ class DeliveryQueue:
         self.schedule = schedule
         self.lease_seconds = lease_seconds
         self._last_lane = _NO_LANE
-        self._health = EndpointHealth()
+        self._health = HealthMonitor()
         self._is_log_ready = False
 
-    async def claim(self, budget: int, most_of_a_lane: int = MAX_IN_FLIGHT) -> list[ClaimedDelivery]:
-        """What is sent now, at most ``budget``; again if all that was found had to be put aside."""
-        await self._ready_log()
+    async def claim(self, budget: int, lane_cap: int = MAX_IN_FLIGHT) -> list[ClaimedDelivery]:
+        """Claim at most ``budget`` deliveries; again if all that were found had to be postponed."""
+        await self._ensure_log()
         for _ in range(CLAIMS_IN_A_ROW):
-            found = await self._claim(budget, most_of_a_lane)
-            self._last_lane = found.last_lane if found.last_lane != self._last_lane else _NO_LANE
-            if found.claimed or not found.has_others:
-                return found.claimed
+            claims = await self._claim(budget, lane_cap)
+            self._last_lane = claims.last_lane if claims.last_lane != self._last_lane else _NO_LANE
+            if claims.claimed or not claims.has_others:
+                return claims.claimed
         return []
 
-    async def _claim(self, budget: int, most_of_a_lane: int) -> Claims:
+    async def _claim(self, budget: int, lane_cap: int) -> Claims:
         lease = timedelta(seconds=self.lease_seconds)
         try:
             async with self._database.writing() as connection:
-                found = await delivery_queue.claim(connection, self._last_lane, budget, lease, most_of_a_lane)
+                claims = await delivery_queue.claim(connection, self._last_lane, budget, lease, lane_cap)
         except TransactionConflict:
             return Claims([], set(), False, self._last_lane)
         except ConstraintViolated:
             self._is_log_ready = False
             raise
-        with suppress(DatabaseUnavailable):
-            await self._look_again(found.put_aside)
-        return found
+        if claims.postponed:
+            # The deliveries that they wait for may have ended meanwhile, before there was anybody to unblock.
+            with suppress(DatabaseUnavailable):
+                async with self._database.writing_autocommit() as connection:
+                    await delivery_queue.unblock_next_delivery(connection, claims.postponed)
+        return claims
 
-    async def _look_again(self, put_aside: set[Place]) -> None:
-        """Whom they wait for may have ended while they were put aside, and saw nobody who waited."""
-        if put_aside:
-            async with self._database.writing_autocommit() as connection:
-                await delivery_queue.unblock_next_delivery(connection, put_aside)
-
-    async def record(self, results: Sequence[AttemptRecord]) -> set[UUID]:
-        """Log the attempts; gives those whose claim was still theirs. The others are not recorded."""
-        await self._ready_log()
+    async def record(self, records: Sequence[AttemptRecord]) -> set[UUID]:
+        """Log the attempts whose claim is still valid; return the ids of their deliveries."""
+        await self._ensure_log()
         try:
-            return await self._record(results)
-        except ConstraintViolated as refused:
-            # Perhaps for want of a day in the log, perhaps for one answer: it never fails its neighbours.
+            return await self._record(records)
+        except ConstraintViolated as error:
+            # A day of the log may be missing, or one response cannot be stored: it never fails the others.
             self._is_log_ready = False
-            if len(results) == 1:
-                return await self._record_bare(results[0], refused)
-        return {one for result in results for one in await self.record([result])}
+            if len(records) == 1:
+                return await self._record_without_response(records[0], error)
+        return {delivery_id for record in records for delivery_id in await self.record([record])}
 
-    async def _record_bare(self, result: AttemptRecord, refused: ConstraintViolated) -> set[UUID]:
-        """Without what the receiver sent, if that is what cannot be stored.
-
-        If even that is refused it is given up, and goes out again after its lease.
-        """
-        _warn("what a receiver answered could not be stored", result, why=refused.constraint)
-        await self._ready_log()
-        bare = result._replace(response_headers=(), response_body=b"", response_clipped=True)
+    async def _record_without_response(self, record: AttemptRecord, error: ConstraintViolated) -> set[UUID]:
+        """If that fails too, the delivery goes out again after its lease."""
+        _warn("what a receiver answered could not be stored", record, why=error.constraint)
+        await self._ensure_log()
+        bare = record.result._replace(response_headers=(), response_body=b"", response_clipped=True)
         try:
-            return await self._record([bare])
+            return await self._record([record._replace(result=bare)])
         except ConstraintViolated as again:
-            _warn("an attempt could not be recorded", result, why=again.constraint)
+            _warn("an attempt could not be recorded", record, why=again.constraint)
             return set()
 
-    async def _record(self, results: Sequence[AttemptRecord]) -> set[UUID]:
+    async def _record(self, records: Sequence[AttemptRecord]) -> set[UUID]:
         async with self._database.writing_autocommit() as connection:
-            recorded = await deliveries.record(connection, results)
-        own = [result for result in results if result.delivery_id in recorded.ids]
-        # What follows is done by others too, a little later: it must not make the record look undone.
-        self._health.hear(own, somebody_recovered=recorded.somebody_recovered)
+            recorded = await deliveries.record_attempts(connection, records)
+        own = [record for record in records if record.claim.delivery_id in recorded.ids]
+        self._health.add(own, has_any_recovered=recorded.has_any_recovered)
+        # Other loops do this too, a little later: a failure must not make the record look undone.
         with suppress(DatabaseUnavailable):
-            await self._tell_others(results, recorded)
-        count_attempts(Counter(result.outcome for result in own), [one.duration_ms / 1000 for one in own])
-        for result in results:
-            if result.delivery_id not in recorded.ids:
-                _warn("an attempt ended after its lease and was not recorded", result)
+            await self._follow_up(records, recorded)
+        count_attempts(
+            Counter(record.decision.outcome for record in own),
+            [record.result.duration_ms / 1000 for record in own],
+        )
+        for record in records:
+            if record.claim.delivery_id not in recorded.ids:
+                _warn("an attempt ended after its lease and was not recorded", record)
         return recorded.ids
 
-    async def _tell_others(self, results: Sequence[AttemptRecord], recorded: RecordedAttempts) -> None:
-        """Who is not recorded now may have been before, if only the answer to that was lost."""
-        somebody_may_wait = recorded.somebody_waits or len(recorded.ids) < len(results)
+    async def _follow_up(self, records: Sequence[AttemptRecord], recorded: RecordedAttempts) -> None:
+        # An attempt that is not recorded now may have been before, if the answer to that was lost.
+        may_unblock = recorded.is_any_postponed or len(recorded.ids) < len(records)
         async with self._database.writing_autocommit() as connection:
-            if somebody_may_wait:
-                places = ((one.endpoint_id, one.unit_id) for one in results if one.unit_id is not None)
-                await delivery_queue.unblock_next_delivery(connection, places)
-            await self._health.note(connection)
+            if may_unblock:
+                claims = [record.claim for record in records]
+                queues = [(one.endpoint_id, one.unit_id) for one in claims if one.unit_id is not None]
+                await delivery_queue.unblock_next_delivery(connection, queues)
+            await self._health.save(connection)
 
-    async def secret_now(self, endpoint_id: UUID) -> SealedSecret | None:
+    async def load_secret(self, endpoint_id: UUID) -> SealedSecret | None:
         async with self._database.reading() as connection:
-            return await delivery_queue.secret_now(connection, endpoint_id)
+            return await delivery_queue.load_secret(connection, endpoint_id)
 
-    async def seconds_until_next(self, most_of_a_lane: int = MAX_IN_FLIGHT) -> float | None:
+    async def seconds_until_next(self, lane_cap: int = MAX_IN_FLIGHT) -> float | None:
         async with self._database.reading() as connection:
-            return await delivery_queue.seconds_until_next_due(connection, most_of_a_lane)
+            return await delivery_queue.seconds_until_next_due(connection, lane_cap)
 
     async def give_back(self, claimed: Sequence[ClaimedDelivery]) -> None:
         async with self._database.writing_autocommit() as connection:
             await delivery_queue.give_back(connection, claimed)
 
     async def rescue(self) -> int:
-        """What a stopped worker has kept beyond its lease goes out again; says how many there were."""
+        """Send again what a stopped worker has kept beyond its lease; return how many there were."""
         async with self._database.reading() as connection:
-            found = await delivery_queue.expired_leases(connection, RESCUED_AT_ONCE)
-        if not found:
+            expired = await delivery_queue.list_expired_leases(connection, RESCUED_AT_ONCE)
+        if not expired:
             async with self._database.writing_autocommit() as connection:
-                await delivery_queue.forget_void_leases(connection)
+                await delivery_queue.delete_void_leases(connection)
             return 0
-        recorded = await self.record([self._lost(one) for one in found])
+        recorded = await self.record([self._lost_attempt(lease) for lease in expired])
         self._database.notify_workers()
         return len(recorded)
 
-    async def _ready_log(self) -> None:
-        """Once; days to come are made ahead by the log keeper."""
+    async def _ensure_log(self) -> None:
+        """Once; a periodic job creates the partitions of the days to come."""
         if not self._is_log_ready:
             await ensure_log_partitions(self._database)
             self._is_log_ready = True
 
-    def _lost(self, one: ExpiredLease) -> AttemptRecord:
-        decided = after_lost(one.progress, self.schedule)
-        _log.warning("a delivery was lost with its worker", extra={"fields": {"deliveryId": one.delivery_id}})
+    def _lost_attempt(self, lease: ExpiredLease) -> AttemptRecord:
+        fields = {"deliveryId": lease.delivery_id}
+        _log.warning("a delivery was lost with its worker", extra={"fields": fields})
+        duration_ms = (lease.now - lease.claimed_at).total_seconds() * 1000
+        result = AttemptResult(duration_ms, cause=LOST)
         return AttemptRecord(
-            one.delivery_id, one.endpoint_id, one.unit_id, one.token, one.progress,
-            one.claimed_at, one.now, (one.now - one.claimed_at).total_seconds() * 1000, _NO_PHASES,
-            one.url, (), None, None, None, (), b"", False, LOST, False, decided.outcome, decided.gap,
-        )  # fmt: skip
+            lease, lease.claimed_at, result, decide_after_lost(lease.progress, self.schedule)
+        )
 
 
-def _warn(message: str, result: AttemptRecord, **more: object) -> None:
-    fields = {"deliveryId": result.delivery_id, "statusCode": result.status_code, **more}
+def _warn(message: str, record: AttemptRecord, **more: object) -> None:
+    fields = {"deliveryId": record.claim.delivery_id, "statusCode": record.result.status_code, **more}
     _log.warning(message, extra={"fields": fields})
 
 
-# What fell in between: deliveries that nobody wants any more, and those that wait for nothing.
+HEALTH_REPEAT_SECONDS = 5.0
+"""A failure of an endpoint that was saved is saved again only after this time."""
 
-GROWN = 4
-"""So many times larger, or smaller, a table is another one to the planner."""
+
+class HealthMonitor:
+    """Collects what the attempts of this process say about endpoints, and saves it when it is new."""
+
+    def __init__(self) -> None:
+        self._unsaved: dict[UUID, EndpointHealth] = {}
+        self._saved: dict[UUID, tuple[EndpointHealth, float]] = {}
+        self._has_any_recovered = False
+
+    def add(self, records: Sequence[AttemptRecord], *, has_any_recovered: bool) -> None:
+        self._merge(
+            (record.claim.endpoint_id, EndpointHealth(result.cause, result.is_gone, result.cause is None))
+            for record in records
+            if (result := record.result).cause not in INTERNAL_CAUSES
+        )
+        self._has_any_recovered |= has_any_recovered
+
+    async def save(self, connection: Connection) -> None:
+        """What cannot be saved, because an endpoint is locked or the database is away, is saved next time."""
+        unsaved, has_any_recovered = self._unsaved, self._has_any_recovered
+        self._unsaved, self._has_any_recovered = {}, False
+        if not has_any_recovered and not self._is_new(unsaved):
+            return
+        try:
+            await deliveries.update_health(connection, unsaved)
+        except BaseException:
+            later, self._unsaved = self._unsaved, unsaved
+            self._merge(later.items())
+            self._has_any_recovered |= has_any_recovered
+            raise
+        now = time.monotonic()
+        self._saved.update((endpoint_id, (health, now)) for endpoint_id, health in unsaved.items())
+
+    def _merge(self, later: Iterable[tuple[UUID, EndpointHealth]]) -> None:
+        for endpoint_id, health in later:
+            before = self._unsaved.get(endpoint_id)
+            self._unsaved[endpoint_id] = before.merge(health) if before else health
+
+    def _is_new(self, unsaved: Mapping[UUID, EndpointHealth]) -> bool:
+        earliest = time.monotonic() - HEALTH_REPEAT_SECONDS
+        for endpoint_id, health in unsaved.items():
+            before, saved_at = self._saved.get(endpoint_id, (None, 0.0))
+            if health.cause is not None and (health != before or saved_at < earliest):
+                return True
+        return False
+
+
+# What a change of an endpoint means for its queue, a few deliveries at a time.
+
+CANCELLED_AT_ONCE = UNBLOCKED_AT_ONCE = 1000
+REQUEST_SECONDS = 5.0
+"""So long a request may wait for it; the workers do the rest."""
+
+
+async def cancel_all(
+    database: Database, endpoint_id: UUID, events: Sequence[str] = (), *, resent_too: bool = True
+) -> None:
+    """Cancel all of a removed endpoint; of another one, the ``events`` that it does not select any more."""
+    deadline = time.monotonic() + REQUEST_SECONDS
+    while time.monotonic() < deadline:
+        async with database.writing() as connection:
+            count = await deliveries.cancel_batch(
+                connection, endpoint_id, events, CANCELLED_AT_ONCE, resent_too=resent_too
+            )
+        if count < CANCELLED_AT_ONCE:
+            return
+
+
+async def unblock_all(database: Database, endpoint_id: UUID) -> None:
+    """Unblock the deliveries of an endpoint that need not wait any more."""
+    after: UnitQueue | None = (endpoint_id, UUID(int=0))
+    deadline = time.monotonic() + REQUEST_SECONDS
+    while after is not None and time.monotonic() < deadline:
+        async with database.writing_autocommit() as connection:
+            result = await delivery_queue.unblock_some_of_endpoint(connection, after, UNBLOCKED_AT_ONCE)
+        after = result.last
+
+
+REPLANNED_AT_FACTOR = 4
+"""A table that is so many times larger, or smaller, needs other plans."""
 FEW_PAGES = 16
 UNITS_AT_ONCE = 2000
-LOOKING_SECONDS = 1.0
+UNBLOCKING_SECONDS = 1.0
 
 
 class QueueCleanup:
-    """All of it is done at once as a rule; this is for what was interrupted, or happened at the same time."""
+    """A safety net: finishes what was interrupted, or what two changes at the same time have missed."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._planned_for = FEW_PAGES
-        self._place = FIRST_PLACE
+        self._planned_pages = FEW_PAGES
+        self._after = FIRST_UNIT_QUEUE
 
-    async def tidy(self) -> None:
+    async def run(self) -> None:
         await ensure_log_partitions(self._database)
         for step in (
-            self._plan_anew_if_grown,
+            self._discard_plans_if_resized,
             self._cancel_of_removed_endpoints,
-            self._cancel_of_unselected_events,
-            self._let_waiting_go,
+            self._cancel_unselected_events,
+            self._unblock,
         ):
             try:
                 await step()
@@ -327,13 +284,13 @@ class QueueCleanup:
             except ConstraintViolated:
                 _log.exception("tidying the queue was refused")
 
-    async def _plan_anew_if_grown(self) -> None:
+    async def _discard_plans_if_resized(self) -> None:
         """A plan for an almost empty table is ruinous for a huge one, and would be kept until the statistics
         are renewed; to plan anew all the time would make some deliveries late."""
         async with self._database.reading() as connection:
-            pages = max(await delivery_queue.pages(connection), FEW_PAGES)
-        if not self._planned_for / GROWN < pages < self._planned_for * GROWN:
-            self._planned_for = pages
+            pages = max(await delivery_queue.count_pages(connection), FEW_PAGES)
+        if not self._planned_pages / REPLANNED_AT_FACTOR < pages < self._planned_pages * REPLANNED_AT_FACTOR:
+            self._planned_pages = pages
             await self._database.replace_connections()
 
     async def _cancel_of_removed_endpoints(self) -> None:
@@ -342,24 +299,82 @@ class QueueCleanup:
         for endpoint_id in removed:
             await cancel_all(self._database, endpoint_id)
 
-    async def _cancel_of_unselected_events(self) -> None:
-        """Even if nobody may claim for it, because it is paused. What was resent since then is left."""
+    async def _cancel_unselected_events(self) -> None:
+        """Also of a paused endpoint, of which nothing is claimed. What was resent since then is kept."""
         async with self._database.reading() as connection:
-            found = await deliveries.endpoints_with_unselected(connection)
-        for endpoint_id, wanted in found:
-            unselected = [name for name in EventName if name not in wanted]
+            endpoints = await deliveries.endpoints_with_unselected(connection)
+        for endpoint_id, selected in endpoints:
+            unselected = [name for name in EventName if name not in selected]
             await cancel_all(self._database, endpoint_id, unselected, resent_too=False)
             async with self._database.writing_autocommit() as connection:
-                await deliveries.note_none_unselected(connection, endpoint_id)
+                await deliveries.clear_unselected_mark(connection, endpoint_id)
 
-    async def _let_waiting_go(self) -> None:
-        """From where the last look ended, and not for too long: there may be very many."""
-        until = time.monotonic() + LOOKING_SECONDS
+    async def _unblock(self) -> None:
+        """Continue where the last round ended, for a limited time: there may be very many."""
+        deadline = time.monotonic() + UNBLOCKING_SECONDS
         while True:
             async with self._database.writing() as connection:
-                looked = await delivery_queue.unblock_some(connection, self._place, UNITS_AT_ONCE)
-            self._place = looked.place or FIRST_PLACE
-            if looked.freed:
+                result = await delivery_queue.unblock_some(connection, self._after, UNITS_AT_ONCE)
+            self._after = result.last or FIRST_UNIT_QUEUE
+            if result.unblocked:
                 self._database.notify_workers()
-            if looked.place is None or time.monotonic() > until:
+            if result.last is None or time.monotonic() > deadline:
                 return
+
+
+# The log has a partition for each day: created ahead, dropped when it is no longer kept.
+
+
+async def ensure_log_partitions(database: Database) -> None:
+    """Before something is written to the log: today has its partition, whatever the workers do."""
+    async with database.reading() as connection:
+        if await log_partitions.are_ready(connection):
+            return
+    async with database.writing() as connection:
+        await log_partitions.create_upcoming(connection)
+
+
+async def drop_old_log_partitions(database: Database, keep: timedelta) -> list[str]:
+    async with database.writing_autocommit() as connection:
+        return await log_partitions.drop_before(connection, keep)
+
+
+async def maintain_log(database: Database, keep: timedelta) -> None:
+    await ensure_log_partitions(database)
+    await drop_old_log_partitions(database, keep)
+
+
+# Ended deliveries are counted hour by hour, so that no page has to.
+
+SETTLED_AFTER = timedelta(seconds=5)
+LONGEST_PERIOD = timedelta(hours=1)
+
+
+class DeliveryHours:
+    def __init__(self, database: Database, settled_after: timedelta = SETTLED_AFTER) -> None:
+        self._database = database
+        self._settled_after = settled_after
+
+    async def count_next(self) -> bool:
+        """Count what ended since the last time, an hour at most; return whether there is more."""
+        async with self._database.writing() as connection:
+            period = await delivery_log.lock_uncounted(connection, self._settled_after)
+            if period is None or period.end <= period.start:
+                return False
+            end = min(period.end, period.start + LONGEST_PERIOD)
+            await delivery_log.count_hours(connection, period.start, end)
+            return end < period.end
+
+
+async def run_until_stopped(
+    stopping: asyncio.Future[Literal[True]], work: Callable[[], Awaitable[float]], grace_seconds: float
+) -> float:
+    """Return the result of a round, or 0.0 if it was cancelled ``grace_seconds`` after ``stopping``: a
+    database that does not answer must not keep the process from stopping."""
+    task = asyncio.ensure_future(work())
+    await asyncio.wait((task, stopping), return_when=asyncio.FIRST_COMPLETED)
+    if not task.done():
+        await asyncio.wait((task,), timeout=grace_seconds)
+        task.cancel()
+        await asyncio.wait((task,), timeout=_CANCEL_SECONDS)
+    return task.result() if task.done() and not task.cancelled() else 0.0

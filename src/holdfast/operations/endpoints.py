@@ -27,6 +27,7 @@ from holdfast.domain.errors import (
 from holdfast.domain.message import AnyMessage
 from holdfast.domain.project import is_within_projects
 from holdfast.operations.delivery_queue import cancel_all, ensure_log_partitions, unblock_all
+from holdfast.operations.events import encode_ping
 from holdfast.storage import audit, deliveries, delivery_log, endpoints, projects
 from holdfast.storage.database import Connection, Database
 from holdfast.storage.secrets import SecretBox
@@ -121,7 +122,10 @@ class Endpoints:
     async def ping(self, endpoint_id: UUID, author: Author, slugs: tuple[str, ...] | None = None) -> Delivery:
         async with self._database.writing() as connection:
             _known(await endpoints.find_locked(connection, endpoint_id), endpoint_id, slugs)
-            delivery_id = await deliveries.ping(connection, endpoint_id)
+            delivery_id, now = uuid4(), await audit.current_time(connection)
+            await deliveries.insert_ping(
+                connection, delivery_id, endpoint_id, now, encode_ping(delivery_id, now)
+            )
             change = Change(None, {"delivery_id": str(delivery_id)})
             await audit.insert_about_endpoint(connection, endpoint_id, author, "ping", change)
             made = await delivery_log.find(connection, delivery_id)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from msgspec import Meta
 
-from holdfast.domain.delivery import Delivery, DeliveryStatus, Trigger
+from holdfast.domain.delivery import Attempt, Delivery, DeliveryStatus, Trigger
 from holdfast.domain.endpoint import (
     MAX_IN_FLIGHT,
     MIN_IN_FLIGHT,
@@ -20,7 +20,6 @@ from holdfast.domain.endpoint import (
 )
 from holdfast.domain.event import EventName
 from holdfast.domain.spelling import format_timestamp
-from holdfast.operations.deliveries import Attempt
 from holdfast.operations.documents import Count, Document, Time
 
 METHOD = "POST"

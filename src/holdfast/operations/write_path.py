@@ -18,6 +18,7 @@ from holdfast.domain.project import Project
 from holdfast.domain.status import LOCKED, MID_BOOKING
 from holdfast.domain.unit import Unit, is_expired
 from holdfast.observability.metrics import count_batch
+from holdfast.operations.events import with_payload
 from holdfast.storage import bookings, units
 from holdfast.storage.database import (
     CommitUnknown,
@@ -330,7 +331,8 @@ class Batch:
                 describe_change(snapshot, decision),
             )
         )
-        self._effects.events.extend(decision.events)
+        slug = snapshot.project.slug
+        self._effects.events.extend(with_payload(event, slug) for event in decision.events)
         self._snapshots[key] = apply(snapshot, decision)
         return True
 

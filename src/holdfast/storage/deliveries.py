@@ -1,4 +1,4 @@
-"""What came of attempts: logged, and written to their deliveries, many at a time."""
+"""Deliveries: attempts are recorded, pings made, deliveries sent again or cancelled."""
 
 from __future__ import annotations
 
@@ -9,11 +9,18 @@ from uuid import UUID
 
 import msgspec
 
-from holdfast.domain.delivery import ENDPOINT_REMOVED, EVENT_UNSELECTED, Outcome, Progress, Signs
-from holdfast.domain.endpoint import PING
-from holdfast.domain.message import AnyMessage, optional_text
+from holdfast.domain.delivery import (
+    ENDPOINT_REMOVED,
+    EVENT_UNSELECTED,
+    AttemptRecord,
+    EndpointHealth,
+    FailedDeliveryFilter,
+    Headers,
+    Outcome,
+)
+from holdfast.domain.event import PING
+from holdfast.domain.message import AnyMessage, Message, optional_text
 from holdfast.storage.database import Connection
-from holdfast.storage.messages import encode_message
 from holdfast.storage.projects import within
 
 ATTEMPT_COLUMNS = (
@@ -29,13 +36,13 @@ _KEPT_COLUMNS = DELIVERY_COLUMNS.partition(", tried")[0]
 
 
 def end_of(ended_at: str) -> str:
-    """Not before its beginning, by which the log is read; nor on a day that has no place in the log yet,
-    even if the database's clock was once far ahead."""
+    """Return the time of the end: not before the beginning, by which the log is read, nor on a day that has
+    no partition yet because the database's clock was once far ahead."""
     return f"least(greatest({ended_at}, created_at), clock_timestamp() + interval '1 day')"
 
 
-# Who has lost its claim records nothing. A delivery that somebody wants sent anew begins a new series,
-# whatever came of the attempt that was on its way.
+# A worker that has lost its claim records nothing. A delivery whose resend was requested begins a new series,
+# whatever the result of the attempt that was under way.
 _RECORD = f"""
     with mine as (
         delete from in_flight using unnest($1::attempt_write[]) as made
@@ -74,7 +81,7 @@ _RECORD = f"""
 
 # A statement of its own, and in one order: workers that record for the same endpoints wait for each other
 # here alone, and for nothing else.
-_NOTE_HEALTH = """
+_UPDATE_HEALTH = """
     update endpoint
     set failing_since = case
             when found.cause is null then null
@@ -104,84 +111,69 @@ _NOTE_HEALTH = """
 _NO_HEADERS = "[]"
 
 
-class AttemptRecord(NamedTuple):
-    """One attempt, as it is written down."""
-
-    delivery_id: UUID
-    endpoint_id: UUID
-    unit_id: UUID | None
-    token: int
-    progress: Progress
-    started_at: datetime
-    ended_at: datetime
-    duration_ms: float
-    phases_ms: tuple[float | None, float | None, float | None, float | None]
-    """Name resolution, connect, TLS, first byte."""
-    url: str
-    request_headers: tuple[tuple[str, str], ...]
-    secret_id: UUID | None
-    address: str | None
-    status_code: int | None
-    response_headers: tuple[tuple[str, str], ...]
-    response_body: bytes
-    response_clipped: bool
-    cause: AnyMessage | None
-    is_gone: bool
-    outcome: Outcome
-    gap: timedelta
-
-
 class RecordedAttempts(NamedTuple):
     ids: set[UUID]
-    """Those that had their claim still."""
-    somebody_waits: bool
-    """An event of a unit for an earlier one."""
-    somebody_recovered: bool
-    """An endpoint that was known to be failing."""
+    """The deliveries whose claim was still valid."""
+    is_any_postponed: bool
+    has_any_recovered: bool
+    """An endpoint that was known to be failing has succeeded."""
 
 
-async def record(connection: Connection, results: Sequence[AttemptRecord]) -> RecordedAttempts:
-    well = {result.endpoint_id for result in results if result.outcome is Outcome.DELIVERED}
-    rows = await connection.fetch(_RECORD, [_attempt_row(result) for result in results], list(well))
+async def record_attempts(connection: Connection, records: Sequence[AttemptRecord]) -> RecordedAttempts:
+    succeeded = {
+        record.claim.endpoint_id for record in records if record.decision.outcome is Outcome.DELIVERED
+    }
+    rows = await connection.fetch(_RECORD, [_attempt_row(record) for record in records], list(succeeded))
     return RecordedAttempts({row[0] for row in rows}, bool(rows) and rows[0][1], bool(rows) and rows[0][2])
 
 
-async def note_health(connection: Connection, signs: Mapping[UUID, Signs]) -> None:
+async def update_health(connection: Connection, health: Mapping[UUID, EndpointHealth]) -> None:
     await connection.execute(
-        _NOTE_HEALTH,
-        list(signs),
-        [optional_text(one.cause) for one in signs.values()],
-        [encode_message(one.cause) for one in signs.values()],
-        [one.is_gone for one in signs.values()],
-        [one.has_succeeded for one in signs.values()],
+        _UPDATE_HEALTH,
+        list(health),
+        [optional_text(one.cause) for one in health.values()],
+        [encode_message(one.cause) for one in health.values()],
+        [one.is_gone for one in health.values()],
+        [one.has_succeeded for one in health.values()],
     )
 
 
-def _attempt_row(result: AttemptRecord) -> tuple[Any, ...]:
+def _attempt_row(record: AttemptRecord) -> tuple[Any, ...]:
     """In the order of the database's type ``attempt_write``."""
-    progress = result.progress
+    claim, result = record.claim, record.result
     return (
-        result.delivery_id, progress.attempts + 1, progress.trigger, result.started_at, result.ended_at,
-        result.duration_ms, *result.phases_ms, result.url, _headers_json(result.request_headers),
-        result.secret_id, result.address, result.status_code, _headers_json(result.response_headers),
-        result.response_body, result.response_clipped, optional_text(result.cause), result.token,
-        result.outcome, result.gap, encode_message(result.cause),
+        claim.delivery_id, claim.progress.attempts + 1, claim.progress.trigger, record.started_at,
+        record.started_at + timedelta(milliseconds=result.duration_ms), result.duration_ms, *result.timings,
+        claim.url, _headers_json(result.request_headers), result.secret_id, result.address,
+        result.status_code, _headers_json(result.response_headers), result.response_body,
+        result.response_clipped, optional_text(result.cause), claim.token, *record.decision,
+        encode_message(result.cause),
     )  # fmt: skip
 
 
-def _headers_json(headers: tuple[tuple[str, str], ...]) -> str:
+def _headers_json(headers: Headers) -> str:
     return msgspec.json.encode(headers).decode() if headers else _NO_HEADERS
 
 
-# What people do to deliveries: a ping is made, one is sent anew, or all that failed.
+def encode_message(message: AnyMessage | None) -> str | None:
+    """Return the id and parameters of a message as JSON. Without parameters the text is the id."""
+    return msgspec.json.encode(message).decode() if isinstance(message, Message) else None
 
-_PING = f"""
+
+def decode_message(text: str, encoded: str | None) -> AnyMessage:
+    """Rows of older releases have the text alone."""
+    return text if encoded is None else msgspec.json.decode(encoded, type=Message)
+
+
+def decode_optional_message(text: str | None, encoded: str | None) -> AnyMessage | None:
+    return None if text is None else decode_message(text, encoded)
+
+
+# Pings and resends.
+
+_INSERT_PING = f"""
     insert into pending_delivery (id, endpoint_id, event, created_at, due_at, body)
-    select id, $1, '{PING}', at, at, delivery_body(id, '{PING}', at, null, null, null, null, null, null)
-    from (
-        select gen_random_uuid() as id, date_trunc('milliseconds', clock_timestamp()) as at offset 0
-    ) as made
-    returning id
+    values ($1, $2, '{PING}', $3, $3, $4)
 """
 
 _LOCK = "select from pending_delivery where id = $1 for no key update"
@@ -224,18 +216,10 @@ _COUNT_FAILED = f"select count(*) from ended_delivery where {_FAILED}"
 _RESEND_FAILED = _RESEND_ENDED.format(which=f"{_FAILED} order by created_at, id limit $7")
 
 
-class FailedDeliveryFilter(NamedTuple):
-    """Which failed deliveries of an endpoint are meant: those that failed in this time."""
-
-    since: datetime
-    until: datetime | None = None
-    events: tuple[str, ...] | None = None
-    unit_code: str | None = None
-
-
-async def ping(connection: Connection, endpoint_id: UUID) -> UUID:
-    delivery_id: UUID = await connection.fetchval(_PING, endpoint_id)
-    return delivery_id
+async def insert_ping(
+    connection: Connection, delivery_id: UUID, endpoint_id: UUID, created_at: datetime, body: str
+) -> None:
+    await connection.execute(_INSERT_PING, delivery_id, endpoint_id, created_at, body)
 
 
 async def resend(connection: Connection, delivery_id: UUID) -> bool:
@@ -249,25 +233,25 @@ async def resend(connection: Connection, delivery_id: UUID) -> bool:
 async def count_failed(
     connection: Connection,
     endpoint_id: UUID,
-    selection: FailedDeliveryFilter,
+    filters: FailedDeliveryFilter,
     project_ids: Sequence[UUID] | None,
 ) -> int:
-    return int(await connection.fetchval(_COUNT_FAILED, endpoint_id, *selection, project_ids))
+    return int(await connection.fetchval(_COUNT_FAILED, endpoint_id, *filters, project_ids))
 
 
 async def resend_failed(
     connection: Connection,
     endpoint_id: UUID,
-    selection: FailedDeliveryFilter,
+    filters: FailedDeliveryFilter,
     project_ids: Sequence[UUID] | None,
     at_most: int,
 ) -> int:
-    return int(await connection.fetchval(_RESEND_FAILED, endpoint_id, *selection, project_ids, at_most))
+    return int(await connection.fetchval(_RESEND_FAILED, endpoint_id, *filters, project_ids, at_most))
 
 
-# Queued deliveries that nobody wants any more: their endpoint was removed, or their event unselected.
+# Queued deliveries are cancelled when their endpoint is removed, or their event unselected.
 
-# What is in flight is left to whoever sends it: it may arrive.
+# What is in flight may arrive, and is left to its worker.
 _CANCEL = f"""
     with gone as (
         delete from pending_delivery
@@ -287,7 +271,7 @@ _CANCEL = f"""
     select count(*) from moved
 """
 _CANCEL_NAMED = _CANCEL.format(which="id = any($1::uuid[])", limit="")
-_CANCEL_SOME = _CANCEL.format(
+_CANCEL_BATCH = _CANCEL.format(
     which="""endpoint_id = $1
                 and ($3::text[] is null or event = any($3) and (series = 1 or not $4))""",
     limit="order by due_at limit $5",
@@ -300,8 +284,8 @@ _REMOVED_WITH_PENDING = """
         and (select id from pending_delivery where endpoint_id = endpoint.id limit 1) is not null
 """
 _WITH_UNSELECTED = "select id, events from endpoint where has_unwanted and removed_at is null"
-# Not before all have come that were told of when the event was still wanted.
-_NOTHING_UNSELECTED = """
+# Not before all have arrived that were written when the event was still selected.
+_CLEAR_UNSELECTED_MARK = """
     update endpoint set has_unwanted = false
     where id = $1 and updated_at < clock_timestamp() - interval '1 minute'
         and not exists (
@@ -313,11 +297,11 @@ _NOTHING_UNSELECTED = """
 
 
 async def cancel_unselected(connection: Connection, ids: Sequence[UUID]) -> None:
-    """By whoever has their lane locked."""
+    """The lane has to be locked."""
     await connection.fetchval(_CANCEL_NAMED, ids, EVENT_UNSELECTED)
 
 
-async def cancel_some(
+async def cancel_batch(
     connection: Connection, endpoint_id: UUID, events: Sequence[str], at_most: int, *, resent_too: bool
 ) -> int:
     """Within a transaction. All of an endpoint that is removed; of another one those of the ``events``
@@ -325,12 +309,12 @@ async def cancel_some(
     is_removed, wanted = await connection.fetchrow(_LOCK_LANE, endpoint_id) or (False, events)
     if is_removed:
         return int(
-            await connection.fetchval(_CANCEL_SOME, endpoint_id, ENDPOINT_REMOVED, None, False, at_most)
+            await connection.fetchval(_CANCEL_BATCH, endpoint_id, ENDPOINT_REMOVED, None, False, at_most)
         )
     unwanted = [name for name in events if name not in wanted]
     return int(
         await connection.fetchval(
-            _CANCEL_SOME, endpoint_id, EVENT_UNSELECTED, unwanted, not resent_too, at_most
+            _CANCEL_BATCH, endpoint_id, EVENT_UNSELECTED, unwanted, not resent_too, at_most
         )
     )
 
@@ -345,6 +329,6 @@ async def endpoints_with_unselected(connection: Connection) -> list[tuple[UUID, 
     return [(row[0], row[1]) for row in await connection.fetch(_WITH_UNSELECTED)]
 
 
-async def note_none_unselected(connection: Connection, endpoint_id: UUID) -> None:
-    """If it is so."""
-    await connection.execute(_NOTHING_UNSELECTED, endpoint_id)
+async def clear_unselected_mark(connection: Connection, endpoint_id: UUID) -> None:
+    """Clear the mark if nothing unselected is queued any more."""
+    await connection.execute(_CLEAR_UNSELECTED_MARK, endpoint_id)

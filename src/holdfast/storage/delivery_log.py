@@ -10,13 +10,20 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from holdfast.domain.delivery import Delivery, DeliveryStatus, Trigger
-from holdfast.domain.endpoint import PING
-from holdfast.domain.message import AnyMessage
+from holdfast.domain.delivery import (
+    HOURS,
+    Attempt,
+    Delivery,
+    DeliveryFilter,
+    DeliveryStatus,
+    HourlyDeliveries,
+    ReconciliationCounts,
+    Trigger,
+)
+from holdfast.domain.event import PING
 from holdfast.domain.unit import Unit
 from holdfast.storage.database import Connection, fetch_one
-from holdfast.storage.deliveries import ATTEMPT_COLUMNS
-from holdfast.storage.messages import decode_optional_message
+from holdfast.storage.deliveries import ATTEMPT_COLUMNS, decode_optional_message
 from holdfast.storage.projects import within
 
 _SHARED = """
@@ -108,42 +115,6 @@ _WAITING = """
 _BEHIND_ALL = (datetime.max.replace(tzinfo=UTC), UUID(int=2**128 - 1))
 _ANY = (None, None, None, None)
 """DeliveryFilter that are off: events, unit, class of the answer, answered or not."""
-
-
-class Attempt(NamedTuple):
-    """In the order of ``ATTEMPT_COLUMNS``, whose last two make the cause."""
-
-    delivery_id: UUID
-    number: int
-    trigger: Trigger
-    started_at: datetime
-    ended_at: datetime
-    duration_ms: float
-    dns_ms: float | None
-    connect_ms: float | None
-    tls_ms: float | None
-    first_byte_ms: float | None
-    url: str
-    request_headers: list[tuple[str, str]]
-    secret_id: UUID | None
-    address: str | None
-    status_code: int | None
-    response_headers: list[tuple[str, str]]
-    response_body: bytes
-    response_clipped: bool
-    cause: AnyMessage | None
-
-
-class DeliveryFilter(NamedTuple):
-    since: datetime
-    until: datetime
-    events: tuple[str, ...] | None = None
-    unit_code: str | None = None
-    code_class: int | None = None
-    """2 for 200 to 299, and so on."""
-    unanswered: bool | None = None
-    """Of deliveries whose last attempt had no status, or that had none yet."""
-    status: DeliveryStatus | None = None
 
 
 async def find(
@@ -257,8 +228,6 @@ def _attempt(row: asyncpg.Record) -> Attempt:
 #
 # Counted apart from the record, which must not wait for it, and once: in an hour there may be a million.
 
-HOURS = 24
-
 # What ended a moment ago may not have been recorded yet. What is recorded even later, because the database
 # was away, is missing here; the log has it.
 _LOCK_COUNTED = """
@@ -280,8 +249,8 @@ _COUNT_HOURS = """
     on conflict (endpoint_id, hour) do update
     set delivered = known.delivered + excluded.delivered, failed = known.failed + excluded.failed
 """
-_NOTE_COUNTED = "update installation set deliveries_counted_upto = $1"
-_FORGET_HOURS = "delete from delivery_hour where hour < statement_timestamp() - interval '25 hours'"
+_MOVE_COUNTED = "update installation set deliveries_counted_upto = $1"
+_DELETE_OLD_HOURS = "delete from delivery_hour where hour < statement_timestamp() - interval '25 hours'"
 _HOURS = f"""
     select endpoint_id, hour, delivered, failed from delivery_hour
     where endpoint_id = any($1::uuid[])
@@ -290,28 +259,21 @@ _HOURS = f"""
 """
 
 
-class HourlyDeliveries(NamedTuple):
-    endpoint_id: UUID
-    begins_at: datetime
-    delivered: int
-    failed: int
+class UncountedPeriod(NamedTuple):
+    start: datetime
+    end: datetime
 
 
-class Stretch(NamedTuple):
-    since: datetime
-    settled: datetime
-
-
-async def lock_uncounted(connection: Connection, lag: timedelta) -> Stretch | None:
-    """What is still to be counted; None while another process is at it. Within a transaction."""
+async def lock_uncounted(connection: Connection, lag: timedelta) -> UncountedPeriod | None:
+    """Return the period still to be counted; None while another process counts. Within a transaction."""
     row = await connection.fetchrow(_LOCK_COUNTED, lag)
-    return Stretch(*row) if row else None
+    return UncountedPeriod(*row) if row else None
 
 
 async def count_hours(connection: Connection, since: datetime, upto: datetime) -> None:
     await connection.execute(_COUNT_HOURS, since, upto)
-    await connection.execute(_NOTE_COUNTED, upto)
-    await connection.execute(_FORGET_HOURS)
+    await connection.execute(_MOVE_COUNTED, upto)
+    await connection.execute(_DELETE_OLD_HOURS)
 
 
 async def hours_of_endpoints(connection: Connection, endpoint_ids: Sequence[UUID]) -> list[HourlyDeliveries]:
@@ -409,19 +371,6 @@ _TALLY = f"""
         where inhparent = 'ended_delivery'::regclass and not inhdetachpending
     ) as log
 """
-
-
-class ReconciliationCounts(NamedTuple):
-    events: int
-    """Of the feed, for this endpoint."""
-    delivered: int
-    pending: int
-    failed: int
-    cancelled: int
-    forgotten: int
-    """Older than the log is kept."""
-    missing: int
-    """Never anything but 0."""
 
 
 async def count_reconciled(

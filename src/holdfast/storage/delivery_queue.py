@@ -1,15 +1,15 @@
-"""Who waits for whom: the events of one unit, on their way to one endpoint."""
+"""The queue of deliveries: the order of a unit's events, claims and leases."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import NamedTuple
 from uuid import UUID
 
 import asyncpg
 
-from holdfast.domain.delivery import Progress
+from holdfast.domain.delivery import ClaimedDelivery, ExpiredLease, Progress, SealedSecret
 from holdfast.storage import deliveries
 from holdfast.storage.database import Connection
 
@@ -22,15 +22,15 @@ _EARLIER = """
 
 
 def must_wait(delivery: str, ordered: str) -> str:
-    """A condition: an earlier event of the unit must have its first attempt first, or, on an ordered
-    endpoint, its end. The two are looked up apart, each in an index of its own: there may be many retries."""
+    """Return the condition under which a delivery waits for an earlier event of its unit: for its first
+    attempt, or on an ordered endpoint for its end. Each part has an index: there may be many retries."""
     return f"""(
         exists ({_earlier(delivery, "= 0")}) or {ordered} and exists ({_earlier(delivery, "> 0")})
     )"""
 
 
 def latest_retry(delivery: str, ordered: str) -> str:
-    """When the last of the retries that it waits for is due; null if it waits for none."""
+    """Return the time at which the last of the retries that it waits for is due, or null."""
     return f"case when {ordered} then ({_earlier(delivery, '> 0', 'max(earlier.due_at)')}) end"
 
 
@@ -38,16 +38,15 @@ def _earlier(delivery: str, attempts: str, what: str = "") -> str:
     return _EARLIER.format(delivery=delivery, attempts=attempts, what=what)
 
 
-# Who waited for an earlier event of its unit, and need not any more, is due at once.
-#
-# Each statement looks at what was committed before it: so it follows whatever may have ended the waiting.
+# A delivery that no longer waits for an earlier event of its unit is due at once. Each of these statements
+# sees what was committed before it, so it runs after the change that may have ended the wait.
 
-Place = tuple[UUID, UUID]
-"""An endpoint and a unit."""
-FIRST_PLACE: Place = (UUID(int=0), UUID(int=0))
+UnitQueue = tuple[UUID, UUID]
+"""The events of one unit for one endpoint: (endpoint id, unit id)."""
+FIRST_UNIT_QUEUE: UnitQueue = (UUID(int=0), UUID(int=0))
 _LAST_ENDPOINT = UUID(int=2**128 - 1)
 
-# Whether it still waits is asked of the row as it is when it is its turn: it may have been sent meanwhile.
+# The update checks `postponed` again on the row that it locks: it may have been sent meanwhile.
 _UNBLOCK = """
     update pending_delivery set due_at = statement_timestamp(), postponed = false
     where postponed and id = any(array({which}))
@@ -85,54 +84,54 @@ _UNBLOCK_SOME = f"""
 _TRY_TO_LOCK_SCAN = "select pg_try_advisory_xact_lock(x'686f6c67'::bigint)"
 
 
-class Unblocked(NamedTuple):
-    place: Place | None
-    """Where the next look goes on; None after the last unit that had to be looked at."""
-    freed: int
+class UnblockResult(NamedTuple):
+    last: UnitQueue | None
+    """Where the next call continues; None if this was the end."""
+    unblocked: int
 
 
-async def unblock_next_delivery(connection: Connection, places: Iterable[Place]) -> None:
-    """The next event of each unit, when the one before it was sent (or, in an ordered lane, has ended)."""
-    sent = sorted(set(places))
-    if sent:
-        await connection.execute(_UNBLOCK_NEXT, [place[0] for place in sent], [place[1] for place in sent])
+async def unblock_next_delivery(connection: Connection, queues: Iterable[UnitQueue]) -> None:
+    """Make the next event of each unit due if the one before it was sent, or ended on ordered endpoints."""
+    ordered = sorted(set(queues))
+    if ordered:
+        endpoint_ids, unit_ids = zip(*ordered, strict=True)
+        await connection.execute(_UNBLOCK_NEXT, endpoint_ids, unit_ids)
 
 
-async def unblock_some(connection: Connection, after: Place, units: int) -> Unblocked:
-    """Within a transaction, by one process at a time; another one is told that there is nothing to do."""
+async def unblock_some(connection: Connection, after: UnitQueue, units: int) -> UnblockResult:
+    """Within a transaction, by one process at a time; another one finds nothing to do."""
     if not await connection.fetchval(_TRY_TO_LOCK_SCAN):
-        return Unblocked(None, 0)
+        return UnblockResult(None, 0)
     return await _unblock_some(connection, after, _LAST_ENDPOINT, units)
 
 
-async def unblock_some_of_endpoint(connection: Connection, after: Place, units: int) -> Unblocked:
+async def unblock_some_of_endpoint(connection: Connection, after: UnitQueue, units: int) -> UnblockResult:
     return await _unblock_some(connection, after, after[0], units)
 
 
-async def _unblock_some(connection: Connection, after: Place, last_endpoint: UUID, units: int) -> Unblocked:
+async def _unblock_some(
+    connection: Connection, after: UnitQueue, last_endpoint: UUID, units: int
+) -> UnblockResult:
     row = await connection.fetchrow(_UNBLOCK_SOME, *after, last_endpoint, units)
     if row is None:
-        return Unblocked(None, 0)
-    endpoint_id, unit_id, were_the_last, freed = row
-    return Unblocked(None if were_the_last else (endpoint_id, unit_id), freed)
+        return UnblockResult(None, 0)
+    endpoint_id, unit_id, is_end, count = row
+    return UnblockResult(None if is_end else (endpoint_id, unit_id), count)
 
 
-# Claims: who sends which delivery now.
-#
-# An endpoint's row is the lock of its lane. Whoever has it sees every claim that was made before, and takes
-# what is due in order, up to the endpoint's cap.
+# Claims. The row of an endpoint is the lock of its lane. Whoever has it sees every earlier claim, and takes
+# what is due in order, up to the cap of the endpoint.
 
 LANES_AT_ONCE = 256
-BEYOND_ITS_SHARE = 8
-"""Looked at in each lane, since others may not use theirs."""
-IN_TROUBLE = 8
-"""In flight at most, to an endpoint whose last attempt failed."""
-PUT_ASIDE_AT_ONCE = 5000
-LOOK_AGAIN_SECONDS = 10.0
-"""At the latest, for a delivery that waits for an earlier one; the end of that one is told at once."""
+EXTRA_CANDIDATES = 8
+"""Read from each lane beyond its share, since other lanes may not use theirs."""
+FAILING_LANE_CAP = 8
+"""In flight at most to an endpoint whose last attempt failed: enough to see when that ends."""
+POSTPONED_AT_ONCE = 5000
+POSTPONED_FOR_SECONDS = 10.0
+"""A postponed delivery is unblocked when the earlier one ends; this is the latest time to check again."""
 
-# Where the last attempt failed, a few at a time are enough to see when that ends.
-_CAP = f"case when failing_since is null then max_in_flight else least(max_in_flight, {IN_TROUBLE}) end"
+_CAP = f"case when failing_since is null then max_in_flight else least(max_in_flight, {FAILING_LANE_CAP}) end"
 # One value and not EXISTS, which the planner would turn into a join with all that is due. So is it with the
 # offsets: what stands before them is looked up row by row, however large it seems.
 _NOT_IN_FLIGHT = "not exists (select from in_flight where in_flight.delivery_id = pending.id offset 0)"
@@ -141,7 +140,7 @@ _FIRST_DUE = f"""
     where pending.endpoint_id = endpoint.id and {_NOT_IN_FLIGHT}
     order by due_at limit 1
 """
-# Locked lanes are in good hands. They are taken from where the last claim of this process ended.
+# A locked lane is being claimed from. Lanes are taken in turn, from where this process last stopped.
 _LOCK_LANES = f"""
     select id, url, ordered, {_CAP}, secret_id, secret_sealed from endpoint
     where removed_at is null and not paused
@@ -198,7 +197,7 @@ _TAKE = f"""
     order by turn
 """
 
-# With those behind them, so that a long backlog of one unit is put aside at once.
+# Postpones also the events behind them, so that a long backlog of one unit is postponed at once.
 _POSTPONE = f"""
     update pending_delivery as pending
     set postponed = true,
@@ -216,7 +215,7 @@ _POSTPONE = f"""
             where untried.endpoint_id = waiting.endpoint_id and untried.unit_id = waiting.unit_id
                 and untried.unit_version >= waiting.unit_version and untried.holds_back
                 and untried.attempts = 0 and untried.series = 1 and untried.due_at <= statement_timestamp()
-            order by unit_version limit {PUT_ASIDE_AT_ONCE}
+            order by unit_version limit {POSTPONED_AT_ONCE}
         ) as behind
         union
         select id, true from pending_delivery where id = any($1::uuid[]) and attempts > 0
@@ -233,7 +232,7 @@ _NEXT_DUE = f"""
 """
 
 _PAGES = "select pg_relation_size('pending_delivery') / 8192"
-_OF_ENDPOINT = "select secret_id, secret_sealed from endpoint where id = $1"
+_LOAD_SEALED = "select secret_id, secret_sealed from endpoint where id = $1"
 # Each row is written, so that somebody who wants one sent anew at this moment is waited for.
 _GIVE_BACK = """
     with returned as (
@@ -248,27 +247,9 @@ _GIVE_BACK = """
 """
 
 
-class SealedSecret(NamedTuple):
-    id: UUID
-    sealed: bytes
-
-
-class ClaimedDelivery(NamedTuple):
-    delivery_id: UUID
-    endpoint_id: UUID
-    url: str
-    event: str
-    body: str
-    unit_id: UUID | None
-    progress: Progress
-    token: int
-    claimed_at: datetime
-    secret: SealedSecret
-
-
 class Claims(NamedTuple):
     claimed: list[ClaimedDelivery]
-    put_aside: set[Place]
+    postponed: set[UnitQueue]
     """Units whose next event was due, but has to wait."""
     has_others: bool
     """Something was due and is not sent; behind it there may be more."""
@@ -276,49 +257,48 @@ class Claims(NamedTuple):
 
 
 async def claim(
-    connection: Connection, after_lane: UUID, budget: int, lease: timedelta, most_of_a_lane: int
+    connection: Connection, after_lane: UUID, budget: int, lease: timedelta, lane_cap: int
 ) -> Claims:
-    """Within a transaction. Takes what is due, at most ``budget``, fairly between endpoints.
+    """Within a transaction, claim at most ``budget`` deliveries that are due, fairly between endpoints.
 
-    Of no lane so much that more than ``most_of_a_lane`` are in flight, whatever its own cap is.
+    At most ``lane_cap`` are in flight to one endpoint, whatever its own cap is.
     """
-    found = await connection.fetch(_LOCK_LANES, after_lane, LANES_AT_ONCE, most_of_a_lane)
-    lanes = {row[0]: row for row in found}
+    lanes = {row[0]: row for row in await connection.fetch(_LOCK_LANES, after_lane, LANES_AT_ONCE, lane_cap)}
     if not lanes:
         return Claims([], set(), False, after_lane)
-    caps = [min(lane[3], most_of_a_lane) for lane in lanes.values()]
+    caps = [min(lane[3], lane_cap) for lane in lanes.values()]
     columns = [list(lanes), [lane[2] for lane in lanes.values()], caps]
-    share = -(-budget // len(lanes)) + BEYOND_ITS_SHARE
+    share = -(-budget // len(lanes)) + EXTRA_CANDIDATES
     rows = await connection.fetch(_TAKE, *columns, budget, lease, share)
-    waiting = [row[0] for row in rows if row[2] == "wait"]
+    waiting = [row for row in rows if row[2] == "wait"]
     if waiting:
-        await connection.execute(_POSTPONE, waiting, timedelta(seconds=LOOK_AGAIN_SECONDS))
+        postponed_for = timedelta(seconds=POSTPONED_FOR_SECONDS)
+        await connection.execute(_POSTPONE, [row[0] for row in waiting], postponed_for)
     unselected = [row[0] for row in rows if row[2] == "unselected"]
     if unselected:
         await deliveries.cancel_unselected(connection, unselected)
     claimed = [_claimed(row, lanes[row[1]]) for row in rows if row[2] == "send"]
-    put_aside = {(row[1], row[5]) for row in rows if row[2] == "wait"}
-    return Claims(claimed, put_aside, bool(waiting or unselected), next(reversed(lanes)))
+    postponed = {(row[1], row[5]) for row in waiting}
+    return Claims(claimed, postponed, bool(waiting or unselected), next(reversed(lanes)))
 
 
-async def secret_now(connection: Connection, endpoint_id: UUID) -> SealedSecret | None:
-    row = await connection.fetchrow(_OF_ENDPOINT, endpoint_id)
+async def load_secret(connection: Connection, endpoint_id: UUID) -> SealedSecret | None:
+    row = await connection.fetchrow(_LOAD_SEALED, endpoint_id)
     return SealedSecret(*row) if row else None
 
 
-async def pages(connection: Connection) -> int:
-    """Of what is pending."""
+async def count_pages(connection: Connection) -> int:
     return int(await connection.fetchval(_PAGES))
 
 
-async def seconds_until_next_due(connection: Connection, most_of_a_lane: int) -> float | None:
-    """Of what could be claimed: neither in flight, nor of an endpoint that is paused or at its cap."""
-    seconds: float | None = await connection.fetchval(_NEXT_DUE, most_of_a_lane)
+async def seconds_until_next_due(connection: Connection, lane_cap: int) -> float | None:
+    """Count only what could be claimed: not in flight, its endpoint neither paused nor at its cap."""
+    seconds: float | None = await connection.fetchval(_NEXT_DUE, lane_cap)
     return seconds
 
 
 async def give_back(connection: Connection, claimed: Sequence[ClaimedDelivery]) -> None:
-    """What was never sent; the next claim may have it."""
+    """End the claims of deliveries that were never sent."""
     await connection.execute(_GIVE_BACK, [one.delivery_id for one in claimed], [one.token for one in claimed])
 
 
@@ -330,7 +310,7 @@ def _claimed(row: asyncpg.Record, lane: asyncpg.Record) -> ClaimedDelivery:
     )  # fmt: skip
 
 
-# Leases that ran out: their worker has stopped, or was stopped.
+# Expired leases: their worker has stopped.
 
 _EXPIRED_LEASES = """
     select
@@ -342,29 +322,18 @@ _EXPIRED_LEASES = """
     where in_flight.lease_until <= clock_timestamp()
     order by in_flight.lease_until limit $1
 """
-# A claim of what is not pending any more: it would count against its endpoint's cap for ever.
-_FORGET_VOID_LEASES = """
+# A claim of a delivery that is no longer pending would count against its endpoint's cap for ever.
+_DELETE_VOID_LEASES = """
     delete from in_flight
     where lease_until <= clock_timestamp()
         and not exists (select from pending_delivery where id = delivery_id offset 0)
 """
 
 
-class ExpiredLease(NamedTuple):
-    delivery_id: UUID
-    endpoint_id: UUID
-    unit_id: UUID | None
-    token: int
-    claimed_at: datetime
-    now: datetime
-    url: str
-    progress: Progress
-
-
-async def expired_leases(connection: Connection, limit: int) -> list[ExpiredLease]:
+async def list_expired_leases(connection: Connection, limit: int) -> list[ExpiredLease]:
     rows = await connection.fetch(_EXPIRED_LEASES, limit)
     return [ExpiredLease(*(*row[:7], Progress(*row[7:]))) for row in rows]
 
 
-async def forget_void_leases(connection: Connection) -> None:
-    await connection.execute(_FORGET_VOID_LEASES)
+async def delete_void_leases(connection: Connection) -> None:
+    await connection.execute(_DELETE_VOID_LEASES)

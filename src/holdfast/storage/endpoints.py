@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
-from urllib.parse import urlsplit
 from uuid import UUID
 
 import asyncpg
 
-from holdfast.domain.endpoint import FAILING_AFTER, Endpoint, EndpointConfig, EndpointFailure
+from holdfast.domain.endpoint import (
+    FAILING_AFTER,
+    FAILURES_COUNTED,
+    Endpoint,
+    EndpointConfig,
+    EndpointFailure,
+    EndpointLabel,
+    FailingEndpoint,
+    UnseenFailures,
+)
 from holdfast.domain.event import EventName
 from holdfast.storage.database import Connection, fetch_one
-from holdfast.storage.messages import decode_message
+from holdfast.storage.deliveries import decode_message
 
 _COLUMNS = """
     id, url, description, events, paused, ordered, max_in_flight, secret_id, secret_made_at,
@@ -169,7 +176,7 @@ def _failure(row: asyncpg.Record) -> EndpointFailure | None:
     return EndpointFailure(row["failing_since"], cause, row["gone_at"])
 
 
-# What endpoints are called, removed ones too: the log speaks of them for as long as it is kept.
+# Labels, of removed endpoints too: the log keeps their deliveries.
 
 LABELS_LISTED = 200
 
@@ -178,25 +185,6 @@ _LIST_LABELS = f"""
     order by removed_at is not null, created_at, id limit {LABELS_LISTED}
 """
 _FIND_LABELS = "select id, url, description, removed_at is not null from endpoint where id = any($1::uuid[])"
-
-
-class EndpointLabel(NamedTuple):
-    id: UUID
-    url: str
-    description: str
-    is_removed: bool
-
-    @property
-    def name(self) -> str:
-        return label_of(self.url, self.description)
-
-
-def label_of(url: str, description: str) -> str:
-    """What people call an endpoint by."""
-    try:
-        return description or urlsplit(url).netloc
-    except ValueError:
-        return url
 
 
 async def list_labels(connection: Connection) -> list[EndpointLabel]:
@@ -208,76 +196,44 @@ async def find_labels(connection: Connection, ids: list[UUID]) -> dict[UUID, End
     return {row[0]: EndpointLabel(*row) for row in await connection.fetch(_FIND_LABELS, ids)}
 
 
-# What staff are told on every page: deliveries that failed, and endpoints that fail.
+# Failures that a member of staff has not seen: deliveries that failed, and endpoints that are failing.
 
-NEWS_COUNTED = 100
-"""So many failed deliveries are counted; whoever has more need not know how many."""
-NEWS_NAMED = 20
+FAILING_NAMED = 20
 
-# What ended a moment ago may be recorded only after a look, at a time before it. So a look sees what had
-# ended a moment before. What is recorded later still is told too, as long as it ended after the newest that
-# was shown: that is how far somebody has seen, not the time of the look.
+# An attempt may be recorded a little after it ended, so only what ended a second ago is read. "Seen" is the
+# time of the newest failure that was shown, not that of the request: what is recorded later is still shown.
 _SETTLED = "statement_timestamp() - interval '1 second'"
-# When an endpoint began to count as failing, as `is_failing` in the domain has it.
+# The time at which an endpoint began to count as failing, as `is_failing` in the domain has it.
 _BEGAN = "least(gone_at, failing_since + $2::interval)"
-_NEWS = f"""
+_UNSEEN_FAILURES = f"""
     select failed.count, failed.newest_at, failing.id, failing.url, failing.description, failing.began_at
     from (
         select count(*), max(ended_at) as newest_at from (
             select ended_at from ended_delivery
             where status = 'failed' and ended_at > $1 and ended_at <= {_SETTLED}
-            order by ended_at desc limit {NEWS_COUNTED}
+            order by ended_at desc limit {FAILURES_COUNTED}
         ) as counted
     ) as failed
     left join (
         select id, url, description, {_BEGAN} as began_at from endpoint
         where failing_since is not null and removed_at is null and not paused
             and {_BEGAN} > $1 and {_BEGAN} <= {_SETTLED}
-        order by began_at desc, id limit {NEWS_NAMED}
+        order by began_at desc, id limit {FAILING_NAMED}
     ) as failing on true
 """
-# Not back to an earlier time, by a page that was open for long; nor ahead, to what is still to come.
-_SEEN = """
+# Never back to an earlier time, by a page that was open for long, nor ahead of now.
+_MARK_SEEN = """
     update staff set failures_seen_at = greatest(failures_seen_at, least($2::timestamptz, clock_timestamp()))
     where id = $1
 """
 
 
-class FailingEndpoint(NamedTuple):
-    id: UUID
-    url: str
-    description: str
-    began_at: datetime
-    """When it began to count as failing."""
-
-    @property
-    def name(self) -> str:
-        return label_of(self.url, self.description)
-
-
-class UnseenFailures(NamedTuple):
-    failed: int
-    """Deliveries, counted up to ``COUNTED``."""
-    failing: list[FailingEndpoint]
-    up_to: datetime
-    """The newest of it: up to when somebody who sees this has seen."""
-
-    @property
-    def is_any(self) -> bool:
-        return bool(self.failed or self.failing)
-
-    @property
-    def is_more(self) -> bool:
-        """Whether more have failed than are counted."""
-        return self.failed >= NEWS_COUNTED
-
-
-async def webhook_news(connection: Connection, since: datetime) -> UnseenFailures:
-    rows = await connection.fetch(_NEWS, since, FAILING_AFTER)
+async def load_unseen_failures(connection: Connection, since: datetime) -> UnseenFailures:
+    rows = await connection.fetch(_UNSEEN_FAILURES, since, FAILING_AFTER)
     failing = [FailingEndpoint(*row[2:]) for row in rows if row[2] is not None]
     up_to = max([rows[0][1] or since, *(one.began_at for one in failing)])
     return UnseenFailures(rows[0][0], failing, up_to)
 
 
-async def mark_news_seen(connection: Connection, staff_id: UUID, at: datetime) -> None:
-    await connection.execute(_SEEN, staff_id, at)
+async def mark_failures_seen(connection: Connection, staff_id: UUID, at: datetime) -> None:
+    await connection.execute(_MARK_SEEN, staff_id, at)

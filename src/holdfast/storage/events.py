@@ -10,39 +10,38 @@ from holdfast.domain.event import EventName, UnitEvent
 from holdfast.domain.status import Status
 from holdfast.storage.database import Connection, fetch_one
 
-_COLUMNS = ", ".join(UnitEvent._fields[:-1])
-"""In the order of the database's type ``event_write``, which has the code of the unit behind them."""
+_COLUMNS = ", ".join(UnitEvent._fields[:-2])
+"""In the order of the database's type ``event_write``, which ends with the unit's code and the payload."""
+
+# The payload begins with the id of the event, which is that of the delivery for each receiver.
+_PAYLOAD_ID_AT = len('{"id":"') + 1
 
 _WANTED = """
-    endpoint.removed_at is null and told.type = any(endpoint.events)
-    and (endpoint.project_ids is null or told.project_id = any(endpoint.project_ids))
+    endpoint.removed_at is null and new_event.type = any(endpoint.events)
+    and (endpoint.project_ids is null or new_event.project_id = any(endpoint.project_ids))
 """
 
 # Part of the statements that store units: insert the events ($2) of the units that it stored, and a delivery
 # of each for every endpoint that is subscribed to it. Both see the same endpoints, as one statement does.
 INSERT_EVENTS_AND_DELIVERIES = f"""
-    told as (
+    inserted_event as (
         insert into event ({_COLUMNS}, endpoint_ids)
         select {_COLUMNS}, array(select id from endpoint where {_WANTED})
-        from unnest($2::event_write[]) as told
-        where told.unit_id in (select id from stored)
+        from unnest($2::event_write[]) as new_event
+        where new_event.unit_id in (select id from stored)
     ),
-    fanned_out as (
+    inserted_delivery as (
         insert into pending_delivery (
             id, endpoint_id, event, project_id, unit_id, unit_version, unit_code, created_at, due_at, body
         )
         select
-            delivery.id, endpoint.id, told.type, told.project_id, told.unit_id, told.unit_version,
-            told.unit_code, told.created_at, least(told.created_at, statement_timestamp()),
-            delivery_body(
-                delivery.id, told.type, told.created_at, told.unit_id, told.unit_code, project.slug,
-                told.status, told.previous_status, told.booking_reference
-            )
-        from unnest($2::event_write[]) as told
+            delivery.id, endpoint.id, new_event.type, new_event.project_id, new_event.unit_id, new_event.unit_version,
+            new_event.unit_code, new_event.created_at, least(new_event.created_at, statement_timestamp()),
+            overlay(new_event.payload placing delivery.id::text from {_PAYLOAD_ID_AT} for 36)
+        from unnest($2::event_write[]) as new_event
         join endpoint on {_WANTED}
-        join project on project.id = told.project_id
-        cross join lateral (select delivery_id(told.id, endpoint.id) as id offset 0) as delivery
-        where told.unit_id in (select id from stored)
+        cross join lateral (select delivery_id(new_event.id, endpoint.id) as id offset 0) as delivery
+        where new_event.unit_id in (select id from stored)
         returning id
     )
 """

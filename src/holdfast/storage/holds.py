@@ -30,7 +30,9 @@ _ENDS_AT = "coalesce(hold_expires_at, reserved_until)"
 
 # Units whose hold or reservation is over. A locked one is skipped: its writer expires it first.
 _LOCK_DUE = f"""
-    select id, project_id, status, {_ENDS_AT}, version, updated_at, code from unit
+    select id, project_id, status, {_ENDS_AT}, version, updated_at, code,
+        (select slug from project where project.id = unit.project_id)
+    from unit
     where {_ENDS_AT} <= statement_timestamp()
     order by {_ENDS_AT} limit $1
     for no key update skip locked
@@ -59,7 +61,7 @@ _EXPIRE = f"""
     ),
     inserted_entries as ({audit.INSERT_ENTRIES}),
     {events.INSERT_EVENTS_AND_DELIVERIES}
-    select count(*) from fanned_out
+    select count(*) from inserted_delivery
 """
 # The seconds until the next hold or reservation ends.
 _NEXT_END = f"""

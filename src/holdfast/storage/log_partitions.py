@@ -1,4 +1,4 @@
-"""The days of the log: made before they come, dropped when they are no longer kept."""
+"""The partitions of the log, one a day: created ahead, dropped when they are no longer kept."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from holdfast.storage.database import Connection
 TABLES = ("ended_delivery", "attempt")
 DAYS_AHEAD = 3
 
-# Held while days are made, and while they are dropped, which may wait for a long reader. The numbers only
-# have to be ours alone.
-_MAKING, DROPPING = 0x686F6C65, 0x686F6C66
-_TAKE_TURN = f"select pg_advisory_xact_lock({_MAKING})"
+# Advisory locks: held while days are created, and while they are dropped, which may wait for a long reader.
+_CREATING, DROPPING = 0x686F6C65, 0x686F6C66
+_TAKE_TURN = f"select pg_advisory_xact_lock({_CREATING})"
 _TRY_TO_DROP = f"select pg_try_advisory_lock({DROPPING})"
 _END_OF_DROPPING = f"select pg_advisory_unlock({DROPPING})"
 _TODAY = "select (clock_timestamp() at time zone 'UTC')::date"
@@ -23,8 +22,8 @@ _FIRST_KEPT = "select ((clock_timestamp() - $1::interval) at time zone 'UTC')::d
 _MISSING = """
     select wanted from unnest($1::text[]) as wanted where to_regclass(wanted) is null
 """
-# Made apart and then attached: unlike a table that is created as a part, this waits for no reader or writer.
-_MAKE = "create table {part} (like {table} including all)"
+# Created apart and then attached: unlike `create table ... partition of`, this waits for no reader or writer.
+_CREATE = "create table {part} (like {table} including all)"
 _ATTACH = "alter table {table} attach partition {part} for values from ('{day} 00:00Z') to ('{after} 00:00Z')"
 _DETACH = "alter table {table} detach partition {part} concurrently"
 _FINISH_DETACHING = "alter table {table} detach partition {part} finalize"
@@ -42,32 +41,32 @@ _CUT_OFF = """
 
 
 async def are_ready(connection: Connection) -> bool:
-    """Whether today has its place in the log, and tomorrow."""
+    """Return whether today and tomorrow have their partitions."""
     today = await _today(connection)
     names = [_part(table, today + timedelta(days=ahead)) for table in TABLES for ahead in (0, 1)]
     return not await connection.fetch(_MISSING, names)
 
 
-async def make(connection: Connection) -> None:
+async def create_upcoming(connection: Connection) -> None:
     """Within a transaction. Any number of processes may do so at once."""
     await connection.execute(_TAKE_TURN)
     today = await _today(connection)
     for ahead in range(-1, DAYS_AHEAD + 1):
         for table in TABLES:
-            await _make_day(connection, table, today + timedelta(days=ahead))
+            await _create_day(connection, table, today + timedelta(days=ahead))
 
 
 async def drop_before(connection: Connection, keep: timedelta) -> list[str]:
-    """Without a transaction around it: a day is taken out of the log while others read and write it.
+    """Outside a transaction, drop old days while others read and write the log.
 
-    What an earlier process was stopped in is finished first. While another process is at it, none are.
+    A drop that was interrupted is finished first. While another process drops days, nothing is done.
     """
     if not await connection.fetchval(_TRY_TO_DROP):
         return []
     try:
         return await _drop_before(connection, keep)
     finally:
-        # A lost connection has given up the lock, and refuses every call.
+        # A lost connection has given up the lock.
         with suppress(asyncpg.InterfaceError):
             await connection.execute(_END_OF_DROPPING)
 
@@ -86,10 +85,10 @@ async def _drop_before(connection: Connection, keep: timedelta) -> list[str]:
     return dropped
 
 
-async def _make_day(connection: Connection, table: str, day: date) -> None:
+async def _create_day(connection: Connection, table: str, day: date) -> None:
     part = _part(table, day)
     if await connection.fetch(_MISSING, [part]):
-        await connection.execute(_MAKE.format(table=table, part=part))
+        await connection.execute(_CREATE.format(table=table, part=part))
         after = day + timedelta(days=1)
         await connection.execute(_ATTACH.format(table=table, part=part, day=day, after=after))
 

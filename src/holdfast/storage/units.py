@@ -100,7 +100,7 @@ _STORE = f"""
     {events.INSERT_EVENTS_AND_DELIVERIES},
     updated_bookings as ({bookings.UPDATE_BOOKINGS}),
     inserted_bookings as ({bookings.INSERT_BOOKINGS})
-    select id, ref, (select count(*) from fanned_out) from stored
+    select id, ref, (select count(*) from inserted_delivery) from stored
 """
 
 # A new unit has no end that the time of the decision could miss.

@@ -1,4 +1,4 @@
-"""What the sender is given, and what it tells of one attempt."""
+"""One attempt: the request that is sent, and the trace from which its result is made."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import NamedTuple
 from uuid import UUID
 
-from holdfast.domain.delivery import USER_AGENT
+from holdfast.domain.delivery import USER_AGENT, AttemptResult, Headers, Timings
 from holdfast.domain.endpoint_url import EndpointUrl, parse_endpoint_url
 from holdfast.domain.message import AnyMessage
 from holdfast.domain.signature import sign
@@ -34,39 +34,6 @@ class Post(NamedTuple):
     unix_time: Callable[[], float]
     """For the timestamp that is signed."""
 
-
-class Timings(NamedTuple):
-    """None where the phase did not happen: a reused connection, an address in the URL, http."""
-
-    dns_ms: float | None = None
-    connect_ms: float | None = None
-    tls_ms: float | None = None
-    first_byte_ms: float | None = None
-    """From the last byte of the request written to the first byte of the answer."""
-
-
-class AttemptResult(NamedTuple):
-    duration_ms: float
-    timings: Timings
-    request_headers: tuple[tuple[str, str], ...]
-    """Exactly as sent, in order; empty if the request was never written."""
-    secret_id: UUID | None
-    address: str | None
-    """Of the connect that was used or last tried."""
-    status_code: int | None
-    response_headers: tuple[tuple[str, str], ...]
-    response_body: bytes
-    response_clipped: bool
-    """There was, or may have been, more."""
-    cause: AnyMessage | None
-    """None if it was delivered; otherwise one sentence in plain words."""
-    is_gone: bool
-    """The receiver answered 410."""
-
-
-# The request of an attempt, as bytes and as the log shows it. What all of an endpoint share is made once.
-
-Headers = tuple[tuple[str, str], ...]
 
 _MOST_TARGETS = 4096
 
@@ -119,10 +86,9 @@ class Targets:
         return target
 
 
-# How far an attempt has come, so that whatever ends it can be told with all that is known by then.
-
-
 class AttemptTrace:
+    """Keeps how far an attempt has come, so that its result has all that is known when it ends."""
+
     def __init__(self) -> None:
         self.started_at = self._entered_at = perf_counter()
         self._phase = Phase.RESOLVING
@@ -171,7 +137,6 @@ class AttemptTrace:
             body,
             clipped,
             cause,
-            status_code == 410,
         )
 
     def _first_byte_ms(self) -> float | None:

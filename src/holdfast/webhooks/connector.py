@@ -110,35 +110,35 @@ class Connector:
         self._resolver = resolver
         self._tls = tls
 
-    async def connect(self, url: EndpointUrl, course: AttemptTrace) -> Connection:
+    async def connect(self, url: EndpointUrl, trace: AttemptTrace) -> Connection:
         """Raises ``NotConnected``, ``AddressRefused`` or ``NameUnresolved``."""
-        addresses = self._guard.check(url, await self._resolve(url, course))
-        sock = await self._reach(interleaved(addresses)[:_MOST_ADDRESSES], url.port, course)
-        return await self._set_up(sock, url, course)
+        addresses = self._guard.check(url, await self._resolve(url, trace))
+        sock = await self._reach(interleaved(addresses)[:_MOST_ADDRESSES], url.port, trace)
+        return await self._set_up(sock, url, trace)
 
-    async def _resolve(self, url: EndpointUrl, course: AttemptTrace) -> tuple[IPAddress, ...]:
+    async def _resolve(self, url: EndpointUrl, trace: AttemptTrace) -> tuple[IPAddress, ...]:
         if url.address is not None:
             return (url.address,)
-        course.enter(Phase.RESOLVING)
+        trace.enter(Phase.RESOLVING)
         try:
             return await self._resolver.addresses_of(url.host)
         finally:
-            course.dns_ms = course.phase_ms()
+            trace.dns_ms = trace.phase_ms()
 
-    async def _reach(self, addresses: Sequence[IPAddress], port: int, course: AttemptTrace) -> socket.socket:
-        course.enter(Phase.CONNECTING)
-        openers = [partial(self._open, address, port, course) for address in addresses]
+    async def _reach(self, addresses: Sequence[IPAddress], port: int, trace: AttemptTrace) -> socket.socket:
+        trace.enter(Phase.CONNECTING)
+        openers = [partial(self._open, address, port, trace) for address in addresses]
         try:
             sock = await (openers[0]() if len(openers) == 1 else first_open(openers))
-            course.address = sock.getpeername()[0]
+            trace.address = sock.getpeername()[0]
             return sock
         except OSError as error:
             raise NotConnected(causes.of_connecting(error)) from None
         finally:
-            course.connect_ms = course.phase_ms()
+            trace.connect_ms = trace.phase_ms()
 
-    async def _open(self, address: IPAddress, port: int, course: AttemptTrace) -> socket.socket:
-        course.address = str(address)
+    async def _open(self, address: IPAddress, port: int, trace: AttemptTrace) -> socket.socket:
+        trace.address = str(address)
         sock = socket.socket(socket.AF_INET if address.version == 4 else socket.AF_INET6, socket.SOCK_STREAM)
         try:
             sock.setblocking(False)
@@ -150,11 +150,11 @@ class Connector:
             raise
         return sock
 
-    async def _set_up(self, sock: socket.socket, url: EndpointUrl, course: AttemptTrace) -> Connection:
+    async def _set_up(self, sock: socket.socket, url: EndpointUrl, trace: AttemptTrace) -> Connection:
         loop = asyncio.get_running_loop()
-        connection = Connection(loop, course.address or "")
+        connection = Connection(loop, trace.address or "")
         if url.is_encrypted:
-            await self._encrypt(loop, connection, sock, url.host, course)
+            await self._encrypt(loop, connection, sock, url.host, trace)
         else:
             await loop.create_connection(lambda: connection, sock=sock)
         return connection
@@ -165,9 +165,9 @@ class Connector:
         connection: Connection,
         sock: socket.socket,
         host: str,
-        course: AttemptTrace,
+        trace: AttemptTrace,
     ) -> None:
-        course.enter(Phase.ENCRYPTING)
+        trace.enter(Phase.ENCRYPTING)
         try:
             await loop.create_connection(
                 lambda: connection,
@@ -180,4 +180,4 @@ class Connector:
         except OSError as error:
             raise NotConnected(causes.of_tls(error)) from None
         finally:
-            course.tls_ms = course.phase_ms()
+            trace.tls_ms = trace.phase_ms()

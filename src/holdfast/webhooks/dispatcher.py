@@ -8,14 +8,21 @@ from datetime import timedelta
 from functools import lru_cache
 from typing import NamedTuple
 
-from holdfast.domain.delivery import FAULTY, UNREADABLE, after_attempt
+from holdfast.domain.delivery import (
+    FAULTY,
+    UNREADABLE,
+    AttemptRecord,
+    AttemptResult,
+    ClaimedDelivery,
+    SealedSecret,
+    decide_after_attempt,
+)
 from holdfast.domain.endpoint import MAX_IN_FLIGHT, SECRET_FRESH_SECONDS
 from holdfast.domain.errors import DatabaseUnavailable, SecretsUnreadable
-from holdfast.operations.delivery_queue import AttemptRecord, ClaimedDelivery, DeliveryQueue, SealedSecret
-from holdfast.operations.rounds import round_until
+from holdfast.operations.delivery_queue import DeliveryQueue, run_until_stopped
 from holdfast.storage.database import TransactionConflict
 from holdfast.storage.secrets import SecretBox
-from holdfast.webhooks.attempt import AttemptResult, Post, Secret, Timings
+from holdfast.webhooks.attempt import Post, Secret
 from holdfast.webhooks.sender import Sender
 
 AT_ONCE = 512
@@ -36,9 +43,6 @@ LAST_ROUND_SECONDS = CUT_OFF_SECONDS = LAST_RECORD_SECONDS = 1.0
 SEALS_REMEMBERED = 4096
 
 
-_NOTHING_SENT = AttemptResult(
-    0.0, Timings(None, None, None, None), (), None, None, None, (), b"", False, "", False
-)
 logger = logging.getLogger("holdfast.webhooks")
 
 
@@ -46,28 +50,26 @@ class Abandoned(Exception):
     """The delivery is not ours any more, or the endpoint is gone: nothing may be sent."""
 
 
-class _Held(NamedTuple):
-    """A claim, and when this process asked for it and had it, by its own clock."""
+class _HeldClaim(NamedTuple):
+    """A claim, with the times at which this process requested and received it, by its own clock."""
 
-    claimed: ClaimedDelivery
-    asked_at: float
+    claim: ClaimedDelivery
+    requested: float
     """The lease began after that."""
-    at: float
+    received: float
 
 
 class Dispatcher:
-    def __init__(
-        self, dispatching: DeliveryQueue, sender: Sender, box: SecretBox, timeout_seconds: float
-    ) -> None:
-        self._dispatching = dispatching
+    def __init__(self, queue: DeliveryQueue, sender: Sender, box: SecretBox, timeout_seconds: float) -> None:
+        self._queue = queue
         self._sender = sender
         self._open = lru_cache(SEALS_REMEMBERED)(box.open)
         self._timeout_seconds = timeout_seconds
         self._loop = asyncio.get_running_loop()
         self._wake = asyncio.Event()
-        self._sending: dict[asyncio.Task[None], _Held] = {}
-        self._results: list[AttemptRecord] = []
-        self._returned: list[ClaimedDelivery] = []
+        self._sending: dict[asyncio.Task[None], _HeldClaim] = {}
+        self._records: list[AttemptRecord] = []
+        self._unsent: list[ClaimedDelivery] = []
 
     def wake(self) -> None:
         self._wake.set()
@@ -79,30 +81,30 @@ class Dispatcher:
         try:
             while not stop.is_set():
                 self._wake.clear()
-                await self._sleep(await round_until(stopping, self._round, LAST_ROUND_SECONDS))
+                await self._sleep(await run_until_stopped(stopping, self._round, LAST_ROUND_SECONDS))
         finally:
             stopping.cancel()
         await self._finish()
 
     async def run_once(self) -> float:
         """Record what has ended, claim what is due and send it; the seconds until there may be more."""
-        await self._settle()
-        asked_at = self._loop.time()
-        room, most_of_a_lane = self._room()
-        claimed = await self._dispatching.claim(room, most_of_a_lane) if room > 0 else []
-        at = self._loop.time()
+        await self._flush()
+        requested = self._loop.time()
+        room, lane_cap = self._room()
+        claimed = await self._queue.claim(room, lane_cap) if room > 0 else []
+        received = self._loop.time()
         for one in claimed:
-            self._start(_Held(one, asked_at, at))
-        if self._results or self._wake.is_set():
+            self._start(_HeldClaim(one, requested, received))
+        if self._records or self._wake.is_set():
             return 0.0
         return await self._pause()
 
     async def drain(self) -> None:
         """Wait for what is in flight, and record it."""
-        while self._sending or self._results or self._returned:
+        while self._sending or self._records or self._unsent:
             if self._sending:
                 await asyncio.wait(self._sending)
-            await self._settle()
+            await self._flush()
 
     def _room(self) -> tuple[int, int]:
         """For how many attempts in all, and in one lane."""
@@ -121,8 +123,8 @@ class Dispatcher:
         return PAUSE_AFTER_FAILURE_SECONDS
 
     async def _pause(self) -> float:
-        room, most_of_a_lane = self._room()
-        seconds = await self._dispatching.seconds_until_next(most_of_a_lane) if room > 0 else None
+        room, lane_cap = self._room()
+        seconds = await self._queue.seconds_until_next(lane_cap) if room > 0 else None
         if seconds is None:
             return POLL_SECONDS
         return min(max(seconds, SHORTEST_PAUSE_SECONDS), POLL_SECONDS)
@@ -134,22 +136,22 @@ class Dispatcher:
         except TimeoutError:
             return
 
-    async def _settle(self) -> None:
+    async def _flush(self) -> None:
         """What could not be recorded is kept, and recorded when the database is back."""
-        results, self._results = self._results, []
-        returned, self._returned = self._returned, []
+        results, self._records = self._records, []
+        returned, self._unsent = self._unsent, []
         try:
             if results:
-                await self._dispatching.record(results)
+                await self._queue.record(results)
                 results = []
             if returned:
-                await self._dispatching.give_back(returned)
+                await self._queue.give_back(returned)
                 returned = []
         finally:
-            self._results[:0] = results
-            self._returned[:0] = returned
+            self._records[:0] = results
+            self._unsent[:0] = returned
 
-    def _start(self, held: _Held) -> None:
+    def _start(self, held: _HeldClaim) -> None:
         task = self._loop.create_task(self._send(held))
         self._sending[task] = held
         task.add_done_callback(self._ended)
@@ -158,43 +160,43 @@ class Dispatcher:
         self._sending.pop(task, None)
         self._wake.set()
 
-    async def _send(self, held: _Held) -> None:
-        claimed = held.claimed
+    async def _send(self, held: _HeldClaim) -> None:
+        claimed = held.claim
         started = self._loop.time()
         try:
-            if started - held.asked_at > self._dispatching.lease_seconds - self._timeout_seconds:
+            if started - held.requested > self._queue.lease_seconds - self._timeout_seconds:
                 raise Abandoned
             secret = self._opened(claimed.secret)
-            attempted = await self._sender.send(self._post(held, secret))
+            result = await self._sender.send(self._post(held, secret))
         except SecretsUnreadable:
-            attempted = _NOTHING_SENT._replace(cause=UNREADABLE)
+            result = AttemptResult(cause=UNREADABLE)
         except (Abandoned, DatabaseUnavailable):
-            self._returned.append(claimed)
+            self._unsent.append(claimed)
             return
         except Exception:
             logger.exception(
                 "a delivery could not be sent", extra={"fields": {"deliveryId": claimed.delivery_id}}
             )
-            attempted = _NOTHING_SENT._replace(cause=FAULTY)
-        self._results.append(self._result(held, started, attempted))
+            result = AttemptResult(cause=FAULTY)
+        self._records.append(self._record(held, started, result))
 
-    def _post(self, held: _Held, secret: Secret) -> Post:
-        claimed = held.claimed
+    def _post(self, held: _HeldClaim, secret: Secret) -> Post:
+        claimed = held.claim
 
         async def read_secret() -> Secret:
-            age = self._loop.time() - held.asked_at
+            age = self._loop.time() - held.requested
             if age <= SECRET_FRESH_SECONDS:
                 return secret
-            if age > self._dispatching.lease_seconds - SECRET_FRESH_SECONDS:
+            if age > self._queue.lease_seconds - SECRET_FRESH_SECONDS:
                 raise Abandoned
-            sealed = await self._dispatching.secret_now(claimed.endpoint_id)
+            sealed = await self._queue.load_secret(claimed.endpoint_id)
             if sealed is None or not sealed.sealed:
                 raise Abandoned
             return self._opened(sealed)
 
         def unix_time() -> float:
             """By the database's clock, as all our times: this machine's may be wrong."""
-            return claimed.claimed_at.timestamp() + self._loop.time() - held.at
+            return claimed.claimed_at.timestamp() + self._loop.time() - held.received
 
         body = claimed.body.encode()
         return Post(claimed.url, claimed.event, claimed.delivery_id, body, read_secret, unix_time)
@@ -202,18 +204,11 @@ class Dispatcher:
     def _opened(self, sealed: SealedSecret) -> Secret:
         return Secret(sealed.id, self._open(sealed.sealed))
 
-    def _result(self, held: _Held, started: float, attempted: AttemptResult) -> AttemptRecord:
-        claimed = held.claimed
-        decided = after_attempt(claimed.progress, attempted.cause is None, self._dispatching.schedule)
-        started_at = claimed.claimed_at + timedelta(seconds=started - held.at)
-        return AttemptRecord(
-            claimed.delivery_id, claimed.endpoint_id, claimed.unit_id, claimed.token, claimed.progress,
-            started_at, started_at + timedelta(milliseconds=attempted.duration_ms),
-            attempted.duration_ms, attempted.timings, claimed.url,
-            attempted.request_headers, attempted.secret_id, attempted.address, attempted.status_code,
-            attempted.response_headers, attempted.response_body, attempted.response_clipped,
-            attempted.cause, attempted.is_gone, decided.outcome, decided.gap,
-        )  # fmt: skip
+    def _record(self, held: _HeldClaim, started: float, result: AttemptResult) -> AttemptRecord:
+        claim = held.claim
+        decision = decide_after_attempt(claim.progress, result.cause is None, self._queue.schedule)
+        started_at = claim.claimed_at + timedelta(seconds=started - held.received)
+        return AttemptRecord(claim, started_at, result, decision)
 
     async def _finish(self) -> None:
         """What goes on for too long is cut off, and says so in the log."""
@@ -221,18 +216,18 @@ class Dispatcher:
         await self._end_attempts(deadline)
         self._sender.cut_off()
         await self._end_attempts(deadline + CUT_OFF_SECONDS)
-        await self._settle_until(max(deadline, self._loop.time()) + LAST_RECORD_SECONDS)
+        await self._flush_until(max(deadline, self._loop.time()) + LAST_RECORD_SECONDS)
 
     async def _end_attempts(self, deadline: float) -> None:
         """Each is recorded soon after it ends: who stops us may lose patience."""
         while self._sending and (left := deadline - self._loop.time()) > 0:
             await asyncio.wait(self._sending, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-            await self._settle_until(min(deadline, self._loop.time() + LAST_RECORD_SECONDS))
+            await self._flush_until(min(deadline, self._loop.time() + LAST_RECORD_SECONDS))
 
-    async def _settle_until(self, deadline: float) -> None:
+    async def _flush_until(self, deadline: float) -> None:
         try:
             async with asyncio.timeout_at(deadline):
-                await self._settle()
+                await self._flush()
         except (DatabaseUnavailable, TimeoutError):
             logger.warning("the last attempts could not be recorded; they go out again after their lease")
         except Exception:

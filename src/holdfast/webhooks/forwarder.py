@@ -9,8 +9,9 @@ from uuid import uuid4
 
 import msgspec
 
+from holdfast.domain.delivery import AttemptResult
 from holdfast.operations.events import EventFeed, FeedItem, event_document
-from holdfast.webhooks.attempt import AttemptResult, Post, Secret
+from holdfast.webhooks.attempt import Post, Secret
 from holdfast.webhooks.sender import Sender
 
 ITEMS_AT_ONCE = 100
@@ -49,7 +50,7 @@ class Forwarder:
         return len(page.items) == ITEMS_AT_ONCE
 
     def _post(self, item: FeedItem) -> Post:
-        body = msgspec.json.encode(event_document(item))
+        body = msgspec.json.encode(event_document(item, item.project_slug))
         return Post(self._url, item.type, item.id, body, self._read_secret, time.time)
 
     async def _read_secret(self) -> Secret:

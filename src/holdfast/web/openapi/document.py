@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 from holdfast import __version__
 from holdfast.domain.delivery import USER_AGENT
-from holdfast.domain.endpoint import PING
 from holdfast.domain.errors import DatabaseUnavailable, InvalidInput, SchemaNotCurrent
-from holdfast.domain.event import EventName
+from holdfast.domain.event import PING, EventName
 from holdfast.domain.permissions import scopes_for
 from holdfast.operations.events import Ping, UnitEvent
 from holdfast.web.api import surfaces

@@ -8,8 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.domain.delivery import Delivery, DeliveryStatus, Trigger
-from holdfast.operations.deliveries import HOURS, Attempt, HourlyDeliveries
+from holdfast.domain.delivery import HOURS, Attempt, Delivery, DeliveryStatus, HourlyDeliveries, Trigger
 from holdfast.web.pages.backoffice import deliveries as bar
 from holdfast.web.pages.backoffice import endpoints as drawn
 from holdfast.web.pages.backoffice.deliveries import (

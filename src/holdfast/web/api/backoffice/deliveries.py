@@ -10,12 +10,11 @@ from msgspec import Meta
 from pydantic import AfterValidator, Field, StringConstraints
 from starlette.responses import Response
 
-from holdfast.domain.delivery import DeliveryStatus
+from holdfast.domain.delivery import DeliveryFilter, DeliveryStatus, FailedDeliveryFilter
 from holdfast.domain.endpoint import SENT_EVENTS
 from holdfast.domain.errors import CursorExpired, EndpointRemoved, UnknownDelivery, UnknownEndpoint
 from holdfast.domain.permissions import Permission
 from holdfast.domain.unit import CODE_LENGTH, code_fault
-from holdfast.operations.deliveries import DeliveryFilter, FailedDeliveryFilter
 from holdfast.operations.documents import Count
 from holdfast.operations.webhook_documents import (
     DeliveryDocument,

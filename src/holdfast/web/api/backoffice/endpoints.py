@@ -17,13 +17,12 @@ from holdfast.domain.endpoint import (
     LONGEST_DESCRIPTION,
     MAX_IN_FLIGHT,
     MIN_IN_FLIGHT,
-    PING,
     EndpointConfig,
     IssuedSecret,
 )
 from holdfast.domain.endpoint_url import LONGEST_URL
 from holdfast.domain.errors import Fault, UnknownEndpoint, UnknownProject
-from holdfast.domain.event import EventName
+from holdfast.domain.event import PING, EventName
 from holdfast.domain.permissions import Permission
 from holdfast.operations.webhook_documents import (
     DeliveryWithAttemptsDocument,

@@ -51,5 +51,5 @@ async def list_events(request: Request, *, after: int | None, limit: int, endpoi
     if endpoint is not None:
         await request.services.endpoints.find(endpoint, slugs)
     page = await request.services.feed.read(after, limit, slugs, endpoint)
-    events = [event_document(item) for item in page.items]
+    events = [event_document(item, item.project_slug) for item in page.items]
     return JsonResponse(EventListDocument(events, NUMBER_CURSOR.encode(page.next_position)))

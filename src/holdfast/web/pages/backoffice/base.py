@@ -73,7 +73,7 @@ class StaffRequest(PageRequest):
     async def layout_values(self) -> dict[str, Any]:
         news = None
         if not self.is_fragment and self.may(Permission.SEE_WEBHOOKS):
-            news = await self.services.announcing.news(self.staff.failures_seen_at)
+            news = await self.services.announcing.load_unseen(self.staff.failures_seen_at)
         return {
             "may": self.may,
             "permission": Permission,

@@ -13,20 +13,13 @@ from uuid import UUID
 import msgspec
 from starlette.responses import Response
 
-from holdfast.domain.delivery import Delivery, DeliveryStatus
+from holdfast.domain.delivery import Attempt, Delivery, DeliveryFilter, DeliveryStatus
 from holdfast.domain.endpoint import SENT_EVENTS, Endpoint
 from holdfast.domain.endpoint_url import InvalidEndpointUrl, parse_endpoint_url
 from holdfast.domain.errors import EndpointRemoved, UnknownEndpoint
 from holdfast.domain.permissions import Permission
 from holdfast.domain.unit import code_fault
-from holdfast.operations.deliveries import (
-    BEHIND_ALL,
-    END,
-    START,
-    Attempt,
-    DeliveryFilter,
-    DeliverySearchPage,
-)
+from holdfast.operations.deliveries import BEHIND_ALL, END, START, DeliverySearchPage
 from holdfast.web.api.parameters import CODE_CLASSES, UNANSWERED, parse_id
 from holdfast.web.pages.backoffice.base import (
     PREFIX,

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from starlette.responses import Response
 
+from holdfast.domain.delivery import HOURS, FailedDeliveryFilter, HourlyDeliveries
 from holdfast.domain.endpoint import (
     DEFAULT_IN_FLIGHT,
     SENT_EVENTS,
@@ -22,7 +23,7 @@ from holdfast.domain.errors import Fault, InvalidInput, UnknownEndpoint, Unknown
 from holdfast.domain.event import EventName
 from holdfast.domain.permissions import Permission
 from holdfast.domain.signature import TOLERANCE_SECONDS
-from holdfast.operations.deliveries import HOURS, RESENT_AT_ONCE, FailedDeliveryFilter, HourlyDeliveries
+from holdfast.operations.deliveries import RESENT_AT_ONCE
 from holdfast.web.api.backoffice.endpoints import NewEndpoint
 from holdfast.web.api.bodies import validated
 from holdfast.web.api.parameters import parse_id

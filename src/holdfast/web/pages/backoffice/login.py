@@ -50,7 +50,7 @@ async def mark_failures_seen(request: StaffRequest) -> Response:
         seen_at = seen_at.astimezone(UTC)
     except (ValueError, OverflowError):
         raise MalformedBody("The form does not say what was seen.") from None
-    await request.services.announcing.seen(request.staff.id, seen_at)
+    await request.services.announcing.mark_seen(request.staff.id, seen_at)
     return request.redirect(local_path(request.form.text("next")))
 
 
