@@ -36,7 +36,8 @@ INSERT_EVENTS_AND_DELIVERIES = f"""
         )
         select
             delivery.id, endpoint.id, new_event.type, new_event.project_id, new_event.unit_id,
-            new_event.unit_version, new_event.unit_code, new_event.created_at, least(new_event.created_at, statement_timestamp()),
+            new_event.unit_version, new_event.unit_code, new_event.created_at,
+            least(new_event.created_at, statement_timestamp()),
             overlay(new_event.payload placing delivery.id::text from {_PAYLOAD_ID_AT} for 36)
         from unnest($2::event_write[]) as new_event
         join endpoint on {_WANTED}
