@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from holdfast.web.pages.storefront.base import BuyerPage
+from holdfast.web.pages.routes import PagePath
+from holdfast.web.pages.storefront.base import BuyerRequest
 from tests.browser.looking import LookAtShop, shop_looker
 from tests.browser.office import Office
 from tests.browser.shop_pages import NOT_SHOP_PAGES, SHOP_PAGES, ShopPage
@@ -19,7 +20,11 @@ LOOKED_AT = {page.route for page in SHOP_PAGES if page.route is not None}
 
 def routes() -> set[str]:
     pages = (route.endpoint for route in all_routes(app_with().routes))
-    return {page.path for page in pages if isinstance(page, BuyerPage) and "GET" in page.methods}
+    return {
+        page.path
+        for page in pages
+        if isinstance(page, PagePath) and page.request_class is BuyerRequest and "GET" in page.pages
+    }
 
 
 def test_every_page_of_buyers_is_looked_at() -> None:

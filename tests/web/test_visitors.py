@@ -6,7 +6,7 @@ from holdfast.domain.errors import Fault
 from holdfast.operations.bookings import Requester
 from holdfast.settings import Settings
 from holdfast.web.client_address import ClientAddresses
-from holdfast.web.pages.storefront.visitors import requester_of
+from holdfast.web.pages.storefront.visitors import parse_requester
 from holdfast.web.request import Request
 
 PEER = "127.0.0.1"
@@ -23,7 +23,7 @@ def told(*lines: str, trusted: str = "") -> tuple[Requester, list[str]]:
     proxies = Settings.from_environment({"HOLDFAST_TRUSTED_PROXIES": trusted}).trusted_proxies
     request.client_address = ClientAddresses(proxies).find(scope)
     faults: list[Fault] = []
-    return requester_of(request, faults), [fault.pointer for fault in faults]
+    return parse_requester(request, faults), [fault.pointer for fault in faults]
 
 
 def visitor(cookie_line: str) -> str | None:

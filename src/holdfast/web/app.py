@@ -26,8 +26,10 @@ from holdfast.web.middleware import (
     RequestMiddleware,
 )
 from holdfast.web.pages.backoffice.routes import backoffice_page_routes
+from holdfast.web.pages.routes import mount_pages
 from holdfast.web.pages.service import service_routes
-from holdfast.web.pages.storefront.routes import storefront_page_routes
+from holdfast.web.pages.storefront import bookings, holds, projects, units
+from holdfast.web.pages.storefront.base import BuyerRequest
 from holdfast.web.pages.tour import Tour
 from holdfast.web.spreadsheets.unit_rows import RowParser
 from holdfast.wiring import build_services
@@ -80,7 +82,7 @@ def _routes(context: WebContext) -> list[BaseRoute]:
     return [
         *surfaces.api_routes(),
         *backoffice_page_routes(),
-        *storefront_page_routes(context),
+        *mount_pages(BuyerRequest, [holds.pages, bookings.pages, units.pages, projects.pages]),
         *status_routes(),
         *service_routes(context.tour),
     ]

@@ -10,7 +10,7 @@ from holdfast.web.client_address import ClientAddresses
 from holdfast.web.documents.rendering import Documents
 from holdfast.web.pages.sessions import Cookies
 from holdfast.web.pages.tour import Tour
-from holdfast.web.rate_limit import RateLimit
+from holdfast.web.rate_limit import LiveLimits, RateLimit
 from holdfast.web.spreadsheets.processes import FileReader, WorkbookWriter
 from holdfast.wiring import Services
 
@@ -20,6 +20,7 @@ class WebContext(NamedTuple):
     addresses: ClientAddresses
     rate_limit: RateLimit
     public_rate_limit: RateLimit
+    live_limits: LiveLimits
     cookies: Cookies
     documents: Documents
     file_reader: FileReader
@@ -40,6 +41,7 @@ def build_context(settings: Settings, services: Services, tour: Tour | None) -> 
         addresses=ClientAddresses(settings.trusted_proxies),
         rate_limit=RateLimit(settings.rate_limit / settings.processes, monotonic),
         public_rate_limit=RateLimit(settings.public_rate_limit / settings.processes, monotonic),
+        live_limits=LiveLimits(),
         cookies=Cookies.for_address(settings.public_url),
         documents=Documents(services.units, public_url, settings.time_zone),
         file_reader=FileReader(),

@@ -28,9 +28,10 @@ TERMS = Terms(Decimal(1299000), False, Decimal(5), Decimal(10))
 AGREEMENT = Agreement(
     "Narjis Heights | مرتفعات النرجس", "Apartment | شقة", Decimal("142.5"), 3, 2, 2028, "en", WORDING
 )  # fmt: skip
-ENDED: dict[BookingStatus, dict[str, Any]] = {
+OUTCOMES: dict[BookingStatus, dict[str, Any]] = {
     BookingStatus.LAPSED: {"ended_at": LATER, "deposit_confirmed_at": None, "payment_id": None},
     BookingStatus.CANCELLED: {"ended_at": LATER, "deposit_confirmed_at": None, "payment_id": None},
+    BookingStatus.SOLD: {"closed_at": NOW},
     BookingStatus.REFUND_DUE: {"ended_at": LATER},
     BookingStatus.REFUNDED: {"ended_at": LATER, "refunded_at": LATER + timedelta(days=1)},
 }
@@ -48,7 +49,7 @@ def a_booking(status: BookingStatus = BookingStatus.RESERVED, **others: Any) -> 
         "reserved_until": NOW + timedelta(days=14),
         "payment_id": "pay_7Hk29",
     }
-    return booking._replace(**{**made, **ENDED.get(status, {}), **others})
+    return booking._replace(**{**made, **OUTCOMES.get(status, {}), **others})
 
 
 def a_document(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Mount, Route, Router
+from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from holdfast.web.http_errors import MethodNotAllowed
@@ -48,18 +48,3 @@ class _Simple(PageApp):
 def simple_route(path: str, show: Callable[[Request], Awaitable[Response]]) -> Route:
     """A path that is for everybody, and is only read."""
     return Route(path, _Simple(path, show))
-
-
-def mounted_pages(prefix: str, routes: Sequence[Route], unknown: PageApp) -> list[BaseRoute]:
-    """The pages below a prefix; ``unknown`` responds at every other path."""
-    root = next((route.endpoint for route in routes if route.path == "/"), unknown)
-    below = [route for route in routes if route.path != "/"]
-    return [
-        Route(prefix, root),
-        Mount(prefix, Router(below, redirect_slashes=False, default=unknown)),
-    ]
-
-
-def page_route(prefix: str, path: str, page: PageApp) -> Route:
-    """A route below the mount of ``prefix``."""
-    return Route(path.removeprefix(prefix) or "/", page)

@@ -33,7 +33,7 @@ from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import OPTIONAL_TOKEN, PUBLIC
 from holdfast.web.http_errors import ForeignForm
 from holdfast.web.json import NO_STORE, JsonResponse, read_optional_json, time_text
-from holdfast.web.pages.storefront.visitors import VISITOR_COOKIE, reject_other_sites, requester_of
+from holdfast.web.pages.storefront.visitors import VISITOR_COOKIE, parse_requester, reject_other_sites
 from holdfast.web.pagination import TEXT_CURSOR
 from holdfast.web.request import Request
 
@@ -95,7 +95,7 @@ class HoldBody(Body):
     async def read(self, request: Request, path: Sequence[Any], faults: list[Fault]) -> Requester:
         reject_other_sites(request)
         parsed = await read_optional_json(request, self.limit)
-        requester = requester_of(request, faults)
+        requester = parse_requester(request, faults)
         faults += no_fields(parsed)
         return requester
 

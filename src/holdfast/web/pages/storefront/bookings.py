@@ -1,4 +1,4 @@
-"""How a browser gets at a booking: by the buyer's cookie, or by one that came of a link."""
+"""A buyer's own booking: its state, its next step, and its documents."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import hashlib
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Any, NamedTuple
 
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from holdfast.domain.booking import CLAIMING, HOLDING, Agreement, Booking, BookingStatus, Buyer, new_agreement
 from holdfast.domain.errors import AgreementChanged, Conflict, Fault, HoldLapsed, InvalidInput, UnknownBooking
@@ -18,151 +16,346 @@ from holdfast.domain.project import Project
 from holdfast.domain.references import SYMBOLS, decode_reference, encode_reference
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit
-from holdfast.operations.bookings import Bookings, BuyerBookings, FoundBooking, OpenedBooking
+from holdfast.operations.bookings import FoundBooking, OpenedBooking
 from holdfast.web.api.bodies import BuyerDetails, validated
-from holdfast.web.context import WebContext, buyer_link
+from holdfast.web.context import buyer_link
+from holdfast.web.documents.content import Kind
 from holdfast.web.pages.forms import Form
 from holdfast.web.pages.i18n import translate, translate_error
 from holdfast.web.pages.live import milliseconds
-from holdfast.web.pages.storefront.base import (
-    PREFIX,
-    Door,
-    Show,
-    Visit,
-    booking_in_path,
-    booking_path,
-    project_in_path,
-    token_in_path,
-    unit_path,
-)
-from holdfast.web.pages.storefront.holds import HoldPages
-from holdfast.web.pages.storefront.units import Card, similar_units, status_words
+from holdfast.web.pages.routes import Pages
+from holdfast.web.pages.storefront.base import NOT_INDEXED, PREFIX, BuyerRequest, booking_path, unit_path
+from holdfast.web.pages.storefront.units import UnitCard, similar_units, status_words
 from holdfast.web.problems import problem_type
 
+pages = Pages(BuyerRequest, is_public=True)
+
+BOOKING = "/{slug}/bookings/{reference}"
+PAID = "paid"
+"""In the address that the payment page sends the buyer back to."""
+MOST_BOOKING_COOKIES = 20
+"""Each is sent with every request, and servers on the way limit the size of headers."""
+
+_CONSENT = "consent"
+_BUYER_FIELDS = ("buyerName", "buyerEmail", "buyerPhone")
 _COOKIE_PREFIX = "holdfast_booking_"
-MOST_KEPT = 20
-"""Each is sent with every request, and servers on the way take only so much."""
-_NAME = re.compile(f"{_COOKIE_PREFIX}[{SYMBOLS.lower()}]{{9}}")
+_COOKIE_NAME = re.compile(f"{_COOKIE_PREFIX}[{SYMBOLS.lower()}]{{9}}")
+_UNIT_PATH = re.compile(rf"{PREFIX}/[^/]+/units/[^/]+")
+_MAY_STILL_BE_PAID = frozenset({BookingStatus.LAPSED, BookingStatus.CANCELLED})
+"""Once signed: a late payment is accepted while the unit is free."""
 
 
-async def own_booking(visit: Visit, buying: BuyerBookings) -> tuple[FoundBooking, str]:
-    """The booking of the address, if it is the buyer's, and the token that opens it."""
-    slug, reference = booking_in_path(visit)
+@pages.get(BOOKING)
+async def show_booking(request: BuyerRequest, slug: str, reference: str) -> Response:
+    return await _render_booking(request, await _load_view(request, slug, reference))
+
+
+@pages.post(BOOKING, reads_form=False)
+async def return_from_payment(request: BuyerRequest, slug: str, reference: str) -> Response:
+    """Some payment pages send buyers back by a form of their own.
+
+    Cookies do not come with a form of another site; they come with the request that it is redirected to.
+    """
+    return request.redirect(request.full_path)
+
+
+@pages.get(f"{BOOKING}/state")
+async def show_state(request: BuyerRequest, slug: str, reference: str) -> Response:
+    """For the script of the page, on a device whose clock may be wrong."""
+    found, _ = await _load_booking(request, slug, reference)
+    ends_at = found.booking.ends_at
+    state = {
+        "status": found.booking.status,
+        "endsAt": None if ends_at is None else milliseconds(ends_at),
+        "now": milliseconds(found.now),
+    }
+    return JSONResponse(state, headers=request.page_headers)
+
+
+@pages.post(f"{BOOKING}/sign", back_to=BOOKING)
+async def sign_booking(request: BuyerRequest, slug: str, reference: str) -> Response:
+    view = await _load_view(request, slug, reference)
+    try:
+        buyer, language = _parse_buyer(request), request.language.code
+        agreement = view.agreement(language)
+        is_open = view.booking.status is BookingStatus.OPEN
+        if is_open and request.form.text("read") != agreement_digest(agreement):
+            raise AgreementChanged(view.unit.status)
+        await request.services.bookings.sign(view.found, buyer, request.request_id, language, agreement)
+    except InvalidInput as error:
+        if view.booking.status is BookingStatus.OPEN:
+            return await _render_booking(request, view, error, faults=_faults_by_field(request, error))
+    except Conflict as error:
+        return await _render_conflict(request, slug, reference, error)
+    return request.redirect(view.path)
+
+
+@pages.post(f"{BOOKING}/pay", back_to=BOOKING)
+async def pay_deposit(request: BuyerRequest, slug: str, reference: str) -> Response:
+    """Redirect to the payment page; if there is nothing to pay, or no longer, to the booking."""
+    found, _ = await _load_booking(request, slug, reference)
+    path = _path(found)
+    return_url = f"{request.context.public_url}{path}?{PAID}=1"
+    try:
+        url = await request.services.payments.address_for(found, return_url, request.language.code)
+    except Conflict:
+        url = None
+    return request.redirect(url or path)
+
+
+@pages.post(f"{BOOKING}/cancel", back_to=BOOKING)
+async def cancel_booking(request: BuyerRequest, slug: str, reference: str) -> Response:
+    found, _ = await _load_booking(request, slug, reference)
+    try:
+        await request.services.bookings.cancel_as_buyer(found, request.request_id)
+    except HoldLapsed:
+        # The hold is gone already.
+        pass
+    except Conflict as error:
+        return await _render_conflict(request, slug, reference, error)
+    next_path = request.form.text("then")
+    return request.redirect(next_path if _UNIT_PATH.fullmatch(next_path) else _path(found))
+
+
+@pages.get(f"{BOOKING}/{Kind.AGREEMENT}")
+async def show_agreement(request: BuyerRequest, slug: str, reference: str) -> Response:
+    return await _render_document(request, slug, reference, Kind.AGREEMENT)
+
+
+@pages.get(f"{BOOKING}/{Kind.AGREEMENT}.pdf")
+async def download_agreement(request: BuyerRequest, slug: str, reference: str) -> Response:
+    return await _render_document(request, slug, reference, Kind.AGREEMENT, as_pdf=True)
+
+
+@pages.get(f"{BOOKING}/{Kind.RECEIPT}")
+async def show_receipt(request: BuyerRequest, slug: str, reference: str) -> Response:
+    return await _render_document(request, slug, reference, Kind.RECEIPT)
+
+
+@pages.get(f"{BOOKING}/{Kind.RECEIPT}.pdf")
+async def download_receipt(request: BuyerRequest, slug: str, reference: str) -> Response:
+    return await _render_document(request, slug, reference, Kind.RECEIPT, as_pdf=True)
+
+
+# The last of the booking's paths: whatever else follows the reference may be a token.
+@pages.get(BOOKING + "/{token}")
+async def open_link(request: BuyerRequest, slug: str, reference: str, token: str) -> Response:
+    """Let a buyer in by a link, on any device. The address of the booking's page alone opens nothing."""
+    found = await request.services.bookings.find_with_token(reference, token)
+    if found.project_slug != slug:
+        raise UnknownBooking(reference)
+    response = request.redirect(_path(found))
+    _set_booking_cookie(request, response, found.booking.reference, token)
+    return response
+
+
+async def _render_document(
+    request: BuyerRequest, slug: str, reference: str, kind: Kind, *, as_pdf: bool = False
+) -> Response:
+    found, _ = await _load_booking(request, slug, reference)
+    response = await request.context.documents.render(
+        found,
+        kind,
+        as_pdf=as_pdf,
+        requested_language=request.query.text("lang"),
+        page_language=request.language.code,
+        booking_path=_path(found),
+        headers=request.page_headers,
+    )
+    request.set_cookies(response)
+    return response
+
+
+# Access to bookings: by the buyer's cookie, or by a cookie that was set when a link was opened.
+
+
+async def _load_booking(request: BuyerRequest, slug: str, reference: str) -> tuple[FoundBooking, str]:
+    """Return the booking, if it is the buyer's, and the token that opens it."""
     name = _cookie_name(reference)
-    kept = None if name is None else visit.door.cookies.read(visit.request, name)
-    found, token = await buying.find(reference, visit.secret, [kept] if kept else [])
+    token = None if name is None else request.context.cookies.read(request, name)
+    found, token = await request.services.buyer_bookings.find(
+        reference, request.buyer_secret, [token] if token else []
+    )
     if found.project_slug != slug:
         raise UnknownBooking(reference)
     return found, token
 
 
-async def entered_by_link(visit: Visit, selling: Bookings) -> FoundBooking:
-    slug, reference = booking_in_path(visit)
-    found = await selling.find_with_token(reference, token_in_path(visit))
-    if found.project_slug != slug:
-        raise UnknownBooking(reference)
-    return found
-
-
-def keep_key(visit: Visit, response: Response, reference: str, token: str) -> None:
-    """The oldest ones go when there are many."""
-    cookies = visit.door.cookies
-    name = _cookie_name(reference)
+def _set_booking_cookie(request: BuyerRequest, response: Response, reference: str, token: str) -> None:
+    """Set the cookie that opens a booking, and delete the oldest ones when there are many."""
+    cookies, name = request.context.cookies, _cookie_name(reference)
     assert name is not None
     # A browser may hold others that begin alike, and not every name can be sent back to it.
-    kept = filter(_NAME.fullmatch, cookies.names(visit.request, _COOKIE_PREFIX))
-    others = [other for other in kept if other != name]
-    for other in others[: max(0, len(others) - MOST_KEPT + 1)]:
+    names = filter(_COOKIE_NAME.fullmatch, cookies.names(request, _COOKIE_PREFIX))
+    others = [other for other in names if other != name]
+    for other in others[: max(0, len(others) - MOST_BOOKING_COOKIES + 1)]:
         cookies.drop(response, other)
     cookies.keep(response, name, token)
 
 
 def _cookie_name(reference: str) -> str | None:
-    """However the reference is spelled; None if it can be none."""
+    """Return the name of a booking's cookie, however the reference is spelled; None if it is not one."""
     number = decode_reference(reference)
     return None if number is None else _COOKIE_PREFIX + encode_reference(number).replace("-", "").lower()
 
 
-# What the page of a booking shows besides the booking itself.
-
-_MAY_STILL_BE_PAID = frozenset({BookingStatus.LAPSED, BookingStatus.CANCELLED})
-"""Once signed: what arrives late is taken while the unit is free."""
+def _path(found: FoundBooking) -> str:
+    return booking_path(found.project_slug, found.booking.reference)
 
 
-class StepState(StrEnum):
-    DONE = "done"
-    NOW = "now"
-    LATER = "later"
+# The page of a booking.
 
 
-class Step(NamedTuple):
-    name: str
-    state: StepState
-    at: datetime | None = None
-
-
-class Sight(NamedTuple):
-    """A booking with what is known around it. Each was read on its own, one soon after the other."""
+class BookingView(NamedTuple):
+    """A booking and what its page shows besides. Each was read on its own, one soon after the other."""
 
     found: FoundBooking
     unit: Unit
     project: Project
     token: str
-    """That opens it."""
-    own: OpenedBooking | None = None
-    """Of one that has ended: what the visitor has on the same unit now."""
-    similar: Sequence[Card] = ()
-    again_at: datetime | None = None
-    """When the visitor may hold the unit again, after a lapse."""
+    """Opens the booking."""
+    current_booking: OpenedBooking | None = None
+    """After the end of this one: what the visitor has on the same unit now."""
+    similar: Sequence[UnitCard] = ()
+    hold_again_at: datetime | None = None
+    """When the visitor may hold the unit again; None if at once."""
 
     @property
     def booking(self) -> Booking:
         return self.found.booking
 
+    @property
+    def path(self) -> str:
+        return _path(self.found)
+
     def agreement(self, language: str) -> Agreement:
-        """As it was signed, or as it would be now."""
+        """Return the agreement as it was signed, or as it would be now."""
         return self.booking.agreement or new_agreement(self.unit.fields, self.project.name, language)
 
 
-def as_read(agreement: Agreement) -> str:
-    """What a form sends back, so that nobody signs for what the page did not show."""
+class Step(NamedTuple):
+    name: str
+    state: str
+    """One of "done", "now" and "later"."""
+    at: datetime | None
+
+
+async def _load_view(request: BuyerRequest, slug: str, reference: str) -> BookingView:
+    found, token = await _load_booking(request, slug, reference)
+    services, booking = request.services, found.booking
+    unit, project = await services.units.find(slug, found.unit_code)
+    view = BookingView(found, unit, project, token)
+    if booking.status in CLAIMING:
+        return view
+    if unit.status is not Status.AVAILABLE:
+        current = await services.buyer_bookings.own_claim(slug, found.unit_code, request.buyer_secret)
+        similar = [] if current else await similar_units(request, slug, unit)
+        return view._replace(current_booking=current, similar=similar)
+    if booking.status is not BookingStatus.LAPSED or booking.ended_at is None:
+        return view
+    if booking.holder.visitor_id != await services.bookings.visitor_id(request.visitor):
+        return view
+    again_at = booking.ended_at + timedelta(seconds=services.bookings.limits.rehold_seconds)
+    return view._replace(hold_again_at=again_at if again_at > found.now else None)
+
+
+async def _render_conflict(request: BuyerRequest, slug: str, reference: str, error: Conflict) -> Response:
+    """Render the booking as it is now, with a notice of what has come between."""
+    view = await _load_view(request, slug, reference)
+    booking = view.booking
+    if isinstance(error, HoldLapsed):
+        notice = request._("The time ran out before you signed. Nothing was signed.")
+    elif booking.status is BookingStatus.SIGNED and booking.buyer is not None:
+        notice = request._(
+            "You have signed already, as %(name)s. What you entered now was not taken: "
+            "the seller can help if something is to be put right.",
+            name=booking.buyer.name,
+        )
+    else:
+        notice = translate_error(error, request.language)
+    return await _render_booking(request, view, error, notice=notice)
+
+
+async def _render_booking(
+    request: BuyerRequest,
+    view: BookingView,
+    error: Exception | None = None,
+    *,
+    notice: str | None = None,
+    faults: dict[str, str] | None = None,
+) -> Response:
+    """Render the page; after an error with what was typed, so that nobody types it twice."""
+    request.page_path = view.path
+    status = 200 if error is None else problem_type(error).status
+    form = Form(()) if error is None else request.form
+    values = _page_values(request, view)
+    page = await request.render(
+        "booking.html", status, **values, notice=notice, faults=faults or {}, form=form
+    )
+    page.headers.update(NOT_INDEXED)
+    return page
+
+
+def _page_values(request: BuyerRequest, view: BookingView) -> dict[str, Any]:
+    booking, found = view.booking, view.found
+    is_waiting = booking.status is BookingStatus.SIGNED and request.query.text(PAID) == "1"
+    agreement = view.agreement(request.language.code)
+    public_url = request.context.public_url
+    return {
+        "booking": booking,
+        "unit": view.unit,
+        "project": view.project,
+        "view": view,
+        "path": view.path,
+        "unit_path": unit_path(found.project_slug, found.unit_code),
+        "link": buyer_link(public_url, found.project_slug, booking.reference, view.token),
+        "now": found.now,
+        "milliseconds": milliseconds,
+        "similar": view.similar,
+        "words": status_words(request.language),
+        "seconds_left": None if booking.ends_at is None else (booking.ends_at - found.now).total_seconds(),
+        "steps": list_steps(booking),
+        "is_waiting": is_waiting,
+        "is_paid_online": request.services.payments.is_open,
+        "poll_seconds": poll_seconds(booking, is_waiting),
+        "is_paid_late": is_paid_late(booking),
+        "terms": booking.terms,
+        "buyer": booking.buyer,
+        "agreement": agreement,
+        "agreement_digest": agreement_digest(agreement),
+        "project_name": agreement.project_name,
+        "unit_code": found.unit_code,
+    }
+
+
+def agreement_digest(agreement: Agreement) -> str:
+    """Return what the form sends back, so that nobody signs for what the page did not show."""
     return hashlib.sha256(repr(tuple(agreement)).encode()).hexdigest()
 
 
-def steps_of(booking: Booking) -> list[Step]:
-    """From the hold to the sale, of a booking that goes on; one that has ended has no next step."""
-    made = {
+def list_steps(booking: Booking) -> list[Step]:
+    """Return the steps from the hold to the sale; the first that is not done is the current one."""
+    times = {
         "held": booking.created_at,
         "signed": booking.signed_at,
         "deposit": booking.deposit_confirmed_at,
         "sold": booking.closed_at,
     }
-    waits_for = next((name for name, at in made.items() if at is None), None)
-    return [Step(name, _state(at, name == waits_for), at) for name, at in made.items()]
+    current = next((name for name, at in times.items() if at is None), None)
+    return [
+        Step(name, "done" if at is not None else "now" if name == current else "later", at)
+        for name, at in times.items()
+    ]
 
 
-def _state(at: datetime | None, is_next: bool) -> StepState:
-    if at is not None:
-        return StepState.DONE
-    return StepState.NOW if is_next else StepState.LATER
-
-
-def again_at(booking: Booking, rehold_seconds: float, now: datetime) -> datetime | None:
-    """None: the wait is over, or there is none."""
-    if booking.status is not BookingStatus.LAPSED or booking.ended_at is None:
-        return None
-    end = booking.ended_at + timedelta(seconds=rehold_seconds)
-    return end if end > now else None
-
-
-def came_late(booking: Booking) -> bool:
-    """Whether the deposit arrived when the booking had ended already."""
+def is_paid_late(booking: Booking) -> bool:
+    """Return whether the deposit arrived after the booking had ended."""
     paid_at, ended_at = booking.deposit_confirmed_at, booking.ended_at
     return paid_at is not None and ended_at is not None and paid_at >= ended_at
 
 
 def poll_seconds(booking: Booking, is_waiting: bool) -> int:
-    """How often the page asks where it stands; 0 is not at all."""
+    """Return how often the page asks for the state of the booking; 0 is never."""
     if booking.status in HOLDING:
         return 2 if is_waiting else 5
     if booking.status in _MAY_STILL_BE_PAID and booking.signed_at is not None:
@@ -170,276 +363,33 @@ def poll_seconds(booking: Booking, is_waiting: bool) -> int:
     return 30 if booking.status in (BookingStatus.RESERVED, BookingStatus.REFUND_DUE) else 0
 
 
-# What a buyer fills in when they sign.
-
-CONSENT = "consent"
-_FIELDS = ("buyerName", "buyerEmail", "buyerPhone")
+# The form of the signature.
 
 
-def signing_buyer(visit: Visit) -> Buyer:
-    """All that is wrong is told at once; what was left empty is missing, not too short."""
-    sent = {name: visit.form.raw(name) for name in _FIELDS if visit.form.text(name)}
-    faults = [] if visit.form.text(CONSENT) else [Fault(f"/{CONSENT}", "This field is required.")]
+def _parse_buyer(request: BuyerRequest) -> Buyer:
+    """Report all faults at once; an empty field is missing, not too short."""
+    form = request.form
+    sent = {name: form.raw(name) for name in _BUYER_FIELDS if form.text(name)}
+    faults = [] if form.text(_CONSENT) else [Fault(f"/{_CONSENT}", "This field is required.")]
     details = validated(BuyerDetails, sent)
-    if isinstance(details, list) or faults:
-        raise InvalidInput([*faults, *(details if isinstance(details, list) else [])])
+    if isinstance(details, list):
+        raise InvalidInput([*faults, *details])
+    if faults:
+        raise InvalidInput(faults)
     return details.buyer()
 
 
-def faults_by_field(visit: Visit, refusal: InvalidInput) -> dict[str, str]:
-    """In the order of the form, each in the buyer's own terms."""
-    told = {fault.pointer.strip("/"): fault for fault in refusal.faults}
+def _faults_by_field(request: BuyerRequest, error: InvalidInput) -> dict[str, str]:
+    """Return the faults in the order of the form, in the buyer's language."""
+    missing = {
+        "buyerName": request._("Enter your full name."),
+        "buyerEmail": request._("Enter your e-mail address."),
+        "buyerPhone": request._("Enter your phone number."),
+        _CONSENT: request._("Tick the box: without your consent there is no agreement."),
+    }
+    faults = {fault.pointer.strip("/"): fault.message for fault in error.faults}
     return {
-        name: _missing(visit, name)
-        if not visit.form.text(name)
-        else translate(told[name].message, visit.language)
-        for name in (*_FIELDS, CONSENT)
-        if name in told
+        name: translate(faults[name], request.language) if request.form.text(name) else text
+        for name, text in missing.items()
+        if name in faults
     }
-
-
-def _missing(visit: Visit, name: str) -> str:
-    words = {
-        "buyerName": visit._("Enter your full name."),
-        "buyerEmail": visit._("Enter your e-mail address."),
-        "buyerPhone": visit._("Enter your phone number."),
-        CONSENT: visit._("Tick the box: without your consent there is no agreement."),
-    }
-    return words[name]
-
-
-# A booking looked at with all that its page tells: the unit now, what else there is, what comes next.
-
-PAID = "paid"
-"""In the address that the payment page sends the buyer back to."""
-
-_NOTHING_TYPED = Form(())
-_NOT_FOUND_BY_SEARCH = {"X-Robots-Tag": "noindex, nofollow"}
-
-
-class BookingPageData:
-    def __init__(self, context: WebContext) -> None:
-        self._context = context
-
-    async def own(self, visit: Visit) -> tuple[FoundBooking, str]:
-        return await own_booking(visit, self._context.services.buyer_bookings)
-
-    async def of(self, visit: Visit, found: FoundBooking, token: str) -> Sight:
-        unit, project = await self._context.services.units.find(found.project_slug, found.unit_code)
-        sight = Sight(found, unit, project, token)
-        return sight if found.booking.status in CLAIMING else await self._after_the_end(visit, sight)
-
-    async def _after_the_end(self, visit: Visit, sight: Sight) -> Sight:
-        """What the buyer can do now: hold it again, go on with a newer booking, or look at others."""
-        buying, selling, found = (
-            self._context.services.buyer_bookings,
-            self._context.services.bookings,
-            sight.found,
-        )
-        if sight.unit.status is not Status.AVAILABLE:
-            own = await buying.own_claim(found.project_slug, found.unit_code, visit.secret)
-            similar = [] if own else await similar_units(self._context, found.project_slug, sight.unit)
-            return sight._replace(own=own, similar=similar)
-        is_holder = found.booking.holder.visitor_id == await selling.visitor_id(visit.visitor)
-        seconds = selling.limits.rehold_seconds if is_holder else 0.0
-        return sight._replace(again_at=again_at(found.booking, seconds, found.now))
-
-    def page(
-        self,
-        visit: Visit,
-        sight: Sight,
-        refusal: Exception | None = None,
-        *,
-        notice: str | None = None,
-        faults: dict[str, str] | None = None,
-    ) -> Response:
-        """After a refusal with what was typed, so that nobody types it twice."""
-        visit.stands_at = booking_path(sight.found.project_slug, sight.booking.reference)
-        status = 200 if refusal is None else problem_type(refusal).status
-        typed = _NOTHING_TYPED if refusal is None else visit.form
-        values = self._values(visit, sight)
-        page = visit.render("booking.html", status, **values, notice=notice, faults=faults or {}, typed=typed)
-        page.headers.update(_NOT_FOUND_BY_SEARCH)
-        return page
-
-    def _values(self, visit: Visit, sight: Sight) -> dict[str, Any]:
-        booking, now, path = sight.booking, sight.found.now, visit.stands_at
-        is_waiting = booking.status is BookingStatus.SIGNED and visit.query.text(PAID) == "1"
-        agreement = sight.agreement(visit.language.code)
-        return {
-            "booking": booking,
-            "unit": sight.unit,
-            "project": sight.project,
-            "sight": sight,
-            "path": path,
-            "unit_path": unit_path(sight.found.project_slug, sight.found.unit_code),
-            "link": buyer_link(
-                self._context.public_url, sight.found.project_slug, booking.reference, sight.token
-            ),
-            "now": now,
-            "milliseconds": milliseconds,
-            "similar": sight.similar,
-            "words": status_words(visit.language),
-            "seconds_left": None if booking.ends_at is None else (booking.ends_at - now).total_seconds(),
-            "steps": steps_of(booking),
-            "is_waiting": is_waiting,
-            "is_paid_online": self._context.services.payments.is_open,
-            "poll_seconds": poll_seconds(booking, is_waiting),
-            "came_late": came_late(booking),
-            "terms": booking.terms,
-            "buyer": booking.buyer,
-            "agreement": agreement,
-            "as_read": as_read(agreement),
-            "project_name": agreement.project_name,
-            "unit_code": sight.found.unit_code,
-        }
-
-
-def no_entry(visit: Visit) -> Response:
-    """For whoever has no key to a booking: how to get one. Whether there is such a booking is not told."""
-    slug = project_in_path(visit)
-    page = visit.render("booking_no_entry.html", problem_type(UnknownBooking("")).status, slug=slug)
-    page.headers.update(_NOT_FOUND_BY_SEARCH)
-    return page
-
-
-# A buyer's own booking: where it stands, and the next step.
-
-_IS_UNIT = re.compile(rf"{PREFIX}/[^/]+/units/[^/]+").fullmatch
-
-
-class BookingPages:
-    def __init__(self, context: WebContext) -> None:
-        self._context = context
-        self._selling = context.services.bookings
-        self._sights = BookingPageData(context)
-
-    async def show(self, visit: Visit) -> Response:
-        return self._sights.page(visit, await self._sight(visit))
-
-    async def state(self, visit: Visit) -> Response:
-        """For the script of the page, whose device may have any clock."""
-        found, _ = await self._sights.own(visit)
-        ends_at = found.booking.ends_at
-        document = {
-            "status": found.booking.status,
-            "endsAt": None if ends_at is None else milliseconds(ends_at),
-            "now": milliseconds(found.now),
-        }
-        return JSONResponse(document, headers=visit.door.headers)
-
-    async def enter(self, visit: Visit) -> Response:
-        """By link, from another device; the address of the page itself opens nothing."""
-        found = await entered_by_link(visit, self._selling)
-        response = visit.go(_path(found))
-        keep_key(visit, response, found.booking.reference, token_in_path(visit))
-        return response
-
-    async def back(self, visit: Visit) -> Response:
-        """Whoever reloads the answer to a form wants to see the booking."""
-        return visit.go(visit.request.path.rpartition("/")[0])
-
-    async def sign(self, visit: Visit) -> Response:
-        sight = await self._sight(visit)
-        try:
-            await self._sign(visit, sight)
-        except InvalidInput as refusal:
-            if sight.booking.status is not BookingStatus.OPEN:
-                return visit.go(_path(sight.found))
-            return self._sights.page(visit, sight, refusal, faults=faults_by_field(visit, refusal))
-        except Conflict as refusal:
-            return await self._refused(visit, refusal)
-        return visit.go(_path(sight.found))
-
-    async def cancel(self, visit: Visit) -> Response:
-        found, _ = await self._sights.own(visit)
-        try:
-            await self._selling.cancel_as_buyer(found, visit.request.request_id)
-        except HoldLapsed:
-            # It is gone, as was wished.
-            pass
-        except Conflict as refusal:
-            return await self._refused(visit, refusal)
-        wanted = visit.form.text("then")
-        return visit.go(wanted if _IS_UNIT(wanted) else _path(found))
-
-    async def pay(self, visit: Visit) -> Response:
-        """On to the payment page; with nothing to pay, or no longer, back to where the booking stands."""
-        found, _ = await self._sights.own(visit)
-        return_url = f"{self._context.public_url}{_path(found)}?{PAID}=1"
-        try:
-            address = await self._context.services.payments.address_for(
-                found, return_url, visit.language.code
-            )
-        except Conflict:
-            address = None
-        return visit.go(address or _path(found))
-
-    async def _sight(self, visit: Visit) -> Sight:
-        return await self._sights.of(visit, *await self._sights.own(visit))
-
-    async def _sign(self, visit: Visit, sight: Sight) -> None:
-        buyer, language = signing_buyer(visit), visit.language.code
-        agreement = sight.agreement(language)
-        if sight.booking.status is BookingStatus.OPEN and visit.form.text("read") != as_read(agreement):
-            raise AgreementChanged(sight.unit.status)
-        await self._selling.sign(sight.found, buyer, visit.request.request_id, language, agreement)
-
-    async def _refused(self, visit: Visit, refusal: Conflict) -> Response:
-        """What has come between is on the page, as it is now."""
-        sight = await self._sight(visit)
-        return self._sights.page(visit, sight, refusal, notice=_why(visit, sight, refusal))
-
-
-def known_ones(show: Show) -> Show:
-    """Whoever has no key to the booking is told how to get one."""
-
-    async def shown(visit: Visit) -> Response:
-        try:
-            return await show(visit)
-        except UnknownBooking:
-            return no_entry(visit)
-
-    return shown
-
-
-def _why(visit: Visit, sight: Sight, refusal: Conflict) -> str:
-    booking = sight.booking
-    if isinstance(refusal, HoldLapsed):
-        return visit._("The time ran out before you signed. Nothing was signed.")
-    if booking.status is BookingStatus.SIGNED and booking.buyer is not None:
-        return visit._(
-            "You have signed already, as %(name)s. What you entered now was not taken: "
-            "the seller can help if something is to be put right.",
-            name=booking.buyer.name,
-        )
-    return translate_error(refusal, visit.language)
-
-
-def _path(found: FoundBooking) -> str:
-    return booking_path(found.project_slug, found.booking.reference)
-
-
-# The buyer's journey: which path shows what, from the hold on.
-
-UNIT = PREFIX + "/{slug}/units/{code}"
-BOOKING = PREFIX + "/{slug}/bookings/{reference}"
-
-
-def hold_routes(door: Door, context: WebContext) -> list[Route]:
-    holds = HoldPages(context)
-    return [door.page(UNIT + "/hold", POST=holds.hold, GET=holds.show_way)]
-
-
-def booking_routes(door: Door, context: WebContext) -> list[Route]:
-    """The last of the bookings' pages: what stands after the reference may be a token."""
-    pages = BookingPages(context)
-    back = pages.back
-    return [
-        door.page(BOOKING, is_returned_to=True, GET=known_ones(pages.show)),
-        door.page(BOOKING + "/state", GET=known_ones(pages.state)),
-        door.page(BOOKING + "/sign", GET=back, POST=known_ones(pages.sign)),
-        door.page(BOOKING + "/pay", GET=back, POST=known_ones(pages.pay)),
-        door.page(BOOKING + "/cancel", GET=back, POST=known_ones(pages.cancel)),
-        door.page(BOOKING + "/{token}", GET=known_ones(pages.enter)),
-    ]

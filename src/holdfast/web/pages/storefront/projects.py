@@ -1,22 +1,20 @@
-"""Which units a buyer looks for, as the address of a page says. What makes no sense asks for nothing."""
+"""The page of a project: its buildings as a drawing, its units as a list, both updated live."""
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
 import msgspec
 from starlette.responses import Response
-from starlette.routing import Route
 
 from holdfast.domain.layout import BoardUnit, Counts
 from holdfast.domain.listing import BY_FLOOR, NO_FILTER, ListingCursor, ListingOrder, UnitFilter
 from holdfast.domain.status import Status
-from holdfast.operations.listings import COUNTED_UP_TO, ListingPage, ShopPicture
+from holdfast.operations.listings import COUNTED_UP_TO, ShopPicture
 from holdfast.operations.live_updates import BoardChanges
-from holdfast.web.context import WebContext
 from holdfast.web.pages.forms import Form, parse_amount
 from holdfast.web.pages.i18n import in_language
 from holdfast.web.pages.live import (
@@ -27,222 +25,214 @@ from holdfast.web.pages.live import (
     parse_last_seen,
     parse_whole_number,
 )
-from holdfast.web.pages.storefront.base import (
-    PREFIX,
-    Door,
-    Visit,
-    has_buyer_cookie,
-    project_in_path,
-    project_path,
-)
-from holdfast.web.pages.storefront.live_limits import LiveLimits
-from holdfast.web.pages.storefront.units import OwnHold, WindowWriter, cards, own_holds
+from holdfast.web.pages.routes import Pages
+from holdfast.web.pages.storefront.base import BuyerRequest, booking_path, project_path
+from holdfast.web.pages.storefront.units import draw_building, status_words, unit_cards
 from holdfast.web.pagination import TEXT_CURSOR
 
+pages = Pages(BuyerRequest, is_public=True)
+
+CARDS_PER_PAGE = 9
 AMOUNTS = ("priceFrom", "priceTo", "areaFrom", "areaTo")
-NAMES = ("free", "bedrooms", "type", *AMOUNTS, "order", "building")
+FIELDS = ("free", "bedrooms", "type", *AMOUNTS, "order", "building")
 MOST_BEDROOMS = 999
 MOST_BUILDINGS = 100_000
 LONGEST_TYPE = 100
-FIRST_ORDER = ListingOrder.FLOOR_DOWN
-"""What a page begins with: a bit of everything, and found without a look at every unit."""
-_BETWEEN = "\n"
+DEFAULT_ORDER = ListingOrder.FLOOR_DOWN
+"""It shows a bit of everything, and needs no read of every unit."""
+_SEPARATOR = "\n"
 
 
-class AskedFor(NamedTuple):
-    wish: UnitFilter
+@pages.get("/{slug}/live")
+async def stream_updates(request: BuyerRequest, slug: str) -> Response:
+    query, updates = request.query, request.services.live_updates
+    project_id = await request.services.units.project_id(slug)
+    release = request.context.live_limits.take(request.client_address)
+    try:
+        turn = parse_whole_number(query.text("turn"))
+        watcher = await updates.watch(project_id, parse_last_seen(request, query), turn)
+    except BaseException:
+        release()
+        raise
+    return EventStream(ShopUpdates(updates, watcher), _is_admitted, request.stopping, on_end=release)
+
+
+async def _is_admitted() -> bool:
+    return True
+
+
+@pages.get("/{slug}")
+async def show_project(request: BuyerRequest, slug: str) -> Response:
+    search, listings = parse_search(request.query), request.services.listings
+    picture = await listings.picture(slug, search.building)
+    page = await listings.page(slug, search.filter, search.order, search.after, CARDS_PER_PAGE)
+    holds = await _own_holds(request, slug)
+    own_codes = {hold.code for hold in holds}
+    path, language, public_url = project_path(slug), request.language, request.context.public_url
+    after = page.next and format_cursor(page.next)
+    matching = None
+    if search.is_filtered:
+        matching = {offer.unit.id for offer in picture.offers if search.filter.is_met_by(offer)}
+    details = _details(picture)
+    return await request.render(
+        "project_part.html" if request.is_fragment else "project.html",
+        project=picture.project,
+        path=path,
+        public_url=public_url,
+        holds=holds,
+        search=search,
+        picture=picture,
+        facts=picture.facts,
+        shown_types=[in_language(name, language.code) for name in picture.facts.types],
+        shop_summary=_summary(request, picture),
+        buildings=[
+            draw_building(building, slug, language, own_codes, matching=matching, details=details)
+            for building in picture.buildings
+        ],
+        words=status_words(language),
+        live=f"{path}/live?since={milliseconds(picture.seen_at)}&turn={picture.layout_turn}",
+        cards=unit_cards(slug, page.offers, own_codes, public_url),
+        total=page.total,
+        counted_up_to=COUNTED_UP_TO,
+        next=after and f"{path}?{search.query(after=after)}",
+    )
+
+
+class OwnHold(NamedTuple):
+    code: str
+    path: str
+    ends: int | None
+    now: int
+    """In milliseconds, by the database's clock."""
+
+
+async def _own_holds(request: BuyerRequest, slug: str) -> list[OwnHold]:
+    if not request.has_buyer_cookie:
+        return []
+    holds = await request.services.buyer_bookings.live_holds(slug, request.visitor, request.buyer_secret)
+    return [
+        OwnHold(
+            hold.unit_code,
+            booking_path(slug, hold.booking.reference),
+            None if hold.booking.ends_at is None else milliseconds(hold.booking.ends_at),
+            milliseconds(hold.now),
+        )
+        for hold in holds
+    ]
+
+
+def _details(picture: ShopPicture) -> dict[UUID, str]:
+    """Return the type (as a number), area and price of each unit, in few bytes, for the script."""
+    types = {name: str(at) for at, name in enumerate(picture.facts.types)}
+    return {
+        offer.unit.id: "|".join(
+            (
+                types.get(offer.unit.type, ""),
+                str(offer.unit.area_sqm),
+                f"{offer.terms.total_sar.normalize():f}",
+            )
+        )
+        for offer in picture.offers
+    }
+
+
+def _summary(request: BuyerRequest, picture: ShopPicture) -> str | None:
+    """Return a line for previews of links."""
+    free, least = picture.counts.by_status[Status.AVAILABLE], picture.facts.free_from_sar
+    if least is None:
+        return None
+    price = request.language.money(least)
+    return request.ngettext("%(num)s unit from %(price)s", "%(num)s units from %(price)s", free, price=price)
+
+
+# The filter of the list, as the query of the address has it. Values that make no sense are ignored.
+
+
+class UnitSearch(NamedTuple):
+    filter: UnitFilter
     order: ListingOrder
     after: ListingCursor | None
     building: int
-    typed: Form
-    wrong: frozenset[str]
-    """Names of fields in which there is no amount."""
+    form: Form
+    invalid_fields: frozenset[str]
 
     @property
-    def is_any(self) -> bool:
-        return self.wish != NO_FILTER
+    def is_filtered(self) -> bool:
+        return self.filter != NO_FILTER
 
     @property
-    def is_narrowed(self) -> bool:
-        """By what stands behind "More filters"."""
-        return any(self.typed.text(name) for name in ("type", *AMOUNTS))
+    def has_more_filters(self) -> bool:
+        """Whether the part "More filters" of the form is used."""
+        return any(self.form.text(name) for name in ("type", *AMOUNTS))
 
     def query(self, **changes: str | None) -> str:
-        """Of a page that shows the same but for the changes."""
-        kept = {name: self.typed.text(name) for name in NAMES} | changes
+        """Return the query of a page that shows the same but for the changes."""
+        kept = {name: self.form.text(name) for name in FIELDS} | changes
         return urlencode([(name, value) for name, value in kept.items() if value])
 
 
-def read_filter(sent: Form) -> AskedFor:
-    amounts = {name: parse_amount(sent.text(name)) for name in AMOUNTS}
-    wish = UnitFilter(
-        free_only=bool(sent.text("free")),
-        type=sent.raw("type")[:LONGEST_TYPE] or None,
-        bedrooms=_up_to(MOST_BEDROOMS, sent.text("bedrooms")),
+def parse_search(form: Form) -> UnitSearch:
+    amounts = {name: parse_amount(form.text(name)) for name in AMOUNTS}
+    unit_filter = UnitFilter(
+        free_only=bool(form.text("free")),
+        type=form.raw("type")[:LONGEST_TYPE] or None,
+        bedrooms=_parse_number(form.text("bedrooms"), MOST_BEDROOMS),
         price_from=amounts["priceFrom"],
         price_to=amounts["priceTo"],
         area_from=amounts["areaFrom"],
         area_to=amounts["areaTo"],
     )
-    order = _order(sent.text("order"))
-    wrong = frozenset(name for name in AMOUNTS if sent.text(name) and amounts[name] is None)
-    building = _up_to(MOST_BUILDINGS, sent.text("building")) or 0
-    return AskedFor(wish, order, read_mark(sent.text("after"), order), building, sent, wrong)
+    order_text = form.text("order")
+    order = ListingOrder(order_text) if order_text in set(ListingOrder) else DEFAULT_ORDER
+    invalid = frozenset(name for name in AMOUNTS if form.text(name) and amounts[name] is None)
+    building = _parse_number(form.text("building"), MOST_BUILDINGS) or 0
+    return UnitSearch(unit_filter, order, parse_cursor(form.text("after"), order), building, form, invalid)
 
 
-def mark_text(mark: ListingCursor) -> str:
-    return TEXT_CURSOR.encode(f"{'' if mark.value is None else mark.value}{_BETWEEN}{mark.code}")
+def format_cursor(cursor: ListingCursor) -> str:
+    return TEXT_CURSOR.encode(f"{'' if cursor.value is None else cursor.value}{_SEPARATOR}{cursor.code}")
 
 
-def read_mark(text: str, order: ListingOrder) -> ListingCursor | None:
-    """One of another order is none."""
+def parse_cursor(text: str, order: ListingOrder) -> ListingCursor | None:
+    """Return the cursor, or None for one of another order."""
     try:
-        value, _, code = TEXT_CURSOR.decode(text).partition(_BETWEEN)
+        value, _, code = TEXT_CURSOR.decode(text).partition(_SEPARATOR)
     except ValueError:
         return None
     amount = parse_amount(value)
     return None if not code or (amount is None) != (order in BY_FLOOR) else ListingCursor(amount, code)
 
 
-def _order(text: str) -> ListingOrder:
-    return ListingOrder(text) if text in set(ListingOrder) else FIRST_ORDER
-
-
-def _up_to(most: int, text: str) -> int | None:
+def _parse_number(text: str, most: int) -> int | None:
     number = parse_whole_number(text)
     return None if number is None or number > most else number
 
 
-# What a browser that shows a project or a unit is told. The same for all, in any language.
+# Live updates for the pages of a project and of a unit; the same for all visitors, in any language.
 
 
-class ShopNews(ProjectUpdates):
-    def render_events(self, news: BoardChanges) -> bytes:
-        on_sale = [unit for unit in news.units if unit.status is not Status.UNAVAILABLE]
-        # Of what is not on sale nothing is told, but that there is something to look at anew.
-        told = event("anew", b"{}") if news.everything or len(on_sale) < len(news.units) else b""
-        if on_sale or news.counts:
-            told += event("units", _document(on_sale, news.counts))
-        return told
+class ShopUpdates(ProjectUpdates):
+    def render_events(self, changes: BoardChanges) -> bytes:
+        on_sale = [unit for unit in changes.units if unit.status is not Status.UNAVAILABLE]
+        # Of units that are not on sale nothing is sent but that the page should be loaded anew.
+        events = event("anew", b"{}") if changes.everything or len(on_sale) < len(changes.units) else b""
+        if on_sale or changes.counts:
+            units = b",".join(map(_unit_json, on_sale))
+            events += event("units", b'{"units":[%b],"counts":%b}' % (units, _counts_json(changes.counts)))
+        return events
 
 
-def _document(units: list[BoardUnit], counts: Counts | None) -> bytes:
-    return b'{"units":[%b],"counts":%b}' % (b",".join(map(_told, units)), _counted(counts))
-
-
-def _counted(counts: Counts | None) -> bytes:
+def _counts_json(counts: Counts | None) -> bytes:
     if counts is None:
         return b"null"
-    shown = {str(status): n for status, n in counts.by_status.items() if status is not Status.UNAVAILABLE}
-    return msgspec.json.encode(shown)
+    on_sale = {str(status): n for status, n in counts.by_status.items() if status is not Status.UNAVAILABLE}
+    return msgspec.json.encode(on_sale)
 
 
 @lru_cache(maxsize=2000)
-def _told(unit: BoardUnit) -> bytes:
-    """Many watch the same."""
+def _unit_json(unit: BoardUnit) -> bytes:
+    """Cached, since many visitors watch the same units."""
     ends_at = None if unit.status is not Status.HELD or unit.ends_at is None else milliseconds(unit.ends_at)
     return msgspec.json.encode(
         {"code": unit.code, "status": unit.status, "version": unit.version, "endsAt": ends_at}
     )
-
-
-# The page of a project: its buildings as a picture, its units as a list, both of them live.
-
-CARDS = 9
-
-
-class ProjectPages:
-    def __init__(self, context: WebContext) -> None:
-        self._context = context
-        self._seats = LiveLimits(context.addresses)
-
-    async def show(self, visit: Visit) -> Response:
-        slug, asked = project_in_path(visit), read_filter(visit.query)
-        offering = self._context.services.listings
-        picture = await offering.picture(slug, asked.building)
-        page = await offering.page(slug, asked.wish, asked.order, asked.after, CARDS)
-        holds = await self._own_holds(visit, slug)
-        own = [hold.code for hold in holds]
-        return visit.render(
-            "project_part.html" if visit.is_fragment else "project.html",
-            project=picture.project,
-            path=project_path(slug),
-            public_url=self._context.public_url,
-            holds=holds,
-            asked=asked,
-            **self._drawn(visit, picture, asked, own),
-            **self._listed(slug, page, asked, own),
-        )
-
-    async def live(self, visit: Visit) -> Response:
-        slug, sent = project_in_path(visit), visit.query
-        project_id = await self._context.services.units.project_id(slug)
-        watching, turn = self._context.services.live_updates, parse_whole_number(sent.text("turn"))
-        give_back = self._seats.take(visit.request)
-        try:
-            watcher = await watching.watch(project_id, parse_last_seen(visit.request, sent), turn)
-        except BaseException:
-            give_back()
-            raise
-        news = ShopNews(watching, watcher)
-        return EventStream(news, _everybody_may, visit.request.stopping, on_end=give_back)
-
-    async def _own_holds(self, visit: Visit, slug: str) -> list[OwnHold]:
-        if not has_buyer_cookie(visit):
-            return []
-        return own_holds(
-            await self._context.services.buyer_bookings.live_holds(slug, visit.visitor, visit.secret), slug
-        )
-
-    def _drawn(self, visit: Visit, picture: ShopPicture, asked: AskedFor, own: list[str]) -> dict[str, Any]:
-        slug = picture.project.slug
-        writer = WindowWriter(visit.language, slug, own)
-        met = {one.unit.id for one in picture.offers if asked.wish.is_met_by(one)} if asked.is_any else None
-        details = _details(picture)
-        since, turn = milliseconds(picture.seen_at), picture.layout_turn
-        return {
-            "picture": picture,
-            "facts": picture.facts,
-            "shown_types": [in_language(name, visit.language.code) for name in picture.facts.types],
-            "shop_summary": _summary(visit, picture),
-            "buildings": [writer.building(building, met, details) for building in picture.buildings],
-            "words": writer.words,
-            "live": f"{project_path(slug)}/live?since={since}&turn={turn}",
-        }
-
-    def _listed(self, slug: str, page: ListingPage, asked: AskedFor, own: list[str]) -> dict[str, Any]:
-        after = page.next and mark_text(page.next)
-        return {
-            "cards": cards(slug, page.offers, own, self._context.public_url),
-            "total": page.total,
-            "counted_up_to": COUNTED_UP_TO,
-            "next": after and f"{project_path(slug)}?{asked.query(after=after)}",
-        }
-
-
-def _details(picture: ShopPicture) -> dict[UUID, str]:
-    """Which type (by its number), what area and what price: for a script to tell, in few bytes."""
-    kinds = {name: str(at) for at, name in enumerate(picture.facts.types)}
-    return {
-        one.unit.id: f"{kinds.get(one.unit.type, '')}|{one.unit.area_sqm}|{one.terms.total_sar.normalize():f}"
-        for one in picture.offers
-    }
-
-
-def _summary(visit: Visit, picture: ShopPicture) -> str | None:
-    """For previews of links."""
-    free, least = picture.counts.by_status[Status.AVAILABLE], picture.facts.free_from_sar
-    if least is None:
-        return None
-    price = visit.language.money(least)
-    return visit.ngettext("%(num)s unit from %(price)s", "%(num)s units from %(price)s", free, price=price)
-
-
-async def _everybody_may() -> bool:
-    return True
-
-
-def project_routes(door: Door, context: WebContext) -> list[Route]:
-    pages = ProjectPages(context)
-    project = f"{PREFIX}/{{slug}}"
-    return [door.page(f"{project}/live", GET=pages.live), door.page(project, GET=pages.show)]

@@ -1,4 +1,4 @@
-"""What pages show of offers beside the offers themselves."""
+"""The page of a unit, and how units are shown in lists and in drawn buildings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from uuid import UUID
 
 from markupsafe import Markup, escape
 from starlette.responses import Response
-from starlette.routing import Route
 
 from holdfast.domain.booking import unit_terms
 from holdfast.domain.errors import UnknownUnit
@@ -19,189 +18,111 @@ from holdfast.domain.listing import PlacedListing, vat_amount
 from holdfast.domain.project import Project
 from holdfast.domain.status import ON_SALE, Status
 from holdfast.domain.unit import Media, Unit
-from holdfast.operations.bookings import FoundBooking, OpenedBooking
-from holdfast.web.context import WebContext
+from holdfast.operations.bookings import OpenedBooking
 from holdfast.web.pages.i18n import Language, in_language
 from holdfast.web.pages.live import milliseconds
-from holdfast.web.pages.storefront.base import (
-    PREFIX,
-    Door,
-    Visit,
-    booking_path,
-    has_buyer_cookie,
-    project_path,
-    unit_in_path,
-    unit_path,
-)
+from holdfast.web.pages.routes import Pages
+from holdfast.web.pages.storefront.base import BuyerRequest, booking_path, project_path, unit_path
 from holdfast.web.pages.templates import Medium, media, on_this_host
 
+pages = Pages(BuyerRequest, is_public=True)
+
+_SUMMARY_LENGTH = 200
 _SECONDS_UP_TO = 90
+_GAP = "<i></i>"
 
 
-class Card(NamedTuple):
-    """A unit of a list."""
-
-    placed: PlacedListing
-    path: str
-    image: Medium | None
-    look: str
-    """Its status; "mine" where the visitor has it."""
-    vat: Decimal | None
-    """How much of the total is VAT."""
-
-
-class OwnHold(NamedTuple):
-    code: str
-    path: str
-    ends: int | None
-    now: int
-    """In milliseconds, by the database's clock."""
-
-
-def cards(slug: str, offers: Iterable[PlacedListing], own: Iterable[str], public_url: str) -> list[Card]:
-    mine = set(own)
-    return [
-        Card(
-            one,
-            unit_path(slug, one.offer.unit.code),
-            _thumbnail(one.offer.image, public_url),
-            "mine" if one.offer.unit.code in mine else one.offer.unit.status.value,
-            vat_amount(one.offer.terms),
-        )
-        for one in offers
-    ]
+@pages.get("/{slug}/units/{code}")
+async def show_unit(request: BuyerRequest, slug: str, code: str) -> Response:
+    services = request.services
+    seen_at = await services.listings.now()
+    unit, project = await services.units.find(slug, code)
+    if unit.status not in ON_SALE:
+        raise UnknownUnit(slug, code)
+    booking = None
+    if unit.status is not Status.AVAILABLE and request.has_buyer_cookie:
+        booking = await services.buyer_bookings.own_claim(slug, unit.code, request.buyer_secret)
+    now = milliseconds(seen_at)
+    values = await _state_values(request, unit, project, booking)
+    values |= {"now": now, "live": f"{project_path(slug)}/live?since={now}"}
+    if request.is_fragment:
+        return await request.render("unit_state.html", **values)
+    values |= await _page_values(request, unit, slug, is_own=values["state"] == "mine")
+    return await request.render("unit.html", **values)
 
 
-def own_holds(found: Iterable[FoundBooking], slug: str) -> list[OwnHold]:
-    return [
-        OwnHold(
-            one.unit_code,
-            booking_path(slug, one.booking.reference),
-            None if one.booking.ends_at is None else milliseconds(one.booking.ends_at),
-            milliseconds(one.now),
-        )
-        for one in found
-    ]
+async def _state_values(
+    request: BuyerRequest, unit: Unit, project: Project, booking: OpenedBooking | None
+) -> dict[str, Any]:
+    """Return what changes when somebody takes the unit or lets it go."""
+    slug, is_taken = project.slug, unit.status is not Status.AVAILABLE and booking is None
+    ends_at = unit.hold_expires_at if unit.status is Status.HELD else None
+    return {
+        "project": project,
+        "unit": unit,
+        "state": "mine" if booking and unit.status is Status.HELD else unit.status.value,
+        "words": status_words(request.language),
+        "booking_path": booking and booking_path(slug, booking.reference),
+        "hold_path": unit_path(slug, unit.code) + "/hold",
+        "held_for": _hold_period(request, request.services.periods.hold(project).total_seconds()),
+        "ends_at": ends_at,
+        "ends": ends_at and milliseconds(ends_at),
+        "similar": await similar_units(request, slug, unit) if is_taken else [],
+    }
 
 
-def shown_images(sent: Iterable[Media], public_url: str) -> list[Medium]:
-    found = (on_this_host(one, public_url) for one in media(sent))
-    return [one for one in found if one.is_shown]
+async def _page_values(request: BuyerRequest, unit: Unit, slug: str, *, is_own: bool) -> dict[str, Any]:
+    public_url, fields, language = request.context.public_url, unit.fields, request.language
+    terms = unit_terms(fields)
+    place, building = await request.services.listings.building_of(slug, unit.code)
+    own_codes = (unit.code,) if is_own else ()
+    images = _local_media(fields.images, public_url, shown=True)
+    return {
+        "path": unit_path(slug, unit.code),
+        "project_path": project_path(slug),
+        "public_url": public_url,
+        "fields": fields,
+        "images": images,
+        "preview": _absolute(images[0].url, public_url) if images else None,
+        "summary": _summary(fields.description, language),
+        "files": _local_media(fields.files, public_url, shown=False),
+        "terms": terms,
+        "vat": vat_amount(terms),
+        "place": place,
+        "building": building and draw_building(building, slug, language, own_codes, current=unit.code),
+    }
 
 
-def linked_files(sent: Iterable[Media], public_url: str) -> list[Medium]:
-    found = (on_this_host(one, public_url) for one in media(sent))
-    return [one for one in found if one.is_linked]
-
-
-def absolute(path_or_url: str, public_url: str) -> str:
-    return public_url.rstrip("/") + path_or_url if path_or_url.startswith("/") else path_or_url
-
-
-def how_long(visit: Visit, seconds: float) -> str:
-    """What happens when a unit is opened."""
+def _hold_period(request: BuyerRequest, seconds: float) -> str:
     if seconds < _SECONDS_UP_TO:
-        return visit.ngettext(
+        return request.ngettext(
             "It is yours for %(num)s second. Nothing to pay yet.",
             "It is yours for %(num)s seconds. Nothing to pay yet.",
             max(1, round(seconds)),
         )
-    return visit.ngettext(
+    return request.ngettext(
         "It is yours for %(num)s minute. Nothing to pay yet.",
         "It is yours for %(num)s minutes. Nothing to pay yet.",
         round(seconds / 60),
     )
 
 
-def summary(visit: Visit, description: str | None, longest: int = 200) -> str | None:
-    """The beginning of a text, for previews of links."""
+def _summary(description: str | None, language: Language) -> str | None:
+    """Return the beginning of a description, for previews of links."""
     if not description:
         return None
-    own = " ".join(in_language(description, visit.language.code).split())
-    return own if len(own) <= longest else own[: longest - 1].rstrip() + "…"
+    text = " ".join(in_language(description, language.code).split())
+    return text if len(text) <= _SUMMARY_LENGTH else text[: _SUMMARY_LENGTH - 1].rstrip() + "…"
 
 
-def _thumbnail(image: Media | None, public_url: str) -> Medium | None:
-    return next(iter(shown_images([] if image is None else [image], public_url)), None)
+def _local_media(sent: Iterable[Media], public_url: str, *, shown: bool) -> list[Medium]:
+    """Return the images that a page may show, or the files that it may link to."""
+    local = (on_this_host(medium, public_url) for medium in media(sent))
+    return [medium for medium in local if (medium.is_shown if shown else medium.is_linked)]
 
 
-# Units like one that is gone, as cards: somebody who comes too late is not left standing.
-
-
-async def similar_units(context: WebContext, slug: str, unit: Unit) -> list[Card]:
-    found = await context.services.buyer_bookings.similar(unit)
-    offers = await context.services.listings.named(slug, [one.code for one in found])
-    return cards(slug, offers, (), context.public_url)
-
-
-# Units as the windows of a drawn building.
-#
-# There are hundreds on a page, so their HTML is written here and not in a template. What somebody typed is
-# escaped.
-
-_GAP = "<i></i>"
-
-
-class FloorOfWindows(NamedTuple):
-    number: int | None
-    windows: Markup
-
-
-class BuildingOfWindows(NamedTuple):
-    name: str | None
-    units: int
-    free: int
-    columns: int
-    """How wide it is drawn."""
-    floors: Sequence[FloorOfWindows]
-
-
-class WindowWriter:
-    """For one visitor: what is theirs is shown as theirs."""
-
-    def __init__(self, language: Language, slug: str, own: Collection[str]) -> None:
-        self._base = f"{project_path(slug)}/units/"
-        self._own = own
-        self.words = status_words(language)
-
-    def building(
-        self,
-        building: Building,
-        fitting: Collection[UUID] | None = None,
-        details: Mapping[UUID, str] | None = None,
-        here: str | None = None,
-    ) -> BuildingOfWindows:
-        """``fitting``: others are dimmed. ``details``: told beside a window. ``here``: its own unit."""
-        floors = [
-            FloorOfWindows(
-                floor.number,
-                Markup("".join(self._window(unit, fitting, details or {}, here) for unit in floor.units)),  # noqa: S704
-            )
-            for floor in building.floors
-        ]
-        units = [unit for floor in building.floors for unit in floor.units if unit is not None]
-        free = sum(unit.status is Status.AVAILABLE for unit in units)
-        columns = max((len(floor.units) for floor in building.floors if floor.number is not None), default=0)
-        return BuildingOfWindows(building.name, len(units), free, columns, floors)
-
-    def _window(
-        self,
-        unit: BoardUnit | None,
-        fitting: Collection[UUID] | None,
-        details: Mapping[UUID, str],
-        here: str | None,
-    ) -> str:
-        if unit is None:
-            return _GAP
-        look = "mine" if unit.code in self._own else unit.status.value
-        code = escape(unit.code)
-        dim = "" if fitting is None or unit.id in fitting else " dim"
-        current = ' aria-current="page"' if unit.code == here else ""
-        data = f' data-d="{details[unit.id]}"' if unit.id in details else ""
-        return (
-            f'<a class="u is-{look}{dim}" href="{self._base}{quote(unit.code, safe="")}"'
-            f' aria-label="{code}, {self.words[look]}"{current}{data}></a>'
-        )
+def _absolute(path_or_url: str, public_url: str) -> str:
+    return public_url.rstrip("/") + path_or_url if path_or_url.startswith("/") else path_or_url
 
 
 def status_words(language: Language) -> dict[str, str]:
@@ -214,75 +135,90 @@ def status_words(language: Language) -> dict[str, str]:
     }
 
 
-# The page of a unit: what it is, what it costs, where it stands, and whether it can be had now.
+# Units as cards of a list.
 
 
-class UnitPages:
-    def __init__(self, context: WebContext) -> None:
-        self._context = context
-
-    async def show(self, visit: Visit) -> Response:
-        slug, code = unit_in_path(visit)
-        seen_at = await self._context.services.listings.now()
-        unit, project = await self._context.services.units.find(slug, code)
-        if unit.status not in ON_SALE:
-            raise UnknownUnit(slug, code)
-        own = await self._own(visit, unit, slug)
-        values = await self._state(visit, unit, project, own)
-        values["now"] = since = milliseconds(seen_at)
-        values["live"] = f"{project_path(slug)}/live?since={since}"
-        if visit.is_fragment:
-            return visit.render("unit_state.html", **values)
-        rest = await self._rest(visit, unit, slug, is_mine=values["look"] == "mine")
-        return visit.render("unit.html", **values, **rest)
-
-    async def _own(self, visit: Visit, unit: Unit, slug: str) -> OpenedBooking | None:
-        if unit.status is Status.AVAILABLE or not has_buyer_cookie(visit):
-            return None
-        return await self._context.services.buyer_bookings.own_claim(slug, unit.code, visit.secret)
-
-    async def _state(
-        self, visit: Visit, unit: Unit, project: Project, own: OpenedBooking | None
-    ) -> dict[str, Any]:
-        """What is different once somebody has taken the unit, or let it go."""
-        slug, is_taken = project.slug, unit.status is not Status.AVAILABLE and own is None
-        similar = await similar_units(self._context, slug, unit) if is_taken else []
-        ends_at = unit.hold_expires_at if unit.status is Status.HELD else None
-        return {
-            "project": project,
-            "unit": unit,
-            "look": "mine" if own and unit.status is Status.HELD else unit.status.value,
-            "words": WindowWriter(visit.language, slug, ()).words,
-            "booking_path": own and booking_path(slug, own.reference),
-            "hold_path": unit_path(slug, unit.code) + "/hold",
-            "held_for": how_long(visit, self._context.services.periods.hold(project).total_seconds()),
-            "ends_at": ends_at,
-            "ends": ends_at and milliseconds(ends_at),
-            "similar": similar,
-        }
-
-    async def _rest(self, visit: Visit, unit: Unit, slug: str, *, is_mine: bool) -> dict[str, Any]:
-        public_url, fields = self._context.public_url, unit.fields
-        terms, path = unit_terms(fields), unit_path(slug, unit.code)
-        place, building = await self._context.services.listings.building_of(slug, unit.code)
-        writer = WindowWriter(visit.language, slug, (unit.code,) if is_mine else ())
-        images = shown_images(fields.images, public_url)
-        return {
-            "path": path,
-            "project_path": project_path(slug),
-            "public_url": public_url,
-            "fields": fields,
-            "images": images,
-            "preview": absolute(images[0].url, public_url) if images else None,
-            "summary": summary(visit, fields.description),
-            "files": linked_files(fields.files, public_url),
-            "terms": terms,
-            "vat": vat_amount(terms),
-            "place": place,
-            "building": building and writer.building(building, here=unit.code),
-        }
+class UnitCard(NamedTuple):
+    listing: PlacedListing
+    path: str
+    image: Medium | None
+    state: str
+    """Its status; "mine" where the visitor has it."""
+    vat: Decimal | None
+    """How much of the total is VAT."""
 
 
-def unit_routes(door: Door, context: WebContext) -> list[Route]:
-    pages = UnitPages(context)
-    return [door.page(f"{PREFIX}/{{slug}}/units/{{code}}", GET=pages.show)]
+def unit_cards(
+    slug: str, listings: Iterable[PlacedListing], own_codes: Collection[str], public_url: str
+) -> list[UnitCard]:
+    cards = []
+    for placed in listings:
+        offer = placed.offer
+        code, image = offer.unit.code, [] if offer.image is None else [offer.image]
+        thumbnail = next(iter(_local_media(image, public_url, shown=True)), None)
+        state = "mine" if code in own_codes else offer.unit.status.value
+        cards.append(UnitCard(placed, unit_path(slug, code), thumbnail, state, vat_amount(offer.terms)))
+    return cards
+
+
+async def similar_units(request: BuyerRequest, slug: str, unit: Unit) -> list[UnitCard]:
+    """Return cards of available units like one that is taken."""
+    similar = await request.services.buyer_bookings.similar(unit)
+    listings = await request.services.listings.named(slug, [one.code for one in similar])
+    return unit_cards(slug, listings, (), request.context.public_url)
+
+
+# Units as windows of a drawn building. There are hundreds on a page, so their HTML is written here and not in
+# a template.
+
+
+class DrawnFloor(NamedTuple):
+    number: int | None
+    windows: Markup
+
+
+class DrawnBuilding(NamedTuple):
+    name: str | None
+    units: int
+    free: int
+    columns: int
+    floors: Sequence[DrawnFloor]
+
+
+def draw_building(
+    building: Building,
+    slug: str,
+    language: Language,
+    own_codes: Collection[str],
+    *,
+    matching: Collection[UUID] | None = None,
+    details: Mapping[UUID, str] | None = None,
+    current: str | None = None,
+) -> DrawnBuilding:
+    """Draw a building for a visitor with units of their own.
+
+    Units that are not ``matching`` are dimmed. ``details`` are for the script of the page. ``current`` is the
+    code of the unit that the page is about.
+    """
+    base, words, details = f"{project_path(slug)}/units/", status_words(language), details or {}
+
+    def draw_window(unit: BoardUnit | None) -> str:
+        if unit is None:
+            return _GAP
+        state = "mine" if unit.code in own_codes else unit.status.value
+        dim = "" if matching is None or unit.id in matching else " dim"
+        aria_current = ' aria-current="page"' if unit.code == current else ""
+        data = f' data-d="{details[unit.id]}"' if unit.id in details else ""
+        return (
+            f'<a class="u is-{state}{dim}" href="{base}{quote(unit.code, safe="")}"'
+            f' aria-label="{escape(unit.code)}, {words[state]}"{aria_current}{data}></a>'
+        )
+
+    floors = [
+        DrawnFloor(floor.number, Markup("".join(map(draw_window, floor.units))))  # noqa: S704
+        for floor in building.floors
+    ]
+    units = [unit for floor in building.floors for unit in floor.units if unit is not None]
+    free = sum(unit.status is Status.AVAILABLE for unit in units)
+    columns = max((len(floor.units) for floor in building.floors if floor.number is not None), default=0)
+    return DrawnBuilding(building.name, len(units), free, columns, floors)

@@ -1,4 +1,4 @@
-"""Who asks for a hold, as far as HTTP tells."""
+"""The visitor who asks for a hold, as the headers of the request identify them."""
 
 from __future__ import annotations
 
@@ -17,27 +17,25 @@ _KEY_LENGTH = 255
 _KEY_HEADER = "/header/Idempotency-Key"
 
 
-def requester_of(request: Request, faults: list[Fault]) -> Requester:
-    return Requester(
-        request.client_address.counted_as, visitor_of(request), _idempotency_key(request, faults)
-    )
+def parse_requester(request: Request, faults: list[Fault]) -> Requester:
+    address, visitor = request.client_address.counted_as, read_visitor_cookie(request)
+    return Requester(address, visitor, _idempotency_key(request, faults))
 
 
-def visitor_of(request: Request) -> str | None:
-    """Return the cookie by which live holds are counted; it opens nothing.
+def read_visitor_cookie(request: Request) -> str | None:
+    """Return the cookie by which live holds are counted; it gives access to nothing.
 
-    The name is plain, since shops of other makers may set the cookie too; so may any host beside ours. What
-    cannot be one of ours by its form counts as none.
+    Shops of other makers, and any host beside ours, may set it too. A value that cannot be one of ours is
+    ignored.
     """
-    named = (part.partition("=") for part in cookie_parts(request))
-    values = (value.strip('"') for name, _, value in named if name == VISITOR_COOKIE)
+    cookies = (part.partition("=") for part in cookie_parts(request))
+    values = (value.strip('"') for name, _, value in cookies if name == VISITOR_COOKIE)
     return next(filter(_VISITOR.fullmatch, values), None)
 
 
 def reject_other_sites(request: Request) -> None:
-    """A browser asks nobody before it sends a request without a body, whatever site has it do so."""
-    head = request.header_values
-    if head.get(b"sec-fetch-site") != b"cross-site":
+    """Browsers send a request without a body for any site, without a preflight."""
+    if request.header_values.get(b"sec-fetch-site") != b"cross-site":
         return
     if request.header(b"origin") not in request.context.cors_origins:
         raise ForeignSite
