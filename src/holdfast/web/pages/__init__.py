@@ -1,1 +1,1 @@
-"""What all pages for people are made of: templates, languages, forms, cookies."""
+"""Pages for people: the back office, the storefront, and what both share."""

@@ -1,4 +1,4 @@
-"""Amounts as people type them."""
+"""Forms: parsed within limits, uploads, amounts, and CSRF tokens."""
 
 from __future__ import annotations
 
@@ -31,12 +31,10 @@ _SEPARATORS = str.maketrans(
 
 
 def parse_amount(text: str) -> Decimal | None:
-    """None where it is no amount."""
+    """Return the amount that a text names; None if it is none."""
     plain = text.translate(_SEPARATORS)
     return Decimal(plain) if _AMOUNT.fullmatch(plain) else None
 
-
-# What a form of ours sends back.
 
 URLENCODED = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"
@@ -59,7 +57,7 @@ class Form:
         self._uploads = uploads or {}
 
     def text(self, name: str) -> str:
-        """Without the spaces that nobody meant to type."""
+        """Return the first value of a field, without spaces at either end."""
         return self.raw(name).strip()
 
     def raw(self, name: str) -> str:
@@ -93,8 +91,6 @@ def parse_fields(text: bytes, at_most: int = PUBLIC_FIELDS) -> list[tuple[str, s
 async def read_form(request: Request, limit: int = BODY_LIMIT, fields: int = SIGNED_IN_FIELDS) -> Form:
     sent_as = request.header_values.get(b"content-type", b"").decode("latin-1")
     if sent_as.split(";")[0].strip().lower() == MULTIPART:
-        # regroup
-
         return await read_multipart(request, limit, fields)
     request.require_media_type((URLENCODED,))
     return Form(parse_fields(await request.read_body(limit), fields))
@@ -108,7 +104,7 @@ _LONGEST_NAME = 255
 
 
 async def read_multipart(request: Request, limit: int, fields: int) -> Form:
-    """Parsed as it comes; ``limit`` is that of the whole body."""
+    """Parse a form while it arrives; ``limit`` is that of the whole body."""
     request.check_announced_length(limit)
     parts = _Parts(fields)
     read = turn = 0
@@ -200,7 +196,7 @@ class _Parts:
 
 
 def _file_name(sent: bytes) -> str:
-    """Without the folder that some browsers tell, and fit to be shown."""
+    """Return the name without the directory that some browsers send, and without control characters."""
     name = sent.decode(errors="replace").replace("\\", "/").rpartition("/")[2]
     return "".join(character for character in name if character.isprintable())[:_LONGEST_NAME]
 

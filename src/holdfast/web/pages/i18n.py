@@ -1,4 +1,4 @@
-"""The words of other languages than English, as catalogues of gettext; read as they stand, never compiled."""
+"""Languages: translations from gettext catalogues, and how numbers and times are written."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _translations(path: Path, code: str) -> Translations:
     return Translations(compiled)
 
 
-# How one person is spoken to: words, digits, the direction of writing, their time zone.
+# The language of one person: words, digits, direction of writing, time zone.
 
 Number = int | float | Decimal
 
@@ -89,11 +89,11 @@ class Language(NamedTuple):
         return found % {"num": self.number(num), **values}
 
     def number(self, value: Number) -> str:
-        """With as many decimals as it has, at most four."""
+        """Format a number with as many decimals as it has, at most four."""
         return self._decimal(value, "#,##0.####")
 
     def plain(self, value: object) -> str:
-        """A name in digits (a year, a floor): no separators, but the person's digits."""
+        """Format a name in digits (a year, a floor) without separators."""
         return self._in_digits(str(value))
 
     def money(self, value: Number) -> str:
@@ -101,7 +101,7 @@ class Language(NamedTuple):
         return f"{amount}{_NO_BREAK}ر.س" if self.code == "ar" else f"SAR{_NO_BREAK}{amount}"
 
     def short_money(self, value: Number) -> str:
-        """For where there is little room: 1.3 M."""
+        """Format an amount where there is little room: 1.3 M."""
         steps = ((1_000_000, 1_000_000, self.gettext("M")), (10_000, 1000, self.gettext("K")))
         for limit, divisor, sign in steps:
             if value >= limit:
@@ -112,7 +112,7 @@ class Language(NamedTuple):
         return f"{self.number(value)}{_NO_BREAK}{self.gettext('m²')}"
 
     def percent(self, value: Number) -> str:
-        """Of a hundred: 15 is 15 %."""
+        """Format a percentage: 15 is 15 %."""
         return f"{self.number(value)}{'٪' if self.digits == 'arab' else '%'}"
 
     def date_time(self, at: datetime) -> str:
@@ -128,7 +128,7 @@ class Language(NamedTuple):
         return self._written(at, "HH:mm:ss")
 
     def ago(self, at: datetime, now: datetime) -> str:
-        """As in: 3 minutes ago, in 2 hours."""
+        """Format a time relative to ``now``: 3 minutes ago, in 2 hours."""
         text = format_timedelta(at - now, add_direction=True, locale=self.code)
         return self._in_digits(text)
 
@@ -140,11 +140,11 @@ class Language(NamedTuple):
         return f"{shown}{_NO_BREAK}{self.gettext('ms')}"
 
     def at(self, local: str) -> datetime:
-        """What a ``datetime-local`` input says, which knows no time zone."""
+        """Parse the value of a ``datetime-local`` input, which knows no time zone."""
         return datetime.fromisoformat(local).replace(tzinfo=self.zone)
 
     def local(self, at: datetime) -> str:
-        """For the value of a ``datetime-local`` input."""
+        """Format a time for a ``datetime-local`` input."""
         return self._here(at).strftime("%Y-%m-%dT%H:%M")
 
     @property
@@ -166,7 +166,7 @@ class Language(NamedTuple):
 
 @lru_cache(maxsize=10_000)
 def _separated(value: Number, form: str, digits: str) -> str:
-    """Remembered: many pages say the same prices, and to write one takes longer than to look it up."""
+    """Cached: many pages show the same prices, and formatting takes longer than a lookup."""
     # Of the digits the numbering system gives the separators alone.
     return format_decimal(value, form, locale=_LOCALE_OF_DIGITS[digits], numbering_system=digits)
 
@@ -177,9 +177,9 @@ def language_of(code: str, digits: str, zone: str) -> Language:
 
 
 def accepted_language(accepted: str) -> str:
-    """The first language of an ``Accept-Language`` that we speak."""
-    wanted = (part.split(";")[0].strip().split("-")[0].lower() for part in accepted.split(","))
-    return next((code for code in wanted if code in DIRECTIONS), "en")
+    """Return the first language of an ``Accept-Language`` header that there is, or English."""
+    codes = (part.split(";")[0].strip().split("-")[0].lower() for part in accepted.split(","))
+    return next((code for code in codes if code in DIRECTIONS), "en")
 
 
 # Texts in two languages: a project, a type or a description may be written in both, for buyers of either.
@@ -207,7 +207,7 @@ def in_language(text: str, code: str) -> str:
 
 
 def _is_marked(text: str) -> bool:
-    """Whoever writes a bar between two languages means it, however short one of them is."""
+    """Return whether a bar stands between two languages, however short one of them is."""
     return {"ar", "en"} <= {_language(part) for part in _MARKED.split(text)}
 
 
@@ -221,7 +221,7 @@ def _letters(part: str) -> int:
 
 
 def _language(part: str) -> str | None:
-    """By the letters that it has more of; figures alone are anybody's."""
+    """Return the language by the letters that it has more of; None for digits alone."""
     arabic, latin = len(_ARABIC.findall(part)), len(_LATIN.findall(part))
     if arabic == latin == 0:
         return None
@@ -249,12 +249,12 @@ def translate(message: AnyMessage, language: Language) -> str:
     return language.gettext(message.id, **values)
 
 
-def translate_error(refusal: DomainError, language: Language) -> str:
-    """Return what a refusal says; of invalid input the first faults, each with its place."""
-    if language.code == SOURCE or not isinstance(refusal, InvalidInput):
-        return translate(refusal.message, language)
-    sentences = [Fault(at, translate(message, language)).sentence() for at, message in refusal.first_faults()]
-    more = refusal.more_faults()
+def translate_error(error: DomainError, language: Language) -> str:
+    """Return the message of an error; of invalid input the first faults, each with its place."""
+    if language.code == SOURCE or not isinstance(error, InvalidInput):
+        return translate(error.message, language)
+    sentences = [Fault(at, translate(message, language)).sentence() for at, message in error.first_faults()]
+    more = error.more_faults()
     return " ".join(sentences if more is None else [*sentences, translate(more, language)])
 
 

@@ -1,4 +1,4 @@
-"""Live updates: what changes is told to the browser as it happens (server-sent events)."""
+"""Live updates of pages, as server-sent events."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from holdfast.web.request import Request
 HEARTBEAT_SECONDS = 3.0
 """A browser that has heard nothing for ten seconds says that it is not up to date."""
 ADMITTED_FOR_SECONDS = 3.0
-"""So often it is looked whether the watcher may still watch."""
+"""The interval at which the watcher's permission is checked."""
 
 EVENT_STREAM = "text/event-stream; charset=utf-8"
 _HEADERS = {
@@ -30,18 +30,18 @@ _HEADERS = {
 
 
 class Source(Protocol):
-    """What is told, piece by piece."""
+    """The events of one stream."""
 
     async def wait(self) -> None:
-        """Waits until there is something to tell."""
+        """Wait until there are events."""
         ...
 
     def take(self) -> bytes:
-        """All that there is to tell, as events; nothing is fine."""
+        """Return the events that have come since the last call, if any."""
         ...
 
     def heartbeat(self) -> bytes:
-        """Told while nothing happens."""
+        """Return the event that says that nothing has happened."""
         ...
 
     def close(self) -> None: ...
@@ -103,18 +103,18 @@ class EventStream(StreamingResponse):
 
     async def _may_stay(self, stopping: asyncio.Future[Any]) -> bool:
         """Ask the database, but not longer than the server runs."""
-        asked = asyncio.ensure_future(self._is_admitted())
+        check = asyncio.ensure_future(self._is_admitted())
         try:
-            await asyncio.wait({asked, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            return asked.result() if asked.done() else False
+            await asyncio.wait({check, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            return check.result() if check.done() else False
         except DatabaseUnavailable:
             # Nobody can tell, and there is nothing to tell either.
             return True
         finally:
-            asked.cancel()
+            check.cancel()
 
     async def _next(self, stopping: asyncio.Future[Any]) -> bytes:
-        """What has come, or a heartbeat if nothing has."""
+        """Return the events that have come, or a heartbeat if none have."""
         arrival: asyncio.Future[Any] = asyncio.ensure_future(self._source.wait())
         try:
             done, _ = await asyncio.wait(
@@ -131,17 +131,17 @@ def event(name: str, data: bytes, event_id: str | None = None) -> bytes:
     return b"event: %b\n%bdata: %b\n\n" % (name.encode(), own_id, data)
 
 
-# Moments that browsers are told and send back: up to when a page that goes on has been told everything.
+# Timestamps that browsers receive and send back: up to when a page has received every change.
 
 _LONGEST_NUMBER = 18
 
 
 def parse_last_seen(request: Request, sent: Form) -> datetime | None:
-    """Up to when the browser has been told: by itself, or by the page that it shows."""
+    """Return up to when the browser has received every change: from its own header, or from its page."""
     last = request.header_values.get(b"last-event-id", b"").decode("latin-1")
-    moment = parse_whole_number(last) or parse_whole_number(sent.text("since"))
+    seen = parse_whole_number(last) or parse_whole_number(sent.text("since"))
     try:
-        return None if moment is None else datetime.fromtimestamp(moment / 1000, UTC)
+        return None if seen is None else datetime.fromtimestamp(seen / 1000, UTC)
     except (OverflowError, ValueError, OSError):
         return None
 
@@ -155,20 +155,20 @@ def milliseconds(at: datetime) -> int:
     return int(at.timestamp() * 1000)
 
 
-# What a browser that watches a project is told: news when there are some, and that it is up to date.
+# Updates of a project.
 
 
 class ProjectUpdates(ABC):
-    """For one browser; the source of its stream. Each surface says in its own way what is new."""
+    """The source of the stream of one browser. Each side renders the events in its own way."""
 
-    def __init__(self, watching: LiveUpdates, watcher: Watcher) -> None:
-        self._watching = watching
+    def __init__(self, live_updates: LiveUpdates, watcher: Watcher) -> None:
+        self._live_updates = live_updates
         self._watcher = watcher
         self._has_begun = False
 
     @abstractmethod
-    def render_events(self, news: BoardChanges) -> bytes:
-        """The events that tell it; none is fine."""
+    def render_events(self, changes: BoardChanges) -> bytes:
+        """Return the events for the changes, if any."""
 
     async def wait(self) -> None:
         await self._watcher.wait()
@@ -177,8 +177,8 @@ class ProjectUpdates(ABC):
         return self.render_events(self._watcher.take()) + self._heartbeat()
 
     def heartbeat(self) -> bytes:
-        """None while the database is not heard: whoever hears nothing shows that it is not up to date."""
-        if self._has_begun and not self._watching.is_current:
+        """Return nothing while the database is away: the browser then shows that it is not up to date."""
+        if self._has_begun and not self._live_updates.is_current:
             return b""
         self._has_begun = True
         return self._heartbeat()
@@ -187,8 +187,8 @@ class ProjectUpdates(ABC):
         self._watcher.close()
 
     def _heartbeat(self) -> bytes:
-        moment = self._watcher.timestamp
-        now = self._watching.now() or moment
-        assert moment is not None
+        sent_until = self._watcher.timestamp
+        now = self._live_updates.now() or sent_until
+        assert sent_until is not None
         assert now is not None
-        return event("beat", b'{"now":%d}' % milliseconds(now), str(milliseconds(moment)))
+        return event("beat", b'{"now":%d}' % milliseconds(now), str(milliseconds(sent_until)))

@@ -123,7 +123,7 @@ def _response(request: Request, page: Page) -> Response:
 
 
 def _page(body: bytes, media_type: str, **headers: str) -> Page:
-    """Browsers ask again each time, and a release shows at once; an unchanged page is a short answer."""
+    """Browsers revalidate the page each time: a release shows at once, an unchanged page is a 304."""
     revision = digest(body)
     return Page(
         body,
@@ -167,7 +167,7 @@ def _problem_page(templates: Environment, kind: ProblemType) -> Page:
 
 @cache
 def service_templates() -> Environment:
-    """The templates, with the filters that only these pages use."""
+    """Return the templates with the filters that only these pages use."""
     environment = templates().overlay()
     environment.filters = {**environment.filters, "code_spans": code_spans, "side": _side}
     return environment
@@ -178,7 +178,7 @@ def _side(status: int) -> str:
 
 
 def code_spans(text: str) -> Markup:
-    """What stands between backticks is code."""
+    """Mark text between backticks as code."""
     parts = text.split("`")
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if at % 2 else escape(part) for at, part in enumerate(parts)

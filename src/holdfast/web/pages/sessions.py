@@ -1,4 +1,4 @@
-"""Cookies: read, set and taken back."""
+"""Cookies, and the headers of pages."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Cookies(NamedTuple):
         return f"__Host-{name}" if self.is_secure else name
 
     def read(self, request: Request, name: str) -> str | None:
-        """The first of that name; a browser sends the most specific one first."""
-        wanted = self.name(name) + "="
+        """Return the first cookie of that name; a browser sends the most specific one first."""
+        prefix = self.name(name) + "="
         for part in cookie_parts(request):
-            if part.startswith(wanted):
-                return part[len(wanted) :].strip('"')
+            if part.startswith(prefix):
+                return part[len(prefix) :].strip('"')
         return None
 
     def names(self, request: Request, prefix: str) -> list[str]:
@@ -71,8 +71,6 @@ def cookie_parts(request: Request) -> list[str]:
     return [part.strip() for line in lines for part in line.split(";")]
 
 
-# The headers of pages that belong to somebody: nothing runs or frames but what is ours.
-
 # Pictures of units are where their developer keeps them; forms go to ourselves.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: https:; font-src 'self'; "
@@ -91,7 +89,7 @@ PAGE_HEADERS = {
 
 
 def headers_with(form_target: str) -> dict[str, str]:
-    """Of pages whose forms may lead to one other site: browsers ask that of where a form is sent on to."""
+    """Return headers for pages whose forms may redirect to one other site, which browsers check, too."""
     return {**PAGE_HEADERS, "Content-Security-Policy": _POLICY.format(f"'self' {form_target}")}
 
 

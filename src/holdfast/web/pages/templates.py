@@ -1,4 +1,4 @@
-"""The templates of all pages, and what they may call."""
+"""The Jinja environment of all pages, images and files of units, and QR codes."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _ago(context: Context, at: datetime) -> Markup:
 
 @pass_context
 def _own(context: Context, text: str) -> str:
-    """Of a text in two languages the part in this one."""
+    """Return the part of a text in two languages that is in this one."""
     return in_language(text, _language(context).code)
 
 
@@ -154,7 +154,7 @@ class Medium(NamedTuple):
 
     @property
     def is_own(self) -> bool:
-        """Of this host."""
+        """Whether it is on this host."""
         return self.url.startswith("/")
 
     @property
@@ -167,7 +167,7 @@ def media(sent: Iterable[Media]) -> list[Medium]:
 
 
 def on_this_host(medium: Medium, public_url: str) -> Medium:
-    """What stands at our own address is a path: it is there under whatever name somebody came by."""
+    """Make a URL below our own address a path, which works under every name of the host."""
     base = public_url.rstrip("/") + "/"
     is_own = len(base) > 1 and medium.url.startswith(base)
     return medium._replace(url="/" + medium.url[len(base) :].lstrip("/")) if is_own else medium
@@ -180,7 +180,7 @@ def _named(one: Media) -> Medium:
 
 
 def _file_name(url: str) -> str:
-    """The last part of its path, which is what people call it."""
+    """Return the last part of the path."""
     try:
         last = unquote(urlsplit(url).path.rpartition("/")[2])
     except ValueError:
@@ -193,12 +193,12 @@ def _file_name(url: str) -> str:
 
 class QrCode(NamedTuple):
     size: int
-    """Of the drawing, in modules, with the white border that readers need."""
+    """The width of the drawing in modules, with the white border that readers need."""
     path: str
 
 
 def qr_code(text: str) -> QrCode:
-    """The dark modules: each row is drawn as its runs."""
+    """Draw each row of dark modules as its runs."""
     rows = [bytes(row) for row in segno.make(text, error="m").matrix_iter(border=4)]
     runs = [
         f"M{start} {at}h{end - start}v1h-{end - start}z"

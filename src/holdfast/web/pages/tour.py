@@ -14,7 +14,7 @@ from holdfast.web.request import Request
 
 
 class Tour(NamedTuple):
-    """What a demo has to show, and where."""
+    """The subjects of a demo's first page, and their addresses."""
 
     public_url: str
     project_path: str
@@ -62,8 +62,8 @@ class Tour(NamedTuple):
 
 
 def language_code(request: Request) -> str:
-    """As asked for by a link, or as the browser is set."""
-    asked = next((value for name, value in request.query_items() if name == "lang"), None)
-    if asked in DIRECTIONS:
-        return str(asked)
-    return accepted_language(request.header_values.get(b"accept-language", b"").decode("latin-1"))
+    """Return the language that a link names, or that the browser is set to."""
+    chosen = next((value for name, value in request.query_items() if name == "lang"), None)
+    if chosen in DIRECTIONS:
+        return str(chosen)
+    return accepted_language(request.header(b"accept-language"))

@@ -218,7 +218,7 @@ class CellWriter:
         return self._base + (unit.code if _is_plain(unit.code) else quote(unit.code, safe=""))
 
     def money(self, value: Decimal) -> str:
-        """As ``Language.money``, in a tenth of the time; a test holds the two against each other."""
+        """Format like ``Language.money``, in a tenth of the time; a test compares the two."""
         whole = int(value)
         amount = self._digits(f"{whole:,}" if whole == value else f"{value:,.2f}")
         return f"{amount}{_NO_BREAK}ر.س" if self._is_arabic else f"SAR{_NO_BREAK}{amount}"
@@ -258,20 +258,20 @@ class BoardUpdates(ProjectUpdates):
         self._filters = filters
         self._as_table = as_table
 
-    def render_events(self, news: BoardChanges) -> bytes:
-        events = event("everything", b"{}") if news.everything else b""
-        if news.units or news.counts:
-            events += event("units", msgspec.json.encode(self._document(news)))
+    def render_events(self, changes: BoardChanges) -> bytes:
+        events = event("everything", b"{}") if changes.everything else b""
+        if changes.units or changes.counts:
+            events += event("units", msgspec.json.encode(self._document(changes)))
         return events
 
-    def _document(self, news: BoardChanges) -> dict[str, Any]:
+    def _document(self, changes: BoardChanges) -> dict[str, Any]:
         number = self._language.number
         counts = (
             {}
-            if news.counts is None
-            else {status.value: number(units) for status, units in news.counts.by_status.items()}
+            if changes.counts is None
+            else {status.value: number(units) for status, units in changes.counts.by_status.items()}
         )
-        return {"counts": counts, "units": [self._unit(unit) for unit in news.units]}
+        return {"counts": counts, "units": [self._unit(unit) for unit in changes.units]}
 
     def _unit(self, unit: BoardUnit) -> dict[str, Any]:
         return {

@@ -50,7 +50,7 @@ ENDPOINTS_A_PAGE = 50
 LATEST_DELIVERIES = 8
 RECONCILED_EVENTS = 5000
 RECOVERED_PERIOD = timedelta(days=1)
-"""What the form for failed deliveries offers at first."""
+"""The period that the form for failed deliveries begins with."""
 
 _ENDPOINT = "/settings/api/webhooks/{id}"
 _SEE, _MANAGE = Permission.SEE_WEBHOOKS, Permission.MANAGE_WEBHOOKS
