@@ -87,7 +87,7 @@ def event_document(event: FeedItem | domain.UnitEvent, project_slug: str) -> Uni
 
 
 def with_payload(event: domain.UnitEvent, project_slug: str) -> domain.UnitEvent:
-    """Add the JSON that receivers get. It costs about 2 µs an event, and nothing for each endpoint."""
+    """Add the JSON that receivers get: built once an event, whatever the number of endpoints."""
     return event._replace(payload=msgspec.json.encode(event_document(event, project_slug)).decode())
 
 
