@@ -61,7 +61,7 @@ async def test_a_second_click_is_no_second_hold_where_a_visitor_may_have_no_more
 
 async def test_of_two_visitors_at_once_one_is_refused(buying: BuyerBookings) -> None:
     outcomes = await asyncio.gather(opened(buying, NORA), opened(buying, OMAR), return_exceptions=True)
-    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Entered", "NotAvailable"]
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["NotAvailable", "OpenedBooking"]
 
 
 async def test_another_visitor_is_refused_however_often_they_ask(buying: BuyerBookings) -> None:

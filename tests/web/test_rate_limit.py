@@ -136,5 +136,5 @@ async def test_what_is_asked_for_in_vain_below_the_pages_counts_too() -> None:
     async with client_of(app_with_limit(1, Clock())) as http:
         headers = {"x-forwarded-for": "192.0.2.1"}
         answers = [await http.get("/p/nothing/here/", headers=headers) for _ in range(2)]
-    assert [answer.status_code for answer in answers] == [303, 429]
+    assert [answer.status_code for answer in answers] == [308, 429]
     assert "<html" in answers[1].text

@@ -280,11 +280,14 @@ class PagePath:
     async def _respond(self, request: PageRequest) -> Response:
         try:
             await request.identify()
-            return await request.admit(is_public=self.is_public) or await self._show(request)
+            return await request.admit(is_public=self._is_public(request)) or await self._show(request)
         except ClientDisconnect:
             raise
         except Exception as error:  # noqa: BLE001 - every error becomes a page
             return await request.render_error(error)
+
+    def _is_public(self, request: PageRequest) -> bool:
+        return self.is_public
 
     async def _show(self, request: PageRequest) -> Response:
         request.check_parameter_count()
@@ -302,15 +305,15 @@ class UnknownPage(PagePath):
         super().__init__(request_class.prefix + "/{token}", request_class, {})
         self._has_start = has_start
 
-    async def _respond(self, request: PageRequest) -> Response:
+    def _is_public(self, request: PageRequest) -> bool:
+        return request.path.endswith("/")
+
+    async def _show(self, request: PageRequest) -> Response:
         """No page has a path that ends in a slash, but people type one."""
         path = request.path.rstrip("/")
         if request.path.endswith("/") and (self._has_start or path != request.prefix):
             query = request.full_path.partition("?")[2]
             return request.redirect(f"{path}?{query}" if query else path, 308)
-        return await super()._respond(request)
-
-    async def _show(self, request: PageRequest) -> Response:
         raise UnknownRoute
 
 
