@@ -59,7 +59,7 @@ async def listen(
         try:
             connection = await connect()
         except _LOST:
-            _log.warning("cannot listen for new deliveries; they are looked for now and then")
+            _log.warning("cannot listen for new deliveries; polling for them until the connection is back")
         else:
             await _listen(connection, on_hint, stop)
         await _pause(stop, PAUSE_AFTER_FAILURE_SECONDS)
