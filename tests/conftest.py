@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from holdfast.storage.database import Database, open_database
+from holdfast.storage.database import Database
 from tests.support import commands
 from tests.support.app import InProcessApp, running_app
 from tests.support.clusters import NEWEST, Cluster
 from tests.support.keys import Keys
+from tests.support.payment_system import SETTINGS as PAYMENTS
 from tests.support.server import RunningServer, serving
 from tests.support.sql import Sql
-from tests.support.till import SETTINGS as PAYMENTS
 
 # All tests come from one address, and hold more units than one visitor may.
 UNLIMITED = {"HOLDFAST_HOLDS_PER_ADDRESS": "0", "HOLDFAST_REHOLD_SECONDS": "0"}
@@ -25,7 +25,7 @@ BEGIN_FIRST = (
     "tests/browser/test_every_page_in_english.py",
     "tests/browser/test_every_page_in_arabic.py",
     "tests/faults/test_supervision.py",
-    "tests/faults/test_sweepers.py",
+    "tests/faults/test_concurrent_expiry.py",
     "tests/faults/test_delivery_crashes.py",
     "tests/browser/test_names_are_names.py",
     "tests/browser/test_live_board.py",
@@ -91,7 +91,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture
 async def database(postgres_url: str) -> AsyncIterator[Database]:
-    async with open_database(postgres_url) as opened:
+    async with Database(postgres_url) as opened:
         yield opened
 
 

@@ -5,26 +5,35 @@ from collections import Counter
 
 import pytest
 
-from holdfast.demo.access import EMAIL, KEY_NAME
 from holdfast.demo.project import EXAMPLE_PATH, EXAMPLE_PRICE_PATH, NAME, SLUG, demo_units
-from holdfast.demo.seed import CANCELLED, OFF_SALE, REFUND_DUE, RESERVED, SOLD, WALK_IN, seed_demo
+from holdfast.demo.seed import (
+    CANCELLED,
+    EMAIL,
+    KEY_NAME,
+    OFF_SALE,
+    REFUND_DUE,
+    RESERVED,
+    SOLD,
+    WALK_IN,
+    seed_demo,
+)
 from holdfast.domain.api_key import Scope
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.errors import LoginFailed
+from holdfast.domain.holds import HoldLimits, HoldPeriods
 from holdfast.domain.permissions import Role
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit
-from holdfast.operations.api_keys import list_keys
-from holdfast.operations.bookings import BookingRules, Bookings
+from holdfast.operations import api_keys
+from holdfast.operations.bookings import Bookings
 from holdfast.operations.projects import add_project
 from holdfast.operations.units import PatchUnit, ReplaceUnit, Units
 from holdfast.storage.database import Database
 from holdfast.web.api.unit_bodies import UnitReplacement, UnitValues, check_unit
-from holdfast.web.json import camel_case, encode
+from holdfast.web.json import camel_case, encode, value_at
 from holdfast.web.pages.i18n import in_language
 from holdfast.web.pages.templates import STATIC
-from holdfast.web.strict_json import value_at
 from tests.support.staff import open_office
 
 UNITS = list(demo_units())
@@ -79,7 +88,7 @@ async def test_it_has_a_past_with_something_of_every_kind(database: Database) ->
         Status.UNAVAILABLE: 4 + len(OFF_SALE),
     }
     inventory = Units(database)
-    found = await Bookings(database, inventory, BookingRules()).page(None, None, None, None, 100)
+    found = await Bookings(database, inventory, HoldPeriods(), HoldLimits()).page(None, None, None, None, 100)
     await inventory.close()
     assert Counter(one.booking.status for one in found) == {
         BookingStatus.SOLD: len(SOLD) + len(WALK_IN),
@@ -146,7 +155,7 @@ async def test_its_key_opens_the_integration_api_and_the_back_office_until_the_n
 ) -> None:
     first, second = await seed_demo(database), await seed_demo(database)
     assert first.key != second.key
-    keys = [key for key in await list_keys(database) if key.name == KEY_NAME]
+    keys = [key for key in await api_keys.list_all(database) if key.name == KEY_NAME]
     assert [key.scopes for key in keys] == [frozenset({Scope.INTEGRATION, Scope.BACKOFFICE})] * 2
     assert sorted(key.revoked_at is None for key in keys) == [False, True]
 

@@ -14,8 +14,8 @@ import pytest
 
 from tests.docs.commands import check_complete, words_of
 from tests.support.demo import PATIENCE_SECONDS, Demo, Visitor, demo_served
+from tests.support.page_weight import MOST_BYTES, fonts_in, loaded_with, weight
 from tests.support.server import environment
-from tests.support.weight import MOST_BYTES, fonts_in, loaded_with, weight
 
 SOON = {"HOLDFAST_RETRY_FIRST_GAP_SECONDS": "0.2", "HOLDFAST_REHOLD_SECONDS": "0"}
 SHORT_HOLD = {"holdSeconds": 3}
@@ -148,14 +148,14 @@ def test_a_way_to_the_payment_page_that_was_changed_is_refused(demo: Demo) -> No
 
 
 def test_a_killed_world_is_started_again_and_knows_its_secrets(demo: Demo) -> None:
-    (killed,) = demo.children("demo_world")
+    (killed,) = demo.children("external")
     killed.kill()
     psutil.wait_procs([killed], timeout=PATIENCE_SECONDS)
     # The supervisor has the socket, so whoever comes meanwhile waits.
     demo.hold("A-0801")
     (entry,) = demo.arrivals("A-0801")
     assert "signature verified" in entry
-    assert demo.children("demo_world") != [killed]
+    assert demo.children("external") != [killed]
     # A browser that was there before knows a number that this one has not reached.
     with demo.outside.stream("GET", "/live?lang=en", headers={"Last-Event-ID": "5000"}) as stream:
         assert next(line for line in stream.iter_lines() if line.startswith("id: ")) == "id: 1"
@@ -164,7 +164,7 @@ def test_a_killed_world_is_started_again_and_knows_its_secrets(demo: Demo) -> No
 def test_nothing_outlives_a_killed_supervisor(demo: Demo) -> None:
     """The last of this file: the server is gone after it."""
     family = demo.children()
-    assert demo.children("demo_world")
+    assert demo.children("external")
     demo.process.send_signal(signal.SIGKILL)
     demo.process.wait()
     _, alive = psutil.wait_procs(family, timeout=PATIENCE_SECONDS)

@@ -1,4 +1,4 @@
-"""What stands twice in the packaging says the same twice."""
+"""What is given twice in the packaging says the same twice."""
 
 import json
 import re

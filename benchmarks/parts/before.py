@@ -36,14 +36,15 @@ def measure(arena: Arena) -> Finding:
             arena.progress(f"before: round {number} of {count}: {name}")
             ground = arena.ground(ground_name, UNITS, program)
             with holdfast(ground, arena.logs, processes=2, program=program) as contestant:
+                # First, on databases alike: this checkout has two loads of PUT, the other one.
+                slug = f"bulk-{number}"
+                add_project(ground.database_url, slug, program)
+                passes = bulk.take_passes(arena, contestant, slug, bulk.NDJSON, BULK_UNITS)
                 loads = {NOW: (NOW, WITH_IDS), BEFORE: (BEFORE,)}[name]
                 turns = {
                     of: put_turn(arena, contestant, seconds, new_ids=of == WITH_IDS)
                     for of in (loads if number % 2 else reversed(loads))
                 }
-                slug = f"bulk-{number}"
-                add_project(ground.database_url, slug, program)
-                passes = bulk.take_passes(arena, contestant, slug, bulk.NDJSON, BULK_UNITS)
             shop = arena.ground(ground_name, storefront.UNITS, program)
             with holdfast(shop, arena.logs, 2, BEHIND_A_PROXY, program) as contestant:
                 storefront.take_unit(contestant)

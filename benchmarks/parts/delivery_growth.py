@@ -22,7 +22,7 @@ from benchmarks.turn import noise_caption, quietest
 from benchmarks.wrk import InvalidRun
 from holdfast.domain.endpoint import MAX_IN_FLIGHT
 from holdfast.storage import delivery_queue
-from holdfast.storage.database import DISPATCHER_SETTINGS, Database, open_database
+from holdfast.storage.database import DISPATCHER_SETTINGS, Database
 from holdfast.webhooks.dispatcher import AT_ONCE
 
 EMPTY, GROWN = "empty_log", "grown_log"
@@ -98,7 +98,7 @@ async def _claims_ms(urls: dict[str, str]) -> dict[str, float]:
     async with AsyncExitStack() as stack:
         stores = {}
         for name, url in urls.items():
-            opened = open_database(url, writers=1, readers=1, more=DISPATCHER_SETTINGS)
+            opened = Database(url, writers=1, readers=1, settings=DISPATCHER_SETTINGS)
             stores[name] = await stack.enter_async_context(opened)
         for _ in range(CLAIMS):
             for name, store in stores.items():

@@ -19,7 +19,6 @@ from holdfast.domain.addresses import IPNetwork
 from holdfast.domain.holds import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DAYS
 
 LOOPBACK: tuple[IPNetwork, ...] = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
-"""The networks that the demo allows."""
 SHORTEST_PAYMENT_SECRET = 16
 
 _PREFIX = "HOLDFAST_"
@@ -53,15 +52,14 @@ class WrongSetting(Exception):
 
 
 def parse_encryption_keys(text: str) -> tuple[str, ...]:
-    """Read keys that are separated by commas; raise ValueError if one is not a key."""
-    return _encryption_keys(_split(text))
+    return _check_encryption_keys(_split(text))
 
 
 def check_setting_names(environ: Mapping[str, str]) -> None:
     """Raise WrongSetting for a name that is almost that of a setting; warn of other unknown names."""
     known = {_PREFIX + name.upper() for name in Settings.model_fields} | _READ_BY_COMMANDS
-    given = {name for name, value in environ.items() if name.startswith(_PREFIX) and value.strip()}
-    unknown = sorted(name for name in given - known if not name.startswith(_IGNORED))
+    names = {name for name, value in environ.items() if name.startswith(_PREFIX) and value.strip()}
+    unknown = sorted(name for name in names - known if not name.startswith(_IGNORED))
     for name in unknown:
         distance, nearest = min((_edit_distance(name, other), other) for other in known)
         if distance <= _MISSPELT_WITHIN:
@@ -70,18 +68,18 @@ def check_setting_names(environ: Mapping[str, str]) -> None:
         _log.warning("ignoring unknown settings: %s", ", ".join(unknown))
 
 
-def _edit_distance(one: str, other: str) -> int:
+def _edit_distance(name: str, other: str) -> int:
     row = list(range(len(other) + 1))
-    for letter in one:
+    for letter in name:
         above, row = row, [row[0] + 1]
         for at, other_letter in enumerate(other):
             row.append(min(above[at + 1] + 1, row[at] + 1, above[at] + (letter != other_letter)))
     return row[-1]
 
 
-def _check(is_right: bool) -> None:
-    """Pydantic turns the ValueError of a validator into its own; the text is the field's description."""
-    if not is_right:
+def _check(is_valid: bool) -> None:
+    """Raise ValueError without a text: the sentence about a value has the description of its field."""
+    if not is_valid:
         raise ValueError
 
 
@@ -92,27 +90,27 @@ def _split(value: Any) -> Any:
     return tuple(entry.strip() for entry in value.split(",") if entry.strip())
 
 
-def _whole_number(value: Any) -> Any:
-    """Refuse text that pydantic would accept for an integer, such as 8.0 and 1_000."""
+def _check_whole_number(value: Any) -> Any:
+    """Reject text that pydantic would accept for an integer, such as 8.0 and 1_000."""
     _check(not isinstance(value, str) or (value.isascii() and value.isdecimal()))
     return value
 
 
-def _unmapped(network: IPNetwork) -> IPNetwork:
-    """IPv4 clients are known by their IPv4 address, whatever kind of socket they come in by."""
+def _unmap(network: IPNetwork) -> IPNetwork:
+    """IPv4 clients are known by their IPv4 address, even if they connect to an IPv6 socket."""
     if isinstance(network, IPv6Network) and network.subnet_of(_MAPPED):
         return IPv4Network((int(network.network_address) & 0xFFFFFFFF, network.prefixlen - 96))
     return network
 
 
-def _directory(path: Path) -> Path:
+def _check_directory(path: Path) -> Path:
     _check("\0" not in str(path))
     path = path.expanduser().absolute()
     _check(path.is_dir() or not path.exists())
     return path
 
 
-def _database_url(url: str) -> str:
+def _check_database_url(url: str) -> str:
     parts = urlsplit(url)
     hosts = [_HOST_AND_PORT.fullmatch(host) for host in parts.netloc.rpartition("@")[2].split(",")]
     ports = dict(parse_qsl(parts.query)).get("port", "5432").split(",")
@@ -125,22 +123,22 @@ def _is_port(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= 5 and 0 < int(text) < 65536
 
 
-def _origin(url: str) -> str:
+def _check_origin(url: str) -> str:
     parts = urlsplit(url)
     _check(parts.scheme in ("http", "https") and bool(parts.hostname) and parts.username is None)
     _check(not (parts.path or parts.query or parts.fragment or parts.port == 0 or set(url) & set(" \\?#")))
     return url
 
 
-def _browser_origins(origins: tuple[str, ...]) -> tuple[str, ...]:
+def _parse_browser_origins(origins: tuple[str, ...]) -> tuple[str, ...]:
     """Write origins as browsers do: in lower case, and without the default port of their scheme."""
-    _check(all(_origin(origin).isascii() for origin in origins))
+    _check(all(_check_origin(origin).isascii() for origin in origins))
     lowered = [origin.lower() for origin in origins]
     ports = [":80" if origin.startswith("http:") else ":443" for origin in lowered]
     return tuple(dict.fromkeys(map(str.removesuffix, lowered, ports)))
 
 
-def _payment_url(url: str, info: ValidationInfo) -> str:
+def _check_payment_url(url: str, info: ValidationInfo) -> str:
     """Accept plain http on this machine, and on the host on which buyers already use plain http."""
     page = _PAYMENT_PAGE.fullmatch(url)
     _check(page is not None and _is_port(page["port"] or "443"))
@@ -151,18 +149,18 @@ def _payment_url(url: str, info: ValidationInfo) -> str:
     return url
 
 
-def _encryption_keys(keys: tuple[str, ...]) -> tuple[str, ...]:
+def _check_encryption_keys(keys: tuple[str, ...]) -> tuple[str, ...]:
     for key in keys:
         _check(len(base64.b64decode(key.encode(), altchars=b"-_", validate=True)) == 32)
     return keys
 
 
-def _payment_secret(secret: str) -> str:
+def _check_payment_secret(secret: str) -> str:
     _check(len(secret) >= SHORTEST_PAYMENT_SECRET and secret.isprintable())
     return secret
 
 
-def _time_zone(name: str) -> str:
+def _check_time_zone(name: str) -> str:
     _check(name in available_timezones())
     return name
 
@@ -181,11 +179,11 @@ def _rate(default: float) -> Any:
 
 
 _Number = Annotated[float, Field(allow_inf_nan=False)]
-_Count = Annotated[int, BeforeValidator(_whole_number)]
-_Origin = Annotated[str, AfterValidator(_origin)]
+_Count = Annotated[int, BeforeValidator(_check_whole_number)]
+_Origin = Annotated[str, AfterValidator(_check_origin)]
 _List = Annotated[tuple[str, ...], BeforeValidator(_split)]
 _Networks = Annotated[
-    tuple[Annotated[IPv4Network | IPv6Network, AfterValidator(_unmapped)], ...], BeforeValidator(_split)
+    tuple[Annotated[IPv4Network | IPv6Network, AfterValidator(_unmap)], ...], BeforeValidator(_split)
 ]
 
 
@@ -196,23 +194,22 @@ class Settings(BaseSettings):
         env_prefix=_PREFIX, enable_decoding=False, frozen=True, hide_input_in_errors=True
     )
 
-    database_url: Annotated[str, AfterValidator(_database_url)] | None = Field(
+    database_url: Annotated[str, AfterValidator(_check_database_url)] | None = Field(
         None, description="postgresql://USER:PASSWORD@HOST[:PORT][,HOST[:PORT]]/DATABASE"
     )
     """None: the embedded PostgreSQL in the data directory."""
-    data_dir: Annotated[Path, AfterValidator(_directory)] = Field(
+    data_dir: Annotated[Path, AfterValidator(_check_directory)] = Field(
         Path("data"), validate_default=True, description="the path of a directory"
     )
     public_url: _Origin | None = Field(None, description=_ORIGIN)
     """None: the address that `serve` is bound to."""
     trusted_proxies: _Networks = Field((), description=_NETWORKS)
-    """Whose word is taken for where a request comes from."""
-    cors_origins: Annotated[_List, AfterValidator(_browser_origins)] = Field(
+    """Their X-Forwarded-For is believed."""
+    cors_origins: Annotated[_List, AfterValidator(_parse_browser_origins)] = Field(
         (),
         description="origins such as https://www.example.com, with commas between them"
         " (* does not stand for all)",
     )
-    """Sites whose pages may call the API from a browser."""
     hold_seconds: _Number = _duration(300.0, LONGEST_HOLD_SECONDS, "seconds")
     reservation_days: _Number = _duration(14.0, LONGEST_RESERVATION_DAYS, "days")
     holds_per_visitor: _Count = _count(3, 0, _MAX_HOLDS)
@@ -224,7 +221,7 @@ class Settings(BaseSettings):
         le=LONGEST_HOLD_SECONDS,
         description=f"a number of seconds from 0 (off) to {LONGEST_HOLD_SECONDS:g}",
     )
-    """How long a visitor whose hold lapsed waits for the same unit; 0 is not at all."""
+    """A visitor whose hold lapsed waits this long for the same unit; 0 is not at all."""
     rate_limit: _Number = _rate(0.0)
     """Requests per second and key over all processes; 0 is no limit."""
     public_rate_limit: _Number = _rate(50.0)
@@ -240,18 +237,18 @@ class Settings(BaseSettings):
     """For how long a worker may keep a delivery; None is 25 s more than an attempt may last."""
     delivery_retention_days: _Number = _duration(90.0, _CENTURY_DAYS, "days")
     allowed_networks: _Networks = Field((), description=_NETWORKS)
-    """Where endpoints may be besides the public internet; they may use http there."""
-    encryption_keys: Annotated[_List, AfterValidator(_encryption_keys)] = Field(
+    """Networks of endpoints besides the public internet. There they may use http."""
+    encryption_keys: Annotated[_List, AfterValidator(_check_encryption_keys)] = Field(
         (), repr=False, description="keys of 32 bytes in URL-safe base64, with commas between them"
     )
     """The first seals secrets, each opens them."""
-    payment_url: Annotated[str, AfterValidator(_payment_url)] | None = Field(
+    payment_url: Annotated[str, AfterValidator(_check_payment_url)] | None = Field(
         None,
         description="https:// with a host and perhaps a path, or http:// on this machine;"
         " no query or fragment",
     )
-    """Where buyers pay their deposit; None: staff tell them how to."""
-    payment_secret: Annotated[str, AfterValidator(_payment_secret)] | None = Field(
+    """The page on which buyers pay their deposit; None: staff tell them how to."""
+    payment_secret: Annotated[str, AfterValidator(_check_payment_secret)] | None = Field(
         None, repr=False, description=f"at least {SHORTEST_PAYMENT_SECRET} printable characters"
     )
     """Shared with the payment page: signs what each tells the other."""
@@ -259,24 +256,23 @@ class Settings(BaseSettings):
     """After so long without a click, staff sign in anew."""
     session_hours: _Number = _duration(12.0, _YEAR_HOURS, "hours")
     """After so long they do in any case."""
-    time_zone: Annotated[str, AfterValidator(_time_zone)] = Field(
+    time_zone: Annotated[str, AfterValidator(_check_time_zone)] = Field(
         "Asia/Riyadh", description="the name of a time zone, such as Asia/Riyadh"
     )
-    """In which pages tell the time."""
     demo_receiver: _Origin | None = Field(None, description=_ORIGIN)
-    """Where `serve --demo` shows its webhooks; then the first page shows what there is to try."""
+    """Set by `serve --demo`: the address of its receiver. The first page then shows what there is to try."""
     processes: _Count = _count(1, 1, 1000)
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Self:
         """Read what is set; an empty value counts as not set, other names are left alone."""
-        given = {name: value.strip() for name, value in environ.items() if value.strip()}
+        values = {name: value.strip() for name, value in environ.items() if value.strip()}
         source = EnvSettingsSource(cls)
-        source.env_vars = {name.lower(): value for name, value in given.items() if name.isupper()}
+        source.env_vars = {name.lower(): value for name, value in values.items() if name.isupper()}
         try:
             return cls(**source())
-        except ValidationError as failure:
-            raise WrongSetting(_sentence(str(failure.errors()[0]["loc"][0]), given)) from None
+        except ValidationError as error:
+            raise WrongSetting(_explain(str(error.errors()[0]["loc"][0]), values)) from None
 
     @classmethod
     def settings_customise_sources(
@@ -287,11 +283,11 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _check_together(self) -> Self:
-        for missing, there in (("payment_url", "payment_secret"), ("payment_secret", "payment_url")):
-            if getattr(self, missing) is None and getattr(self, there) is not None:
+        for missing, present in (("payment_url", "payment_secret"), ("payment_secret", "payment_url")):
+            if getattr(self, missing) is None and getattr(self, present) is not None:
                 raise WrongSetting(
                     f"{_PREFIX}{missing.upper()} is not set, but must be set together with"
-                    f" {_PREFIX}{there.upper()}."
+                    f" {_PREFIX}{present.upper()}."
                 )
         least = self.attempt_timeout_seconds + 1
         if self.lease_seconds is not None and self.lease_seconds < least:
@@ -303,10 +299,10 @@ class Settings(BaseSettings):
         return self
 
 
-def _sentence(field_name: str, given: Mapping[str, str]) -> str:
+def _explain(field_name: str, environ: Mapping[str, str]) -> str:
     """Say what is wrong with a value, without repeating a secret or a password: it would end up in a log."""
     name, field = _PREFIX + field_name.upper(), Settings.model_fields[field_name]
-    value = given.get(name, str(field.default)) if field.repr else "…"
+    value = environ.get(name, str(field.default)) if field.repr else "…"
     if field_name == "database_url":
         value = re.sub(r"(//[^:/@]*):.*@", r"\1:…@", value)
     return f"{name} is {value!r}, but must be {field.description}."

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from holdfast.demo.project import DemoUnit
-from tests.browser.people import People
+from tests.browser.staff import People
 from tests.conftest import UNLIMITED
 from tests.support.backoffice import Desk
 from tests.support.buying import Buyer

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from playwright.sync_api import Page
 
 from holdfast.domain.booking_actions import BookingAction
-from holdfast.domain.status import TRANSITIONS, Caller
+from holdfast.domain.transitions import TRANSITIONS, Caller
 from tests.browser import steps
 from tests.browser.scene import Scene
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from holdfast.demo.project import NAME, SLUG, demo_units
 from tests.browser.office import Office, body_of, open_office
-from tests.browser.people import Person
+from tests.browser.staff import Person
 from tests.support.buying import Hold
 from tests.support.client import Project
 from tests.support.webhooks import Inbox, an_inbox

@@ -14,10 +14,10 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, ViewportSize
 
-from tests.browser.looking import THEMES
+from tests.browser.backdating import put_back
 from tests.browser.office import open_office
+from tests.browser.page_checks import THEMES
 from tests.browser.pages import PAGES, BrowserPage
-from tests.browser.past import put_back
 from tests.browser.scene import Scene, opened_scene
 from tests.browser.shop_pages import SHOP_PAGES, ShopPage
 from tests.browser.shop_scene import ShopScene, set_up_shop

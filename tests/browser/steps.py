@@ -4,8 +4,8 @@ from uuid import UUID
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.people import PASSWORD
 from tests.browser.scene import Scene
+from tests.browser.staff import PASSWORD
 from tests.support.chromium import beside_playwright
 
 SHEET = """code,type,area,price,bedrooms

@@ -7,8 +7,8 @@ from playwright.sync_api import Browser
 
 from holdfast.web.pages.routes import PagePath
 from holdfast.web.pages.storefront.base import BuyerRequest
-from tests.browser.looking import LookAtShop, shop_looker
 from tests.browser.office import Office
+from tests.browser.page_checks import LookAtShop, shop_looker
 from tests.browser.shop_pages import NOT_SHOP_PAGES, SHOP_PAGES, ShopPage
 from tests.browser.shop_scene import set_up_shop
 from tests.browser.windows import Theme

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from tests.browser.looking import Look, looker
+from tests.browser.page_checks import Look, looker
 from tests.browser.pages import PAGES, BrowserPage
 from tests.browser.scene import Scene
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from tests.browser.looking import THEMES, Look, looker
+from tests.browser.page_checks import THEMES, Look, looker
 from tests.browser.pages import PAGES, BrowserPage
 from tests.browser.scene import Scene
 from tests.browser.windows import Theme

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from tests.browser.hostile import IMAGE, hostile_scene
+from tests.browser.hostile_names import IMAGE, hostile_scene
 from tests.browser.office import Office
 from tests.browser.pages import PAGES, BrowserPage
 from tests.browser.scene import Scene

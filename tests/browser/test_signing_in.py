@@ -5,7 +5,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import Open
 from tests.browser.journeys import press
 from tests.browser.office import Office
-from tests.browser.people import PASSWORD
+from tests.browser.staff import PASSWORD
 from tests.support.client import Project
 
 

@@ -29,7 +29,7 @@ STORY = [
 WITH_BOOKING = {"unit.reserved", "unit.sold"}
 
 
-Told = tuple[str, list[str]]
+EventSummary = tuple[str, list[str]]
 """An event, and the reference that it names, if it does."""
 
 
@@ -76,12 +76,12 @@ def sold_and_revoked(page: Page, unit: Unit, reference: str) -> None:
     expect(panel(page)).to_contain_text("Unavailable")
 
 
-def in_feed(demo: Office, unit: Unit) -> list[Told]:
+def in_feed(demo: Office, unit: Unit) -> list[EventSummary]:
     """What the ERP reads of it."""
     return [told(one["type"], one["data"]) for one in Feed(demo.http).of(unit)]
 
 
-def in_log(demo: Office, unit: Unit) -> list[Told]:
+def in_log(demo: Office, unit: Unit) -> list[EventSummary]:
     """What was sent to the receiver, once all of it has arrived."""
     registrar = demo.registrar
     found = registrar.deliveries(unitCode=unit.code)["deliveries"]
@@ -91,7 +91,7 @@ def in_log(demo: Office, unit: Unit) -> list[Told]:
     return [told(body["type"], body["data"]) for body in bodies]
 
 
-def at_receiver(page: Page, demo: Office, unit: Unit) -> list[Told]:
+def at_receiver(page: Page, demo: Office, unit: Unit) -> list[EventSummary]:
     """What the page outside shows, the latest first; each with its signature verified."""
     page.goto(outside(demo))
     shown = page.locator("li.received").filter(has_text=unit.code)
@@ -104,5 +104,5 @@ def at_receiver(page: Page, demo: Office, unit: Unit) -> list[Told]:
     ]
 
 
-def told(event: str, data: Mapping[str, Any]) -> Told:
+def told(event: str, data: Mapping[str, Any]) -> EventSummary:
     return event, [data["booking"]["reference"]] if data["booking"] else []

@@ -18,7 +18,7 @@ from playwright.sync_api import (
     ViewportSize,
 )
 
-from tests.browser.people import Person
+from tests.browser.staff import Person
 
 DESKTOP: ViewportSize = {"width": 1280, "height": 800}
 PHONE: ViewportSize = {"width": 390, "height": 844}

@@ -13,17 +13,17 @@ import httpx
 import pytest
 
 from holdfast.domain.signature import sign
-from holdfast.storage.embedded import using_embedded
+from holdfast.storage.embedded.server import using_embedded
 from tests.conftest import UNLIMITED
 from tests.support.bodies import full
 from tests.support.buying import Buyer
 from tests.support.client import Project, Unit, integration_client
 from tests.support.commands import run_for_json
-from tests.support.desk import Person
 from tests.support.keys import Keys
 from tests.support.projects import add_project
 from tests.support.server import serving
 from tests.support.sql import Sql
+from tests.support.staff_client import Person
 from tests.support.webhooks import Inbox, Registrar, an_inbox
 
 # Its own keys, made in the data directory.

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.storage.embedded import EmbeddedPostgres
-from holdfast.storage.embedded.server import running_postmaster
+from holdfast.storage.embedded.server import EmbeddedPostgres, running_postmaster
 from tests.cli.refused import run_refused
 from tests.support.commands import finish, run, run_for_json
 

@@ -11,8 +11,7 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.storage.embedded import serving_alone, using_embedded
-from holdfast.storage.embedded.server import running_postmaster
+from holdfast.storage.embedded.server import running_postmaster, serving_alone, using_embedded
 from tests.cli.refused import run_refused
 from tests.support.clusters import NEWEST, Cluster
 from tests.support.commands import finish, run, run_for_json

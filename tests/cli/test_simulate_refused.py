@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from holdfast.cli import main
 from holdfast.operations.health import record_start
-from holdfast.storage.database import open_database
+from holdfast.storage.database import Database
 from tests.cli.refused import run_refused
 from tests.cli.simulating import ALL_SCOPES, OWN_KEYS, project_on_sale
 from tests.support import states
@@ -122,7 +122,7 @@ def test_the_key_of_another_database_is_explained(
     """And without --url it goes where `serve` last was."""
 
     async def note() -> None:
-        async with open_database(module_postgres_url) as database:
+        async with Database(module_postgres_url) as database:
             await record_start(database, real_server.address, is_demo=False)
 
     asyncio.run(note())

@@ -15,8 +15,8 @@ from holdfast.domain.permissions import Role
 from tests.cli.refused import run_refused
 from tests.support import server as servers
 from tests.support.commands import COMMAND_SECONDS, finish, run, run_for_json
-from tests.support.desk import Person
 from tests.support.server import HOLDFAST, environment
+from tests.support.staff_client import Person
 
 PASSWORD = "a horse of lead"
 DOCUMENT = {

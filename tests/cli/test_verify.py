@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.cli.verify import Captured
+from holdfast.cli.verify import CapturedDelivery
 from sdk import make_vectors
 from tests.sdk.vectors import named
 from tests.support.commands import COMMAND_SECONDS
@@ -93,10 +93,10 @@ def test_a_delivery_from_the_future_blames_the_clocks() -> None:
 @pytest.mark.parametrize("late_seconds", [-301, -300.4, -300, 0.9, 299.9, 300, 300.4, 300.999, 301])
 def test_the_verdict_is_that_of_the_age_which_is_printed(late_seconds: float) -> None:
     now = SOLD.now + late_seconds
-    delivery = Captured(SOLD.secret, SOLD.timestamp or "", SOLD.signature or "", SOLD.body)
+    delivery = CapturedDelivery(SOLD.secret, SOLD.timestamp or "", SOLD.signature or "", SOLD.body)
     age_seconds = delivery.age_seconds(now)
     assert age_seconds is not None
-    assert (delivery.verdict(now) is None) == (abs(age_seconds) <= 300)
+    assert (delivery.find_problem(now) is None) == (abs(age_seconds) <= 300)
 
 
 def test_a_newline_that_an_editor_added_is_found_out() -> None:

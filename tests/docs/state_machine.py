@@ -4,7 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from holdfast.domain.event import EventName
-from holdfast.domain.status import TRANSITIONS, Action, Caller, Status, Transition
+from holdfast.domain.status import Status
+from holdfast.domain.transitions import TRANSITIONS, Action, Caller, Transition
 from tests.docs.documents import ROOT
 
 PAGE = ROOT / "docs" / "state-machine.md"
@@ -18,7 +19,7 @@ LAID_OUT = (Status.AVAILABLE, Status.UNAVAILABLE, Status.SOLD, Status.RESERVED, 
 TEMPLATE = """\
 # The status machine
 
-Generated from `domain/status.py` by `make docs`. Change the table there, not this page.
+Generated from `domain/transitions.py` by `make docs`. Change the table there, not this page.
 
 A unit has one of five statuses. Only the actions below change it; anything else is rejected with 409.
 The code, the constraint in the database and this page follow one table, and tests compare them.

@@ -3,7 +3,9 @@
 import ast
 import re
 import tomllib
+from graphlib import TopologicalSorter
 
+import grimp
 import pytest
 
 from holdfast.domain import delivery
@@ -32,6 +34,13 @@ def test_the_layers_are_those_of_the_import_contract() -> None:
     ]
     shown = [set(re.split(r" {2,}", line)[0].split(", ")) for line in diagram("layers").splitlines()]
     assert shown == enforced
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    """Neither at run time nor for types."""
+    graph = grimp.build_graph("holdfast", cache_dir=None)
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    TopologicalSorter(imports).prepare()
 
 
 @pytest.mark.parametrize(("path", "name"), STEP.findall(diagram("put")))

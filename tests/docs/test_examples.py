@@ -11,7 +11,7 @@ from holdfast.demo import project as demo
 from tests.docs.documents import DOCUMENTS, ROOT
 from tests.docs.reader import ADDRESS, COMMANDS, DATABASE_URL, RECEIVER_PORT, Example, Reader, examples
 from tests.support import commands
-from tests.support.listening import free_port
+from tests.support.ports import free_port
 from tests.support.server import HOLDFAST, RunningServer, environment, serving
 
 EXAMPLES = {document: found for document in DOCUMENTS if (found := list(examples(document)))}

@@ -11,7 +11,7 @@ import yaml  # type: ignore[import-untyped]
 from prometheus_client import REGISTRY
 
 from holdfast.observability import metrics
-from holdfast.server.supervisor import _LEAVE_SECONDS
+from holdfast.server.supervisor import STOP_SECONDS
 from tests.docs.commands import check_complete
 from tests.docs.documents import OPERATIONS, block_beginning
 
@@ -26,7 +26,7 @@ def test_the_service_starts_a_command_that_exists_and_waits_for_its_end() -> Non
     program, *words = shlex.split(unit["Service"]["ExecStart"])
     assert Path(program).name == "holdfast"
     check_complete(words)
-    assert int(unit["Service"]["TimeoutStopSec"]) > _LEAVE_SECONDS
+    assert int(unit["Service"]["TimeoutStopSec"]) > STOP_SECONDS
 
 
 def test_every_metric_and_label_of_the_alerts_exists() -> None:

@@ -15,7 +15,7 @@ import yaml  # type: ignore[import-untyped]
 from holdfast.web.api.integration.units import BULK_BODY_LIMIT
 from tests.docs.documents import OPERATIONS, block_beginning
 from tests.support.client import NO_TLS
-from tests.support.listening import free_port, wait_until_it_listens
+from tests.support.ports import free_port, wait_until_it_listens
 from tests.support.receiver_certificates import authority
 from tests.support.server import RunningServer
 

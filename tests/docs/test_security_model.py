@@ -4,7 +4,7 @@ from holdfast.domain.holds import HoldLimits
 from holdfast.domain.login import FIRST_WAIT, FREE_FAILURES, LONGEST_WAIT
 from holdfast.domain.signature import TOLERANCE_SECONDS
 from holdfast.settings import Settings
-from holdfast.web.pages.sessions import PAGE_HEADERS
+from holdfast.web.pages.base import PAGE_HEADERS
 from holdfast.webhooks.connection import LONGEST_BODY, LONGEST_HEAD
 from tests.docs.documents import ROOT
 

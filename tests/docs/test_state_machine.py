@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from holdfast.domain.status import TRANSITIONS, Status, Transition
+from holdfast.domain.status import Status
+from holdfast.domain.transitions import TRANSITIONS, Transition
 from tests.docs.documents import blocks, table
 from tests.docs.state_machine import HEADINGS, PAGE, document
 

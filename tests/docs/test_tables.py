@@ -12,24 +12,24 @@ from holdfast.domain.delivery import DeliveryStatus, Schedule
 from holdfast.domain.endpoint import DEFAULT_IN_FLIGHT, LONGEST_DESCRIPTION, MAX_IN_FLIGHT
 from holdfast.domain.endpoint_url import LONGEST_URL
 from holdfast.domain.signature import TOLERANCE_SECONDS
-from holdfast.domain.status import TRANSITIONS, Action, Caller
+from holdfast.domain.transitions import TRANSITIONS, Action, Caller
 from holdfast.observability import metrics
 from holdfast.server.http_protocol import HttpProtocol
 from holdfast.settings import Settings
 from holdfast.storage.delivery_queue import FAILING_LANE_CAP
 from holdfast.web.api.backoffice.endpoints import NewEndpoint
-from holdfast.web.api.integration.units import BULK_BODY_LIMIT, ITEMS_AT_MOST
+from holdfast.web.api.integration.units import BULK_BODY_LIMIT, MAX_ITEMS
 from holdfast.web.api.parameters import DEFAULT_LIMIT, LARGEST_LIMIT
-from holdfast.web.api.unit_bodies import LONGEST_MEDIA_NAME, MEDIA_AT_MOST, UnitReplacement
+from holdfast.web.api.unit_bodies import LONGEST_MEDIA_NAME, MAX_MEDIA, UnitReplacement
 from holdfast.web.api.unit_bodies import LONGEST_URL as LONGEST_MEDIA_URL
-from holdfast.web.fields import PROJECTS_AT_MOST
+from holdfast.web.fields import MAX_PROJECTS
+from holdfast.web.json import LONGEST_ITEM, LONGEST_NUMBER
 from holdfast.web.problems import PROBLEM_TYPES
 from holdfast.web.request import BODY_LIMIT
-from holdfast.web.strict_json import LONGEST_ITEM, LONGEST_NUMBER
 from holdfast.webhooks import causes, dispatcher
-from holdfast.webhooks.causes import Overdue
+from holdfast.webhooks.causes import Phase
 from holdfast.webhooks.connection import LONGEST_BODY, LONGEST_HEAD
-from holdfast.webhooks.connector import _MOST_ADDRESSES
+from holdfast.webhooks.sender import _MOST_ADDRESSES
 from tests.docs.documents import (
     ARCHITECTURE,
     GUIDE,
@@ -101,11 +101,11 @@ def test_limits_are_those_of_the_code() -> None:
     assert shown == {
         "Body": f"{BODY_LIMIT // 1024**2} MiB",
         "Body of the bulk route": f"{BULK_BODY_LIMIT // 1024**2} MiB",
-        "Units of one bulk request": f"{ITEMS_AT_MOST:,}".replace(",", " "),
+        "Units of one bulk request": f"{MAX_ITEMS:,}".replace(",", " "),
         "One unit of a bulk body": f"{LONGEST_ITEM // 1024**2} MiB",
         "Request line and headers": f"{HttpProtocol.head_bytes // 1024} KiB",
         "limit of a list": f"1 to {LARGEST_LIMIT}, {DEFAULT_LIMIT} if left out",
-        "Elements of images, of files": f"{MEDIA_AT_MOST} each",
+        "Elements of images, of files": f"{MAX_MEDIA} each",
         "URL of an image or file": f"{LONGEST_MEDIA_URL} characters",
         "Name of an image or file": f"{LONGEST_MEDIA_NAME} characters",
         "One number in a body": f"{LONGEST_NUMBER} characters",
@@ -115,7 +115,7 @@ def test_limits_are_those_of_the_code() -> None:
 def test_every_choice_of_an_endpoint_is_in_the_table() -> None:
     shown = {row[0]: row[2] for row in table(WEBHOOKS_GUIDE, "Member")}
     assert set(shown) == NewEndpoint.wire_names
-    assert shown["projects"] == f"up to {PROJECTS_AT_MOST}"
+    assert shown["projects"] == f"up to {MAX_PROJECTS}"
 
 
 def test_the_attempts_are_made_at_the_times_in_the_table() -> None:
@@ -136,10 +136,10 @@ def test_every_cause_is_in_the_table() -> None:
     shown = {row[0] for row in table(WEBHOOKS_GUIDE, "Cause")}
     fixed = [value for name, value in vars(causes).items() if name.isupper() and isinstance(value, str)]
     tables = [*causes._CONNECTING.values(), *causes._CERTIFICATE.values()]
-    overdue = Overdue(Settings().attempt_timeout_seconds)
+    timeout_seconds = Settings().attempt_timeout_seconds
     of_workers = delivery.INTERNAL_CAUSES
-    of_status = [causes.of_status(code) for code in (500, 301, 101)]
-    of_time = [*overdue.causes.values(), overdue.in_headers]
+    of_status = [causes.explain_status(code) for code in (500, 301, 101)]
+    of_time = [causes.explain_timeout(phase, timeout_seconds) for phase in Phase]
     known = set(map(str, [*fixed, *tables, *of_time, *of_workers, *of_status]))
     assert known <= shown
     assert {text for text in shown - known if "10.0.0.5" not in text} == {"The receiver does not speak TLS."}

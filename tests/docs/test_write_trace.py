@@ -21,7 +21,7 @@ from holdfast.wiring import run_background_work
 from tests.docs.documents import ARCHITECTURE, ROOT
 from tests.docs.test_architecture import STEP, diagram
 from tests.support import commands
-from tests.support.engine import eventually, replying
+from tests.support.delivery_engine import eventually, replying
 from tests.support.receivers import receiving
 from tests.support.server import WEBHOOKS
 

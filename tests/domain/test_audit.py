@@ -11,7 +11,8 @@ from holdfast.domain.audit import CLOCK, COMMAND, ActorKind, Change
 from holdfast.domain.booking import CLAIMING, BookingStatus
 from holdfast.domain.decision import UNCONDITIONAL, Decision, UnitSnapshot, describe_change, replace
 from holdfast.domain.holds import HoldPeriods, HoldRequest, open_unit
-from holdfast.domain.status import Action, Caller, Status
+from holdfast.domain.status import Status
+from holdfast.domain.transitions import Action, Caller
 from holdfast.domain.unit import Unit, UnitFields
 from tests.domain.bookings import BUYER, DRAFT, NUMBER, after_the_end, claimed
 from tests.domain.units import FIELDS, MINUTE, NOW, fields, snapshot, unit, units

@@ -5,15 +5,8 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.domain.layout import (
-    NO_FILTERS,
-    WIDEST_FLOOR,
-    BoardFilter,
-    BoardUnit,
-    Position,
-    arrange,
-    picture,
-)
+from holdfast.domain.board import NO_FILTERS, WIDEST_FLOOR, BoardFilter, BoardUnit, arrange_buildings
+from holdfast.domain.layout import LayoutUnit, Placement, arrange
 from holdfast.domain.status import Status
 
 
@@ -23,9 +16,11 @@ def unit(code: str = "A-101", bedrooms: int | None = 3) -> BoardUnit:
     )
 
 
-def drawn(codes: list[str], chosen: dict[str, Position] | None = None) -> list[tuple[object, ...]]:
+def drawn(codes: list[str], chosen: dict[str, Placement] | None = None) -> list[tuple[object, ...]]:
     """Building, floor, and the codes on it."""
-    buildings = picture([unit(code) for code in codes], arrange(codes, chosen or {}))
+    buildings = arrange_buildings(
+        [unit(code) for code in codes], arrange(LayoutUnit(code, (chosen or {}).get(code)) for code in codes)
+    )
     return [
         (building.name, floor.number, [one and one.code for one in floor.units])
         for building in buildings
@@ -42,23 +37,23 @@ def test_the_highest_floor_is_on_top_and_units_stand_in_their_position() -> None
 
 
 def test_units_without_a_floor_come_last() -> None:
-    assert drawn(["A-101", "Villa"], {"A-101": Position(None, 1, 1)}) == [
+    assert drawn(["A-101", "Villa"], {"A-101": Placement(None, 1, 1)}) == [
         (None, 1, ["A-101"]),
         (None, None, ["Villa"]),
     ]
 
 
 def test_two_units_in_one_position_stand_beside_each_other() -> None:
-    chosen = {code: Position("A", 1, 2) for code in ("x", "y")}
+    chosen = {code: Placement("A", 1, 2) for code in ("x", "y")}
     assert drawn(["x", "y"], chosen) == [("A", 1, [None, "x", "y"])]
 
 
 def test_a_position_far_away_leaves_no_gap() -> None:
-    assert drawn(["x"], {"x": Position("A", 1, WIDEST_FLOOR + 1)}) == [("A", 1, ["x"])]
+    assert drawn(["x"], {"x": Placement("A", 1, WIDEST_FLOOR + 1)}) == [("A", 1, ["x"])]
 
 
 def test_units_that_are_not_shown_are_not_in_the_picture() -> None:
-    assert picture([], arrange(["A-101"], {})) == []
+    assert arrange_buildings([], arrange([LayoutUnit("A-101")])) == []
 
 
 @pytest.mark.parametrize(

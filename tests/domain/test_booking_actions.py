@@ -7,7 +7,8 @@ import pytest
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.booking_actions import BookingAction, possible_actions
 from holdfast.domain.decision import UnitSnapshot
-from holdfast.domain.status import Caller, Status
+from holdfast.domain.status import Status
+from holdfast.domain.transitions import Caller
 from tests.domain.bookings import BUYER, NUMBER, PERIODS, after_the_end, booking, changed, in_status
 from tests.domain.units import MINUTE, NOW, unit
 

@@ -2,12 +2,22 @@
 
 import pytest
 
-from holdfast.domain.imports import FIELDS, NAMES, NOT_IMPORTED, find_field, guess_fields, is_heading_row
-from holdfast.domain.spelling import camel_case
+from holdfast.domain.imports import (
+    COLUMN_HEADINGS,
+    FIELDS,
+    NOT_IMPORTED,
+    find_field,
+    guess_fields,
+    is_heading_row,
+)
 from holdfast.domain.unit import UnitFields
+from holdfast.domain.wire_format import camel_case
 
 EVERY_NAME = [
-    (field, name) for field, languages in NAMES.items() for names in languages.values() for name in names
+    (field, name)
+    for field, languages in COLUMN_HEADINGS.items()
+    for names in languages.values()
+    for name in names
 ]
 
 

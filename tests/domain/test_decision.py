@@ -4,7 +4,8 @@ import pytest
 
 from holdfast.domain.booking import CLAIMING, NO_SLOTS, BookingStatus, Slots
 from holdfast.domain.decision import Decision, UnitSnapshot, apply, expire
-from holdfast.domain.status import Action, Status
+from holdfast.domain.status import Status
+from holdfast.domain.transitions import Action
 from holdfast.domain.unit import as_seen, revision
 from tests.domain.bookings import NUMBER, OTHER_NUMBER, UNIT_STATUS, booking, claimed
 from tests.domain.units import FIELDS, MINUTE, NOW, PROJECT, snapshot, unit

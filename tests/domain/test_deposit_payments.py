@@ -6,7 +6,8 @@ from holdfast.domain import booking_actions
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.decision import Decision, UnitSnapshot, apply, describe_change
 from holdfast.domain.errors import NotSigned, TransitionNotAllowed
-from holdfast.domain.status import Caller, Status
+from holdfast.domain.status import Status
+from holdfast.domain.transitions import Caller
 from tests.domain.bookings import (
     BUYER,
     NUMBER,

@@ -8,7 +8,8 @@ from holdfast.domain import booking_actions
 from holdfast.domain.booking import NO_SLOTS, BookingStatus, Slots
 from holdfast.domain.decision import Decision, UnitSnapshot
 from holdfast.domain.errors import NotSigned, TransitionNotAllowed
-from holdfast.domain.status import Caller, Status
+from holdfast.domain.status import Status
+from holdfast.domain.transitions import Caller
 from holdfast.domain.unit import Unit
 from tests.domain.bookings import (
     BUYER,

@@ -6,7 +6,8 @@ from holdfast.domain import booking_actions
 from holdfast.domain.booking import NOBODY, BookingStatus
 from holdfast.domain.decision import apply, describe_change
 from holdfast.domain.errors import TransitionNotAllowed, UnknownBooking
-from holdfast.domain.status import TRANSITIONS, Action, Caller, Status, Transition
+from holdfast.domain.status import Status
+from holdfast.domain.transitions import TRANSITIONS, Action, Caller, Transition
 from tests.domain.bookings import (
     BUYER,
     NUMBER,

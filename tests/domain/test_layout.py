@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.layout import FLOORS, NOWHERE, POSITIONS, PlacedUnit, Position, arrange, guess_position
+from holdfast.domain.layout import (
+    FLOORS,
+    NO_PLACEMENT,
+    POSITIONS,
+    LayoutUnit,
+    PlacedUnit,
+    Placement,
+    arrange,
+    guess_placement,
+)
 
 CLEAR: dict[str, tuple[str | None, int, int]] = {
     "A-1203": ("A", 12, 3),
@@ -67,21 +76,21 @@ UNCLEAR = {
 
 @pytest.mark.parametrize(("code", "place"), CLEAR.items())
 def test_a_clear_code_says_where_its_unit_stands(code: str, place: tuple[str | None, int, int]) -> None:
-    assert guess_position(code) == place
+    assert guess_placement(code) == place
 
 
 @pytest.mark.parametrize(
     ("reason", "code"), [(why, code) for why, codes in UNCLEAR.items() for code in codes]
 )
 def test_an_unclear_code_stands_nowhere_rather_than_in_the_wrong_place(reason: str, code: str) -> None:
-    assert guess_position(code) == NOWHERE, reason
+    assert guess_placement(code) == NO_PLACEMENT, reason
 
 
 @given(st.text(max_size=50) | st.from_regex(r"\w{0,3}[-/. ]?\d{0,5}[-/. ]?\d{0,5}", fullmatch=True))
 def test_any_code_stands_within_bounds_or_nowhere(code: str) -> None:
-    building, floor, position = guess_position(code)
+    building, floor, position = guess_placement(code)
     if floor is None or position is None:
-        assert (building, floor, position) == NOWHERE
+        assert (building, floor, position) == NO_PLACEMENT
     else:
         assert FLOORS[0] <= floor <= FLOORS[1]
         assert POSITIONS[0] <= position <= POSITIONS[1]
@@ -98,34 +107,34 @@ def test_units_of_one_place_and_of_none_are_arranged_by_code() -> None:
 
 
 def test_what_staff_set_wins_over_the_guess() -> None:
-    edited = {"A-1203": Position("B", -1, 4), "Roof": Position("A", 30, 1)}
-    assert arrange(["A-1203", "Roof", "A-101"], edited) == [
-        PlacedUnit("A-101", Position("A", 1, 1), True),
-        PlacedUnit("Roof", Position("A", 30, 1), False),
-        PlacedUnit("A-1203", Position("B", -1, 4), False),
+    units = [
+        LayoutUnit("A-1203", Placement("B", -1, 4)),
+        LayoutUnit("Roof", Placement("A", 30, 1)),
+        LayoutUnit("A-101"),
+    ]
+    assert arrange(units) == [
+        PlacedUnit("A-101", Placement("A", 1, 1), True),
+        PlacedUnit("Roof", Placement("A", 30, 1), False),
+        PlacedUnit("A-1203", Placement("B", -1, 4), False),
     ]
 
 
 def test_staff_may_set_a_unit_to_nowhere() -> None:
-    assert arrange(["A-1203"], {"A-1203": NOWHERE}) == [PlacedUnit("A-1203", NOWHERE, False)]
-
-
-def test_what_is_set_for_no_unit_is_left_out() -> None:
-    assert arrange([], {"A-1203": Position("A", 12, 3)}) == []
+    assert arrange([LayoutUnit("A-1203", NO_PLACEMENT)]) == [PlacedUnit("A-1203", NO_PLACEMENT, False)]
 
 
 def test_what_is_not_known_of_a_place_comes_last() -> None:
     places = [
-        Position("A", -1, 1),
-        Position("A", 0, 1),
-        Position("A", 0, None),
-        Position("A", None, None),
-        Position(None, 0, 1),
-        Position(None, None, 1),
-        NOWHERE,
+        Placement("A", -1, 1),
+        Placement("A", 0, 1),
+        Placement("A", 0, None),
+        Placement("A", None, None),
+        Placement(None, 0, 1),
+        Placement(None, None, 1),
+        NO_PLACEMENT,
     ]
-    edited = {str(9 - at): place for at, place in enumerate(places)}
-    assert [placed.place for placed in arrange(edited, edited)] == places
+    units = [LayoutUnit(str(9 - at), place) for at, place in enumerate(places)]
+    assert [placed.placement for placed in arrange(units)] == places
 
 
 @given(st.lists(st.sampled_from([*CLEAR, "Roof", "A-5"]), unique=True).flatmap(st.permutations))
@@ -134,4 +143,4 @@ def test_the_order_is_the_same_however_the_units_come(codes: list[str]) -> None:
 
 
 def _arranged(codes: list[str]) -> list[str]:
-    return [placed.code for placed in arrange(codes, {})]
+    return [placed.code for placed in arrange(map(LayoutUnit, codes))]

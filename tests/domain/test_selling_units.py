@@ -6,7 +6,8 @@ from holdfast.domain import booking_actions
 from holdfast.domain.booking import BookingStatus, Buyer, end, unit_terms
 from holdfast.domain.decision import Decision, UnitSnapshot
 from holdfast.domain.errors import InvalidInput, TransitionNotAllowed, UnknownUnit
-from holdfast.domain.status import Action, Caller, Status
+from holdfast.domain.status import Status
+from holdfast.domain.transitions import Action, Caller
 from tests.domain.bookings import (
     BUYER,
     DRAFT,

@@ -6,7 +6,8 @@ from uuid import uuid4
 import pytest
 
 from holdfast.domain.permissions import ROLE_PERMISSIONS, Permission, Role
-from holdfast.domain.staff import Preferences, Staff, email_fault, email_key, staff_name_fault
+from holdfast.domain.project import name_fault
+from holdfast.domain.staff import Preferences, Staff, email_fault, email_key
 
 NOW = datetime(2026, 11, 14, 9, 30, tzinfo=UTC)
 
@@ -47,14 +48,14 @@ def test_addresses_are_compared_without_capitals_and_spaces_around_them() -> Non
 
 @pytest.mark.parametrize("name", ["", " ", " Nora", "Nora ", "No\nra", "\0", "\ud800", "n" * 201], ids=ascii)
 def test_a_name_is_one_line(name: str) -> None:
-    fault = staff_name_fault(name)
+    fault = name_fault(name)
     assert fault is not None
     assert fault.pointer == "/name"
 
 
 @pytest.mark.parametrize("name", ["N", "Nora Al-Harbi", "نورة الحربي", "n" * 200], ids=ascii)
 def test_a_name_is_whatever_people_are_called(name: str) -> None:
-    assert staff_name_fault(name) is None
+    assert name_fault(name) is None
 
 
 @pytest.mark.parametrize("role", Role)

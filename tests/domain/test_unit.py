@@ -211,8 +211,7 @@ def test_a_claim_is_over_at_its_millisecond_and_not_before(status: Status) -> No
     assert released.unit.status is Status.AVAILABLE
     assert released.unit.updated_at == NOW + MINUTE
     assert released.unit.version == claimed.version + 1
-    assert released.event is not None
-    assert released.event.type is EventName.RELEASED
+    assert [event.type for event in released.events] == [EventName.RELEASED]
 
 
 @given(units(), st.integers(0, 600_000))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.domain.delivery import LOST
+from holdfast.domain.delivery import OUTCOME_UNKNOWN
 from tests.support.delivery_checker import DeliveryHistory, faults_of, signature
 from tests.support.delivery_journal import Arrival
 from tests.support.workers import Pace
@@ -45,7 +45,7 @@ def told(number: int, of: Arrival, secret_id: str, cause: str | None) -> dict[st
 
 
 def lost(number: int, of: Arrival) -> dict[str, Any]:
-    nothing = {"signature": None, "secret_id": None, "status_code": None, "cause": LOST}
+    nothing = {"signature": None, "secret_id": None, "status_code": None, "cause": OUTCOME_UNKNOWN}
     return told(number, of, "", None) | nothing | {"ended_at": of.at + PACE.lease_seconds}
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from holdfast.domain.delivery import LOST
+from holdfast.domain.delivery import OUTCOME_UNKNOWN
 from holdfast.webhooks.dispatcher import AT_ONCE
 from tests.support import server as servers
+from tests.support.concurrent_requests import open_lines
 from tests.support.delivery_journal import Gate, Slowly, accept
 from tests.support.delivery_scene import Scene, delivery_scene
-from tests.support.lines import open_lines
-from tests.support.market import Market, expect, new_market, stock_up
+from tests.support.sales_project import Market, expect, new_market, stock_up
 from tests.support.server import RunningServer
 from tests.support.workers import Pace
 
@@ -42,7 +42,7 @@ async def test_what_a_worker_had_sent_when_it_was_killed_goes_out_again_after_it
     await scene.start_workers("other")
     history = await scene.assert_sound()
     causes = [[attempt["cause"] for attempt in own] for own in history.attempts_of().values()]
-    assert causes == [[LOST, None], [LOST, None]]
+    assert causes == [[OUTCOME_UNKNOWN, None], [OUTCOME_UNKNOWN, None]]
     assert len(scene.journal.arrivals) == 4
 
 
@@ -92,7 +92,7 @@ async def test_one_of_two_workers_is_killed_in_the_middle_of_a_large_backlog(bus
     history = await scene.assert_sound()
     assert len(history.deliveries) == 2400
     assert {delivery["status"] for delivery in history.deliveries} == {"delivered"}
-    assert LOST in {attempt["cause"] for attempt in history.attempts}
+    assert OUTCOME_UNKNOWN in {attempt["cause"] for attempt in history.attempts}
 
 
 async def test_what_is_committed_while_no_worker_is_there_is_sent_when_one_is_back(scene: Scene) -> None:
@@ -152,7 +152,7 @@ async def test_serve_is_killed_and_started_again_and_every_event_arrives(scene: 
     finally:
         await asyncio.to_thread(successor.stop)
     assert len(history.deliveries) == 40
-    assert [attempt["cause"] for attempt in history.attempts].count(LOST) == 20
+    assert [attempt["cause"] for attempt in history.attempts].count(OUTCOME_UNKNOWN) == 20
 
 
 async def set_status(market: Market, codes: list[str], status: str) -> None:

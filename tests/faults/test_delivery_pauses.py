@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.delivery import CUT_OFF, LOST
+from holdfast.domain.delivery import CUT_OFF, OUTCOME_UNKNOWN
 from tests.support.delivery_journal import Arrival, Gate, Slowly, accept, refuse
 from tests.support.delivery_scene import Scene, delivery_scene
 from tests.support.workers import Pace, Worker
@@ -70,7 +70,9 @@ async def test_what_a_worker_that_stood_still_for_three_leases_has_to_record_is_
     paused.go_on()
     await until_said(paused, "ended after its lease and was not recorded")
     assert await scene.value("select count(*) from in_flight") == 1, "the claim of the other is gone"
-    assert [row["cause"] for row in await scene.rows("select cause from attempt where number = 1")] == [LOST]
+    assert [row["cause"] for row in await scene.rows("select cause from attempt where number = 1")] == [
+        OUTCOME_UNKNOWN
+    ]
     later.open()
     await scene.settled()
     other.kill()

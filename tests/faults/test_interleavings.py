@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from tests.support.client import integration_client
+from tests.support.concurrent_requests import Answer, Line, Request, open_lines
 from tests.support.feed import read_on
 from tests.support.history_checker import faults_of, feed_faults
-from tests.support.lines import Answer, Line, Request, open_lines
-from tests.support.market import (
+from tests.support.sales_project import (
     BUYER,
     NO_HOLD_LIMIT,
     Market,
@@ -31,7 +31,7 @@ from tests.support.unit_history import History, read_histories
 UNITS = [f"A-{number}" for number in range(6)]
 CALLERS = 32
 OPERATIONS = 4_000
-OPERATIONS_AT_MOST = 24_000
+MAX_OPERATIONS = 24_000
 """On a slow machine most bookings are ended by the clock, and it takes more until everything has happened."""
 # Short, so that the clock is one of those who interleave.
 PERIODS = {"HOLDFAST_HOLD_SECONDS": "0.2", "HOLDFAST_RESERVATION_DAYS": "0.000003"}
@@ -105,7 +105,7 @@ class Crowd:
 
     async def _call(self, line: Line, number: int) -> None:
         chance = random.Random(f"{self.seed} {number}")
-        for turn in range(OPERATIONS_AT_MOST // CALLERS):
+        for turn in range(MAX_OPERATIONS // CALLERS):
             if turn >= OPERATIONS // CALLERS and not self.outstanding:
                 return
             name = self._choose(chance)

@@ -11,11 +11,11 @@ import httpx
 import psutil
 import pytest
 
-from tests.support.desk import People, Person
 from tests.support.import_files import checked, commit
 from tests.support.projects import add_project
 from tests.support.server import RunningServer, serving
 from tests.support.sql import Sql
+from tests.support.staff_client import People, Person
 
 ROWS = 12_000
 PATIENCE_SECONDS = 60

@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.operations.units import PatchUnit, Units
 from holdfast.storage import units as units_storage
-from holdfast.storage.database import open_database
+from holdfast.storage.database import Database
 from tests.support import exact_json, states
 from tests.support.bodies import minimal
 from tests.support.client import Project, Unit, integration_client, put_array
@@ -145,7 +145,7 @@ async def versions_lost(database_url: str, project: Project, codes: list[str]) -
 
     Each inventory has its own connections and its own batches, as each server process has.
     """
-    async with open_database(database_url) as one, open_database(database_url) as other:
+    async with Database(database_url) as one, Database(database_url) as other:
         inventories = [Units(one), Units(other)]
         acknowledged = 0
         for turn in TURNS:
@@ -188,6 +188,7 @@ def test_the_write_path_loses_updates_without_its_lock(
     monkeypatch.setattr(units_storage, "_LOAD_LOCKED", units_storage._LOAD)
     for name in ("_UPDATE", "_UPDATE_STATE"):
         guarded = getattr(units_storage, name)
-        assert AS_FOUND in guarded
-        monkeypatch.setattr(units_storage, name, guarded.replace(AS_FOUND, "true"))
+        assert all(AS_FOUND in text for text in guarded)
+        unguarded = type(guarded)(*(text.replace(AS_FOUND, "true") for text in guarded))
+        monkeypatch.setattr(units_storage, name, unguarded)
     assert sql.run(versions_lost(database_url, project_of_eight, UNITS)) > 0

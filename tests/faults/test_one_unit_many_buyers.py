@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.concurrent_requests import Answer, open_lines, salvo
 from tests.support.history_checker import faults_of
-from tests.support.lines import Answer, open_lines, salvo
-from tests.support.market import Market, expect, new_market, open_market, reach_web_processes, stock_up
+from tests.support.sales_project import Market, expect, new_market, open_market, reach_web_processes, stock_up
 from tests.support.server import RunningServer
 from tests.support.sql import Sql
 from tests.support.unit_history import read_histories

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests.support.clusters import Cluster
+from tests.support.concurrent_requests import Answer, Line, Request, open_lines
 from tests.support.history_checker import faults_of
-from tests.support.lines import Answer, Line, Request, open_lines
-from tests.support.market import BUYER, NO_HOLD_LIMIT, Market, expect, open_market, stock_up
+from tests.support.sales_project import BUYER, NO_HOLD_LIMIT, Market, expect, open_market, stock_up
 from tests.support.sql import Sql
 from tests.support.unit_history import History, read_histories
 
@@ -26,7 +26,7 @@ SETTINGS = NO_HOLD_LIMIT | {"HOLDFAST_HOLD_SECONDS": "1"}
 
 
 @dataclass
-class Told:
+class AnsweredBooking:
     """What a buyer was told of one booking."""
 
     held: dict[str, Any]
@@ -41,7 +41,7 @@ class Load:
     over: bool = False
     answers: dict[str, Answer] = field(default_factory=dict)
     """By the id of the request."""
-    bookings: list[Told] = field(default_factory=list)
+    bookings: list[AnsweredBooking] = field(default_factory=list)
     descriptions: dict[str, int] = field(default_factory=dict)
     """The last that was acknowledged, by unit."""
     acknowledged: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))
@@ -79,7 +79,7 @@ class Load:
         while not self.over:
             held = await self._hold(line, code, chance)
             if held is not None:
-                await self._go_on(line, Told(held), pays=chance.random() < 0.3)
+                await self._go_on(line, AnsweredBooking(held), pays=chance.random() < 0.3)
 
     async def _hold(self, line: Line, code: str, chance: random.Random) -> dict[str, Any] | None:
         """Half of the buyers name their request, and may so repeat it."""
@@ -88,7 +88,7 @@ class Load:
         answer = await (self._insist if named else self._ask)(line, request, 201, 409, 503)
         return answer.body if answer.status == 201 else None
 
-    async def _go_on(self, line: Line, told: Told, *, pays: bool) -> None:
+    async def _go_on(self, line: Line, told: AnsweredBooking, *, pays: bool) -> None:
         self.bookings.append(told)
         if (await self._insist(line, self.market.sign(told.held), 200, 409)).status == 409:
             told.ended = "lapsed"

@@ -17,9 +17,9 @@ import psutil
 import pytest
 
 import holdfast
+from tests.support.concurrent_requests import Answer, Request, ask_once
 from tests.support.history_checker import faults_of
-from tests.support.lines import Answer, Request, ask_once
-from tests.support.market import NO_HOLD_LIMIT, Market, expect, open_market, stock_up
+from tests.support.sales_project import NO_HOLD_LIMIT, Market, expect, open_market, stock_up
 from tests.support.server import RunningServer
 from tests.support.sql import Sql
 from tests.support.unit_history import read_histories, time_text
@@ -36,7 +36,7 @@ CLOCKS = {
 }
 DEMO_SYSTEMS = {f"demo/external/{name}.py" for name in ("app", "payments", "receiver")}
 """The demo's external systems have a clock of their own."""
-ALLOWED = {"observability/logging.py", "webhooks/forwarder.py", "cli/verify.py", *DEMO_SYSTEMS}
+ALLOWED = {"observability/logging.py", "cli/listen.py", "cli/verify.py", *DEMO_SYSTEMS}
 """Log lines are stamped before anybody could ask the database, and nothing is decided by them. `verify` holds
 a signature against this machine's clock, as a receiver does, and what `listen` signs is for this machine."""
 

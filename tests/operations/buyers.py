@@ -2,7 +2,7 @@
 
 from holdfast.domain.audit import ActorKind, Author
 from holdfast.operations.bookings import Bookings, Held, Requester
-from tests.support.stock import SLUG
+from tests.support.inventory import SLUG
 
 NORA, OMAR = Requester("192.0.2.1", "noras-cookie"), Requester("192.0.2.2", "omars-cookie")
 KEYED = NORA._replace(idempotency_key="key-1")

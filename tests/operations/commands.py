@@ -7,7 +7,7 @@ from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import Holder
 from holdfast.domain.holds import HoldLimits
 from holdfast.operations.booking_commands import HoldUnit
-from holdfast.operations.write_path import Command, Outcome, Written, write
+from holdfast.operations.write_path import Command, Outcome, WriteResult, write
 from holdfast.storage.database import Database
 from holdfast.storage.units import UnitKey
 from tests.support.sales import new_opening
@@ -24,10 +24,10 @@ async def rows(database: Database, statement: str) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in await connection.fetch(statement)]
 
 
-async def all_done(database: Database, commands: Sequence[Command]) -> list[Written]:
+async def all_done(database: Database, commands: Sequence[Command]) -> list[WriteResult]:
     outcomes = await write(database, commands)
-    assert all(isinstance(outcome, Written) for outcome in outcomes), outcomes
-    return [outcome for outcome in outcomes if isinstance(outcome, Written)]
+    assert all(isinstance(outcome, WriteResult) for outcome in outcomes), outcomes
+    return [outcome for outcome in outcomes if isinstance(outcome, WriteResult)]
 
 
 def kinds(outcomes: Sequence[Outcome]) -> list[type]:

@@ -16,13 +16,14 @@ from holdfast.domain.errors import (
     TooManyHolds,
     TooManyHoldsAtAddress,
 )
-from holdfast.domain.status import Caller
+from holdfast.domain.transitions import Caller
 from holdfast.operations.booking_commands import HoldUnit
-from holdfast.operations.write_path import Command, RetriesExhausted, Written, write
+from holdfast.operations.write_path import Command, RetriesExhausted, WriteResult, write
 from holdfast.storage.database import Database
 from tests.operations.commands import all_done, kinds, opening, rows
-from tests.operations.counting import CountingDatabase
+from tests.operations.query_counts import CountingDatabase
 from tests.support.booking_commands import close_booking
+from tests.support.inventory import replacement
 from tests.support.sales import (
     cancellation,
     deposit,
@@ -33,13 +34,12 @@ from tests.support.sales import (
     new_units,
     signature,
 )
-from tests.support.stock import replacement
 
 
 async def test_a_hold_before_a_put_locks_its_terms(database: Database) -> None:
     key = (await new_units(database, "A-1"), "A-1")
     outcomes = await write(database, [await opening(database, key), replacement(*key, 5)])
-    assert kinds(outcomes) == [Written, TermsLocked]
+    assert kinds(outcomes) == [WriteResult, TermsLocked]
     assert await rows(database, "select type from event") == [("unit.held",)]
     assert await rows(database, "select price_sar from unit") == [(Decimal(1_000_000),)]
 
@@ -56,7 +56,7 @@ async def test_a_hold_after_a_put_has_the_new_terms(database: Database) -> None:
 async def test_of_two_holds_in_one_batch_the_first_wins(database: Database) -> None:
     key = (await new_units(database, "A-1"), "A-1")
     outcomes = await write(database, [await opening(database, key) for _ in range(3)])
-    assert kinds(outcomes) == [Written, NotAvailable, NotAvailable]
+    assert kinds(outcomes) == [WriteResult, NotAvailable, NotAvailable]
     assert await rows(database, "select count(*) from booking") == [(1,)]
 
 
@@ -97,7 +97,7 @@ async def test_the_holds_of_one_batch_count_against_the_limit(database: Database
     holder = Holder(None, uuid4()) if by == "visitor" else Holder(uuid4(), None)
     outcomes = await write(database, [await opening(database, (project_id, code), holder) for code in codes])
     refused = TooManyHolds if by == "visitor" else TooManyHoldsAtAddress
-    assert kinds(outcomes) == [Written] * 3 + [refused] * 2
+    assert kinds(outcomes) == [WriteResult] * 3 + [refused] * 2
     assert sorted(await rows(database, f"select {by}_slot from booking")) == [(1,), (2,), (3,)]
 
 
@@ -130,7 +130,7 @@ async def test_a_hold_right_behind_a_cancellation_is_held_to_the_limit(database:
     key = (project_id, "A-4")
     taken = await hold(database, key)
     outcomes = await write(database, [cancellation(key, taken), await opening(database, key, holder)])
-    assert kinds(outcomes) == [Written, TooManyHoldsAtAddress]
+    assert kinds(outcomes) == [WriteResult, TooManyHoldsAtAddress]
 
 
 async def test_a_lapsed_hold_ends_before_the_next_one_begins(database: Database) -> None:
@@ -153,7 +153,7 @@ async def test_whoever_lets_a_hold_lapse_waits_even_if_nobody_has_written_its_en
     await make_lapse(database, held.booking)
     other = Holder(None, uuid4())
     again = [await opening(database, key, who) for who in (holder, other, holder)]
-    assert kinds(await write(database, again)) == [HeldTooRecently, Written, NotAvailable]
+    assert kinds(await write(database, again)) == [HeldTooRecently, WriteResult, NotAvailable]
     assert (await found(database, held.booking)).status is BookingStatus.LAPSED
 
 
@@ -177,7 +177,7 @@ async def test_a_hold_is_stored_with_its_booking_its_event_and_its_entry_or_not_
     counts = "select (select count(*) from booking), (select count(*) from event), count(*) from audit_entry"
     assert await rows(database, f"{counts} where action = 'open'") == [(0, 0, 0)]
     assert await rows(database, "select status, version, turn from unit") == [("available", 1, 1)]
-    assert logged(caplog) == [("a change that the domain had let through was refused", "A-1", "23514")]
+    assert logged(caplog) == [("the database rejected a change that the domain allows", "A-1", "23514")]
 
 
 async def test_places_that_fell_free_are_given_again_first(database: Database) -> None:
@@ -188,7 +188,7 @@ async def test_places_that_fell_free_are_given_again_first(database: Database) -
     first, *_ = await all_done(database, [await opening(database, key, holder) for key in keys[:2]])
     await done(database, cancellation(keys[0], first.booking))
     outcomes = await write(database, [await opening(database, key, holder) for key in keys[2:]])
-    assert kinds(outcomes) == [Written, Written, TooManyHoldsAtAddress]
+    assert kinds(outcomes) == [WriteResult, WriteResult, TooManyHoldsAtAddress]
     places = await rows(database, "select address_slot from booking order by address_slot")
     assert places == [(1,), (2,), (3,), (None,)]
 
@@ -234,7 +234,7 @@ async def test_a_command_that_is_overtaken_for_ever_does_not_fail_its_neighbours
     async with database.writing() as connection:
         await connection.execute(OVERTAKE.format(number=commands[1].request.draft.number))
     outcomes = await write(database, [*commands, replacement(project_id, "B-1")])
-    assert kinds(outcomes) == [Written, RetriesExhausted, Written, Written, Written]
+    assert kinds(outcomes) == [WriteResult, RetriesExhausted, WriteResult, WriteResult, WriteResult]
     assert isinstance(outcomes[1], DatabaseUnavailable)
     assert "Other changes came first" in str(outcomes[1])
     assert logged(caplog) == [("a change was overtaken again and again", "A-1", "for the sake of another")]

@@ -6,18 +6,19 @@ from decimal import Decimal
 import pytest
 
 from holdfast.domain.audit import COMMAND
+from holdfast.domain.board import NO_FILTERS, BoardFilter
 from holdfast.domain.errors import UnknownProject
-from holdfast.domain.layout import NO_FILTERS, BoardFilter, Position
+from holdfast.domain.layout import Placement
 from holdfast.domain.status import Status
 from holdfast.operations import boards as operation
 from holdfast.operations import layouts
-from holdfast.operations.boards import Board, Boards, SectionName
+from holdfast.operations.boards import Board, Boards
 from holdfast.operations.projects import Projects
-from holdfast.operations.reports import Reports, Sums
+from holdfast.operations.reports import Reports, sum_up
 from holdfast.operations.units import Units
 from holdfast.storage.database import Database
+from tests.support.inventory import SLUG, new_project, replacement, store
 from tests.support.sales import hold, new_units, sell
-from tests.support.stock import SLUG, new_project, replacement, store
 
 CODES = ("A-101", "A-102", "A-201", "B-101", "Villa")
 
@@ -60,22 +61,22 @@ async def test_a_board_follows_new_units_and_changes_of_the_layout(
     await store(database, replacement(project_id, "B-101"))
     assert codes_of(await boards.board(SLUG)) == [["A-101"], ["B-101"]]
     projects = Projects(database, inventory)
-    await projects.arrange(SLUG, [("B-101", Position("A", 1, 2))], COMMAND)
+    await projects.arrange(SLUG, [("B-101", Placement("A", 1, 2))], COMMAND)
     assert codes_of(await boards.board(SLUG)) == [["A-101", "B-101"]]
-    await projects.place(SLUG, {"B-101": None}, COMMAND)
+    await projects.move_units(SLUG, {"B-101": None}, COMMAND)
     assert codes_of(await boards.board(SLUG)) == [["A-101"], ["B-101"]]
 
 
 async def test_layouts_that_were_looked_at_long_ago_are_forgotten_first(
     database: Database, boards: Boards, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(layouts, "REMEMBERED_UNITS", 2)
+    monkeypatch.setattr(layouts, "CACHED_UNITS", 2)
     for slug in ("one", "two"):
         project_id = await new_project(database, slug)
         await store(database, *(replacement(project_id, f"{slug}-{number}") for number in (1, 2)))
     for slug in ("one", "two", "one"):
         assert len(codes_of(await boards.board(slug))[0]) == 2
-    assert len(boards.layouts._known) == 1
+    assert len(boards.layouts._layouts) == 1
 
 
 async def test_new_units_take_their_places_among_those_that_are_known(
@@ -97,7 +98,7 @@ async def test_a_project_of_many_units_is_shown_one_building_at_a_time(
     monkeypatch.setattr(operation, "WHOLE_UP_TO", 2)
     await new_units(database, *CODES)
     board = await boards.board(SLUG)
-    assert board.sections == [SectionName("A", 3), SectionName("B", 1), SectionName(None, 1)]
+    assert [(one.name, len(one.placed)) for one in board.sections] == [("A", 3), ("B", 1), (None, 1)]
     assert (board.section, codes_of(board), board.left_out) == (0, [["A-101", "A-102"]], 1)
     second = await boards.board(SLUG, 1)
     assert (second.section, codes_of(second), second.left_out) == (1, [["B-101"]], 0)
@@ -145,9 +146,9 @@ async def test_figures_tell_of_today_what_has_happened_until_now(
     await sell(database, (project_id, "A-101"))
     await hold(database, (project_id, "A-102"))
     figures = Reports(database, inventory)
-    before = await figures.of(SLUG, 30, "Asia/Riyadh")
-    await Sums(database).sum_up()
-    after = await figures.of(SLUG, 30, "Asia/Riyadh")
+    before = await figures.load(SLUG, 30, "Asia/Riyadh")
+    await sum_up(database)
+    after = await figures.load(SLUG, 30, "Asia/Riyadh")
     assert before == after
     assert len(before.statuses) == len(before.sales) == 30
     assert before.statuses[-1].units == {

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from holdfast.operations.deliveries import DeliverySearch
-from holdfast.operations.delivery_queue import DeliveryHours
+from holdfast.operations.delivery_queue import count_delivery_hours
 from holdfast.storage.database import Database
-from tests.support.engine import Engine, an_engine
+from tests.support.delivery_engine import Engine, an_engine
 
 THIS_HOUR = "select date_trunc('hour', clock_timestamp(), 'UTC')"
 # An attempt takes a millisecond here, which may not have passed when it is recorded.
@@ -24,11 +24,6 @@ LOG_DAY = """
 async def engine(database: Database) -> AsyncIterator[Engine]:
     async with an_engine(database) as running:
         yield running
-
-
-@pytest.fixture
-def hours(database: Database) -> DeliveryHours:
-    return DeliveryHours(database, settled_after=timedelta())
 
 
 async def end(engine: Engine, status_code: int, ended_at: datetime | None = None) -> None:
@@ -51,61 +46,56 @@ async def _create_day(engine: Engine, day: datetime) -> None:
     await engine.execute(LOG_DAY.format(day=day, after=day + timedelta(days=1)))
 
 
-async def counted(engine: Engine, hours: DeliveryHours) -> list[tuple[Any, ...]]:
-    while await hours.count_next():
+async def counted(engine: Engine, settled_after: timedelta = timedelta()) -> list[tuple[Any, ...]]:
+    while await count_delivery_hours(engine.database, settled_after):
         pass
     (endpoint,) = await engine.subscribing.page(None, None, 1)
-    standing = (await DeliverySearch(engine.database).standings([endpoint.id]))[endpoint.id]
-    return [tuple(hour)[1:] for hour in standing.hours]
+    traffic = (await DeliverySearch(engine.database).load_traffic([endpoint.id]))[endpoint.id]
+    return [tuple(hour)[1:] for hour in traffic.hours]
 
 
-async def test_deliveries_are_counted_by_the_hour_in_which_they_ended(
-    engine: Engine, hours: DeliveryHours
-) -> None:
+async def test_deliveries_are_counted_by_the_hour_in_which_they_ended(engine: Engine) -> None:
     await engine.subscribe()
     now = await engine.value(THIS_HOUR)
     earlier = now - timedelta(hours=5)
     await end(engine, 200, earlier + timedelta(minutes=1))
     await end(engine, 500, earlier + timedelta(minutes=59))
     await end(engine, 200, now)
-    assert await counted(engine, hours) == [(earlier, 1, 1), (now, 1, 0)]
+    assert await counted(engine) == [(earlier, 1, 1), (now, 1, 0)]
 
 
-async def test_each_is_counted_once(engine: Engine, hours: DeliveryHours) -> None:
+async def test_each_is_counted_once(engine: Engine) -> None:
     await engine.subscribe()
     now = await engine.value(THIS_HOUR)
     await end(engine, 200, now)
-    assert await counted(engine, hours) == [(now, 1, 0)]
-    assert await counted(engine, hours) == [(now, 1, 0)]
+    assert await counted(engine) == [(now, 1, 0)]
+    assert await counted(engine) == [(now, 1, 0)]
     await end(engine, 500)
-    assert sum(failed for *_, failed in await counted(engine, hours)) == 1
+    assert sum(failed for *_, failed in await counted(engine)) == 1
 
 
-async def test_what_ended_more_than_a_day_ago_is_not_counted(engine: Engine, hours: DeliveryHours) -> None:
+async def test_what_ended_more_than_a_day_ago_is_not_counted(engine: Engine) -> None:
     await engine.subscribe()
     await end(engine, 200, await engine.value(THIS_HOUR) - timedelta(hours=24, minutes=1))
-    assert await counted(engine, hours) == []
+    assert await counted(engine) == []
 
 
-async def test_what_was_cancelled_is_neither_delivered_nor_failed(
-    engine: Engine, hours: DeliveryHours
-) -> None:
+async def test_what_was_cancelled_is_neither_delivered_nor_failed(engine: Engine) -> None:
     await engine.subscribe()
     await end(engine, 200, await engine.value(THIS_HOUR))
     await engine.execute("update ended_delivery set status = 'cancelled'")
-    assert await counted(engine, hours) == []
+    assert await counted(engine) == []
 
 
 async def test_what_ended_a_moment_ago_is_counted_a_moment_later(engine: Engine) -> None:
     """It may not have been recorded yet."""
-    patient = DeliveryHours(engine.database, settled_after=timedelta(minutes=1))
     await engine.subscribe()
     await end(engine, 200)
-    assert await counted(engine, patient) == []
-    assert len(await counted(engine, DeliveryHours(engine.database, settled_after=timedelta()))) == 1
+    assert await counted(engine, timedelta(minutes=1)) == []
+    assert len(await counted(engine)) == 1
 
 
-async def test_while_one_process_counts_another_leaves_it_alone(engine: Engine, hours: DeliveryHours) -> None:
+async def test_while_one_process_counts_another_leaves_it_alone(engine: Engine) -> None:
     async with engine.database.writing() as connection:
         await connection.execute("select from installation for no key update")
-        assert await hours.count_next() is False
+        assert await count_delivery_hours(engine.database, timedelta()) is False

@@ -13,8 +13,8 @@ from holdfast.operations import imports as import_operations
 from holdfast.operations.imports import KEPT_A_PERSON, ROWS_A_PART
 from holdfast.storage import imports
 from holdfast.storage.database import Database
-from tests.operations.importing import AUTHOR, Importer, csv_of
-from tests.support.stock import SLUG, new_project
+from tests.operations.import_runs import AUTHOR, Importer, csv_of
+from tests.support.inventory import SLUG, new_project
 
 ROWS = 2500
 BEATEN = """
@@ -66,11 +66,11 @@ async def test_findings_are_paged_in_the_order_of_the_rows(importer: Importer) -
     found = [
         finding.row
         for start in range(0, ROWS, 300)
-        for finding in await importer.files.findings(file.id, "refused", start, 300, stored=False)
+        for finding in await importer.imports.findings(file.id, "refused", start, 300, stored=False)
     ]
     assert found == list(range(2, ROWS + 2, 2))
-    assert await importer.files.findings(file.id, "refused", ROWS, 300, stored=False) == []
-    assert await importer.files.findings(file.id, "replaced", 0, 300, stored=False) == []
+    assert await importer.imports.findings(file.id, "refused", ROWS, 300, stored=False) == []
+    assert await importer.imports.findings(file.id, "replaced", 0, 300, stored=False) == []
 
 
 async def test_a_code_is_remembered_over_the_whole_file(importer: Importer) -> None:
@@ -81,11 +81,11 @@ async def test_a_code_is_remembered_over_the_whole_file(importer: Importer) -> N
 
 async def test_a_run_that_is_cancelled_in_the_middle_says_so_and_is_begun_again(importer: Importer) -> None:
     file = await importer.check(many())
-    assert await importer.runs.store(SLUG, file, AUTHOR)
-    await importer.runs.close()
+    assert await importer.imports.start(SLUG, file, AUTHOR)
+    await importer.imports.close()
     file = await importer.find(file.id)
     assert (file.is_interrupted, file.is_running) == (True, False)
-    assert await importer.runs.store(SLUG, file, AUTHOR)
+    assert await importer.imports.start(SLUG, file, AUTHOR)
     file = await importer.settled(file.id)
     assert file.stage == "imported"
     counts = await importer.counts(file, stored=True)
@@ -100,12 +100,12 @@ async def test_a_run_without_a_sign_of_life_is_taken_over_and_one_that_is_alive_
     await value(database, BEATEN, file.id, uuid4(), timedelta(seconds=1))
     file = await importer.find(file.id)
     assert file.is_running
-    assert not await importer.runs.store(SLUG, file, AUTHOR)
-    assert not await importer.runs.check(SLUG, file, guess(file.contents), AUTHOR)
+    assert not await importer.imports.start(SLUG, file, AUTHOR)
+    assert not await importer.imports.start(SLUG, file, AUTHOR, guess(file.contents))
     await value(database, BEATEN, file.id, uuid4(), timedelta(minutes=1))
     file = await importer.find(file.id)
     assert file.is_interrupted
-    assert await importer.runs.store(SLUG, file, AUTHOR)
+    assert await importer.imports.start(SLUG, file, AUTHOR)
     assert (await importer.settled(file.id)).stage == "imported"
 
 
@@ -120,7 +120,7 @@ async def test_a_run_that_is_taken_over_goes_on_after_the_last_part_that_was_rec
     async with database.writing() as connection:
         assert await imports.record(connection, file.id, dead, True, 0, [stored])
     await value(database, BEATEN, file.id, dead, timedelta(minutes=1))
-    assert await importer.runs.store(SLUG, await importer.find(file.id), AUTHOR)
+    assert await importer.imports.start(SLUG, await importer.find(file.id), AUTHOR)
     file = await importer.settled(file.id)
     assert await importer.counts(file, stored=True) == {"created": ROWS, "refused": 1}
     assert await value(database, "select count(*) from unit") == ROWS - first_part
@@ -129,10 +129,10 @@ async def test_a_run_that_is_taken_over_goes_on_after_the_last_part_that_was_rec
 async def test_what_was_not_checked_is_not_stored(importer: Importer) -> None:
     file = await importer.upload(csv_of("A-1,Villa,1,1"))
     file = file._replace(choice=guess(file.contents))
-    assert not await importer.runs.store(SLUG, file, AUTHOR)
+    assert not await importer.imports.start(SLUG, file, AUTHOR)
     done = await importer.bring_in(csv_of("A-1,Villa,1,1"))
-    assert not await importer.runs.store(SLUG, done, AUTHOR)
-    assert not await importer.runs.check(SLUG, done, guess(done.contents), AUTHOR)
+    assert not await importer.imports.start(SLUG, done, AUTHOR)
+    assert not await importer.imports.start(SLUG, done, AUTHOR, guess(done.contents))
 
 
 async def test_a_run_that_was_replaced_records_nothing(importer: Importer, database: Database) -> None:
@@ -140,7 +140,7 @@ async def test_a_run_that_was_replaced_records_nothing(importer: Importer, datab
     result = imports.Result("created", 1, None)
     async with database.writing() as connection:
         assert not await imports.record(connection, file.id, uuid4(), True, 0, [result])
-        assert not await imports.beat(connection, file.id, uuid4())
+        assert not await imports.record_heartbeat(connection, file.id, uuid4())
     assert await importer.counts(file, stored=True) == {}
 
 
@@ -148,7 +148,7 @@ async def test_a_check_with_other_columns_forgets_what_the_first_found(importer:
     file = await importer.check(csv_of("A-1,Villa,1,x"))
     assert await importer.counts(file) == {"refused": 1}
     choice = guess(file.contents)._replace(fields=["code", "type", "area_sqm", None])
-    assert await importer.runs.check(SLUG, file, choice, AUTHOR)
+    assert await importer.imports.start(SLUG, file, AUTHOR, choice)
     file = await importer.settled(file.id)
     (reason,) = await importer.reasons(file)
     assert reason[1] == "price_sar"
@@ -159,7 +159,7 @@ async def test_a_file_goes_when_its_owner_brings_many_more_or_after_a_day(
     importer: Importer, database: Database
 ) -> None:
     kept: list[UUID] = [(await importer.upload(csv_of("A-1,Villa,1,1"))).id for _ in range(KEPT_A_PERSON + 2)]
-    assert [file.id for file in await importer.files.latest(SLUG, importer.staff_id)] == kept[:1:-1]
+    assert [file.id for file in await importer.imports.latest(SLUG, importer.staff_id)] == kept[:1:-1]
     await value(database, "update import_file set created_at = created_at - interval '2 days' returning id")
     other = Importer(database)
     await other.upload(csv_of("A-1,Villa,1,1"))
@@ -189,16 +189,16 @@ async def test_a_sign_of_life_that_fails_is_followed_by_others(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(import_operations, "BEAT_SECONDS", 0.02)
+    monkeypatch.setattr(import_operations, "HEARTBEAT_SECONDS", 0.02)
     file = await importer.upload(csv_of("A-1,Villa,1,1"))
     async with database.writing() as slow:
         await slow.execute("lock table import_part")
-        assert await importer.runs.check(SLUG, file, guess(file.contents), AUTHOR)
+        assert await importer.imports.start(SLUG, file, AUTHOR, guess(file.contents))
         async with database.writing() as connection:
             for statement in FAIL_THE_FIRST_BEAT:
                 await connection.execute(statement)
         await beaten_again(database)
     assert (await importer.settled(file.id)).stage == "checked"
-    assert "a sign of life failed" in [record.message for record in caplog.records]
+    assert "a heartbeat failed" in [record.message for record in caplog.records]
     async with database.writing() as connection:
         await connection.execute(BEAT_AS_USUAL)

@@ -5,12 +5,14 @@ import asyncio
 import pytest
 
 from holdfast.domain.errors import HoldLapsed, NotAvailable, TransitionNotAllowed, UnknownBooking
+from holdfast.domain.holds import HoldLimits, HoldPeriods
 from holdfast.domain.status import Status
-from holdfast.operations.bookings import BookingRules, Bookings, Held, HoldExpiry
+from holdfast.operations.bookings import Bookings, Held
+from holdfast.operations.holds import expire_due_holds
 from holdfast.operations.units import Units
 from holdfast.storage.database import Database
 from tests.operations.buyers import KEYED, NORA, STAFF, cancel, hold
-from tests.operations.interfering import Hook, InterferingDatabase
+from tests.operations.interference import Hook, InterferingDatabase
 from tests.support.sales import make_lapse
 
 
@@ -79,7 +81,7 @@ async def overtaken(database: Database, meanwhile: Hook) -> Held:
     """The same request on another process, which has looked at the unit before something happens to it."""
     other = Units(InterferingDatabase(database, meanwhile))
     try:
-        return await Bookings(database, other, BookingRules()).hold(
+        return await Bookings(database, other, HoldPeriods(), HoldLimits()).hold(
             "palm-court", "A-1", KEYED, None, "request-3"
         )
     finally:
@@ -100,7 +102,7 @@ async def test_a_hold_that_lapsed_meanwhile_is_told_as_lapsed(selling: Bookings,
 
     async def let_it_lapse() -> None:
         await make_lapse(database, first.booking)
-        assert await HoldExpiry(database).expire_due(10) == 1
+        assert await expire_due_holds(database, 10) == 1
 
     with pytest.raises(HoldLapsed) as refused:
         await overtaken(database, let_it_lapse)

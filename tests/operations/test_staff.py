@@ -31,9 +31,9 @@ def office(database: Database) -> Office:
 async def test_an_invited_person_chooses_a_password_and_signs_in(office: Office) -> None:
     person, token = await office.staff.invite(" Sami@example.com ", " Sami ", Role.SALES, COMMAND)
     assert (person.email, person.name, person.has_password) == ("Sami@example.com", "Sami", False)
-    invitation = await office.links.find(token)
-    assert invitation.staff == person
-    await office.links.choose_password(token, NEW_PASSWORD, REQUEST)
+    invitation = await office.staff.find_invited(token)
+    assert invitation == person
+    await office.staff.choose_password(token, NEW_PASSWORD, REQUEST)
     assert (await office.sign_in("sami@example.com", password=NEW_PASSWORD)).staff.id == person.id
     assert await office.actions(person.id) == ["create", "set-up"]
 
@@ -41,20 +41,20 @@ async def test_an_invited_person_chooses_a_password_and_signs_in(office: Office)
 async def test_a_set_up_link_works_once_and_looking_at_it_uses_nothing_up(office: Office) -> None:
     _, token = await office.staff.invite("sami@example.com", "Sami", Role.SALES, COMMAND)
     for _ in range(3):
-        await office.links.find(token)
+        await office.staff.find_invited(token)
     with pytest.raises(InvalidInput):
-        await office.links.choose_password(token, "short", REQUEST)
-    tries = [office.links.choose_password(token, f"{NEW_PASSWORD} {number}", REQUEST) for number in range(4)]
+        await office.staff.choose_password(token, "short", REQUEST)
+    tries = [office.staff.choose_password(token, f"{NEW_PASSWORD} {number}", REQUEST) for number in range(4)]
     outcomes = await asyncio.gather(*tries, return_exceptions=True)
     assert sum(isinstance(outcome, InvalidSetupLink) for outcome in outcomes) == 3
     with pytest.raises(InvalidSetupLink):
-        await office.links.find(token)
+        await office.staff.find_invited(token)
 
 
 @pytest.mark.parametrize("token", ["", "x" * 43, "\udcff" * 43, "\0" * 43], ids=ascii)
 async def test_an_invented_link_is_refused(office: Office, token: str) -> None:
     with pytest.raises(InvalidSetupLink):
-        await office.links.find(token)
+        await office.staff.find_invited(token)
 
 
 async def test_a_link_dies_of_age_by_a_newer_one_and_with_its_person(office: Office) -> None:
@@ -62,16 +62,16 @@ async def test_a_link_dies_of_age_by_a_newer_one_and_with_its_person(office: Off
     person, first = await office.staff.invite("sami@example.com", "Sami", Role.SALES, COMMAND)
     _, second = await office.staff.reset(person.id, COMMAND)
     with pytest.raises(InvalidSetupLink):
-        await office.links.find(first)
+        await office.staff.find_invited(first)
     async with office.database.writing() as connection:
         await connection.execute("update setup_link set expires_at = clock_timestamp()")
     with pytest.raises(InvalidSetupLink):
-        await office.links.choose_password(second, NEW_PASSWORD, REQUEST)
+        await office.staff.choose_password(second, NEW_PASSWORD, REQUEST)
     _, third = await office.staff.reset(person.id, COMMAND)
     await office.staff.change(person.id, {"disabled": True}, COMMAND)
     await office.staff.change(person.id, {"disabled": False}, COMMAND)
     with pytest.raises(InvalidSetupLink):
-        await office.links.find(third)
+        await office.staff.find_invited(third)
 
 
 async def test_the_first_admin_is_made_by_the_latest_link_and_only_while_there_is_no_staff(
@@ -84,13 +84,13 @@ async def test_the_first_admin_is_made_by_the_latest_link_and_only_while_there_i
     assert first is not None
     assert second is not None
     with pytest.raises(InvalidSetupLink):
-        await office.links.add_first_admin(first, "nora@example.com", "Nora", PASSWORD, REQUEST)
-    assert (await office.links.find(second)).staff is None
-    person = await office.links.add_first_admin(second, "nora@example.com", "Nora", PASSWORD, REQUEST)
+        await office.staff.add_first_admin(first, "nora@example.com", "Nora", PASSWORD, REQUEST)
+    assert await office.staff.find_invited(second) is None
+    person = await office.staff.add_first_admin(second, "nora@example.com", "Nora", PASSWORD, REQUEST)
     assert person.role is Role.ADMIN
     assert (await office.sign_in()).staff.id == person.id
     with pytest.raises(InvalidSetupLink):
-        await office.links.add_first_admin(second, "other@example.com", "Other", PASSWORD, REQUEST)
+        await office.staff.add_first_admin(second, "other@example.com", "Other", PASSWORD, REQUEST)
     assert await create_first_setup_link(office.database) is None
 
 
@@ -98,7 +98,7 @@ async def test_every_fault_of_the_first_admin_is_told_at_once(office: Office) ->
     token = await create_first_setup_link(office.database)
     assert token is not None
     with pytest.raises(InvalidInput) as refused:
-        await office.links.add_first_admin(token, "nobody", "", "short", REQUEST)
+        await office.staff.add_first_admin(token, "nobody", "", "short", REQUEST)
     assert [fault.pointer for fault in refused.value.faults] == ["/email", "/name", "/password"]
 
 
@@ -107,7 +107,7 @@ async def test_somebody_added_by_a_command_ends_the_offer_to_the_first_admin(off
     assert token is not None
     await office.add()
     with pytest.raises(InvalidSetupLink):
-        await office.links.add_first_admin(token, "thief@example.com", "Thief", PASSWORD, REQUEST)
+        await office.staff.add_first_admin(token, "thief@example.com", "Thief", PASSWORD, REQUEST)
 
 
 async def test_one_address_is_one_person(office: Office) -> None:
@@ -177,7 +177,7 @@ async def test_a_reset_takes_password_second_factor_and_sessions(office: Office)
     assert not await office.is_signed_in(opened)
     with pytest.raises(LoginFailed):
         await office.sign_in()
-    await office.links.choose_password(token, NEW_PASSWORD, REQUEST)
+    await office.staff.choose_password(token, NEW_PASSWORD, REQUEST)
     assert await office.sign_in(password=NEW_PASSWORD)
 
 
@@ -224,7 +224,7 @@ async def test_nobody_is_found_under_an_unknown_address(office: Office, email: s
 
 async def test_no_secret_is_in_the_audit_trail(office: Office) -> None:
     _, token = await office.staff.invite("sami@example.com", "Sami", Role.SALES, COMMAND)
-    await office.links.choose_password(token, NEW_PASSWORD, REQUEST)
+    await office.staff.choose_password(token, NEW_PASSWORD, REQUEST)
     opened = await office.sign_in("sami@example.com", password=NEW_PASSWORD)
     secret = await office.set_up_factor(await office.oneself(opened), NEW_PASSWORD)
     async with office.database.reading() as connection:

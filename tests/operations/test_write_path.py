@@ -16,13 +16,13 @@ from holdfast.domain.decision import Precondition
 from holdfast.domain.errors import InvalidInput, PreconditionFailed, UnknownUnit
 from holdfast.domain.status import Status
 from holdfast.operations.units import PatchUnit, Units
-from holdfast.operations.write_path import LARGEST_BATCH, WritePath, Written, write
+from holdfast.operations.write_path import LARGEST_BATCH, WritePath, WriteResult, write
 from holdfast.storage.database import Connection, Database
-from tests.operations.counting import CountingDatabase
-from tests.support.stock import claim, new_project, replacement, store
+from tests.operations.query_counts import CountingDatabase
+from tests.support.inventory import claim, new_project, replacement, store
 
 
-def submitted(path: WritePath, project_id: UUID, codes: Iterable[str]) -> list[asyncio.Task[Written]]:
+def submitted(path: WritePath, project_id: UUID, codes: Iterable[str]) -> list[asyncio.Task[WriteResult]]:
     return [asyncio.create_task(path.submit(replacement(project_id, code))) for code in codes]
 
 
@@ -114,9 +114,9 @@ async def test_two_writes_to_one_unit_in_a_batch_are_decided_one_after_the_other
         ],
     )
     outcomes = [created, changed, repeated, off, patched]
-    assert [one.unit.version for one in outcomes if isinstance(one, Written)] == [1, 2, 2, 3, 4]
+    assert [one.unit.version for one in outcomes if isinstance(one, WriteResult)] == [1, 2, 2, 3, 4]
     unit, _ = await Units(database).find("palm-court", "A-1")
-    assert isinstance(patched, Written)
+    assert isinstance(patched, WriteResult)
     assert unit == patched.unit
     assert (unit.fields.price_sar, unit.fields.bedrooms, unit.status) == (Decimal(2), 3, Status.UNAVAILABLE)
 
@@ -128,8 +128,8 @@ async def test_one_bad_row_never_fails_its_neighbours(database: Database) -> Non
     good, refused, fine = await write(
         database, [replacement(project_id, "A-1"), bad, replacement(project_id, "A-2")]
     )
-    assert isinstance(good, Written)
-    assert isinstance(fine, Written)
+    assert isinstance(good, WriteResult)
+    assert isinstance(fine, WriteResult)
     assert isinstance(refused, InvalidInput)
 
 
@@ -140,7 +140,7 @@ async def test_a_refused_command_changes_nothing_for_the_others(database: Databa
     conditional = replacement(project_id, "A-1", 5)._replace(precondition=stale)
     refused, changed = await write(database, [conditional, replacement(project_id, "A-1", 6)])
     assert isinstance(refused, PreconditionFailed)
-    assert isinstance(changed, Written)
+    assert isinstance(changed, WriteResult)
     assert changed.unit.version == 2
 
 
@@ -178,7 +178,7 @@ async def test_many_processes_creating_the_same_units_at_once_create_each_once(d
         [replacement(project_id, f"A-{number}", writer) for number in range(40)] for writer in range(1, 7)
     ]
     outcomes = await asyncio.gather(*(write(database, batch) for batch in batches))
-    written = [one for batch in outcomes for one in batch if isinstance(one, Written)]
+    written = [one for batch in outcomes for one in batch if isinstance(one, WriteResult)]
     assert len(written) == 240
     assert sum(one.created for one in written) == 40
     for number in range(40):
@@ -224,7 +224,7 @@ async def test_what_one_statement_stored_is_known_when_the_next_one_fails(databa
     created, refused = await write(
         database, [replacement(project_id, "A-2")._replace(precondition=absent), bad]
     )
-    assert isinstance(created, Written)
+    assert isinstance(created, WriteResult)
     assert created.created
     assert isinstance(refused, InvalidInput)
 
@@ -255,8 +255,8 @@ async def test_a_unit_changed_by_another_writer_meanwhile_is_decided_again(datab
         Overtaken(database),
         [PatchUnit((project_id, "A-1"), {"bedrooms": 3}), replacement(project_id, "A-2", 9)],
     )
-    assert isinstance(patched, Written)
-    assert isinstance(other, Written)
+    assert isinstance(patched, WriteResult)
+    assert isinstance(other, WriteResult)
     assert (patched.unit.fields.price_sar, patched.unit.fields.bedrooms) == (Decimal(50), 3)
     assert (patched.unit.version, other.unit.version) == (3, 2)
 
@@ -270,7 +270,7 @@ async def test_a_project_that_was_renamed_is_known_by_its_new_name_at_once(datab
             project_id,
         )
     (written,) = await write(database, [replacement(project_id, "A-1", 2)])
-    assert isinstance(written, Written)
+    assert isinstance(written, WriteResult)
     assert (written.project.name, written.project.version) == ("Renamed", 2)
 
 
@@ -280,7 +280,7 @@ async def test_a_dry_run_decides_everything_and_stores_nothing(database: Databas
     outcomes = await write(
         database, [replacement(project_id, "A-1", 2), replacement(project_id, "A-2")], store=False
     )
-    assert [one.created for one in outcomes if isinstance(one, Written)] == [False, True]
+    assert [one.created for one in outcomes if isinstance(one, WriteResult)] == [False, True]
     async with database.reading() as connection:
         assert await connection.fetchval("select array_agg(version) from unit") == [1]
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.listening import free_port, wait_until_it_listens
 from tests.support.node import node
+from tests.support.ports import free_port, wait_until_it_listens
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 JUDGE_SECONDS = 60

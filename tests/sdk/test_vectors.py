@@ -31,7 +31,7 @@ def test_every_event_and_every_reason_has_a_vector() -> None:
         "unit.unavailable",
     }
     assert {vector.headers["X-Service-Event"] for vector in EVENTS} >= events | {"ping"}
-    # A header that stands twice cannot be written down as a JSON object.
+    # A header that is given twice cannot be written down as a JSON object.
     expected = {str(reason) for reason in Reason} - {"header-repeated"}
     assert {vector.refused_for for vector in VECTORS} == expected | {None}
 

@@ -65,7 +65,7 @@ async def serving(
             connection.transport.abort()
         for task in list(server.server_state.tasks):
             task.cancel()
-        server.leave()
+        server.stop()
         await running
 
 

@@ -45,7 +45,7 @@ async def test_a_stream_ends_when_the_server_stops() -> None:
         reader, writer = await served.connect()
         writer.write(GET)
         await reader.readuntil(b"first\r\n")
-        served.server.leave()
+        served.server.stop()
         assert (await rest_of(reader)).endswith(b"last\r\n0\r\n\r\n")
 
 
@@ -68,7 +68,7 @@ async def test_a_client_that_does_not_read_does_not_keep_the_server_from_stoppin
         writer.write(GET)
         state = served.server.server_state
         await until(lambda: any(is_paused(one) for one in state.connections))
-        served.server.leave()
+        served.server.stop()
         await until(lambda: not state.connections and not state.tasks)
 
 
@@ -78,7 +78,7 @@ async def test_a_server_that_stops_answers_the_requests_it_has_and_closes() -> N
         idle, busy = await served.connect(), await served.connect()
         busy[1].write(GET * 2)
         await slow.begun.wait()
-        served.server.leave()
+        served.server.stop()
         assert await rest_of(idle[0]) == b""
         slow.go_on.set()
         assert await body_of(busy[0]) == b'"served"'

@@ -3,19 +3,10 @@
 import pytest
 from rich.console import Console
 
-from holdfast.simulation.checks import Booking
+from holdfast.simulation.actors import raise_price, toggle_note
 from holdfast.simulation.client import ApiClient, open_http_client
-from holdfast.simulation.erp import raise_price, toggle_note
-from holdfast.simulation.project import Project
-from holdfast.simulation.report import (
-    COUNTS,
-    LINES_PER_SECOND,
-    ActivityEntry,
-    ActivityLog,
-    LinePrinter,
-    format_totals,
-    render_table,
-)
+from holdfast.simulation.report import COUNTS, LINES_PER_SECOND, LinePrinter, format_totals, render_table
+from holdfast.simulation.state import ActivityEntry, Booking, Project, SimulationState
 
 URL = "http://127.0.0.1:9"
 TOTALS = {
@@ -59,24 +50,23 @@ def test_what_is_too_much_for_a_second_is_counted() -> None:
 
 
 @pytest.fixture
-def activity() -> ActivityLog:
-    return ActivityLog()
+def state() -> SimulationState:
+    return SimulationState(ApiClient(open_http_client(URL), "key"), Project("tower", "The Tower", [], 0))
 
 
-def table_lines(activity: ActivityLog, height: int) -> list[str]:
+def table_lines(state: SimulationState, height: int) -> list[str]:
     console = Console(width=90, color_system=None)
     with console.capture() as captured:
-        client = ApiClient(open_http_client(URL), "key")
-        console.print(render_table("The Tower", client, activity, height))
+        console.print(render_table(state, height))
     return captured.get().splitlines()
 
 
-def test_the_table_shows_who_does_what(activity: ActivityLog) -> None:
-    booking = Booking("Q39-4F6-4K6", "A-1", "token", "Noura Al-Otaibi", expires_at=activity.elapsed() + 290)
-    activity.set_current("Noura Al-Otaibi", "reads the agreement", booking)
-    activity.set_current("Faisal Al-Harbi", "looks around")
-    activity.record("Faisal Al-Harbi", "is too late for A-1, and looks on", "racesLost", "not-available")
-    lines = table_lines(activity, 30)
+def test_the_table_shows_who_does_what(state: SimulationState) -> None:
+    booking = Booking("Q39-4F6-4K6", "A-1", "token", "Noura Al-Otaibi", expires_at=state.elapsed() + 290)
+    state.current["Noura Al-Otaibi"] = "reads the agreement", booking
+    state.current["Faisal Al-Harbi"] = "looks around", None
+    state.record("Faisal Al-Harbi", "is too late for A-1, and looks on", "racesLost", "not-available")
+    lines = table_lines(state, 30)
     assert lines[0].startswith(f"The Tower at {URL}")
     (noura,) = [line.split() for line in lines if line.startswith("Noura")]
     assert noura[2:6] == ["A-1", "reads", "the", "agreement"]
@@ -86,10 +76,10 @@ def test_the_table_shows_who_does_what(activity: ActivityLog) -> None:
     assert lines[-1].split(maxsplit=3)[3] == "is too late for A-1, and looks on"
 
 
-def test_a_hold_that_is_over_has_no_countdown(activity: ActivityLog) -> None:
+def test_a_hold_that_is_over_has_no_countdown(state: SimulationState) -> None:
     booking = Booking("Q39-4F6-4K6", "A-1", "token", "Noura Al-Otaibi", status="reserved", expires_at=900.0)
-    activity.set_current("Noura Al-Otaibi", "waits for the keys", booking)
-    assert any(line.rstrip().endswith("waits for the keys") for line in table_lines(activity, 30))
+    state.current["Noura Al-Otaibi"] = "waits for the keys", booking
+    assert any(line.rstrip().endswith("waits for the keys") for line in table_lines(state, 30))
 
 
 @pytest.mark.parametrize(
@@ -106,11 +96,11 @@ def test_a_project_is_shown_in_latin_letters(name: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize("height", [20, 24, 50])
-def test_the_table_fits_its_terminal(activity: ActivityLog, height: int) -> None:
+def test_the_table_fits_its_terminal(state: SimulationState, height: int) -> None:
     for number in range(40):
-        activity.set_current(f"Buyer {number}", "looks around")
-        activity.record(f"Buyer {number}", "holds A-1", "holds")
-    lines = table_lines(activity, height)
+        state.current[f"Buyer {number}"] = "looks around", None
+        state.record(f"Buyer {number}", "holds A-1", "holds")
+    lines = table_lines(state, height)
     assert len(lines) <= height
     assert any(line.startswith("and ") for line in lines)
 

@@ -6,8 +6,8 @@ from typing import Any
 import httpx
 
 from holdfast.simulation.client import ApiClient
-from holdfast.simulation.project import Project
 from holdfast.simulation.runner import Simulation, SimulationOptions
+from holdfast.simulation.state import Project
 from tests.simulation.faulty_server import FaultyServer
 
 CODES = ["A-1", *(f"B-{number}" for number in range(9))]

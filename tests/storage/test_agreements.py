@@ -6,12 +6,12 @@ import pytest
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import WORDING, Agreement
-from holdfast.domain.status import Caller
+from holdfast.domain.transitions import Caller
 from holdfast.operations.units import PatchUnit, ReplaceUnit
 from holdfast.storage.database import Database
 from tests.support.booking_commands import confirm_deposit, sign_booking
+from tests.support.inventory import fields
 from tests.support.sales import BUYER, PERIODS, cancellation, done, found, hold, new_units, stored
-from tests.support.stock import fields
 
 KEY_CODE = "A-1"
 

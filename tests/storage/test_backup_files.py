@@ -12,7 +12,7 @@ import pytest
 from holdfast.storage.backup.archive import (
     Manifest,
     UnfinishedBackup,
-    opened_backup,
+    open_backup,
     write_manifest,
     writing_backup,
 )
@@ -43,13 +43,13 @@ def path(tmp_path: Path) -> Path:
 
 
 def refusal(path: Path) -> str:
-    with pytest.raises(BackupError) as refused, opened_backup(path):
+    with pytest.raises(BackupError) as refused, open_backup(path):
         pass
     return str(refused.value)
 
 
 def test_what_was_written_is_read(path: Path) -> None:
-    with opened_backup(path) as backup:
+    with open_backup(path) as backup:
         assert b"".join(backup.chunks()) == DUMP
     assert (backup.keys, backup.dump_bytes) == (KEYS, len(DUMP))
     assert backup.manifest == Manifest("0.1.0", MOMENT, HEAD, "18.4", {"units": 3})
@@ -153,7 +153,7 @@ def test_a_file_is_replaced_when_the_new_one_is_whole(path: Path) -> None:
     assert path.read_bytes() == before
     with writing_backup(path, replace=True) as file:
         fill(file, manifest(), dump=b"another one")
-    with opened_backup(path) as backup:
+    with open_backup(path) as backup:
         assert b"".join(backup.chunks()) == b"another one"
     assert len(list(path.parent.iterdir())) == 1
 

@@ -9,8 +9,8 @@ import pytest
 
 from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.storage import schema
-from holdfast.storage.backup.archive import Manifest, opened_backup, write_manifest, writing_backup
-from holdfast.storage.backup.dump import COUNTED, FURTHER, BackupOptions, back_up, restore
+from holdfast.storage.backup.archive import Manifest, open_backup, write_manifest, writing_backup
+from holdfast.storage.backup.dump import COUNTED, COUNTER_GAP, BackupOptions, back_up, restore
 from holdfast.storage.errors import BackupError
 from holdfast.storage.schema import ADVISORY_LOCK, HEAD
 from holdfast.storage.secrets import new_encryption_key
@@ -108,7 +108,7 @@ def restored(url: str, file: Path) -> list[str]:
 
 
 async def restoring(url: str, file: Path) -> list[str]:
-    with opened_backup(file) as backup:
+    with open_backup(file) as backup:
         return await restore(url, backup, paused=False, on_bytes=lambda _: None)
 
 
@@ -143,10 +143,10 @@ def test_what_is_counted_goes_on_far_beyond_the_backup(postgres_url: str, file: 
         sql.execute("update event_feed set last_position = 10")
     made(postgres_url, file)
     restored(target, file)
-    assert values(target, "select nextval('booking_number')") == [4_000_000_000 + FURTHER + 1]
-    assert values(target, "select nextval('unit_ref_number')") == [100_001 + FURTHER + 1]
-    assert values(target, "select last_position from event_feed") == [10 + FURTHER]
-    assert values(target, "select version from unit") == [7 + FURTHER]
+    assert values(target, "select nextval('booking_number')") == [4_000_000_000 + COUNTER_GAP + 1]
+    assert values(target, "select nextval('unit_ref_number')") == [100_001 + COUNTER_GAP + 1]
+    assert values(target, "select last_position from event_feed") == [10 + COUNTER_GAP]
+    assert values(target, "select version from unit") == [7 + COUNTER_GAP]
 
 
 def test_nobody_is_signed_in_after_a_restore(backup_file: Path, target: str) -> None:
@@ -170,7 +170,7 @@ def test_a_backup_of_an_older_schema_is_brought_up_to_date(
 
 def test_a_restore_that_fails_on_its_way_leaves_nothing(backup_file: Path, file: Path, target: str) -> None:
     """The dump breaks off, and yet its checksum is right."""
-    with opened_backup(backup_file) as backup:
+    with open_backup(backup_file) as backup:
         dump = b"".join(backup.chunks())
     for part in (dump[: len(dump) // 2], dump[:-100], b"no dump at all"):
         remade(file, part, backup.manifest)
@@ -182,7 +182,7 @@ def test_a_restore_that_fails_on_its_way_leaves_nothing(backup_file: Path, file:
 def test_a_backup_that_has_not_what_it_says_leaves_nothing(
     backup_file: Path, file: Path, target: str
 ) -> None:
-    with opened_backup(backup_file) as backup:
+    with open_backup(backup_file) as backup:
         dump = b"".join(backup.chunks())
     remade(file, dump, backup.manifest._replace(counts=dict.fromkeys(COUNTED, 0)))
     with pytest.raises(BackupError, match="0 rows of project"):
@@ -214,7 +214,7 @@ def test_secrets_that_the_keys_do_not_open_are_noticed(source: str, file: Path) 
     asyncio.run(back_up(source, BackupOptions(file, False, KEYS, True), lambda _: None))
     with Sql(source) as sql:
         sql.execute("update staff set second_factor_sealed = null")
-    with opened_backup(file) as backup:
+    with open_backup(file) as backup:
         assert backup.keys == KEYS
 
 

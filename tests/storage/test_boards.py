@@ -6,15 +6,15 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.domain.layout import NO_FILTERS, BoardFilter, BoardUnit
+from holdfast.domain.board import NO_FILTERS, BoardFilter, BoardUnit
 from holdfast.domain.status import Status
 from holdfast.domain.unit import UnitFields, ends_at
 from holdfast.operations.units import ReplaceUnit
 from holdfast.storage import boards, unit_lists
 from holdfast.storage.boards import Sales
-from holdfast.storage.database import Database
+from holdfast.storage.database import Database, current_time
+from tests.support.inventory import claim, new_project, replacement, store
 from tests.support.sales import new_units, sell
-from tests.support.stock import claim, new_project, replacement, store
 
 CODES = ("A-1", "A-2", "A-3", "A-4", "A-5", "A-6")
 
@@ -112,7 +112,7 @@ async def test_a_page_goes_on_after_a_code(database: Database) -> None:
 async def test_changes_are_told_of_each_project_from_a_moment_on(database: Database) -> None:
     project_id, other_id = await new_units(database, *CODES), await new_project(database, "other")
     async with database.reading() as connection:
-        since = await boards.now(connection)
+        since = await current_time(connection)
     await store(database, replacement(project_id, "A-3", 5), replacement(other_id, "B-1"))
     async with database.reading() as connection:
         found = await boards.changes(connection, [project_id, other_id], since, 100)
@@ -133,7 +133,7 @@ async def test_what_comes_to_its_end_is_a_change_at_that_moment(database: Databa
             return (await boards.changes(connection, [project_id], since, 9)).get(project_id, [])
 
     async with database.reading() as connection:
-        now = await boards.now(connection)
+        now = await current_time(connection)
     (lapsed,) = await found(now - timedelta(seconds=2.5))
     assert (lapsed.status, lapsed.ends_at) == (Status.AVAILABLE, None)
     assert await found(now) == []
@@ -142,7 +142,7 @@ async def test_what_comes_to_its_end_is_a_change_at_that_moment(database: Databa
 async def test_more_changes_than_are_wanted_show_that_there_are_more(database: Database) -> None:
     project_id = await new_units(database, *CODES)
     async with database.reading() as connection:
-        now = await boards.now(connection)
+        now = await current_time(connection)
         found = await boards.changes(connection, [project_id], now - timedelta(hours=1), 3)
     assert len(found[project_id]) == 4
 

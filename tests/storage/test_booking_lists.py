@@ -11,11 +11,12 @@ import pytest
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import Booking, BookingStatus, as_seen
 from holdfast.operations.booking_commands import HoldUnit
-from holdfast.operations.bookings import HoldExpiry
+from holdfast.operations.holds import expire_due_holds
 from holdfast.storage import bookings
 from holdfast.storage.bookings import FoundBooking
 from holdfast.storage.database import Connection, Database
 from tests.support.booking_commands import mark_refunded
+from tests.support.inventory import new_project, replacement, store
 from tests.support.sales import (
     cancellation,
     done,
@@ -30,7 +31,6 @@ from tests.support.sales import (
     sign,
     stored,
 )
-from tests.support.stock import new_project, replacement, store
 
 
 def end_of(listed: Sequence[FoundBooking]) -> tuple[datetime, int] | None:
@@ -44,7 +44,7 @@ async def in_every_status(database: Database) -> list[Booking]:
     lapsed, cancelled, due, refunded, *claims = [(project_id, code) for code in codes]
     made = [await hold(database, lapsed)]
     await make_lapse(database, *made)
-    assert await HoldExpiry(database).expire_due(10) == 1
+    assert await expire_due_holds(database, 10) == 1
     made += [(await done(database, cancellation(cancelled, await hold(database, cancelled)))).booking]
     made += [await refund_due(database, due), await refund_due(database, refunded)]
     await done(database, mark_refunded(refunded, COMMAND, made[-1].number))
@@ -84,7 +84,7 @@ async def test_pages_by_status_merge_lapsed_bookings_in_the_order_of_time(databa
     project_id = await new_units(database, *codes)
     made = [await hold(database, (project_id, code)) for code in codes]
     await make_lapse(database, made[0], made[3])
-    assert await HoldExpiry(database).expire_due(1) == 1
+    assert await expire_due_holds(database, 1) == 1
     await make_lapse(database, made[5])
     listed: list[FoundBooking] = []
     async with database.reading() as connection:

@@ -11,7 +11,7 @@ from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import CLAIMING, Booking, BookingStatus, Holder, LiveHold, Slots, Terms
 from holdfast.domain.holds import HoldLimits
 from holdfast.operations.booking_commands import HoldUnit
-from holdfast.operations.bookings import HoldExpiry
+from holdfast.operations.holds import expire_due_holds
 from holdfast.operations.units import PatchUnit
 from holdfast.storage import bookings
 from holdfast.storage.database import Connection, Database, TransactionConflict
@@ -172,7 +172,7 @@ async def test_lately_lapsed_are_those_of_the_visitor_or_the_token(database: Dat
         none = await bookings.load_lately_expired(connection, units, LONG_AGO, [visitor], [second.token_hash])
         assert none == []
     await make_lapse(database, first, second)
-    assert await HoldExpiry(database).expire_due(10) == 2
+    assert await expire_due_holds(database, 10) == 2
     async with database.reading() as connection:
         for since, visitors, tokens, expected in (
             (LONG_AGO, [visitor], [], [first.number]),
@@ -214,7 +214,7 @@ async def test_a_booking_is_given_with_the_turn_of_its_unit(database: Database) 
             by_number = await bookings.load_related(connection, [made.unit_id], [made.number])
         assert by_unit == by_number
         # A deposit that is confirmed again stores nothing.
-        assert [one.unit_turn for one in by_unit] == [min(turn, 4)]
+        assert [unit_turn for unit_turn, _ in by_unit] == [min(turn, 4)]
 
 
 async def test_a_sale_of_a_unit_that_was_read_long_ago_finds_its_booking_by_number(
@@ -226,7 +226,7 @@ async def test_a_sale_of_a_unit_that_was_read_long_ago_finds_its_booking_by_numb
     sold = await sell(database, key)
     async with database.reading() as connection:
         both = await bookings.load_related(connection, [sold.unit_id], [ended.number])
-    assert {one.booking.number for one in both} == {sold.number, ended.number}
+    assert {booking.number for _, booking in both} == {sold.number, ended.number}
 
 
 async def test_numbers_are_given_once(database: Database) -> None:

@@ -14,7 +14,7 @@ from holdfast.storage.database import Connections, connect
 
 @pytest.fixture
 async def two(postgres_url: str) -> AsyncIterator[Connections]:
-    connections = Connections(connect, postgres_url, 2)
+    connections = Connections(2, dsn=postgres_url, connect=connect)
     await connections.open()
     yield connections
     await connections.close()
@@ -97,7 +97,7 @@ async def test_a_failure_to_connect_gives_the_turn_back() -> None:
     async def fail(*_: object, **__: object) -> asyncpg.Connection:
         raise OSError("away")
 
-    connections = Connections(fail, "postgresql://nowhere/db", 1)
+    connections = Connections(1, dsn="postgresql://nowhere/db", connect=fail)
     await connections.open()
     for _ in range(3):
         with pytest.raises(OSError, match="away"):
@@ -108,7 +108,7 @@ async def test_closing_takes_a_connection_from_one_who_does_not_give_it_back(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "CLOSE_SECONDS", 0.05)
-    connections = Connections(connect, postgres_url, 2)
+    connections = Connections(2, dsn=postgres_url, connect=connect)
     await connections.open()
     async with connections.one() as connection:
         await connections.close()

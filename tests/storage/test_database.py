@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 
 from holdfast.domain.errors import DatabaseUnavailable
-from holdfast.storage.database import _SESSION, COMMAND_TIMEOUT_SECONDS, connect, open_database
+from holdfast.storage.database import _SESSION, COMMAND_TIMEOUT_SECONDS, Database, connect
 from tests.support.clusters import Cluster
 from tests.support.sql import with_database
 
@@ -41,7 +41,7 @@ async def test_a_host_that_takes_no_writes_is_passed_over(cluster_of: Callable[[
 
 
 async def test_a_database_that_is_not_there_is_away(postgres_url: str) -> None:
-    async with open_database(with_database(postgres_url, "nowhere")) as database:
+    async with Database(with_database(postgres_url, "nowhere")) as database:
         with pytest.raises(DatabaseUnavailable):
             async with database.reading():
                 pass
@@ -53,7 +53,7 @@ async def test_a_statement_that_was_given_up_is_not_stored_afterwards(
     monkeypatch.setitem(_SESSION, "statement_timeout", "200ms")
     await run(postgres_url, "drop table if exists waited", "create table waited as select 1 as number")
     holder = await asyncpg.connect(postgres_url)
-    async with open_database(postgres_url) as database:
+    async with Database(postgres_url) as database:
         async with holder.transaction():
             await holder.execute("select * from waited for update")
             with pytest.raises(DatabaseUnavailable):

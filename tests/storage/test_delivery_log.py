@@ -19,9 +19,9 @@ SETTINGS = """
         current_setting('enable_bitmapscan')
 """
 LOOKS: dict[str, Callable[[Connection], Awaitable[object]]] = {
-    "page": lambda connection: delivery_log.page(connection, [], None, BEFORE, EVERYTHING, 1),
-    "pending": lambda connection: delivery_log.page(connection, [], None, BEFORE, PENDING, 1),
-    "latest": lambda connection: delivery_log.latest(connection, [], EVERYTHING),
+    "page": lambda connection: delivery_log.list_deliveries(connection, [], None, BEFORE, EVERYTHING, 1),
+    "pending": lambda connection: delivery_log.list_deliveries(connection, [], None, BEFORE, PENDING, 1),
+    "latest": lambda connection: delivery_log.find_latest(connection, [], EVERYTHING),
 }
 
 

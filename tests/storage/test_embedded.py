@@ -11,15 +11,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from holdfast.storage.embedded import (
+from holdfast.storage.embedded.files import FileLock, make_socket_folder, socket_folder
+from holdfast.storage.embedded.server import (
     EmbeddedPostgres,
-    EmbeddedPostgresError,
+    keep_log_small,
+    running_postmaster,
     serving_alone,
     serving_embedded,
     using_embedded,
 )
-from holdfast.storage.embedded.files import FileLock, make_socket_folder, socket_folder
-from holdfast.storage.embedded.server import keep_log_small, running_postmaster
+from holdfast.storage.errors import EmbeddedPostgresError
 from tests.support.sql import Sql
 
 QUICK = {"fsync": "off", "shared_buffers": "16MB"}
@@ -165,11 +166,11 @@ def test_a_pid_file_that_names_somebody_else_is_no_server(server: EmbeddedPostgr
     assert not server.adopted
 
 
-def test_keep_up_starts_a_server_that_died(server: EmbeddedPostgres) -> None:
+def test_restart_if_ended_starts_a_server_that_died(server: EmbeddedPostgres) -> None:
     server.start()
-    assert not server.keep_up()
+    assert not server.restart_if_ended()
     kill_everything(server)
-    assert server.keep_up()
+    assert server.restart_if_ended()
     with Sql(server.url) as sql:
         assert sql.value("select 1") == 1
 

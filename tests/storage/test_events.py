@@ -4,10 +4,10 @@ from datetime import timedelta
 
 from holdfast.domain.status import Status
 from holdfast.operations.events import EventFeed
-from holdfast.operations.reports import Sums
+from holdfast.operations.reports import sum_up
 from holdfast.storage import events, reports
 from holdfast.storage.database import Database
-from tests.support.stock import new_project, replacement, store
+from tests.support.inventory import new_project, replacement, store
 
 OFF, ON = Status.UNAVAILABLE, Status.AVAILABLE
 
@@ -70,7 +70,7 @@ async def test_forgotten_events_leave_the_feed_from_its_old_end(database: Databa
         await connection.execute(
             "update event set created_at = created_at - interval '401 days' where position <= 2"
         )
-    await Sums(database).sum_up()
+    await sum_up(database)
     assert await feed.trim(timedelta(days=400), 100) == 2
     async with database.reading() as connection:
         assert await events.ends(connection) == (3, 2)
@@ -88,7 +88,7 @@ async def test_no_kept_event_is_left_behind_a_forgotten_one(database: Database) 
         await connection.execute(
             "update event set created_at = created_at - interval '401 days' where position in (1, 3)"
         )
-    await Sums(database).sum_up()
+    await sum_up(database)
     assert await feed.trim(timedelta(days=400), 100) == 1
     assert [item.position for item in (await feed.read(None, 100, None)).items] == [2, 3]
     assert before.next_position == 3
@@ -107,7 +107,7 @@ async def test_no_event_is_forgotten_before_it_is_summed(database: Database) -> 
     async with database.writing() as connection:
         assert await reports.sum_events(connection, 2) == 2
     assert await feed.trim(timedelta(days=400), 100) == 2
-    await Sums(database).sum_up()
+    await sum_up(database)
     assert await feed.trim(timedelta(days=400), 100) == 1
     async with database.reading() as connection:
         assert await connection.fetchval("select sum(steps)::int from event_hour") == 3

@@ -16,9 +16,9 @@ from holdfast.storage.database import (
     Database,
     TransactionConflict,
 )
-from holdfast.storage.units import Change
+from holdfast.storage.units import UnitWrite
+from tests.support.inventory import replacement, store
 from tests.support.sales import hold, new_units
-from tests.support.stock import replacement, store
 
 GATE = 4711
 # At its commit a transaction waits until the gate is opened.
@@ -118,7 +118,7 @@ async def test_a_commit_that_was_refused_is_known_not_to_be_stored(
     assert not isinstance(refused.value, CommitUnknown)
 
 
-async def changes_made(database: Database) -> list[Change]:
+async def changes_made(database: Database) -> list[UnitWrite]:
     """Of a hold, and of a unit that was created."""
     project_id = await new_units(database, "A-1")
     booking = await hold(database, (project_id, "A-1"))
@@ -127,7 +127,7 @@ async def changes_made(database: Database) -> list[Change]:
         keys = [(project_id, "A-1")]
         _, (snapshot,) = await units.load_for_update(connection, database.project_cache, keys, locked=False)
     assert snapshot.unit is not None
-    return [Change(snapshot.unit, None, 1, new_bookings=(booking,)), Change(created.unit, None)]
+    return [UnitWrite(snapshot.unit, None, 1, new_bookings=(booking,)), UnitWrite(created.unit, None)]
 
 
 PLAIN_ROLE = """

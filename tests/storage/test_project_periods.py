@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.domain.holds import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DAYS
 from holdfast.storage.database import Database
-from tests.support.stock import new_project
+from tests.support.inventory import new_project
 
 LONGEST = {"hold_seconds": LONGEST_HOLD_SECONDS, "reservation_days": LONGEST_RESERVATION_DAYS}
 

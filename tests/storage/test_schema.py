@@ -17,18 +17,18 @@ from holdfast.domain.audit import COMMAND
 from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.domain.status import Status
 from holdfast.operations.booking_commands import HoldUnit
-from holdfast.operations.bookings import HoldExpiry
+from holdfast.operations.holds import expire_due_holds
 from holdfast.operations.units import Units
-from holdfast.operations.write_path import Written, write
+from holdfast.operations.write_path import WriteResult, write
 from holdfast.storage import schema
-from holdfast.storage.database import open_database
-from holdfast.storage.embedded.cluster import folder_of
+from holdfast.storage.database import Database
+from holdfast.storage.embedded.cluster import program_folder
 from holdfast.storage.errors import SchemaError
 from tests.support.clusters import NEWEST, Cluster
+from tests.support.inventory import replacement
 from tests.support.sales import new_opening
 from tests.support.server import HOLDFAST, environment
 from tests.support.sql import Sql, with_database
-from tests.support.stock import replacement
 
 BASELINE = "0012"
 REVISIONS = [BASELINE, "0013", "0014"]
@@ -79,7 +79,6 @@ async def test_an_empty_database_gets_every_revision_and_then_no_more(empty_url:
     assert await schema.migrate(empty_url) == REVISIONS
     assert await schema.migrate(empty_url) == []
     connection = await asyncpg.connect(empty_url)
-    assert await schema.is_current(connection)
     assert await schema.current_revision(connection) == schema.HEAD
     await connection.close()
 
@@ -87,7 +86,6 @@ async def test_an_empty_database_gets_every_revision_and_then_no_more(empty_url:
 async def test_an_empty_database_is_not_current(empty_url: str) -> None:
     connection = await asyncpg.connect(empty_url)
     assert await schema.current_revision(connection) is None
-    assert not await schema.is_current(connection)
     await connection.close()
 
 
@@ -128,7 +126,7 @@ def test_the_baseline_makes_the_schema_of_the_revisions_that_it_replaced(
 
 def dump(url: str) -> str:
     """Return the schema without comments."""
-    pg_dump = folder_of(NEWEST) / "bin" / "pg_dump"
+    pg_dump = program_folder(NEWEST) / "bin" / "pg_dump"
     printed = subprocess.run(
         [pg_dump, "--schema-only", "--no-owner", url], capture_output=True, text=True, check=True
     ).stdout
@@ -168,16 +166,16 @@ async def test_units_of_an_earlier_release_are_written_and_sold_in_this_one(empt
     await connection.execute(FILLED)
     await connection.close()
     assert await schema.migrate(empty_url) == REVISIONS[1:]
-    async with open_database(empty_url) as database:
+    async with Database(empty_url) as database:
         project_id = await Units(database).project_id("palm-court")
         held = HoldUnit((project_id, "A-1"), COMMAND, await new_opening(database))
         changed, opened = await write(database, [replacement(project_id, "A-2", 5), held])
-        assert isinstance(changed, Written)
-        assert isinstance(opened, Written)
+        assert isinstance(changed, WriteResult)
+        assert isinstance(opened, WriteResult)
         assert (changed.unit.version, opened.unit.version) == (3, 3)
         assert str(opened.booking.terms.price_sar) == "400000.25"
         # A hold of the earlier release, which no booking made, ends like any other.
-        assert await HoldExpiry(database).expire_due(10) == 1
+        assert await expire_due_holds(database, 10) == 1
         unit, _ = await Units(database).find("palm-court", "A-3")
         assert (unit.status, unit.version) == (Status.AVAILABLE, 3)
 

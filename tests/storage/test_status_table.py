@@ -8,9 +8,10 @@ import asyncpg
 import pytest
 
 from holdfast.domain.event import EventName
-from holdfast.domain.status import TRANSITIONS, Status
+from holdfast.domain.status import Status
+from holdfast.domain.transitions import TRANSITIONS
 from holdfast.storage.database import Database
-from tests.support.stock import new_project, replacement, store
+from tests.support.inventory import new_project, replacement, store
 
 Step = tuple[EventName, Status, Status]
 

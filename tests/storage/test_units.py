@@ -8,11 +8,12 @@ import asyncpg
 import pytest
 
 from holdfast.domain.event import EventName
-from holdfast.domain.status import TRANSITIONS, Status
+from holdfast.domain.status import Status
+from holdfast.domain.transitions import TRANSITIONS
 from holdfast.domain.unit import UnitFields, as_seen
 from holdfast.storage import unit_lists, units
 from holdfast.storage.database import ConstraintViolated, Database
-from tests.support.stock import claim, new_project, replacement, store
+from tests.support.inventory import claim, new_project, replacement, store
 
 
 async def test_a_thousand_units_are_given_back_each_under_its_own_key(database: Database) -> None:
@@ -20,10 +21,10 @@ async def test_a_thousand_units_are_given_back_each_under_its_own_key(database: 
     codes = sorted(f"A-{number}" for number in range(1000))
     await store(database, *(replacement(project_id, code, int(code[2:])) for code in codes))
     async with database.writing() as connection:
-        stood = await units.load_for_update(
+        _, snapshots = await units.load_for_update(
             connection, {}, [(project_id, code) for code in codes], locked=True
         )
-    for code, snapshot in zip(codes, stood.snapshots, strict=True):
+    for code, snapshot in zip(codes, snapshots, strict=True):
         assert snapshot.unit is not None
         assert (snapshot.unit.code, snapshot.unit.fields.price_sar) == (code, Decimal(code[2:]))
 

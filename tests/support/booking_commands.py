@@ -4,8 +4,8 @@ from holdfast.domain import booking_actions
 from holdfast.domain.audit import Author
 from holdfast.domain.booking import Buyer, Draft
 from holdfast.domain.holds import HoldPeriods
-from holdfast.domain.status import Action, Caller
-from holdfast.operations.booking_commands import BookingCommand, UnitCommand
+from holdfast.domain.transitions import Action, Caller
+from holdfast.operations.booking_commands import BookingCommand
 from holdfast.storage.units import UnitKey
 
 
@@ -65,19 +65,21 @@ def reissue_link(key: UnitKey, author: Author, number: int, token_hash: bytes) -
     )
 
 
-def change_status(key: UnitKey, author: Author, action: Action, caller: Caller) -> UnitCommand:
-    return UnitCommand(
+def change_status(key: UnitKey, author: Author, action: Action, caller: Caller) -> BookingCommand:
+    return BookingCommand(
         key,
         author,
+        None,
         lambda snapshot, now: booking_actions.change_status(snapshot, key[1], action, caller, now),
     )
 
 
 def close_sale(
     key: UnitKey, author: Author, caller: Caller, draft: Draft, buyer: Buyer | None
-) -> UnitCommand:
-    return UnitCommand(
+) -> BookingCommand:
+    return BookingCommand(
         key,
         author,
+        None,
         lambda snapshot, now: booking_actions.close_sale(snapshot, key[1], draft, buyer, caller, now),
     )

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import psutil
 
-from holdfast.storage.embedded import EmbeddedPostgres
+from holdfast.storage.embedded.server import EmbeddedPostgres
 from tests.support import commands
 from tests.support.sql import Sql, with_database
 

@@ -4,7 +4,7 @@ import json
 from hashlib import sha256
 from uuid import UUID
 
-from tests.support.engine import Engine
+from tests.support.delivery_engine import Engine
 
 FACTS = """
     select pending.id, pending.endpoint_id, event.id, event.type, event.created_at, unit.id, unit.code,

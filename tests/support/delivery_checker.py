@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from holdfast.domain.delivery import LOST
+from holdfast.domain.delivery import OUTCOME_UNKNOWN
 from tests.support.delivery_journal import Arrival
 from tests.support.workers import Pace
 
@@ -154,7 +154,7 @@ def _sameness_faults(delivery: Row, arrivals: list[Arrival]) -> Iterator[str]:
 
 def _gap_faults(pairs: list[Matched], pace: Pace) -> Iterator[str]:
     for attempt, arrival in pairs:
-        if attempt["cause"] == LOST and arrival is not None:
+        if attempt["cause"] == OUTCOME_UNKNOWN and arrival is not None:
             # Later its answer could have come after the lease, while the next attempt is on its way.
             latest = attempt["started_at"] + pace.lease_seconds - pace.timeout_seconds
             if arrival.at > latest + LAG_SECONDS:
@@ -171,7 +171,7 @@ def _gap_faults(pairs: list[Matched], pace: Pace) -> Iterator[str]:
 
 def _earliest_next(pair: Matched, pace: Pace) -> float:
     attempt, arrival = pair
-    if attempt["cause"] == LOST:
+    if attempt["cause"] == OUTCOME_UNKNOWN:
         return float(attempt["started_at"]) + pace.lease_seconds
     # An attempt ends for its worker, too: on a busy machine the receiver may notice what it did only later.
     ended_at = float(attempt["ended_at"])
@@ -220,7 +220,7 @@ def _order_faults(
 def _over_at(pair: Matched, pace: Pace) -> float:
     """When the receiver, or the lease, was through with the attempt."""
     attempt, arrival = pair
-    if attempt["cause"] == LOST:
+    if attempt["cause"] == OUTCOME_UNKNOWN:
         return float(attempt["started_at"]) + pace.lease_seconds
     if arrival is None or arrival.answered_at is None:
         return float(attempt["ended_at"])

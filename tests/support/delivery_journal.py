@@ -76,7 +76,7 @@ class Journal:
             self._news.set()
             status = await self.behave(arrival)
             arrival.status, arrival.answered_at = status, time.time()
-            await peer.send(f"HTTP/1.1 {status} Told\r\nContent-Length: 0\r\n\r\n".encode())
+            await peer.send(f"HTTP/1.1 {status} Status\r\nContent-Length: 0\r\n\r\n".encode())
             self._news.set()
 
 

@@ -19,13 +19,13 @@ from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.domain.status import Status
 from holdfast.operations.endpoints import Endpoints
 from holdfast.operations.units import PatchUnit
-from holdfast.operations.write_path import Written, write
+from holdfast.operations.write_path import WriteResult, write
 from holdfast.settings import Settings
-from holdfast.storage.database import Database, open_database
+from holdfast.storage.database import Database
 from holdfast.wiring import open_endpoints
 from tests.support.delivery_checker import DeliveryHistory, faults_of
 from tests.support.delivery_journal import Journal, journalling
-from tests.support.stock import new_project, replacement, store
+from tests.support.inventory import new_project, replacement, store
 from tests.support.workers import START_SECONDS, Pace, Worker
 
 PATIENCE_SECONDS = 60
@@ -110,13 +110,13 @@ class Scene:
             while wanted:
                 commands = [PatchUnit((self.project_id, code), {}, to) for code, to in wanted.items()]
                 for code, outcome in zip(list(wanted), await write(self.database, commands), strict=True):
-                    if isinstance(outcome, Written):
+                    if isinstance(outcome, WriteResult):
                         self._note(code, outcome)
                         del wanted[code]
                 if wanted:
                     await asyncio.sleep(LOOK_SECONDS)
 
-    def _note(self, code: str, written: Written) -> None:
+    def _note(self, code: str, written: WriteResult) -> None:
         self._statuses[code] = written.unit.status
         self.acknowledged.add((str(written.unit.id), written.unit.version))
 
@@ -190,7 +190,7 @@ async def delivery_scene(database_url: str, folder: Path, pace: Pace) -> AsyncIt
         **pace.settings(),
     }
     async with (
-        open_database(database_url) as database,
+        Database(database_url) as database,
         open_endpoints(database, Settings.from_environment(settings)) as own,
         journalling() as journal,
     ):

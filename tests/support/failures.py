@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
-from holdfast.domain.message import AnyMessage, Message
+from holdfast.domain.errors import AnyMessage, Message
 from holdfast.operations.events import encode_ping
 from holdfast.storage.deliveries import encode_message
 from tests.support.sql import Sql

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from holdfast.domain.booking import CLAIMING
-from holdfast.domain.status import TRANSITIONS
+from holdfast.domain.transitions import TRANSITIONS
 from tests.support.unit_history import History, Row
 
 CLAIMED_AS = {"open": "held", "signed": "held", "reserved": "reserved", "sold": "sold"}

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from tests.support.client import Project
-from tests.support.desk import Person
+from tests.support.staff_client import Person
 
 
 def import_path(project: Project, rest: str = "") -> str:

@@ -7,13 +7,12 @@ import httpx
 from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.settings import Settings
 from holdfast.storage.secrets import new_encryption_key
 from holdfast.web.app import create_app
 from holdfast.web.context import WebContext
-from holdfast.web.pages.base import PageApp
 from holdfast.web.request import Request
 
 NOBODY_LISTENS = "postgresql://nobody@127.0.0.1:1/nothing"
@@ -21,13 +20,15 @@ NOBODY_LISTENS = "postgresql://nobody@127.0.0.1:1/nothing"
 Respond = Callable[[Request], Awaitable[Response]]
 
 
-class _Responding(PageApp):
+class _Responding:
     def __init__(self, path: str, respond: Respond) -> None:
-        super().__init__(path)
+        self._path = path
         self._respond = respond
 
-    async def respond(self, request: Request) -> Response:
-        return await self._respond(request)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["state"]["route"] = self._path
+        response = await self._respond(Request(scope, receive, send))
+        await response(scope, receive, send)
 
 
 def at(path: str, respond: Respond) -> Route:

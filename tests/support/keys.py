@@ -6,7 +6,7 @@ from uuid import UUID
 
 from holdfast.domain.api_key import Scope
 from holdfast.operations import api_keys
-from holdfast.storage.database import open_database
+from holdfast.storage.database import Database
 from tests.support.sql import Sql
 
 
@@ -31,13 +31,15 @@ class Keys:
         return self._sql.run(self._issue([Scope(scope) for scope in scopes], projects, expires_in_days))
 
     async def _issue(self, scopes: Sequence[Scope], projects: Sequence[str], days: float | None) -> Key:
-        async with open_database(self._url) as database:
-            issued = await api_keys.issue_key(database, "a key of the tests", scopes, projects, days)
+        async with Database(self._url) as database:
+            issued = await api_keys.issue(
+                database, api_keys.NewApiKey("a key of the tests", scopes, projects, days)
+            )
         return Key(issued.key.id, issued.text)
 
     def revoke(self, key: Key) -> None:
         self._sql.run(self._revoke(key))
 
     async def _revoke(self, key: Key) -> None:
-        async with open_database(self._url) as database:
-            await api_keys.revoke_key(database, key.id)
+        async with Database(self._url) as database:
+            await api_keys.revoke(database, key.id)

@@ -4,11 +4,11 @@ from uuid import UUID
 
 from holdfast.domain.audit import ActorKind, Author
 from holdfast.domain.holds import HoldPeriods, HoldRequest
-from holdfast.domain.status import Caller
+from holdfast.domain.transitions import Caller
 from holdfast.operations.booking_commands import BookingDrafts, HoldUnit
 from holdfast.operations.write_path import write
-from holdfast.storage.database import Database, open_database
-from tests.support.stock import SLUG, new_project, replacement, store
+from holdfast.storage.database import Database
+from tests.support.inventory import SLUG, new_project, replacement, store
 
 AT_ONCE = 500
 SHORT = HoldPeriods(hold_seconds=0.001)
@@ -16,7 +16,7 @@ SHORT = HoldPeriods(hold_seconds=0.001)
 
 async def leave_lapsed_holds(database_url: str, count: int) -> str:
     """The slug of their project. Before this returns they are over by the database's clock."""
-    async with open_database(database_url) as database:
+    async with Database(database_url) as database:
         project_id = await new_project(database)
         codes = [f"A-{number:05}" for number in range(count)]
         for start in range(0, count, AT_ONCE):

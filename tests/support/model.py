@@ -34,7 +34,7 @@ class Answer(NamedTuple):
     fields: tuple[str, ...] = ()
 
 
-class Told(NamedTuple):
+class ExpectedEvent(NamedTuple):
     """An event."""
 
     type: str
@@ -43,7 +43,7 @@ class Told(NamedTuple):
     reference: str | None
 
 
-class Noted(NamedTuple):
+class ExpectedEntry(NamedTuple):
     """An entry of the history."""
 
     action: str
@@ -86,17 +86,17 @@ class Unit:
     claim: Booking | None = None
     changes: int = 0
     """Of the unit itself: a signature is none."""
-    events: list[Told] = field(default_factory=list)
-    history: list[Noted] = field(default_factory=list)
+    events: list[ExpectedEvent] = field(default_factory=list)
+    history: list[ExpectedEntry] = field(default_factory=list)
 
     def move(self, target: str, event: str, reference: str | None = None) -> None:
         assert self.status is not None
-        self.events.append(Told(event, self.status, target, reference))
+        self.events.append(ExpectedEvent(event, self.status, target, reference))
         self.status, self.is_archived = target, False
         self.changes += 1
 
     def note(self, action: str, actor: str, booking: Booking | None = None) -> None:
-        self.history.append(Noted(action, None if booking is None else booking.reference, actor))
+        self.history.append(ExpectedEntry(action, None if booking is None else booking.reference, actor))
 
     # The integration API
 

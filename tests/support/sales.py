@@ -6,14 +6,14 @@ from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import Booking, Buyer, Draft, Holder
 from holdfast.domain.errors import DomainError
 from holdfast.domain.holds import NO_LIMITS, HoldLimits, HoldPeriods, HoldRequest
-from holdfast.domain.status import Caller
+from holdfast.domain.transitions import Caller
 from holdfast.operations.booking_commands import BookingCommand, BookingDrafts, HoldUnit
-from holdfast.operations.write_path import Command, Written, write
+from holdfast.operations.write_path import Command, WriteResult, write
 from holdfast.storage import bookings
 from holdfast.storage.database import Database
 from holdfast.storage.units import UnitKey
 from tests.support.booking_commands import cancel_booking, close_booking, confirm_deposit, sign_booking
-from tests.support.stock import new_project, replacement, store
+from tests.support.inventory import new_project, replacement, store
 
 BUYER = Buyer("Nora Al-Harbi", "nora@example.com", "+966 50 123 4567")
 PERIODS = HoldPeriods()
@@ -41,9 +41,9 @@ async def new_units(database: Database, *codes: str) -> UUID:
     return project_id
 
 
-async def done(database: Database, command: Command) -> Written:
+async def done(database: Database, command: Command) -> WriteResult:
     (outcome,) = await write(database, [command])
-    assert isinstance(outcome, Written), outcome
+    assert isinstance(outcome, WriteResult), outcome
     return outcome
 
 

@@ -10,7 +10,7 @@ from holdfast.domain.audit import COMMAND
 from holdfast.domain.permissions import Role
 from holdfast.domain.staff import SessionTimes, Staff
 from holdfast.operations.login import Login, NewSession, Passwords
-from holdfast.operations.staff import Accounts, OwnAccount, SetupLinks, StaffAccounts
+from holdfast.operations.staff import Accounts, OwnAccount, StaffAccounts
 from holdfast.storage.database import Database
 from holdfast.storage.secrets import SecretBox, new_encryption_key
 
@@ -26,7 +26,6 @@ class Office(NamedTuple):
     box: SecretBox
     login: Login
     staff: StaffAccounts
-    links: SetupLinks
     accounts: Accounts
 
     async def add(self, email: str = "nora@example.com", role: Role = Role.ADMIN) -> Staff:
@@ -77,6 +76,5 @@ def open_office(database: Database, times: SessionTimes | None = None) -> Office
         box,
         Login(database, box, times or SessionTimes(), passwords),
         StaffAccounts(database, passwords),
-        SetupLinks(database, passwords),
         Accounts(database, box, passwords),
     )

@@ -77,7 +77,7 @@ class Worker:
         os.kill(self.process.pid, signal.SIGCONT)
 
     def leave(self) -> float:
-        """Told to stop, it does so in good order; gives the seconds that it took."""
+        """Stop it in good order, and return the seconds that it took."""
         told_at = time.monotonic()
         self.process.terminate()
         assert self.process.wait(LEAVE_SECONDS) == 0, self.log.read_text()[-3000:]

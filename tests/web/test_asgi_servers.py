@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.support.client import NO_TLS
-from tests.support.listening import free_port, wait_until_it_listens
+from tests.support.ports import free_port, wait_until_it_listens
 from tests.support.projects import add_project
 from tests.support.server import STOP_SECONDS, WEBHOOKS
 from tests.support.sql import Sql

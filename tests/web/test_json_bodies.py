@@ -6,9 +6,8 @@ import httpx
 import pytest
 
 from holdfast.domain.errors import Fault, raise_faults
-from holdfast.web import strict_json
 from holdfast.web.api.parameters import read_query
-from holdfast.web.json import JsonResponse, read_json_text, read_optional_json
+from holdfast.web.json import JsonResponse, parse_json, read_json_text, read_optional_json
 from holdfast.web.request import BODY_LIMIT, Request
 from tests.support.in_process import app_with, at, client_of
 from tests.support.problems import invalid, problem
@@ -18,7 +17,7 @@ JSON = {"Content-Type": "application/json"}
 
 
 async def echo(request: Request) -> JsonResponse:
-    return JsonResponse(strict_json.parse(await read_json_text(request)))
+    return JsonResponse(parse_json(await read_json_text(request)))
 
 
 async def echo_what_there_is(request: Request) -> JsonResponse:

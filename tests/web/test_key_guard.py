@@ -7,8 +7,9 @@ import pytest
 
 from holdfast.domain.api_key import Scope
 from holdfast.domain.permissions import Permission
-from holdfast.operations.api_keys import issue_key
-from holdfast.storage.database import Database, open_database
+from holdfast.operations import api_keys
+from holdfast.operations.api_keys import NewApiKey
+from holdfast.storage.database import Database
 from holdfast.web.api.routes import ApiRoutes, mounted
 from holdfast.web.json import JsonResponse
 from holdfast.web.request import Request
@@ -37,7 +38,7 @@ NAMED = {
 
 @pytest.fixture
 async def database(module_postgres_url: str) -> AsyncIterator[Database]:
-    async with open_database(module_postgres_url) as opened:
+    async with Database(module_postgres_url) as opened:
         yield opened
 
 
@@ -48,7 +49,7 @@ async def http(module_postgres_url: str) -> AsyncIterator[httpx.AsyncClient]:
 
     routes = ApiRoutes("/v1/tests", "Tests")
     for path, permission in PERMISSIONS.items():
-        routes.get(path, summary="A route", responses={200: None}, permission=permission)(respond)
+        routes.get(path, summary="A route", permission=permission)(respond)
     app = app_with(*mounted("/v1/tests", [routes]), database_url=module_postgres_url)
     async with app.router.lifespan_context(app), client_of(app) as client:
         client.base_url = client.base_url.join("/v1/tests")
@@ -56,7 +57,7 @@ async def http(module_postgres_url: str) -> AsyncIterator[httpx.AsyncClient]:
 
 
 async def answer(http: httpx.AsyncClient, database: Database, path: str, *scopes: Scope) -> httpx.Response:
-    issued = await issue_key(database, "a key of the tests", scopes, (), None)
+    issued = await api_keys.issue(database, NewApiKey("a key of the tests", scopes))
     return await http.get(path, headers={"Authorization": f"Bearer {issued.text}"})
 
 
@@ -95,6 +96,6 @@ async def test_a_wrong_method_is_told_to_those_who_may_use_the_right_one(
     http: httpx.AsyncClient, database: Database
 ) -> None:
     for scope, status in ((Scope.BACKOFFICE, 405), (Scope.PAYMENTS, 403)):
-        issued = await issue_key(database, "a key of the tests", [scope])
+        issued = await api_keys.issue(database, NewApiKey("a key of the tests", [scope]))
         response = await http.delete("/backoffice", headers={"Authorization": f"Bearer {issued.text}"})
         problem(response, status)

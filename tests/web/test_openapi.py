@@ -16,7 +16,8 @@ from holdfast.domain.booking import BookingStatus
 from holdfast.domain.delivery import DeliveryStatus, Trigger
 from holdfast.domain.endpoint import EndpointState
 from holdfast.domain.event import EventName
-from holdfast.domain.status import TRANSITIONS, Action, Caller, Status
+from holdfast.domain.status import Status
+from holdfast.domain.transitions import TRANSITIONS, Action, Caller
 from holdfast.operations.events import event_document
 from holdfast.storage.events import FeedItem
 from holdfast.web.api.models import UnitDocument
@@ -292,7 +293,7 @@ def test_answers_that_may_not_be_kept_say_so(document: Document) -> None:
     }
     assert said == {
         "holdUnit", "getOwnBooking", "signBooking", "reissueLink", "addEndpoint", "rotateSecret", "issueKey",
-        "addStaff", "resetStaff", "tellPayment",
+        "addStaff", "resetStaff", "reportPayment",
     }  # fmt: skip
 
 
@@ -302,7 +303,7 @@ def test_a_hold_takes_the_cookie_of_the_visitor(document: Document) -> None:
 
 @pytest.mark.parametrize(
     ("name", "limit"),
-    [("putUnit", "1 MiB"), ("putUnits", "32 MiB"), ("signBooking", "16 KiB"), ("tellPayment", "64 KiB")],
+    [("putUnit", "1 MiB"), ("putUnits", "32 MiB"), ("signBooking", "16 KiB"), ("reportPayment", "64 KiB")],
 )
 def test_an_operation_says_how_large_its_body_may_be(document: Document, name: str, limit: str) -> None:
     assert f"The body has at most {limit}." in named(document, name)["description"]

@@ -11,15 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.event import EventName
-from holdfast.domain.layout import Position, arrange
+from holdfast.domain.layout import LayoutUnit, Placement, arrange
 from holdfast.domain.project import name_fault
 from holdfast.domain.unit import code_fault
-from holdfast.web import strict_json
 from holdfast.web.api import surfaces
 from holdfast.web.api.backoffice.api_keys import NewKey
 from holdfast.web.api.backoffice.deliveries import Recovery
 from holdfast.web.api.backoffice.endpoints import EndpointChange, NewEndpoint
-from holdfast.web.api.backoffice.layouts import LayoutReplacement, layout_document
+from holdfast.web.api.backoffice.layouts import LayoutReplacement, encode_layout
 from holdfast.web.api.backoffice.projects import NewProject, ProjectChange
 from holdfast.web.api.backoffice.staff import NewStaff, StaffChanges
 from holdfast.web.api.backoffice.units import Extension
@@ -27,7 +26,7 @@ from holdfast.web.api.bodies import BodyModel, BuyerDetails, component_name, val
 from holdfast.web.api.models import unit_document
 from holdfast.web.api.unit_bodies import UnitPatch, UnitReplacement, UnitValues, check_unit
 from holdfast.web.fields import PRINTABLE_PATTERN, UNPRINTABLE
-from holdfast.web.json import encode
+from holdfast.web.json import parse_json
 from holdfast.web.openapi.schemas import MEDIA_URL_PATTERN, PROJECT, UNIT, as_json
 from tests.web.openapi_reading import schema, validator
 
@@ -37,7 +36,9 @@ LEAST_UNIT = {"type": "villa", "areaSqm": 80, "priceSar": 0}
 SENT_BACK = as_json(unit_document(UNIT, PROJECT))
 BUYER = {"buyerName": "Noura Al-Harbi", "buyerEmail": "noura@example.com", "buyerPhone": "+966 50 123 4567"}
 LAYOUT = json.loads(
-    encode(layout_document("narjis-heights", arrange(["A-0304", "GARDEN"], {"GARDEN": Position("A", 0, 1)})))
+    encode_layout(
+        "narjis-heights", arrange([LayoutUnit("A-0304"), LayoutUnit("GARDEN", Placement("A", 0, 1))])
+    )
 )
 BODIES: dict[str, tuple[type[BodyModel], dict[str, Any]]] = {
     "UnitReplacement": (UnitReplacement, LEAST_UNIT),
@@ -201,7 +202,7 @@ FIELDS: list[tuple[str, str, Any]] = [
 def accepts(name: str, body: Any) -> bool:
     """Whether the server takes the body, as far as the body alone tells."""
     model, _ = BODIES[name]
-    parsed = strict_json.parse(json.dumps(body))
+    parsed = parse_json(json.dumps(body))
     if issubclass(model, UnitReplacement | UnitPatch):
         return isinstance(check_unit(model, parsed, PROJECT.slug, UNIT.code), UnitValues)
     return isinstance(validated(model, parsed), model)

@@ -6,8 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from holdfast.web.pages.service import code_spans
-from holdfast.web.pages.templates import STATIC
+from holdfast.web.pages.templates import STATIC, code_spans
 from holdfast.web.problems import PROBLEM_TYPES
 
 HTML_PAGES = ["/", "/docs", "/problems", *(kind.path for kind in PROBLEM_TYPES.values())]

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.web import strict_json
 from holdfast.web.api.unit_bodies import PlainUnit, UnitReplacement, UnitValues, check_unit, read_plain_unit
-from holdfast.web.http_errors import MalformedBody
+from holdfast.web.errors import MalformedBody
+from holdfast.web.json import count_names, item_at, parse_json, value_at
 
 UNIT = {
     "type": "شقة",
@@ -90,11 +90,11 @@ def bodies(draw: st.DrawFn) -> str:
 
 
 def read_the_short_way(text: str) -> PlainUnit | None:
-    return read_plain_unit(text, strict_json.names_in(text))
+    return read_plain_unit(text, count_names(text))
 
 
 def read_the_long_way(text: str, code: str) -> UnitValues:
-    body = check_unit(UnitReplacement, strict_json.parse(text), "narjis-heights", code)
+    body = check_unit(UnitReplacement, parse_json(text), "narjis-heights", code)
     assert isinstance(body, UnitValues), body
     return body
 
@@ -119,11 +119,11 @@ def test_what_the_short_way_takes_the_long_way_reads_alike(text: str) -> None:
 @given(bodies(), st.sampled_from(["", ",", "]", " {}", "}"]))
 def test_an_item_ends_where_the_strict_reader_ends_it(text: str, rest: str) -> None:
     try:
-        expected: Any = strict_json.value_at(text + rest, 0)[1]
+        expected: Any = value_at(text + rest, 0)[1]
     except MalformedBody:
         expected = MalformedBody
     try:
-        found: Any = strict_json.item_at(text + rest, 0).end
+        found: Any = item_at(text + rest, 0).end
     except MalformedBody:
         found = MalformedBody
     assert found == expected

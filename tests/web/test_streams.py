@@ -10,7 +10,7 @@ from starlette.types import Message
 from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.web.pages.live import EventStream, event
 
-BEAT = event("beat", b"0")
+BEAT = event("heartbeat", b"0")
 SOON = 0.01
 NEVER = 600.0
 

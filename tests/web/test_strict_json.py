@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.errors import InvalidInput
-from holdfast.web import strict_json
-from holdfast.web.http_errors import ItemTooLarge, MalformedBody
-from holdfast.web.strict_json import array_items, line_items
+from holdfast.web.errors import ItemTooLarge, MalformedBody
+from holdfast.web.json import array_items, line_items, parse_json
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.text(max_size=50),
@@ -21,13 +20,13 @@ values = st.recursive(
 
 
 def items(text: str) -> list[Any]:
-    return [strict_json.parse(text[start:end]) for start, end, _ in array_items(text)]
+    return [parse_json(text[start:end]) for start, end, _ in array_items(text)]
 
 
 @given(st.lists(values, max_size=5), st.integers(0, 5000))
 def test_an_array_is_read_item_by_item_as_it_is_read_whole(array: list[Any], padding: int) -> None:
     text = json.dumps(["x" * padding, *array])
-    assert items(text) == strict_json.parse(text)
+    assert items(text) == parse_json(text)
 
 
 @pytest.mark.parametrize("length", range(4070, 4110))
@@ -63,7 +62,7 @@ def test_a_body_that_is_no_array_is_told_from_one_that_is_no_json() -> None:
 
 def test_lines_are_values_and_empty_ones_are_passed_over() -> None:
     text = '\n\r\n{"a":1}\n  \n {"a":2} \r\n3'
-    found = [strict_json.parse(text[start:end]) for start, end, _ in line_items(text)]
+    found = [parse_json(text[start:end]) for start, end, _ in line_items(text)]
     assert found == [{"a": 1}, {"a": 2}, 3]
 
 
@@ -74,7 +73,7 @@ def test_a_line_that_is_not_one_value_is_refused(text: str) -> None:
 
 
 def test_an_exponent_beyond_all_measure_is_read_as_beyond_all_bounds() -> None:
-    assert strict_json.parse("[1e99999999999999999999, -1e99999999999999999999]") == [
+    assert parse_json("[1e99999999999999999999, -1e99999999999999999999]") == [
         Decimal("Infinity"),
         Decimal("-Infinity"),
     ]

@@ -6,8 +6,8 @@ from holdfast.domain.errors import Fault
 from holdfast.operations.bookings import Requester
 from holdfast.settings import Settings
 from holdfast.web.client_address import ClientAddresses
-from holdfast.web.pages.storefront.visitors import parse_requester
 from holdfast.web.request import Request
+from holdfast.web.visitors import parse_requester
 
 PEER = "127.0.0.1"
 COOKIE = "0123456789abcdef"

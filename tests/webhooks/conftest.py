@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from holdfast.storage.database import Database
-from tests.support.engine import Engine, an_engine
+from tests.support.delivery_engine import Engine, an_engine
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.addresses import refusal
+from holdfast.domain.addresses import blocked_kind
 from holdfast.domain.endpoint_url import parse_endpoint_url
 from holdfast.webhooks.address_guard import AddressGuard, AddressNotAllowed
 
@@ -128,12 +128,12 @@ NEIGHBOURS = (
 
 @pytest.mark.parametrize(("address", "words"), EDGES)
 def test_both_edges_of_every_special_range_are_refused_by_name(address: str, words: str) -> None:
-    assert refusal(ip_address(address), ()) == words
+    assert blocked_kind(ip_address(address), ()) == words
 
 
 @pytest.mark.parametrize("address", NEIGHBOURS)
 def test_the_public_addresses_next_to_them_are_not_refused(address: str) -> None:
-    assert refusal(ip_address(address), ()) is None
+    assert blocked_kind(ip_address(address), ()) is None
 
 
 @given(st.integers(0, 2**32 - 1).map(IPv4Address) | st.integers(0, 2**128 - 1).map(IPv6Address))
@@ -142,37 +142,39 @@ def test_whatever_the_standard_library_calls_not_global_is_refused(
 ) -> None:
     anycast_of_the_ietf = ip_network("192.0.0.0/24") if address.version == 4 else ip_network("2001::/23")
     if not address.is_global or address.is_multicast or address in anycast_of_the_ietf:
-        assert refusal(address, ()) is not None
+        assert blocked_kind(address, ()) is not None
 
 
 @given(st.integers(0, 2**32 - 1))
 def test_an_ipv4_address_in_the_clothes_of_ipv6_is_always_refused(number: int) -> None:
     for prefix in ("::ffff:0:0", "::", "::ffff:0:0:0", "64:ff9b::"):
-        assert refusal(IPv6Address(int(IPv6Address(prefix)) + number), ()) is not None
-    assert refusal(IPv6Address((0x2002 << 112) + (number << 80)), ()) == "a 6to4 address"
+        assert blocked_kind(IPv6Address(int(IPv6Address(prefix)) + number), ()) is not None
+    assert blocked_kind(IPv6Address((0x2002 << 112) + (number << 80)), ()) == "a 6to4 address"
 
 
 def test_a_mapped_private_address_is_called_what_it_is() -> None:
-    assert refusal(ip_address("::ffff:10.0.0.1"), ()) == "a private address"
-    assert refusal(ip_address("::ffff:169.254.169.254"), ()) == "the address of a cloud's metadata service"
+    assert blocked_kind(ip_address("::ffff:10.0.0.1"), ()) == "a private address"
+    assert (
+        blocked_kind(ip_address("::ffff:169.254.169.254"), ()) == "the address of a cloud's metadata service"
+    )
 
 
 def test_an_address_with_a_zone_is_refused_whatever_its_digits() -> None:
-    assert refusal(ip_address("2606:4700::1111%eth0"), ()) == "an address with a zone"
+    assert blocked_kind(ip_address("2606:4700::1111%eth0"), ()) == "an address with a zone"
 
 
 def test_an_allowed_network_is_open_and_nothing_beside_it() -> None:
     allowed = (ip_network("10.1.0.0/16"), ip_network("fd00:1::/32"))
-    assert refusal(ip_address("10.1.255.255"), allowed) is None
-    assert refusal(ip_address("10.2.0.0"), allowed) == "a private address"
-    assert refusal(ip_address("fd00:1::1"), allowed) is None
-    assert refusal(ip_address("fd00:2::1"), allowed) == "a private address"
+    assert blocked_kind(ip_address("10.1.255.255"), allowed) is None
+    assert blocked_kind(ip_address("10.2.0.0"), allowed) == "a private address"
+    assert blocked_kind(ip_address("fd00:1::1"), allowed) is None
+    assert blocked_kind(ip_address("fd00:2::1"), allowed) == "a private address"
 
 
 def test_a_mapped_address_counts_as_its_ipv4_in_allowed_networks() -> None:
-    assert refusal(ip_address("::ffff:10.1.2.3"), (ip_network("10.1.0.0/16"),)) is None
+    assert blocked_kind(ip_address("::ffff:10.1.2.3"), (ip_network("10.1.0.0/16"),)) is None
     # A network of IPv6 that happens to contain the mapped range opens no IPv4.
-    assert refusal(ip_address("::ffff:10.1.2.3"), (ip_network("::/0"),)) == "a private address"
+    assert blocked_kind(ip_address("::ffff:10.1.2.3"), (ip_network("::/0"),)) == "a private address"
 
 
 def test_a_single_refused_address_refuses_them_all() -> None:

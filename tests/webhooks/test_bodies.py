@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.storage.database import Database
 from tests.support.delivery_bodies import FACTS, check_bodies
-from tests.support.engine import Engine, switch
+from tests.support.delivery_engine import Engine, switch
 from tests.support.sales import cancellation, done, hold, new_units, reserve, sell
 
 COUNTS = "select (select count(*) from event), (select count(*) from pending_delivery)"

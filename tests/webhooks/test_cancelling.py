@@ -9,9 +9,9 @@ from holdfast.domain.delivery import ENDPOINT_REMOVED, EVENT_UNSELECTED, Deliver
 from holdfast.domain.errors import UnknownEndpoint
 from holdfast.operations.delivery_queue import DeliveryQueue
 from holdfast.storage.database import Database
-from tests.support.engine import OFF, Engine, switch
+from tests.support.delivery_engine import OFF, Engine, switch
+from tests.support.inventory import replacement, store
 from tests.support.sales import hold, new_units
-from tests.support.stock import replacement, store
 
 CANCELLED = DeliveryStatus.CANCELLED
 DAYS = """

@@ -10,8 +10,8 @@ import pytest
 from holdfast.domain.delivery import ClaimedDelivery
 from holdfast.operations.delivery_queue import DeliveryQueue
 from holdfast.storage import delivery_queue
-from holdfast.storage.database import Database, open_database
-from tests.support.engine import Engine, switch
+from holdfast.storage.database import Database
+from tests.support.delivery_engine import Engine, switch
 from tests.support.sales import new_units
 
 CAP = 5
@@ -42,7 +42,7 @@ async def claimed_at_once(
     async with AsyncExitStack() as stack:
         workers = []
         for _ in range(claimers):
-            database = await stack.enter_async_context(open_database(postgres_url))
+            database = await stack.enter_async_context(Database(postgres_url))
             workers.append(DeliveryQueue(database, engine.schedule, 35))
             await workers[-1].seconds_until_next()
             async with database.writing() as connection:

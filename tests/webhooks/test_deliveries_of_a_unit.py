@@ -3,22 +3,29 @@
 from uuid import UUID
 
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.delivery import DeliveryStatus
-from holdfast.operations.units import StaffUnits, UnitDelivery, Units
-from tests.support.engine import NOWHERE, Engine, switch
+from holdfast.domain.delivery import Delivery, DeliveryStatus
+from holdfast.domain.endpoint import EndpointLabel
+from holdfast.operations.units import Units
+from tests.support.delivery_engine import NOWHERE, Engine, switch
+from tests.support.inventory import SLUG, new_project, replacement, store
 from tests.support.sales import new_units
-from tests.support.stock import SLUG, new_project, replacement, store
 
 PENDING, DELIVERED = DeliveryStatus.PENDING, DeliveryStatus.DELIVERED
 
 
-async def latest(engine: Engine, code: str = "A-1", limit: int = 10, slug: str = SLUG) -> list[UnitDelivery]:
+async def latest_with_labels(
+    engine: Engine, code: str = "A-1", limit: int = 10, slug: str = SLUG
+) -> list[tuple[Delivery, EndpointLabel]]:
     inventory = Units(engine.database)
     unit, _ = await inventory.find(slug, code)
-    return await StaffUnits(engine.database, inventory).latest_deliveries(unit, limit)
+    return await inventory.latest_deliveries(unit, limit)
 
 
-def told(found: list[UnitDelivery]) -> list[tuple[str, DeliveryStatus]]:
+async def latest(engine: Engine, code: str = "A-1", limit: int = 10, slug: str = SLUG) -> list[Delivery]:
+    return [delivery for delivery, _ in await latest_with_labels(engine, code, limit, slug)]
+
+
+def told(found: list[Delivery]) -> list[tuple[str, DeliveryStatus]]:
     return [(one.event, one.status) for one in found]
 
 
@@ -90,9 +97,8 @@ async def test_each_names_its_endpoint_also_when_that_was_removed(engine: Engine
     endpoint = (await engine.subscribe(description="Our CRM")).endpoint
     await switch(engine.database, project_id, "A-1")
     await engine.answer(await engine.claim())
-    (one,) = await latest(engine)
-    assert (one.endpoint_id, one.endpoint_url, one.endpoint_description) == (endpoint.id, NOWHERE, "Our CRM")
-    assert one.is_endpoint_removed is False
+    ((_, label),) = await latest_with_labels(engine)
+    assert label == (endpoint.id, NOWHERE, "Our CRM", False)
     await engine.subscribing.remove(endpoint.id, COMMAND)
-    (one,) = await latest(engine)
-    assert one.is_endpoint_removed is True
+    ((_, label),) = await latest_with_labels(engine)
+    assert label.is_removed is True

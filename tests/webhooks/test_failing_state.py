@@ -3,10 +3,10 @@
 import pytest
 
 from holdfast.domain.endpoint import Endpoint, EndpointState
-from holdfast.domain.message import Message
+from holdfast.domain.errors import Message
 from holdfast.operations import delivery_queue
 from holdfast.storage.database import Database
-from tests.support.engine import Engine, made, replying, switch
+from tests.support.delivery_engine import Engine, made, replying, switch
 from tests.support.receivers import answer_all, receiving
 from tests.support.sales import new_units
 

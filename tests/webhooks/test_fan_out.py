@@ -8,15 +8,15 @@ import pytest
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.endpoint import Endpoint
 from holdfast.domain.errors import InvalidInput
-from holdfast.operations.bookings import HoldExpiry
+from holdfast.operations.holds import expire_due_holds
 from holdfast.operations.units import PatchUnit, Units
-from holdfast.operations.write_path import Written, write
+from holdfast.operations.write_path import WriteResult, write
 from holdfast.storage.database import Database
-from tests.operations.interfering import InterferingDatabase
+from tests.operations.interference import InterferingDatabase
 from tests.support.delivery_bodies import FACTS, check_bodies
-from tests.support.engine import OFF, ON, Engine, switch
+from tests.support.delivery_engine import OFF, ON, Engine, switch
+from tests.support.inventory import SLUG, new_project, replacement, store
 from tests.support.sales import hold, make_lapse, new_units, sell
-from tests.support.stock import SLUG, new_project, replacement, store
 
 QUEUED = "select endpoint_id, event, unit_code from pending_delivery order by created_at, unit_code, event"
 COUNTS = "select (select count(*) from event), (select count(*) from pending_delivery)"
@@ -62,7 +62,7 @@ async def test_a_change_that_is_rolled_back_leaves_nothing(engine: Engine, datab
     await engine.subscribe()
     project_id = await new_units(database, "A-1")
     outcomes = await write(database, [replacement(project_id, "A-1", status=OFF)], store=False)
-    assert isinstance(outcomes[0], Written)
+    assert isinstance(outcomes[0], WriteResult)
     assert await engine.rows(COUNTS) == [(0, 0)]
 
 
@@ -75,8 +75,8 @@ async def test_a_change_that_a_constraint_refuses_leaves_nothing_and_its_neighbo
     changes = [replacement(project_id, code, status=OFF) for code in ("A-1", "bad", "A-2")]
     first, refused, last = await write(database, changes)
     assert isinstance(refused, InvalidInput)
-    assert isinstance(first, Written)
-    assert isinstance(last, Written)
+    assert isinstance(first, WriteResult)
+    assert isinstance(last, WriteResult)
     assert {row[2] for row in await queued(engine)} == {"A-1", "A-2"}
     assert await engine.rows(COUNTS) == [(2, 2)]
 
@@ -105,7 +105,7 @@ async def test_a_change_that_was_overtaken_is_told_once_as_it_was_stored(
     interfering = InterferingDatabase(database, overtake)
     interfering.notify_workers = database.notify_workers  # type: ignore[method-assign]
     (written,) = await write(interfering, [replacement(project_id, "A-1", price=5, status=OFF)])
-    assert isinstance(written, Written)
+    assert isinstance(written, WriteResult)
     assert await engine.rows("select unit_version from pending_delivery") == [(written.unit.version,)]
     assert await check_bodies(engine) == 1
 
@@ -147,7 +147,7 @@ async def test_a_lapse_is_told_when_the_clock_writes_it(engine: Engine, database
     made = [await hold(database, (project_id, code)) for code in ("A-1", "A-2")]
     await make_lapse(database, *made)
     assert await queued(engine) == set()
-    assert await HoldExpiry(database).expire_due(10) == 2
+    assert await expire_due_holds(database, 10) == 2
     assert await queued(engine) == {(endpoint.id, "unit.released", code) for code in ("A-1", "A-2")}
     assert await check_bodies(engine) == 2
 

@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from holdfast.domain.delivery import LOST, ClaimedDelivery, DeliveryStatus, Schedule, Trigger
+from holdfast.domain.delivery import OUTCOME_UNKNOWN, ClaimedDelivery, DeliveryStatus, Schedule, Trigger
 from holdfast.operations.delivery_queue import DeliveryQueue
-from holdfast.storage.database import Database, open_database
-from tests.support.engine import Engine, an_engine, switch
-from tests.support.stock import replacement, store
+from holdfast.storage.database import Database
+from tests.support.delivery_engine import Engine, an_engine, switch
+from tests.support.inventory import replacement, store
 from tests.webhooks.test_records import one_claimed, one_of_twenty
 
 STATE = """
@@ -91,7 +91,7 @@ async def test_a_lost_attempt_is_logged_with_its_cause_and_goes_out_again_at_onc
     assert await engine.dispatching.rescue() == 1
     assert await engine.dispatching.rescue() == 0
     (attempt,) = await engine.attempts(claimed.delivery_id)
-    assert (attempt.number, attempt.trigger, attempt.cause) == (1, Trigger.FIRST, LOST)
+    assert (attempt.number, attempt.trigger, attempt.cause) == (1, Trigger.FIRST, OUTCOME_UNKNOWN)
     assert (attempt.status_code, attempt.secret_id, attempt.request_headers) == (None, None, [])
     assert abs(attempt.started_at - claimed.claimed_at) <= timedelta(milliseconds=1)
     # Times are stored to the millisecond, and may be half of one ahead.
@@ -125,7 +125,7 @@ async def test_a_delivery_that_is_lost_again_and_again_is_tried_eight_times_in_a
         assert await engine.claim() == []
         found, attempts = await engine.deliveries.find(claimed.delivery_id)
     assert found.status is DeliveryStatus.FAILED
-    assert found.last_cause == LOST
+    assert found.last_cause == OUTCOME_UNKNOWN
     assert [attempt.number for attempt in attempts] == list(range(1, 9))
     assert [attempt.trigger for attempt in attempts] == ["first"] + ["retry"] * 7
 
@@ -151,7 +151,7 @@ async def test_two_rescuers_at_once_log_a_lost_attempt_once(engine: Engine, post
         await engine.subscribe()
     await one_of_twenty(engine)
     await engine.let_leases_run_out()
-    async with open_database(postgres_url) as other_database:
+    async with Database(postgres_url) as other_database:
         other = DeliveryQueue(other_database, engine.schedule, 35)
         await asyncio.gather(engine.dispatching.rescue(), other.rescue())
     assert await engine.value("select count(*) from attempt") == 20

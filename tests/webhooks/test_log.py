@@ -14,9 +14,9 @@ from holdfast.domain.endpoint import Endpoint
 from holdfast.domain.errors import UnknownDelivery, UnknownEndpoint
 from holdfast.operations.deliveries import Deliveries
 from holdfast.storage.database import Connection, Database
-from tests.support.engine import ALWAYS, LATEST, Engine, switch
+from tests.support.delivery_engine import ALWAYS, LATEST, Engine, switch
+from tests.support.inventory import new_project, replacement, store
 from tests.support.sales import hold, new_units
-from tests.support.stock import new_project, replacement, store
 
 Hook = Callable[[], Awaitable[None]]
 PENDING, DELIVERED, FAILED = DeliveryStatus.PENDING, DeliveryStatus.DELIVERED, DeliveryStatus.FAILED

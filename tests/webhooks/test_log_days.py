@@ -11,8 +11,8 @@ import pytest
 from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.operations.delivery_queue import drop_old_log_partitions, ensure_log_partitions, maintain_log
 from holdfast.storage import log_partitions
-from holdfast.storage.database import Database, open_database
-from tests.support.engine import Engine, an_engine, eventually
+from holdfast.storage.database import Database
+from tests.support.delivery_engine import Engine, an_engine, eventually
 
 KEEP = timedelta(days=90)
 PARTS = """
@@ -84,11 +84,11 @@ async def test_days_are_made_ahead_and_again_only_when_one_is_missing(
 
 async def test_many_processes_make_the_days_at_once(postgres_url: str) -> None:
     async def make() -> None:
-        async with open_database(postgres_url) as own:
+        async with Database(postgres_url) as own:
             await ensure_log_partitions(own)
 
     await asyncio.gather(*(make() for _ in range(6)))
-    async with open_database(postgres_url) as database, database.reading() as connection:
+    async with Database(postgres_url) as database, database.reading() as connection:
         assert len(await connection.fetch(PARTS, "attempt")) == 5
 
 
@@ -155,7 +155,7 @@ async def is_waiting(engine: Engine) -> bool:
 
 async def interrupt(engine: Engine, postgres_url: str) -> None:
     """A process that was stopped while it took a day out of the log."""
-    async with reading_the_log(postgres_url), open_database(postgres_url) as own:
+    async with reading_the_log(postgres_url), Database(postgres_url) as own:
         dropping = asyncio.create_task(drop_old_log_partitions(own, KEEP))
         await eventually(lambda: is_waiting(engine))
         await engine.execute(
@@ -197,7 +197,7 @@ async def test_days_are_made_while_another_process_is_still_dropping(
     async with reading_the_log(postgres_url):
         dropping = asyncio.create_task(drop_old_log_partitions(database, KEEP))
         await eventually(lambda: is_waiting(engine))
-        async with open_database(postgres_url) as other, asyncio.timeout(3), other.writing() as connection:
+        async with Database(postgres_url) as other, asyncio.timeout(3), other.writing() as connection:
             await log_partitions.create_upcoming(connection)
     await dropping
     assert len(await parts(engine, "attempt")) == 7
@@ -208,7 +208,7 @@ async def test_two_keepers_at_once_drop_each_day_once(
 ) -> None:
     for days_ago in (102, 101, 100):
         await add_day(engine, days_ago)
-    async with open_database(postgres_url) as other:
+    async with Database(postgres_url) as other:
         dropped = await asyncio.gather(
             drop_old_log_partitions(database, KEEP),
             drop_old_log_partitions(other, KEEP),

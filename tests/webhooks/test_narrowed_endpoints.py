@@ -9,9 +9,9 @@ from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import DeliveryStatus, FailedDeliveryFilter
 from holdfast.domain.endpoint import Endpoint
 from holdfast.domain.errors import UnknownDelivery
-from tests.support.engine import ALWAYS, LATEST, Engine, switch
+from tests.support.delivery_engine import ALWAYS, LATEST, Engine, switch
+from tests.support.inventory import SLUG, new_project, replacement, store
 from tests.support.sales import new_units
-from tests.support.stock import SLUG, new_project, replacement, store
 
 OWN = (SLUG,)
 ALL = FailedDeliveryFilter(ALWAYS.since)

@@ -7,9 +7,9 @@ import pytest
 
 from holdfast.domain.delivery import ClaimedDelivery, Schedule
 from holdfast.storage.database import Database
-from tests.support.engine import ON, Engine, an_engine, eventually, switch
+from tests.support.delivery_engine import ON, Engine, an_engine, eventually, switch
+from tests.support.inventory import replacement, store
 from tests.support.sales import new_units
-from tests.support.stock import replacement, store
 
 VERSION_OF = "select unit_version from pending_delivery where id = $1"
 CODES = [f"A-{number}" for number in range(6)]

@@ -9,14 +9,13 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.background.jobs import queue_jobs
-from holdfast.background.runner import run_loops
+from holdfast.background.jobs import queue_jobs, run_loops
 from holdfast.domain.delivery import Schedule
-from holdfast.storage.database import Database, open_database
-from tests.support.engine import OFF, ON, Engine, an_engine, eventually, made, replying, switch
+from holdfast.storage.database import Database
+from tests.support.delivery_engine import OFF, ON, Engine, an_engine, eventually, made, replying, switch
+from tests.support.inventory import replacement, store
 from tests.support.receivers import Received, receiving
 from tests.support.sales import new_units
-from tests.support.stock import replacement, store
 
 CODES = [f"A-{number}" for number in range(6)]
 MANY = 300
@@ -54,7 +53,7 @@ async def workers(count: int, postgres_url: str, schedule: Schedule) -> AsyncIte
     async with AsyncExitStack() as stack:
         engines = []
         for _ in range(count):
-            database = await stack.enter_async_context(open_database(postgres_url))
+            database = await stack.enter_async_context(Database(postgres_url))
             engine = await stack.enter_async_context(
                 an_engine(database, schedule=schedule, keys=[KEY], timeout_seconds=5)
             )

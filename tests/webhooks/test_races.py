@@ -12,14 +12,8 @@ import pytest
 from holdfast.domain.endpoint import MAX_IN_FLIGHT
 from holdfast.operations.delivery_queue import cancel_all
 from holdfast.storage import deliveries, delivery_queue
-from holdfast.storage.database import (
-    DISPATCHER_SETTINGS,
-    Connection,
-    Database,
-    TransactionConflict,
-    open_database,
-)
-from tests.support.engine import Engine, an_engine, made, switch
+from holdfast.storage.database import DISPATCHER_SETTINGS, Connection, Database, TransactionConflict
+from tests.support.delivery_engine import Engine, an_engine, made, switch
 from tests.support.sales import new_units
 
 WAITING = (
@@ -123,8 +117,8 @@ async def test_who_is_put_aside_just_when_the_one_before_is_recorded_is_let_go(
 
 async def test_a_lock_that_is_not_to_be_had_is_a_reason_to_try_again(postgres_url: str) -> None:
     async with (
-        open_database(postgres_url) as theirs,
-        open_database(postgres_url, more=DISPATCHER_SETTINGS) as own,
+        Database(postgres_url) as theirs,
+        Database(postgres_url, settings=DISPATCHER_SETTINGS) as own,
         theirs.writing() as connection,
     ):
         await connection.execute("lock table pending_delivery")
@@ -135,8 +129,8 @@ async def test_a_lock_that_is_not_to_be_had_is_a_reason_to_try_again(postgres_ur
 
 async def test_a_recovery_that_could_not_be_noted_is_noted_with_the_next_record(postgres_url: str) -> None:
     async with (
-        open_database(postgres_url) as theirs,
-        open_database(postgres_url, more=DISPATCHER_SETTINGS) as own,
+        Database(postgres_url) as theirs,
+        Database(postgres_url, settings=DISPATCHER_SETTINGS) as own,
         an_engine(own) as engine,
     ):
         sick, other = (await engine.subscribe()).endpoint, (await engine.subscribe()).endpoint

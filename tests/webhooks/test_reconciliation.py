@@ -9,10 +9,10 @@ from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import DeliveryStatus, ReconciliationCounts, Schedule
 from holdfast.domain.errors import CursorExpired
 from holdfast.operations.delivery_queue import drop_old_log_partitions
-from holdfast.operations.reports import Sums
+from holdfast.operations.reports import sum_up
 from holdfast.storage import log_partitions
 from holdfast.storage.database import Database
-from tests.support.engine import Engine, an_engine, eventually, switch
+from tests.support.delivery_engine import Engine, an_engine, eventually, switch
 from tests.support.sales import new_units
 from tests.webhooks.test_log_days import KEEP, is_waiting, reading_the_log
 
@@ -92,7 +92,7 @@ async def old_and_new(engine: Engine, days_ago: int) -> None:
     await engine.answer(await engine.claim())
     past = timedelta(days=days_ago)
     async with engine.database.writing() as connection:
-        today = await log_partitions._today(connection)
+        today = await connection.fetchval(log_partitions._TODAY)
         for table in log_partitions.TABLES:
             await log_partitions._create_day(connection, table, today - past)
         await connection.execute(
@@ -155,7 +155,7 @@ async def test_a_cursor_behind_the_start_of_the_feed_is_refused(engine: Engine, 
     await switch(database, await new_units(database, "A-1"), "A-1", 2)
     await engine.feed.number()
     await engine.execute("update event set created_at = created_at - interval '401 days' where position = 1")
-    await Sums(database).sum_up()
+    await sum_up(database)
     await engine.feed.trim(timedelta(days=400), 10)
     with pytest.raises(CursorExpired):
         await engine.deliveries.reconcile(endpoint.id, 0)

@@ -6,10 +6,10 @@ from uuid import UUID
 import pytest
 
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.delivery import FAULTY, ClaimedDelivery, Timings
+from holdfast.domain.delivery import INTERNAL_ERROR, ClaimedDelivery, Timings
 from holdfast.operations.delivery_queue import DeliveryQueue
-from holdfast.storage.database import open_database
-from tests.support.engine import Engine, made, switch
+from holdfast.storage.database import Database
+from tests.support.delivery_engine import Engine, made, switch
 from tests.support.receivers import answer_all, receiving
 from tests.support.sales import new_units
 
@@ -47,7 +47,7 @@ async def test_workers_that_record_for_the_same_endpoints_never_deadlock(
     for code in ("A-1", "A-2"):
         await switch(engine.database, project_id, code)
     claimed = sorted(await engine.claim(), key=lambda one: one.endpoint_id)
-    async with open_database(postgres_url) as other_database:
+    async with Database(postgres_url) as other_database:
         other = DeliveryQueue(other_database, engine.schedule, 35)
         for status_code in (500, 503) * 10:
             halves = claimed[::2], claimed[1::2][::-1]
@@ -172,6 +172,6 @@ async def test_a_fault_of_our_own_is_an_attempt_that_tells_so_and_no_trouble_of_
         await engine.execute("update pending_delivery set event = 'unit.☃', series = 2")
         await engine.send_all()
         assert receiver.requests == []
-    assert [attempt.cause for attempt in await engine.attempts(delivery_id)] == [FAULTY]
+    assert [attempt.cause for attempt in await engine.attempts(delivery_id)] == [INTERNAL_ERROR]
     assert (await engine.find(delivery_id)).status == "pending"
     assert (await engine.subscribing.find(endpoint.id)).failure is None

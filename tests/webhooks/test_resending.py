@@ -12,7 +12,7 @@ from holdfast.domain.endpoint import Endpoint
 from holdfast.domain.errors import EndpointRemoved, UnknownDelivery, UnknownEndpoint
 from holdfast.operations import deliveries as deliveries_operation
 from holdfast.storage.database import Database
-from tests.support.engine import ALWAYS, Engine, an_engine, eventually, switch
+from tests.support.delivery_engine import ALWAYS, Engine, an_engine, eventually, switch
 from tests.support.receivers import answer_all, receiving
 from tests.support.sales import new_units
 

@@ -8,12 +8,12 @@ from itertools import pairwise
 
 import pytest
 
-from holdfast.domain.delivery import UNREADABLE, DeliveryStatus, Schedule
-from holdfast.domain.message import Message
+from holdfast.domain.delivery import SEALING_KEY_MISSING, DeliveryStatus, Schedule
+from holdfast.domain.errors import Message
 from holdfast.storage.database import Database
 from holdfast.storage.secrets import new_encryption_key
 from holdfast.webhooks import dispatcher as dispatcher_module
-from tests.support.engine import Engine, an_engine, eventually, replying, switch
+from tests.support.delivery_engine import Engine, an_engine, eventually, replying, switch
 from tests.support.receivers import Received, receiving, unused_port
 from tests.support.sales import new_units
 
@@ -113,7 +113,7 @@ async def test_a_secret_that_cannot_be_read_fails_the_attempt_with_a_cause_and_s
             await stranger.send_all()
         assert receiver.connections == 0
         (attempt,) = await engine.attempts(delivery_id)
-        assert attempt.cause == UNREADABLE
+        assert attempt.cause == SEALING_KEY_MISSING
         await engine.make_due()
         await engine.send_all()
         assert (await engine.find(delivery_id)).status is DeliveryStatus.DELIVERED

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import Schedule
-from holdfast.storage.database import Database, open_database
-from tests.support.engine import Engine, an_engine, replying, switch
+from holdfast.storage.database import Database
+from tests.support.delivery_engine import Engine, an_engine, replying, switch
 from tests.support.name_server import name_server
 from tests.support.receivers import receiving
 from tests.support.sales import new_units
@@ -93,7 +93,7 @@ async def test_an_endpoint_that_is_removed_while_the_connection_is_made_gets_not
 
 @asynccontextmanager
 async def another_worker(postgres_url: str) -> AsyncIterator[Engine]:
-    async with open_database(postgres_url) as database, an_engine(database, keys=[KEY]) as engine:
+    async with Database(postgres_url) as database, an_engine(database, keys=[KEY]) as engine:
         yield engine
 
 
@@ -131,6 +131,6 @@ async def test_a_secret_that_is_sealed_anew_is_the_same_secret(database: Databas
         issued = await old.subscribe()
     newer = "bmV3ZXIgbmV3ZXIgbmV3ZXIgbmV3ZXIgbmV3ZXIgbmU="
     async with an_engine(database, keys=[newer, KEY]) as both:
-        assert await both.subscribing.seal_anew() == 1
+        assert await both.subscribing.reseal_secrets() == 1
     async with an_engine(database, keys=[newer]) as new:
         assert new.box.open(await new.value("select secret_sealed from endpoint")) == issued.text

@@ -6,29 +6,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.webhooks.connection import LONGEST_BODY, LONGEST_HEAD, Answer
+from holdfast.webhooks.connection import LONGEST_BODY, LONGEST_HEAD, ResponseParser
 from tests.support.receivers import OK
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Trailer: 1\r\n\r\n"
 INTERIM = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
 
 
-def read(*pieces: bytes) -> Answer:
-    answer = Answer()
+def read(*pieces: bytes) -> ResponseParser:
+    answer = ResponseParser()
     for piece in pieces:
-        if not answer.is_settled:
+        if not answer.is_complete:
             answer.feed(piece)
     return answer
 
 
-def seen(answer: Answer) -> tuple[object, ...]:
+def seen(answer: ResponseParser) -> tuple[object, ...]:
     return (
         answer.status_code,
         answer.headers,
         answer.body,
         answer.is_clipped,
-        answer.is_settled,
-        answer.fault,
+        answer.is_complete,
+        answer.error,
     )
 
 
@@ -52,8 +52,8 @@ def test_how_the_bytes_are_cut_makes_no_difference(whole: bytes, places: list[in
 def test_no_bytes_whatever_raise_or_are_kept_beyond_the_bounds(pieces: list[bytes]) -> None:
     answer = read(*pieces)
     answer.end(is_reset=False)
-    assert answer.is_settled
-    assert (answer.fault is None) == (answer.status_code is not None)
+    assert answer.is_complete
+    assert (answer.error is None) == (answer.status_code is not None)
     assert len(answer.body) <= LONGEST_BODY
 
 
@@ -61,20 +61,20 @@ def test_no_bytes_whatever_raise_or_are_kept_beyond_the_bounds(pieces: list[byte
 def test_a_body_of_16_kib_is_whole_and_one_byte_more_is_cut(length: int, is_clipped: bool) -> None:
     answer = read(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % length, b"x" * length)
     assert answer.body == b"x" * LONGEST_BODY
-    assert answer.is_settled
+    assert answer.is_complete
     assert answer.is_clipped == is_clipped
     assert bool(answer.idle_seconds) == (not is_clipped)
 
 
 def test_a_long_head_in_small_pieces_is_bounded() -> None:
-    answer = Answer()
+    answer = ResponseParser()
     fed = 0
     answer.feed(b"HTTP/1.1 200 OK\r\nX: ")
-    while not answer.is_settled:
+    while not answer.is_complete:
         answer.feed(b"x" * 1000)
         fed += 1000
     assert fed < LONGEST_HEAD + 2000
-    assert answer.fault == "The headers of the answer are longer than 64 KiB."
+    assert answer.error == "The headers of the answer are longer than 64 KiB."
 
 
 @pytest.mark.parametrize(
@@ -107,4 +107,4 @@ def test_a_connection_waits_no_longer_than_its_receiver_says(field: bytes, secon
 )
 def test_sloppy_answers_of_real_servers_are_understood(sloppy: bytes) -> None:
     answer = read(sloppy)
-    assert (answer.status_code, answer.body, answer.fault) == (200, b"ok", None)
+    assert (answer.status_code, answer.body, answer.error) == (200, b"ok", None)

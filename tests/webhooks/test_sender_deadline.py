@@ -3,13 +3,11 @@
 import asyncio
 import gc
 import socket
-import time
 from pathlib import Path
 
 import pytest
 
 from holdfast.webhooks.attempt import Secret
-from holdfast.webhooks.deadlines import DeadlinePassed, Deadlines
 from tests.support.name_server import name_server
 from tests.support.receiver_certificates import certified_for, trusting
 from tests.support.receiver_posts import a_post, a_sender, in_time
@@ -131,38 +129,6 @@ async def test_being_called_off_at_the_deadline_is_not_mistaken_for_the_deadline
         asyncio.get_running_loop().call_later(0.1, sending.cancel)
         with pytest.raises(asyncio.CancelledError):
             await sending
-
-
-async def test_whoever_is_cancelled_by_another_as_well_as_by_the_deadline_stays_cancelled() -> None:
-    async def wait(deadline_alone: bool) -> int:
-        task = asyncio.current_task()
-        assert task is not None
-        deadline = Deadlines(60).starting_at(time.perf_counter())
-        asyncio.get_running_loop().call_soon(deadline.pass_by)
-        if not deadline_alone:
-            asyncio.get_running_loop().call_soon(task.cancel)
-        with pytest.raises(DeadlinePassed), deadline:
-            await asyncio.sleep(60)
-        return task.cancelling()
-
-    assert await asyncio.create_task(wait(True)) == 0
-    with pytest.raises(asyncio.CancelledError):
-        await asyncio.create_task(wait(False))
-
-
-async def test_many_deadlines_each_come_at_their_own_time() -> None:
-    deadlines = Deadlines(0.1)
-
-    async def wait(pause: float) -> float:
-        await asyncio.sleep(pause)
-        started_at = time.perf_counter()
-        with pytest.raises(DeadlinePassed), deadlines.starting_at(started_at):
-            await asyncio.sleep(60)
-        return time.perf_counter() - started_at
-
-    taken = await asyncio.gather(*(wait(number / 200) for number in range(40)))
-    assert min(taken) >= 0.1
-    assert max(taken) < 0.2
 
 
 async def test_a_deaf_address_is_overtaken_by_one_that_answers() -> None:

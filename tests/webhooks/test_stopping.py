@@ -8,10 +8,10 @@ import pytest
 
 from holdfast.domain.delivery import CUT_OFF, DeliveryStatus
 from holdfast.domain.errors import DatabaseUnavailable
-from holdfast.storage.database import Database, open_database
+from holdfast.storage.database import Database
 from holdfast.webhooks import dispatcher as dispatcher_module
 from tests.support.clusters import NEWEST, Cluster
-from tests.support.engine import Engine, an_engine, eventually, replying
+from tests.support.delivery_engine import Engine, an_engine, eventually, replying
 from tests.support.receivers import Received, receiving
 
 
@@ -127,7 +127,7 @@ async def test_when_the_database_is_gone_it_stops_all_the_same_and_the_lease_bri
     gate = Gate()
     cluster, url = own_cluster
     async with (
-        open_database(url) as database,
+        Database(url) as database,
         an_engine(database, timeout_seconds=30, lease_seconds=60) as engine,
         receiving(replying(gate.answer)) as receiver,
     ):
@@ -164,7 +164,7 @@ async def test_what_could_not_be_recorded_is_recorded_when_the_database_is_back(
     gate = Gate()
     cluster, url = own_cluster
     async with (
-        open_database(url) as database,
+        Database(url) as database,
         an_engine(database, timeout_seconds=30, lease_seconds=60) as engine,
         receiving(replying(gate.answer)) as receiver,
     ):

@@ -4,8 +4,8 @@ import asyncio
 from collections import Counter
 
 from holdfast.domain.audit import COMMAND
-from holdfast.storage.database import DISPATCHER_SETTINGS, Database, open_database
-from tests.support.engine import Engine, an_engine, made, switch
+from holdfast.storage.database import DISPATCHER_SETTINGS, Database
+from tests.support.delivery_engine import Engine, an_engine, made, switch
 from tests.support.sales import new_units
 
 LANES = 12
@@ -33,8 +33,8 @@ async def test_every_endpoint_gets_its_share_when_there_is_less_room_than_endpoi
 
 async def test_somebody_who_locks_an_endpoint_does_not_keep_the_others_waiting(postgres_url: str) -> None:
     async with (
-        open_database(postgres_url) as theirs,
-        open_database(postgres_url, more=DISPATCHER_SETTINGS) as own,
+        Database(postgres_url) as theirs,
+        Database(postgres_url, settings=DISPATCHER_SETTINGS) as own,
         an_engine(own) as engine,
     ):
         locked, other = (await engine.subscribe()).endpoint, (await engine.subscribe()).endpoint
@@ -64,8 +64,8 @@ async def test_an_endpoint_is_removed_even_if_its_backlog_can_only_be_cancelled_
     postgres_url: str,
 ) -> None:
     async with (
-        open_database(postgres_url) as theirs,
-        open_database(postgres_url, more=DISPATCHER_SETTINGS) as own,
+        Database(postgres_url) as theirs,
+        Database(postgres_url, settings=DISPATCHER_SETTINGS) as own,
         an_engine(own) as engine,
     ):
         endpoint = (await engine.subscribe()).endpoint
@@ -97,7 +97,7 @@ async def test_a_resend_on_an_ordered_endpoint_lets_no_later_event_overtake(
 
 async def test_statements_are_planned_anew_once_the_queue_has_grown_manifold(postgres_url: str) -> None:
     async with (
-        open_database(postgres_url, writers=1, readers=1, more=DISPATCHER_SETTINGS) as own,
+        Database(postgres_url, writers=1, readers=1, settings=DISPATCHER_SETTINGS) as own,
         an_engine(own) as engine,
     ):
         first = await writing_backend(own)

@@ -1,53 +1,51 @@
-"""Releases holds and reservations at their time."""
+"""The loop that expires holds and reservations at their time."""
 
 import asyncio
 import time
 
-from holdfast.operations.bookings import HoldExpiry
+from holdfast.operations.holds import expire_due_holds
+from holdfast.storage import holds
+from holdfast.storage.database import Database
 
-RELEASED_AT_ONCE = 1000
+EXPIRED_AT_ONCE = 1000
 LANES = 3
-"""While some batches are in the database's hands, the next is decided."""
+"""While the database works on some batches, the next is decided."""
 BATCHES_OF_A_LANE = 4
-"""One after the other, before it is asked again who else is at work, and whether to stop."""
+"""One after the other, before the loop checks again whether others write and whether to stop."""
 LANES_WHEN_BUSY = 2
 BUSY_BACKOFF_RATIO = 0.65
-"""The part of a round's time for which it pauses after it, while others write: they come first."""
+"""While others write, they come first: the pause after a round is this part of its duration."""
 LONGEST_PAUSE_SECONDS = 0.25
-"""So late, at most, is the release of a hold that begins and ends within a pause."""
+"""A hold that begins and ends within a pause expires at most this late."""
 SHORTEST_PAUSE_SECONDS = 0.005
-"""For what another process has locked at this moment."""
+"""Before another look at what another process has locked."""
 
 
 class HoldExpiryLoop:
-    name = "expirer"
+    name = "hold expiry"
 
-    def __init__(self, expiry: HoldExpiry) -> None:
-        self._expiry = expiry
+    def __init__(self, database: Database) -> None:
+        self._database = database
         self._lanes = self._batches = 1
 
     async def run_once(self) -> float:
-        """Some batches in each lane; while it is behind, it is back at once or after a breath."""
+        """Expire some batches in each lane. While more are due, return no pause or a short one."""
         started_at = time.monotonic()
         are_behind = await asyncio.gather(*(self._lane() for _ in range(self._lanes)))
         if not any(are_behind):
             self._lanes = self._batches = 1
-            return await self._pause()
-        if await self._expiry.is_foreground_busy():
+            seconds = await self._database.read(holds.seconds_until_next_end)
+            longest = LONGEST_PAUSE_SECONDS
+            return longest if seconds is None else min(max(seconds, SHORTEST_PAUSE_SECONDS), longest)
+        if await self._database.read(holds.is_foreground_busy):
             self._lanes, self._batches = LANES_WHEN_BUSY, 1
             return min((time.monotonic() - started_at) * BUSY_BACKOFF_RATIO, LONGEST_PAUSE_SECONDS)
         self._lanes, self._batches = LANES, BATCHES_OF_A_LANE
         return 0.0
 
     async def _lane(self) -> bool:
-        """Whether there is more to do."""
+        """Return whether there is more to do."""
         for _ in range(self._batches):
-            if await self._expiry.expire_due(RELEASED_AT_ONCE) < RELEASED_AT_ONCE:
+            if await expire_due_holds(self._database, EXPIRED_AT_ONCE) < EXPIRED_AT_ONCE:
                 return False
         return True
-
-    async def _pause(self) -> float:
-        seconds = await self._expiry.seconds_until_next()
-        if seconds is None:
-            return LONGEST_PAUSE_SECONDS
-        return min(max(seconds, SHORTEST_PAUSE_SECONDS), LONGEST_PAUSE_SECONDS)

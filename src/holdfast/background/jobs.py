@@ -1,18 +1,70 @@
-"""The periodic jobs: what each calls, how often, and how it is paced while there is more to do."""
+"""Run loops until the process stops. Each loop does one round and returns how long it may sleep.
 
-from collections.abc import Awaitable, Callable
+Most loops are periodic jobs: what each calls, how often, and how it is paced while there is more to do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from functools import partial
 from time import monotonic
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from holdfast.operations.delivery_queue import DeliveryHours, DeliveryQueue, QueueCleanup, maintain_log
+from holdfast.domain.errors import DatabaseUnavailable
+from holdfast.operations import delivery_queue
+from holdfast.operations.delivery_queue import DeliveryQueue, QueueCleanup
 from holdfast.operations.events import EventFeed
-from holdfast.operations.reports import Sums
+from holdfast.operations.reports import sum_up
 from holdfast.storage.database import Database
 
 RESCUE_SECONDS = CLEANUP_SECONDS = 1.0
 TRIMMED_AT_ONCE = 5_000
+PAUSE_AFTER_FAILURE_SECONDS = 1.0
+LAST_ROUND_SECONDS = 8.0
+"""The time that a round has to finish when the process stops."""
+
+logger = logging.getLogger("holdfast.background")
+
+
+class Loop(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    async def run_once(self) -> float:
+        """Do what is due; return the seconds until there may be more to do."""
+        ...
+
+
+async def run_loops(loops: Sequence[Loop], stop: asyncio.Event) -> None:
+    """Run until ``stop`` is set. A round that fails is logged and tried again."""
+    async with asyncio.TaskGroup() as group:
+        for loop in loops:
+            group.create_task(_run(loop, stop))
+
+
+async def _run(loop: Loop, stop: asyncio.Event) -> None:
+    stopping = asyncio.ensure_future(stop.wait())
+    try:
+        while not stop.is_set():
+            pause = await delivery_queue.run_until_stopped(
+                stopping, partial(_run_once, loop), LAST_ROUND_SECONDS
+            )
+            await asyncio.wait((stopping,), timeout=pause)
+    finally:
+        stopping.cancel()
+
+
+async def _run_once(loop: Loop) -> float:
+    try:
+        return await loop.run_once()
+    except DatabaseUnavailable:
+        logger.warning("%s: the database is unavailable", loop.name)
+    except Exception:
+        logger.exception("%s failed", loop.name)
+    return PAUSE_AFTER_FAILURE_SECONDS
 
 
 class PeriodicJob(NamedTuple):
@@ -37,17 +89,22 @@ def database_jobs(database: Database, keep_events: timedelta, keep_log: timedelt
     trim_feed = partial(feed.trim, keep_events, TRIMMED_AT_ONCE)
     return [
         # So that the first reader of the feed after a long time need not number the events.
-        PeriodicJob("event numberer", 1.0, feed.number),
-        PeriodicJob("event summer", 20.0, Sums(database).sum_up),
-        PeriodicJob("event trimmer", 3600.0, trim_feed, more_after_seconds=0.2),
-        PeriodicJob("log keeper", 3600.0, partial(maintain_log, database, keep_log)),
-        PeriodicJob("hour counter", 5.0, DeliveryHours(database).count_next, more_after_seconds=0.0),
+        PeriodicJob("event numbering", 1.0, feed.number),
+        PeriodicJob("event totals", 20.0, partial(sum_up, database)),
+        PeriodicJob("event trimming", 3600.0, trim_feed, more_after_seconds=0.2),
+        PeriodicJob("log partitions", 3600.0, partial(delivery_queue.maintain_log, database, keep_log)),
+        PeriodicJob(
+            "delivery hours",
+            5.0,
+            partial(delivery_queue.count_delivery_hours, database),
+            more_after_seconds=0.0,
+        ),
     ]
 
 
 def queue_jobs(queue: DeliveryQueue, cleanup: QueueCleanup) -> list[PeriodicJob]:
     return [
-        PeriodicJob("lease rescuer", RESCUE_SECONDS, queue.rescue, more_after_seconds=0.0),
+        PeriodicJob("expired leases", RESCUE_SECONDS, queue.rescue, more_after_seconds=0.0),
         # A safety net: a long round is followed by a longer rest.
-        PeriodicJob("queue keeper", CLEANUP_SECONDS, cleanup.run, rest_ratio=20.0),
+        PeriodicJob("queue cleanup", CLEANUP_SECONDS, cleanup.run, rest_ratio=20.0),
     ]

@@ -5,6 +5,7 @@ import importlib
 import click
 
 from holdfast import __version__
+from holdfast.cli.output import CommandError
 from holdfast.domain.errors import DomainError
 from holdfast.server.sockets import StartError
 from holdfast.settings import WrongSetting
@@ -49,8 +50,10 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except _OPERATOR_ERRORS as error:
-            click.echo(f"holdfast: {_sentence(error)}", err=True)
-            ctx.exit(1)
+            cause = error.__cause__
+            # Such as a failed connection.
+            is_external = isinstance(cause, OSError) and str(cause)
+            raise CommandError(f"{error} ({cause})" if is_external else str(error)) from None
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -60,9 +63,3 @@ def main() -> None:
 
     Settings come from the environment (HOLDFAST_DATABASE_URL, HOLDFAST_DATA_DIR, ...).
     """
-
-
-def _sentence(error: Exception) -> str:
-    """Add a cause outside of Holdfast, such as a failed connection."""
-    cause = error.__cause__
-    return f"{error} ({cause})" if isinstance(cause, OSError) and str(cause) else str(error)

@@ -4,52 +4,60 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TypeVar
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import wraps
+from typing import Any, TypeVar
 
 import click
 
-from holdfast.cli.output import print_result, read_settings, shared_options
+from holdfast.cli.output import Output, read_settings, shared_options
 from holdfast.settings import Settings, check_setting_names
 from holdfast.storage import schema
-from holdfast.storage.database import Database, open_database
-from holdfast.storage.embedded import using_embedded
+from holdfast.storage.database import Database
+from holdfast.storage.embedded.server import using_embedded
 
 T = TypeVar("T")
 
 
-@contextmanager
-def database_url(settings: Settings) -> Iterator[str]:
+def database_url(settings: Settings, *, alone: bool = False) -> AbstractContextManager[str]:
     if settings.database_url is not None:
-        yield settings.database_url
-        return
-    with using_embedded(settings.data_dir) as url:
-        yield url
+        return nullcontext(settings.database_url)
+    return using_embedded(settings.data_dir, alone=alone)
 
 
-def with_database(data: Path | None, work: Callable[[Database], Awaitable[T]]) -> T:
+def with_database(work: Callable[[Database], Awaitable[T]]) -> T:
     """Run ``work`` on the database, once its schema is up to date."""
 
     async def migrate_and_run(url: str) -> T:
         await schema.migrate(url)
-        async with open_database(url, writers=1, readers=1) as database:
+        async with Database(url, writers=1, readers=1) as database:
             return await work(database)
 
-    with database_url(read_settings(data)) as url:
+    with database_url(read_settings()) as url:
         return asyncio.run(migrate_and_run(url))
+
+
+def database_command(work: Callable[..., Awaitable[Output]]) -> Callable[..., None]:
+    """Make a command of a coroutine function that takes the database and returns what to print."""
+
+    @shared_options
+    @wraps(work)
+    def command(as_json: bool, **arguments: Any) -> None:
+        with_database(lambda database: work(database, **arguments)).print(as_json)
+
+    return command
 
 
 @click.command()
 @shared_options
-def migrate(data: Path | None, as_json: bool) -> None:
+def migrate(as_json: bool) -> None:
     """Bring the database's schema up to date. `serve` and `work` do it too."""
     check_setting_names(os.environ)
-    with database_url(read_settings(data)) as url:
+    with database_url(read_settings()) as url:
         applied = asyncio.run(schema.migrate(url))
     if applied:
         text = f"The schema is now at revision {schema.HEAD} (applied: {', '.join(applied)})."
     else:
         text = f"The schema was up to date, at revision {schema.HEAD}."
-    print_result(as_json, {"applied": applied, "revision": schema.HEAD}, text)
+    Output({"applied": applied, "revision": schema.HEAD}, text).print(as_json)

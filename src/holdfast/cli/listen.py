@@ -2,30 +2,36 @@
 
 import asyncio
 import signal
-from functools import partial
-from pathlib import Path
-from typing import Any
+import time
+from contextlib import suppress
+from ipaddress import ip_network
+from uuid import uuid4
 
 import click
+import msgspec
 
 from holdfast.cli.database import with_database
-from holdfast.cli.output import print_json, read_settings, shared_options, utf8_only
+from holdfast.cli.output import Output, check_utf8, choices_option, read_settings, shared_options
+from holdfast.domain.delivery import AttemptResult
 from holdfast.domain.endpoint import generate_secret
 from holdfast.domain.endpoint_url import InvalidEndpointUrl, parse_endpoint_url
 from holdfast.domain.event import EventName
-from holdfast.domain.message import optional_text
+from holdfast.operations.events import EventFeed, FeedItem, event_document
 from holdfast.storage.database import Database
-from holdfast.webhooks.forwarder import Forwarded
-from holdfast.wiring import open_forwarder
+from holdfast.webhooks.attempt import Post, Secret
+from holdfast.wiring import open_sender
 
 POLL_SECONDS = 0.3
+ITEMS_AT_ONCE = 100
+# The user of the command chooses the URL, so any address is allowed.
+_EVERYWHERE = (ip_network("0.0.0.0/0"), ip_network("::/0"))
 
 
 def _check_url(_: click.Context, __: click.Parameter, url: str) -> str:
     try:
         parse_endpoint_url(url)
-    except InvalidEndpointUrl as fault:
-        raise click.BadParameter(str(fault)) from None
+    except InvalidEndpointUrl as error:
+        raise click.BadParameter(str(error)) from None
     return url
 
 
@@ -38,76 +44,66 @@ def _check_url(_: click.Context, __: click.Parameter, url: str) -> str:
     metavar="URL",
     help="Where each event is posted.",
 )
-@click.option(
-    "--event",
-    "events",
-    multiple=True,
-    type=click.Choice([str(name) for name in EventName]),
-    help="Only these; may be repeated.  [default: all]",
-)
+@choices_option("--event", "events", EventName, "Only these; may be repeated.  [default: all]")
 @click.option(
     "--secret",
     envvar="HOLDFAST_SECRET",
-    callback=utf8_only,
+    callback=check_utf8,
     help="Sign with this secret.  [default: HOLDFAST_SECRET, or a new one, which is printed]",
 )
 @shared_options
-def listen(url: str, events: tuple[str, ...], secret: str | None, data: Path | None, as_json: bool) -> None:
+def listen(url: str, events: tuple[str, ...], secret: str | None, as_json: bool) -> None:
     """Post every event from now on to a URL of your own machine, signed, until Ctrl-C.
 
     For development: an event is posted once, whatever comes of it, and no log is kept. What is for
     production is an endpoint.
     """
-    settings = read_settings(data)
-    text = secret or generate_secret()
     # Only a generated secret is printed.
-    printed = None if secret else text
+    new_secret = None if secret else generate_secret()
+    start = Output(
+        {"listening": True, "url": url, "secret": new_secret},
+        f"Events go to {url} from now on; Ctrl-C stops it.\n"
+        f"They are signed with {new_secret or 'the secret that was given.'}",
+    )
+    signing_secret = Secret(uuid4(), new_secret or secret or "")
 
-    async def work(database: Database) -> None:
+    async def read_secret() -> Secret:
+        return signing_secret
+
+    async def forward_events(database: Database) -> None:
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        async with open_forwarder(database, settings, url, text, events) as forwarder:
-            await forwarder.start()
-            _print_start(url, printed, as_json)
+        feed = EventFeed(database)
+        _, position = await feed.span(None)
+        async with open_sender(
+            read_settings().model_copy(update={"allowed_networks": _EVERYWHERE})
+        ) as sender:
+            start.print(as_json)
             while not stop.is_set():
-                if not await forwarder.run_once(partial(_print_attempt, as_json=as_json)):
-                    await _pause(stop)
+                page = await feed.read(position, ITEMS_AT_ONCE, None)
+                for item in page.items:
+                    if not events or item.type in events:
+                        body = msgspec.json.encode(event_document(item, item.project_slug))
+                        post = Post(url, item.type, item.id, body, read_secret, time.time)
+                        _print_attempt(item, await sender.send(post), as_json)
+                position = page.next_position
+                if len(page.items) < ITEMS_AT_ONCE:
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(stop.wait(), POLL_SECONDS)
 
-    with_database(data, work)
-
-
-async def _pause(stop: asyncio.Event) -> None:
-    try:
-        await asyncio.wait_for(stop.wait(), POLL_SECONDS)
-    except TimeoutError:
-        return
-
-
-def _print_start(url: str, secret: str | None, as_json: bool) -> None:
-    if as_json:
-        print_json({"listening": True, "url": url, "secret": secret})
-        return
-    click.echo(f"Events go to {url} from now on; Ctrl-C stops it.")
-    click.echo(f"They are signed with {secret or 'the secret that was given.'}")
+    with_database(forward_events)
 
 
-def _print_attempt(forwarded: Forwarded, as_json: bool) -> None:
-    item, attempted = forwarded
-    if as_json:
-        print_json(_document(forwarded))
-        return
-    outcome = attempted.cause or f"The receiver answered {attempted.status_code}."
-    click.echo(f"{item.created_at:%H:%M:%S}  {item.type:<16}  {item.unit_code:<12}  {outcome}")
-
-
-def _document(forwarded: Forwarded) -> dict[str, Any]:
-    item, attempted = forwarded
-    return {
-        "id": str(item.id),
-        "event": str(item.type),
-        "unitCode": item.unit_code,
-        "statusCode": attempted.status_code,
-        "cause": optional_text(attempted.cause),
-        "durationMs": round(attempted.duration_ms, 3),
+def _print_attempt(event: FeedItem, result: AttemptResult, as_json: bool) -> None:
+    document = {
+        "id": str(event.id),
+        "event": str(event.type),
+        "unitCode": event.unit_code,
+        "statusCode": result.status_code,
+        "cause": None if result.cause is None else str(result.cause),
+        "durationMs": round(result.duration_ms, 3),
     }
+    outcome = result.cause or f"The receiver answered {result.status_code}."
+    text = f"{event.created_at:%H:%M:%S}  {event.type:<16}  {event.unit_code:<12}  {outcome}"
+    Output(document, text).print(as_json)

@@ -8,9 +8,9 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, NamedTuple, TypeVar
 
 import click
 import msgspec
@@ -19,55 +19,61 @@ from holdfast.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_data = click.option(
-    "--data",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Directory of the embedded database.  [default: HOLDFAST_DATA_DIR or ./data]",
-)
-_as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+_PROGRESS_SECONDS = 1.0
+_PROGRESS_WIDTH = 60
 
 
-def shared_options(command: F) -> F:
-    return _data(_as_json(command))
+class CommandError(click.ClickException):
+    """Ends the command with exit code 1; the message is one sentence for the user."""
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        click.echo(f"holdfast: {self.message}", file, err=True)
 
 
-def read_settings(data: Path | None) -> Settings:
-    settings = Settings.from_environment(os.environ)
-    return settings if data is None else settings.model_copy(update={"data_dir": data.absolute()})
+class Output(NamedTuple):
+    document: Mapping[str, Any] | msgspec.Struct
+    text: str
+    note: str = ""
+    """A text for stderr, so that stdout has only what is to be copied."""
+
+    def print(self, as_json: bool) -> None:
+        if as_json:
+            print_json(self.document)
+            return
+        click.echo(self.text)
+        if self.note:
+            click.echo(self.note, err=True)
 
 
 def print_json(document: Mapping[str, Any] | msgspec.Struct) -> None:
     click.echo(json.dumps(document, ensure_ascii=False, default=msgspec.to_builtins))
 
 
-def print_result(as_json: bool, document: Mapping[str, Any] | msgspec.Struct, text: str) -> None:
-    if as_json:
-        print_json(document)
-    else:
-        click.echo(text)
+def shared_options(command: F) -> F:
+    """Add --data, which `read_settings` reads, and --json, which the command takes as ``as_json``."""
+    return _data(_as_json(command))
 
 
-def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], if_empty: str) -> None:
-    if not rows:
-        click.echo(if_empty)
-        return
-    widths = [max(len(row[column]) for row in (headings, *rows)) for column in range(len(headings))]
-    for row in (headings, *rows):
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        click.echo("  ".join(cells).rstrip())
+def _store_data_dir(context: click.Context, _: click.Parameter, data: Path | None) -> None:
+    context.obj = data
 
 
-def wire_time(moment: datetime | None) -> str | None:
-    if moment is None:
-        return None
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+_data = click.option(
+    "--data",
+    type=click.Path(file_okay=False, path_type=Path),
+    callback=_store_data_dir,
+    expose_value=False,
+    help="Directory of the embedded database.  [default: HOLDFAST_DATA_DIR or ./data]",
+)
+_as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
-def format_time(moment: datetime | None) -> str:
-    return "-" if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+def read_settings() -> Settings:
+    settings, data = Settings.from_environment(os.environ), click.get_current_context().obj
+    return settings if data is None else settings.model_copy(update={"data_dir": data.absolute()})
 
 
-def utf8_only(_: click.Context, __: click.Parameter, value: Iterable[str] | None) -> Iterable[str] | None:
+def check_utf8(_: click.Context, __: click.Parameter, value: Iterable[str] | None) -> Iterable[str] | None:
     """Reject bytes that are not UTF-8, which arrive as lone surrogates, in one text or a repeated option."""
     try:
         "".join(value or ()).encode()
@@ -76,53 +82,52 @@ def utf8_only(_: click.Context, __: click.Parameter, value: Iterable[str] | None
     return value
 
 
-limited_to_projects = click.option(
+projects_option = click.option(
     "--project",
     "projects",
     multiple=True,
-    callback=utf8_only,
+    callback=check_utf8,
     metavar="SLUG",
     help="Limit it to projects; may be repeated.",
 )
 
 
-_EVERY_SECONDS = 1.0
-_WIDTH = 60
-_STEP = 1024
+def choices_option(flag: str, name: str, choices: Iterable[str], text: str) -> Callable[[F], F]:
+    return click.option(flag, name, multiple=True, type=click.Choice([*map(str, choices)]), help=text)
 
 
-class Progress:
-    """A progress line on stderr, which is overwritten; none where stderr is no terminal."""
-
-    def __init__(self) -> None:
-        self._is_terminal = sys.stderr.isatty()
-        self._next_at = time.monotonic() + _EVERY_SECONDS
-
-    def update(self, text: str) -> None:
-        """Write the text, at most once a second."""
-        now = time.monotonic()
-        if self._is_terminal and now >= self._next_at:
-            self._next_at = now + _EVERY_SECONDS
-            click.echo(f"\r{text:<{_WIDTH}}", err=True, nl=False)
-
-    def clear(self) -> None:
-        if self._is_terminal:
-            click.echo(f"\r{'':<{_WIDTH}}\r", err=True, nl=False)
+def format_table(headings: Sequence[str], rows: Sequence[Sequence[str]], if_empty: str) -> str:
+    if not rows:
+        return if_empty
+    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in (headings, *rows))
+    return "\n".join(lines)
 
 
-@contextmanager
-def progress_line() -> Iterator[Progress]:
-    progress = Progress()
-    try:
-        yield progress
-    finally:
-        progress.clear()
+def format_time(at: datetime | None) -> str:
+    return "-" if at is None else f"{at:%Y-%m-%d %H:%M UTC}"
 
 
 def format_bytes(number: int) -> str:
-    """``1.4 MiB``"""
-    size, units = float(number), iter(("KiB", "MiB", "GiB"))
-    unit = "bytes"
-    while size >= _STEP and (larger := next(units, None)):
-        size, unit = size / _STEP, larger
-    return f"{number} bytes" if unit == "bytes" else f"{size:.1f} {unit}"
+    for power, unit in ((3, "GiB"), (2, "MiB"), (1, "KiB")):
+        if number >= 1024**power:
+            return f"{number / 1024**power:.1f} {unit}"
+    return f"{number} bytes"
+
+
+@contextmanager
+def progress_line() -> Iterator[Callable[[str], None]]:
+    """Yield a function that shows a text on stderr, at most once a second, if stderr is a terminal."""
+    is_terminal, next_at = sys.stderr.isatty(), time.monotonic() + _PROGRESS_SECONDS
+
+    def show(text: str) -> None:
+        nonlocal next_at
+        if is_terminal and time.monotonic() >= next_at:
+            next_at = time.monotonic() + _PROGRESS_SECONDS
+            click.echo(f"\r{text:<{_PROGRESS_WIDTH}}", err=True, nl=False)
+
+    try:
+        yield show
+    finally:
+        if is_terminal:
+            click.echo(f"\r{'':<{_PROGRESS_WIDTH}}\r", err=True, nl=False)

@@ -7,14 +7,12 @@ import signal
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
 
-from holdfast.cli.output import print_json, print_result, read_settings, shared_options, utf8_only
+from holdfast.cli.output import Output, check_utf8, read_settings, shared_options
 from holdfast.observability.logging import set_up_logging
-from holdfast.server.serve import Demo, Served
 from holdfast.server.serve import serve as run
 from holdfast.settings import check_setting_names
 
@@ -46,12 +44,12 @@ _EXAMPLE = """
 
 {hold}
 """
-_WORKING = "Holdfast is working; Ctrl-C stops it."
+_WORKING = Output({"working": True}, "Holdfast is working; Ctrl-C stops it.")
 
 
 @click.command()
 @click.option(
-    "--host", default="127.0.0.1", show_default=True, callback=utf8_only, help="Address to listen on."
+    "--host", default="127.0.0.1", show_default=True, callback=check_utf8, help="Address to listen on."
 )
 @click.option(
     "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one."
@@ -61,17 +59,17 @@ _WORKING = "Holdfast is working; Ctrl-C stops it."
 )
 @click.option("--demo", is_flag=True, help="Fill an empty database; print a sign-in and a key.")
 @shared_options
-def serve(host: str, port: int, processes: int, demo: bool, data: Path | None, as_json: bool) -> None:
+def serve(host: str, port: int, processes: int, demo: bool, as_json: bool) -> None:
     """Run everything in one command, until Ctrl-C."""
     set_up_logging()
     check_setting_names(os.environ)
-    settings = read_settings(data).model_copy(update={"processes": processes})
+    settings = read_settings().model_copy(update={"processes": processes})
     run(settings, host, port, demo, partial(_announce, as_json=as_json))
 
 
 @click.command()
 @shared_options
-def work(data: Path | None, as_json: bool) -> None:
+def work(as_json: bool) -> None:
     """Run the background work only: any number of these, on any machine, until stopped."""
     # Not imported by `serve`: the supervisor stays small.
     from holdfast.cli.database import database_url
@@ -81,7 +79,7 @@ def work(data: Path | None, as_json: bool) -> None:
 
     set_up_logging()
     check_setting_names(os.environ)
-    settings = read_settings(data)
+    settings = read_settings()
     # Until the worker handles signals itself, one of them unwinds what was started so far.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt), database_url(settings) as url:
@@ -89,54 +87,32 @@ def work(data: Path | None, as_json: bool) -> None:
             update={"database_url": url, "encryption_keys": load_encryption_keys(settings)}
         )
         asyncio.run(migrate_when_reachable(url))
-        work_process.run(own, announce=partial(print_result, as_json, {"working": True}, _WORKING))
+        work_process.run(own, announce=partial(_WORKING.print, as_json))
 
 
-def _announce(served: Served, as_json: bool) -> None:
-    if as_json:
-        print_json(_document(served))
-        return
-    click.echo(f"Holdfast is ready at {served.address}")
-    if served.setup_url is not None:
-        click.echo(_SET_UP.format(url=served.setup_url))
-    if served.demo is not None:
-        click.echo(_demo_text(served.address, served.demo))
+def _announce(result: Mapping[str, Any], as_json: bool) -> None:
+    document = {name: value for name, value in result.items() if name != "example"}
+    text = f"Holdfast is ready at {result['url']}"
+    if "setupUrl" in result:
+        text += "\n" + _SET_UP.format(url=result["setupUrl"])
+    if "key" in result:
+        text += "\n" + _demo_text(result)
+    Output(document, text).print(as_json)
 
 
-def _document(served: Served) -> dict[str, Any]:
-    document: dict[str, Any] = {"url": served.address}
-    if served.setup_url is not None:
-        document["setupUrl"] = served.setup_url
-    if served.demo is not None:
-        document |= {
-            "key": served.demo.key,
-            "signIn": served.demo.sign_in,
-            "project": served.demo.project,
-            "receiver": served.demo.receiver,
-        }
-    return document
-
-
-def _demo_text(address: str, demo: Demo) -> str:
-    example = "" if demo.example is None else _example_text(address, demo.key, demo.example)
-    project = demo.project or "(the demo's project is not in this database)"
+def _demo_text(result: Mapping[str, Any]) -> str:
+    address, key, example, example_text = result["url"], result["key"], result["example"], ""
+    if example is not None:
+        put = (
+            f"curl -X PUT {address}{example['path']} -H 'Authorization: Bearer {key}'"
+            f" -H 'Content-Type: application/json' -d '{json.dumps(example['body'])}'"
+        )
+        example_text = _EXAMPLE.format(put=put, hold=f"curl -X POST {address}{example['holdPath']}")
     return _DEMO.format(
-        key=demo.key,
         address=address,
-        example=example,
-        project=project,
-        receiver=demo.receiver,
-        **demo.sign_in,
-    )
-
-
-def _example_text(address: str, key: str, example: Mapping[str, Any]) -> str:
-    put = _curl_put(address, key, example["path"], example["body"])
-    return _EXAMPLE.format(put=put, hold=f"curl -X POST {address}{example['holdPath']}")
-
-
-def _curl_put(address: str, key: str, path: str, body: Mapping[str, Any]) -> str:
-    return (
-        f"curl -X PUT {address}{path} -H 'Authorization: Bearer {key}'"
-        f" -H 'Content-Type: application/json' -d '{json.dumps(body)}'"
+        key=key,
+        project=result["project"] or "(the demo's project is not in this database)",
+        receiver=result["receiver"],
+        example=example_text,
+        **result["signIn"],
     )

@@ -5,9 +5,7 @@ import secrets
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 from urllib.parse import urlsplit
 
 import click
@@ -15,21 +13,14 @@ from rich.console import Console
 from rich.live import Live
 
 from holdfast.cli.database import with_database
-from holdfast.cli.output import print_json, read_settings, shared_options, utf8_only
-from holdfast.domain.api_key import IssuedKey, Scope
+from holdfast.cli.output import CommandError, Output, check_utf8, read_settings, shared_options
+from holdfast.domain.api_key import Scope
 from holdfast.operations import api_keys
 from holdfast.operations.health import load_public_url
-from holdfast.simulation.client import (
-    ApiClient,
-    InvalidKey,
-    SimulationError,
-    check_server,
-    open_http_client,
-)
-from holdfast.simulation.project import find_project
+from holdfast.simulation.client import ApiClient, InvalidKey, SimulationError, check_server, open_http_client
 from holdfast.simulation.report import LinePrinter, format_totals, render_table
 from holdfast.simulation.runner import Simulation, SimulationOptions
-from holdfast.storage.database import Database
+from holdfast.simulation.state import find_project
 
 KEY_NAME = "holdfast simulate"
 _SCOPES = (Scope.INTEGRATION, Scope.PAYMENTS, Scope.BACKOFFICE)
@@ -58,7 +49,7 @@ def _check_key(_: click.Context, __: click.Parameter, key: str | None) -> str | 
 @click.option("--url", callback=_check_url, help="The Holdfast.  [default: where `serve` last was]")
 @click.option(
     "--project",
-    callback=utf8_only,
+    callback=check_utf8,
     metavar="SLUG",
     help="Where they buy.  [default: the first with enough for sale]",
 )
@@ -85,7 +76,6 @@ def simulate(
     key: str | None,
     seed: int | None,
     pace: float,
-    data: Path | None,
     as_json: bool,
 ) -> None:
     """Play a busy morning: buyers, staff, a payment system and an ERP, until they are through.
@@ -95,60 +85,39 @@ def simulate(
     the end.
     """
     options = SimulationOptions(buyers, secrets.randbelow(1_000_000) if seed is None else seed, pace)
+    address = url or "http://127.0.0.1:8000"
+    settings = read_settings()
+    if settings.database_url is not None or (settings.data_dir / "postgres").is_dir():
+        # Where `serve` last was.
+        address = url or with_database(load_public_url)
+    elif key is None:
+        raise CommandError(
+            f"There is no database in {settings.data_dir} to issue a key in. Name its folder by --data, or"
+            " give a --key."
+        )
     try:
-        address = url or _default_url(data, key)
-        asyncio.run(_check_server(address))
-        with _key_for(key, data, options) as usable_key:
+        asyncio.run(check_server(address))
+        with _usable_key(key, options) as usable_key:
             totals = asyncio.run(_simulate(address, usable_key, project, options, as_json))
     except SimulationError as error:
-        _fail(str(error))
-    if as_json:
-        print_json(totals)
-    else:
-        click.echo("\n".join(format_totals(totals)))
+        raise CommandError(str(error)) from None
+    Output(totals, "\n".join(format_totals(totals))).print(as_json)
     if totals["failure"] is not None:
-        _fail(totals["failure"])
+        raise CommandError(totals["failure"])
     if totals["brokenPromises"]:
         raise SystemExit(1)
 
 
-def _default_url(data: Path | None, key: str | None) -> str:
-    """Return the address of the last `serve`, without creating a database to ask."""
-    if _has_database(data):
-        return with_database(data, load_public_url)
-    if key is None:
-        raise _missing_database(data)
-    return "http://127.0.0.1:8000"
-
-
-def _has_database(data: Path | None) -> bool:
-    settings = read_settings(data)
-    return settings.database_url is not None or (settings.data_dir / "postgres").is_dir()
-
-
-def _missing_database(data: Path | None) -> SimulationError:
-    folder = read_settings(data).data_dir
-    return SimulationError(
-        f"There is no database in {folder} to issue a key in. Name its folder by --data, or give a --key."
-    )
-
-
-async def _check_server(url: str) -> None:
-    async with open_http_client(url) as http:
-        await check_server(http)
-
-
 @contextmanager
-def _key_for(key: str | None, data: Path | None, options: SimulationOptions) -> Iterator[str]:
+def _usable_key(key: str | None, options: SimulationOptions) -> Iterator[str]:
     """Yield the given key, or one that is revoked after the simulation, however that ends."""
     if key is not None:
         yield key
         return
-    if not _has_database(data):
-        raise _missing_database(data)
     # If the command is killed, its key expires soon.
     days = (options.max_seconds + _SPARE_SECONDS) / _SECONDS_PER_DAY
-    issued = with_database(data, partial(_issue_key, days=days))
+    new_key = api_keys.NewApiKey(KEY_NAME, _SCOPES, None, days)
+    issued = with_database(lambda database: api_keys.issue(database, new_key))
     try:
         yield issued.text
     except InvalidKey as error:
@@ -158,13 +127,9 @@ def _key_for(key: str | None, data: Path | None, options: SimulationOptions) -> 
         # A second Ctrl-C must not leave the key valid.
         handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
-            with_database(data, lambda database: api_keys.revoke_key(database, issued.key.id))
+            with_database(lambda database: api_keys.revoke(database, issued.key.id))
         finally:
             signal.signal(signal.SIGINT, handler)
-
-
-async def _issue_key(database: Database, days: float) -> IssuedKey:
-    return await api_keys.issue_key(database, KEY_NAME, _SCOPES, (), days)
 
 
 async def _simulate(
@@ -178,21 +143,19 @@ async def _simulate(
             asyncio.get_running_loop().add_signal_handler(number, simulation.stop)
         if as_json:
             return await simulation.run()
-        opening = (
+        click.echo(
             f"{options.buyers} buyers come to {project.latin_name}, where {project.available} units are"
             f" available (seed {options.seed})."
         )
         console = Console()
-        if console.is_terminal:
-            console.print(opening, highlight=False, markup=False)
-            return await _run_with_table(simulation, console)
-        click.echo(opening)
-        return await _run_with_lines(simulation)
+        return await (
+            _run_with_table(simulation, console) if console.is_terminal else _run_with_lines(simulation)
+        )
 
 
 async def _run_with_lines(simulation: Simulation) -> dict[str, Any]:
     printer = LinePrinter(click.echo)
-    simulation.state.activity.on_entry = printer
+    simulation.state.on_entry = printer
     try:
         return await simulation.run()
     finally:
@@ -210,13 +173,6 @@ async def _run_with_table(simulation: Simulation, console: Console) -> dict[str,
 
 async def _draw(live: Live, simulation: Simulation) -> None:
     """Draw between the steps of the simulation: a thread would read what is being written."""
-    state = simulation.state
     while True:
-        table = render_table(state.project.latin_name, state.client, state.activity, live.console.height)
-        live.update(table, refresh=True)
+        live.update(render_table(simulation.state, live.console.height), refresh=True)
         await asyncio.sleep(1 / _FRAMES_PER_SECOND)
-
-
-def _fail(sentence: str) -> NoReturn:
-    click.echo(f"holdfast: {sentence}", err=True)
-    raise SystemExit(1)

@@ -2,11 +2,11 @@
 
 import math
 import time
-from typing import Any, BinaryIO, NamedTuple, Self
+from typing import BinaryIO, NamedTuple
 
 import click
 
-from holdfast.cli.output import print_json, utf8_only
+from holdfast.cli.output import CommandError, check_utf8, print_json
 from holdfast.domain import signature as signatures
 from holdfast.domain.signature import TOLERANCE_SECONDS, SignatureProblem
 
@@ -21,22 +21,16 @@ _SENTENCES = {
     SignatureProblem.TIMESTAMP_NOT_A_NUMBER: "The timestamp is not a whole number of seconds.",
     SignatureProblem.DIGEST_DIFFERS: "The digest is not that of this body and timestamp with this secret.",
 }
-_OUT_OF_TIME = (SignatureProblem.TOO_OLD, SignatureProblem.TOO_FAR_AHEAD)
 
 
-class Captured(NamedTuple):
-    """A delivery as somebody noted it down."""
-
+class CapturedDelivery(NamedTuple):
     secret: str
     timestamp: str
     signature: str
     body: bytes
 
-    def verdict(self, now: float | None) -> SignatureProblem | None:
+    def find_problem(self, now: float | None) -> SignatureProblem | None:
         return signatures.verify(self.secret, self.timestamp, self.signature, self.body, now)
-
-    def without_last_newline(self) -> Self:
-        return self._replace(body=self.body.removesuffix(b"\n").removesuffix(b"\r"))
 
     def age_seconds(self, now: float) -> int | None:
         signed_at = signatures.parse_timestamp(self.timestamp)
@@ -49,7 +43,7 @@ class Captured(NamedTuple):
     required=True,
     envvar="HOLDFAST_SECRET",
     show_envvar=True,
-    callback=utf8_only,
+    callback=check_utf8,
     help="The endpoint's signing secret; from the environment it stays out of the shell's history.",
 )
 @click.option("--timestamp", required=True, help="The header X-Service-Timestamp.")
@@ -64,45 +58,41 @@ def verify(secret: str, timestamp: str, signature: str, any_age: bool, as_json: 
     """
     if not secret:
         raise click.UsageError("The secret is empty.")
-    captured, now = Captured(secret, timestamp, signature, file.read()), time.time()
-    reason = captured.verdict(None if any_age else now)
+    captured, now = CapturedDelivery(secret, timestamp, signature, file.read()), time.time()
+    problem = captured.find_problem(None if any_age else now)
+    detail = None if problem is None else _explain(captured, problem, now)
     if as_json:
-        print_json(_document(captured, reason, now))
-    if reason is not None:
-        click.echo(f"holdfast: {_refused(captured, reason, now)}", err=True)
-        raise SystemExit(1)
+        print_json(
+            {
+                "valid": problem is None,
+                "reason": problem,
+                "detail": detail,
+                "signatureMatches": captured.find_problem(None) is None,
+                "ageSeconds": captured.age_seconds(now),
+            }
+        )
+    if detail is not None:
+        raise CommandError(detail)
     if not as_json:
-        click.echo(f"The signature is valid; it was made {_distance(captured.age_seconds(now))}.")
+        click.echo(f"The signature is valid; it was made {_format_age(captured, now)}.")
 
 
-def _document(captured: Captured, reason: SignatureProblem | None, now: float) -> dict[str, Any]:
-    return {
-        "valid": reason is None,
-        "reason": None if reason is None else str(reason),
-        "detail": None if reason is None else _refused(captured, reason, now),
-        "signatureMatches": captured.verdict(None) is None,
-        "ageSeconds": captured.age_seconds(now),
-    }
+def _explain(captured: CapturedDelivery, problem: SignatureProblem, now: float) -> str:
+    if problem in (SignatureProblem.TOO_OLD, SignatureProblem.TOO_FAR_AHEAD):
+        age = f"The signature was made {_format_age(captured, now)}; {TOLERANCE_SECONDS} s are allowed."
+        if captured.find_problem(None) is None:
+            return f"{age} The signature itself matches (--any-age leaves the age out)."
+        return f"{age} The signature itself does not match either."
+    if problem is SignatureProblem.DIGEST_DIFFERS:
+        body = captured.body.removesuffix(b"\n").removesuffix(b"\r")
+        if captured._replace(body=body).find_problem(None) is None:
+            return (
+                "The body has a newline at its end that was not received; without it the signature matches."
+            )
+    return _SENTENCES[problem]
 
 
-def _refused(captured: Captured, reason: SignatureProblem, now: float) -> str:
-    if reason in _OUT_OF_TIME:
-        return _out_of_time(captured, now)
-    if reason is SignatureProblem.DIGEST_DIFFERS and captured.without_last_newline().verdict(None) is None:
-        return "The body has a newline at its end that was not received; without it the signature matches."
-    return _SENTENCES[reason]
-
-
-def _out_of_time(captured: Captured, now: float) -> str:
-    made = (
-        f"The signature was made {_distance(captured.age_seconds(now))}; {TOLERANCE_SECONDS} s are allowed."
-    )
-    if captured.verdict(None) is None:
-        return f"{made} The signature itself matches (--any-age leaves the age out)."
-    return f"{made} The signature itself does not match either."
-
-
-def _distance(age_seconds: int | None) -> str:
-    """In words, since a clock that is ahead is another trouble than a delivery that is old."""
-    age_seconds = age_seconds or 0
-    return f"{age_seconds} s ago" if age_seconds >= 0 else f"{-age_seconds} s ahead of this machine's clock"
+def _format_age(captured: CapturedDelivery, now: float) -> str:
+    """Tell a clock that is ahead from a delivery that is old."""
+    seconds = captured.age_seconds(now) or 0
+    return f"{seconds} s ago" if seconds >= 0 else f"{-seconds} s ahead of this machine's clock"

@@ -83,10 +83,12 @@ def _fields(unit_type: UnitType, tower: str, floor: int, position: int, public_u
         public_url, unit_type.drawing, f"Floor plan, {unit_type.english} | المخطط، {unit_type.arabic}"
     )
     street = _drawing(public_url, "elevation", "The towers from the street | البرجان من الشارع")
+    premium = 1 + _PREMIUM_PER_FLOOR * (floor - 1) + (_TOP_FLOOR_PREMIUM if unit_type is PENTHOUSE else 0)
+    price = unit_type.area_sqm * unit_type.price_per_sqm * premium
     return UnitFields(
         type=f"{unit_type.english} | {unit_type.arabic}",
         area_sqm=unit_type.area_sqm,
-        price_sar=_price(unit_type, floor),
+        price_sar=Decimal(round(price / _ROUNDED_TO) * _ROUNDED_TO),
         vat_included=False,
         vat_rate=Decimal(15),
         deposit_percent=Decimal(5) if unit_type is PENTHOUSE else Decimal(10),
@@ -101,12 +103,6 @@ def _fields(unit_type: UnitType, tower: str, floor: int, position: int, public_u
 
 def _drawing(public_url: str, name: str, label: str) -> Media:
     return {"url": f"{public_url}{DRAWINGS_PATH}/{name}.svg", "name": label}
-
-
-def _price(unit_type: UnitType, floor: int) -> Decimal:
-    premium = 1 + _PREMIUM_PER_FLOOR * (floor - 1) + (_TOP_FLOOR_PREMIUM if unit_type is PENTHOUSE else 0)
-    exact = unit_type.area_sqm * unit_type.price_per_sqm * premium
-    return Decimal(round(exact / _ROUNDED_TO) * _ROUNDED_TO)
 
 
 def _description(unit_type: UnitType, floor: int, position: int) -> str:

@@ -1,24 +1,37 @@
-"""Seed the demo's database: the project, its units, and bookings that were made before the visitor came."""
+"""Seed the demo's database: the project, its units and earlier bookings, and credentials for the visitor."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+import secrets
+from collections.abc import Iterable, Sequence
 from itertools import cycle
+from typing import NamedTuple
 
-from holdfast.demo.access import DemoAccess, new_access
 from holdfast.demo.project import DEFAULT_URL, DRAWINGS_PATH, NAME, SLUG, demo_units
+from holdfast.domain.api_key import Scope
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import Buyer
+from holdfast.domain.booking_actions import BookingAction
 from holdfast.domain.decision import Precondition
-from holdfast.domain.errors import DomainError, PreconditionFailed
-from holdfast.domain.holds import HoldLimits
-from holdfast.domain.status import Action, Caller
+from holdfast.domain.endpoint import EndpointConfig
+from holdfast.domain.errors import DomainError, PreconditionFailed, UnknownStaff
+from holdfast.domain.holds import NO_LIMITS, HoldPeriods
+from holdfast.domain.permissions import Role
+from holdfast.domain.transitions import Action, Caller
 from holdfast.domain.unit import Media, Unit
+from holdfast.operations import api_keys
+from holdfast.operations.api_keys import NewApiKey
 from holdfast.operations.booking_commands import Requester
-from holdfast.operations.bookings import BookingRules, Bookings, FoundBooking, StaffAction
+from holdfast.operations.bookings import Bookings, StaffAction
+from holdfast.operations.endpoints import Endpoints
 from holdfast.operations.projects import add_project, list_projects
+from holdfast.operations.staff import StaffAccounts
 from holdfast.operations.units import PatchUnit, ReplaceUnit, Units
 from holdfast.operations.write_path import Command
 from holdfast.storage.database import Database
+
+KEY_NAME = "holdfast serve --demo"
+EMAIL = "demo@holdfast.example"
+RECEIVER_DESCRIPTION = "Demo receiver"
 
 # The first tower is well under way, the second has just been opened.
 SOLD = (
@@ -32,14 +45,14 @@ RESERVED = (
     "B-0102", "B-0203", "B-0305", "B-0503", "B-0904",
 )  # fmt: skip
 OFF_SALE = ("A-0105", "B-0101")
-"""Show flats."""
 CANCELLED = ("A-0403", "B-0701")
 REFUND_DUE = ("B-0602",)
 
 _REQUEST_ID = "demo"
 _FIRST_VERSION = 1
 _MAX_UNITS = 1000
-
+_MAX_ENDPOINTS = 1000
+_PASSWORD_BYTES = 12
 
 # Each with the language of their agreement.
 _BUYERS = (
@@ -57,6 +70,12 @@ _BUYERS = (
 )
 
 
+class DemoAccess(NamedTuple):
+    key: str
+    password: str
+    has_project: bool
+
+
 async def seed_demo(database: Database, public_url: str = DEFAULT_URL) -> DemoAccess:
     """Add the project and its bookings unless there is another project, and return new credentials.
 
@@ -68,84 +87,81 @@ async def seed_demo(database: Database, public_url: str = DEFAULT_URL) -> DemoAc
     if slugs in ([], [SLUG]):
         units = Units(database)
         try:
-            await _add_missing_units(units, public_url)
+            project_id = await units.project_id(SLUG)
+            if_absent = Precondition(none_match=frozenset("*"))
+            commands = [
+                ReplaceUnit((project_id, unit.code), unit.fields, unit.status, if_absent)
+                for unit in demo_units(public_url)
+            ]
+            await _write(units, commands)
             rows, _ = await units.page(SLUG, "", _MAX_UNITS, None, None)
             await _make_bookings(database, units, rows)
             await _update_drawing_urls(units, rows, public_url)
         finally:
             await units.close()
-    return await new_access(database, has_project=not slugs or SLUG in slugs)
+    # The key and the password of the last start stop working.
+    await api_keys.revoke_named(database, KEY_NAME)
+    issued = await api_keys.issue(database, NewApiKey(KEY_NAME, [Scope.INTEGRATION, Scope.BACKOFFICE]))
+    return DemoAccess(issued.text, await _new_password(database), not slugs or SLUG in slugs)
 
 
-async def _add_missing_units(units: Units, public_url: str) -> None:
-    project_id = await units.project_id(SLUG)
-    if_absent = Precondition(none_match=frozenset("*"))
-    await _write(
-        units,
-        [
-            ReplaceUnit((project_id, unit.code), unit.fields, unit.status, if_absent)
-            for unit in demo_units(public_url)
-        ],
-    )
+async def register_receiver(endpoints: Endpoints, url: str) -> str:
+    """Register the demo's receiver as an endpoint in place of the last start's, and return its secret."""
+    for endpoint in await endpoints.page(None, None, _MAX_ENDPOINTS):
+        if endpoint.config.description == RECEIVER_DESCRIPTION:
+            await endpoints.remove(endpoint.id, COMMAND)
+    issued = await endpoints.add(EndpointConfig(url, RECEIVER_DESCRIPTION), COMMAND)
+    return issued.text
+
+
+async def _new_password(database: Database) -> str:
+    """Give the demo's admin a new password and end their sessions; add them if they are missing."""
+    accounts, password = StaffAccounts(database), secrets.token_urlsafe(_PASSWORD_BYTES)
+    try:
+        staff = await accounts.find_by_email(EMAIL)
+    except UnknownStaff:
+        await accounts.add(EMAIL, "Demo", Role.ADMIN, password, COMMAND)
+        return password
+    await accounts.change(staff.id, {"role": Role.ADMIN, "disabled": False}, COMMAND)
+    _, token = await accounts.reset(staff.id, COMMAND)
+    await accounts.choose_password(token, password, None)
+    return password
 
 
 async def _make_bookings(database: Database, units: Units, rows: Iterable[Unit]) -> None:
-    """Make the bookings of units that have not changed since they were created."""
     unchanged = {unit.code for unit in rows if unit.version == _FIRST_VERSION}
-    sales = _Sales(Bookings(database, units, BookingRules(limits=HoldLimits(0, 0, 0))))
-    steps: tuple[tuple[tuple[str, ...], Callable[[str, Buyer, str], Awaitable[object]]], ...] = (
-        (SOLD, sales.sell),
-        (RESERVED, sales.reserve),
-        (WALK_IN, sales.sell_to_walk_in),
-        (CANCELLED, sales.cancel_as_buyer),
-        (REFUND_DUE, sales.withdraw),
-        (OFF_SALE, sales.take_off_sale),
-    )
-    buyers = cycle(_BUYERS)
+    bookings = Bookings(database, units, HoldPeriods(), NO_LIMITS)
+    codes = (*SOLD, *RESERVED, *WALK_IN, *CANCELLED, *REFUND_DUE, *OFF_SALE)
     await asyncio.gather(
         *(
-            step(code, *buyer)
-            for codes, step in steps
-            for code, buyer in zip(codes, buyers, strict=False)
+            _make_booking(bookings, code, buyer, language)
+            for code, (buyer, language) in zip(codes, cycle(_BUYERS), strict=False)
             if code in unchanged
         )
     )
 
 
-class _Sales:
-    """Each way that a booking can go, by the operations that the API and the pages use."""
-
-    def __init__(self, bookings: Bookings) -> None:
-        self._bookings = bookings
-
-    async def sell(self, code: str, buyer: Buyer, language: str) -> None:
-        await self._bookings.close_sale(await self.reserve(code, buyer, language), Caller.STAFF, COMMAND)
-
-    async def reserve(self, code: str, buyer: Buyer, language: str) -> FoundBooking:
-        booking = await self._hold(code)
-        await self._bookings.sign(booking, buyer, _REQUEST_ID, language)
-        await self._bookings.confirm_deposit(booking, Caller.STAFF, COMMAND)
-        return booking
-
-    async def sell_to_walk_in(self, code: str, buyer: Buyer, _: str) -> None:
-        await self._act(code, StaffAction(Action.CLOSE_SALE, buyer))
-
-    async def cancel_as_buyer(self, code: str, _: Buyer, __: str) -> None:
-        await self._bookings.cancel_as_buyer(await self._hold(code), _REQUEST_ID)
-
-    async def withdraw(self, code: str, buyer: Buyer, language: str) -> None:
-        """Cancel after the deposit, so that a refund is due."""
-        await self._bookings.cancel(await self.reserve(code, buyer, language), Caller.STAFF, COMMAND)
-
-    async def take_off_sale(self, code: str, _: Buyer, __: str) -> None:
-        await self._act(code, StaffAction(Action.TAKE_OFF_SALE))
-
-    async def _hold(self, code: str) -> FoundBooking:
-        hold = await self._bookings.hold(SLUG, code, Requester(_REQUEST_ID), None, _REQUEST_ID)
-        return await self._bookings.find(hold.booking.reference)
-
-    async def _act(self, code: str, action: StaffAction) -> None:
-        await self._bookings.act(SLUG, code, action, Caller.STAFF, COMMAND)
+async def _make_booking(bookings: Bookings, code: str, buyer: Buyer, language: str) -> None:
+    if code in WALK_IN:
+        sale = StaffAction(Action.CLOSE_SALE, buyer)
+        await bookings.act_on_unit(SLUG, code, sale, Caller.STAFF, COMMAND)
+        return
+    if code in OFF_SALE:
+        await bookings.act_on_unit(SLUG, code, StaffAction(Action.TAKE_OFF_SALE), Caller.STAFF, COMMAND)
+        return
+    hold = await bookings.hold(SLUG, code, Requester(_REQUEST_ID), None, _REQUEST_ID)
+    booking = await bookings.find(hold.booking.reference)
+    if code in CANCELLED:
+        await bookings.cancel_as_buyer(booking, _REQUEST_ID)
+        return
+    await bookings.sign(booking, buyer, _REQUEST_ID, language)
+    actions = [BookingAction.CONFIRM_DEPOSIT]
+    if code in SOLD:
+        actions.append(BookingAction.CLOSE_SALE)
+    elif code in REFUND_DUE:
+        actions.append(BookingAction.CANCEL)
+    for action in actions:
+        await bookings.act_on_booking(booking, action, Caller.STAFF, COMMAND)
 
 
 async def _update_drawing_urls(units: Units, rows: Iterable[Unit], public_url: str) -> None:
@@ -153,25 +169,20 @@ async def _update_drawing_urls(units: Units, rows: Iterable[Unit], public_url: s
     commands = []
     for unit in rows:
         fields = {"images": unit.fields.images, "files": unit.fields.files}
-        updated = {name: _with_url(media, public_url) for name, media in fields.items()}
+        updated = {
+            name: tuple(_with_url(medium, public_url) for medium in media) for name, media in fields.items()
+        }
         if updated != fields:
             commands.append(PatchUnit((unit.project_id, unit.code), updated))
     if commands:
         await _write(units, commands)
 
 
-def _with_url(media: tuple[Media, ...], public_url: str) -> tuple[Media, ...]:
-    return tuple(
-        medium
-        if isinstance(medium, str)
-        else {**medium, "url": _drawing_url(medium["url"] or "", public_url)}
-        for medium in media
-    )
-
-
-def _drawing_url(url: str, public_url: str) -> str:
-    _, is_drawing, name = url.partition(f"{DRAWINGS_PATH}/")
-    return f"{public_url}{DRAWINGS_PATH}/{name}" if is_drawing else url
+def _with_url(media: Media, public_url: str) -> Media:
+    if isinstance(media, str):
+        return media
+    _, is_drawing, name = (media["url"] or "").partition(f"{DRAWINGS_PATH}/")
+    return {**media, "url": f"{public_url}{DRAWINGS_PATH}/{name}"} if is_drawing else media
 
 
 async def _write(units: Units, commands: Sequence[Command]) -> None:

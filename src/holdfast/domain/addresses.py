@@ -1,4 +1,4 @@
-"""Which addresses a delivery must never go to, each with its reason. Pure.
+"""The addresses that a delivery must never go to, each with its reason. Pure.
 
 ``ipaddress.is_global`` is no filter: it lets through multicast, 6to4, NAT64 and what clouds use for their
 own ends, and it changes with the release of Python. So the table stands here in full.
@@ -81,13 +81,13 @@ _TABLE = tuple((ip_network(text), words) for text, words in BLOCKED_RANGES)
 
 
 def is_allowed(address: IPAddress, allowed: Sequence[IPNetwork]) -> bool:
-    """Inside one of the networks that the operator opened; an IPv4-mapped address counts as its IPv4."""
+    """Tell whether a network that the operator opened contains the address or the IPv4 mapped in it."""
     judged = _unmapped(address)
     return any(judged in network for network in allowed)
 
 
-def refusal(address: IPAddress, allowed: Sequence[IPNetwork]) -> str | None:
-    """What the address is, such as "a private address", if nothing may be sent there."""
+def blocked_kind(address: IPAddress, allowed: Sequence[IPNetwork]) -> str | None:
+    """Return what the address is, such as "a private address", if nothing may be sent there."""
     if is_allowed(address, allowed):
         return None
     if getattr(address, "scope_id", None):
@@ -97,7 +97,6 @@ def refusal(address: IPAddress, allowed: Sequence[IPNetwork]) -> str | None:
 
 
 def is_loopback(address: IPAddress) -> bool:
-    """Of this machine itself; an IPv4-mapped address counts as its IPv4."""
     return _kind(_unmapped(address)) == _LOOPBACK
 
 

@@ -15,7 +15,6 @@ _TOKEN_BYTES = 24
 _RANDOM_LENGTH = 36
 _CHECKSUM_LENGTH = 6
 _LENGTH = len(PREFIX) + _RANDOM_LENGTH + _CHECKSUM_LENGTH
-_HINT_LENGTH = len(PREFIX) + 4
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
@@ -63,7 +62,6 @@ def is_well_formed(text: str) -> bool:
 
 
 def new_token_text() -> str:
-    """Return a bearer token for one booking."""
     return token_from(secrets.token_bytes(_TOKEN_BYTES))
 
 
@@ -81,7 +79,7 @@ def key_hash(text: str) -> bytes:
 
 
 def key_hint(text: str) -> str:
-    return text[:_HINT_LENGTH]
+    return text[: len(PREFIX) + 4]
 
 
 def _checksum(random: str) -> str:

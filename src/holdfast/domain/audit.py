@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -36,6 +36,17 @@ class Change(NamedTuple):
 
     before: Mapping[str, Any] | None
     after: Mapping[str, Any]
+
+    @classmethod
+    def between(cls, before: Any, after: Any, fields: Iterable[str]) -> Change:
+        """Compare two records in these fields. Whole numbers are written without a point."""
+        names = [name for name in fields if getattr(before, name) != getattr(after, name)]
+        old, new = ({name: _as_sent(getattr(one, name)) for name in names} for one in (before, after))
+        return cls(old, new)
+
+
+def _as_sent(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 class AuditEntry(NamedTuple):

@@ -26,7 +26,6 @@ class BookingStatus(StrEnum):
 
 
 HOLDING = frozenset({BookingStatus.OPEN, BookingStatus.SIGNED})
-"""The unit is held for the buyer."""
 
 CLAIMING = frozenset({*HOLDING, BookingStatus.RESERVED, BookingStatus.SOLD})
 """The unit is the buyer's and nobody else's; at most one booking of a unit is in one of these."""
@@ -70,11 +69,10 @@ class Agreement(NamedTuple):
     delivery_year: int | None
     language: str
     wording: int
-    """The version of the text around these facts."""
 
 
 WORDING = 1
-"""Of agreements that are signed now. The text of an earlier one is kept while there are agreements in it."""
+"""The version of new agreements. The text of an earlier version is kept while there are agreements in it."""
 
 
 class Holder(NamedTuple):
@@ -92,8 +90,6 @@ class Slots(NamedTuple):
 
 
 class LiveHold(NamedTuple):
-    """A hold that has its slot among those of its holder."""
-
     slot: int
     expires_at: datetime
 
@@ -118,7 +114,6 @@ class Booking(NamedTuple):
     signed_at: datetime | None
     deposit_confirmed_at: datetime | None
     closed_at: datetime | None
-    """When the sale was closed."""
     ended_at: datetime | None
     """When the booking ended unsold."""
     refunded_at: datetime | None
@@ -126,15 +121,11 @@ class Booking(NamedTuple):
     slots: Slots
     idempotency_id: UUID | None
     buyer_erased_at: datetime | None = None
-    """When the buyer's personal data was erased."""
     agreement: Agreement | None = None
-    """Set when the buyer signs."""
     payment_id: str | None = None
-    """The payment system's id of the payment of the deposit."""
 
     @property
     def ends_at(self) -> datetime | None:
-        """Return when the booking expires, if nothing happens before."""
         if self.status in HOLDING:
             return self.hold_expires_at
         return self.reserved_until if self.status is BookingStatus.RESERVED else None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
+from holdfast.domain import errors
 from holdfast.domain.booking import (
     CLAIMING,
     HOLDING,
@@ -22,28 +23,17 @@ from holdfast.domain.booking import (
     new_booking,
 )
 from holdfast.domain.decision import Decision, UnitSnapshot
-from holdfast.domain.errors import (
-    AgreementChanged,
-    BookingChanged,
-    DomainError,
-    Fault,
-    HoldLapsed,
-    InvalidInput,
-    NotSigned,
-    TransitionNotAllowed,
-    UnknownBooking,
-)
 from holdfast.domain.holds import HoldPeriods, extended_end, get_unit
-from holdfast.domain.message import AnyMessage, Message
 from holdfast.domain.references import encode_reference
-from holdfast.domain.spelling import camel_case, format_timestamp
-from holdfast.domain.status import Action, Caller, Status, transition
+from holdfast.domain.status import Status
+from holdfast.domain.transitions import Action, Caller, transition
 from holdfast.domain.unit import Unit, allowed_transition, ends_at, move
+from holdfast.domain.wire_format import camel_case, format_timestamp
 
 LANGUAGE = "en"
 """The language of callers that name none."""
 
-SIGN, REISSUE_LINK, ERASE_BUYER, MARK_REFUNDED = "sign", "reissue-link", "erase-buyer", "mark-refunded"
+SIGN = "sign"
 
 _BUYER_FIELDS = ("buyer_name", "buyer_email", "buyer_phone")
 _NOT_ENDED = (
@@ -54,34 +44,34 @@ _NOT_ENDED = (
 def get_booking(snapshot: UnitSnapshot, number: int) -> tuple[Unit, Booking]:
     booking = snapshot.booking_numbered(number)
     if snapshot.unit is None or booking is None:
-        raise UnknownBooking(encode_reference(number))
+        raise errors.UnknownBooking(encode_reference(number))
     return snapshot.unit, booking
 
 
 def check_status_unchanged(snapshot: UnitSnapshot, number: int, seen_status: str) -> None:
     unit, booking = get_booking(snapshot, number)
     if booking.status != seen_status:
-        raise BookingChanged(booking.status, unit.status)
+        message = "The booking has changed since it was read: it is %(booking_status)s now."
+        raise errors.BookingChanged(errors.Message(message, {"booking_status": booking.status}), unit.status)
 
 
-def get_claim(snapshot: UnitSnapshot, unit: Unit, action: str) -> Booking:
+def get_claim(snapshot: UnitSnapshot, unit: Unit) -> Booking:
     if snapshot.booking is None:
         message = "The unit is %(unit_status)s, but no booking of Holdfast has made it so."
-        detail = Message(message, {"unit_status": unit.status})
-        raise TransitionNotAllowed(action, unit.status, detail=detail)
+        raise errors.TransitionNotAllowed(errors.Message(message, {"unit_status": unit.status}), unit.status)
     return snapshot.booking
 
 
-def not_allowed_error(action: str, unit: Unit, booking: Booking) -> TransitionNotAllowed:
+def not_allowed_error(action: str, unit: Unit, booking: Booking) -> errors.TransitionNotAllowed:
     message = "`%(action)s` is not possible: the booking is %(booking_status)s."
-    detail = Message(message, {"action": action, "booking_status": booking.status})
-    return TransitionNotAllowed(action, unit.status, detail=detail)
+    parameters = {"action": action, "booking_status": booking.status}
+    return errors.TransitionNotAllowed(errors.Message(message, parameters), unit.status)
 
 
-def hold_lapsed_error(unit: Unit) -> HoldLapsed:
-    if unit.status is Status.AVAILABLE:
-        return HoldLapsed("The hold has lapsed. The unit is free again.", unit.status)
-    return HoldLapsed("The hold has lapsed.", unit.status)
+def hold_lapsed_error(unit: Unit) -> errors.HoldLapsed:
+    is_free = unit.status is Status.AVAILABLE
+    message = "The hold has lapsed. The unit is free again." if is_free else "The hold has lapsed."
+    return errors.HoldLapsed(message, unit.status)
 
 
 def sign(
@@ -100,7 +90,7 @@ def sign(
     if booking.status is BookingStatus.OPEN:
         agreement = new_agreement(unit.fields, snapshot.project.name, language)
         if as_read not in (None, agreement):
-            raise AgreementChanged(unit.status)
+            raise errors.AgreementChanged(unit.status)
         signed = booking._replace(
             status=BookingStatus.SIGNED, buyer=buyer, signed_at=now, agreement=agreement
         )
@@ -115,8 +105,8 @@ def sign(
 def cancel(snapshot: UnitSnapshot, number: int, caller: Caller, now: datetime) -> Decision:
     unit, booking = get_booking(snapshot, number)
     if caller is Caller.BUYER and booking.status is BookingStatus.RESERVED:
-        detail = "The deposit is confirmed, so only the seller can cancel."
-        raise TransitionNotAllowed(Action.CANCEL_RESERVATION, unit.status, detail=detail)
+        message = "The deposit is confirmed, so only the seller can cancel."
+        raise errors.TransitionNotAllowed(message, unit.status)
     if booking.status in CLAIMING:
         action = Action.CANCEL_HOLD if booking.status in HOLDING else Action.CANCEL_RESERVATION
         return change_status(snapshot, unit.code, action, caller, now)
@@ -133,9 +123,9 @@ def change_status(
     """Run an action that needs only the unit, and ends its booking if it has one."""
     unit = get_unit(snapshot, code)
     step = allowed_transition(unit, action, caller, now)
-    moved, event = move(unit, step, now, archived=action is Action.ARCHIVE)
+    moved, events = move(unit, step, now, archived=action is Action.ARCHIVE)
     booking = snapshot.booking and end(snapshot.booking, moved.updated_at)
-    return Decision(moved, events=(event,) if event else (), booking=booking, action=action)
+    return Decision(moved, events=events, booking=booking, action=action)
 
 
 def extend(
@@ -152,16 +142,14 @@ def extend(
     if until is not None and until == ends_at(unit):
         # The same extension again, after a response that got lost.
         return Decision(unit, booking=booking, action=Action.EXTEND)
-    if unit.hold_expires_at is not None:
-        end_at = extended_end(unit.hold_expires_at, until, periods.hold(snapshot.project), now)
-        moved, _ = move(unit, step, now, hold_expires_at=end_at)
-        later = booking and booking._replace(hold_expires_at=end_at)
-    else:
-        assert unit.reserved_until is not None
-        end_at = extended_end(unit.reserved_until, until, periods.reservation(snapshot.project), now)
-        moved, _ = move(unit, step, now, reserved_until=end_at)
-        later = booking and booking._replace(reserved_until=end_at)
-    return Decision(moved, booking=later, action=Action.EXTEND)
+    current_end = ends_at(unit)
+    assert current_end is not None
+    is_hold = unit.hold_expires_at is not None
+    period = (periods.hold if is_hold else periods.reservation)(snapshot.project)
+    end_at = extended_end(current_end, until, period, now)
+    new_end: dict[str, Any] = {"hold_expires_at" if is_hold else "reserved_until": end_at}
+    moved, _ = move(unit, step, now, **new_end)
+    return Decision(moved, booking=booking and booking._replace(**new_end), action=Action.EXTEND)
 
 
 def extend_booking(
@@ -181,22 +169,20 @@ def extend_booking(
 def close_sale(
     snapshot: UnitSnapshot, code: str, draft: Draft, buyer: Buyer | None, caller: Caller, now: datetime
 ) -> Decision:
-    """Sell a reserved unit, or an available one to a walk-in buyer."""
     unit = get_unit(snapshot, code)
     allowed_transition(unit, Action.CLOSE_SALE, caller, now)
     if unit.status is Status.AVAILABLE:
         if buyer is None:
             message = "This field is required: the unit is available."
-            raise InvalidInput([Fault(f"/{camel_case(name)}", message) for name in _BUYER_FIELDS])
+            faults = [errors.Fault(f"/{camel_case(name)}", message) for name in _BUYER_FIELDS]
+            raise errors.InvalidInput(faults)
         walk_in = new_booking(draft, unit, BookingStatus.SOLD, now, buyer=buyer)
         return _sell(unit, walk_in, caller, now)
     if buyer is not None:
         # The unit may have been available when the caller read it.
-        detail = "The unit is reserved: its booking names the buyer."
-        error = TransitionNotAllowed(Action.CLOSE_SALE, unit.status, detail=detail)
-        error.fields = _BUYER_FIELDS
-        raise error
-    return _sell(unit, get_claim(snapshot, unit, Action.CLOSE_SALE), caller, now)
+        message = "The unit is reserved: its booking names the buyer."
+        raise errors.TransitionNotAllowed(message, unit.status, _BUYER_FIELDS)
+    return _sell(unit, get_claim(snapshot, unit), caller, now)
 
 
 def close_sale_of_booking(snapshot: UnitSnapshot, number: int, caller: Caller, now: datetime) -> Decision:
@@ -204,7 +190,7 @@ def close_sale_of_booking(snapshot: UnitSnapshot, number: int, caller: Caller, n
     if booking.status not in CLAIMING:
         raise not_allowed_error(Action.CLOSE_SALE, unit, booking)
     if booking.status in HOLDING:
-        raise TransitionNotAllowed(Action.CLOSE_SALE, unit.status, detail="The deposit is not confirmed yet.")
+        raise errors.TransitionNotAllowed("The deposit is not confirmed yet.", unit.status)
     return _sell(unit, booking, caller, now)
 
 
@@ -213,28 +199,29 @@ def reissue_link(snapshot: UnitSnapshot, number: int, token_hash: bytes) -> Deci
     unit, booking = get_booking(snapshot, number)
     if booking.token_hash != token_hash:
         booking = booking._replace(token_hash=token_hash)
-    return Decision(unit, booking=booking, action=REISSUE_LINK)
+    return Decision(unit, booking=booking, action=BookingAction.REISSUE_LINK)
 
 
 def erase_buyer(snapshot: UnitSnapshot, number: int, now: datetime) -> Decision:
     """Erase the buyer's personal data; terms, payment and sale stay."""
     unit, booking = get_booking(snapshot, number)
     if booking.status in HOLDING or booking.status is BookingStatus.RESERVED:
-        detail = Message(_NOT_ENDED, {"booking_status": booking.status})
-        raise TransitionNotAllowed(ERASE_BUYER, unit.status, detail=detail)
+        raise errors.TransitionNotAllowed(
+            errors.Message(_NOT_ENDED, {"booking_status": booking.status}), unit.status
+        )
     if booking.status is BookingStatus.REFUND_DUE:
         message = "The deposit is due back: pay it back and mark it as refunded, then erase the buyer's data."
-        raise TransitionNotAllowed(ERASE_BUYER, unit.status, detail=message)
+        raise errors.TransitionNotAllowed(message, unit.status)
     if booking.buyer_erased_at is None:
         booking = booking._replace(buyer=None, holder=NOBODY, buyer_erased_at=now)
-    return Decision(unit, booking=booking, action=ERASE_BUYER)
+    return Decision(unit, booking=booking, action=BookingAction.ERASE_BUYER)
 
 
 def _sell(unit: Unit, booking: Booking, caller: Caller, now: datetime) -> Decision:
     step = allowed_transition(unit, Action.CLOSE_SALE, caller, now)
     sold = booking._replace(status=BookingStatus.SOLD, closed_at=now)
-    moved, event = move(unit, step, now, booking_reference=booking.reference)
-    return Decision(moved, events=(event,) if event else (), booking=sold, action=Action.CLOSE_SALE)
+    moved, events = move(unit, step, now, booking_reference=booking.reference)
+    return Decision(moved, events=events, booking=sold, action=Action.CLOSE_SALE)
 
 
 def confirm_deposit(
@@ -251,12 +238,16 @@ def confirm_deposit(
     if booking.deposit_confirmed_at is not None:
         return Decision(unit, booking=booking, action=Action.CONFIRM_DEPOSIT)
     if booking.signed_at is None:
-        raise NotSigned(not_signed_message(booking), unit.status)
+        raise errors.NotSigned(not_signed_message(booking), unit.status)
     if booking.status in CLAIMING:
         return _reserve(snapshot, unit, booking, caller, periods, now)
     # A unit is not reserved for a buyer whose data was erased.
     if unit.status is Status.AVAILABLE and booking.buyer_erased_at is None:
-        return _reserve_again(snapshot, unit, booking, caller, periods, now)
+        # Hold and reserve in one step, on the terms that were agreed.
+        opening = transition(Action.OPEN, Caller.BUYER, unit.status, unit.archived)
+        held, events = move(unit, opening, now, hold_expires_at=now + periods.hold(snapshot.project))
+        decision = _reserve(snapshot, held, booking, caller, periods, now)
+        return decision._replace(events=events + decision.events)
     due = booking._replace(status=BookingStatus.REFUND_DUE, deposit_confirmed_at=now)
     return Decision(unit, booking=due, action=Action.CONFIRM_DEPOSIT)
 
@@ -266,9 +257,7 @@ def confirm_deposit_of_unit(
 ) -> Decision:
     unit = get_unit(snapshot, code)
     allowed_transition(unit, Action.CONFIRM_DEPOSIT, caller, now)
-    return confirm_deposit(
-        snapshot, get_claim(snapshot, unit, Action.CONFIRM_DEPOSIT).number, caller, periods, now
-    )
+    return confirm_deposit(snapshot, get_claim(snapshot, unit).number, caller, periods, now)
 
 
 def mark_refunded(snapshot: UnitSnapshot, number: int, now: datetime) -> Decision:
@@ -276,8 +265,8 @@ def mark_refunded(snapshot: UnitSnapshot, number: int, now: datetime) -> Decisio
     if booking.status is BookingStatus.REFUND_DUE:
         booking = booking._replace(status=BookingStatus.REFUNDED, refunded_at=now)
     elif booking.status is not BookingStatus.REFUNDED:
-        raise not_allowed_error(MARK_REFUNDED, unit, booking)
-    return Decision(unit, booking=booking, action=MARK_REFUNDED)
+        raise not_allowed_error(BookingAction.MARK_REFUNDED, unit, booking)
+    return Decision(unit, booking=booking, action=BookingAction.MARK_REFUNDED)
 
 
 def _reserve(
@@ -292,18 +281,8 @@ def _reserve(
         ended_at=None,
         slots=NO_SLOTS,
     )
-    moved, event = move(unit, step, now, reserved_until=until, booking_reference=booking.reference)
-    return Decision(moved, events=(event,) if event else (), booking=reserved, action=Action.CONFIRM_DEPOSIT)
-
-
-def _reserve_again(
-    snapshot: UnitSnapshot, unit: Unit, booking: Booking, caller: Caller, periods: HoldPeriods, now: datetime
-) -> Decision:
-    """Hold and reserve in one step, on the terms that were agreed."""
-    opening = transition(Action.OPEN, Caller.BUYER, unit.status, unit.archived)
-    held, event = move(unit, opening, now, hold_expires_at=now + periods.hold(snapshot.project))
-    decision = _reserve(snapshot, held, booking, caller, periods, now)
-    return decision._replace(events=((event,) if event else ()) + decision.events)
+    moved, events = move(unit, step, now, reserved_until=until, booking_reference=booking.reference)
+    return Decision(moved, events=events, booking=reserved, action=Action.CONFIRM_DEPOSIT)
 
 
 def _record_payment(booking: Booking, payment_id: str | None, unit: Unit) -> Booking:
@@ -312,26 +291,25 @@ def _record_payment(booking: Booking, payment_id: str | None, unit: Unit) -> Boo
         return booking
     if booking.payment_id is not None:
         message = "The deposit was paid by the payment %(payment)s: pay %(other_payment)s back to the buyer."
-        detail = Message(message, {"payment": booking.payment_id, "other_payment": payment_id})
-        raise TransitionNotAllowed(Action.CONFIRM_DEPOSIT, unit.status, detail=detail)
+        parameters = {"payment": booking.payment_id, "other_payment": payment_id}
+        raise errors.TransitionNotAllowed(errors.Message(message, parameters), unit.status)
     # The deposit that staff confirmed was paid back: nobody would look for this money here any more.
     if booking.status is BookingStatus.REFUNDED:
         message = (
             "The deposit was refunded: pay %(payment)s back to the buyer, unless it is what was refunded."
         )
-        detail = Message(message, {"payment": payment_id})
-        raise TransitionNotAllowed(Action.CONFIRM_DEPOSIT, unit.status, detail=detail)
+        raise errors.TransitionNotAllowed(errors.Message(message, {"payment": payment_id}), unit.status)
     return booking._replace(payment_id=payment_id)
 
 
-def not_signed_message(booking: Booking) -> AnyMessage:
+def not_signed_message(booking: Booking) -> errors.AnyMessage:
     if booking.hold_expires_at is None:
         return "This sale was closed without a hold; there is no deposit to confirm."
     if booking.status in HOLDING:
         message = "The buyer has not signed yet; the hold ends at %(moment)s."
-        return Message(message, {"moment": format_timestamp(booking.hold_expires_at)})
+        return errors.Message(message, {"moment": format_timestamp(booking.hold_expires_at)})
     message = "The booking ended without a signature (%(booking_status)s): pay the money back."
-    return Message(message, {"booking_status": booking.status})
+    return errors.Message(message, {"booking_status": booking.status})
 
 
 class BookingAction(StrEnum):
@@ -344,24 +322,44 @@ class BookingAction(StrEnum):
     ERASE_BUYER = "erase-buyer"
 
 
+def act_on_booking(
+    snapshot: UnitSnapshot,
+    number: int,
+    action: BookingAction,
+    caller: Caller,
+    periods: HoldPeriods,
+    now: datetime,
+    *,
+    until: datetime | None = None,
+    payment_id: str | None = None,
+    token_hash: bytes = b"",
+) -> Decision:
+    """``until`` is for an extension, ``payment_id`` for a deposit, ``token_hash`` for a new link."""
+    match action:
+        case BookingAction.CONFIRM_DEPOSIT:
+            return confirm_deposit(snapshot, number, caller, periods, now, payment_id)
+        case BookingAction.CLOSE_SALE:
+            return close_sale_of_booking(snapshot, number, caller, now)
+        case BookingAction.EXTEND:
+            return extend_booking(snapshot, number, caller, until, periods, now)
+        case BookingAction.MARK_REFUNDED:
+            return mark_refunded(snapshot, number, now)
+        case BookingAction.REISSUE_LINK:
+            return reissue_link(snapshot, number, token_hash)
+        case BookingAction.CANCEL:
+            return cancel(snapshot, number, caller, now)
+        case BookingAction.ERASE_BUYER:
+            return erase_buyer(snapshot, number, now)
+
+
 def possible_actions(
     snapshot: UnitSnapshot, number: int, caller: Caller, periods: HoldPeriods, now: datetime
 ) -> dict[BookingAction, Decision]:
-    """Return the actions that would change the booking now, each with its decision."""
-    steps: Mapping[BookingAction, Callable[[], Decision]] = {
-        BookingAction.CONFIRM_DEPOSIT: lambda: confirm_deposit(snapshot, number, caller, periods, now),
-        BookingAction.CLOSE_SALE: lambda: close_sale_of_booking(snapshot, number, caller, now),
-        BookingAction.EXTEND: lambda: extend_booking(snapshot, number, caller, None, periods, now),
-        BookingAction.MARK_REFUNDED: lambda: mark_refunded(snapshot, number, now),
-        BookingAction.REISSUE_LINK: lambda: reissue_link(snapshot, number, b""),
-        BookingAction.CANCEL: lambda: cancel(snapshot, number, caller, now),
-        BookingAction.ERASE_BUYER: lambda: erase_buyer(snapshot, number, now),
-    }
     current = snapshot.booking_numbered(number)
     decisions = {}
-    for action, decide in steps.items():
-        with suppress(DomainError):
-            decision = decide()
+    for action in BookingAction:
+        with suppress(errors.DomainError):
+            decision = act_on_booking(snapshot, number, action, caller, periods, now)
             if decision.booking is not current:
                 decisions[action] = decision
     return decisions

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
-from holdfast.domain.message import AnyMessage, Message, MessageError
+from holdfast.domain.errors import Message, MessageError
 from holdfast.domain.status import Status
 from holdfast.domain.unit import fields_of_type
 
@@ -17,8 +17,8 @@ Cell = str | int | float | bool | None
 
 POINT, COMMA = ".", ","
 
-KEPT = "(does not fit a cell; left as it is)"
-"""What an export writes where a cell cannot hold the value, and an import leaves alone."""
+LEAVE_AS_IS = "(does not fit a cell; left as it is)"
+"""An export writes this where a cell cannot hold the value, and an import leaves the value alone."""
 
 ERROR_MESSAGE = "The spreadsheet shows an error here instead of a value."
 NUMBER_MESSAGE = "This is not a number."
@@ -74,7 +74,6 @@ def parse_cell(field: str, cell: Cell, sign: str) -> Any:
 
 
 def cell_text(cell: Cell) -> str:
-    """Return the text that the spreadsheet shows."""
     if isinstance(cell, str):
         return unescaped(cell)
     if cell is None or isinstance(cell, bool):
@@ -83,7 +82,7 @@ def cell_text(cell: Cell) -> str:
 
 
 def exact(number: float) -> Decimal:
-    """Fifteen digits are what a spreadsheet shows and all that its numbers have for certain."""
+    """Return the number to the fifteen digits that a spreadsheet shows."""
     return Decimal(number) if isinstance(number, int) else Decimal(f"{number:.15g}")
 
 
@@ -97,13 +96,13 @@ _QUOTED_INNER_FORMULA = re.compile(rf"""([;\t\r\n][ "]*)'('*[{_SIGNS_OF_FORMULA}
 
 
 def escaped(text: str) -> str:
-    """For CSV: harmless in every program, and read back as it was."""
+    """Escape text for CSV, so that no program runs it as a formula and an import reads it as it was."""
     text = _INNER_FORMULA.sub(r"\1'\2", text)
     return f"'{text}" if _FORMULA.match(text) else text
 
 
 def escaped_in_workbook(text: str) -> str:
-    """There text is text. Only what looks escaped has to be escaped once more."""
+    """Escape text that looks escaped once more; a workbook runs no text as a formula."""
     text = _QUOTED_INNER_FORMULA.sub(r"\1''\2", text)
     return f"'{text}" if _QUOTED_FORMULA.match(text) else text
 
@@ -114,7 +113,7 @@ def unescaped(text: str) -> str:
 
 
 def find_decimal_sign(text: str) -> str | None:
-    """The decimal sign that a text leaves no doubt about: 1.234,50 or 12,5, but not 1,234."""
+    """Return the decimal sign if only one is possible: for 1.234,50 or 12,5, but not for 1,234."""
     number = _strip_units(text)
     if number.count(POINT) + number.count(COMMA) == 0 or not number[:1].strip("+-.,").isdigit():
         return None
@@ -123,15 +122,16 @@ def find_decimal_sign(text: str) -> str | None:
 
 
 def _strip_units(text: str) -> str:
-    """Remove currency and measure around a number."""
     plain = _INVISIBLE.sub("", text).translate(_SIGNS)
     plain = re.sub(r"[\s\u00a0\u202f\u2009]+", " ", plain).strip()
     return _BEHIND_A_NUMBER.sub("", _BEFORE_A_NUMBER.sub("", plain)).strip()
 
 
 def _number(cell: Cell, sign: str) -> Decimal | None:
+    if cell is None or isinstance(cell, bool):
+        raise InvalidCell(NUMBER_MESSAGE)
     if not isinstance(cell, str):
-        return _workbook_number(cell)
+        return exact(cell)
     if _PLAIN[sign].fullmatch(cell):
         return Decimal(cell)
     text = unescaped(cell)
@@ -141,30 +141,19 @@ def _number(cell: Cell, sign: str) -> Decimal | None:
     if _INVISIBLE.sub("", text).strip() in _NOTHING:
         return None
     number = _strip_units(text.replace("٫", sign).replace("٬", other))  # noqa: RUF001
-    found = _GROUPED[sign].fullmatch(number)
-    if found is None:
-        raise InvalidCell(_number_error(number, sign))
-    whole, decimals = found.groups()
-    return Decimal(f"{re.sub('[^0-9+-]', '', whole)}.{decimals or 0}")
-
-
-def _workbook_number(cell: int | float | bool | None) -> Decimal:
-    if cell is None or isinstance(cell, bool):
-        raise InvalidCell(NUMBER_MESSAGE)
-    return exact(cell)
-
-
-def _number_error(number: str, sign: str) -> AnyMessage:
+    if found := _GROUPED[sign].fullmatch(number):
+        whole, decimals = found.groups()
+        return Decimal(f"{re.sub('[^0-9+-]', '', whole)}.{decimals or 0}")
     if _SHORTENED.fullmatch(number):
-        return SHORTENED_MESSAGE
+        raise InvalidCell(SHORTENED_MESSAGE)
     if number.startswith("#"):
-        return ERROR_MESSAGE
-    other = COMMA if sign == POINT else POINT
-    return Message(SIGN_MESSAGE, {"sign": sign}) if _GROUPED[other].fullmatch(number) else NUMBER_MESSAGE
+        raise InvalidCell(ERROR_MESSAGE)
+    is_other_sign = _GROUPED[other].fullmatch(number)
+    raise InvalidCell(Message(SIGN_MESSAGE, {"sign": sign}) if is_other_sign else NUMBER_MESSAGE)
 
 
 def _year(cell: Cell, sign: str) -> Decimal | None:
-    """Of a date the year."""
+    """Return the year of a date, or the number."""
     date = _YEAR_OF_DATE.fullmatch(cell) if isinstance(cell, str) else None
     return Decimal(date[1]) if date else _number(cell, sign)
 
@@ -181,7 +170,7 @@ def _boolean(cell: Cell, _: str) -> bool | None:
 
 
 def _status(cell: Cell, _: str) -> str | None:
-    """A word that is no status is left for the check of the fields to refuse."""
+    """Return a word that is no status as it is; the check of the fields rejects it."""
     word = _word(cell)
     if word in _NOTHING:
         return None
@@ -211,7 +200,7 @@ def _media(cell: Cell, _: str) -> list[Any] | None:
 
 
 def media_text(media: tuple[Any, ...]) -> str:
-    """URLs on lines of their own where nothing else is to be told."""
+    """Return URLs on lines of their own, or JSON where they have names."""
     if all(isinstance(element, str) and not element.endswith((",", ";")) for element in media):
         return "\n".join(media)
     return json.dumps(media, ensure_ascii=False)

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from holdfast.domain import errors
 from holdfast.domain.audit import Change
 from holdfast.domain.booking import CLAIMING, NOBODY, Booking, Holder, LiveHold, end
-from holdfast.domain.errors import (
-    InvalidInput,
-    PreconditionFailed,
-    StatusLocked,
-    TermsLocked,
-    TransitionNotAllowed,
-    UnknownUnit,
-)
 from holdfast.domain.event import UnitEvent
-from holdfast.domain.message import Message
 from holdfast.domain.project import Project
-from holdfast.domain.status import LOCKED, MID_BOOKING, Action, Caller, Status, transition
+from holdfast.domain.status import LOCKED, MID_BOOKING, Status
+from holdfast.domain.transitions import Action, Caller, transition
 from holdfast.domain.unit import Unit, UnitFields, expire_unit, move, next_timestamp, revision, unit_id
 
 ANY = "*"
@@ -30,12 +24,11 @@ TERMS = ("price_sar", "deposit_percent", "vat_included", "vat_rate")
 """The fields that a buyer agreed to, which do not change while the buyer is mid-booking."""
 
 _STATE = ("status", "archived", "hold_expires_at", "reserved_until")
+_state_of = attrgetter(*_STATE)
 _NOTHING: Mapping[Any, Any] = {}
 
 
 class UnitSnapshot(NamedTuple):
-    """A unit with its bookings as loaded for a command."""
-
     project: Project
     unit: Unit | None
     booking: Booking | None = None
@@ -54,13 +47,9 @@ class UnitSnapshot(NamedTuple):
 
 
 class Needs(NamedTuple):
-    """The data that a command needs besides the unit."""
-
     claim: bool = False
-    """The booking that claims the unit, if one does."""
     booking_number: int | None = None
     holder: Holder = NOBODY
-    """The holder whose live holds count."""
     visitor_id: UUID | None = None
     token_hash: bytes | None = None
     """The visitor or token whose expired holds of the unit count."""
@@ -75,7 +64,6 @@ class Decision(NamedTuple):
     created: bool = False
     events: tuple[UnitEvent, ...] = ()
     booking: Booking | None = None
-    """The booking that the command is about, changed or not."""
     action: str = "change"
 
 
@@ -88,10 +76,11 @@ class Precondition(NamedTuple):
     """The unit is in none of these revisions; ``*``: it does not exist."""
 
     def check(self, current: str | None) -> None:
-        if self.match is not None and not _includes(self.match, current):
-            raise PreconditionFailed(current)
-        if self.none_match is not None and _includes(self.none_match, current):
-            raise PreconditionFailed(current)
+        revisions = frozenset() if current is None else {ANY, current}
+        if self.match is not None and not self.match & revisions:
+            raise errors.PreconditionFailed(current)
+        if self.none_match is not None and self.none_match & revisions:
+            raise errors.PreconditionFailed(current)
 
 
 UNCONDITIONAL = Precondition()
@@ -142,23 +131,22 @@ def patch(
     unit = snapshot.unit
     _check_settable(unit, status)
     if unit is None:
-        raise UnknownUnit(snapshot.project.slug, code)
+        raise errors.UnknownUnit(snapshot.project.slug, code)
     if precondition is not UNCONDITIONAL:
         precondition.check(revision(unit, snapshot.project))
     return _change(unit, unit.fields._replace(**changes), status, now)
 
 
 def expire(snapshot: UnitSnapshot) -> Decision:
-    """Release the unit, whose hold or reservation is over, and end its booking."""
     assert snapshot.unit is not None
-    unit, event = expire_unit(snapshot.unit)
+    unit, events = expire_unit(snapshot.unit)
     booking = snapshot.booking
     ended = None
     if booking is not None and booking.ends_at is not None:
         ended = end(booking, booking.ends_at, expired=True)
     held = snapshot.unit.status is Status.HELD
     action = Action.LAPSE_HOLD if held else Action.LAPSE_RESERVATION
-    return Decision(unit, events=(event,) if event else (), booking=ended, action=action)
+    return Decision(unit, events=events, booking=ended, action=action)
 
 
 def apply(snapshot: UnitSnapshot, decision: Decision) -> UnitSnapshot:
@@ -168,7 +156,7 @@ def apply(snapshot: UnitSnapshot, decision: Decision) -> UnitSnapshot:
         others = {**others, booking.number: booking}
         if claim is None or claim.number == booking.number:
             claim = booking if booking.status in CLAIMING else None
-    return snapshot._replace(unit=decision.unit, booking=claim, others=others)
+    return UnitSnapshot(snapshot.project, decision.unit, claim, others, snapshot.live_holds, snapshot.turn)
 
 
 def describe_change(before: UnitSnapshot, decision: Decision) -> Change:
@@ -183,18 +171,16 @@ def describe_change(before: UnitSnapshot, decision: Decision) -> Change:
     return Change(None if before.unit is None else old, new)
 
 
-def _includes(revisions: frozenset[str], current: str | None) -> bool:
-    return current is not None and (ANY in revisions or current in revisions)
-
-
 def _change(unit: Unit, fields: UnitFields, status: Status | None, now: datetime) -> Decision:
     if status is not None and unit.status in LOCKED:
-        message = Message(
-            "The status cannot be set while the unit is %(unit_status)s.", {"unit_status": unit.status}
-        )
-        raise StatusLocked(message, unit.status, ["status"], unit.hold_expires_at, now)
+        text = "The status cannot be set while the unit is %(unit_status)s."
+        message = errors.Message(text, {"unit_status": unit.status})
+        raise errors.StatusLocked(message, unit.status, ["status"], unit.hold_expires_at, now)
     if unit.status in MID_BOOKING:
-        _check_terms_unchanged(unit, fields, now)
+        changed = [name for name in TERMS if getattr(unit.fields, name) != getattr(fields, name)]
+        if changed:
+            text = "Price, deposit and VAT cannot change while a buyer is mid-booking."
+            raise errors.TermsLocked(text, unit.status, changed, unit.hold_expires_at, now)
     if status is None or status is unit.status:
         if fields == unit.fields:
             return Decision(unit)
@@ -203,25 +189,18 @@ def _change(unit: Unit, fields: UnitFields, status: Status | None, now: datetime
     action = Action.PUT_ON_SALE if status is Status.AVAILABLE else Action.TAKE_OFF_SALE
     try:
         step = transition(action, Caller.API, unit.status, unit.archived)
-    except TransitionNotAllowed as error:
+    except errors.TransitionNotAllowed as error:
         error.fields = ("status",)
         raise
-    moved, event = move(unit, step, now, fields=fields)
-    return Decision(moved, events=(event,) if event else (), action=action)
+    moved, events = move(unit, step, now, fields=fields)
+    return Decision(moved, events=events, action=action)
 
 
 def _check_settable(unit: Unit | None, status: Status | None) -> None:
     """Only the service sets the other statuses."""
     locked = unit is not None and unit.status in LOCKED
     if status in LOCKED and not locked:
-        raise InvalidInput.at("/status", STATUS_MESSAGE)
-
-
-def _check_terms_unchanged(unit: Unit, fields: UnitFields, now: datetime) -> None:
-    changed = [name for name in TERMS if getattr(unit.fields, name) != getattr(fields, name)]
-    if changed:
-        message = "Price, deposit and VAT cannot change while a buyer is mid-booking."
-        raise TermsLocked(message, unit.status, changed, unit.hold_expires_at, now)
+        raise errors.InvalidInput.at("/status", STATUS_MESSAGE)
 
 
 def _unit_differences(before: Unit | None, after: Unit) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -229,11 +208,15 @@ def _unit_differences(before: Unit | None, after: Unit) -> tuple[dict[str, Any],
         fields = after.fields._asdict().items()
         new = {name: value for name, value in fields if value or (value is not None and value != ())}
         return {}, {**new, "status": after.status}
-    changed: list[tuple[str, Any, Any]] = []
+    old: dict[str, Any] = {}
+    new = {}
     if before.fields is not after.fields:
-        changed += zip(UnitFields._fields, before.fields, after.fields, strict=True)
-    changed += [(name, getattr(before, name), getattr(after, name)) for name in _STATE]
-    return (
-        {name: old for name, old, new in changed if old != new},
-        {name: new for name, old, new in changed if old != new},
-    )
+        for name, was, is_now in zip(UnitFields._fields, before.fields, after.fields, strict=True):
+            if was != is_now:
+                old[name], new[name] = was, is_now
+    if _state_of(before) != _state_of(after):
+        for name in _STATE:
+            was, is_now = getattr(before, name), getattr(after, name)
+            if was != is_now:
+                old[name], new[name] = was, is_now
+    return old, new

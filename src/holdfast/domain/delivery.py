@@ -7,17 +7,20 @@ from enum import StrEnum
 from typing import NamedTuple
 from uuid import UUID
 
-from holdfast.domain.message import AnyMessage
+from holdfast.domain.errors import AnyMessage
 
 USER_AGENT = "Service-Webhooks/1"
-"""Names the version of the webhooks to receivers."""
 
-LOST = "The worker stopped before it recorded an answer; whether the receiver got it is not known."
+OUTCOME_UNKNOWN = "The worker stopped before it recorded an answer; whether the receiver got it is not known."
 CUT_OFF = "The worker was stopped before an answer came."
-UNREADABLE = "The signing secret cannot be read; HOLDFAST_ENCRYPTION_KEYS lacks the key that sealed it."
-UNREAD = "The signing secret could not be read in time."
-FAULTY = "Holdfast itself failed to send this; its log tells more."
-INTERNAL_CAUSES = frozenset((LOST, CUT_OFF, UNREADABLE, UNREAD, FAULTY))
+SEALING_KEY_MISSING = (
+    "The signing secret cannot be read; HOLDFAST_ENCRYPTION_KEYS lacks the key that sealed it."
+)
+SIGNING_TIMED_OUT = "The signing secret could not be read in time."
+INTERNAL_ERROR = "Holdfast itself failed to send this; its log tells more."
+INTERNAL_CAUSES = frozenset(
+    (OUTCOME_UNKNOWN, CUT_OFF, SEALING_KEY_MISSING, SIGNING_TIMED_OUT, INTERNAL_ERROR)
+)
 """Causes that say nothing of the receiver."""
 
 ENDPOINT_REMOVED = "The endpoint was removed."
@@ -38,8 +41,6 @@ class Trigger(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What becomes of the delivery after an attempt."""
-
     DELIVERED = "delivered"
     RETRY = "retry"
     FAILED = "failed"
@@ -62,8 +63,6 @@ class AttemptDecision(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far a delivery has come when it is claimed."""
-
     series: int
     tried: int
     """Attempts of this series."""
@@ -87,7 +86,7 @@ def decide_after_attempt(progress: Progress, succeeded: bool, schedule: Schedule
 
 
 def decide_after_lost(progress: Progress, schedule: Schedule) -> AttemptDecision:
-    """The receiver may have got it, so the attempt counts; the lease was longer than the first gap."""
+    """Count the lost attempt, which the receiver may have got; the lease was longer than the first gap."""
     return decide_after_attempt(progress, False, schedule)._replace(gap=timedelta())
 
 
@@ -157,8 +156,6 @@ class ExpiredLease(NamedTuple):
 
 
 class AttemptRecord(NamedTuple):
-    """An attempt as it is written to the log."""
-
     claim: ClaimedDelivery | ExpiredLease
     started_at: datetime
     result: AttemptResult
@@ -166,8 +163,6 @@ class AttemptRecord(NamedTuple):
 
 
 class EndpointHealth(NamedTuple):
-    """What some attempts say about their endpoint."""
-
     cause: AnyMessage | None
     """Of the last attempt; None if it succeeded."""
     is_gone: bool
@@ -196,8 +191,6 @@ class Delivery(NamedTuple):
 
 
 class FailedDeliveryFilter(NamedTuple):
-    """Selects the deliveries of an endpoint that failed in a period."""
-
     since: datetime
     until: datetime | None = None
     events: tuple[str, ...] | None = None
@@ -205,8 +198,6 @@ class FailedDeliveryFilter(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """An attempt as the log has it."""
-
     delivery_id: UUID
     number: int
     trigger: Trigger

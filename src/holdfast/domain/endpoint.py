@@ -10,11 +10,10 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 from uuid import UUID
 
+from holdfast.domain.errors import AnyMessage
 from holdfast.domain.event import PING, EventName
-from holdfast.domain.message import AnyMessage
 
 SENT_EVENTS = (*EventName, PING)
-"""What a delivery may be of."""
 
 LONGEST_DESCRIPTION = 500
 MIN_IN_FLIGHT, MAX_IN_FLIGHT = 1, 256
@@ -23,9 +22,9 @@ FAILING_AFTER = timedelta(days=1)
 FAILURES_COUNTED = 100
 """Unseen failed deliveries are counted up to this number."""
 SECRET_FRESH_SECONDS = 0.1
-"""For so long after a claim its secret is the secret of the moment; later it is read again."""
+"""A claim's secret that is older than this is read again before it signs."""
 
-_OF_AN_ENDPOINT = "hfs_"
+_SECRET_PREFIX = "hfs_"  # noqa: S105
 _SECRET_BYTES = 32
 
 
@@ -36,8 +35,6 @@ class EndpointState(StrEnum):
 
 
 class EndpointConfig(NamedTuple):
-    """What a registrant chooses."""
-
     url: str
     description: str = ""
     events: tuple[EventName, ...] = tuple(EventName)
@@ -49,8 +46,6 @@ class EndpointConfig(NamedTuple):
 
 
 class EndpointFailure(NamedTuple):
-    """Nothing has arrived since."""
-
     since: datetime
     cause: AnyMessage
     gone_at: datetime | None
@@ -70,7 +65,6 @@ class Endpoint(NamedTuple):
 
     @property
     def state(self) -> EndpointState:
-        """Return the state at the time the endpoint was read."""
         if self.config.paused:
             return EndpointState.PAUSED
         return EndpointState.FAILING if is_failing(self.failure, self.read_at) else EndpointState.ACTIVE
@@ -87,12 +81,12 @@ class IssuedSecret(NamedTuple):
 
 def generate_secret() -> str:
     random = secrets.token_bytes(_SECRET_BYTES)
-    return _OF_AN_ENDPOINT + base64.urlsafe_b64encode(random).decode().rstrip("=")
+    return _SECRET_PREFIX + base64.urlsafe_b64encode(random).decode().rstrip("=")
 
 
-def is_failing(trouble: EndpointFailure | None, now: datetime) -> bool:
-    """After a day without one success, or at once when the receiver said that it is gone."""
-    return trouble is not None and (trouble.gone_at is not None or trouble.since <= now - FAILING_AFTER)
+def is_failing(failure: EndpointFailure | None, now: datetime) -> bool:
+    """An endpoint fails after a day without one success, or at once when it has answered 410."""
+    return failure is not None and (failure.gone_at is not None or failure.since <= now - FAILING_AFTER)
 
 
 class EndpointLabel(NamedTuple):
@@ -103,27 +97,17 @@ class EndpointLabel(NamedTuple):
 
     @property
     def name(self) -> str:
-        return display_name(self.url, self.description)
-
-
-class FailingEndpoint(NamedTuple):
-    id: UUID
-    url: str
-    description: str
-    began_at: datetime
-    """When it began to count as failing."""
-
-    @property
-    def name(self) -> str:
-        return display_name(self.url, self.description)
+        try:
+            return self.description or urlsplit(self.url).netloc
+        except ValueError:
+            return self.url
 
 
 class UnseenFailures(NamedTuple):
     failed: int
     """Deliveries, counted up to ``FAILURES_COUNTED``."""
-    failing: list[FailingEndpoint]
+    failing: list[EndpointLabel]
     up_to: datetime
-    """The time of the newest of them."""
 
     @property
     def is_any(self) -> bool:
@@ -132,10 +116,3 @@ class UnseenFailures(NamedTuple):
     @property
     def is_more(self) -> bool:
         return self.failed >= FAILURES_COUNTED
-
-
-def display_name(url: str, description: str) -> str:
-    try:
-        return description or urlsplit(url).netloc
-    except ValueError:
-        return url

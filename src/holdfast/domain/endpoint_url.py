@@ -8,7 +8,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from holdfast.domain.addresses import IPAddress
-from holdfast.domain.message import Message, MessageError
+from holdfast.domain.errors import Message, MessageError
 
 LONGEST_URL = 2000
 _LONGEST_NAME = 253
@@ -24,17 +24,8 @@ _KEPT = "/?:@!$&'()*+,;=%~-._[]"
 # The older rules of the standard library and those in use today turn these into different names.
 _AMBIGUOUS = frozenset("ßςẞ\u200c\u200d")
 _NOT_PUBLIC = (
-    "localhost",
-    "local",
-    "internal",
-    "home.arpa",
-    "lan",
-    "intranet",
-    "corp",
-    "home",
-    "private",
-    "onion",
-)
+    "localhost", "local", "internal", "home.arpa", "lan", "intranet", "corp", "home", "private", "onion",
+)  # fmt: skip
 
 
 class InvalidEndpointUrl(MessageError):
@@ -63,7 +54,11 @@ class EndpointUrl(NamedTuple):
 
 def parse_endpoint_url(text: str) -> EndpointUrl:
     """Raise ``InvalidEndpointUrl``; the addresses of the host are checked elsewhere."""
-    _refuse_strange_text(text)
+    if len(text) > LONGEST_URL:
+        message = "The URL must have at most %(count)s characters."
+        raise InvalidEndpointUrl(Message(message, {"count": LONGEST_URL}))
+    if not text.isprintable() or " " in text or "\\" in text:
+        raise InvalidEndpointUrl("The URL must not have spaces, backslashes or invisible characters.")
     parts = _PARTS.fullmatch(text)
     if parts is None or parts["scheme"].lower() not in _PORTS:
         raise InvalidEndpointUrl("The URL must begin with https://.")
@@ -73,21 +68,13 @@ def parse_endpoint_url(text: str) -> EndpointUrl:
     host, port = _host_and_port(parts["authority"], _PORTS[scheme])
     address = _address(host)
     name = _name(host) if address is None else str(address)
-    return EndpointUrl(scheme, name, port, _request_target(parts["rest"]), address)
+    path = parts["rest"] if parts["rest"].startswith("/") else f"/{parts['rest']}"
+    return EndpointUrl(scheme, name, port, quote(path, safe=_KEPT), address)
 
 
 def is_public_name(host: str) -> bool:
-    """Whether the public name system is where the name would come from, once it exists."""
+    """Tell whether public DNS could resolve the name, once it exists."""
     return "." in host and not any(host == suffix or host.endswith(f".{suffix}") for suffix in _NOT_PUBLIC)
-
-
-def _refuse_strange_text(text: str) -> None:
-    if len(text) > LONGEST_URL:
-        raise InvalidEndpointUrl(
-            Message("The URL must have at most %(count)s characters.", {"count": LONGEST_URL})
-        )
-    if not text.isprintable() or " " in text or "\\" in text:
-        raise InvalidEndpointUrl("The URL must not have spaces, backslashes or invisible characters.")
 
 
 def _host_and_port(authority: str, default_port: int) -> tuple[str, int]:
@@ -98,25 +85,20 @@ def _host_and_port(authority: str, default_port: int) -> tuple[str, int]:
         raise InvalidEndpointUrl("The URL's host is not a host name or an IP address.")
     if not found["host"]:
         raise InvalidEndpointUrl("The URL has no host.")
-    return found["host"], default_port if found["port"] is None else _port(found["port"])
-
-
-def _port(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) <= 5 and 0 < int(text) < 65536):
+    port = found["port"]
+    if port is None:
+        return found["host"], default_port
+    if not (port.isascii() and port.isdecimal() and len(port) <= 5 and 0 < int(port) < 65536):
         raise InvalidEndpointUrl("The URL's port must be a number from 1 to 65535.")
-    return int(text)
+    return found["host"], int(port)
 
 
 def _address(host: str) -> IPAddress | None:
-    if host.startswith("["):
-        return _ipv6(host[1:-1])
-    labels = _ascii(host).removesuffix(".").split(".")
-    return _ipv4(labels) if _NUMBER.fullmatch(labels[-1]) else None
-
-
-def _ipv6(text: str) -> IPv6Address:
+    if not host.startswith("["):
+        labels = _ascii(host).removesuffix(".").split(".")
+        return _ipv4(labels) if _NUMBER.fullmatch(labels[-1]) else None
     try:
-        address = IPv6Address(text)
+        address = IPv6Address(host[1:-1])
     except AddressValueError:
         raise InvalidEndpointUrl("The URL's host is not a valid IPv6 address.") from None
     if address.scope_id is not None:
@@ -165,7 +147,3 @@ def _ascii(host: str) -> str:
         return host.encode("idna").decode().lower()
     except UnicodeError:
         raise InvalidEndpointUrl("The URL's host is not a host name or an IP address.") from None
-
-
-def _request_target(rest: str) -> str:
-    return quote(rest if rest.startswith("/") else f"/{rest}", safe=_KEPT)

@@ -1,99 +1,87 @@
-"""The errors of the domain. They know nothing of HTTP: ``web.problems`` maps them to responses.
-
-DomainError
-├── NoCredentials, InvalidApiKey, InvalidSignature
-├── ScopeMissing
-│   └── KeyLimited
-├── InvalidInput
-├── LoginFailed, SecondFactorNeeded
-├── UnknownProject, UnknownUnit, UnknownBooking, UnknownKey, UnknownEndpoint, UnknownDelivery
-├── UnknownStaff, InvalidSetupLink
-├── PreconditionFailed
-├── Conflict
-│   ├── StatusLocked
-│   ├── TermsLocked
-│   ├── NotAvailable
-│   ├── NotSigned
-│   ├── HoldLapsed
-│   └── TransitionNotAllowed
-│       ├── BookingChanged
-│       └── AgreementChanged
-├── ProjectExists
-├── StaffExists, LastAdmin
-├── EndpointRemoved
-├── CursorExpired
-├── TooManyRequests
-│   └── TooManyAttempts
-├── TooManyHolds
-│   ├── TooManyHoldsAtAddress
-│   └── HeldTooRecently
-├── SchemaNotCurrent
-├── SecretsUnreadable
-└── DatabaseUnavailable"""
+"""The errors of the domain and their messages. ``web.problems`` maps them to responses."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
-from holdfast.domain.message import AnyMessage, Message, MessageError
+from holdfast.domain.status import Status
 
-if TYPE_CHECKING:
-    from holdfast.domain.status import Status
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A sentence with values in it, kept as an id and parameters so that pages can translate it."""
+
+    id: str
+    """The English text with ``%(name)s`` for each parameter, as in gettext."""
+    parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __str__(self) -> str:
+        return self.id % self.parameters if self.parameters else self.id
+
+
+AnyMessage = Message | str
+"""A plain text is a message without parameters: it is its own id."""
+
+
+class MessageError(Exception):
+    def __init__(self, message: AnyMessage) -> None:
+        super().__init__(message)
+        self.message = message
 
 
 class DomainError(MessageError):
-    """A reason to say no; its message is a sentence for the user."""
+    """An error whose message is a sentence for the user."""
+
+    text: str
+    """The message of an error that is raised without one."""
+
+    def __init__(self, message: AnyMessage | None = None) -> None:
+        super().__init__(self.text if message is None else message)
 
 
 class NoCredentials(DomainError):
-    def __init__(self, detail: AnyMessage = "Send your API key as `Authorization: Bearer <key>`.") -> None:
-        super().__init__(detail)
+    text = "Send your API key as `Authorization: Bearer <key>`."
 
 
 class InvalidApiKey(DomainError):
-    """One answer for an unknown, a revoked and an expired key, so that nobody learns which it is."""
+    """The same for an unknown, a revoked and an expired key, so that nobody learns which it is."""
 
-    def __init__(self, detail: AnyMessage = "This API key is unknown, revoked or expired.") -> None:
-        super().__init__(detail)
+    text = "This API key is unknown, revoked or expired."
 
 
 class InvalidSignature(DomainError):
-    """What was sent is not signed, or not by whom we share the secret with, or too long ago."""
+    """A payment callback has no signature, a wrong one or an old one."""
 
 
 class ScopeMissing(DomainError):
+    text = "This API key does not have the scope `%(scope)s`."
+
     def __init__(self, scope: str) -> None:
-        super().__init__(Message("This API key does not have the scope `%(scope)s`.", {"scope": scope}))
+        super().__init__(Message(self.text, {"scope": scope}))
         self.scope = scope
 
 
 class KeyLimited(ScopeMissing):
-    """Who may see some projects only, or for a time only, must not make people who see all, for good."""
-
-    def __init__(self, scope: str) -> None:
-        DomainError.__init__(self, "This API key is limited to projects or in time, and staff are not.")
-        self.scope = scope
+    text = "This API key is limited to projects or in time, and staff are not."
 
 
 class LoginFailed(DomainError):
-    """One answer for an unknown account, a wrong password and a wrong code."""
+    """The same for an unknown account, a wrong password and a wrong code."""
 
-    def __init__(self) -> None:
-        super().__init__("The e-mail address, the password or the code is not right.")
+    text = "The e-mail address, the password or the code is not right."
 
 
 class SecondFactorNeeded(DomainError):
     """The password was right. With the ticket the code alone is enough, for a few minutes."""
 
+    text = "Type the code that your authenticator app shows for Holdfast."
+
     def __init__(self, ticket: str) -> None:
-        super().__init__("Type the code that your authenticator app shows for Holdfast.")
+        super().__init__()
         self.ticket = ticket
-
-
-_FAULTS_TOLD = 3
-"""How many faults the sentence tells; ``faults`` has them all."""
 
 
 class Fault(NamedTuple):
@@ -105,28 +93,29 @@ class Fault(NamedTuple):
         return f"{place}: {self.message}" if place else str(self.message)
 
 
+_MAX_FAULTS_IN_MESSAGE = 3
+
+
 class InvalidInput(DomainError):
     def __init__(self, faults: Sequence[Fault]) -> None:
         self.faults = tuple(faults)
-        shown = [fault.sentence() for fault in self.first_faults()]
+        sentences = [fault.sentence() for fault in self.first_faults()]
         more = self.more_faults()
-        super().__init__(" ".join(shown if more is None else [*shown, str(more)]))
+        super().__init__(" ".join(sentences if more is None else [*sentences, str(more)]))
 
     @classmethod
     def at(cls, pointer: str, message: AnyMessage) -> InvalidInput:
         return cls([Fault(pointer, message)])
 
     def first_faults(self) -> Sequence[Fault]:
-        return self.faults[:_FAULTS_TOLD]
+        return self.faults[:_MAX_FAULTS_IN_MESSAGE]
 
     def more_faults(self) -> Message | None:
-        """Return how many faults there are beyond the first, if any."""
-        more = len(self.faults) - _FAULTS_TOLD
+        more = len(self.faults) - _MAX_FAULTS_IN_MESSAGE
         return Message("And %(count)s more.", {"count": more}) if more > 0 else None
 
 
 def raise_faults(faults: Iterable[Fault | None]) -> None:
-    """Raise all faults together, if there are any."""
     if found := [fault for fault in faults if fault is not None]:
         raise InvalidInput(found)
 
@@ -136,52 +125,57 @@ class UnknownProject(DomainError):
         super().__init__(Message("There is no project `%(slug)s`.", {"slug": slug}))
 
 
+class ProjectExists(DomainError):
+    def __init__(self, slug: str) -> None:
+        super().__init__(Message("There is already a project `%(slug)s`.", {"slug": slug}))
+
+
 class UnknownUnit(DomainError):
     def __init__(self, slug: str, code: str) -> None:
         message = "The project `%(slug)s` has no unit `%(code)s`."
         super().__init__(Message(message, {"slug": slug, "code": code}))
 
 
-_ECHOED = 50
-"""How much of what the caller typed is told back."""
+_MAX_ID_LENGTH = 50
 
 
-class UnknownBooking(DomainError):
-    """One answer for a reference that is unknown and a token that is not the booking's."""
+class _ErrorWithId(DomainError):
+    """An error that repeats the beginning of an id that the caller sent."""
 
-    def __init__(self, reference: str) -> None:
-        message = "There is no booking `%(reference)s` for this caller."
-        super().__init__(Message(message, {"reference": reference[:_ECHOED]}))
-
-
-class UnknownKey(DomainError):
-    def __init__(self, key_id: object) -> None:
-        super().__init__(Message("There is no key with the id %(id)s.", {"id": key_id}))
+    def __init__(self, identifier: object) -> None:
+        super().__init__(Message(self.text, {"id": str(identifier)[:_MAX_ID_LENGTH]}))
 
 
-class UnknownEndpoint(DomainError):
-    def __init__(self, endpoint_id: object) -> None:
-        shown = str(endpoint_id)[:_ECHOED]
-        super().__init__(Message("There is no endpoint with the id %(id)s.", {"id": shown}))
+class UnknownBooking(_ErrorWithId):
+    """The same for a reference that is unknown and a token that is not the booking's."""
+
+    text = "There is no booking `%(id)s` for this caller."
 
 
-class UnknownDelivery(DomainError):
-    def __init__(self, delivery_id: object) -> None:
-        shown = str(delivery_id)[:_ECHOED]
-        super().__init__(Message("There is no delivery with the id %(id)s.", {"id": shown}))
+class UnknownKey(_ErrorWithId):
+    text = "There is no key with the id %(id)s."
 
 
-class UnknownStaff(DomainError):
-    def __init__(self, person: object) -> None:
-        shown = str(person)[:_ECHOED]
-        super().__init__(Message("There is no member of staff `%(email)s`.", {"email": shown}))
+class UnknownEndpoint(_ErrorWithId):
+    text = "There is no endpoint with the id %(id)s."
+
+
+class UnknownDelivery(_ErrorWithId):
+    text = "There is no delivery with the id %(id)s."
+
+
+class UnknownStaff(_ErrorWithId):
+    text = "There is no member of staff `%(id)s`."
+
+
+class StaffExists(_ErrorWithId):
+    text = "There is already a member of staff with the e-mail address %(id)s."
 
 
 class InvalidSetupLink(DomainError):
-    """One answer for a link that is unknown, used, replaced or too old."""
+    """The same for a link that is unknown, used, replaced or too old."""
 
-    def __init__(self) -> None:
-        super().__init__("This set-up link is no longer valid. Ask an admin for a new one.")
+    text = "This set-up link is no longer valid. Ask an admin for a new one."
 
 
 _NO_STATE = "The unit is not in the state that the request asks for: it does not exist."
@@ -197,7 +191,7 @@ class PreconditionFailed(DomainError):
 
 
 class Conflict(DomainError):
-    """The unit's present status forbids it."""
+    """The unit's present status forbids the action."""
 
     reason: str
 
@@ -240,102 +234,52 @@ class HoldLapsed(Conflict):
     reason = "hold-lapsed"
 
 
-_NOT_IN_STATUS = "`%(action)s` is not possible while the unit is %(unit_status)s."
-_NOT_FOR_CALLER = "`%(action)s` is not possible for this caller while the unit is %(unit_status)s."
-
-
 class TransitionNotAllowed(Conflict):
     reason = "transition-not-allowed"
 
-    def __init__(
-        self,
-        action: str,
-        status: Status,
-        archived: bool = False,
-        hold_expires_at: datetime | None = None,
-        now: datetime | None = None,
-        *,
-        detail: AnyMessage | None = None,
-        others_may: bool = True,
-    ) -> None:
-        """``others_may``: whether it is the caller rather than the status that forbids it."""
-        if detail is None:
-            template = _NOT_FOR_CALLER if others_may else _NOT_IN_STATUS
-            detail = Message(template, {"action": action, "unit_status": "archived" if archived else status})
-        super().__init__(detail, status, (), hold_expires_at, now)
-
 
 class BookingChanged(TransitionNotAllowed):
-    """Somebody decided on what they had seen, and it is so no longer."""
-
-    def __init__(self, booking_status: str, status: Status) -> None:
-        message = "The booking has changed since it was read: it is %(booking_status)s now."
-        Conflict.__init__(self, Message(message, {"booking_status": booking_status}), status)
+    """The booking is no longer as the caller saw it."""
 
 
 class AgreementChanged(TransitionNotAllowed):
-    """Nobody signs for what they have not read."""
+    text = "The agreement has changed since it was read: read it again, then sign."
 
     def __init__(self, status: Status) -> None:
-        Conflict.__init__(
-            self, "The agreement has changed since it was read: read it again, then sign.", status
-        )
-
-
-class ProjectExists(DomainError):
-    def __init__(self, slug: str) -> None:
-        super().__init__(Message("There is already a project `%(slug)s`.", {"slug": slug}))
-
-
-class StaffExists(DomainError):
-    def __init__(self, email: str) -> None:
-        message = "There is already a member of staff with the e-mail address %(email)s."
-        super().__init__(Message(message, {"email": email[:_ECHOED]}))
+        super().__init__(self.text, status)
 
 
 class LastAdmin(DomainError):
-    def __init__(self) -> None:
-        super().__init__("This is the only admin who can sign in; make somebody else an admin first.")
+    text = "This is the only admin who can sign in; make somebody else an admin first."
 
 
 class EndpointRemoved(DomainError):
     reason = "endpoint-removed"
-
-    def __init__(self) -> None:
-        super().__init__("The endpoint of this delivery was removed; nothing can be sent to it any more.")
+    text = "The endpoint of this delivery was removed; nothing can be sent to it any more."
 
 
 class CursorExpired(DomainError):
-    def __init__(self) -> None:
-        super().__init__("The events after this cursor are no longer kept; start again without a cursor.")
-
-
-KEY_OVER_LIMIT = "This key has sent more requests than its limit allows."
+    text = "The events after this cursor are no longer kept; start again without a cursor."
 
 
 class TooManyRequests(DomainError):
-    def __init__(self, retry_after_seconds: float, detail: AnyMessage = KEY_OVER_LIMIT) -> None:
-        super().__init__(detail)
+    text = "This key has sent more requests than its limit allows."
+
+    def __init__(self, retry_after_seconds: float, message: AnyMessage | None = None) -> None:
+        super().__init__(message)
         self.retry_after_seconds = retry_after_seconds
 
 
 class TooManyAttempts(TooManyRequests):
-    """To sign in."""
-
-    def __init__(self, retry_after_seconds: float) -> None:
-        super().__init__(retry_after_seconds, "Too many attempts to sign in have failed; wait a little.")
+    text = "Too many attempts to sign in have failed; wait a little."
 
 
-class TooManyHolds(DomainError):
-    """Nobody may take a whole building hostage."""
-
-    def __init__(self, detail: AnyMessage, retry_after_seconds: float) -> None:
-        super().__init__(detail)
-        self.retry_after_seconds = retry_after_seconds
+class TooManyHolds(TooManyRequests):
+    """A visitor or an address holds as many units as it may, so that nobody takes a whole building."""
 
 
 class TooManyHoldsAtAddress(TooManyHolds):
-    """Perhaps others' holds: people at one place may share an address."""
+    """Some of the holds may be other people's who share the address."""
 
 
 class HeldTooRecently(TooManyHolds):
@@ -344,28 +288,16 @@ class HeldTooRecently(TooManyHolds):
 
 class SchemaNotCurrent(DomainError):
     retry_after_seconds = 1.0
-
-    def __init__(self) -> None:
-        super().__init__("The database is there, but its schema is not the one of this release.")
+    text = "The database is there, but its schema is not the one of this release."
 
 
 class SecretsUnreadable(DomainError):
-    """None of the keys of this installation opens what was sealed."""
-
     retry_after_seconds = 60.0
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The signing secrets cannot be read with HOLDFAST_ENCRYPTION_KEYS; name the key that sealed them."
-        )
+    text = "The signing secrets cannot be read with HOLDFAST_ENCRYPTION_KEYS; name the key that sealed them."
 
 
 class DatabaseUnavailable(DomainError):
     """Nothing of the request was stored, as far as is known; a repeated PUT or PATCH is safe."""
 
     retry_after_seconds = 1.0
-
-    def __init__(
-        self, detail: AnyMessage = "The database cannot be reached at this moment; try again shortly."
-    ) -> None:
-        super().__init__(detail)
+    text = "The database cannot be reached at this moment; try again shortly."

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID, uuid5
 
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from holdfast.domain.status import Status
+from holdfast.domain.status import Status
 
 PING = "ping"
 """The event of the test button. It goes to its endpoint whatever events that selected."""

@@ -8,23 +8,14 @@ from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID
 
+from holdfast.domain import errors
 from holdfast.domain.audit import CLOCK, AuditEntry, Change
 from holdfast.domain.booking import HOLDING, Booking, BookingStatus, Draft, LiveHold, Slots, new_booking
 from holdfast.domain.decision import Decision, UnitSnapshot
-from holdfast.domain.errors import (
-    HeldTooRecently,
-    HoldLapsed,
-    InvalidInput,
-    NotAvailable,
-    TooManyHolds,
-    TooManyHoldsAtAddress,
-    TransitionNotAllowed,
-    UnknownUnit,
-)
 from holdfast.domain.event import UnitEvent, event_id
-from holdfast.domain.message import AnyMessage, Message
 from holdfast.domain.project import Project
-from holdfast.domain.status import Action, Caller, Status, Transition, transition
+from holdfast.domain.status import Status
+from holdfast.domain.transitions import Action, Caller, Transition, transition
 from holdfast.domain.unit import ONE_MILLISECOND, Unit, allowed_transition, move
 
 VISITOR = "This visitor"
@@ -35,7 +26,7 @@ LONGEST_RESERVATION_DAYS = 3_650
 _LONGEST_EXTENSION = timedelta(days=LONGEST_RESERVATION_DAYS)
 _A_DAY = 86_400
 _TOO_EARLY = "This must not be before the present end."
-_TOO_LATE = Message("An end lies at most %(days)s days ahead.", {"days": LONGEST_RESERVATION_DAYS})
+_TOO_LATE = errors.Message("An end lies at most %(days)s days ahead.", {"days": LONGEST_RESERVATION_DAYS})
 
 
 class HoldPeriods(NamedTuple):
@@ -45,9 +36,8 @@ class HoldPeriods(NamedTuple):
     reservation_days: float = 14.0
 
     def hold(self, project: Project) -> timedelta:
-        return _whole_milliseconds(
-            self.hold_seconds if project.hold_seconds is None else project.hold_seconds
-        )
+        own = project.hold_seconds
+        return _whole_milliseconds(self.hold_seconds if own is None else own)
 
     def reservation(self, project: Project) -> timedelta:
         own = project.reservation_days
@@ -57,18 +47,18 @@ class HoldPeriods(NamedTuple):
 def check_end(until: datetime | None, now: datetime) -> None:
     """Reject an end that is wrong for every unit, before the unit is loaded."""
     if until is not None and until <= now:
-        raise InvalidInput.at("/until", _TOO_EARLY)
+        raise errors.InvalidInput.at("/until", _TOO_EARLY)
     if until is not None and until - now > _LONGEST_EXTENSION:
-        raise InvalidInput.at("/until", _TOO_LATE)
+        raise errors.InvalidInput.at("/until", _TOO_LATE)
 
 
 def extended_end(ends_at: datetime, until: datetime | None, period: timedelta, now: datetime) -> datetime:
     """An extension never moves the end closer."""
     if until is not None and until < ends_at:
-        raise InvalidInput.at("/until", _TOO_EARLY)
+        raise errors.InvalidInput.at("/until", _TOO_EARLY)
     further = period if until is None else until - ends_at
     if further > now + _LONGEST_EXTENSION - ends_at:
-        raise InvalidInput.at("/until", _TOO_LATE)
+        raise errors.InvalidInput.at("/until", _TOO_LATE)
     return ends_at + further
 
 
@@ -89,8 +79,6 @@ NO_LIMITS = HoldLimits(0, 0, 0)
 
 
 class HoldRequest(NamedTuple):
-    """A request to hold a unit, and the rules for it."""
-
     draft: Draft
     caller: Caller
     periods: HoldPeriods
@@ -101,7 +89,7 @@ class HoldRequest(NamedTuple):
 
 def get_unit(snapshot: UnitSnapshot, code: str) -> Unit:
     if snapshot.unit is None:
-        raise UnknownUnit(snapshot.project.slug, code)
+        raise errors.UnknownUnit(snapshot.project.slug, code)
     return snapshot.unit
 
 
@@ -111,38 +99,33 @@ def open_unit(snapshot: UnitSnapshot, code: str, request: HoldRequest, now: date
     # A buyer who comes back: the token identifies them whatever else is sent.
     if own is not None and own.status in HOLDING and own.token_hash == request.token_hash:
         return Decision(unit, booking=own, action=Action.OPEN)
-    made_before = _made_before(snapshot, request.draft)
-    if made_before is not None:
-        return _replay(unit, made_before, request.draft)
+    idempotency_id = request.draft.idempotency_id
+    if idempotency_id is not None:
+        for booking in (*snapshot.others.values(), *((own,) if own else ())):
+            if booking.idempotency_id == idempotency_id:
+                return _replay(unit, booking, request.draft)
     step = _opening_transition(unit, request.caller, now)
     slots = _take_slots(snapshot, request, now)
     expires_at = now + request.periods.hold(snapshot.project)
-    held, event = move(unit, step, now, hold_expires_at=expires_at)
+    held, events = move(unit, step, now, hold_expires_at=expires_at)
     booking = new_booking(
         request.draft, unit, BookingStatus.OPEN, now, hold_expires_at=expires_at, slots=slots
     )
-    return Decision(held, events=(event,) if event else (), booking=booking, action=Action.OPEN)
-
-
-def _made_before(snapshot: UnitSnapshot, draft: Draft) -> Booking | None:
-    """Return the booking that the same request has made, by its Idempotency-Key."""
-    if draft.idempotency_id is None:
-        return None
-    known = [*snapshot.others.values(), *((snapshot.booking,) if snapshot.booking else ())]
-    return next((booking for booking in known if booking.idempotency_id == draft.idempotency_id), None)
+    return Decision(held, events=events, booking=booking, action=Action.OPEN)
 
 
 def _replay(unit: Unit, booking: Booking, draft: Draft) -> Decision:
-    """Repeat the first response, which must still be true."""
+    """Repeat the first response to the same Idempotency-Key, which must still be true."""
     if booking.status is BookingStatus.LAPSED:
-        raise HoldLapsed("The hold of this Idempotency-Key has lapsed.", unit.status)
+        raise errors.HoldLapsed("The hold of this Idempotency-Key has lapsed.", unit.status)
     if booking.status not in HOLDING:
         message = "The booking of this Idempotency-Key is %(booking_status)s."
-        detail = Message(message, {"booking_status": booking.status})
-        raise TransitionNotAllowed(Action.OPEN, unit.status, detail=detail)
+        raise errors.TransitionNotAllowed(
+            errors.Message(message, {"booking_status": booking.status}), unit.status
+        )
     if booking.token_hash != draft.token_hash:
         message = "The token of this hold has been issued anew; ask with the new one."
-        raise TransitionNotAllowed(Action.OPEN, unit.status, detail=message)
+        raise errors.TransitionNotAllowed(message, unit.status)
     return Decision(unit, booking=booking, action=Action.OPEN)
 
 
@@ -152,16 +135,15 @@ def _opening_transition(unit: Unit, caller: Caller, now: datetime) -> Transition
         return allowed_transition(unit, Action.OPEN, caller, now)
     try:
         return transition(Action.OPEN, caller, unit.status, unit.archived)
-    except TransitionNotAllowed:
-        raise NotAvailable(_not_available_message(unit), unit.status, (), unit.hold_expires_at, now) from None
-
-
-def _not_available_message(unit: Unit) -> AnyMessage:
-    if unit.status is Status.UNAVAILABLE:
-        return "The unit is not on sale."
-    if unit.status is Status.HELD:
-        return "The unit is held. If the hold is yours, send its token."
-    return Message("The unit is %(unit_status)s.", {"unit_status": unit.status})
+    except errors.TransitionNotAllowed:
+        message: errors.AnyMessage = errors.Message(
+            "The unit is %(unit_status)s.", {"unit_status": unit.status}
+        )
+        if unit.status is Status.UNAVAILABLE:
+            message = "The unit is not on sale."
+        elif unit.status is Status.HELD:
+            message = "The unit is held. If the hold is yours, send its token."
+        raise errors.NotAvailable(message, unit.status, (), unit.hold_expires_at, now) from None
 
 
 def _take_slots(snapshot: UnitSnapshot, request: HoldRequest, now: datetime) -> Slots:
@@ -205,17 +187,14 @@ def free_slot(holds: Sequence[LiveHold], limit: int, who: str, now: datetime) ->
         return 1
     live = {hold.slot: hold.expires_at for hold in holds if hold.expires_at > now}
     if len(live) >= limit:
-        error = TooManyHoldsAtAddress if who == ADDRESS else TooManyHolds
+        error = errors.TooManyHoldsAtAddress if who == ADDRESS else errors.TooManyHolds
         message = "%(who)s holds %(count)s units already, and %(limit)s is the most at a time."
         raise error(
-            Message(message, {"who": who, "count": len(live), "limit": limit}),
             (min(live.values()) - now).total_seconds(),
+            errors.Message(message, {"who": who, "count": len(live), "limit": limit}),
         )
-    taken = {hold.slot for hold in holds}
-    slots = range(1, limit + 1)
-    return next((slot for slot in slots if slot not in taken), None) or next(
-        slot for slot in slots if slot not in live
-    )
+    slots, taken = set(range(1, limit + 1)), {hold.slot for hold in holds}
+    return min(slots - taken or slots - live.keys())
 
 
 def check_rehold(expired_at: datetime | None, rehold_seconds: float, now: datetime) -> None:
@@ -225,7 +204,7 @@ def check_rehold(expired_at: datetime | None, rehold_seconds: float, now: dateti
     wait = (expired_at + timedelta(seconds=rehold_seconds) - now).total_seconds()
     if wait > 0:
         message = "Your hold of this unit has just lapsed; others have their chance for %(seconds)s s."
-        raise HeldTooRecently(Message(message, {"seconds": f"{rehold_seconds:g}"}), wait)
+        raise errors.HeldTooRecently(wait, errors.Message(message, {"seconds": f"{rehold_seconds:g}"}))
 
 
 # Expiry of many units at once, by the clock. It does the same as ``decision.expire`` does to one unit, from

@@ -1,4 +1,4 @@
-"""The columns of a spreadsheet of units: what they are called, and which is which."""
+"""Imports of spreadsheets of units: headings of columns, choices of their owner, and rows as changes."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from holdfast.domain.cells import COMMA, POINT, Cell, cell_text
 from holdfast.domain.decision import UNCONDITIONAL, Decision, UnitSnapshot, replace
-from holdfast.domain.errors import Fault, InvalidInput
-from holdfast.domain.message import Message
-from holdfast.domain.spelling import camel_case
+from holdfast.domain.errors import Fault, InvalidInput, Message
 from holdfast.domain.status import LOCKED, Status
 from holdfast.domain.unit import REQUIRED_FIELDS, Unit, UnitFields
+from holdfast.domain.wire_format import camel_case
 
 CODE = "code"
 STATUS = "status"
 
-NAMES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+COLUMN_HEADINGS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "code": {
         "en": ("Code", "unit code", "unit", "unit no", "unit number", "unit id", "apartment no", "flat no",
                "apartment number", "villa no", "villa number", "plot no", "no", "number"),
@@ -87,15 +87,12 @@ NAMES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 }  # fmt: skip
 """Of each field, in each language, how its column may be headed; the first is how we head it ourselves."""
 
-FIELDS = tuple(NAMES)
+FIELDS = tuple(COLUMN_HEADINGS)
 """In the order in which they are shown and exported."""
 
 REQUIRED = REQUIRED_FIELDS
 
-NOT_IMPORTED = {
-    "ref": {"en": "Ref", "ar": "المرجع"},
-    "updated_at": {"en": "Updated", "ar": "آخر تحديث"},
-}
+NOT_IMPORTED = {"ref": {"en": "Ref", "ar": "المرجع"}, "updated_at": {"en": "Updated", "ar": "آخر تحديث"}}
 """What an export has besides, for its reader."""
 
 _PARTS_OF_A_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -107,55 +104,39 @@ _MEASURES = frozenset({"sar", "sr", "sqm", "sq", "m", "m2", "percent", "ر", "س
 
 
 def guess_fields(headings: Sequence[str]) -> list[str | None]:
-    """The field of each column, or None; no field twice, the first that is called so has it."""
-    taken: set[str] = set()
-    guesses: list[str | None] = []
-    for heading in headings:
-        field = find_field(heading)
-        guesses.append(None if field in taken else field)
-        if field is not None:
-            taken.add(field)
-    return guesses
+    """Return the field of each column, or None; of columns with the same field the first has it."""
+    fields = [find_field(heading) for heading in headings]
+    return [None if field in fields[:at] else field for at, field in enumerate(fields)]
 
 
 def find_field(heading: str) -> str | None:
-    words = _words(heading)
-    return _FIELD_OF.get(" ".join(words)) or _FIELD_OF.get(" ".join(_without_measures(words)))
+    return next((_FIELD_BY_HEADING[key] for key in _heading_keys(heading) if key in _FIELD_BY_HEADING), None)
 
 
 def is_heading_row(headings: Sequence[str]) -> bool:
-    """A row that names the code and something else; what stands above it in many files is a title."""
-    guesses = [guess for guess in guess_fields(headings) if guess is not None]
-    return CODE in guesses and len(guesses) > 1
+    """Tell whether a row names the code and something else; the row above it in many files is a title."""
+    fields = {find_field(heading) for heading in headings} - {None}
+    return CODE in fields and len(fields) > 1
 
 
-def _words(heading: str) -> list[str]:
+def _heading_keys(heading: str) -> tuple[str, str]:
+    """Return a heading as it is compared with others: all its words, and those that are no measure."""
     split = _PARTS_OF_A_WORD.sub(" ", unicodedata.normalize("NFKC", heading))
     plain = "".join(letter for letter in split.casefold() if not unicodedata.combining(letter))
-    return [_ARTICLE.sub("", word) for word in _NOT_A_LETTER.split(plain.translate(_ALIKE)) if word]
+    words = [_ARTICLE.sub("", word) for word in _NOT_A_LETTER.split(plain.translate(_ALIKE)) if word]
+    return " ".join(words), " ".join(word for word in words if word not in _MEASURES)
 
 
-def _without_measures(words: Sequence[str]) -> list[str]:
-    return [word for word in words if word not in _MEASURES]
+_FIELD_BY_HEADING: dict[str, str] = {}
+for _field, _names in COLUMN_HEADINGS.items():
+    for _name in (name for names in _names.values() for name in names):
+        for _key in _heading_keys(_name):
+            _FIELD_BY_HEADING.setdefault(_key, _field)
 
 
-def _field_of() -> dict[str, str]:
-    found: dict[str, str] = {}
-    for field, of_language in NAMES.items():
-        for names in of_language.values():
-            for name in names:
-                words = _words(name)
-                found.setdefault(" ".join(words), field)
-                found.setdefault(" ".join(_without_measures(words)), field)
-    return found
+# The contents of a file of units, and the choices of its owner.
 
-
-_FIELD_OF = _field_of()
-
-
-# What a file of units holds, and what its owner chose to make of it.
-
-ROWS_AT_MOST = 100_000
+MAX_ROWS = 100_000
 HEAD_ROWS = 20
 """How many rows of a sheet are shown, and may be the headings."""
 
@@ -185,7 +166,7 @@ class Contents(NamedTuple):
     sheets: list[Sheet]
 
 
-class Choice(NamedTuple):
+class ColumnMapping(NamedTuple):
     sheet: int
     heading_row: int
     fields: list[str | None]
@@ -198,19 +179,21 @@ class Choice(NamedTuple):
         return self.fields.index(field) if field in self.fields else None
 
 
-def guess(contents: Contents, sheet_number: int | None = None, heading_row: int | None = None) -> Choice:
-    """For the first sheet that looks like units, unless one is named."""
+def guess(
+    contents: Contents, sheet_number: int | None = None, heading_row: int | None = None
+) -> ColumnMapping:
+    """Guess for the first sheet that looks like units, unless one is named."""
     if sheet_number is None:
         fitting = [at for at, sheet in enumerate(contents.sheets) if _heading(sheet) is not None]
         sheet_number = fitting[0] if fitting else 0
     sheet = contents.sheets[sheet_number]
     row = heading_row or _heading(sheet) or (sheet.head[0][0] if sheet.head else 1)
     sign = COMMA if sheet.commas > sheet.points else POINT
-    return Choice(sheet_number, row, guess_fields(headings(sheet, row)), False, sign)
+    return ColumnMapping(sheet_number, row, guess_fields(headings(sheet, row)), False, sign)
 
 
 def headings(sheet: Sheet, row: int) -> list[str]:
-    """Of every column, those without one included."""
+    """Return the heading of every column, empty for those without one."""
     found = next((cells for number, cells in sheet.head if number == row), [])
     texts = [cell_text(cell).strip() for cell in found]
     return texts + [""] * (sheet.width - len(texts))
@@ -220,7 +203,37 @@ def rows_to_read(sheet: Sheet, heading_row: int) -> int:
     return sheet.rows - sum(number <= heading_row for number, _ in sheet.head)
 
 
-def choice_faults(choice: Choice, contents: Contents) -> list[Fault]:
+CHECKING, IMPORTING = "checking", "importing"
+
+
+class Import(NamedTuple):
+    id: UUID
+    project_id: UUID
+    file_name: str
+    created_at: datetime
+    contents: Contents
+    choice: ColumnMapping | None
+    stage: str
+    """``uploaded``, ``checking``, ``checked``, ``importing`` or ``imported``."""
+    run_id: UUID | None
+    is_alive: bool
+
+    @property
+    def is_running(self) -> bool:
+        return self.stage in (CHECKING, IMPORTING) and self.is_alive
+
+    @property
+    def is_interrupted(self) -> bool:
+        return self.stage in (CHECKING, IMPORTING) and not self.is_alive
+
+    @property
+    def rows(self) -> int:
+        if self.choice is None:
+            return 0
+        return rows_to_read(self.contents.sheets[self.choice.sheet], self.choice.heading_row)
+
+
+def choice_faults(choice: ColumnMapping, contents: Contents) -> list[Fault]:
     sheet = contents.sheets[choice.sheet]
     chosen = [field for field in choice.fields if field is not None]
     faults = [
@@ -231,30 +244,19 @@ def choice_faults(choice: Choice, contents: Contents) -> list[Fault]:
     if CODE not in chosen:
         faults.append(Fault("/code", "Choose the column with the unit codes."))
     if choice.clears_absent:
-        faults += [
-            Fault(
-                f"/{name}", "This cannot be cleared; choose its column, or keep what the file does not have."
-            )
-            for name in REQUIRED
-            if name not in chosen
-        ]
+        message = "This cannot be cleared; choose its column, or keep what the file does not have."
+        faults += [Fault(f"/{name}", message) for name in REQUIRED if name not in chosen]
     if rows_to_read(sheet, choice.heading_row) == 0:
         faults.append(Fault("/heading_row", "There are no rows below the headings."))
     return faults
 
 
-def is_field(name: str) -> bool:
-    return name in FIELDS
-
-
 def _heading(sheet: Sheet) -> int | None:
-    for number, cells in sheet.head:
-        if is_heading_row([cell_text(cell) for cell in cells]):
-            return number
-    return None
+    rows = (number for number, cells in sheet.head if is_heading_row([cell_text(cell) for cell in cells]))
+    return next(rows, None)
 
 
-# What a row of a file makes of its unit. Pure.
+# Rows of a file as changes of units.
 
 _TEXTS = ("type", "description")
 
@@ -262,7 +264,7 @@ _TEXTS = ("type", "description")
 def import_row(
     snapshot: UnitSnapshot, code: str, values: Mapping[str, Any], status: Status | None, now: datetime
 ) -> Decision:
-    """A PUT of what the row says, with the rest as it stands."""
+    """Replace the unit by the values of the row, and keep its other fields."""
     unit = snapshot.unit
     fields = _new_fields(values) if unit is None else _changed_fields(unit.fields, values)
     return replace(snapshot, code, fields, _status_to_set(unit, status), UNCONDITIONAL, now)
@@ -277,28 +279,21 @@ def _new_fields(values: Mapping[str, Any]) -> UnitFields:
 
 
 def _changed_fields(stored: UnitFields, values: Mapping[str, Any]) -> UnitFields:
-    texts = {
-        name: getattr(stored, name)
-        if _reads_alike(getattr(stored, name), values[name])
-        else _tidy(name, values[name])
-        for name in _TEXTS
-        if name in values
-    }
-    return stored._replace(**{**values, **texts})
+    changed = {name: _tidy(name, value) for name, value in values.items()}
+    for name in _TEXTS:
+        # A cell has spaces at its ends by accident, and cannot tell empty text from none.
+        if name in values and (getattr(stored, name) or "").strip() == (values[name] or "").strip():
+            del changed[name]
+    return stored._replace(**changed)
 
 
 def _tidy(name: str, value: Any) -> Any:
-    """Spaces at the ends of a cell are nobody's wish, unless there is nothing else."""
+    """Remove spaces at the ends of a text, unless there is nothing else."""
     return (value.strip() or value) if name in _TEXTS and value is not None else value
 
 
-def _reads_alike(stored: str | None, said: str | None) -> bool:
-    """A cell knows neither spaces at its ends for certain, nor empty text from none."""
-    return (stored or "").strip() == (said or "").strip()
-
-
 def _status_to_set(unit: Unit | None, status: Status | None) -> Status | None:
-    """A file that was exported names the status as it was; a booking alone makes these."""
+    """Leave out a status that only a booking can set: an exported file names it as it was."""
     if status not in LOCKED:
         return status
     if unit is None:

@@ -1,4 +1,4 @@
-"""Positions of units in buildings: guessed from their codes, unless staff set them; and boards.
+"""Placements of units in buildings: guessed from their codes, unless staff set them.
 
 A guess is made only where a code has one likely reading. A unit without a place is seen and placed by
 staff; one in the wrong place is seen by a buyer."""
@@ -6,33 +6,37 @@ staff; one in the wrong place is seen by a buyer."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
-from decimal import Decimal
-from itertools import groupby
+from collections.abc import Iterable
 from typing import Any, NamedTuple
-from uuid import UUID
-
-from holdfast.domain.status import Status
 
 FLOORS = (-9, 200)
 POSITIONS = (1, 999)
 
 
-class Position(NamedTuple):
+class Placement(NamedTuple):
     building: str | None
     floor: int | None
     position: int | None
 
 
+class LayoutUnit(NamedTuple):
+    code: str
+    chosen: Placement | None = None
+
+    @property
+    def placement(self) -> Placement:
+        """Staff decide; where they have not, it is guessed from the code."""
+        return guess_placement(self.code) if self.chosen is None else self.chosen
+
+
 class PlacedUnit(NamedTuple):
     code: str
-    place: Position
+    placement: Placement
     is_guessed: bool
-    """Whether the place comes from the code alone; false where staff set it, be it to nowhere."""
+    """Whether staff left the place to the code; false where they set it to nowhere."""
 
 
-NOWHERE = Position(None, None, None)
+NO_PLACEMENT = Placement(None, None, None)
 
 # Digits and letters of any script: أ-١٢٠٣ is A-1203. A longer word (VILLA-101) names a kind, not a building.
 _LETTER = r"[^\W\d_]"
@@ -62,35 +66,26 @@ _FORMS = tuple(
 )
 
 
-def guess_position(code: str) -> Position:
+def guess_placement(code: str) -> Placement:
     for form in _FORMS:
         if found := form.fullmatch(code):
             parts = found.groupdict()
-            return _within_bounds(parts.get("building"), _floor(parts["floor"]), int(parts["position"]))
-    return NOWHERE
+            floor = int(parts["floor"]) if parts["floor"].isdecimal() else 0
+            position = int(parts["position"])
+            fits = FLOORS[0] <= floor <= FLOORS[1] and POSITIONS[0] <= position <= POSITIONS[1]
+            return Placement(parts.get("building"), floor, position) if fits else NO_PLACEMENT
+    return NO_PLACEMENT
 
 
-def arrange(codes: Iterable[str], edited: Mapping[str, Position]) -> list[PlacedUnit]:
+def arrange(units: Iterable[LayoutUnit]) -> list[PlacedUnit]:
     """Building by building, from the lowest floor up; what is not known of a place comes last."""
-    return sorted((_placed(code, edited.get(code)) for code in codes), key=sort_key)
-
-
-def _placed(code: str, edited: Position | None) -> PlacedUnit:
-    return PlacedUnit(code, guess_position(code), True) if edited is None else PlacedUnit(code, edited, False)
-
-
-def _floor(text: str) -> int:
-    return int(text) if text.isdecimal() else 0
-
-
-def _within_bounds(building: str | None, floor: int, position: int) -> Position:
-    fits = FLOORS[0] <= floor <= FLOORS[1] and POSITIONS[0] <= position <= POSITIONS[1]
-    return Position(building, floor, position) if fits else NOWHERE
+    return sorted(
+        (PlacedUnit(unit.code, unit.placement, unit.chosen is None) for unit in units), key=sort_key
+    )
 
 
 def sort_key(placed: PlacedUnit) -> tuple[Any, ...]:
-    """To be sorted by."""
-    building, floor, position = placed.place
+    building, floor, position = placed.placement
     return (
         (building is None, _natural(building or "")),
         (floor is None, floor or 0),
@@ -103,109 +98,3 @@ def _natural(text: str) -> list[str | int]:
     """T2 before T10: text and numbers take turns, so that like is compared with like."""
     parts = re.split(r"(\d+)", text)
     return [int(part) if at % 2 else part for at, part in enumerate(parts)]
-
-
-# What a board shows: units where they stand, how many of each status, and which of them are looked for.
-
-WIDEST_FLOOR = 60
-"""Positions beyond are shown one after the other: a gap of hundreds of cells tells nobody anything."""
-
-
-class BoardUnit(NamedTuple):
-    """A unit as it is seen at one moment, with what a board shows of it."""
-
-    id: UUID
-    code: str
-    type: str
-    area_sqm: Decimal
-    price_sar: Decimal
-    bedrooms: int | None
-    status: Status
-    archived: bool
-    ends_at: datetime | None
-    """Of its hold or reservation."""
-    version: int
-
-    @property
-    def sqm_price_sar(self) -> Decimal:
-        return (self.price_sar / self.area_sqm).quantize(Decimal("0.01"))
-
-
-class Counts(NamedTuple):
-    by_status: Mapping[Status, int]
-
-    @property
-    def total(self) -> int:
-        return sum(self.by_status.values())
-
-
-class BoardFilter(NamedTuple):
-    """Which units are looked for; None and nothing stand for any."""
-
-    statuses: frozenset[Status] = frozenset()
-    type: str | None = None
-    price_from: Decimal | None = None
-    price_to: Decimal | None = None
-    bedrooms: int | None = None
-    sqm_price_from: Decimal | None = None
-    sqm_price_to: Decimal | None = None
-
-    def match(self, unit: BoardUnit) -> bool:
-        return (
-            (not self.statuses or unit.status in self.statuses)
-            and self.type in (None, unit.type)
-            and self.bedrooms in (None, unit.bedrooms)
-            and is_between(unit.price_sar, self.price_from, self.price_to)
-            # As the database compares them: without the rounding of a quotient.
-            and (self.sqm_price_from is None or unit.price_sar >= self.sqm_price_from * unit.area_sqm)
-            and (self.sqm_price_to is None or unit.price_sar <= self.sqm_price_to * unit.area_sqm)
-        )
-
-
-NO_FILTERS = BoardFilter()
-
-
-class Floor(NamedTuple):
-    number: int | None
-    units: Sequence[BoardUnit | None]
-    """From the first position on; None where no unit stands."""
-
-
-class Building(NamedTuple):
-    name: str | None
-    floors: Sequence[Floor]
-    """From the top; what has no floor comes last."""
-
-
-def picture(units: Iterable[BoardUnit], placed: Iterable[PlacedUnit]) -> list[Building]:
-    """Building by building; of ``placed`` only what is among the units."""
-    by_code = {unit.code: unit for unit in units}
-    shown = [one for one in placed if one.code in by_code]
-    return [
-        Building(name, _floors(list(of_building), by_code))
-        for name, of_building in groupby(shown, key=lambda one: one.place.building)
-    ]
-
-
-def _floors(placed: Sequence[PlacedUnit], by_code: Mapping[str, BoardUnit]) -> list[Floor]:
-    floors = [
-        Floor(number, _in_position(list(of_floor), by_code))
-        for number, of_floor in groupby(placed, key=lambda one: one.place.floor)
-    ]
-    nowhere = [floor for floor in floors if floor.number is None]
-    return [floor for floor in reversed(floors) if floor.number is not None] + nowhere
-
-
-def _in_position(placed: Sequence[PlacedUnit], by_code: Mapping[str, BoardUnit]) -> list[BoardUnit | None]:
-    row: list[BoardUnit | None] = []
-    has_floor = placed[0].place.floor is not None
-    for one in placed:
-        position = one.place.position
-        if has_floor and position is not None and position <= WIDEST_FLOOR:
-            row.extend([None] * (position - 1 - len(row)))
-        row.append(by_code[one.code])
-    return row
-
-
-def is_between(value: Decimal, least: Decimal | None, most: Decimal | None) -> bool:
-    return (least is None or value >= least) and (most is None or value <= most)

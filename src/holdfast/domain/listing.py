@@ -7,8 +7,9 @@ from decimal import ROUND_HALF_UP, Decimal
 from enum import StrEnum
 from typing import NamedTuple
 
+from holdfast.domain.board import BoardUnit, is_between
 from holdfast.domain.booking import Terms, unit_terms
-from holdfast.domain.layout import BoardUnit, Position, is_between
+from holdfast.domain.layout import Placement
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Media, UnitFields
 
@@ -34,8 +35,8 @@ class Listing(NamedTuple):
 
 
 class PlacedListing(NamedTuple):
-    offer: Listing
-    place: Position
+    listing: Listing
+    placement: Placement
 
 
 class ListingOrder(StrEnum):
@@ -68,13 +69,13 @@ class UnitFilter(NamedTuple):
     area_from: Decimal | None = None
     area_to: Decimal | None = None
 
-    def is_met_by(self, offer: Listing) -> bool:
-        unit = offer.unit
+    def match(self, listing: Listing) -> bool:
+        unit = listing.unit
         return (
-            (offer.is_free or not self.free_only)
+            (listing.is_free or not self.free_only)
             and self.type in (None, unit.type)
             and self.bedrooms in (None, unit.bedrooms)
-            and is_between(offer.terms.total_sar, self.price_from, self.price_to)
+            and is_between(listing.terms.total_sar, self.price_from, self.price_to)
             and is_between(unit.area_sqm, self.area_from, self.area_to)
         )
 
@@ -83,30 +84,25 @@ NO_FILTER = UnitFilter()
 
 
 class ListingCursor(NamedTuple):
-    """The last unit of a page."""
-
     value: Decimal | None
     """The price or the area; None in lists by floor."""
     code: str
 
 
 class ListingFacts(NamedTuple):
-    """A summary of all units of a project that are on sale."""
-
     free_from_sar: Decimal | None
     """The lowest price of a free unit; None where none is free."""
     areas: tuple[Decimal, Decimal] | None
     bedrooms: Sequence[int]
     types: Sequence[str]
     years: tuple[int, int] | None
-    """The first and last year of delivery."""
 
 
-def cursor_after(offer: Listing, order: ListingOrder) -> ListingCursor:
+def cursor_after(listing: Listing, order: ListingOrder) -> ListingCursor:
     if order in BY_FLOOR:
-        return ListingCursor(None, offer.unit.code)
-    value = offer.unit.area_sqm if order in BY_AREA else offer.terms.total_sar
-    return ListingCursor(value, offer.unit.code)
+        return ListingCursor(None, listing.unit.code)
+    value = listing.unit.area_sqm if order in BY_AREA else listing.terms.total_sar
+    return ListingCursor(value, listing.unit.code)
 
 
 def vat_amount(terms: Terms) -> Decimal | None:

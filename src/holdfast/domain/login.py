@@ -8,8 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
-from holdfast.domain.errors import Fault
-from holdfast.domain.message import AnyMessage, Message
+from holdfast.domain.errors import Fault, Message
 
 FREE_FAILURES = 5
 FIRST_WAIT = timedelta(seconds=15)
@@ -42,7 +41,6 @@ def attempt_subject(kind: SubjectKind, name: str) -> bytes:
 
 
 def current_attempts(kind: SubjectKind, attempts: Attempts, now: datetime) -> Attempts:
-    """Return the attempts that still count: none once the time is over."""
     if kind is SubjectKind.ACCOUNT:
         is_over = now - attempts.last_at >= FORGET_AFTER
     else:
@@ -97,18 +95,14 @@ def normalize_password(password: str) -> str:
 
 
 def password_fault(password: str, email: str, pointer: str = "/password") -> Fault | None:
-    message = _password_message(normalize_password(password), email)
-    return None if message is None else Fault(pointer, message)
-
-
-def _password_message(password: str, email: str) -> AnyMessage | None:
+    password = normalize_password(password)
     if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
         message = "A password has %(least)s to %(most)s characters."
-        return Message(message, {"least": SHORTEST_PASSWORD, "most": LONGEST_PASSWORD})
-    if any(unicodedata.category(sign) in ("Cc", "Cs") for sign in password):
-        return "A password is made of characters that can be typed."
+        return Fault(pointer, Message(message, {"least": SHORTEST_PASSWORD, "most": LONGEST_PASSWORD}))
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in password):
+        return Fault(pointer, "A password is made of characters that can be typed.")
     folded, address = password.casefold(), email.casefold()
     is_guessable = folded in _COMMON_PASSWORDS or len(set(folded)) < 4
     if is_guessable or folded in (address, address.partition("@")[0]):
-        return "This password is among the first that anybody would try."
+        return Fault(pointer, "This password is among the first that anybody would try.")
     return None

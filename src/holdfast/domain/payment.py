@@ -9,23 +9,17 @@ from urllib.parse import quote, urlencode
 
 from holdfast.domain.booking import Booking, BookingStatus
 from holdfast.domain.booking_actions import hold_lapsed_error, not_signed_message
-from holdfast.domain.errors import InvalidInput, NotSigned, TransitionNotAllowed
-from holdfast.domain.message import AnyMessage, Message
+from holdfast.domain.errors import InvalidInput, Message, NotSigned, TransitionNotAllowed
 from holdfast.domain.signature import sign
-from holdfast.domain.spelling import format_timestamp
-from holdfast.domain.status import Action
 from holdfast.domain.unit import Unit
+from holdfast.domain.wire_format import format_timestamp
 
 
 class PaymentRequest(NamedTuple):
-    """The deposit of one booking, to be paid by its buyer."""
-
     reference: str
     amount_sar: Decimal
     return_url: str
-    """The page for the buyer afterwards, paid or not."""
     callback_url: str
-    """The URL to which the payment system reports the payment."""
     language: str
     expires_at: datetime
     """When the hold ends: a later payment may come too late."""
@@ -33,8 +27,6 @@ class PaymentRequest(NamedTuple):
 
 
 class Payment(NamedTuple):
-    """A payment as the payment system reports it."""
-
     id: str
     reference: str
     amount_sar: Decimal
@@ -60,22 +52,17 @@ def check_payable(unit: Unit, booking: Booking) -> None:
     if booking.status is BookingStatus.SIGNED:
         return
     if booking.deposit_confirmed_at is not None:
-        raise _nothing_to_pay("The deposit is paid already.", unit)
+        raise TransitionNotAllowed("The deposit is paid already.", unit.status)
     if booking.status is BookingStatus.LAPSED:
         raise hold_lapsed_error(unit)
     if booking.status is BookingStatus.OPEN:
         raise NotSigned(not_signed_message(booking), unit.status)
     message = "The booking is %(booking_status)s: there is nothing to pay."
-    raise _nothing_to_pay(Message(message, {"booking_status": booking.status}), unit)
+    raise TransitionNotAllowed(Message(message, {"booking_status": booking.status}), unit.status)
 
 
 def check_amount(payment: Payment, booking: Booking) -> None:
-    """Reject any amount but the deposit that was agreed."""
     due = booking.terms.deposit_sar
     if payment.amount_sar != due:
         message = Message("The deposit of this booking is %(amount)s SAR.", {"amount": due})
         raise InvalidInput.at("/amountSar", message)
-
-
-def _nothing_to_pay(detail: AnyMessage, unit: Unit) -> TransitionNotAllowed:
-    return TransitionNotAllowed(Action.CONFIRM_DEPOSIT, unit.status, detail=detail)

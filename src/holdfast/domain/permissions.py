@@ -19,19 +19,16 @@ class Permission(StrEnum):
     SEE_UNITS = "see-units"
     """Projects, boards, units, their history."""
     SEE_BOOKINGS = "see-bookings"
-    """Bookings, and with them buyers' personal data."""
     SELL = "sell"
     """Change units, bookings, layouts and projects, and import."""
     CONFIRM_DEPOSIT = "confirm-deposit"
     REVOKE_SALE = "revoke-sale"
     SEE_WEBHOOKS = "see-webhooks"
-    """Endpoints and deliveries."""
     MANAGE_WEBHOOKS = "manage-webhooks"
     MANAGE_KEYS = "manage-keys"
     SEE_AUDIT = "see-audit"
     """The audit trail, including staff and keys."""
     ADMINISTER = "administer"
-    """Staff."""
 
 
 _COMMON = frozenset({Permission.SEE_UNITS, Permission.SEE_WEBHOOKS})

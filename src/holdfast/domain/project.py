@@ -8,8 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID
 
-from holdfast.domain.errors import Fault
-from holdfast.domain.message import Message
+from holdfast.domain.errors import Fault, Message
 
 SLUG_PATTERN = "^[a-z0-9]+(-[a-z0-9]+)*$"
 SLUG_LENGTH = (2, 100)
@@ -44,7 +43,7 @@ def slug_fault(slug: str, pointer: str = "/path/slug") -> Fault | None:
 
 
 def name_fault(name: str) -> Fault | None:
-    """Check the name of a project or an API key."""
+    """Check the name of a project, an API key or a member of staff."""
     shortest, longest = NAME_LENGTH
     if shortest <= len(name) <= longest and name.isprintable() and name == name.strip():
         return None

@@ -11,13 +11,10 @@ from holdfast.domain.status import Status
 
 PERIODS_DAYS = (30, 90, 365)
 
-Step = tuple[Status, Status]
-"""From one status to another."""
+StatusPair = tuple[Status, Status]
 
 
 class StatusDay(NamedTuple):
-    """Units by status at the end of a day."""
-
     day: date
     units: Mapping[Status, int]
 
@@ -53,7 +50,7 @@ def days_up_to(last: date, number: int) -> list[date]:
 def status_days(
     days: Sequence[date],
     now: Mapping[Status, int],
-    steps: Mapping[date, Mapping[Step, int]],
+    steps: Mapping[date, Mapping[StatusPair, int]],
     created: Mapping[date, Mapping[Status, int]],
 ) -> list[StatusDay]:
     """Count backwards from today, undoing the steps and the new units of each day."""
@@ -73,7 +70,7 @@ def sales_days(days: Sequence[date], sold: Mapping[date, tuple[int, Decimal]]) -
     return [SalesDay(day, *sold.get(day, (0, Decimal(0)))) for day in days]
 
 
-def conversion(days: Sequence[date], steps: Mapping[date, Mapping[Step, int]]) -> Conversion:
+def conversion(days: Sequence[date], steps: Mapping[date, Mapping[StatusPair, int]]) -> Conversion:
     def count(source: Status, target: Status) -> int:
         return sum(steps.get(day, {}).get((source, target), 0) for day in days)
 

@@ -8,17 +8,15 @@ from enum import StrEnum
 from typing import NamedTuple
 from uuid import UUID
 
-from holdfast.domain.errors import Fault
-from holdfast.domain.message import Message
+from holdfast.domain.errors import Fault, Message
 from holdfast.domain.permissions import ROLE_PERMISSIONS, Permission, Role
+from holdfast.domain.project import NAME_LENGTH
 
 LANGUAGES = ("en", "ar")
 DIGITS = ("latn", "arab")
 EMAIL_LENGTH = (3, 254)
-NAME_LENGTH = (1, 200)
 
-# Somebody's mail server knows better what an address may be. This keeps out what is none, and whatever
-# could not be shown on a line.
+# Only a mail server knows which addresses exist. This rejects text that cannot be one.
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 
 
@@ -29,11 +27,9 @@ class Theme(StrEnum):
 
 
 class Preferences(NamedTuple):
-    """How the pages look and speak to one person."""
-
     language: str = "en"
     digits: str = "latn"
-    """Of which numbers are written: ``latn`` (123) or ``arab`` (١٢٣)."""
+    """The digits of numbers: ``latn`` (123) or ``arab`` (١٢٣)."""
     theme: Theme = Theme.AUTO
 
 
@@ -72,7 +68,6 @@ class OpenSession(NamedTuple):
 
 
 def email_key(email: str) -> str:
-    """The address as it is compared."""
     return email.strip().casefold()
 
 
@@ -84,14 +79,5 @@ def email_fault(email: str) -> Fault | None:
     return Fault("/email", Message(message, {"count": longest}))
 
 
-def staff_name_fault(name: str) -> Fault | None:
-    shortest, longest = NAME_LENGTH
-    if shortest <= len(name) <= longest and name.isprintable() and name == name.strip():
-        return None
-    message = "A name is printable text of %(least)s to %(most)s characters."
-    return Fault("/name", Message(message, {"least": shortest, "most": longest}))
-
-
 def default_name(email: str) -> str:
-    """What somebody is called who was given no name."""
     return email.strip().partition("@")[0][: NAME_LENGTH[1]]

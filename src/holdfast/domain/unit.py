@@ -9,11 +9,11 @@ from decimal import Decimal
 from typing import NamedTuple, get_args, get_origin, get_type_hints
 from uuid import UUID, uuid5
 
-from holdfast.domain.errors import Fault, TransitionNotAllowed
+from holdfast.domain.errors import Fault, Message
 from holdfast.domain.event import UnitEvent, event_id
-from holdfast.domain.message import Message
 from holdfast.domain.project import Project
-from holdfast.domain.status import TRANSITIONS, Action, Caller, Status, Transition, transition
+from holdfast.domain.status import Status
+from holdfast.domain.transitions import Action, Caller, Transition, transition
 
 CODE_LENGTH = (1, 50)
 ONE_MILLISECOND = timedelta(milliseconds=1)
@@ -67,11 +67,9 @@ class Unit(NamedTuple):
     updated_at: datetime
 
 
-class Step(NamedTuple):
-    """A unit after a transition, and its event."""
-
+class MovedUnit(NamedTuple):
     unit: Unit
-    event: UnitEvent | None
+    events: tuple[UnitEvent, ...]
 
 
 def code_fault(code: str, pointer: str = "/path/code") -> Fault | None:
@@ -101,7 +99,6 @@ def unit_id(project_id: UUID, code: str) -> UUID:
 
 
 def ends_at(unit: Unit) -> datetime | None:
-    """Return when the unit's hold or reservation expires."""
     return unit.hold_expires_at or unit.reserved_until
 
 
@@ -111,24 +108,10 @@ def is_expired(unit: Unit, now: datetime) -> bool:
 
 
 def allowed_transition(unit: Unit, action: Action, caller: Caller, now: datetime) -> Transition:
-    """Return the row of the status table, or raise the error with all that explains it."""
-    try:
-        return transition(action, caller, unit.status, unit.archived)
-    except TransitionNotAllowed:
-        rows = [row for row in TRANSITIONS if row.action is action]
-        # A hold that ends leaves the unit available, so waiting helps where the action starts from there.
-        waiting_helps = any(caller in row.callers and row.source is Status.AVAILABLE for row in rows)
-        others_may = any(
-            row.source is unit.status and (row.from_archived or not unit.archived) for row in rows
-        )
-        hold_end = unit.hold_expires_at if waiting_helps else None
-        raise TransitionNotAllowed(
-            action, unit.status, unit.archived, hold_end, now, others_may=others_may
-        ) from None
+    return transition(action, caller, unit.status, unit.archived, unit.hold_expires_at, now)
 
 
-def expire_unit(unit: Unit) -> Step:
-    """Release the unit at the end of its hold or reservation."""
+def expire_unit(unit: Unit) -> MovedUnit:
     end = ends_at(unit)
     assert end is not None
     action = Action.LAPSE_HOLD if unit.status is Status.HELD else Action.LAPSE_RESERVATION
@@ -150,7 +133,7 @@ def move(
     hold_expires_at: datetime | None = None,
     reserved_until: datetime | None = None,
     booking_reference: str | None = None,
-) -> Step:
+) -> MovedUnit:
     moved = unit._replace(
         fields=unit.fields if fields is None else fields,
         status=step.target,
@@ -161,14 +144,14 @@ def move(
         updated_at=next_timestamp(unit, now),
     )
     if step.event is None:
-        return Step(moved, None)
+        return MovedUnit(moved, ())
     event = UnitEvent(
         event_id(moved.id, moved.version), moved.project_id, moved.id, moved.version,
         step.event, unit.status, moved.status, booking_reference, moved.updated_at, moved.code,
     )  # fmt: skip
-    return Step(moved, event)
+    return MovedUnit(moved, (event,))
 
 
 def next_timestamp(unit: Unit, now: datetime) -> datetime:
-    """A change is later than the one before, even when the clock is not: versions and times agree."""
+    """Return a time later than that of the last change, even when the clock went back."""
     return max(now, unit.updated_at + ONE_MILLISECOND)

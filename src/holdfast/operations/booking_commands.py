@@ -24,12 +24,8 @@ from holdfast.storage import bookings
 from holdfast.storage.database import Database
 from holdfast.storage.units import UnitKey
 
-_CLAIM = Needs(claim=True)
-
 
 class HoldUnit(NamedTuple):
-    """Hold a unit for a buyer."""
-
     key: UnitKey
     author: Author
     request: HoldRequest
@@ -55,44 +51,22 @@ Decide = Callable[[UnitSnapshot, datetime], Decision]
 
 
 @dataclass(frozen=True, slots=True)
-class UnitCommand:
-    """An action on a unit and the booking that claims it, perhaps under a precondition (If-Match).
+class BookingCommand:
+    """An action on a unit and the booking that claims it, or on the booking with this number.
 
     ``until``, a requested end, is checked first: it may be wrong whatever the unit is. Then come the
-    precondition and the decision: a body that does not fit the unit is no fault of a caller who said which
-    revision it was made for.
+    precondition (If-Match) and the decision: a body that does not fit the unit is no fault of a caller who
+    said which revision it was made for. With ``seen_status`` the command fails if the booking no longer has
+    the status that the caller has seen.
     """
 
     key: UnitKey
     author: Author
-    run: Decide
-    precondition: Precondition = UNCONDITIONAL
-    until: datetime | None = None
-
-    @property
-    def needs(self) -> Needs:
-        return _CLAIM
-
-    def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
-        check_end(self.until, now)
-        _check_precondition(self.precondition, snapshot, self.key[1])
-        return self.run(snapshot, now)
-
-
-@dataclass(frozen=True, slots=True)
-class BookingCommand:
-    """An action on a booking, whether it claims its unit or not.
-
-    With ``seen_status`` it fails if the booking no longer has the status that the caller has seen.
-    """
-
-    key: UnitKey
-    """Of its unit."""
-    author: Author
-    number: int
+    number: int | None
     run: Decide
     seen_status: str | None = None
     until: datetime | None = None
+    precondition: Precondition = UNCONDITIONAL
 
     @property
     def needs(self) -> Needs:
@@ -100,7 +74,8 @@ class BookingCommand:
 
     def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
         check_end(self.until, now)
-        if self.seen_status is not None:
+        _check_precondition(self.precondition, snapshot, self.key[1])
+        if self.number is not None and self.seen_status is not None:
             check_status_unchanged(snapshot, self.number, self.seen_status)
         return self.run(snapshot, now)
 
@@ -109,8 +84,6 @@ def _check_precondition(precondition: Precondition, snapshot: UnitSnapshot, code
     if precondition is not UNCONDITIONAL:
         precondition.check(revision(get_unit(snapshot, code), snapshot.project))
 
-
-# Drafts: reference, token and holder of a booking, made before its transaction.
 
 NUMBERS_AT_ONCE = 200
 
@@ -133,7 +106,7 @@ class DraftedBooking(NamedTuple):
 
 
 class BookingDrafts:
-    """Makes drafts without asking the database for each. One for each process."""
+    """Makes reference, token and holder of bookings before their transaction. One for each process."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -142,18 +115,17 @@ class BookingDrafts:
         self._secret: bytes | None = None
 
     def give_back(self, draft: Draft) -> None:
-        """Of a draft that became no booking: nobody has seen its reference."""
+        """Use the number of a draft again that became no booking: nobody has seen its reference."""
         self._numbers.append(draft.number)
 
     def forget(self) -> None:
-        """What was taken from a database that is gone, perhaps for good."""
+        """Forget numbers and secret of a database that is gone, perhaps for good."""
         self._numbers.clear()
         self._secret = None
 
     async def draft(self) -> DraftedBooking:
-        """For a booking that staff make."""
-        token = new_token_text()
-        return DraftedBooking(_draft(await self._number(), token, NOBODY, None), token)
+        """Make the draft of a booking by staff."""
+        return _drafted(await self._next_number(), new_token_text(), NOBODY, None)
 
     async def draft_for(self, requester: Requester, project_id: UUID, code: str) -> DraftedBooking:
         """The same request again (by its Idempotency-Key) gets the same token again.
@@ -162,61 +134,48 @@ class BookingDrafts:
         it, nor can whoever reads the database, unless the key can be guessed. A buyer who comes back has
         tokens of the same kind, one for each reference.
         """
-        secret = self._secret or await self._installation_secret()
-        number = await self._number()
+        secret = await self._installation_secret()
+        number = await self._next_number()
         idempotency_id, token = None, new_token_text()
+        visitor = requester.visitor
         if requester.idempotency_key is not None:
             unit = str(unit_id(project_id, code))
-            name = f"{unit}\n{requester.address}\n{requester.visitor or ''}\n{requester.idempotency_key}"
+            name = f"{unit}\n{requester.address}\n{visitor or ''}\n{requester.idempotency_key}"
             idempotency_id = _hidden_id(secret, "idempotency key", name)
             token = token_from(hmac.digest(secret, b"token\n" + name.encode(), "sha256"))
         elif requester.secret is not None:
-            token = _token_of_buyer(secret, requester.secret, encode_reference(number))
-        return DraftedBooking(_draft(number, token, _holder(secret, requester), idempotency_id), token)
+            token = await self.token_of_buyer(requester.secret, encode_reference(number))
+        holder = Holder(
+            _hidden_id(secret, "address", requester.address),
+            None if visitor is None else _hidden_id(secret, "visitor", visitor),
+        )
+        return _drafted(number, token, holder, idempotency_id)
 
-    async def token_of_buyer(self, own: str, reference: str) -> str:
-        """The token of a booking that was made for the buyer whose secret this is."""
-        secret = self._secret or await self._installation_secret()
-        return _token_of_buyer(secret, own, reference)
+    async def token_of_buyer(self, buyer_secret: str, reference: str) -> str:
+        """Return the token of a booking that our pages made for the buyer with this secret."""
+        text = f"buyer's token\n{reference}\n{buyer_secret}"
+        return token_from(hmac.digest(await self._installation_secret(), text.encode(), "sha256"))
 
     async def visitor_id(self, visitor: str) -> UUID:
-        """By which the bookings of a visitor are known."""
-        secret = self._secret or await self._installation_secret()
-        return _hidden_id(secret, "visitor", visitor)
-
-    async def _number(self) -> int:
-        return self._numbers.popleft() if self._numbers else await self._next_number()
+        return _hidden_id(await self._installation_secret(), "visitor", visitor)
 
     async def _next_number(self) -> int:
         """Numbers that a process took and never used are gone; references are never made twice."""
         while not self._numbers:
             async with self._refilling:
                 if not self._numbers:
-                    async with self._database.reading() as connection:
-                        self._numbers.extend(await bookings.next_numbers(connection, NUMBERS_AT_ONCE))
+                    self._numbers.extend(await self._database.read(bookings.next_numbers, NUMBERS_AT_ONCE))
         return self._numbers.popleft()
 
     async def _installation_secret(self) -> bytes:
         if self._secret is None:
-            async with self._database.reading() as connection:
-                self._secret = await bookings.installation_secret(connection)
+            self._secret = await self._database.read(bookings.installation_secret)
         return self._secret
 
 
-def _draft(number: int, token: str, holder: Holder, idempotency_id: UUID | None) -> Draft:
-    return Draft(number, encode_reference(number), token_hash(token), holder, idempotency_id)
-
-
-def _token_of_buyer(secret: bytes, own: str, reference: str) -> str:
-    return token_from(hmac.digest(secret, f"buyer's token\n{reference}\n{own}".encode(), "sha256"))
-
-
-def _holder(secret: bytes, requester: Requester) -> Holder:
-    visitor = requester.visitor
-    return Holder(
-        _hidden_id(secret, "address", requester.address),
-        None if visitor is None else _hidden_id(secret, "visitor", visitor),
-    )
+def _drafted(number: int, token: str, holder: Holder, idempotency_id: UUID | None) -> DraftedBooking:
+    draft = Draft(number, encode_reference(number), token_hash(token), holder, idempotency_id)
+    return DraftedBooking(draft, token)
 
 
 def _hidden_id(secret: bytes, kind: str, name: str) -> UUID:

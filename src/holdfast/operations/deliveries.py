@@ -1,43 +1,37 @@
-"""Deliveries as people see them: listed, looked into, sent anew, held against the feed."""
+"""Deliveries: listed, searched, sent again, and reconciled with the feed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from time import monotonic
 from typing import NamedTuple
 from uuid import UUID
 
+from holdfast.domain import delivery as domain
 from holdfast.domain.audit import Author, Change
-from holdfast.domain.delivery import (
-    Attempt,
-    Delivery,
-    DeliveryFilter,
-    DeliveryStatus,
-    FailedDeliveryFilter,
-    HourlyDeliveries,
-    ReconciliationCounts,
-)
+from holdfast.domain.delivery import Attempt, Delivery, DeliveryFilter, DeliveryStatus, FailedDeliveryFilter
 from holdfast.domain.endpoint import EndpointLabel, UnseenFailures
 from holdfast.domain.errors import EndpointRemoved, UnknownDelivery, UnknownEndpoint
 from holdfast.domain.event import PING
 from holdfast.operations.events import EventFeed
 from holdfast.storage import audit, deliveries, delivery_log, endpoints, projects
-from holdfast.storage.database import Connection, Database
+from holdfast.storage.database import Connection, Database, current_time
 
 RESENT_AT_ONCE = 1000
+START, END = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+NO_CURSOR = (END, UUID(int=2**128 - 1))
 
 
 class Reconciliation(NamedTuple):
     after: int
-    """Positions of the feed: those behind this one, up to the next."""
+    """Positions of the feed: those after this one, up to the next."""
     upto: int
-    counts: ReconciliationCounts
+    counts: domain.ReconciliationCounts
 
 
 class Deliveries:
-    """``slugs``: the projects that the caller is limited to. Endpoints may have been for others before."""
+    """``slugs`` are the projects that the caller is limited to."""
 
     def __init__(self, database: Database, feed: EventFeed) -> None:
         self._database = database
@@ -51,42 +45,42 @@ class Deliveries:
         limit: int,
         slugs: tuple[str, ...] | None = None,
     ) -> list[Delivery]:
-        """One more than ``limit``, if there is one; the latest first."""
+        """Return the latest first, and one more than ``limit`` if there is one."""
         async with self._database.reading_snapshot() as connection:
-            visible = await delivery_log.endpoint_ids(connection, slugs)
-            wanted = [one for one in visible if endpoint_id in (None, one)]
-            if not wanted and endpoint_id is not None:
-                raise UnknownEndpoint(endpoint_id)
+            visible = await _list_visible(connection, endpoint_id, slugs)
             project_ids = await projects.find_ids(connection, slugs)
-            return await delivery_log.page(connection, wanted, project_ids, before, filters, limit + 1)
+            return await delivery_log.list_deliveries(
+                connection, visible, project_ids, before, filters, limit + 1
+            )
 
     async def find(
         self, delivery_id: UUID, slugs: tuple[str, ...] | None = None, *, attempts_at_most: int | None = None
     ) -> tuple[Delivery, list[Attempt]]:
-        """It may have been resent without end: whoever says how many is given the latest attempts."""
+        """Return the delivery and its latest attempts: there is no limit to resends."""
         async with self._database.reading_snapshot() as connection:
             project_ids = await projects.find_ids(connection, slugs)
             found = await delivery_log.find(connection, delivery_id, project_ids)
-            if found is None or found.endpoint_id not in await delivery_log.endpoint_ids(connection, slugs):
+            visible = await delivery_log.list_endpoint_ids(connection, slugs)
+            if found is None or found.endpoint_id not in visible:
                 raise UnknownDelivery(delivery_id)
-            return found, await delivery_log.attempts(connection, delivery_id, attempts_at_most)
+            return found, await delivery_log.list_attempts(connection, delivery_id, attempts_at_most)
 
     async def resend(
         self, delivery_id: UUID, author: Author, slugs: tuple[str, ...] | None = None
     ) -> tuple[Delivery, list[Attempt]]:
-        """Any delivery whose endpoint still exists: the same id, the same bytes, a new series of attempts."""
+        """Start a new series of attempts of any delivery whose endpoint exists, with the same id and body."""
         found, _ = await self.find(delivery_id, slugs)
         async with self._database.writing() as connection:
             # Locked, so that it is not removed in between.
-            if await endpoints.find_locked(connection, found.endpoint_id) is None:
+            if await endpoints.find(connection, found.endpoint_id, lock=True) is None:
                 raise EndpointRemoved
             if not await deliveries.resend(connection, delivery_id):
                 raise UnknownDelivery(delivery_id)
             change = Change({"status": found.status}, {"status": "pending", "delivery_id": str(delivery_id)})
-            await audit.insert_about_endpoint(connection, found.endpoint_id, author, "resend", change)
-            # Before anybody sends it: the answer tells what was asked for, not what became of it since.
+            await audit.record(connection, found.endpoint_id, author, "resend", change)
+            # Read before it is sent, so that the response shows it pending.
             resent = await delivery_log.find(connection, delivery_id)
-            attempts = await delivery_log.attempts(connection, delivery_id)
+            attempts = await delivery_log.list_attempts(connection, delivery_id)
         if resent is None:
             raise UnknownDelivery(delivery_id)
         self._database.notify_workers()
@@ -106,251 +100,209 @@ class Deliveries:
         author: Author,
         slugs: tuple[str, ...] | None = None,
     ) -> int:
-        """Send anew all that failed, however many there are; says how many there were.
-
-        What fails again meanwhile is not sent a second time.
-        """
-        selection = await self.bounded(selection)
-        async with self._database.reading() as connection:
-            project_ids = await projects.find_ids(connection, slugs)
-        resend_some = partial(self._resend_some, endpoint_id, selection, project_ids, author)
+        """Send all again that failed, however many there are; return how many."""
+        selection = await self.limit_to_now(selection)
+        project_ids = await self._database.read(projects.find_ids, slugs)
         total = 0
-        while count := await resend_some(total):
+        while count := await self.recover_some(endpoint_id, selection, author, total, project_ids):
             total += count
         return total
 
-    async def bounded(self, selection: FailedDeliveryFilter) -> FailedDeliveryFilter:
-        """Those that have failed by now, so that none is sent anew a second time because it failed again."""
-        async with self._database.reading() as connection:
-            end = await audit.current_time(connection) + timedelta(milliseconds=1)
+    async def limit_to_now(self, selection: FailedDeliveryFilter) -> FailedDeliveryFilter:
+        """Leave out later failures, so that a delivery that fails again is not sent a second time."""
+        end = await self._database.read(current_time) + timedelta(milliseconds=1)
         return selection._replace(until=min(selection.until or end, end))
 
     async def recover_some(
-        self, endpoint_id: UUID, selection: FailedDeliveryFilter, author: Author, resent_before: int
-    ) -> int:
-        """One step of a recovery that somebody watches; 0 at its end. The selection has to be bounded."""
-        return await self._resend_some(endpoint_id, selection, None, author, resent_before)
-
-    async def reconcile(
-        self, endpoint_id: UUID, after: int | None, slugs: tuple[str, ...] | None = None
-    ) -> Reconciliation:
-        """What the feed has for an endpoint behind a position, and what became of it."""
-        start, end = await self._feed.span(after)
-        return await self._reconcile(endpoint_id, start, end, slugs)
-
-    async def reconcile_lately(self, endpoint_id: UUID, events: int) -> Reconciliation:
-        """The same of the last so many events of the feed alone, for somebody who waits."""
-        start, end = await self._feed.span(None)
-        return await self._reconcile(endpoint_id, max(start, end - events), end, None)
-
-    async def _reconcile(
-        self, endpoint_id: UUID, start: int, end: int, slugs: tuple[str, ...] | None
-    ) -> Reconciliation:
-        async with self._database.reading_snapshot() as connection:
-            project_ids = await projects.find_ids(connection, slugs)
-            counts = await delivery_log.count_reconciled(connection, endpoint_id, project_ids, start, end)
-            return Reconciliation(start, end, counts)
-
-    async def _resend_some(
         self,
         endpoint_id: UUID,
         selection: FailedDeliveryFilter,
-        project_ids: Sequence[UUID] | None,
         author: Author,
         resent_before: int,
+        project_ids: Sequence[UUID] | None = None,
     ) -> int:
-        """Each time with its entry: whatever interrupts a recovery, what it has sent is known."""
+        """Do one step of a recovery; return 0 at its end. The selection must be limited by ``limit_to_now``.
+
+        Each step has its own audit entry, in case the recovery is interrupted.
+        """
         async with self._database.writing() as connection:
-            if await endpoints.find_locked(connection, endpoint_id) is None:
+            if await endpoints.find(connection, endpoint_id, lock=True) is None:
                 raise UnknownEndpoint(endpoint_id)
             count = await deliveries.resend_failed(
                 connection, endpoint_id, selection, project_ids, RESENT_AT_ONCE
             )
             if count or not resent_before:
                 change = Change(None, {"since": selection.since, "resent": count})
-                await audit.insert_about_endpoint(connection, endpoint_id, author, "recover", change)
+                await audit.record(connection, endpoint_id, author, "recover", change)
         self._database.notify_workers()
         return count
 
+    async def reconcile(
+        self,
+        endpoint_id: UUID,
+        after: int | None,
+        slugs: tuple[str, ...] | None = None,
+        *,
+        latest: int | None = None,
+    ) -> Reconciliation:
+        """Compare the feed after a position, or only its ``latest`` events, with an endpoint's deliveries."""
+        start, end = await self._feed.span(after)
+        if latest is not None:
+            start = max(start, end - latest)
+        async with self._database.reading_snapshot() as connection:
+            project_ids = await projects.find_ids(connection, slugs)
+            counts = await delivery_log.count_reconciled(connection, endpoint_id, project_ids, start, end)
+            return Reconciliation(start, end, counts)
 
-# The log as people look through it: from now back, for as long as that is quick.
 
-START, END = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
-BEHIND_ALL = (END, UUID(int=2**128 - 1))
-COUNTED_WAITING = 10_000
-PATIENCE_SECONDS = 0.03
+async def _list_visible(
+    connection: Connection, endpoint_id: UUID | None, slugs: tuple[str, ...] | None
+) -> list[UUID]:
+    """Return the endpoints that the caller may see, or the one that is asked for."""
+    visible = await delivery_log.list_endpoint_ids(connection, slugs)
+    if endpoint_id is None:
+        return visible
+    if endpoint_id not in visible:
+        raise UnknownEndpoint(endpoint_id)
+    return [endpoint_id]
+
+
+# The search for pages goes back from now in steps, for a limited time.
+
+PENDING_COUNTED = 10_000
+SEARCH_SECONDS = 0.03
 
 _FIRST_STEP, _LONGEST_STEP = timedelta(minutes=5), timedelta(days=20)
-_WIDER_AT_MOST = 4.0
-"""A quiet night says little of the busy day before it."""
+_LARGEST_GROWTH = 4.0
+"""Of a step: a quiet night says little of the busy day before it."""
 _FIRST_STEPS_BACK = 24
-_FIRST_ID = UUID(int=0)
 _MILLISECOND = timedelta(milliseconds=1)
-_LATELY = timedelta(hours=25)
+_RECENT = timedelta(hours=25)
 
 
 class DeliverySearchPage(NamedTuple):
     deliveries: list[Delivery]
-    """One more than was asked for, if there is one; the latest first."""
+    """The latest first, and one more than the limit if there is one."""
     labels: dict[UUID, EndpointLabel]
     """Of their endpoints."""
     searched_back_to: datetime | None
-    """What is older has not been looked through yet; None: there is nothing more."""
+    """Older deliveries are not searched yet; None: there are no more."""
 
 
 class EndpointTraffic(NamedTuple):
-    """How an endpoint is doing."""
-
-    hours: list[HourlyDeliveries]
+    hours: list[domain.HourlyDeliveries]
     latest: Delivery | None
-    waiting: int
-    """Pending deliveries, counted up to ``COUNTED_WAITING``."""
+    pending: int
+    """Counted up to ``PENDING_COUNTED``."""
 
 
 class DeliverySearch:
-    def __init__(self, database: Database, patience_seconds: float = PATIENCE_SECONDS) -> None:
+    def __init__(self, database: Database, max_seconds: float = SEARCH_SECONDS) -> None:
         self._database = database
-        self._patience_seconds = patience_seconds
+        self._max_seconds = max_seconds
 
     async def page(
         self, endpoint_id: UUID | None, before: tuple[datetime, UUID], filters: DeliveryFilter, limit: int
     ) -> DeliverySearchPage:
-        """Step by step back in time, each step wider than the last. What many have is found in the first;
-        what few have is looked for as long as a page may take, and then in another page."""
         async with self._database.reading_snapshot() as connection:
-            endpoint_ids = await _wanted(connection, endpoint_id)
-            search = _Search(endpoint_ids, before, filters, limit + 1, self._patience_seconds)
-            deliveries, since = await search.run(connection)
-            is_done = len(deliveries) > limit or since <= filters.since
-            labels = await endpoints.find_labels(connection, [one.endpoint_id for one in deliveries])
-            return DeliverySearchPage(deliveries, labels, None if is_done else since)
+            endpoint_ids = await _list_visible(connection, endpoint_id, None)
+            found, since = await self._search(connection, endpoint_ids, before, filters, limit + 1)
+            is_done = len(found) > limit or since <= filters.since
+            labels = await endpoints.find_labels(connection, [one.endpoint_id for one in found])
+            return DeliverySearchPage(found, labels, None if is_done else since)
 
     async def latest(self, endpoint_id: UUID, limit: int) -> list[Delivery]:
-        """Of one endpoint, whatever they are."""
         async with self._database.reading_snapshot() as connection:
             filters = DeliveryFilter(START, END)
-            return await delivery_log.page(connection, [endpoint_id], None, BEHIND_ALL, filters, limit)
+            return await delivery_log.list_deliveries(
+                connection, [endpoint_id], None, NO_CURSOR, filters, limit
+            )
 
     async def find(self, delivery_id: UUID) -> Delivery | None:
         async with self._database.reading_snapshot() as connection:
             return await delivery_log.find(connection, delivery_id)
 
     async def labels(self) -> list[EndpointLabel]:
-        """Of all endpoints, to choose from."""
-        async with self._database.reading() as connection:
-            return await endpoints.list_labels(connection)
+        return await self._database.read(endpoints.list_labels)
 
     async def label(self, endpoint_id: UUID) -> EndpointLabel:
-        """Of one, which may have been removed."""
-        async with self._database.reading() as connection:
-            found = await endpoints.find_labels(connection, [endpoint_id])
-        if endpoint_id not in found:
+        """Return the label of an endpoint that may have been removed."""
+        labels = await self._database.read(endpoints.find_labels, [endpoint_id])
+        if endpoint_id not in labels:
             raise UnknownEndpoint(endpoint_id)
-        return found[endpoint_id]
+        return labels[endpoint_id]
 
-    async def standings(self, endpoint_ids: list[UUID]) -> dict[UUID, EndpointTraffic]:
+    async def load_traffic(self, endpoint_ids: list[UUID]) -> dict[UUID, EndpointTraffic]:
         async with self._database.reading_snapshot() as connection:
-            hours = await delivery_log.hours_of_endpoints(connection, endpoint_ids)
-            latest = await _latest(connection, endpoint_ids)
-            waiting = await delivery_log.waiting(connection, endpoint_ids, COUNTED_WAITING)
+            hours = await delivery_log.list_hours(connection, endpoint_ids)
+            pending = await delivery_log.count_pending(connection, endpoint_ids, PENDING_COUNTED)
+            # Most endpoints have their latest delivery in the last days of the log.
+            recent = DeliveryFilter(await current_time(connection) - _RECENT, END)
+            latest = await delivery_log.find_latest(connection, endpoint_ids, recent)
+            others = [one for one in endpoint_ids if one not in latest]
+            if others:
+                latest |= await delivery_log.find_latest(connection, others, DeliveryFilter(START, END))
         return {
             one: EndpointTraffic(
-                [hour for hour in hours if hour.endpoint_id == one], latest.get(one), waiting[one]
+                [hour for hour in hours if hour.endpoint_id == one], latest.get(one), pending[one]
             )
             for one in endpoint_ids
         }
 
+    async def load_unseen_failures(self, since: datetime) -> UnseenFailures:
+        """Load what a member of staff has not seen. Deliveries that were sent again, and endpoints that
+        recovered, are paused or removed, are left out."""
+        return await self._database.read(endpoints.load_unseen_failures, since)
 
-async def _wanted(connection: Connection, endpoint_id: UUID | None) -> list[UUID]:
-    known = await delivery_log.endpoint_ids(connection, None)
-    if endpoint_id is None:
-        return known
-    if endpoint_id not in known:
-        raise UnknownEndpoint(endpoint_id)
-    return [endpoint_id]
+    async def mark_failures_seen(self, staff_id: UUID, at: datetime) -> None:
+        """``at`` is the time of the newest failure that was shown; later ones are still to be seen."""
+        await self._database.write(endpoints.mark_failures_seen, staff_id, at)
 
+    async def _search(
+        self,
+        connection: Connection,
+        endpoint_ids: list[UUID],
+        before: tuple[datetime, UUID],
+        filters: DeliveryFilter,
+        limit: int,
+    ) -> tuple[list[Delivery], datetime]:
+        """Return what was found, and the time back to which it was searched for.
 
-async def _latest(connection: Connection, endpoint_ids: list[UUID]) -> dict[UUID, Delivery]:
-    """First in the last days of the log, where most have theirs, and only then in all of them."""
-    lately = await audit.current_time(connection) - _LATELY
-    found = await delivery_log.latest(connection, endpoint_ids, DeliveryFilter(lately, END))
-    others = [one for one in endpoint_ids if one not in found]
-    if others:
-        found |= await delivery_log.latest(connection, others, DeliveryFilter(START, END))
-    return found
-
-
-class _Search(NamedTuple):
-    endpoints: list[UUID]
-    before: tuple[datetime, UUID]
-    filters: DeliveryFilter
-    limit: int
-    patience_seconds: float
-
-    async def run(self, connection: Connection) -> tuple[list[Delivery], datetime]:
-        """What was found, and how far back it was looked for."""
+        Each step is wider than the last. If few of many may match, the search ends after ``max_seconds``; the
+        next page continues it.
+        """
         found: list[Delivery] = []
-        until, since = min(self.filters.until, _just_behind(self.before[0])), self.filters.since
-        now = await audit.current_time(connection)
+        # The cursor's own millisecond is searched too.
+        until = min(filters.until, before[0] + _MILLISECOND if before[0] < END - _MILLISECOND else END)
+        now = await current_time(connection)
         start = min(until, now)
-        is_sparse = _is_sparse(self.filters)
-        step = _first_step(now - start) if is_sparse else _LATELY
-        left = self.patience_seconds
-        while until > since:
-            start = since if start - since <= step else start - step
+        is_sparse = _is_sparse(filters)
+        # Wider when it is far back, or it would take many pages to come to the end of a long log.
+        step = max(_FIRST_STEP, (now - start) / _FIRST_STEPS_BACK) if is_sparse else _RECENT
+        seconds_left = self._max_seconds
+        while until > filters.since:
+            start = filters.since if start - filters.since <= step else start - step
             started_at = monotonic()
-            found += await self._within(connection, start, until, self.limit - len(found))
+            place, part = min(before, (until, UUID(int=0))), filters._replace(since=start, until=until)
+            found += await delivery_log.list_deliveries(
+                connection, endpoint_ids, None, place, part, limit - len(found)
+            )
             took = monotonic() - started_at
-            left -= took
-            if len(found) >= self.limit or (is_sparse and took > left):
+            seconds_left -= took
+            if len(found) >= limit or (is_sparse and took > seconds_left):
                 break
-            until, step = start, _next_step(step, left / took) if is_sparse else timedelta.max
+            until = start
+            # So wide that it may be expected to end within the time that is left.
+            is_last = not is_sparse or step > _LONGEST_STEP
+            step = timedelta.max if is_last else step * min(seconds_left / took, _LARGEST_GROWTH)
         return found, start
-
-    async def _within(
-        self, connection: Connection, since: datetime, until: datetime, limit: int
-    ) -> list[Delivery]:
-        place = min(self.before, (until, _FIRST_ID))
-        part = self.filters._replace(since=since, until=until)
-        return await delivery_log.page(connection, self.endpoints, None, place, part, limit)
 
 
 def _is_sparse(filters: DeliveryFilter) -> bool:
-    """Whether few may be found among many, with no index that knows them."""
+    """Return whether few of many may match, and no index contains them."""
     if filters.unit_code is not None or filters.events == (PING,):
         return False
     is_of_some_answer = filters.code_class is not None or filters.unanswered is not None
-    # Of an endpoint that is dead nothing was delivered, of most nothing was cancelled.
+    # An endpoint that is down has nothing delivered, and most have nothing cancelled.
     is_rare_somewhere = filters.status in (DeliveryStatus.CANCELLED, DeliveryStatus.DELIVERED)
     return filters.events is not None or is_of_some_answer or is_rare_somewhere
-
-
-def _first_step(back: timedelta) -> timedelta:
-    """The farther back, the wider, or it would take many pages to come to the end of a long log."""
-    return max(_FIRST_STEP, back / _FIRST_STEPS_BACK)
-
-
-def _next_step(step: timedelta, times_left: float) -> timedelta:
-    """So wide that it may be expected to end within the time that is left."""
-    return timedelta.max if step > _LONGEST_STEP else step * min(times_left, _WIDER_AT_MOST)
-
-
-def _just_behind(moment: datetime) -> datetime:
-    return END if moment >= END - _MILLISECOND else moment + _MILLISECOND
-
-
-class FailureNotices:
-    """Failed deliveries and failing endpoints that a member of staff has not seen."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def load_unseen(self, since: datetime) -> UnseenFailures:
-        """Leave out deliveries that were sent again, and endpoints that recovered, are paused or removed."""
-        async with self._database.reading() as connection:
-            return await endpoints.load_unseen_failures(connection, since)
-
-    async def mark_seen(self, staff_id: UUID, at: datetime) -> None:
-        """``at`` is the time of the newest failure that was shown; later ones are still to be seen."""
-        async with self._database.writing() as connection:
-            await endpoints.mark_failures_seen(connection, staff_id, at)

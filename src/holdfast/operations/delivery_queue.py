@@ -12,30 +12,19 @@ from datetime import timedelta
 from typing import Literal
 from uuid import UUID
 
-from holdfast.domain.delivery import (
-    INTERNAL_CAUSES,
-    LOST,
-    AttemptRecord,
-    AttemptResult,
-    ClaimedDelivery,
-    EndpointHealth,
-    ExpiredLease,
-    Schedule,
-    SealedSecret,
-    decide_after_lost,
-)
+from holdfast.domain import delivery
+from holdfast.domain.delivery import OUTCOME_UNKNOWN, AttemptRecord, AttemptResult, EndpointHealth
 from holdfast.domain.endpoint import MAX_IN_FLIGHT
 from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.domain.event import EventName
 from holdfast.observability.metrics import count_attempts
 from holdfast.storage import deliveries, delivery_log, delivery_queue, log_partitions
 from holdfast.storage.database import Connection, ConstraintViolated, Database, TransactionConflict
-from holdfast.storage.deliveries import RecordedAttempts
 from holdfast.storage.delivery_queue import FIRST_UNIT_QUEUE, Claims, UnitQueue
 
 RESCUED_AT_ONCE = 500
 CLAIMS_IN_A_ROW = 4
-"""Then it is time to record what others have sent."""
+"""Then the results of other attempts are recorded."""
 _NO_LANE = UUID(int=0)
 _CANCEL_SECONDS = 0.25
 
@@ -43,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 class DeliveryQueue:
-    def __init__(self, database: Database, schedule: Schedule, lease_seconds: float) -> None:
+    def __init__(self, database: Database, schedule: delivery.Schedule, lease_seconds: float) -> None:
         self._database = database
         self.schedule = schedule
         self.lease_seconds = lease_seconds
@@ -51,7 +40,7 @@ class DeliveryQueue:
         self._health = HealthMonitor()
         self._is_log_ready = False
 
-    async def claim(self, budget: int, lane_cap: int = MAX_IN_FLIGHT) -> list[ClaimedDelivery]:
+    async def claim(self, budget: int, lane_cap: int = MAX_IN_FLIGHT) -> list[delivery.ClaimedDelivery]:
         """Claim at most ``budget`` deliveries; again if all that were found had to be postponed."""
         await self._ensure_log()
         for _ in range(CLAIMS_IN_A_ROW):
@@ -72,10 +61,9 @@ class DeliveryQueue:
             self._is_log_ready = False
             raise
         if claims.postponed:
-            # The deliveries that they wait for may have ended meanwhile, before there was anybody to unblock.
+            # The deliveries that they wait for may have ended before these were postponed.
             with suppress(DatabaseUnavailable):
-                async with self._database.writing_autocommit() as connection:
-                    await delivery_queue.unblock_next_delivery(connection, claims.postponed)
+                await self._database.write(delivery_queue.unblock_next_delivery, claims.postponed)
         return claims
 
     async def record(self, records: Sequence[AttemptRecord]) -> set[UUID]:
@@ -91,7 +79,7 @@ class DeliveryQueue:
         return {delivery_id for record in records for delivery_id in await self.record([record])}
 
     async def _record_without_response(self, record: AttemptRecord, error: ConstraintViolated) -> set[UUID]:
-        """If that fails too, the delivery goes out again after its lease."""
+        """If that fails too, the delivery is sent again after its lease."""
         _warn("what a receiver answered could not be stored", record, why=error.constraint)
         await self._ensure_log()
         bare = record.result._replace(response_headers=(), response_body=b"", response_clipped=True)
@@ -102,13 +90,18 @@ class DeliveryQueue:
             return set()
 
     async def _record(self, records: Sequence[AttemptRecord]) -> set[UUID]:
-        async with self._database.writing_autocommit() as connection:
-            recorded = await deliveries.record_attempts(connection, records)
+        recorded = await self._database.write(deliveries.record_attempts, records)
         own = [record for record in records if record.claim.delivery_id in recorded.ids]
         self._health.add(own, has_any_recovered=recorded.has_any_recovered)
         # Other loops do this too, a little later: a failure must not make the record look undone.
         with suppress(DatabaseUnavailable):
-            await self._follow_up(records, recorded)
+            async with self._database.writing_autocommit() as connection:
+                # An attempt that is not recorded now may have been before, if the response to that was lost.
+                if recorded.is_any_postponed or len(recorded.ids) < len(records):
+                    claims = [record.claim for record in records]
+                    queues = [(one.endpoint_id, one.unit_id) for one in claims if one.unit_id is not None]
+                    await delivery_queue.unblock_next_delivery(connection, queues)
+                await self._health.save(connection)
         count_attempts(
             Counter(record.decision.outcome for record in own),
             [record.result.duration_ms / 1000 for record in own],
@@ -118,35 +111,20 @@ class DeliveryQueue:
                 _warn("an attempt ended after its lease and was not recorded", record)
         return recorded.ids
 
-    async def _follow_up(self, records: Sequence[AttemptRecord], recorded: RecordedAttempts) -> None:
-        # An attempt that is not recorded now may have been before, if the answer to that was lost.
-        may_unblock = recorded.is_any_postponed or len(recorded.ids) < len(records)
-        async with self._database.writing_autocommit() as connection:
-            if may_unblock:
-                claims = [record.claim for record in records]
-                queues = [(one.endpoint_id, one.unit_id) for one in claims if one.unit_id is not None]
-                await delivery_queue.unblock_next_delivery(connection, queues)
-            await self._health.save(connection)
-
-    async def load_secret(self, endpoint_id: UUID) -> SealedSecret | None:
-        async with self._database.reading() as connection:
-            return await delivery_queue.load_secret(connection, endpoint_id)
+    async def load_secret(self, endpoint_id: UUID) -> delivery.SealedSecret | None:
+        return await self._database.read(delivery_queue.load_secret, endpoint_id)
 
     async def seconds_until_next(self, lane_cap: int = MAX_IN_FLIGHT) -> float | None:
-        async with self._database.reading() as connection:
-            return await delivery_queue.seconds_until_next_due(connection, lane_cap)
+        return await self._database.read(delivery_queue.seconds_until_next_due, lane_cap)
 
-    async def give_back(self, claimed: Sequence[ClaimedDelivery]) -> None:
-        async with self._database.writing_autocommit() as connection:
-            await delivery_queue.give_back(connection, claimed)
+    async def give_back(self, claimed: Sequence[delivery.ClaimedDelivery]) -> None:
+        await self._database.write(delivery_queue.give_back, claimed)
 
     async def rescue(self) -> int:
         """Send again what a stopped worker has kept beyond its lease; return how many there were."""
-        async with self._database.reading() as connection:
-            expired = await delivery_queue.list_expired_leases(connection, RESCUED_AT_ONCE)
+        expired = await self._database.read(delivery_queue.list_expired_leases, RESCUED_AT_ONCE)
         if not expired:
-            async with self._database.writing_autocommit() as connection:
-                await delivery_queue.delete_void_leases(connection)
+            await self._database.write(delivery_queue.delete_void_leases)
             return 0
         recorded = await self.record([self._lost_attempt(lease) for lease in expired])
         self._database.notify_workers()
@@ -158,14 +136,12 @@ class DeliveryQueue:
             await ensure_log_partitions(self._database)
             self._is_log_ready = True
 
-    def _lost_attempt(self, lease: ExpiredLease) -> AttemptRecord:
+    def _lost_attempt(self, lease: delivery.ExpiredLease) -> AttemptRecord:
         fields = {"deliveryId": lease.delivery_id}
         _log.warning("a delivery was lost with its worker", extra={"fields": fields})
-        duration_ms = (lease.now - lease.claimed_at).total_seconds() * 1000
-        result = AttemptResult(duration_ms, cause=LOST)
-        return AttemptRecord(
-            lease, lease.claimed_at, result, decide_after_lost(lease.progress, self.schedule)
-        )
+        result = AttemptResult((lease.now - lease.claimed_at).total_seconds() * 1000, cause=OUTCOME_UNKNOWN)
+        decision = delivery.decide_after_lost(lease.progress, self.schedule)
+        return AttemptRecord(lease, lease.claimed_at, result, decision)
 
 
 def _warn(message: str, record: AttemptRecord, **more: object) -> None:
@@ -178,7 +154,7 @@ HEALTH_REPEAT_SECONDS = 5.0
 
 
 class HealthMonitor:
-    """Collects what the attempts of this process say about endpoints, and saves it when it is new."""
+    """Collects the health of endpoints from the attempts of this process, and saves what is new."""
 
     def __init__(self) -> None:
         self._unsaved: dict[UUID, EndpointHealth] = {}
@@ -187,14 +163,17 @@ class HealthMonitor:
 
     def add(self, records: Sequence[AttemptRecord], *, has_any_recovered: bool) -> None:
         self._merge(
-            (record.claim.endpoint_id, EndpointHealth(result.cause, result.is_gone, result.cause is None))
+            (
+                record.claim.endpoint_id,
+                EndpointHealth(result.cause, result.is_gone, result.cause is None),
+            )
             for record in records
-            if (result := record.result).cause not in INTERNAL_CAUSES
+            if (result := record.result).cause not in delivery.INTERNAL_CAUSES
         )
         self._has_any_recovered |= has_any_recovered
 
     async def save(self, connection: Connection) -> None:
-        """What cannot be saved, because an endpoint is locked or the database is away, is saved next time."""
+        """If it fails, because an endpoint is locked or the database is unavailable, save it next time."""
         unsaved, has_any_recovered = self._unsaved, self._has_any_recovered
         self._unsaved, self._has_any_recovered = {}, False
         if not has_any_recovered and not self._is_new(unsaved):
@@ -223,11 +202,11 @@ class HealthMonitor:
         return False
 
 
-# What a change of an endpoint means for its queue, a few deliveries at a time.
+# Changes of an endpoint that affect its queue, in small steps.
 
 CANCELLED_AT_ONCE = UNBLOCKED_AT_ONCE = 1000
 REQUEST_SECONDS = 5.0
-"""So long a request may wait for it; the workers do the rest."""
+"""A request waits for this time at most; the workers do the rest."""
 
 
 async def cancel_all(
@@ -250,19 +229,19 @@ async def unblock_all(database: Database, endpoint_id: UUID) -> None:
     deadline = time.monotonic() + REQUEST_SECONDS
     while after is not None and time.monotonic() < deadline:
         async with database.writing_autocommit() as connection:
-            result = await delivery_queue.unblock_some_of_endpoint(connection, after, UNBLOCKED_AT_ONCE)
-        after = result.last
+            batch = await delivery_queue.unblock_batch(connection, after, UNBLOCKED_AT_ONCE, of_endpoint=True)
+        after = batch.last
 
 
 REPLANNED_AT_FACTOR = 4
-"""A table that is so many times larger, or smaller, needs other plans."""
+"""A table that is this many times larger, or smaller, needs other plans."""
 FEW_PAGES = 16
 UNITS_AT_ONCE = 2000
 UNBLOCKING_SECONDS = 1.0
 
 
 class QueueCleanup:
-    """A safety net: finishes what was interrupted, or what two changes at the same time have missed."""
+    """A safety net: finishes what was interrupted, or what two concurrent changes have missed."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -286,35 +265,29 @@ class QueueCleanup:
 
     async def _discard_plans_if_resized(self) -> None:
         """A plan for an almost empty table is ruinous for a huge one, and would be kept until the statistics
-        are renewed; to plan anew all the time would make some deliveries late."""
-        async with self._database.reading() as connection:
-            pages = max(await delivery_queue.count_pages(connection), FEW_PAGES)
+        are renewed. Planning each statement again would delay deliveries."""
+        pages = max(await self._database.read(delivery_queue.count_pages), FEW_PAGES)
         if not self._planned_pages / REPLANNED_AT_FACTOR < pages < self._planned_pages * REPLANNED_AT_FACTOR:
             self._planned_pages = pages
             await self._database.replace_connections()
 
     async def _cancel_of_removed_endpoints(self) -> None:
-        async with self._database.reading() as connection:
-            removed = await deliveries.removed_endpoints_with_pending(connection)
-        for endpoint_id in removed:
+        for endpoint_id in await self._database.read(deliveries.list_removed_endpoints_with_pending):
             await cancel_all(self._database, endpoint_id)
 
     async def _cancel_unselected_events(self) -> None:
-        """Also of a paused endpoint, of which nothing is claimed. What was resent since then is kept."""
-        async with self._database.reading() as connection:
-            endpoints = await deliveries.endpoints_with_unselected(connection)
-        for endpoint_id, selected in endpoints:
+        """Include paused endpoints, from which nothing is claimed. Deliveries resent since then are kept."""
+        for endpoint_id, selected in await self._database.read(deliveries.list_endpoints_with_unselected):
             unselected = [name for name in EventName if name not in selected]
             await cancel_all(self._database, endpoint_id, unselected, resent_too=False)
-            async with self._database.writing_autocommit() as connection:
-                await deliveries.clear_unselected_mark(connection, endpoint_id)
+            await self._database.write(deliveries.clear_unselected_mark, endpoint_id)
 
     async def _unblock(self) -> None:
         """Continue where the last round ended, for a limited time: there may be very many."""
         deadline = time.monotonic() + UNBLOCKING_SECONDS
         while True:
             async with self._database.writing() as connection:
-                result = await delivery_queue.unblock_some(connection, self._after, UNITS_AT_ONCE)
+                result = await delivery_queue.unblock_batch(connection, self._after, UNITS_AT_ONCE)
             self._after = result.last or FIRST_UNIT_QUEUE
             if result.unblocked:
                 self._database.notify_workers()
@@ -326,17 +299,15 @@ class QueueCleanup:
 
 
 async def ensure_log_partitions(database: Database) -> None:
-    """Before something is written to the log: today has its partition, whatever the workers do."""
-    async with database.reading() as connection:
-        if await log_partitions.are_ready(connection):
-            return
+    """Call this before writing to the log: today's partition exists even if no worker runs."""
+    if await database.read(log_partitions.are_ready):
+        return
     async with database.writing() as connection:
         await log_partitions.create_upcoming(connection)
 
 
 async def drop_old_log_partitions(database: Database, keep: timedelta) -> list[str]:
-    async with database.writing_autocommit() as connection:
-        return await log_partitions.drop_before(connection, keep)
+    return await database.write(log_partitions.drop_before, keep)
 
 
 async def maintain_log(database: Database, keep: timedelta) -> None:
@@ -344,26 +315,22 @@ async def maintain_log(database: Database, keep: timedelta) -> None:
     await drop_old_log_partitions(database, keep)
 
 
-# Ended deliveries are counted hour by hour, so that no page has to.
+# Ended deliveries are counted by hour for the pages.
 
 SETTLED_AFTER = timedelta(seconds=5)
 LONGEST_PERIOD = timedelta(hours=1)
 
 
-class DeliveryHours:
-    def __init__(self, database: Database, settled_after: timedelta = SETTLED_AFTER) -> None:
-        self._database = database
-        self._settled_after = settled_after
-
-    async def count_next(self) -> bool:
-        """Count what ended since the last time, an hour at most; return whether there is more."""
-        async with self._database.writing() as connection:
-            period = await delivery_log.lock_uncounted(connection, self._settled_after)
-            if period is None or period.end <= period.start:
-                return False
-            end = min(period.end, period.start + LONGEST_PERIOD)
-            await delivery_log.count_hours(connection, period.start, end)
-            return end < period.end
+async def count_delivery_hours(database: Database, settled_after: timedelta = SETTLED_AFTER) -> bool:
+    """Count what ended since the last time, an hour at most; return whether there is more."""
+    async with database.writing() as connection:
+        period = await delivery_log.lock_uncounted(connection, settled_after)
+        if period is None or period[1] <= period[0]:
+            return False
+        start, settled = period
+        end = min(settled, start + LONGEST_PERIOD)
+        await delivery_log.count_hours(connection, start, end)
+        return end < settled
 
 
 async def run_until_stopped(

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Self
 import msgspec
 from msgspec import Meta
 
-from holdfast.domain.message import Message
-from holdfast.domain.spelling import format_timestamp
+from holdfast.domain.errors import Message
+from holdfast.domain.wire_format import format_timestamp
 
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 Count = Annotated[int, Meta(ge=0)]

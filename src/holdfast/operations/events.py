@@ -1,4 +1,4 @@
-"""The event feed: every committed unit event, in one order, with a cursor that never skips one."""
+"""Events: the feed of them in one order, with a cursor that never skips one, and the payload of webhooks."""
 
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, NamedTuple
@@ -10,16 +10,15 @@ from msgspec import Meta
 from holdfast.domain import event as domain
 from holdfast.domain.errors import CursorExpired, InvalidInput
 from holdfast.domain.event import EventName
-from holdfast.domain.spelling import format_timestamp
 from holdfast.domain.status import Status
-from holdfast.observability.metrics import count_numbered_events
+from holdfast.domain.wire_format import format_timestamp
+from holdfast.observability.metrics import EVENTS_NUMBERED
 from holdfast.operations.documents import Document, Time
 from holdfast.storage import events
 from holdfast.storage.database import Database
 from holdfast.storage.events import FeedItem
 
 NUMBERED_AT_ONCE = 10_000
-
 
 __all__ = ["EventFeed", "FeedItem", "FeedPage", "event_document"]
 
@@ -102,24 +101,19 @@ class EventFeed:
 
     async def number(self) -> int:
         """Give every committed event its position; says how many there were."""
-        async with self._database.reading() as connection:
-            if not await events.any_unnumbered(connection):
-                return 0
+        if not await self._database.read(events.any_unnumbered):
+            return 0
         total = 0
         while True:
             async with self._database.writing() as connection:
                 count = await events.number(connection, NUMBERED_AT_ONCE)
             total += count
-            count_numbered_events(count)
+            EVENTS_NUMBERED.inc(count)
             if count < NUMBERED_AT_ONCE:
                 return total
 
     async def read(
-        self,
-        after: int | None,
-        limit: int,
-        slugs: tuple[str, ...] | None,
-        endpoint_id: UUID | None = None,
+        self, after: int | None, limit: int, slugs: tuple[str, ...] | None, endpoint_id: UUID | None = None
     ) -> FeedPage:
         """With an endpoint: what it subscribes to, each item with the id of its delivery."""
         start, last = await self.span(after)
@@ -132,8 +126,7 @@ class EventFeed:
     async def span(self, after: int | None) -> tuple[int, int]:
         """From where to where it is read. Numbers first: an acknowledged event is always there."""
         await self.number()
-        async with self._database.reading() as connection:
-            ends = await events.ends(connection)
+        ends = await self._database.read(events.ends)
         if after is not None and after < ends.trimmed:
             raise CursorExpired
         if after is not None and after > ends.last:

@@ -6,16 +6,17 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from time import monotonic
 from typing import NamedTuple
 from uuid import UUID
 
+from holdfast.domain.board import BoardUnit, Counts
 from holdfast.domain.errors import DatabaseUnavailable
-from holdfast.domain.layout import BoardUnit, Counts
 from holdfast.domain.status import Status
 from holdfast.storage import boards
-from holdfast.storage.database import Connection, Database
+from holdfast.storage.database import Connection, Database, current_time
 
 POLL_SECONDS = 0.4
 LONGEST_PAUSE_SECONDS = 0.7
@@ -27,7 +28,7 @@ VERY_LATE_BY = timedelta(minutes=5)
 LOOK_BACK_EVERY_SECONDS = 30.0
 MOST_CHANGES = 500
 """With more at a time it is quicker to load the whole board again."""
-AWAY_AT_MOST = timedelta(hours=1)
+MAX_TIME_AWAY = timedelta(hours=1)
 CURRENT_FOR_SECONDS = 3.0
 """For so long after a poll, watchers count as up to date."""
 
@@ -87,16 +88,30 @@ class Watcher:
         self._leave(self)
 
 
+@dataclass
 class _Audience:
     """The watchers of one project."""
 
-    def __init__(self) -> None:
-        self.watchers: set[Watcher] = set()
-        self.layout_turn: int | None = None
-        """At the last poll; when it changes, the board is loaded again."""
-        self.sent: dict[UUID, tuple[int, Status]] = {}
-        """The state of each unit as last sent, so that it is sent once. The version alone is not enough: a
-        decision made just before the end of a hold may have that of an expiry that is never written."""
+    watchers: set[Watcher] = field(default_factory=set)
+    layout_turn: int | None = None
+    """At the last poll; when it changes, the board is loaded again."""
+    sent: dict[UUID, tuple[int, Status]] = field(default_factory=dict)
+    """The state of each unit as last sent, so that it is sent once. The version alone is not enough: a
+    decision made just before the end of a hold may have that of an expiry that is never written."""
+
+    def list_unsent(self, units: Sequence[BoardUnit]) -> list[BoardUnit]:
+        return [unit for unit in units if self.sent.get(unit.id) != (unit.version, unit.status)]
+
+    def has_new_layout(self, turn: int | None) -> bool:
+        earlier, self.layout_turn = self.layout_turn, turn
+        return earlier not in (None, turn)
+
+    def send(
+        self, timestamp: datetime, units: Sequence[BoardUnit], counts: Counts | None, *, everything: bool
+    ) -> None:
+        self.sent.update((unit.id, (unit.version, unit.status)) for unit in units)
+        for watcher in self.watchers:
+            watcher.add(timestamp, units, counts, everything=everything)
 
 
 class LiveUpdates:
@@ -109,11 +124,10 @@ class LiveUpdates:
         self._since: datetime | None = None
         self._polled_at = self._looked_back_at = 0.0
         self._is_away = False
-        self._turn = asyncio.Lock()
+        self._poll_lock = asyncio.Lock()
 
     @property
     def is_current(self) -> bool:
-        """Return whether the last poll is recent."""
         return monotonic() - self._polled_at < CURRENT_FOR_SECONDS
 
     def now(self) -> datetime | None:
@@ -144,29 +158,28 @@ class LiveUpdates:
 
     async def run_once(self) -> None:
         """Poll all watched projects once; two polls at a time would send everything twice."""
-        async with self._turn:
-            await self._poll_changes()
-
-    async def _poll_changes(self) -> None:
-        project_ids = list(self._audiences)
-        looks_back = monotonic() - self._looked_back_at > LOOK_BACK_EVERY_SECONDS
-        async with self._database.reading() as connection:
-            timestamp = await boards.now(connection)
-            since = (self._since or timestamp) - (VERY_LATE_BY if looks_back else LATE_BY)
-            changes = await boards.changes(connection, project_ids, since, MOST_CHANGES)
-            fresh = {one: self._fresh(one, units) for one, units in changes.items()}
-            # Of more than are read, those that were committed late may be the ones that were not read.
-            full = {one for one, units in changes.items() if len(units) > MOST_CHANGES}
-            changed = [one for one, units in fresh.items() if units or (looks_back and one in full)]
-            counts = await boards.counts(connection, changed) if changed else {}
-            turns = await boards.layout_turns(connection, project_ids)
-        for project_id in project_ids:
-            too_many = project_id in full and project_id in counts
-            everything = self._has_new_layout(project_id, turns.get(project_id)) or too_many
-            self._send(project_id, timestamp, fresh.get(project_id, []), counts.get(project_id), everything)
-        self._since, self._polled_at = timestamp, monotonic()
-        if looks_back:
-            self._looked_back_at = self._polled_at
+        async with self._poll_lock:
+            audiences = dict(self._audiences)
+            project_ids = list(audiences)
+            looks_back = monotonic() - self._looked_back_at > LOOK_BACK_EVERY_SECONDS
+            async with self._database.reading() as connection:
+                timestamp = await current_time(connection)
+                since = (self._since or timestamp) - (VERY_LATE_BY if looks_back else LATE_BY)
+                changes = await boards.changes(connection, project_ids, since, MOST_CHANGES)
+                unsent = {one: audiences[one].list_unsent(units) for one, units in changes.items()}
+                # Of more than are read, those that were committed late may be the ones that were not read.
+                full = {one for one, units in changes.items() if len(units) > MOST_CHANGES}
+                changed = [one for one, units in unsent.items() if units or (looks_back and one in full)]
+                counts = await boards.counts(connection, changed) if changed else {}
+                turns = await boards.layout_turns(connection, project_ids)
+            for project_id, audience in audiences.items():
+                too_many = project_id in full and project_id in counts
+                everything = audience.has_new_layout(turns.get(project_id)) or too_many
+                units = unsent.get(project_id, [])
+                audience.send(timestamp, units, counts.get(project_id), everything=everything)
+            self._since, self._polled_at = timestamp, monotonic()
+            if looks_back:
+                self._looked_back_at = self._polled_at
 
     async def _poll(self) -> None:
         while self._audiences:
@@ -176,24 +189,24 @@ class LiveUpdates:
                 self._is_away = False
             except DatabaseUnavailable:
                 if not self._is_away:
-                    logger.warning("boards are not kept up to date: the database is away")
+                    logger.warning("boards are not kept up to date: the database is unavailable")
                 self._is_away = True
             except Exception:
-                logger.exception("a look at what changed on boards failed")
+                logger.exception("the changes of boards could not be loaded")
             await asyncio.sleep(max(POLL_SECONDS, min(4 * (monotonic() - began_at), LONGEST_PAUSE_SECONDS)))
 
     async def _catch_up(self, watcher: Watcher, since: datetime | None, layout_turn: int | None) -> None:
         """Wait for a running poll: older changes must not be sent after newer ones."""
-        async with self._turn:
+        async with self._poll_lock:
             project_id = watcher.project_id
             async with self._database.reading() as connection:
-                timestamp = watcher.timestamp = await boards.now(connection)
-                turn = await boards.layout_turn(connection, project_id)
+                timestamp = watcher.timestamp = await current_time(connection)
+                turn = (await boards.layout_turns(connection, [project_id]))[project_id]
                 audience = self._audiences[project_id]
                 audience.layout_turn = audience.layout_turn or turn
                 if since is None:
                     return
-                everything = layout_turn not in (None, turn) or since <= timestamp - AWAY_AT_MOST
+                everything = layout_turn not in (None, turn) or since <= timestamp - MAX_TIME_AWAY
                 found = () if everything else await self._missed(connection, project_id, since)
                 counts = await boards.counts(connection, [project_id]) if found or everything else {}
             watcher.add(timestamp, found, counts.get(project_id), everything=everything)
@@ -204,34 +217,6 @@ class LiveUpdates:
             # A page that was made just after a bulk shows it: to show everything anew would never end.
             found = await boards.changes(connection, [project_id], since, MOST_CHANGES)
         return found.get(project_id, ())
-
-    def _has_new_layout(self, project_id: UUID, turn: int | None) -> bool:
-        audience = self._audiences.get(project_id)
-        if audience is None:
-            return False
-        earlier, audience.layout_turn = audience.layout_turn, turn
-        return earlier not in (None, turn)
-
-    def _fresh(self, project_id: UUID, units: Sequence[BoardUnit]) -> list[BoardUnit]:
-        audience = self._audiences.get(project_id)
-        if audience is None:
-            return []
-        return [unit for unit in units if audience.sent.get(unit.id) != (unit.version, unit.status)]
-
-    def _send(
-        self,
-        project_id: UUID,
-        timestamp: datetime,
-        fresh: Sequence[BoardUnit],
-        counts: Counts | None,
-        everything: bool,
-    ) -> None:
-        audience = self._audiences.get(project_id)
-        if audience is None:
-            return
-        audience.sent.update((unit.id, (unit.version, unit.status)) for unit in fresh)
-        for watcher in audience.watchers:
-            watcher.add(timestamp, fresh, counts, everything=everything)
 
     def _leave(self, watcher: Watcher) -> None:
         audience = self._audiences.get(watcher.project_id)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from itertools import repeat
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID, uuid4
 
@@ -20,18 +21,9 @@ import pyotp
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
+from holdfast.domain import login as domain
 from holdfast.domain.api_key import token_hash
 from holdfast.domain.errors import LoginFailed, SecondFactorNeeded, SecretsUnreadable, TooManyAttempts
-from holdfast.domain.login import (
-    FORGET_AFTER,
-    LONGEST_PASSWORD,
-    SubjectKind,
-    add_attempt,
-    attempt_subject,
-    current_attempts,
-    normalize_password,
-    wait_before_next,
-)
 from holdfast.domain.staff import OpenSession, SessionTimes, Staff, email_fault, email_key
 from holdfast.storage import login, staff
 from holdfast.storage.database import Connection, Database
@@ -76,61 +68,56 @@ class Login:
     async def find(
         self, token: str, *, takes_notice: bool = True, is_click: bool = True
     ) -> StaffSession | None:
-        """Find the session of a cookie.
-
-        A request that shows no page leaves the notice. A request that a page sends by itself is no click, and
-        does not prolong the session.
-        """
+        """A request that shows no page leaves the notice. One that a page sends by itself is no click, and
+        does not prolong the session."""
         if len(token) != _TOKEN_LENGTH or not token.isascii():
             return None
-        async with self._database.writing_autocommit() as connection:
-            return await login.find_session(
-                connection, token_hash(token), self._times, takes_notice, is_click
-            )
+        return await self._database.write(
+            login.find_session, token_hash(token), self._times, takes_notice, is_click
+        )
 
     async def sign_in(
         self, email: str, password: str, code: str | None, address: str, agent: str
     ) -> NewSession:
-        subjects = attempt_subjects(email, address)
-        await self._count_attempt(subjects, address)
-        account = await self._find_account(email)
+        subjects = await self._count_attempt(email, address)
+        account = None
+        if email_fault(email.strip()) is None:
+            account = await self._database.read(staff.find_account_by_email, email)
         is_right = await check_password(self._database, self._passwords, account, password, subjects)
         if account is None or not is_right or account.staff.disabled_at is not None:
             raise _login_failed(account, address)
         if account.factor_sealed is not None and not code:
             await uncount_attempt(self._database, subjects)
             raise SecondFactorNeeded(self._tickets.issue(account))
-        new_hash = await self._rehash(account, password)
+        new_hash = None
+        if account.password_hash is not None and self._passwords.is_outdated(account.password_hash):
+            # If too many passwords are waiting to be hashed, the next login replaces the hash.
+            with suppress(TooManyAttempts):
+                new_hash = await self._passwords.hash(password)
         return await self._open_checked(account, code, subjects, _Client(address, agent), new_hash)
 
     async def sign_in_with_code(self, ticket: str, code: str, address: str, agent: str) -> NewSession:
         """Take the second step, with the ticket that the right password was answered with."""
         staff_id = self._tickets.staff_id(ticket)
-        async with self._database.reading() as connection:
-            account = None if staff_id is None else await staff.find_account(connection, staff_id)
+        account = None if staff_id is None else await self._database.read(staff.find_account, staff_id)
         if account is None or not self._tickets.is_for(ticket, account):
             raise _login_failed(account, address)
-        subjects = attempt_subjects(account.staff.email, address)
-        await self._count_attempt(subjects, address)
+        subjects = await self._count_attempt(account.staff.email, address)
         return await self._open_checked(account, code, subjects, _Client(address, agent), None)
 
     async def sign_out(self, token: str) -> None:
         if token.isascii():
-            async with self._database.writing_autocommit() as connection:
-                await login.delete_session(connection, token_hash(token))
+            await self._database.write(login.delete_session, token_hash(token))
 
     async def sign_out_everywhere(self, staff_id: UUID, but: UUID | None = None) -> int:
         """End all sessions except ``but``, and return how many."""
-        async with self._database.writing_autocommit() as connection:
-            return await login.delete_sessions(connection, staff_id, but)
+        return await self._database.write(login.delete_sessions, staff_id, but)
 
     async def list_sessions(self, staff_id: UUID) -> list[OpenSession]:
-        async with self._database.reading() as connection:
-            return await login.list_sessions(connection, staff_id, self._times)
+        return await self._database.read(login.list_sessions, staff_id, self._times)
 
     async def leave_notice(self, session_id: UUID, notice: str) -> None:
-        async with self._database.writing_autocommit() as connection:
-            await login.set_notice(connection, session_id, notice)
+        await self._database.write(login.set_notice, session_id, notice)
 
     async def open_session(self, staff_id: UUID, address: str, agent: str) -> NewSession:
         """Sign in a person who has just chosen their password."""
@@ -142,41 +129,25 @@ class Login:
         _log.info("signed in", extra={"fields": _log_fields(account, address)})
         return opened
 
-    async def _count_attempt(self, subjects: Subjects, address: str) -> None:
+    async def _count_attempt(self, email: str, address: str) -> Subjects:
         try:
-            await count_attempt(self._database, subjects)
+            return await count_attempt(self._database, email, address)
         except TooManyAttempts:
             _log.warning("a sign-in was put off", extra={"fields": {"address": _one_line(address)}})
             raise
 
-    async def _find_account(self, email: str) -> Account | None:
-        if email_fault(email.strip()) is not None:
-            return None
-        async with self._database.reading() as connection:
-            return await staff.find_account_by_email(connection, email)
-
-    async def _rehash(self, account: Account, password: str) -> str | None:
-        """Hash the password again if its hash has outdated parameters; not if too many are waiting."""
-        if account.password_hash is None or not self._passwords.is_outdated(account.password_hash):
-            return None
-        with suppress(TooManyAttempts):
-            return await self._passwords.hash(password)
-        return None
-
     async def _open_checked(
-        self,
-        checked: Account,
-        code: str | None,
-        subjects: Subjects,
-        client: _Client,
-        new_hash: str | None,
+        self, checked: Account, code: str | None, subjects: Subjects, client: _Client, new_hash: str | None
     ) -> NewSession:
         """Check the account again under its lock: it may have been disabled in the meantime."""
         async with self._database.writing() as connection:
             account = await staff.find_account(connection, checked.staff.id, lock=True)
             if account is None or account.staff.disabled_at or account.password_hash != checked.password_hash:
                 raise _login_failed(account, client.address)
-            step = self._accept_code(account, code)
+            step: int | None = 0
+            if account.factor_sealed is not None:
+                secret = self._box.open(account.factor_sealed)
+                step = accepted_step(secret, code or "", account.read_at, account.used_step)
             if step is None:
                 raise _login_failed(account, client.address)
             await reset_attempts(connection, subjects)
@@ -193,13 +164,6 @@ class Login:
         await login.insert_session(connection, uuid4(), token_hash(token), staff_id, address, agent)
         await login.delete_old_sessions(connection, self._times)
         return NewSession(token, account.staff)
-
-    def _accept_code(self, account: Account, code: str | None) -> int | None:
-        """Return the time step of the code, 0 without a second factor, None if the code is wrong."""
-        if account.factor_sealed is None:
-            return 0
-        secret = self._box.open(account.factor_sealed)
-        return accepted_step(secret, code or "", account.read_at, account.used_step)
 
 
 def _login_failed(account: Account | None, address: str) -> LoginFailed:
@@ -220,30 +184,26 @@ def _one_line(text: str) -> str:
 # once are counted, too.
 
 
-def attempt_subjects(email: str, address: str) -> Subjects:
-    return (
-        attempt_subject(SubjectKind.ACCOUNT, email_key(email)),
-        attempt_subject(SubjectKind.ADDRESS, address),
-    )
-
-
-async def count_attempt(database: Database, subjects: Subjects) -> None:
+async def count_attempt(database: Database, email: str, address: str) -> Subjects:
     """Count an attempt, or raise TooManyAttempts. A rejected attempt is not counted, so waits end."""
+    subjects = (
+        domain.attempt_subject(domain.SubjectKind.ACCOUNT, email_key(email)),
+        domain.attempt_subject(domain.SubjectKind.ADDRESS, address),
+    )
     async with database.writing() as connection:
-        await login.delete_old_attempts(connection, FORGET_AFTER)
+        await login.delete_old_attempts(connection, domain.FORGET_AFTER)
         locked = [await login.lock_attempts(connection, subject) for subject in subjects]
         now = locked[-1][1]
         current = [
-            current_attempts(kind, attempts, now)
-            for kind, (attempts, _) in zip(SubjectKind, locked, strict=True)
+            domain.current_attempts(kind, attempts, now)
+            for kind, (attempts, _) in zip(domain.SubjectKind, locked, strict=True)
         ]
-        wait = max(
-            wait_before_next(kind, attempts, now) for kind, attempts in zip(SubjectKind, current, strict=True)
-        )
+        wait = max(map(domain.wait_before_next, domain.SubjectKind, current, repeat(now)))
         if wait:
             raise TooManyAttempts(wait.total_seconds())
         for subject, attempts in zip(subjects, current, strict=True):
-            await login.update_attempts(connection, subject, add_attempt(attempts, now))
+            await login.update_attempts(connection, subject, domain.add_attempt(attempts, now))
+    return subjects
 
 
 async def uncount_attempt(database: Database, subjects: Subjects) -> None:
@@ -287,11 +247,11 @@ class Passwords:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def hash(self, password: str) -> str:
-        return await self._run(lambda: self._hasher.hash(normalize_password(password)))
+        return await self._run(lambda: self._hasher.hash(domain.normalize_password(password)))
 
     async def is_right(self, password_hash: str | None, password: str) -> bool:
         """Take the same time without a hash, so that nobody learns which accounts exist."""
-        typed = normalize_password(password)[: LONGEST_PASSWORD + 1]
+        typed = domain.normalize_password(password)[: domain.LONGEST_PASSWORD + 1]
         return await self._run(lambda: self._verify(password_hash, typed))
 
     def is_outdated(self, password_hash: str) -> bool:
@@ -378,7 +338,10 @@ def new_secret() -> str:
 
 def accepted_step(secret: str, typed: str, now: datetime, used_step: int) -> int | None:
     """Return the time step of a right code, or None; no step up to ``used_step`` is accepted again."""
-    totp, code = pyotp.TOTP(secret, digits=_CODE_LENGTH), _ascii_digits(typed)
+    totp = pyotp.TOTP(secret, digits=_CODE_LENGTH)
+    # With or without spaces, in the digits of any script.
+    signs = "".join(typed.split())[: _CODE_LENGTH + 1]
+    code = "".join(str(unicodedata.decimal(sign, "x")) for sign in signs)
     current = totp.timecode(now)
     for step in range(current - _CLOCK_DRIFT_STEPS, current + _CLOCK_DRIFT_STEPS + 1):
         if step > used_step and hmac.compare_digest(totp.generate_otp(step), code):
@@ -387,16 +350,9 @@ def accepted_step(secret: str, typed: str, now: datetime, used_step: int) -> int
 
 
 def enrolment_url(secret: str, email: str) -> str:
-    """Return the address that the QR code contains."""
     return pyotp.TOTP(secret, digits=_CODE_LENGTH).provisioning_uri(email, _ISSUER)
 
 
 def format_secret(secret: str) -> str:
     """Write the secret in groups, for people who type it."""
     return " ".join(secret[at : at + 4] for at in range(0, len(secret), 4))
-
-
-def _ascii_digits(typed: str) -> str:
-    """Read a code with or without spaces, in the digits of any script."""
-    digits = [unicodedata.decimal(sign, None) for sign in "".join(typed.split())[: _CODE_LENGTH + 1]]
-    return "".join("x" if digit is None else str(digit) for digit in digits)

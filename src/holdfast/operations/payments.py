@@ -7,54 +7,47 @@ from typing import NamedTuple, Protocol
 
 from holdfast.domain.audit import ActorKind, Author
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.errors import Conflict, DomainError, InvalidInput, UnknownBooking
-from holdfast.domain.payment import (
-    Payment,
-    PaymentRequest,
-    check_amount,
-    check_payable,
-    signed_query,
-)
+from holdfast.domain.booking_actions import BookingAction
+from holdfast.domain.errors import Conflict, InvalidInput, UnknownBooking
+from holdfast.domain.payment import Payment, PaymentRequest, check_amount, check_payable, signed_query
 from holdfast.domain.signature import SignatureProblem, verify
-from holdfast.domain.status import Caller
+from holdfast.domain.transitions import Caller
 from holdfast.operations.bookings import Bookings, FoundBooking
 from holdfast.operations.units import Units
-from holdfast.operations.write_path import Written
-from holdfast.storage import bookings
-from holdfast.storage.database import Database
+from holdfast.operations.write_path import WriteResult
+from holdfast.storage.database import Database, current_time
 
 __all__ = ["HostedPaymentPage", "Payment", "PaymentPage", "PaymentProvider", "PaymentRequest", "Payments"]
-
-_NOT_TAKEN = (UnknownBooking, InvalidInput, Conflict)
 
 logger = logging.getLogger("holdfast.payments")
 
 
 class PaymentProvider(Protocol):
-    """Whoever takes the money. What was paid is told by the signed callback, whoever it is."""
+    """Takes the money, and reports it by the signed callback."""
 
     async def address_for(self, request: PaymentRequest) -> str:
-        """Of the page that the buyer is sent to."""
-        ...
+        """Return the address of the page that the buyer is sent to."""
 
 
-class HostedPaymentPage:
-    """A page of the provider or of an adapter, which is told everything in its address."""
+class HostedPaymentPage(NamedTuple):
+    """A page of the provider or of an adapter, which gets the request in its signed address."""
 
-    def __init__(self, url: str, secret: str) -> None:
-        self._url = url
-        self._secret = secret
+    url: str
+    secret: str
+
+    def __repr__(self) -> str:
+        return f"HostedPaymentPage({self.url})"
 
     async def address_for(self, request: PaymentRequest) -> str:
-        return f"{self._url}?{signed_query(request, self._secret)}"
+        return f"{self.url}?{signed_query(request, self.secret)}"
 
 
 class PaymentPage(NamedTuple):
-    """What an installation has settled about payments."""
+    """The settings of an installation for payments."""
 
     provider: PaymentProvider | None = None
     secret: str | None = None
-    """That callbacks are signed with; None: there are none."""
+    """Signs callbacks; None: there are none."""
     callback_url: str = ""
 
 
@@ -67,14 +60,12 @@ class Payments:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a payment page; what its owner tells is taken then, and only then."""
+        """Return whether there is a payment page, and so whether callbacks are accepted."""
         return self._page.secret is not None
 
     async def address_for(self, found: FoundBooking, return_url: str, language: str) -> str | None:
-        """Where the buyer pays; None: nowhere here, for there is no payment page or no deposit.
-
-        Refused before the signature, and once it is paid or the booking has ended.
-        """
+        """Return None without a payment page or a deposit. Raise an error before the signature, and once it
+        is paid or the booking has ended."""
         unit, _ = await self._units.find(found.project_slug, found.unit_code)
         check_payable(unit, found.booking)
         provider, amount = self._page.provider, found.booking.terms.deposit_sar
@@ -90,55 +81,41 @@ class Payments:
     async def signature_fault(
         self, timestamp: str | None, signature: str | None, body: bytes
     ) -> SignatureProblem | None:
-        """The age goes by the database's clock, which is asked only for those who know the secret."""
+        """Check the age by the database's clock, but only for those who know the secret."""
         secret = self._page.secret
         assert secret is not None
         fault = verify(secret, timestamp, signature, body, None)
         if fault is not None:
             return fault
-        async with self._database.reading() as connection:
-            now = await bookings.now(connection)
+        now = await self._database.read(current_time)
         return verify(secret, timestamp, signature, body, now.timestamp())
 
-    async def confirm(self, payment: Payment, request_id: str) -> Written:
-        """For its booking a payment counts once, however often it is told. Any other is money of somebody.
+    async def confirm(self, payment: Payment, request_id: str) -> WriteResult:
+        """Confirm the deposit once for each payment, however often it is reported.
 
-        Ids are compared within a booking: that a payment is told for one booking alone is its owner's part.
+        Ids are compared within a booking; reporting a payment for one booking alone is the provider's part.
         """
         try:
-            found, written = await self._confirmed(payment, request_id)
-        except _NOT_TAKEN as refusal:
-            _warn("a payment was not taken and is to be paid back", payment, refusal)
+            found = await self._bookings.find(payment.reference)
+            check_amount(payment, found.booking)
+            author = Author(ActorKind.PAYMENT, payment.id, request_id)
+            written = await self._bookings.act_on_booking(
+                found, BookingAction.CONFIRM_DEPOSIT, Caller.PAYMENT_SYSTEM, author, payment_id=payment.id
+            )
+        except (UnknownBooking, InvalidInput, Conflict) as error:
+            _warn("a payment was not taken and is to be paid back", payment, why=str(error))
             raise
-        if _was_confirmed_without_it(found, written):
-            _warn("a payment was told for a deposit that staff had confirmed", payment)
-        if written.booking.status is BookingStatus.REFUND_DUE:
+        is_due = written.booking.status is BookingStatus.REFUND_DUE
+        was_confirmed = found.booking.deposit_confirmed_at is not None
+        # Its id was written, and nothing else: the unit had its reservation, or the booking its end.
+        if written.changed and not written.decision.events and (was_confirmed or not is_due):
+            _warn("a payment was reported for a deposit that staff had confirmed", payment)
+        if is_due:
             _warn("a payment came too late and is due back", payment)
         return written
 
-    async def _confirmed(self, payment: Payment, request_id: str) -> tuple[FoundBooking, Written]:
-        found = await self._bookings.find(payment.reference)
-        check_amount(payment, found.booking)
-        author = Author(ActorKind.PAYMENT, payment.id, request_id)
-        written = await self._bookings.confirm_deposit(
-            found, Caller.PAYMENT_SYSTEM, author, payment_id=payment.id
-        )
-        return found, written
 
-
-def _was_confirmed_without_it(found: FoundBooking, written: Written) -> bool:
-    """Its id was written, and nothing else: the unit had its reservation, or the booking its end."""
-    if not written.changed or written.decision.events:
-        return False
-    return written.booking.status is not BookingStatus.REFUND_DUE or _is_confirmed(found)
-
-
-def _is_confirmed(found: FoundBooking) -> bool:
-    return found.booking.deposit_confirmed_at is not None
-
-
-def _warn(message: str, payment: Payment, refusal: DomainError | None = None) -> None:
-    """By the ids alone: the buyer's person is nobody's business in a log."""
+def _warn(message: str, payment: Payment, **more: str) -> None:
+    """Log the ids alone, and nothing about the buyer."""
     fields = {"paymentId": payment.id, "reference": payment.reference, "amountSar": payment.amount_sar}
-    why = {} if refusal is None else {"why": str(refusal)}
-    logger.warning(message, extra={"fields": fields | why})
+    logger.warning(message, extra={"fields": fields | more})

@@ -1,34 +1,22 @@
-"""How a project has fared over time."""
+"""Reports: the figures of a project over time."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import date, timedelta
+from collections.abc import Sequence
+from datetime import timedelta
 from decimal import Decimal
 from typing import NamedTuple
 from uuid import UUID
 
+from holdfast.domain import reports as domain
 from holdfast.domain.project import Project
-from holdfast.domain.reports import (
-    Conversion,
-    SalesDay,
-    StatusDay,
-    Step,
-    conversion,
-    days_up_to,
-    sales_days,
-    status_days,
-)
-from holdfast.domain.status import Status
 from holdfast.operations.units import Units
 from holdfast.storage import projects, reports
 from holdfast.storage.database import Database
 
-__all__ = ["ProjectFigures", "Reports", "Sums"]
-
 SUMMED_AT_ONCE = 10_000
-UNSUMMED_AT_MOST = 500
-"""So few events are read one by one, where they are wanted."""
+MAX_UNSUMMED = 500
+"""So few events are read one by one."""
 COMPARED_EVERY = timedelta(minutes=5)
 COUNTED_AT_ONCE = 5000
 """The units of a project that a page may count; the loop counts the others."""
@@ -36,9 +24,9 @@ COUNTED_AT_ONCE = 5000
 
 class ProjectFigures(NamedTuple):
     project: Project
-    statuses: Sequence[StatusDay]
-    sales: Sequence[SalesDay]
-    conversion: Conversion
+    statuses: Sequence[domain.StatusDay]
+    sales: Sequence[domain.SalesDay]
+    conversion: domain.Conversion
 
     @property
     def value_sar(self) -> Decimal:
@@ -49,83 +37,53 @@ class ProjectFigures(NamedTuple):
         return sum(day.units for day in self.sales)
 
 
-class _Read(NamedTuple):
-    project: Project
-    days: Sequence[date]
-    counted: int
-    """Units, when they were last counted by the time of their creation."""
-    now: Mapping[Status, int]
-    steps: Mapping[date, Mapping[Step, int]]
-    created: Mapping[date, Mapping[Status, int]]
-    sold: Mapping[date, tuple[int, Decimal]]
-
-
-class Sums:
-    """Of events and of units created, kept up by a loop: pages then find next to nothing left to sum.
-
-    However many loops there are, one at a time does it.
-    """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def sum_up(self) -> None:
-        while True:
-            async with self._database.writing() as connection:
-                if await reports.sum_events(connection, SUMMED_AT_ONCE) < SUMMED_AT_ONCE:
-                    break
-        async with self._database.writing() as connection:
-            is_time = await reports.take_comparison(connection, COMPARED_EVERY)
-        if is_time:
-            await self._count_units()
-
-    async def _count_units(self) -> None:
-        async with self._database.reading() as connection:
-            project_ids = await reports.miscounted(connection)
-        for project_id in project_ids:
-            async with self._database.writing() as connection:
-                await reports.recount(connection, project_id)
+async def sum_up(database: Database) -> None:
+    """Leave pages next to nothing to sum. However many processes call this, one at a time does it."""
+    while True:
+        async with database.writing() as connection:
+            if await reports.sum_events(connection, SUMMED_AT_ONCE) < SUMMED_AT_ONCE:
+                break
+    async with database.writing() as connection:
+        if not await reports.take_comparison(connection, COMPARED_EVERY):
+            return
+    for project_id in await database.read(reports.miscounted):
+        async with database.writing() as connection:
+            await reports.recount(connection, project_id)
 
 
 class Reports:
-    def __init__(self, database: Database, inventory: Units) -> None:
+    def __init__(self, database: Database, units: Units) -> None:
         self._database = database
-        self._inventory = inventory
+        self._units = units
 
-    async def of(self, slug: str, number_of_days: int, zone: str) -> ProjectFigures:
-        """The last days, each as long as it is in that time zone."""
-        project_id = await self._inventory.project_id(slug)
-        await self._sum_up()
-        found = await self._read(project_id, number_of_days, zone)
-        total = sum(found.now.values())
-        if found.counted != total and (total <= COUNTED_AT_ONCE or found.counted == 0):
-            async with self._database.writing() as connection:
-                await reports.recount(connection, project_id)
-            found = await self._read(project_id, number_of_days, zone)
-        return ProjectFigures(
-            found.project,
-            status_days(found.days, found.now, found.steps, found.created),
-            sales_days(found.days, found.sold),
-            conversion(found.days, found.steps),
-        )
-
-    async def _sum_up(self) -> None:
-        """What little the loop has left; without a loop, or before its first round, more."""
-        async with self._database.reading() as connection:
-            unsummed = await reports.unsummed(connection)
-        if unsummed > UNSUMMED_AT_MOST:
+    async def load(self, slug: str, number_of_days: int, zone: str) -> ProjectFigures:
+        """Return the figures of the last days, each as long as it is in that time zone."""
+        project_id = await self._units.project_id(slug)
+        # The loop leaves few events; without a loop, or before its first round, there are more.
+        if await self._database.read(reports.unsummed) > MAX_UNSUMMED:
             async with self._database.writing() as connection:
                 await reports.sum_events(connection, SUMMED_AT_ONCE)
+        figures, is_miscounted = await self._load(project_id, number_of_days, zone)
+        if is_miscounted:
+            async with self._database.writing() as connection:
+                await reports.recount(connection, project_id)
+            figures, _ = await self._load(project_id, number_of_days, zone)
+        return figures
 
-    async def _read(self, project_id: UUID, number_of_days: int, zone: str) -> _Read:
+    async def _load(self, project_id: UUID, number_of_days: int, zone: str) -> tuple[ProjectFigures, bool]:
+        """Return also whether units were created that have to be counted first."""
         async with self._database.reading_snapshot() as connection:
-            days = days_up_to(await reports.today(connection, zone), number_of_days)
-            return _Read(
-                await projects.get(connection, project_id),
-                days,
-                await reports.counted_units(connection, project_id),
-                await reports.stored_counts(connection, project_id),
-                await reports.steps(connection, project_id, days[0], zone),
-                await reports.created(connection, project_id, days[0], zone),
-                await reports.sold(connection, project_id, days[0], zone),
-            )
+            days = domain.days_up_to(await reports.today(connection, zone), number_of_days)
+            project = await projects.get(connection, project_id)
+            counted = await reports.counted_units(connection, project_id)
+            now = await reports.stored_counts(connection, project_id)
+            steps = await reports.steps(connection, project_id, days[0], zone)
+            created = await reports.created(connection, project_id, days[0], zone)
+            sold = await reports.sold(connection, project_id, days[0], zone)
+        total = sum(now.values())
+        is_miscounted = counted != total and (total <= COUNTED_AT_ONCE or counted == 0)
+        statuses = domain.status_days(days, now, steps, created)
+        figures = ProjectFigures(
+            project, statuses, domain.sales_days(days, sold), domain.conversion(days, steps)
+        )
+        return figures, is_miscounted

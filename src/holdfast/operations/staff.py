@@ -8,19 +8,20 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, NamedTuple
 from uuid import UUID, uuid4
 
+import msgspec
 from msgspec import Meta
 
 from holdfast.domain.api_key import token_hash
-from holdfast.domain.audit import ActorKind, AuditEntry, Author, Change
+from holdfast.domain.audit import ActorKind, Author, Change
 from holdfast.domain.errors import InvalidInput, InvalidSetupLink, LastAdmin, UnknownStaff, raise_faults
 from holdfast.domain.login import password_fault
 from holdfast.domain.permissions import Role
-from holdfast.domain.staff import Preferences, Staff, email_fault, staff_name_fault
+from holdfast.domain.project import name_fault
+from holdfast.domain.staff import Preferences, Staff, email_fault
 from holdfast.operations.documents import Document, Time
 from holdfast.operations.login import (
     Passwords,
     accepted_step,
-    attempt_subjects,
     check_password,
     count_attempt,
     new_secret,
@@ -50,7 +51,7 @@ class Invited(NamedTuple):
 
 
 class StaffAccounts:
-    """Operations of admins on staff."""
+    """Operations of admins on staff, and of people whom a set-up link lets choose a password, once."""
 
     def __init__(self, database: Database, passwords: Passwords | None = None) -> None:
         self._database = database
@@ -58,8 +59,7 @@ class StaffAccounts:
 
     async def page(self, after: tuple[datetime, UUID] | None, limit: int) -> list[Staff]:
         """Return one more than ``limit``, if there is one; the oldest first."""
-        async with self._database.reading() as connection:
-            return await staff.list_page(connection, after or _FIRST_PAGE, limit + 1)
+        return await self._database.read(staff.list_page, after or _FIRST_PAGE, limit + 1)
 
     async def all(self) -> list[Staff]:
         people: list[Staff] = []
@@ -68,18 +68,16 @@ class StaffAccounts:
         return people
 
     async def find(self, staff_id: UUID) -> Staff:
-        async with self._database.reading() as connection:
-            return _known(await staff.find(connection, staff_id), staff_id)
+        return _check_found(await self._database.read(staff.find, staff_id), staff_id)
 
     async def find_by_email(self, email: str) -> Staff:
         if email_fault(email.strip()) is not None:
             raise UnknownStaff(email)
-        async with self._database.reading() as connection:
-            return _known(await staff.find_by_email(connection, email), email)
+        return _check_found(await self._database.read(staff.find_by_email, email), email)
 
     async def invite(self, email: str, name: str, role: Role, author: Author) -> Invited:
         email, name = email.strip(), name.strip()
-        raise_faults([email_fault(email), staff_name_fault(name)])
+        raise_faults([email_fault(email), name_fault(name)])
         async with self._database.writing() as connection:
             person = await _insert(connection, email, name, role, None, author)
             return Invited(person, await _replace_setup_link(connection, person.id))
@@ -87,20 +85,17 @@ class StaffAccounts:
     async def add(self, email: str, name: str, role: Role, password: str, author: Author) -> Staff:
         """Add a person with a password, who needs no set-up link."""
         email, name = email.strip(), name.strip()
-        raise_faults([email_fault(email), staff_name_fault(name), password_fault(password, email)])
+        raise_faults([email_fault(email), name_fault(name), password_fault(password, email)])
         password_hash = await self._passwords.hash(password)
         async with self._database.writing() as connection:
             return await _insert(connection, email, name, role, password_hash, author)
 
     async def change(self, staff_id: UUID, changes: Mapping[str, Any], author: Author) -> Staff:
-        """Change ``name``, ``role`` and ``disabled``, as far as they are in ``changes``.
-
-        A person whose role changes or who is disabled is signed out.
-        """
-        raise_faults([staff_name_fault(changes["name"]) if "name" in changes else None])
+        """``changes``: name, role, disabled. A person whose role changes or who is disabled is signed out."""
+        raise_faults([name_fault(changes["name"]) if "name" in changes else None])
         async with self._database.writing() as connection:
             admins = await staff.lock_admins(connection)
-            before = _known(await staff.find(connection, staff_id, lock=True), staff_id)
+            before = _check_found(await staff.find(connection, staff_id, lock=True), staff_id)
             name, role = changes.get("name", before.name), changes.get("role", before.role)
             is_disabled = changes.get("disabled", before.disabled_at is not None)
             if (name, role, is_disabled) == (before.name, before.role, before.disabled_at is not None):
@@ -112,18 +107,64 @@ class StaffAccounts:
                 await login.delete_setup_link(connection, staff_id)
             if (before.role, before.disabled_at) != (after.role, after.disabled_at):
                 await login.delete_sessions(connection, staff_id)
-            await _record(connection, staff_id, author, "change", _difference(before, after))
+            change = Change.between(before, after, _AUDITED_FIELDS)
+            await audit.record(connection, staff_id, author, "change", change)
         return after
 
     async def reset(self, staff_id: UUID, author: Author) -> Invited:
         """Delete password and second factor, end the sessions, and make a new set-up link."""
         async with self._database.writing() as connection:
-            person = _known(await staff.find(connection, staff_id, lock=True), staff_id)
+            person = _check_found(await staff.find(connection, staff_id, lock=True), staff_id)
             await staff.delete_credentials(connection, staff_id)
             await login.delete_sessions(connection, staff_id)
-            await _record(connection, staff_id, author, "reset", Change({}, {}))
+            await audit.record(connection, staff_id, author, "reset", Change({}, {}))
             token = await _replace_setup_link(connection, staff_id)
         return Invited(person._replace(has_password=False, has_second_factor=False), token)
+
+    async def find_invited(self, token: str) -> Staff | None:
+        """Return None for the first admin, who is yet to be added. The link stays valid, since programs that
+        preview links open it, too."""
+        return await self._database.read(_find_invited, token)
+
+    async def choose_password(
+        self, token: str, password: str, request_id: str | None, language: str | None = None
+    ) -> Staff:
+        """``language`` becomes the preference of a person who has never signed in."""
+        person = await self.find_invited(token)
+        if person is None:
+            raise InvalidSetupLink
+        raise_faults([password_fault(password, person.email)])
+        password_hash = await self._passwords.hash(password)
+        async with self._database.writing() as connection:
+            await _use_link(connection, token)
+            await staff.update_password(connection, person.id, password_hash)
+            if person.last_signed_in_at is None:
+                await _set_language(connection, person, language)
+            await login.delete_sessions(connection, person.id)
+            author = Author(ActorKind.STAFF, person.email, request_id)
+            await audit.record(connection, person.id, author, "set-up", Change({}, {}))
+        return person
+
+    async def add_first_admin(
+        self,
+        token: str,
+        email: str,
+        name: str,
+        password: str,
+        request_id: str | None,
+        language: str | None = None,
+    ) -> Staff:
+        email, name = email.strip(), name.strip()
+        if await self.find_invited(token) is not None:
+            raise InvalidSetupLink
+        raise_faults([email_fault(email), name_fault(name), password_fault(password, email)])
+        password_hash = await self._passwords.hash(password)
+        async with self._database.writing() as connection:
+            await _use_link(connection, token)
+            author = Author(ActorKind.STAFF, email, request_id)
+            person = await _insert(connection, email, name, Role.ADMIN, password_hash, author)
+            await _set_language(connection, person, language)
+        return person
 
 
 async def _insert(
@@ -132,7 +173,8 @@ async def _insert(
     """Insert a person, after which the link for the first admin is no longer valid."""
     await login.delete_setup_link(connection, None)
     person = await staff.insert(connection, uuid4(), email, name, role, password_hash)
-    await _record(connection, person.id, author, "create", _creation(person))
+    created = Change(None, {"email": person.email, "name": person.name, "role": person.role})
+    await audit.record(connection, person.id, author, "create", created)
     return person
 
 
@@ -145,39 +187,10 @@ def _check_not_last_admin(person: Staff, admins: Sequence[Staff]) -> None:
         raise LastAdmin
 
 
-def _known(person: Staff | None, named: object) -> Staff:
+def _check_found(person: Staff | None, name: object) -> Staff:
     if person is None:
-        raise UnknownStaff(named)
+        raise UnknownStaff(name)
     return person
-
-
-# Audit entries of staff: never a secret, and no preferences.
-
-
-async def _record(
-    connection: Connection, staff_id: UUID, author: Author, action: str, change: Change
-) -> None:
-    at = await audit.current_time(connection)
-    await audit.insert(connection, AuditEntry(staff_id, None, at, author, action, None, change))
-
-
-def _creation(person: Staff) -> Change:
-    return Change(None, {"email": person.email, "name": person.name, "role": person.role})
-
-
-def _difference(before: Staff, after: Staff) -> Change:
-    names = [name for name in _AUDITED_FIELDS if getattr(before, name) != getattr(after, name)]
-    return Change(
-        {name: getattr(before, name) for name in names}, {name: getattr(after, name) for name in names}
-    )
-
-
-# Set-up links, with which a person chooses a password, once.
-
-
-class Invitation(NamedTuple):
-    staff: Staff | None
-    """None: the first admin, who is yet to be added."""
 
 
 def setup_url(public_url: str, token: str) -> str:
@@ -192,58 +205,6 @@ async def create_first_setup_link(database: Database) -> str | None:
         return await _replace_setup_link(connection, None)
 
 
-class SetupLinks:
-    def __init__(self, database: Database, passwords: Passwords | None = None) -> None:
-        self._database = database
-        self._passwords = passwords or Passwords()
-
-    async def find(self, token: str) -> Invitation:
-        """Find what a link is for. It stays valid, since programs that preview links open it, too."""
-        async with self._database.reading() as connection:
-            return await _find_invitation(connection, token)
-
-    async def choose_password(
-        self, token: str, password: str, request_id: str | None, language: str | None = None
-    ) -> Staff:
-        """``language`` becomes the preference of a person who has never signed in."""
-        person = (await self.find(token)).staff
-        if person is None:
-            raise InvalidSetupLink
-        raise_faults([password_fault(password, person.email)])
-        password_hash = await self._passwords.hash(password)
-        async with self._database.writing() as connection:
-            await _use_link(connection, token)
-            await staff.update_password(connection, person.id, password_hash)
-            if person.last_signed_in_at is None:
-                await _set_language(connection, person, language)
-            await login.delete_sessions(connection, person.id)
-            author = Author(ActorKind.STAFF, person.email, request_id)
-            await _record(connection, person.id, author, "set-up", Change({}, {}))
-        return person
-
-    async def add_first_admin(
-        self,
-        token: str,
-        email: str,
-        name: str,
-        password: str,
-        request_id: str | None,
-        language: str | None = None,
-    ) -> Staff:
-        email, name = email.strip(), name.strip()
-        if (await self.find(token)).staff is not None:
-            raise InvalidSetupLink
-        raise_faults([email_fault(email), staff_name_fault(name), password_fault(password, email)])
-        password_hash = await self._passwords.hash(password)
-        async with self._database.writing() as connection:
-            await _use_link(connection, token)
-            person = await staff.insert(connection, uuid4(), email, name, Role.ADMIN, password_hash)
-            await _set_language(connection, person, language)
-            author = Author(ActorKind.STAFF, email, request_id)
-            await _record(connection, person.id, author, "create", _creation(person))
-        return person
-
-
 async def _replace_setup_link(connection: Connection, staff_id: UUID | None) -> str:
     token = secrets.token_urlsafe(_TOKEN_BYTES)
     await login.replace_setup_link(connection, token_hash(token), staff_id, SETUP_LINK_HOURS)
@@ -256,33 +217,32 @@ async def _set_language(connection: Connection, person: Staff, language: str | N
         await staff.update_preferences(connection, person.id, preferences)
 
 
-async def _find_invitation(connection: Connection, token: str) -> Invitation:
+async def _find_invited(connection: Connection, token: str) -> Staff | None:
     is_token = len(token) == _TOKEN_LENGTH and token.isascii()
     link = await login.find_setup_link(connection, token_hash(token)) if is_token else None
     if link is None:
         raise InvalidSetupLink
-    if link.staff_id is None:
+    (staff_id,) = link
+    if staff_id is None:
         if await staff.has_staff(connection):
             raise InvalidSetupLink
-        return Invitation(None)
-    person = await staff.find(connection, link.staff_id)
+        return None
+    person = await staff.find(connection, staff_id)
     if person is None or person.disabled_at is not None:
         raise InvalidSetupLink
-    return Invitation(person)
+    return person
 
 
 async def _use_link(connection: Connection, token: str) -> None:
     """Delete the link; the second of two concurrent requests fails."""
-    invitation = await _find_invitation(connection, token)
+    person = await _find_invited(connection, token)
     if not await login.use_setup_link(connection, token_hash(token)):
         raise InvalidSetupLink
-    if invitation.staff is None and await staff.has_staff(connection):
+    if person is None and await staff.has_staff(connection):
         raise InvalidSetupLink
 
 
 class OwnAccount(NamedTuple):
-    """A signed-in person who changes their own account."""
-
     staff: Staff
     session_id: UUID
     address: str
@@ -303,19 +263,19 @@ class Accounts:
 
     async def rename(self, own: OwnAccount, name: str) -> Staff:
         name = name.strip()
-        raise_faults([staff_name_fault(name)])
+        raise_faults([name_fault(name)])
         async with self._database.writing() as connection:
             before = (await _lock_account(connection, own)).staff
             if name == before.name:
                 return before
             is_disabled = before.disabled_at is not None
             after = await staff.update(connection, before.id, name, before.role, is_disabled)
-            await _record(connection, before.id, own.author, "change", _difference(before, after))
+            change = Change.between(before, after, _AUDITED_FIELDS)
+            await audit.record(connection, before.id, own.author, "change", change)
         return after
 
     async def set_preferences(self, staff_id: UUID, preferences: Preferences) -> Staff:
-        async with self._database.writing_autocommit() as connection:
-            return await staff.update_preferences(connection, staff_id, preferences)
+        return await self._database.write(staff.update_preferences, staff_id, preferences)
 
     async def change_password(self, own: OwnAccount, old: str, new: str) -> None:
         """Change the password, and end all other sessions."""
@@ -326,7 +286,7 @@ class Accounts:
             await _lock_account(connection, own)
             await staff.update_password(connection, own.staff.id, password_hash)
             await login.delete_sessions(connection, own.staff.id, own.session_id)
-            await _record(connection, own.staff.id, own.author, "change-password", Change({}, {}))
+            await audit.record(connection, own.staff.id, own.author, "change-password", Change({}, {}))
 
     async def offer_factor(self, own: OwnAccount, password: str) -> None:
         """Make a secret to be confirmed, unless there is a second factor already."""
@@ -338,8 +298,7 @@ class Accounts:
 
     async def offered_factor(self, staff_id: UUID) -> str | None:
         """Return the secret that is to be confirmed."""
-        async with self._database.reading() as connection:
-            account = await staff.find_account(connection, staff_id)
+        account = await self._database.read(staff.find_account, staff_id)
         sealed = None if account is None else account.offered_sealed
         return None if sealed is None else self._box.open(sealed)
 
@@ -354,7 +313,7 @@ class Accounts:
             await staff.update_second_factor(connection, own.staff.id, sealed, step)
             await login.delete_sessions(connection, own.staff.id, own.session_id)
             change = Change({"second_factor": False}, {"second_factor": True})
-            await _record(connection, own.staff.id, own.author, "set-second-factor", change)
+            await audit.record(connection, own.staff.id, own.author, "set-second-factor", change)
 
     async def remove_factor(self, own: OwnAccount, password: str) -> None:
         await self._check_password(own, password)
@@ -364,7 +323,7 @@ class Accounts:
                 return
             await staff.update_second_factor(connection, own.staff.id, None)
             change = Change({"second_factor": True}, {"second_factor": False})
-            await _record(connection, own.staff.id, own.author, "remove-second-factor", change)
+            await audit.record(connection, own.staff.id, own.author, "remove-second-factor", change)
 
     async def reencrypt(self) -> int:
         """Encrypt every second factor with the first key, so that the other keys can be dropped."""
@@ -376,10 +335,8 @@ class Accounts:
         return len(rows)
 
     async def _check_password(self, own: OwnAccount, password: str) -> None:
-        subjects = attempt_subjects(own.staff.email, own.address)
-        await count_attempt(self._database, subjects)
-        async with self._database.reading() as connection:
-            account = await staff.find_account(connection, own.staff.id)
+        subjects = await count_attempt(self._database, own.staff.email, own.address)
+        account = await self._database.read(staff.find_account, own.staff.id)
         is_right = account is not None and await check_password(
             self._database, self._passwords, account, password, subjects
         )
@@ -434,6 +391,4 @@ def staff_document(person: Staff) -> StaffDocument:
 
 
 def invited_staff_document(person: Staff, setup_url: str) -> InvitedStaffDocument:
-    return InvitedStaffDocument.fill(
-        person, set_up=person.has_password, second_factor=person.has_second_factor, setup_url=setup_url
-    )
+    return InvitedStaffDocument(**msgspec.structs.asdict(staff_document(person)), setup_url=setup_url)

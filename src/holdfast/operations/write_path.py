@@ -28,10 +28,7 @@ from holdfast.storage.database import (
     ProjectCache,
     TransactionConflict,
 )
-from holdfast.storage.units import Change, Holders, Refs, SideEffects, UnitKey, load_for_update
-
-__all__ = ["Command", "Outcome", "WritePath", "Written", "write"]
-
+from holdfast.storage.units import Holders, Refs, SideEffects, UnitKey, UnitWrite, load_for_update
 
 NO_NEEDS = Needs()
 
@@ -48,11 +45,9 @@ class Command(Protocol):
     @property
     def needs(self) -> Needs:
         """The bookings and holds that it needs besides the unit."""
-        ...
 
     def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
         """Pure; raises a DomainError."""
-        ...
 
 
 # The bookings and live holds that commands need besides their unit.
@@ -165,16 +160,18 @@ def _with_booking(snapshot: UnitSnapshot, booking: Booking) -> UnitSnapshot:
     return snapshot._replace(others={**snapshot.others, booking.number: booking})
 
 
-class Written(NamedTuple):
+class WriteResult(NamedTuple):
     decision: Decision
     project: Project
     changed: bool
     before: Unit | None = None
     """The unit as the command found it."""
+    new_ref: str = ""
+    """The ``ref`` that a created unit got when it was stored."""
 
     @property
     def unit(self) -> Unit:
-        return self.decision.unit
+        return self.decision.unit._replace(ref=self.new_ref) if self.new_ref else self.decision.unit
 
     @property
     def booking(self) -> Booking:
@@ -187,7 +184,7 @@ class Written(NamedTuple):
         return self.decision.created
 
 
-Outcome = Written | DomainError
+Outcome = WriteResult | DomainError
 
 
 class Batch:
@@ -257,22 +254,20 @@ class Batch:
         """Return the outcomes, with ``otherwise`` for units whose change was not stored."""
         if not self.outcomes:
             return [otherwise] * len(self._commands)
-        return [
-            otherwise if self._is_void(command.key) else self._with_ref(outcome)
-            for command, outcome in zip(self._commands, self.outcomes, strict=True)
-        ]
+        pairs = zip(self._commands, self.outcomes, strict=True)
+        outcomes = [otherwise if self._is_void(command.key) else outcome for command, outcome in pairs]
+        has_created = None in self._found.values()
+        return [self._with_ref(outcome) for outcome in outcomes] if has_created else outcomes
 
     def _with_ref(self, outcome: Outcome | None) -> Outcome | None:
-        """A created unit gets its ``ref`` when it is stored."""
-        if not isinstance(outcome, Written) or outcome.unit.ref:
+        if not isinstance(outcome, WriteResult) or outcome.decision.unit.ref:
             return outcome
-        unit = outcome.unit._replace(ref=self._refs.get(outcome.unit.id, ""))
-        return outcome._replace(decision=outcome.decision._replace(unit=unit))
+        return outcome._replace(new_ref=self._refs.get(outcome.decision.unit.id, ""))
 
-    def _changes(self) -> list[Change]:
+    def _changes(self) -> list[UnitWrite]:
         """Return the changes in the order of their keys, as the snapshots are."""
         return [
-            Change(
+            UnitWrite(
                 snapshot.unit,
                 self._found[key],
                 snapshot.turn,
@@ -304,7 +299,7 @@ class Batch:
             error.__context__ = None
             return error.with_traceback(None)
         changed = self._accept(command.key, snapshot, decision, command.author, now)
-        return Written(decision, snapshot.project, changed, snapshot.unit)
+        return WriteResult(decision, snapshot.project, changed, snapshot.unit)
 
     def _accept(
         self, key: UnitKey, snapshot: UnitSnapshot, decision: Decision, author: Author, now: datetime
@@ -331,22 +326,21 @@ class Batch:
                 describe_change(snapshot, decision),
             )
         )
-        slug = snapshot.project.slug
-        self._effects.events.extend(with_payload(event, slug) for event in decision.events)
+        for event in decision.events:
+            self._effects.events.append(with_payload(event, snapshot.project.slug))
         self._snapshots[key] = apply(snapshot, decision)
         return True
 
 
-# The first command runs at once; what arrives meanwhile becomes the next batch. There is no timer: an
-# idle system runs one command as fast as it can, a busy one packs its batches by itself.
+# The first command runs at once; the commands that arrive meanwhile become the next batch. There is no timer:
+# an idle system runs one command as fast as it can, and the batches of a busy one grow by themselves.
 
 BATCHES_IN_FLIGHT = 2
 LARGEST_BATCH = 256
-TURNS_UNTIL_ASKED_AGAIN = 3
-"""Of the event loop: one in which callers are answered, one in which what they send next is read, and
-one in which that is submitted."""
-ROUNDS_AT_MOST = 10
-
+TURNS_UNTIL_RESUBMITTED = 3
+"""Of the event loop: one in which callers are answered, one in which their next requests are read, and one in
+which these are submitted."""
+MAX_ROUNDS = 10
 
 _log = logging.getLogger(__name__)
 
@@ -367,7 +361,7 @@ class WritePath:
         self._waiting: deque[tuple[Command, asyncio.Future[Outcome]]] = deque()
         self._running: set[asyncio.Task[None]] = set()
 
-    async def submit(self, command: Command) -> Written:
+    async def submit(self, command: Command) -> WriteResult:
         """Once submitted, a command runs to its end, whether its caller waits for it or not."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Outcome] = loop.create_future()
@@ -379,7 +373,7 @@ class WritePath:
             try:
                 raise outcome
             finally:
-                # It holds this frame, which must not hold it: nothing is left for the garbage collector.
+                # It refers to this frame, which must not refer to it: a cycle would wait for the collector.
                 del outcome, future
         return outcome
 
@@ -391,19 +385,19 @@ class WritePath:
         return len(self._waiting) >= LARGEST_BATCH
 
     async def _run_batches(self) -> None:
-        """One batch at a time: every batch has a price of its own, so one large one beats two small ones.
+        """Run one batch at a time: each has a cost of its own, so one large batch beats two small ones.
 
-        For the same reason those who were just answered may ask again before the next one sets out. A
-        second runner helps as long as full batches wait.
+        For the same reason callers that were just answered may submit again before the next batch starts.
+        A second runner helps as long as full batches wait.
         """
         try:
             while self._waiting and (len(self._running) == 1 or self._is_a_full_batch_waiting()):
                 size = min(len(self._waiting), LARGEST_BATCH)
                 await self._run_batch([self._waiting.popleft() for _ in range(size)])
-                for _ in range(TURNS_UNTIL_ASKED_AGAIN):
+                for _ in range(TURNS_UNTIL_RESUBMITTED):
                     await asyncio.sleep(0)
         finally:
-            # Here and not when the task is found to be done, so that no command falls in between.
+            # Not in a callback of the task: a command that is submitted before it would wait for ever.
             self._running.remove(asyncio.current_task())  # type: ignore[arg-type]
 
     async def _run_batch(self, batch: Sequence[tuple[Command, asyncio.Future[Outcome]]]) -> None:
@@ -427,18 +421,17 @@ class WritePath:
 async def write(database: Database, commands: Sequence[Command], *, store: bool = True) -> list[Outcome]:
     """Run the commands together; each gets its own outcome.
 
-    First without a lock: find the units, decide, and store each one that still is as it was found.
-    What somebody else has changed in between is decided again under a lock. With ``store`` off
-    everything is decided and nothing is written.
+    First load the units without a lock, decide, and store each one that has not changed since. Those that
+    another writer has changed are decided again under a lock. ``store=False`` decides and writes nothing.
     """
     try:
         outcomes = await _write_as_found(database, commands, store)
-    except DatabaseUnavailable as away:
-        return [away] * len(commands)
-    overtaken = [at for at, outcome in enumerate(outcomes) if outcome is None]
-    locked = await _write_locked(database, [commands[at] for at in overtaken]) if overtaken else []
-    for at, outcome in zip(overtaken, locked, strict=True):
-        outcomes[at] = outcome
+    except DatabaseUnavailable as unavailable:
+        return [unavailable] * len(commands)
+    overtaken = [index for index, outcome in enumerate(outcomes) if outcome is None]
+    locked = await _write_locked(database, [commands[index] for index in overtaken]) if overtaken else []
+    for index, outcome in zip(overtaken, locked, strict=True):
+        outcomes[index] = outcome
     count_batch(len(commands))
     return [outcome for outcome in outcomes if outcome is not None]
 
@@ -453,39 +446,41 @@ async def _write_as_found(
             await batch.decide(connection, database.project_cache, locked=False)
             if store:
                 await batch.store(connection)
-        _hint(database, batch)
-    except (TransactionConflict, ConstraintViolated) as refused:
-        # Where something is stored it is decided again, under locks, and told if that is refused too.
+        if batch.deliveries:
+            database.notify_workers()
+    except (TransactionConflict, ConstraintViolated) as error:
+        # A write is decided again under locks, and an error is reported if that fails too.
         if not store:
-            _log.warning("a dry run was refused by the database", extra={"fields": {"why": _reason(refused)}})
+            why = error.reason if isinstance(error, TransactionConflict) else error.constraint
+            _log.warning("the database rejected a dry run", extra={"fields": {"why": why}})
             raise DatabaseUnavailable from None
-    except DatabaseUnavailable as away:
+    except DatabaseUnavailable as unavailable:
         with suppress(DatabaseUnavailable):
             await batch.find_stored(database)
-        return batch.outcomes_or(away)
+        return batch.outcomes_or(unavailable)
     return batch.outcomes_or(None) if store else list(batch.outcomes)
 
 
 async def _write_locked(database: Database, commands: Sequence[Command]) -> list[Outcome]:
     try:
         return await _write_in_transaction(database, commands)
-    except RetriesExhausted as overtaken:
+    except RetriesExhausted as exhausted:
         if len(commands) == 1:
-            _warn("a change was overtaken again and again", commands[0], overtaken.reason)
-            return [overtaken]
-    except DatabaseUnavailable as away:
-        return [away] * len(commands)
-    except ConstraintViolated as refused:
+            _warn("a change was overtaken again and again", commands[0], exhausted.reason)
+            return [exhausted]
+    except DatabaseUnavailable as unavailable:
+        return [unavailable] * len(commands)
+    except ConstraintViolated as violated:
         if len(commands) == 1:
-            _warn("a change that the domain had let through was refused", commands[0], refused.constraint)
-            return [InvalidInput.at("", str(refused))]
-    # One bad row never fails its neighbours.
+            _warn("the database rejected a change that the domain allows", commands[0], violated.constraint)
+            return [InvalidInput.at("", str(violated))]
+    # One invalid row must not fail the others.
     return [outcome for command in commands for outcome in await _write_locked(database, [command])]
 
 
 async def _write_in_transaction(database: Database, commands: Sequence[Command]) -> list[Outcome]:
     why = ""
-    for _ in range(ROUNDS_AT_MOST):
+    for _ in range(MAX_ROUNDS):
         batch = Batch(commands, is_final=True)
         try:
             async with database.writing() as connection:
@@ -493,7 +488,8 @@ async def _write_in_transaction(database: Database, commands: Sequence[Command])
                 await batch.store(connection)
                 if not batch.is_stored():
                     raise TransactionConflict("another transaction created a unit first")
-            _hint(database, batch)
+            if batch.deliveries:
+                database.notify_workers()
             return [outcome for outcome in batch.outcomes_or(None) if outcome is not None]
         except TransactionConflict as again:
             why = again.reason
@@ -504,17 +500,8 @@ async def _write_in_transaction(database: Database, commands: Sequence[Command])
     raise RetriesExhausted(why)
 
 
-def _hint(database: Database, batch: Batch) -> None:
-    if batch.deliveries:
-        database.notify_workers()
-
-
-def _reason(refused: TransactionConflict | ConstraintViolated) -> str:
-    return refused.reason if isinstance(refused, TransactionConflict) else refused.constraint
-
-
 def _warn(message: str, command: Command, why: str) -> None:
-    """``why`` is for operators alone: a constraint that stays in the way is a fault of ours."""
+    """``why`` is for operators: a constraint that rejects what the domain allows is a bug."""
     project_id, code = command.key
     fields = {"why": why, "projectId": project_id, "unitCode": code, "requestId": command.author.request_id}
     _log.warning(message, extra={"fields": fields})

@@ -1,7 +1,8 @@
-"""Where the demo's world outside is: its socket, its addresses, and the secrets it shares with Holdfast."""
+"""The socket, the addresses and the secrets of the demo's webhook receiver and payment page."""
 
 from __future__ import annotations
 
+import json
 import secrets
 import socket
 from collections.abc import Iterator, Mapping
@@ -10,74 +11,63 @@ from ipaddress import ip_address
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from holdfast.server.sockets import address_of, listen_beside
+from holdfast.server.sockets import format_url, listen_beside
 
-# What its process is told. Nothing else of ours: it has no business with the database.
-HOOK_SECRET = "DEMO_HOOK_SECRET"  # noqa: S105 - the name of a variable
-PAYMENT_SECRET = "DEMO_PAYMENT_SECRET"  # noqa: S105
-HOLDFAST_URL = "DEMO_HOLDFAST_URL"
-TIME_ZONE = "DEMO_TIME_ZONE"
-
-_OURS = "HOLDFAST_"
-_PAYMENT_URL_SETTING = "HOLDFAST_PAYMENT_URL"
-_PAYMENT_SECRET_SETTING = "HOLDFAST_PAYMENT_SECRET"  # noqa: S105
+SETTINGS = "DEMO_SETTINGS"
+"""The variable with the ExternalSettings of their process, as JSON."""
 
 
-class DemoWorld(NamedTuple):
+class ExternalSystems(NamedTuple):
     listener: socket.socket
     address: str
     """For people: beside the public address."""
-    hook: str
+    hook_url: str
     """For the workers, which are on this machine."""
     payment_secret: str
     """Empty: this is not the payment page, since the operator has named another, or it would not be safe."""
 
     @property
-    def own_networks(self) -> tuple[str, ...]:
-        """The address that is listened on, where that is no loopback one: the receiver is there alone."""
+    def networks(self) -> tuple[str, ...]:
+        """The address of the receiver, unless it is a loopback one."""
         own = ip_address(self.listener.getsockname()[0])
         return () if own.is_loopback or own.is_unspecified else (str(own).partition("%")[0],)
 
-    def settings(self) -> dict[str, str]:
-        """For Holdfast's processes."""
+    def holdfast_settings(self) -> dict[str, str]:
         if not self.payment_secret:
             return {}
-        return {
-            _PAYMENT_URL_SETTING: f"{self.address}/pay",
-            _PAYMENT_SECRET_SETTING: self.payment_secret,
-        }
+        return {"HOLDFAST_PAYMENT_URL": f"{self.address}/pay", "HOLDFAST_PAYMENT_SECRET": self.payment_secret}
 
     def environment(
-        self, given: Mapping[str, str], hook_secret: str, holdfast_url: str, time_zone: str
+        self, inherited: Mapping[str, str], hook_secret: str, holdfast_url: str, time_zone: str
     ) -> dict[str, str]:
-        """For its own process."""
-        return {
-            **{name: value for name, value in given.items() if not name.startswith(_OURS)},
-            HOOK_SECRET: hook_secret,
-            PAYMENT_SECRET: self.payment_secret,
-            HOLDFAST_URL: holdfast_url,
-            TIME_ZONE: time_zone,
+        """Return the environment of their process, without the settings of Holdfast."""
+        settings = {
+            "hook_secret": hook_secret,
+            "payment_secret": self.payment_secret,
+            "holdfast_url": holdfast_url,
+            "time_zone": time_zone,
         }
+        kept = {name: value for name, value in inherited.items() if not name.startswith("HOLDFAST_")}
+        return {**kept, SETTINGS: json.dumps(settings)}
 
 
 @contextmanager
-def demo_world(host: str, port: int, public_url: str | None, given: Mapping[str, str]) -> Iterator[DemoWorld]:
-    """``given``: the environment of `serve`, in which a payment page may be named already."""
+def open_external_systems(
+    host: str, port: int, public_url: str | None, environment: Mapping[str, str]
+) -> Iterator[ExternalSystems]:
+    """Bind their socket. ``environment`` is that of `serve`, in which a payment page may be named already."""
     with listen_beside(host, port) as listener:
-        shown = host if public_url is None else urlsplit(public_url).hostname or host
-        hook = f"{address_of(listener, _reached_at(listener))}/hook"
-        yield DemoWorld(listener, address_of(listener, shown), hook, _payment_secret(given, public_url))
-
-
-def _reached_at(listener: socket.socket) -> str:
-    own: str = listener.getsockname()[0]
-    if not ip_address(own).is_unspecified:
-        return own
-    return "::1" if listener.family == socket.AF_INET6 else "127.0.0.1"
-
-
-def _payment_secret(given: Mapping[str, str], public_url: str | None) -> str:
-    """None where buyers come by https: they are not led on to a page in plain http."""
-    is_elsewhere = given.get(_PAYMENT_URL_SETTING, "").strip()
-    is_encrypted = public_url is not None and public_url.lower().startswith("https:")
-    return "" if is_elsewhere or is_encrypted else secrets.token_urlsafe(32)
+        bound: str = listener.getsockname()[0]
+        if ip_address(bound).is_unspecified:
+            bound = "::1" if listener.family == socket.AF_INET6 else "127.0.0.1"
+        public = urlsplit(public_url or "")
+        # Buyers who come by https are not sent on to a page in plain http.
+        has_payment_page = (
+            public.scheme != "https" and not environment.get("HOLDFAST_PAYMENT_URL", "").strip()
+        )
+        yield ExternalSystems(
+            listener,
+            format_url(listener, public.hostname or host),
+            f"{format_url(listener, bound)}/hook",
+            secrets.token_urlsafe(32) if has_payment_page else "",
+        )

@@ -28,7 +28,7 @@ class HttpProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self.timer = self.loop.call_later(self.check_seconds, self.check_deadline)
         if not self.counts.add(self.client):
-            self.refuse(503)
+            self.reject(503)
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -56,17 +56,17 @@ class HttpProtocol(HttpToolsProtocol):
                 head = b"\r\n".join([b"%b %b HTTP/%b" % first, *lines, b"", b""])
                 pieces += [memoryview(piece)[upgrade.args[0] :], head]
             except httptools.HttpParserError:
-                self.refuse(431 if self.is_head_too_large() else 400)
+                self.reject(431 if self.is_head_too_large() else 400)
         self.received += len(data)
         if self.is_over or (self.part == "body" and self.cycle.response_complete):
             if self.received > self.drain_bytes:
                 self.flow.pause_reading()
         elif self.part == "head" and self.received > self.head_bytes:
-            self.refuse(431)
+            self.reject(431)
         elif self.part == "body" and self.received:
             self.payload += len(self.cycle.body) - unread
             if self.received - self.payload > self.framing_bytes:
-                self.refuse(400)
+                self.reject(400)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -101,7 +101,7 @@ class HttpProtocol(HttpToolsProtocol):
             if self.expect_100_continue and not self.cycle.response_started:
                 self.cycle.keep_alive = self.parser.should_keep_alive()
 
-    def refuse(self, status: int) -> None:
+    def reject(self, status: int) -> None:
         """Read no more requests. Respond to this one, unless it has a response or must wait for others."""
         cycle = self.cycle if self.part == "body" else None
         self.is_over, self.part, self.received = True, None, 0
@@ -155,4 +155,4 @@ class HttpProtocol(HttpToolsProtocol):
         if (kind, self.messages, progress) != self.awaited:
             self.awaited, self.awaited_since = (kind, self.messages, progress), now
         elif now - self.awaited_since >= limit:
-            self.refuse(408) if kind in ("head", "body") else self.transport.abort()
+            self.reject(408) if kind in ("head", "body") else self.transport.abort()

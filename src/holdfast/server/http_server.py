@@ -17,8 +17,6 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from holdfast.server.sockets import BACKLOG
 
-CONNECTIONS_PER_ADDRESS = 1000
-
 _IPV6_PREFIX_BITS = 64  # what one subscriber is given
 _HEADERS = (
     b"content-type: text/plain\r\n"
@@ -58,7 +56,7 @@ class WebServer(uvicorn.Server):
         )
         self._on_stop = on_stop
 
-    def leave(self, *_: object) -> None:
+    def stop(self, *_: object) -> None:
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -68,7 +66,7 @@ class WebServer(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """End with exit code 0 after SIGTERM, where uvicorn would end by the signal."""
-        signal.signal(signal.SIGTERM, self.leave)
+        signal.signal(signal.SIGTERM, self.stop)
         yield
 
 
@@ -78,18 +76,13 @@ class ConnectionCounts:
     The limit does not apply to this machine, nor to trusted proxies, which connect for many clients.
     """
 
-    def __init__(
-        self,
-        per_address: int = CONNECTIONS_PER_ADDRESS,
-        trusted: Sequence[IPv4Network | IPv6Network] = (),
-    ) -> None:
+    def __init__(self, per_address: int = 1000, trusted: Sequence[IPv4Network | IPv6Network] = ()) -> None:
         """Allow any number if ``per_address`` is 0."""
         self._per_address = per_address
         self._trusted = tuple(trusted)
         self._counts: Counter[str] = Counter()
 
     def add(self, client: tuple[str, int] | None) -> bool:
-        """Count a connection, and return whether it is within the limit."""
         key = self._key(client)
         if key is None:
             return True
@@ -117,7 +110,6 @@ class ConnectionCounts:
 
 
 def plain_response(status: int, default_headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Return a whole response, after which the connection is closed."""
     text = HTTPStatus(status).phrase.encode()
     lines = b"".join(b"%b: %b\r\n" % header for header in default_headers)
     head = b"HTTP/1.1 %d %b\r\n" % (status, text) + lines + _HEADERS % (getrandbits(128), len(text))

@@ -1,4 +1,4 @@
-"""What every child process of the supervisor needs: its settings, and a way never to be left over."""
+"""The settings and the limits of a child process of the supervisor, and its end with that of its parent."""
 
 import gc
 import os
@@ -12,6 +12,8 @@ from holdfast.settings import Settings
 
 # Longer than the time that open requests are given to finish.
 _LAST_RESORT_SECONDS = 20.0
+# A batch makes thousands of short-lived objects, hardly one of them in a cycle.
+_COLLECTION_THRESHOLDS = (100_000, 20, 20)
 
 
 def child_settings() -> Settings:
@@ -19,37 +21,28 @@ def child_settings() -> Settings:
     return Settings.from_environment(os.environ)
 
 
-def leave_with_parent(lifeline: int, leave: Callable[[], object]) -> None:
-    """The supervisor alone has the other end of this pipe, which closes with it, even by kill -9.
+def stop_with_parent(lifeline: int, stop: Callable[[], object]) -> None:
+    """Stop when the supervisor ends: it alone has the other end of this pipe, which closes even by kill -9.
 
     A thread sees that end even when the event loop is stuck.
     """
-    threading.Thread(target=_watch, args=(lifeline, leave), name="lifeline", daemon=True).start()
+
+    def wait_for_parent() -> None:
+        os.read(lifeline, 1)
+        stop()
+        time.sleep(_LAST_RESORT_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=wait_for_parent, name="lifeline", daemon=True).start()
 
 
-def _watch(lifeline: int, leave: Callable[[], object]) -> None:
-    os.read(lifeline, 1)
-    leave()
-    time.sleep(_LAST_RESORT_SECONDS)
-    os._exit(1)
-
-
-# Every attempt is a connection, and every connection is a file.
-
-
-def allow_many_files() -> None:
-    """As many as the system lets this user have; the customary limit is below what a worker may open."""
+def raise_file_limit() -> None:
+    """Allow as many files as the system permits: every attempt to deliver is a connection, and so a file."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-# How often a process looks for garbage.
-
-# A batch makes thousands of short-lived objects, hardly one of them in a cycle.
-_COLLECT_SELDOM = (100_000, 20, 20)
-
-
-def collect_seldom() -> None:
-    """For a process that has loaded what it needs: that stays for good, and need not be looked at again."""
+def collect_garbage_rarely() -> None:
+    """Exempt what a process has loaded from garbage collection, and collect the rest less often."""
     gc.freeze()
-    gc.set_threshold(*_COLLECT_SELDOM)
+    gc.set_threshold(*_COLLECTION_THRESHOLDS)

@@ -1,4 +1,4 @@
-"""Asks the service itself whether it is ready, through the socket that its users will use."""
+"""Start the processes of one `serve`, restart those that end, and stop them all at the end."""
 
 from __future__ import annotations
 
@@ -18,68 +18,19 @@ from typing import NamedTuple
 
 from holdfast.server.sockets import StartError
 
-_ANSWER_SECONDS = 5.0
-_PAUSE_SECONDS = 0.05
-_REQUEST = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-
-
-def wait_until_ready(listener: socket.socket, give_up: threading.Event) -> bool:
-    while not give_up.is_set():
-        if _is_ready(listener):
-            return True
-        give_up.wait(_PAUSE_SECONDS)
-    return False
-
-
-def _is_ready(listener: socket.socket) -> bool:
-    """The kernel takes the connection at once, so the answer comes as soon as a process serves."""
-    try:
-        with socket.socket(listener.family) as connection:
-            connection.settimeout(_ANSWER_SECONDS)
-            connection.connect(_reachable(listener.getsockname()))
-            connection.sendall(_REQUEST)
-            return connection.recv(64).startswith(b"HTTP/1.1 200 ")
-    except OSError:
-        return False
-
-
-def _reachable(address: tuple[str, int]) -> tuple[str, int]:
-    loopback = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not bound
-    return loopback.get(address[0], address[0]), address[1]
-
-
-# Starts the processes of one `serve`, starts a dead one again, and takes them all along when it ends.
-
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STOP_SECONDS = 20.0
 
 _TICK_SECONDS = 0.25
 _FIRST_GAP_SECONDS = 0.1
 _LONGEST_GAP_SECONDS = 5.0
 _HEALTHY_AFTER_SECONDS = 10.0
-_LEAVE_SECONDS = 20.0
-_DEATHS_BEFORE_READY = 3
+_ENDS_BEFORE_READY = 3
+_READINESS_POLL_SECONDS = 0.05
+_READINESS_TIMEOUT_SECONDS = 5.0
+_READINESS_REQUEST = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class Child:
-    name: str
-    module: str
-    descriptors: tuple[int, ...]
-    environment: Mapping[str, str]
-    process: subprocess.Popen[bytes] | None = None
-    started_at: float = 0.0
-    due_at: float = 0.0
-    gap_seconds: float = _FIRST_GAP_SECONDS
-
-    def note_death(self, now: float) -> None:
-        """A process that keeps dying is started ever more slowly, one that had worked almost at once."""
-        lived_well = now - self.started_at > _HEALTHY_AFTER_SECONDS
-        gap = _FIRST_GAP_SECONDS if lived_well else self.gap_seconds
-        self.process = None
-        self.due_at = now + gap
-        self.gap_seconds = min(2 * gap, _LONGEST_GAP_SECONDS)
 
 
 class Companion(NamedTuple):
@@ -99,48 +50,46 @@ class Supervisor:
         on_tick: Callable[[], None],
         companions: Sequence[Companion] = (),
     ) -> None:
-        self._listeners = listeners
-        self._companions = companions
-        self._environment = dict(environment)
+        self._listener = listeners[0]
         self._on_ready = on_ready
         self._on_tick = on_tick
         # Closed by the kernel when this process ends, in whatever way; each child waits for that.
-        self._lifeline, self._lifeline_end = os.pipe()
+        lifeline, self._lifeline_end = os.pipe()
         self._wake, self._waker = os.pipe()
         self._stop_requests = 0
         self._ready = False
-        self._deaths_before_ready = 0
-        self._given_up = threading.Event()
-        self._children = self._plan()
-
-    def _plan(self) -> list[Child]:
-        """A web process for each socket."""
-        children = [
-            Child(f"web {number}", "web", (listener.fileno(), self._lifeline), self._environment)
-            for number, listener in enumerate(self._listeners, start=1)
+        self._ends_before_ready = 0
+        self._stopping = threading.Event()
+        self._children = [
+            *(
+                _Child(f"web {number}", "web", (listener.fileno(), lifeline), environment)
+                for number, listener in enumerate(listeners, start=1)
+            ),
+            _Child("work", "work", (lifeline,), environment),
+            *(
+                _Child(each.module, each.module, (each.listener.fileno(), lifeline), each.environment)
+                for each in companions
+            ),
         ]
-        children.append(Child("work", "work", (self._lifeline,), self._environment))
-        for module, listener, environment in self._companions:
-            children.append(Child(module, module, (listener.fileno(), self._lifeline), environment))
-        return children
 
     def run(self) -> None:
-        """Returns when asked to stop by a signal, with all children gone."""
-        with self._noting_signals():
+        """Return after a signal to stop, when all children have ended."""
+        with self._handle_signals():
             threading.Thread(target=self._wait_until_ready, name="readiness", daemon=True).start()
             try:
                 while self._stop_requests == 0:
-                    self._start_due()
-                    self._rest()
-                    self._note_deaths()
+                    for child in self._children:
+                        child.start_if_due()
+                    self._wait(_TICK_SECONDS)
+                    self._check_children()
                     self._on_tick()
             finally:
-                self._given_up.set()
-                self._take_along()
+                self._stopping.set()
+                self._stop_children()
 
     @contextmanager
-    def _noting_signals(self) -> Iterator[None]:
-        """The handlers stay: what follows a stop is not to be torn apart by a second Ctrl-C."""
+    def _handle_signals(self) -> Iterator[None]:
+        """Count signals to stop. The handlers stay, so that a second Ctrl-C does not interrupt the stop."""
         os.set_blocking(self._waker, False)
         signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -153,66 +102,93 @@ class Supervisor:
     def _request_stop(self, *_: object) -> None:
         self._stop_requests += 1
 
-    def _rest(self, seconds: float = _TICK_SECONDS) -> None:
-        """Until a signal comes, a child's end included, or the next tick."""
+    def _wait(self, seconds: float) -> None:
+        """Wait for a signal, which the end of a child is too, or for so long."""
         if select.select([self._wake], [], [], seconds)[0]:
             os.read(self._wake, 512)
 
     def _wait_until_ready(self) -> None:
-        if wait_until_ready(self._listeners[0], self._given_up):
-            self._ready = True
-            self._on_ready()
+        while not self._stopping.is_set():
+            if _is_ready(self._listener):
+                self._ready = True
+                self._on_ready()
+                return
+            self._stopping.wait(_READINESS_POLL_SECONDS)
 
-    def _start_due(self) -> None:
-        now = time.monotonic()
+    def _check_children(self) -> None:
         for child in self._children:
-            if child.process is None and child.due_at <= now:
-                child.started_at = now
-                child.process = self._spawn(child)
-
-    def _spawn(self, child: Child) -> subprocess.Popen[bytes]:
-        """In a session of its own, so that the terminal's Ctrl-C comes to the supervisor alone."""
-        return subprocess.Popen(
-            python_module(child.module, *map(str, child.descriptors)),
-            env=child.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=sys.stderr.fileno(),
-            pass_fds=child.descriptors,
-            start_new_session=True,
-        )
-
-    def _note_deaths(self) -> None:
-        for child in self._children:
-            if child.process is not None and child.process.poll() is not None:
-                _log.warning("%s (process %d) ended: %s", child.name, child.process.pid, _how(child.process))
-                child.note_death(time.monotonic())
-                self._deaths_before_ready += not self._ready
-        if self._deaths_before_ready >= _DEATHS_BEFORE_READY:
+            if child.process is not None and (code := child.process.poll()) is not None:
+                reason = f"signal {-code}" if code < 0 else f"exit {code}"
+                _log.warning("%s (process %d) ended: %s", child.name, child.process.pid, reason)
+                child.plan_restart()
+                self._ends_before_ready += not self._ready
+        if self._ends_before_ready >= _ENDS_BEFORE_READY:
             raise StartError(
                 "Holdfast could not start: its processes end before they are ready; see the log above."
             )
 
-    def _take_along(self) -> None:
+    def _stop_children(self) -> None:
         running = [child.process for child in self._children if child.process is not None]
         for process in running:
             process.terminate()
-        give_up_at = time.monotonic() + _LEAVE_SECONDS
+        kill_at = time.monotonic() + STOP_SECONDS
         while any(process.poll() is None for process in running):
-            if time.monotonic() > give_up_at or self._stop_requests > 1:
-                self._kill(running)
-            self._rest(0.05)
+            if time.monotonic() > kill_at or self._stop_requests > 1:
+                for process in running:
+                    with suppress(ProcessLookupError):
+                        process.kill()
+            self._wait(0.05)
 
-    def _kill(self, processes: Sequence[subprocess.Popen[bytes]]) -> None:
-        for process in processes:
-            with suppress(ProcessLookupError):
-                process.kill()
+
+@dataclass(slots=True)
+class _Child:
+    name: str
+    module: str
+    descriptors: tuple[int, ...]
+    environment: Mapping[str, str]
+    process: subprocess.Popen[bytes] | None = None
+    started_at: float = 0.0
+    due_at: float = 0.0
+    gap_seconds: float = _FIRST_GAP_SECONDS
+
+    def start_if_due(self) -> None:
+        """Start it in a session of its own, so that the terminal's Ctrl-C reaches the supervisor alone."""
+        now = time.monotonic()
+        if self.process is not None or self.due_at > now:
+            return
+        self.started_at = now
+        self.process = subprocess.Popen(
+            python_module(self.module, *map(str, self.descriptors)),
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr.fileno(),
+            pass_fds=self.descriptors,
+            start_new_session=True,
+        )
+
+    def plan_restart(self) -> None:
+        """A process that had worked starts again almost at once, one that keeps ending ever more slowly."""
+        now = time.monotonic()
+        if now - self.started_at > _HEALTHY_AFTER_SECONDS:
+            self.gap_seconds = _FIRST_GAP_SECONDS
+        self.process, self.due_at = None, now + self.gap_seconds
+        self.gap_seconds = min(2 * self.gap_seconds, _LONGEST_GAP_SECONDS)
 
 
 def python_module(name: str, *arguments: str) -> list[str]:
-    """-P: a folder named holdfast where the user happens to be is not ours."""
+    """-P: a folder named holdfast in the user's current directory is not imported."""
     return [sys.executable, "-P", "-m", f"holdfast.server.{name}", *arguments]
 
 
-def _how(process: subprocess.Popen[bytes]) -> str:
-    code = process.returncode
-    return f"signal {-code}" if code < 0 else f"exit {code}"
+def _is_ready(listener: socket.socket) -> bool:
+    """The kernel accepts the connection at once, so the response comes as soon as a process serves."""
+    host, port, *_ = listener.getsockname()
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - read, not bound
+    try:
+        with socket.socket(listener.family) as connection:
+            connection.settimeout(_READINESS_TIMEOUT_SECONDS)
+            connection.connect((host, port))
+            connection.sendall(_READINESS_REQUEST)
+            return connection.recv(64).startswith(b"HTTP/1.1 200 ")
+    except OSError:
+        return False

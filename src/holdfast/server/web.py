@@ -4,10 +4,10 @@ import socket
 import sys
 
 from holdfast.demo import project
-from holdfast.demo.access import EMAIL
+from holdfast.demo.seed import EMAIL
 from holdfast.server.http_protocol import HttpProtocol
 from holdfast.server.http_server import ConnectionCounts, WebServer
-from holdfast.server.process import child_settings, collect_seldom, leave_with_parent
+from holdfast.server.process import child_settings, collect_garbage_rarely, stop_with_parent
 from holdfast.settings import Settings
 from holdfast.web.app import create_app
 from holdfast.web.pages.tour import Tour
@@ -19,13 +19,12 @@ def run(settings: Settings, listener: socket.socket, lifeline: int) -> None:
     app = create_app(settings, _tour(settings))
     HttpProtocol.counts = ConnectionCounts(settings.connections_per_address, settings.trusted_proxies)
     server = WebServer(app, app.state.stopping.set, _OPEN_REQUESTS_SECONDS, HttpProtocol)
-    leave_with_parent(lifeline, server.leave)
-    collect_seldom()
+    stop_with_parent(lifeline, server.stop)
+    collect_garbage_rarely()
     server.run(sockets=[listener])
 
 
 def _tour(settings: Settings) -> Tour | None:
-    """Return what the demo has to show, where one is served."""
     if settings.demo_receiver is None:
         return None
     return Tour(

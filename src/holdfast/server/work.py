@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 import uvloop
 
-from holdfast.server.process import allow_many_files, child_settings, collect_seldom, leave_with_parent
+from holdfast.server.process import child_settings, collect_garbage_rarely, raise_file_limit, stop_with_parent
 from holdfast.settings import Settings
 from holdfast.wiring import run_background_work
 
 
 def run(settings: Settings, lifeline: int | None = None, announce: Callable[[], None] = lambda: None) -> None:
-    collect_seldom()
-    allow_many_files()
+    collect_garbage_rarely()
+    raise_file_limit()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_work(settings, lifeline, announce))
 
@@ -25,7 +25,7 @@ async def _work(settings: Settings, lifeline: int | None, announce: Callable[[],
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     if lifeline is not None:
-        leave_with_parent(lifeline, lambda: loop.call_soon_threadsafe(stop.set))
+        stop_with_parent(lifeline, lambda: loop.call_soon_threadsafe(stop.set))
     announce()
     await run_background_work(settings, stop)
 

@@ -23,6 +23,10 @@ class SimulationError(Exception):
     """The simulation cannot start or go on. The text is one sentence for the user."""
 
 
+class SimulationStopped(Exception):
+    """The simulation has ended; whoever waits leaves."""
+
+
 class InvalidKey(SimulationError):
     """The server does not accept the key."""
 
@@ -63,6 +67,7 @@ class ApiClient:
         self._http = http
         self._key = key
         self._recent: deque[float] = deque(maxlen=5_000)
+        self.url = str(http.base_url).rstrip("/")
         self.requests = 0
         self.slowest_ms = 0.0
         self.on_server_error: Callable[[str], None] = lambda _: None
@@ -70,31 +75,20 @@ class ApiClient:
         """Replaced while the simulation runs, so that stopping it ends the wait."""
 
     @property
-    def url(self) -> str:
-        return str(self._http.base_url).rstrip("/")
-
-    @property
     def requests_per_second(self) -> float:
         since = time.monotonic() - _RATE_WINDOW_SECONDS
         return sum(1 for ended in self._recent if ended > since) / _RATE_WINDOW_SECONDS
 
-    async def request_with_key(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None, **headers: str
-    ) -> ApiResponse:
-        response = await self.request(method, path, body, Authorization=f"Bearer {self._key}", **headers)
-        if response.status == 401:
-            raise InvalidKey(
-                f"The Holdfast at {self.url} refuses the key: it is unknown, revoked or expired."
-            )
-        return response
-
     async def request(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, **headers: str
     ) -> ApiResponse:
-        """Send a request, with `_` for `-` in header names.
+        """Send a request, with `_` for `-` in header names, and with the key unless they identify a buyer.
 
         It is repeated if the response was lost, so every request must be safe to repeat.
         """
+        uses_key = headers.keys().isdisjoint({"Authorization", "Cookie"})
+        if uses_key:
+            headers["Authorization"] = f"Bearer {self._key}"
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         for attempt in range(1, ATTEMPTS + 1):
             response = await self._send(method, path, body, sent)
@@ -107,6 +101,9 @@ class ApiClient:
             raise SimulationError(f"The Holdfast at {self.url} does not answer any more.")
         if response.status >= 500 and response.problem not in _RETRIED_PROBLEMS:
             self.on_server_error(f"{method} {path} was answered with {response.status}.")
+        if response.status == 401 and uses_key:
+            text = f"The Holdfast at {self.url} refuses the key: it is unknown, revoked or expired."
+            raise InvalidKey(text)
         return response
 
     async def _send(
@@ -136,11 +133,11 @@ def open_http_client(url: str) -> httpx.AsyncClient:
     return httpx.AsyncClient(base_url=url, timeout=TIMEOUT_SECONDS, limits=limits)
 
 
-async def check_server(http: httpx.AsyncClient) -> None:
-    """Raise SimulationError unless a Holdfast answers and is ready."""
-    url = str(http.base_url).rstrip("/")
+async def check_server(url: str) -> None:
+    url = url.rstrip("/")
     try:
-        response = await http.get("/readyz")
+        async with open_http_client(url) as http:
+            response = await http.get("/readyz")
     except httpx.TransportError:
         raise SimulationError(f"Nothing answers at {url}; is `holdfast serve` running there?") from None
     if response.status_code == 503:

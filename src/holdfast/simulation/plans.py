@@ -129,7 +129,6 @@ def choose_unit(
 
 
 def _make_people(random: Random, count: int) -> list[Person]:
-    """Make people with different display names, however many there are."""
     names = [
         (f"{given_arabic} {family_arabic}", f"{given} {family}")
         for given, given_arabic in _GIVEN_NAMES
@@ -137,18 +136,16 @@ def _make_people(random: Random, count: int) -> list[Person]:
     ]
     names += [(name, name) for name in _FOREIGN_NAMES]
     random.shuffle(names)
-    return [
-        _make_person(random, number, *names[number % len(names)], number // len(names))
-        for number in range(count)
-    ]
-
-
-def _make_person(random: Random, number: int, arabic_name: str, latin_name: str, repetition: int) -> Person:
-    name = arabic_name if random.random() < _ARABIC_SHARE else latin_name
-    mailbox = latin_name.lower().replace("al-", "al").replace(" ", ".")
-    if random.random() < _BRITISH_SHARE:
-        phone = f"+44 7700 900{random.randrange(1000):03}"
-    else:
-        phone = f"+1 202-555-01{random.randrange(100):02}"
-    shown_name = f"{latin_name} {repetition + 1}" if repetition else latin_name
-    return Person(name, shown_name, f"{mailbox}.{number + 1}@example.com", phone)
+    people = []
+    for number in range(count):
+        repetition, index = divmod(number, len(names))
+        arabic_name, latin_name = names[index]
+        name = arabic_name if random.random() < _ARABIC_SHARE else latin_name
+        mailbox = latin_name.lower().replace("al-", "al").replace(" ", ".")
+        if random.random() < _BRITISH_SHARE:
+            phone = f"+44 7700 900{random.randrange(1000):03}"
+        else:
+            phone = f"+1 202-555-01{random.randrange(100):02}"
+        unique_name = f"{latin_name} {repetition + 1}" if repetition else latin_name
+        people.append(Person(name, unique_name, f"{mailbox}.{number + 1}@example.com", phone))
+    return people

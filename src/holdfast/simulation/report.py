@@ -1,16 +1,13 @@
-"""The output of the simulation: the activity log, lines or a table while it runs, and the totals."""
+"""The output of the simulation: lines or a table while it runs, and the totals."""
 
-import time
-from collections import Counter, deque
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.simulation.checks import Booking
-from holdfast.simulation.client import ApiClient
+from holdfast.simulation.state import ActivityEntry, SimulationState
 
 # Counted events: their names in JSON and for people.
 COUNTS = {
@@ -19,11 +16,11 @@ COUNTS = {
     "signed": "signed",
     "deposits": "deposits",
     "sales": "sales",
-    "letGo": "let go",
+    "cancelled": "cancelled",
     "lapsed": "lapsed",
-    "givenBack": "given back at the end",
-    "turnedAway": "left with nothing",
-    "depositsRepeated": "deposits told twice",
+    "releasedAtEnd": "released at the end",
+    "leftWithoutUnit": "left without a unit",
+    "depositsRepeated": "deposits reported twice",
     "depositsLate": "late deposits",
     "withdrawn": "withdrawn",
     "refunds": "refunds",
@@ -35,48 +32,11 @@ COUNTS = {
 }
 _ALWAYS_SHOWN = ("holds", "racesLost", "signed", "deposits", "sales")
 LINES_PER_SECOND = 10
-_KEPT_ENTRIES = 50
 _OTHER_TABLE_LINES = 9
 _MIN_ROWS, _MAX_ACTORS, _MAX_ENTRIES = 3, 15, 10
 
 
-class ActivityEntry(NamedTuple):
-    seconds: float
-    """Since the simulation began."""
-    actor: str
-    text: str
-
-
-class ActivityLog:
-    def __init__(self) -> None:
-        self._started = time.monotonic()
-        self.on_entry: Callable[[ActivityEntry], None] = lambda _: None
-        self.current: dict[str, tuple[str, Booking | None]] = {}
-        """Each actor's present action and booking."""
-        self.entries: deque[ActivityEntry] = deque(maxlen=_KEPT_ENTRIES)
-        self.counts: Counter[str] = Counter()
-        self.errors: Counter[str] = Counter()
-
-    def elapsed(self) -> float:
-        return time.monotonic() - self._started
-
-    def set_current(self, actor: str, text: str, booking: Booking | None = None) -> None:
-        self.current[actor] = text, booking
-
-    def record(self, actor: str, text: str, count: str | None = None, error: str | None = None) -> None:
-        """Record an event; ``error`` is the problem for which the server rejected a request."""
-        if count is not None:
-            self.counts[count] += 1
-        if error is not None:
-            self.errors[error] += 1
-        entry = ActivityEntry(self.elapsed(), actor, text)
-        self.entries.append(entry)
-        self.on_entry(entry)
-
-
 class LinePrinter:
-    """Prints entries where there is no terminal, with a limit per second."""
-
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
         self._second = 0
@@ -100,45 +60,45 @@ def format_clock(seconds: float) -> str:
     return f"{minutes:02}:{rest:02}"
 
 
-def render_table(project_name: str, client: ApiClient, activity: ActivityLog, height: int) -> RenderableType:
-    """Render the state in at most ``height`` lines."""
+def render_table(state: SimulationState, height: int) -> RenderableType:
+    client = state.client
     room = max(2 * _MIN_ROWS, height - _OTHER_TABLE_LINES)
     entry_rows = min(_MAX_ENTRIES, max(_MIN_ROWS, room // 2))
     actor_rows = min(_MAX_ACTORS, max(_MIN_ROWS, room - entry_rows))
-    title = f"{project_name} at {client.url}  {format_clock(activity.elapsed())}  Ctrl-C stops it"
-    names = [name for name in COUNTS if name in _ALWAYS_SHOWN or activity.counts[name]]
-    counts = " · ".join(f"{COUNTS[name]} {activity.counts[name]}" for name in names)
-    errors = " · ".join(f"{problem} {count}" for problem, count in sorted(activity.errors.items()))
+    name = state.project.latin_name
+    title = f"{name} at {client.url}  {format_clock(state.elapsed())}  Ctrl-C stops it"
+    names = [name for name in COUNTS if name in _ALWAYS_SHOWN or state.counts[name]]
+    counts = " · ".join(f"{COUNTS[name]} {state.counts[name]}" for name in names)
+    errors = " · ".join(f"{problem} {count}" for problem, count in sorted(state.errors.items()))
     speed = f"{client.requests_per_second:.0f} requests/s · slowest {client.slowest_ms:.0f} ms"
     entries = Table(box=None, pad_edge=False, show_header=False)
     for _ in range(3):
         entries.add_column(no_wrap=True, overflow="ellipsis")
-    for entry in list(activity.entries)[-entry_rows:]:
+    for entry in list(state.entries)[-entry_rows:]:
         entries.add_row(format_clock(entry.seconds), entry.actor, Text(entry.text))
     return Group(
         Text(title, style="bold", no_wrap=True, overflow="ellipsis"),
-        _render_actors(activity, actor_rows),
+        _render_actors(state, actor_rows),
         Text(f"\n{counts}\nrefused: {errors or 'nothing'}\n{speed}\n"),
         entries,
     )
 
 
-def _render_actors(activity: ActivityLog, limit: int) -> Table:
+def _render_actors(state: SimulationState, limit: int) -> Table:
     table = Table(box=None, pad_edge=False, expand=True)
     for heading, ratio in (("WHO", 3), ("UNIT", 1), ("NOW", 3), ("HOLD ENDS IN", 2)):
         table.add_column(heading, ratio=ratio, no_wrap=True, overflow="ellipsis")
-    for actor, (text, booking) in list(activity.current.items())[:limit]:
+    for actor, (text, booking) in list(state.current.items())[:limit]:
         countdown = ""
         if booking is not None and booking.is_held and booking.expires_at is not None:
-            countdown = format_clock(max(0.0, booking.expires_at - activity.elapsed()))
+            countdown = format_clock(max(0.0, booking.expires_at - state.elapsed()))
         table.add_row(actor, Text(booking.code if booking else ""), text, countdown)
-    if len(activity.current) > limit:
-        table.add_row(f"and {len(activity.current) - limit} more")
+    if len(state.current) > limit:
+        table.add_row(f"and {len(state.current) - limit} more")
     return table
 
 
 def format_totals(totals: Mapping[str, Any]) -> list[str]:
-    """Return sentences for people from the totals that `--json` prints."""
     after = f"after {totals['seconds']:.0f} s"
     ending = {
         "finished": f"All {totals['buyers']} buyers are through {after}.",
@@ -148,10 +108,9 @@ def format_totals(totals: Mapping[str, Any]) -> list[str]:
     }[totals["ended"]]
     counts = {text: totals[name] for name, text in COUNTS.items() if totals[name]}
     lines = [ending, _format_counts("Counted", counts)]
-    if totals["refusals"]:
-        lines.append(_format_counts("Refused", totals["refusals"]))
-    if totals["bookings"]:
-        lines.append(_format_counts("Bookings", totals["bookings"]))
+    for title, name in (("Refused", "refusals"), ("Bookings", "bookings")):
+        if totals[name]:
+            lines.append(_format_counts(title, totals[name]))
     rate = totals["requests"] / max(totals["seconds"], 0.1)
     lines.append(
         f"{totals['requests']} requests, {rate:.1f} a second; the slowest took {totals['slowestMs']:.0f} ms."

@@ -1,22 +1,19 @@
 """Run the simulation until all buyers are through, the time is up, or the user stops it."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections import Counter
+from collections.abc import Awaitable
 from contextlib import suppress
 from random import Random
 from typing import Any, NamedTuple
 
 import httpx
 
-from holdfast.simulation.buyers import Buyer
-from holdfast.simulation.checks import Booking, history_errors
-from holdfast.simulation.client import ApiClient, SimulationError
-from holdfast.simulation.erp import Erp
+from holdfast.simulation.actors import Buyer, Erp, SalesStaff, act_as_staff
+from holdfast.simulation.client import ApiClient, SimulationError, SimulationStopped
 from holdfast.simulation.plans import plan_buyers
-from holdfast.simulation.project import Project
 from holdfast.simulation.report import COUNTS
-from holdfast.simulation.sales_staff import SalesStaff, act_on_booking
-from holdfast.simulation.state import SimulationState, SimulationStopped
+from holdfast.simulation.state import Booking, Project, SimulationState, find_history_errors
 
 # The pace does not shorten waits that the server asks for.
 _SPARE_SECONDS = 120.0
@@ -55,7 +52,7 @@ class Simulation:
         """Return the totals, as `--json` prints them."""
         client = self.state.client
         client.sleep = self.state.sleep
-        client.on_server_error = self.state.registry.add_violation
+        client.on_server_error = self.state.add_violation
         timer = asyncio.get_running_loop().call_later(self.options.max_seconds, self.stop, "too-long")
         try:
             await self._run_actors()
@@ -63,7 +60,8 @@ class Simulation:
             timer.cancel()
             client.sleep = asyncio.sleep
             await _attempt(self._clean_up())
-        await _attempt(self._check_histories())
+        codes = sorted({booking.code for booking in self.state.bookings.values()})
+        await _attempt(asyncio.gather(*map(self._check_history, codes)))
         return self._totals()
 
     async def _run_actors(self) -> None:
@@ -91,57 +89,52 @@ class Simulation:
             self.stop("failed")
 
     async def _clean_up(self) -> None:
-        registry = self.state.registry
-        self.state.activity.current.clear()
-        await asyncio.gather(*(self._cancel_hold(booking) for booking in registry.held()))
+        self.state.current.clear()
+        await asyncio.gather(*(self._cancel_hold(booking) for booking in self.state.held_bookings()))
         await self._staff.put_on_sale()
-        for booking in registry.bookings.values():
+        for booking in self.state.bookings.values():
             if booking.status == "refund-due":
-                await act_on_booking(self.state, booking, "mark-refunded")
+                await act_as_staff(self.state, booking, "mark-refunded")
 
     async def _cancel_hold(self, booking: Booking) -> None:
         response = await self.state.cancel_hold(booking)
         if response.is_success:
-            self.state.activity.record(booking.buyer, f"gives {booking.code} back", "givenBack")
-
-    async def _check_histories(self) -> None:
-        codes = sorted({booking.code for booking in self.state.registry.bookings.values()})
-        await asyncio.gather(*(self._check_history(code) for code in codes))
+            self.state.record(booking.buyer, f"gives {booking.code} back", "releasedAtEnd")
 
     async def _check_history(self, code: str) -> None:
         path = f"{self.state.unit_path('backoffice', code)}/history?limit={_HISTORY_ENTRIES}"
-        response = await self.state.client.request_with_key("GET", path)
+        response = await self.state.client.request("GET", path)
         if not response.is_success:
             return
         self._units_checked += 1
-        registry = self.state.registry
         is_complete = response.document["nextCursor"] is None
-        expected = [booking.reference for booking in registry.bookings.values() if booking.code == code]
+        expected = [booking.reference for booking in self.state.bookings.values() if booking.code == code]
         entries = list(reversed(response.document["entries"]))
-        for error in history_errors(code, entries, expected if is_complete else ()):
-            registry.add_violation(error)
+        for error in find_history_errors(code, entries, expected if is_complete else ()):
+            self.state.add_violation(error)
 
     def _totals(self) -> dict[str, Any]:
-        client, activity, registry = self.state.client, self.state.activity, self.state.registry
+        state, client = self.state, self.state.client
+        statuses = Counter(booking.status for booking in state.bookings.values())
         return {
             "url": client.url,
-            "project": self.state.project.slug,
+            "project": state.project.slug,
             "buyers": self.options.buyers,
             "seed": self.options.seed,
             "ended": self._ended,
-            "seconds": round(activity.elapsed(), 1),
-            **{name: activity.counts[name] for name in COUNTS},
-            "refusals": dict(sorted(activity.errors.items())),
-            "bookings": registry.count_by_status(),
+            "seconds": round(state.elapsed(), 1),
+            **{name: state.counts[name] for name in COUNTS},
+            "refusals": dict(sorted(state.errors.items())),
+            "bookings": dict(sorted(statuses.items())),
             "requests": client.requests,
             "slowestMs": round(client.slowest_ms, 1),
             "unitsChecked": self._units_checked,
-            "brokenPromises": registry.violations,
+            "brokenPromises": state.violations,
             "failure": self._failure,
         }
 
 
-async def _attempt(work: Coroutine[Any, Any, None]) -> None:
+async def _attempt(work: Awaitable[object]) -> None:
     """Await what cannot be done if the server has gone; holds then expire by themselves."""
     with suppress(TimeoutError, SimulationError, httpx.HTTPError):
         async with asyncio.timeout(_CLEANUP_SECONDS):

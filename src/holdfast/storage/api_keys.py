@@ -2,20 +2,18 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
 from uuid import UUID, uuid4
 
-import asyncpg
-
 from holdfast.domain.api_key import Key, Scope
-from holdfast.storage.database import Connection, fetch_one
+from holdfast.storage.database import Connection, Row, fetch_one
 
 _COLUMNS = """
-    id, name, hint, scopes, created_at, expires_at, revoked_at, last_used_at,
+    id, name, hint, scopes,
     case when limited_to_projects then array(
         select project.slug from api_key_project join project on project.id = project_id
         where api_key_id = api_key.id order by project.slug
-    ) end as project_slugs
+    ) end,
+    created_at, expires_at, revoked_at, last_used_at
 """
 
 _INSERT = """
@@ -26,7 +24,7 @@ _LIMIT_TO_PROJECT = "insert into api_key_project (api_key_id, project_id) values
 
 _FIND = f"select {_COLUMNS} from api_key where id = $1"
 _FIND_LIVE = f"""
-    select {_COLUMNS}, extract(epoch from expires_at - clock_timestamp())::float8 as seconds_left
+    select {_COLUMNS}, extract(epoch from expires_at - clock_timestamp())::float8
     from api_key
     where key_hash = $1 and revoked_at is null
         and (expires_at is null or expires_at > clock_timestamp())
@@ -58,12 +56,6 @@ _RECORD_USE = """
 """
 
 
-class LiveKey(NamedTuple):
-    key: Key
-    seconds_left: float | None
-    """Until it expires, if it does."""
-
-
 async def insert(
     connection: Connection,
     name: str,
@@ -80,25 +72,20 @@ async def insert(
     return _key(await fetch_one(connection, _FIND, key_id))
 
 
-async def find(connection: Connection, key_id: UUID) -> Key | None:
-    row = await connection.fetchrow(_FIND, key_id)
-    return _key(row) if row else None
-
-
-async def find_locked(connection: Connection, key_id: UUID) -> Key | None:
-    row = await connection.fetchrow(_FIND_LOCKED, key_id)
+async def find(connection: Connection, key_id: UUID, *, lock: bool = False) -> Key | None:
+    row = await connection.fetchrow(_FIND_LOCKED if lock else _FIND, key_id)
     return _key(row) if row else None
 
 
 async def find_named_locked(connection: Connection, name: str) -> list[Key]:
-    """Those that are not revoked."""
+    """Lock the keys of this name that are not revoked."""
     return [_key(row) for row in await connection.fetch(_FIND_NAMED_LOCKED, name)]
 
 
-async def find_live(connection: Connection, key_hash: bytes) -> LiveKey | None:
-    """Neither revoked nor expired, by the database's clock."""
+async def find_live(connection: Connection, key_hash: bytes) -> tuple[Key, float | None] | None:
+    """Return a key that is neither revoked nor expired, and the seconds until it expires, if it does."""
     row = await connection.fetchrow(_FIND_LIVE, key_hash)
-    return LiveKey(_key(row), row["seconds_left"]) if row else None
+    return (_key(row[:-1]), row[-1]) if row else None
 
 
 async def list_all(connection: Connection) -> list[Key]:
@@ -124,16 +111,7 @@ async def record_use(connection: Connection, key_id: UUID) -> None:
     await connection.execute(_RECORD_USE, key_id)
 
 
-def _key(row: asyncpg.Record) -> Key:
-    slugs = row["project_slugs"]
-    return Key(
-        id=row["id"],
-        name=row["name"],
-        hint=row["hint"],
-        scopes=frozenset(Scope(scope) for scope in row["scopes"]),
-        project_slugs=None if slugs is None else tuple(slugs),
-        created_at=row["created_at"],
-        expires_at=row["expires_at"],
-        revoked_at=row["revoked_at"],
-        last_used_at=row["last_used_at"],
-    )
+def _key(columns: Row) -> Key:
+    key_id, name, hint, scopes, slugs, *times = columns
+    project_slugs = None if slugs is None else tuple(slugs)
+    return Key(key_id, name, hint, frozenset(map(Scope, scopes)), project_slugs, *times)

@@ -1,4 +1,4 @@
-"""The audit trail: written with each change, read by unit."""
+"""The audit trail: written with each change, read by unit or as a whole."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from uuid import UUID
 import msgspec
 
 from holdfast.domain.audit import AuditEntry, Author, Change
-from holdfast.domain.spelling import camel_case, format_timestamp
-from holdfast.storage.database import Connection
+from holdfast.domain.wire_format import camel_case, format_timestamp
+from holdfast.storage.database import Connection, current_time
 
 _COLUMNS = (
     "subject_id, project_id, at, actor_kind, actor_id, request_id, action, booking_reference, before, after"
@@ -29,104 +29,43 @@ INSERT_ENTRIES = f"""
     order by place
 """
 
+_READ_COLUMNS = """
+    audit_entry.id, at, subject_id, project_id, actor_kind, actor_id, request_id, action, booking_reference,
+    before, after
+"""
+# The entries about one subject, the latest first, with the name of the key that made them.
 _HISTORY = f"""
-    select audit_entry.id, {_COLUMNS.replace("subject_id, project_id, ", "")}, api_key.name
+    select {_READ_COLUMNS}, api_key.name
     from audit_entry
     left join api_key on audit_entry.actor_kind = 'key' and api_key.id::text = audit_entry.actor_id
     where subject_id = $1 and audit_entry.id < $2
     order by audit_entry.id desc limit $3
 """
 
-
-class HistoryEntry(NamedTuple):
-    """An entry as it is read; before and after are JSON."""
-
-    id: int
-    at: datetime
-    actor_kind: str
-    actor_id: str | None
-    request_id: str | None
-    action: str
-    booking_reference: str | None
-    before: str | None
-    after: str
-    key_name: str | None
-
-
-def row_for(entry: AuditEntry) -> tuple[Any, ...]:
-    """The value of the database's type ``audit_write``."""
-    before, after = entry.change
-    return (
-        entry.subject_id,
-        entry.project_id,
-        entry.at,
-        *entry.author,
-        entry.action,
-        entry.booking_reference,
-        None if before is None else _json(before),
-        _json(after),
-    )
-
-
-async def current_time(connection: Connection) -> datetime:
-    moment: datetime = await connection.fetchval("select clock_timestamp()::timestamptz(3)")
-    return moment
-
-
-async def insert(connection: Connection, entry: AuditEntry) -> None:
-    await connection.execute(_INSERT, [row_for(entry)])
-
-
-async def insert_about_endpoint(
-    connection: Connection, endpoint_id: UUID, author: Author, action: str, change: Change
-) -> None:
-    at = await current_time(connection)
-    await insert(connection, AuditEntry(endpoint_id, None, at, author, action, None, change))
-
-
-async def history(connection: Connection, subject_id: UUID, before_id: int, limit: int) -> list[HistoryEntry]:
-    """The latest first."""
-    return [HistoryEntry(*row) for row in await connection.fetch(_HISTORY, subject_id, before_id, limit)]
-
-
-def _json(values: Mapping[str, Any]) -> str:
-    """In the names of the wire, for it is given out as it stands."""
-    named = {
-        camel_case(name): format_timestamp(value) if type(value) is datetime else value
-        for name, value in values.items()
-    }
-    return _ENCODER.encode(named).decode()
-
-
-# The audit trail as a whole, the latest first; and what its entries are about.
-
-_TRAIL_COLUMNS = """
-    id, at, subject_id, project_id, actor_kind, actor_id, request_id, action, booking_reference,
-    before, after
-"""
-
-# Materialised, so that no more is looked at than was said, whatever the planner thinks of the filters.
+# The whole trail, the latest first. Materialised, so that at most $4 entries are scanned whatever the planner
+# expects of the filters.
 _TRAIL_PAGE = f"""
     with scanned as materialized (
-        select {_TRAIL_COLUMNS} from audit_entry
-        where (at, id) < ($1, $2) and at >= $3 {{more}}
+        select {_READ_COLUMNS} from audit_entry
+        where (at, id) < ($1, $2) and at >= $3 {{subject}}
         order by at desc, id desc limit $4
     )
-    select {_TRAIL_COLUMNS} from scanned
+    select * from scanned
     where ($5::uuid[] is null or project_id = any($5))
         and ($6::text is null or actor_kind = $6) and ($7::text is null or actor_id = $7)
         and ($8::text is null or action = $8)
     order by at desc, id desc limit $9
 """
-_OF_ALL = _TRAIL_PAGE.format(more="")
-_OF_SUBJECT = _TRAIL_PAGE.format(more="and subject_id = $10")
-_PLACE = """
+_TRAIL_OF_ALL = _TRAIL_PAGE.format(subject="")
+_TRAIL_OF_SUBJECT = _TRAIL_PAGE.format(subject="and subject_id = $10")
+# The time and id of the entry that has a number among those to be scanned.
+_POSITION = """
     select at, id from audit_entry
-    where (at, id) < ($1, $2) and at >= $3 {more}
+    where (at, id) < ($1, $2) and at >= $3 {subject}
     order by at desc, id desc offset $4 limit 1
 """
-_PLACE_OF_ALL = _PLACE.format(more="")
-_PLACE_OF_SUBJECT = _PLACE.format(more="and subject_id = $5")
+_POSITION_OF_ALL = _POSITION.format(subject="")
+_POSITION_OF_SUBJECT = _POSITION.format(subject="and subject_id = $5")
 
 SUBJECT_KINDS = ("unit", "project", "endpoint", "key", "staff")
 
@@ -141,8 +80,17 @@ _SUBJECTS = """
 """
 
 
-class TrailEntry(NamedTuple):
-    """As it is stored; before and after are JSON."""
+class Subject(NamedTuple):
+    id: UUID
+    kind: str
+    name: str
+    """The unit's code, the project's name, the endpoint's URL, the key's name, staff's e-mail address."""
+    slug: str | None
+    """The project's, of a unit or a project."""
+
+
+class StoredEntry(NamedTuple):
+    """An entry as it is read; before and after are JSON."""
 
     id: int
     at: datetime
@@ -155,15 +103,43 @@ class TrailEntry(NamedTuple):
     booking_reference: str | None
     before: str | None
     after: str
+    key_name: str | None = None
+    """Of the actor, if that is a key."""
+    subject: Subject | None = None
+    project_slug: str | None = None
 
 
-class Subject(NamedTuple):
-    id: UUID
-    kind: str
-    name: str
-    """The unit's code, the project's name, the endpoint's URL, the key's name, staff's e-mail address."""
-    slug: str | None
-    """The project's, of a unit or a project."""
+def row_for(entry: AuditEntry) -> tuple[Any, ...]:
+    """The value of the database's type ``audit_write``."""
+    before, after = entry.change
+    return (
+        entry.subject_id, entry.project_id, entry.at, *entry.author, entry.action, entry.booking_reference,
+        None if before is None else _json(before), _json(after),
+    )  # fmt: skip
+
+
+async def insert(connection: Connection, entry: AuditEntry) -> None:
+    await connection.execute(_INSERT, [row_for(entry)])
+
+
+async def record(
+    connection: Connection,
+    subject_id: UUID,
+    author: Author,
+    action: str,
+    change: Change,
+    *,
+    project_id: UUID | None = None,
+    at: datetime | None = None,
+) -> None:
+    """Insert an entry about something other than a unit, with the present time if there is no other."""
+    at = at or await current_time(connection)
+    await insert(connection, AuditEntry(subject_id, project_id, at, author, action, None, change))
+
+
+async def history(connection: Connection, subject_id: UUID, before_id: int, limit: int) -> list[StoredEntry]:
+    """The latest first."""
+    return [StoredEntry(*row) for row in await connection.fetch(_HISTORY, subject_id, before_id, limit)]
 
 
 class TrailFilters(NamedTuple):
@@ -176,35 +152,44 @@ class TrailFilters(NamedTuple):
 
     @property
     def is_filtered(self) -> bool:
-        """Whether entries are looked at and left out."""
+        """Whether scanned entries are left out."""
         return any(value is not None for value in self[1:5])
 
 
 async def trail_page(
     connection: Connection, before: tuple[datetime, int], filters: TrailFilters, scanned: int, limit: int
-) -> list[TrailEntry]:
+) -> list[StoredEntry]:
     """``scanned``: how many entries at most."""
     since, *conditions, subject_id = filters
     arguments = (*before, since, scanned, *conditions, limit)
     if subject_id is None:
-        rows = await connection.fetch(_OF_ALL, *arguments)
+        rows = await connection.fetch(_TRAIL_OF_ALL, *arguments)
     else:
-        rows = await connection.fetch(_OF_SUBJECT, *arguments, subject_id)
-    return [TrailEntry(*row) for row in rows]
+        rows = await connection.fetch(_TRAIL_OF_SUBJECT, *arguments, subject_id)
+    return [StoredEntry(*row) for row in rows]
 
 
 async def find_position(
     connection: Connection, before: tuple[datetime, int], filters: TrailFilters, number: int
 ) -> tuple[datetime, int] | None:
-    """Of the entry with this number among those to be looked at, if there are so many."""
+    """Return the position of the entry with this number among those to be scanned, if there are so many."""
     arguments = (*before, filters.since, number - 1)
     if filters.subject_id is None:
-        row = await connection.fetchrow(_PLACE_OF_ALL, *arguments)
+        row = await connection.fetchrow(_POSITION_OF_ALL, *arguments)
     else:
-        row = await connection.fetchrow(_PLACE_OF_SUBJECT, *arguments, filters.subject_id)
+        row = await connection.fetchrow(_POSITION_OF_SUBJECT, *arguments, filters.subject_id)
     return (row[0], row[1]) if row else None
 
 
 async def subjects(connection: Connection, ids: Collection[UUID | None]) -> dict[UUID | None, Subject]:
-    """Whatever has one of the ids; None has nothing."""
+    """Return what these ids name; None names nothing."""
     return {row[0]: Subject(*row) for row in await connection.fetch(_SUBJECTS, list(ids))}
+
+
+def _json(values: Mapping[str, Any]) -> str:
+    """Encode with the names of the API, which returns it as it is stored."""
+    named = {
+        camel_case(name): format_timestamp(value) if type(value) is datetime else value
+        for name, value in values.items()
+    }
+    return _ENCODER.encode(named).decode()

@@ -1,4 +1,4 @@
-"""How a booking stands in a row, and back."""
+"""Bookings: written with their units, found by number or by unit, and listed."""
 
 from __future__ import annotations
 
@@ -11,21 +11,12 @@ from uuid import UUID
 
 import asyncpg
 
-from holdfast.domain.booking import (
-    CLAIMING,
-    Agreement,
-    Booking,
-    BookingStatus,
-    Buyer,
-    Holder,
-    Slots,
-    Terms,
-    as_seen,
-)
-from holdfast.storage.database import Connection, fetch_one
+from holdfast.domain import booking as domain
+from holdfast.domain.booking import Agreement, Booking, BookingStatus, Buyer, Holder, Slots, Terms
+from holdfast.storage.database import Connection
 
-_NUMBERS = ("price_sar", "vat_rate", "deposit_percent")
-_DOCUMENTS = ("agreement",)
+# Numbers and documents are sent as text, both ways.
+_TYPES = {"price_sar": "numeric", "vat_rate": "numeric", "deposit_percent": "numeric", "agreement": "jsonb"}
 _TIMES = (
     "hold_expires_at, reserved_until, created_at, signed_at, deposit_confirmed_at, closed_at, ended_at, "
     "refunded_at"
@@ -44,14 +35,8 @@ _MUTABLE = (
     "visitor_slot, buyer_erased_at, agreement, payment_id"
 )
 
-READ_COLUMNS = ", ".join(
-    f"trim_scale(booking.{name})::text"
-    if name in _NUMBERS
-    else f"booking.{name}::text"
-    if name in _DOCUMENTS
-    else f"booking.{name}"
-    for name in WRITE_COLUMNS.split(", ")
-)
+_READ = {"numeric": "trim_scale(booking.{})::text", "jsonb": "booking.{}::text", None: "booking.{}"}
+READ_COLUMNS = ", ".join(_READ[_TYPES.get(name)].format(name) for name in WRITE_COLUMNS.split(", "))
 """In the order in which ``booking_from`` takes them."""
 
 _STATUS = {str(status): status for status in BookingStatus}
@@ -59,9 +44,7 @@ _STATUS = {str(status): status for status in BookingStatus}
 
 def _written(name: str) -> str:
     """Return the column of a sent row, as the table takes it."""
-    if name in _DOCUMENTS:
-        return f"written.{name}::jsonb"
-    return f"written.{name}::numeric" if name in _NUMBERS else f"written.{name}"
+    return f"written.{name}::{_TYPES[name]}" if name in _TYPES else f"written.{name}"
 
 
 # Parts of the statement that stores units: update and insert the bookings of the units that it stored.
@@ -132,8 +115,6 @@ def _agreement_from(text: str) -> Agreement:
     return Agreement(**{**kept, "area_sqm": Decimal(kept["area_sqm"])})
 
 
-# Bookings: found by number, by unit, by what their buyers send.
-
 _CLAIMING = "booking.status in ('open', 'signed', 'reserved', 'sold')"
 
 # With each booking the turn of its unit, so that a reader without locks sees whether the two belong together.
@@ -157,16 +138,21 @@ _CLAIMS = f"""
 """
 
 _NEXT_NUMBERS = "select nextval('booking_number') from generate_series(1, $1)"
-_INSTALLATION = "select secret from installation"
 
-_FOUND = f"select clock_timestamp(), unit.code, project.slug, {READ_COLUMNS}"
-_WITH_UNIT = """
+_FIND = f"""
+    select clock_timestamp(), unit.code, project.slug, {READ_COLUMNS}
     from booking
     join unit on unit.id = booking.unit_id
     join project on project.id = booking.project_id
+    where booking.number = $1
 """
-_FIND = f"{_FOUND} {_WITH_UNIT} where booking.number = $1"
-_HELD_BY = f"{_FOUND} {_WITH_UNIT} where booking.visitor_id = $1 and booking.visitor_slot is not null"
+_HELD_BY = f"""
+    select clock_timestamp(), unit.code, project.slug, {READ_COLUMNS}
+    from booking
+    join unit on unit.id = booking.unit_id
+    join project on project.id = booking.project_id
+    where booking.visitor_id = $1 and booking.visitor_slot is not null
+"""
 _BY_IDEMPOTENCY = f"""
     select unit.turn, {READ_COLUMNS} from booking join unit on unit.id = booking.unit_id
     where booking.unit_id = any($1::uuid[]) and booking.idempotency_id = any($2::uuid[])
@@ -174,7 +160,7 @@ _BY_IDEMPOTENCY = f"""
 
 
 class FoundBooking(NamedTuple):
-    """A booking as it is seen now, with what names its unit."""
+    """A booking as it is seen now, with the names of its unit and project."""
 
     booking: Booking
     unit_code: str
@@ -182,24 +168,19 @@ class FoundBooking(NamedTuple):
     now: datetime
 
 
-class RelatedBooking(NamedTuple):
-    unit_turn: int
-    booking: Booking
-
-
 async def load_related(
     connection: Connection, unit_ids: Sequence[UUID], numbers: Sequence[int]
-) -> list[RelatedBooking]:
-    """Load the bookings that claim these units, and those of these numbers."""
+) -> list[tuple[int, Booking]]:
+    """Load the bookings that claim these units or have these numbers, each with the turn of its unit."""
     rows = await connection.fetch(_RELATED, unit_ids, numbers)
-    return [RelatedBooking(row[0], booking_from(row[1:])) for row in rows]
+    return [(row[0], booking_from(row[1:])) for row in rows]
 
 
 async def claims_on(connection: Connection, unit_ids: Sequence[UUID]) -> dict[UUID, Booking]:
-    """The bookings that these units are claimed by, as they are seen now."""
+    """Return the bookings that claim these units, as they are seen now."""
     rows = await connection.fetch(_CLAIMS, unit_ids)
-    found = [as_seen(booking_from(row[1:]), row[0]) for row in rows]
-    return {booking.unit_id: booking for booking in found if booking.status in CLAIMING}
+    found = [domain.as_seen(booking_from(row[1:]), row[0]) for row in rows]
+    return {booking.unit_id: booking for booking in found if booking.status in domain.CLAIMING}
 
 
 async def load_lately_expired(
@@ -219,41 +200,34 @@ async def next_numbers(connection: Connection, count: int) -> list[int]:
 
 
 async def installation_secret(connection: Connection) -> bytes:
-    (secret,) = await fetch_one(connection, _INSTALLATION)
-    return bytes(secret)
-
-
-async def now(connection: Connection) -> datetime:
-    moment: datetime = await connection.fetchval("select clock_timestamp()")
-    return moment
+    return bytes(await connection.fetchval("select secret from installation"))
 
 
 async def find(connection: Connection, number: int) -> FoundBooking | None:
-    return found_in(await connection.fetchrow(_FIND, number))
+    row = await connection.fetchrow(_FIND, number)
+    return _found_booking(row) if row else None
 
 
 async def held_by(connection: Connection, visitor_id: UUID) -> list[FoundBooking]:
-    """What a visitor holds; a hold that is over may be among it, as it is seen now."""
-    rows = await connection.fetch(_HELD_BY, visitor_id)
-    return [found for row in rows if (found := found_in(row)) is not None]
+    """Return the bookings that a visitor holds, as they are seen now: the hold of one may be over."""
+    return [_found_booking(row) for row in await connection.fetch(_HELD_BY, visitor_id)]
 
 
 async def load_by_idempotency(
     connection: Connection, unit_ids: Sequence[UUID], idempotency_ids: Sequence[UUID]
-) -> list[RelatedBooking]:
-    """Load the bookings that requests with these Idempotency-Keys have made."""
+) -> list[tuple[int, Booking]]:
+    """Load the bookings made with these Idempotency-Keys, each with the turn of its unit."""
     rows = await connection.fetch(_BY_IDEMPOTENCY, unit_ids, idempotency_ids)
-    return [RelatedBooking(row[0], booking_from(row[1:])) for row in rows]
+    return [(row[0], booking_from(row[1:])) for row in rows]
 
 
-def found_in(row: asyncpg.Record | None) -> FoundBooking | None:
-    if row is None:
-        return None
+def _found_booking(row: asyncpg.Record) -> FoundBooking:
     now, code, slug, *columns = row
-    return FoundBooking(as_seen(booking_from(tuple(columns)), now), code, slug, now)
+    return FoundBooking(domain.as_seen(booking_from(tuple(columns)), now), code, slug, now)
 
 
-# Lists of bookings, the latest first: of all, of projects, or of units.
+# Lists of bookings, the latest first: of all, of projects or of units. There is one statement for each status
+# and scope, since the planner must know the status: it chooses between the indexes by how rare the status is.
 
 _ENDS_AT = (datetime.max.replace(tzinfo=UTC), 0)
 
@@ -279,26 +253,20 @@ _WHERE_STATUS = {
     BookingStatus.REFUNDED: ("booking.status = 'refunded'",),
 }
 
-# One index scan for each way to have the status, merged in the order of time. Bookings of one moment are
-# told apart by their numbers, which say nothing of time: every process has drawn some in advance.
+# One index scan for each way to have the status, merged in the order of time. Bookings of the same time are
+# ordered by number; numbers do not follow time, since every process draws some in advance.
 _LATEST_FIRST = "booking.created_at desc, booking.number desc"
 _PAGE_BRANCH = f"""(
     select * from booking
     where (booking.created_at, booking.number) < ($1::timestamptz, $2::bigint) and {{of}} and {{status}}
     order by {_LATEST_FIRST} limit $3
 )"""
-_OF_EACH = """
-    select booking.* from unnest($4::uuid[]) as scope (id) cross join lateral ({branches}) as booking
-"""
-_BRANCHES_OF = {
-    None: "select * from ({branches}) as booking",
-    "project_id": _OF_EACH,
-    "unit_id": _OF_EACH,
-}
-# By a status that has an index of its own; lists of whatever else go from project to project.
+_OF_EACH = "select booking.* from unnest($4::uuid[]) as scope (id) cross join lateral ({branches}) as booking"
+_BRANCHES_OF = {None: "select * from ({branches}) as booking", "project_id": _OF_EACH, "unit_id": _OF_EACH}
+# These statuses have an index of their own; other lists go from project to project.
 _ALL_AT_ONCE = frozenset(BookingStatus) - {BookingStatus.LAPSED}
 _PROJECT_IDS = "select id from project where $1::text[] is null or slug = any($1)"
-# Without a project: one look for each, since units are found by project and code.
+# Without a project: one lookup for each, since units are found by project and code.
 _UNIT_IDS = """
     select unit.id from project join unit on unit.project_id = project.id and unit.code = $2
     where $1::text[] is null or project.slug = any($1)
@@ -337,11 +305,10 @@ async def booking_page(
     """``before``: time and number of the last booking of the page before."""
     scope, ids = await _page_scope(connection, slugs, unit_code, status)
     arguments = (*(before or _ENDS_AT), limit) if scope is None else (*(before or _ENDS_AT), limit, ids)
-    rows = await connection.fetch(_PAGES[scope, status], *arguments)
-    return [found for row in rows if (found := found_in(row)) is not None]
+    return [_found_booking(row) for row in await connection.fetch(_PAGES[scope, status], *arguments)]
 
 
-# Reservations that are over and not yet written as such are found among the units that are about to be swept.
+# Reservations that are over and not expired yet are found by their units.
 _REFUNDS_DUE = """
     select
         (select count(*) from (select from booking where status = 'refund-due' limit $1) as due)
@@ -354,17 +321,13 @@ _REFUNDS_DUE = """
 
 
 async def refunds_due(connection: Connection, at_most: int) -> int:
-    count: int = await connection.fetchval(_REFUNDS_DUE, at_most)
-    return min(count, at_most)
+    return min(int(await connection.fetchval(_REFUNDS_DUE, at_most)), at_most)
 
 
 async def _page_scope(
-    connection: Connection,
-    slugs: Sequence[str] | None,
-    unit_code: str | None,
-    status: BookingStatus | None,
+    connection: Connection, slugs: Sequence[str] | None, unit_code: str | None, status: BookingStatus | None
 ) -> tuple[str | None, list[UUID]]:
-    """The column that the list is limited by, and to which values."""
+    """Return the column that limits the list, and its values."""
     if unit_code is not None:
         return "unit_id", [row[0] for row in await connection.fetch(_UNIT_IDS, slugs, unit_code)]
     if slugs is None and status in _ALL_AT_ONCE:

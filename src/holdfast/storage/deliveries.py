@@ -1,47 +1,33 @@
-"""Deliveries: attempts are recorded, pings made, deliveries sent again or cancelled."""
+"""Writes to deliveries: attempts are recorded, pings inserted, deliveries sent again or cancelled."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 import msgspec
 
-from holdfast.domain.delivery import (
-    ENDPOINT_REMOVED,
-    EVENT_UNSELECTED,
-    AttemptRecord,
-    EndpointHealth,
-    FailedDeliveryFilter,
-    Headers,
-    Outcome,
-)
+from holdfast.domain import delivery
+from holdfast.domain.delivery import AttemptRecord, EndpointHealth, FailedDeliveryFilter, Headers, Outcome
+from holdfast.domain.errors import AnyMessage, Message
 from holdfast.domain.event import PING
-from holdfast.domain.message import AnyMessage, Message, optional_text
-from holdfast.storage.database import Connection
-from holdfast.storage.projects import within
+from holdfast.storage.database import Connection, execute_and_count
 
 ATTEMPT_COLUMNS = (
     "delivery_id, number, trigger, started_at, ended_at, duration_ms, dns_ms, connect_ms, tls_ms, "
     "first_byte_ms, url, request_headers, secret_id, address, status_code, response_headers, response_body, "
     "response_clipped, cause, cause_message"
 )
-DELIVERY_COLUMNS = (
-    "id, endpoint_id, event, project_id, unit_id, unit_version, unit_code, created_at, body, series, tried, "
-    "attempts, last_status_code, last_cause, last_cause_message"
-)
-_KEPT_COLUMNS = DELIVERY_COLUMNS.partition(", tried")[0]
+# The columns of a delivery are these, `series`, `tried` and those of its last attempt.
+_FIXED = "id, endpoint_id, event, project_id, unit_id, unit_version, unit_code, created_at, body"
+_LAST = "attempts, last_status_code, last_cause, last_cause_message"
 
+# A delivery ends not before its beginning, by which the log is read, nor on a day that has no partition yet
+# because the database's clock was once far ahead: hence `least(greatest(…` below.
 
-def end_of(ended_at: str) -> str:
-    """Return the time of the end: not before the beginning, by which the log is read, nor on a day that has
-    no partition yet because the database's clock was once far ahead."""
-    return f"least(greatest({ended_at}, created_at), clock_timestamp() + interval '1 day')"
-
-
-# A worker that has lost its claim records nothing. A delivery whose resend was requested begins a new series,
+# Record attempts whose claim is still valid. A delivery whose resend was requested begins a new series,
 # whatever the result of the attempt that was under way.
 _RECORD = f"""
     with mine as (
@@ -53,10 +39,7 @@ _RECORD = f"""
     ended as (
         delete from pending_delivery as pending using mine
         where pending.id = mine.delivery_id and mine.outcome <> 'retry' and not pending.again
-        returning {", ".join(f"pending.{name}" for name in _KEPT_COLUMNS.split(", "))},
-            pending.tried + 1 as tried, mine.number as attempts, mine.status_code as last_status_code,
-            mine.cause as last_cause, mine.cause_message as last_cause_message, mine.outcome as status,
-            mine.ended_at
+        returning {_FIXED}, series, tried, outcome, number, status_code, cause, cause_message, ended_at
     ),
     kept as (
         update pending_delivery as pending
@@ -69,8 +52,10 @@ _RECORD = f"""
         where pending.id = mine.delivery_id
     ),
     moved as (
-        insert into ended_delivery ({DELIVERY_COLUMNS}, status, ended_at)
-        select {DELIVERY_COLUMNS}, status, {end_of("ended_at")} from ended
+        insert into ended_delivery ({_FIXED}, series, tried, {_LAST}, status, ended_at)
+        select {_FIXED}, series, tried + 1, number, status_code, cause, cause_message, outcome,
+            least(greatest(ended_at, created_at), clock_timestamp() + interval '1 day')
+        from ended
     )
     select
         delivery_id,
@@ -79,8 +64,8 @@ _RECORD = f"""
     from mine
 """
 
-# A statement of its own, and in one order: workers that record for the same endpoints wait for each other
-# here alone, and for nothing else.
+# Update the health of endpoints. A statement of its own, in the order of ids: only here do workers that
+# record for the same endpoints wait for each other.
 _UPDATE_HEALTH = """
     update endpoint
     set failing_since = case
@@ -109,6 +94,7 @@ _UPDATE_HEALTH = """
 """
 
 _NO_HEADERS = "[]"
+Text = TypeVar("Text", bound=str | None)
 
 
 class RecordedAttempts(NamedTuple):
@@ -124,14 +110,15 @@ async def record_attempts(connection: Connection, records: Sequence[AttemptRecor
         record.claim.endpoint_id for record in records if record.decision.outcome is Outcome.DELIVERED
     }
     rows = await connection.fetch(_RECORD, [_attempt_row(record) for record in records], list(succeeded))
-    return RecordedAttempts({row[0] for row in rows}, bool(rows) and rows[0][1], bool(rows) and rows[0][2])
+    _, is_any_postponed, has_any_recovered = rows[0] if rows else (None, False, False)
+    return RecordedAttempts({row[0] for row in rows}, is_any_postponed, has_any_recovered)
 
 
 async def update_health(connection: Connection, health: Mapping[UUID, EndpointHealth]) -> None:
     await connection.execute(
         _UPDATE_HEALTH,
         list(health),
-        [optional_text(one.cause) for one in health.values()],
+        [None if one.cause is None else str(one.cause) for one in health.values()],
         [encode_message(one.cause) for one in health.values()],
         [one.is_gone for one in health.values()],
         [one.has_succeeded for one in health.values()],
@@ -146,8 +133,8 @@ def _attempt_row(record: AttemptRecord) -> tuple[Any, ...]:
         record.started_at + timedelta(milliseconds=result.duration_ms), result.duration_ms, *result.timings,
         claim.url, _headers_json(result.request_headers), result.secret_id, result.address,
         result.status_code, _headers_json(result.response_headers), result.response_body,
-        result.response_clipped, optional_text(result.cause), claim.token, *record.decision,
-        encode_message(result.cause),
+        result.response_clipped, None if result.cause is None else str(result.cause), claim.token,
+        *record.decision, encode_message(result.cause),
     )  # fmt: skip
 
 
@@ -160,13 +147,9 @@ def encode_message(message: AnyMessage | None) -> str | None:
     return msgspec.json.encode(message).decode() if isinstance(message, Message) else None
 
 
-def decode_message(text: str, encoded: str | None) -> AnyMessage:
+def decode_message(text: Text, encoded: str | None) -> Text | Message:
     """Rows of older releases have the text alone."""
     return text if encoded is None else msgspec.json.decode(encoded, type=Message)
-
-
-def decode_optional_message(text: str | None, encoded: str | None) -> AnyMessage | None:
-    return None if text is None else decode_message(text, encoded)
 
 
 # Pings and resends.
@@ -175,45 +158,59 @@ _INSERT_PING = f"""
     insert into pending_delivery (id, endpoint_id, event, created_at, due_at, body)
     values ($1, $2, '{PING}', $3, $3, $4)
 """
-
-_LOCK = "select from pending_delivery where id = $1 for no key update"
-# A statement of its own: it sees whether the delivery is on its way now that nobody can record it.
+_LOCK_PENDING = "select from pending_delivery where id = $1 for no key update"
+# Send a locked pending delivery again. A statement of its own: it sees whether the delivery is in flight now
+# that nobody can record its attempt.
 _RESEND_PENDING = """
-    with sent as (select exists (select from in_flight where delivery_id = $1) as is_on_its_way)
+    with sent as (select exists (select from in_flight where delivery_id = $1) as is_in_flight)
     update pending_delivery
-    set again = is_on_its_way,
-        series = case when is_on_its_way then series else series + 1 end,
-        tried = case when is_on_its_way then tried else 0 end,
-        due_at = case when is_on_its_way then due_at else statement_timestamp() end,
-        postponed = postponed and is_on_its_way
+    set again = is_in_flight,
+        series = case when is_in_flight then series else series + 1 end,
+        tried = case when is_in_flight then tried else 0 end,
+        due_at = case when is_in_flight then due_at else statement_timestamp() end,
+        postponed = postponed and is_in_flight
     from sent
     where id = $1
 """
-_RESENT_COLUMNS = DELIVERY_COLUMNS.replace("series, tried", "series + 1, 0")
+# Move an ended delivery back to the queue.
 _RESEND_ENDED = f"""
     with taken as (
         delete from ended_delivery using (
-            select id as wanted_id, ended_at as wanted_end from ended_delivery
-            where {{which}}
+            select id as found_id, ended_at as found_end from ended_delivery
+            where id = $1
             for update skip locked
-        ) as wanted
-        where id = wanted_id and ended_at = wanted_end
-        returning {DELIVERY_COLUMNS}
-    ),
-    put as (
-        insert into pending_delivery ({DELIVERY_COLUMNS}, due_at, holds_back)
-        select {_RESENT_COLUMNS}, statement_timestamp(), false from taken
-        returning id
+        ) as found
+        where id = found_id and ended_at = found_end
+        returning {_FIXED}, series, {_LAST}
     )
-    select count(*) from put
+    insert into pending_delivery ({_FIXED}, series, tried, {_LAST}, due_at, holds_back)
+    select {_FIXED}, series + 1, 0, {_LAST}, statement_timestamp(), false from taken
 """
-_RESEND_ONE = _RESEND_ENDED.format(which="id = $1")
-_FAILED = f"""
-    status = 'failed' and endpoint_id = $1 and ended_at >= $2 and ($3::timestamptz is null or ended_at < $3)
-        and ($4::text[] is null or event = any($4)) and ($5::text is null or unit_code = $5) and {within(6)}
+# Move the first $7 failed deliveries of an endpoint back to the queue.
+_RESEND_FAILED = f"""
+    with taken as (
+        delete from ended_delivery using (
+            select id as found_id, ended_at as found_end from ended_delivery
+            where status = 'failed' and endpoint_id = $1
+                and ended_at >= $2 and ($3::timestamptz is null or ended_at < $3)
+                and ($4::text[] is null or event = any($4)) and ($5::text is null or unit_code = $5)
+                and ($6::uuid[] is null or project_id is null or project_id = any($6))
+            order by created_at, id limit $7
+            for update skip locked
+        ) as found
+        where id = found_id and ended_at = found_end
+        returning {_FIXED}, series, {_LAST}
+    )
+    insert into pending_delivery ({_FIXED}, series, tried, {_LAST}, due_at, holds_back)
+    select {_FIXED}, series + 1, 0, {_LAST}, statement_timestamp(), false from taken
 """
-_COUNT_FAILED = f"select count(*) from ended_delivery where {_FAILED}"
-_RESEND_FAILED = _RESEND_ENDED.format(which=f"{_FAILED} order by created_at, id limit $7")
+_COUNT_FAILED = """
+    select count(*) from ended_delivery
+    where status = 'failed' and endpoint_id = $1
+        and ended_at >= $2 and ($3::timestamptz is null or ended_at < $3)
+        and ($4::text[] is null or event = any($4)) and ($5::text is null or unit_code = $5)
+        and ($6::uuid[] is null or project_id is null or project_id = any($6))
+"""
 
 
 async def insert_ping(
@@ -223,11 +220,11 @@ async def insert_ping(
 
 
 async def resend(connection: Connection, delivery_id: UUID) -> bool:
-    """Whether there is such a delivery. Within a transaction."""
-    if await connection.fetchrow(_LOCK, delivery_id) is not None:
+    """Within a transaction, send a delivery again; return whether there is such a delivery."""
+    if await connection.fetchrow(_LOCK_PENDING, delivery_id) is not None:
         await connection.execute(_RESEND_PENDING, delivery_id)
         return True
-    return bool(await connection.fetchval(_RESEND_ONE, delivery_id))
+    return await execute_and_count(connection, _RESEND_ENDED, delivery_id) > 0
 
 
 async def count_failed(
@@ -246,45 +243,57 @@ async def resend_failed(
     project_ids: Sequence[UUID] | None,
     at_most: int,
 ) -> int:
-    return int(await connection.fetchval(_RESEND_FAILED, endpoint_id, *filters, project_ids, at_most))
+    return await execute_and_count(connection, _RESEND_FAILED, endpoint_id, *filters, project_ids, at_most)
 
 
-# Queued deliveries are cancelled when their endpoint is removed, or their event unselected.
+# Queued deliveries are cancelled when their endpoint is removed, or their event unselected. Deliveries in
+# flight may arrive, and are left to their worker.
 
-# What is in flight may arrive, and is left to its worker.
-_CANCEL = f"""
+_CANCEL_UNSELECTED = f"""
     with gone as (
         delete from pending_delivery
         where id = any(array(
             select id from pending_delivery as pending
-            where {{which}}
+            where id = any($1::uuid[])
                 and not exists (select from in_flight where in_flight.delivery_id = pending.id offset 0)
-            {{limit}}
         ))
-        returning {DELIVERY_COLUMNS}
-    ),
-    moved as (
-        insert into ended_delivery ({DELIVERY_COLUMNS}, status, reason, ended_at)
-        select {DELIVERY_COLUMNS}, 'cancelled', $2, {end_of("clock_timestamp()")} from gone
-        returning id
+        returning {_FIXED}, series, tried, {_LAST}
     )
-    select count(*) from moved
+    insert into ended_delivery ({_FIXED}, series, tried, {_LAST}, status, reason, ended_at)
+    select {_FIXED}, series, tried, {_LAST}, 'cancelled', $2,
+        least(greatest(clock_timestamp(), created_at), clock_timestamp() + interval '1 day')
+    from gone
 """
-_CANCEL_NAMED = _CANCEL.format(which="id = any($1::uuid[])", limit="")
-_CANCEL_BATCH = _CANCEL.format(
-    which="""endpoint_id = $1
-                and ($3::text[] is null or event = any($3) and (series = 1 or not $4))""",
-    limit="order by due_at limit $5",
-)
-# Nobody claims of it, sends anew, or changes what it wants, until the end of the transaction.
+# Cancel the first $5 deliveries of an endpoint, of the events $3 or of all, without resent ones if $4.
+_CANCEL_BATCH = f"""
+    with gone as (
+        delete from pending_delivery
+        where id = any(array(
+            select id from pending_delivery as pending
+            where endpoint_id = $1
+                and ($3::text[] is null or event = any($3) and (series = 1 or not $4))
+                and not exists (select from in_flight where in_flight.delivery_id = pending.id offset 0)
+            order by due_at limit $5
+        ))
+        returning {_FIXED}, series, tried, {_LAST}
+    )
+    insert into ended_delivery ({_FIXED}, series, tried, {_LAST}, status, reason, ended_at)
+    select {_FIXED}, series, tried, {_LAST}, 'cancelled', $2,
+        least(greatest(clock_timestamp(), created_at), clock_timestamp() + interval '1 day')
+    from gone
+"""
+# Lock the lane: until the end of the transaction nothing is claimed from it or sent again, and its events do
+# not change.
 _LOCK_LANE = "select removed_at is not null, events from endpoint where id = $1 for no key update"
-_REMOVED_WITH_PENDING = """
+# Removed endpoints to which deliveries were added, or returned, after their removal.
+_LIST_REMOVED_WITH_PENDING = """
     select id from endpoint
     where removed_at is not null
         and (select id from pending_delivery where endpoint_id = endpoint.id limit 1) is not null
 """
-_WITH_UNSELECTED = "select id, events from endpoint where has_unwanted and removed_at is null"
-# Not before all have arrived that were written when the event was still selected.
+_LIST_WITH_UNSELECTED = "select id, events from endpoint where has_unwanted and removed_at is null"
+# Clear the mark if nothing unselected is queued. Only after a minute: deliveries that were written when the
+# event was still selected have arrived by then.
 _CLEAR_UNSELECTED_MARK = """
     update endpoint set has_unwanted = false
     where id = $1 and updated_at < clock_timestamp() - interval '1 minute'
@@ -298,37 +307,29 @@ _CLEAR_UNSELECTED_MARK = """
 
 async def cancel_unselected(connection: Connection, ids: Sequence[UUID]) -> None:
     """The lane has to be locked."""
-    await connection.fetchval(_CANCEL_NAMED, ids, EVENT_UNSELECTED)
+    await connection.execute(_CANCEL_UNSELECTED, ids, delivery.EVENT_UNSELECTED)
 
 
 async def cancel_batch(
     connection: Connection, endpoint_id: UUID, events: Sequence[str], at_most: int, *, resent_too: bool
 ) -> int:
-    """Within a transaction. All of an endpoint that is removed; of another one those of the ``events``
-    that it does not want at this moment."""
-    is_removed, wanted = await connection.fetchrow(_LOCK_LANE, endpoint_id) or (False, events)
-    if is_removed:
-        return int(
-            await connection.fetchval(_CANCEL_BATCH, endpoint_id, ENDPOINT_REMOVED, None, False, at_most)
-        )
-    unwanted = [name for name in events if name not in wanted]
-    return int(
-        await connection.fetchval(
-            _CANCEL_BATCH, endpoint_id, EVENT_UNSELECTED, unwanted, not resent_too, at_most
-        )
-    )
+    """Within a transaction, cancel deliveries of a removed endpoint; of another one, those of the ``events``
+    that it does not select now. Return how many were cancelled."""
+    is_removed, selected = await connection.fetchrow(_LOCK_LANE, endpoint_id) or (False, events)
+    reason = delivery.ENDPOINT_REMOVED if is_removed else delivery.EVENT_UNSELECTED
+    unselected = None if is_removed else [name for name in events if name not in selected]
+    arguments = (endpoint_id, reason, unselected, not resent_too, at_most)
+    return await execute_and_count(connection, _CANCEL_BATCH, *arguments)
 
 
-async def removed_endpoints_with_pending(connection: Connection) -> list[UUID]:
-    """Endpoints whose deliveries came, or came back, when they were already removed."""
-    return [row[0] for row in await connection.fetch(_REMOVED_WITH_PENDING)]
+async def list_removed_endpoints_with_pending(connection: Connection) -> list[UUID]:
+    return [row[0] for row in await connection.fetch(_LIST_REMOVED_WITH_PENDING)]
 
 
-async def endpoints_with_unselected(connection: Connection) -> list[tuple[UUID, list[str]]]:
-    """Endpoints of which deliveries may be queued that they want no more, with the events that they want."""
-    return [(row[0], row[1]) for row in await connection.fetch(_WITH_UNSELECTED)]
+async def list_endpoints_with_unselected(connection: Connection) -> list[tuple[UUID, list[str]]]:
+    """Return endpoints that may have deliveries of unselected events, with the events that they select."""
+    return [(row[0], row[1]) for row in await connection.fetch(_LIST_WITH_UNSELECTED)]
 
 
 async def clear_unselected_mark(connection: Connection, endpoint_id: UUID) -> None:
-    """Clear the mark if nothing unselected is queued any more."""
     await connection.execute(_CLEAR_UNSELECTED_MARK, endpoint_id)

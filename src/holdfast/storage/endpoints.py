@@ -8,27 +8,20 @@ from uuid import UUID
 
 import asyncpg
 
-from holdfast.domain.endpoint import (
-    FAILING_AFTER,
-    FAILURES_COUNTED,
-    Endpoint,
-    EndpointConfig,
-    EndpointFailure,
-    EndpointLabel,
-    FailingEndpoint,
-    UnseenFailures,
-)
+from holdfast.domain import endpoint
+from holdfast.domain.endpoint import Endpoint, EndpointConfig, EndpointFailure, EndpointLabel, UnseenFailures
 from holdfast.domain.event import EventName
 from holdfast.storage.database import Connection, fetch_one
 from holdfast.storage.deliveries import decode_message
 
+# In the order of the fields of EndpointConfig, EndpointFailure and Endpoint.
 _COLUMNS = """
-    id, url, description, events, paused, ordered, max_in_flight, secret_id, secret_made_at,
-    failing_since, failing_cause, failing_cause_message, gone_at, created_at, updated_at,
-    clock_timestamp() as read_at,
+    id, url, description, events,
     case when project_ids is not null then array(
         select slug from project where project.id = any(endpoint.project_ids) order by slug
-    ) end as project_slugs
+    ) end as project_slugs,
+    paused, ordered, max_in_flight, secret_id, secret_made_at, failing_since, failing_cause,
+    failing_cause_message, gone_at, created_at, updated_at, clock_timestamp()
 """
 _INSERT = f"""
     insert into endpoint (
@@ -58,20 +51,18 @@ _UPDATE = f"""
         gone_at = case when url = $2 then gone_at end
     where id = $1 returning {_COLUMNS}
 """
-_RESEAL = f"""
+_CHANGE_SECRET = f"""
     update endpoint
     set secret_id = $2, secret_sealed = $3, secret_made_at = clock_timestamp(), version = version + 1,
         updated_at = clock_timestamp()
     where id = $1 returning {_COLUMNS}
 """
-# The secret is of no use any more, and is forgotten.
+# The secret is deleted.
 _REMOVE = """
     update endpoint set removed_at = clock_timestamp(), secret_sealed = ''
     where id = $1 and removed_at is null
 """
-_EXISTS = "select removed_at is null from endpoint where id = $1"
-_SEALED = "select id, secret_sealed from endpoint where removed_at is null order by id for no key update"
-_SEAL_ANEW = "update endpoint set secret_sealed = $2 where id = $1"
+_LIST_SEALED = "select id, secret_sealed from endpoint where removed_at is null order by id for no key update"
 
 
 async def insert(
@@ -86,14 +77,9 @@ async def insert(
     return _endpoint(await fetch_one(connection, _INSERT, *values))
 
 
-async def find(connection: Connection, endpoint_id: UUID) -> Endpoint | None:
-    row = await connection.fetchrow(_FIND, endpoint_id)
-    return _endpoint(row) if row else None
-
-
-async def find_locked(connection: Connection, endpoint_id: UUID) -> Endpoint | None:
-    """Claims pass it over until the end of the transaction."""
-    row = await connection.fetchrow(_FIND_LOCKED, endpoint_id)
+async def find(connection: Connection, endpoint_id: UUID, *, lock: bool = False) -> Endpoint | None:
+    """``lock``: claims skip the endpoint until the end of the transaction."""
+    row = await connection.fetchrow(_FIND_LOCKED if lock else _FIND, endpoint_id)
     return _endpoint(row) if row else None
 
 
@@ -112,68 +98,33 @@ async def update(
 async def change_secret(
     connection: Connection, endpoint_id: UUID, secret_id: UUID, sealed: bytes
 ) -> Endpoint:
-    return _endpoint(await fetch_one(connection, _RESEAL, endpoint_id, secret_id, sealed))
+    return _endpoint(await fetch_one(connection, _CHANGE_SECRET, endpoint_id, secret_id, sealed))
 
 
 async def remove(connection: Connection, endpoint_id: UUID) -> None:
     await connection.execute(_REMOVE, endpoint_id)
 
 
-async def exists(connection: Connection, endpoint_id: UUID) -> bool:
-    """And is not removed."""
-    return bool(await connection.fetchval(_EXISTS, endpoint_id))
+async def list_sealed_secrets(connection: Connection) -> list[tuple[UUID, bytes]]:
+    """Lock and return the secrets of all endpoints."""
+    return [(row[0], row[1]) for row in await connection.fetch(_LIST_SEALED)]
 
 
-async def sealed_secrets(connection: Connection) -> list[tuple[UUID, bytes]]:
-    """Of all endpoints, kept for the transaction."""
-    return [(row[0], row[1]) for row in await connection.fetch(_SEALED)]
-
-
-async def seal_anew(connection: Connection, endpoint_id: UUID, sealed: bytes) -> None:
-    """The same secret with another key."""
-    await connection.execute(_SEAL_ANEW, endpoint_id, sealed)
+async def update_sealed_secret(connection: Connection, endpoint_id: UUID, sealed: bytes) -> None:
+    await connection.execute("update endpoint set secret_sealed = $2 where id = $1", endpoint_id, sealed)
 
 
 def _values(config: EndpointConfig, project_ids: Sequence[UUID] | None) -> tuple[object, ...]:
-    return (
-        config.url,
-        config.description,
-        list(config.events),
-        project_ids,
-        config.paused,
-        config.ordered,
-        config.max_in_flight,
-    )
+    return *config[:3], project_ids, *config[4:]
 
 
 def _endpoint(row: asyncpg.Record) -> Endpoint:
-    slugs = row["project_slugs"]
-    config = EndpointConfig(
-        url=row["url"],
-        description=row["description"],
-        events=tuple(name for name in EventName if name in row["events"]),
-        project_slugs=None if slugs is None else tuple(slugs),
-        paused=row["paused"],
-        ordered=row["ordered"],
-        max_in_flight=row["max_in_flight"],
-    )
-    return Endpoint(
-        id=row["id"],
-        config=config,
-        secret_id=row["secret_id"],
-        secret_made_at=row["secret_made_at"],
-        failure=_failure(row),
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-        read_at=row["read_at"],
-    )
-
-
-def _failure(row: asyncpg.Record) -> EndpointFailure | None:
-    if row["failing_since"] is None:
-        return None
-    cause = decode_message(row["failing_cause"], row["failing_cause_message"])
-    return EndpointFailure(row["failing_since"], cause, row["gone_at"])
+    config = EndpointConfig(*row[1:8])
+    events, slugs = tuple(name for name in EventName if name in config.events), config.project_slugs
+    since, cause, cause_message, gone_at = row[10:14]
+    config = config._replace(events=events, project_slugs=None if slugs is None else tuple(slugs))
+    failure = None if since is None else EndpointFailure(since, decode_message(cause, cause_message), gone_at)
+    return Endpoint(row["id"], config, row["secret_id"], row["secret_made_at"], failure, *row[14:])
 
 
 # Labels, of removed endpoints too: the log keeps their deliveries.
@@ -188,7 +139,7 @@ _FIND_LABELS = "select id, url, description, removed_at is not null from endpoin
 
 
 async def list_labels(connection: Connection) -> list[EndpointLabel]:
-    """To choose from; those that are still there first."""
+    """Return labels to choose from, removed endpoints last."""
     return [EndpointLabel(*row) for row in await connection.fetch(_LIST_LABELS)]
 
 
@@ -200,28 +151,28 @@ async def find_labels(connection: Connection, ids: list[UUID]) -> dict[UUID, End
 
 FAILING_NAMED = 20
 
-# An attempt may be recorded a little after it ended, so only what ended a second ago is read. "Seen" is the
-# time of the newest failure that was shown, not that of the request: what is recorded later is still shown.
-_SETTLED = "statement_timestamp() - interval '1 second'"
-# The time at which an endpoint began to count as failing, as `is_failing` in the domain has it.
-_BEGAN = "least(gone_at, failing_since + $2::interval)"
-_UNSEEN_FAILURES = f"""
+# Failures after $1, the newest that was seen. An attempt may be recorded a little after its end, so only what
+# ended a second ago is read. An endpoint begins to count as failing as `is_failing` in the domain says; $2 is
+# endpoint.FAILING_AFTER.
+_LOAD_UNSEEN_FAILURES = f"""
     select failed.count, failed.newest_at, failing.id, failing.url, failing.description, failing.began_at
     from (
         select count(*), max(ended_at) as newest_at from (
             select ended_at from ended_delivery
-            where status = 'failed' and ended_at > $1 and ended_at <= {_SETTLED}
-            order by ended_at desc limit {FAILURES_COUNTED}
+            where status = 'failed' and ended_at > $1
+                and ended_at <= statement_timestamp() - interval '1 second'
+            order by ended_at desc limit {endpoint.FAILURES_COUNTED}
         ) as counted
     ) as failed
     left join (
-        select id, url, description, {_BEGAN} as began_at from endpoint
+        select id, url, description, began_at from endpoint
+        cross join lateral (select least(gone_at, failing_since + $2::interval) as began_at) as failure
         where failing_since is not null and removed_at is null and not paused
-            and {_BEGAN} > $1 and {_BEGAN} <= {_SETTLED}
+            and began_at > $1 and began_at <= statement_timestamp() - interval '1 second'
         order by began_at desc, id limit {FAILING_NAMED}
     ) as failing on true
 """
-# Never back to an earlier time, by a page that was open for long, nor ahead of now.
+# Never back to an earlier time, as from a page that was open for long, nor ahead of now.
 _MARK_SEEN = """
     update staff set failures_seen_at = greatest(failures_seen_at, least($2::timestamptz, clock_timestamp()))
     where id = $1
@@ -229,10 +180,10 @@ _MARK_SEEN = """
 
 
 async def load_unseen_failures(connection: Connection, since: datetime) -> UnseenFailures:
-    rows = await connection.fetch(_UNSEEN_FAILURES, since, FAILING_AFTER)
-    failing = [FailingEndpoint(*row[2:]) for row in rows if row[2] is not None]
-    up_to = max([rows[0][1] or since, *(one.began_at for one in failing)])
-    return UnseenFailures(rows[0][0], failing, up_to)
+    rows = await connection.fetch(_LOAD_UNSEEN_FAILURES, since, endpoint.FAILING_AFTER)
+    failing = [row for row in rows if row[2] is not None]
+    labels = [EndpointLabel(row[2], row[3], row[4], is_removed=False) for row in failing]
+    return UnseenFailures(rows[0][0], labels, max([rows[0][1] or since, *(row[5] for row in failing)]))
 
 
 async def mark_failures_seen(connection: Connection, staff_id: UUID, at: datetime) -> None:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from holdfast.domain.event import EventName, UnitEvent
 from holdfast.domain.status import Status
-from holdfast.storage.database import Connection, fetch_one
+from holdfast.storage.database import Connection, execute_and_count, fetch_one
 
 _COLUMNS = ", ".join(UnitEvent._fields[:-2])
 """In the order of the database's type ``event_write``, which ends with the unit's code and the payload."""
@@ -21,13 +21,14 @@ _WANTED = """
     and (endpoint.project_ids is null or new_event.project_id = any(endpoint.project_ids))
 """
 
-# Part of the statements that store units: insert the events ($2) of the units that it stored, and a delivery
-# of each for every endpoint that is subscribed to it. Both see the same endpoints, as one statement does.
+# Part of the statements that store units, after their parts `stored` and `new_event`: insert the new events
+# of the units that were stored, and a delivery of each for every endpoint that is subscribed to it. Both see
+# the same endpoints, as one statement does.
 INSERT_EVENTS_AND_DELIVERIES = f"""
     inserted_event as (
         insert into event ({_COLUMNS}, endpoint_ids)
         select {_COLUMNS}, array(select id from endpoint where {_WANTED})
-        from unnest($2::event_write[]) as new_event
+        from new_event
         where new_event.unit_id in (select id from stored)
     ),
     inserted_delivery as (
@@ -39,7 +40,7 @@ INSERT_EVENTS_AND_DELIVERIES = f"""
             new_event.unit_version, new_event.unit_code, new_event.created_at,
             least(new_event.created_at, statement_timestamp()),
             overlay(new_event.payload placing delivery.id::text from {_PAYLOAD_ID_AT} for 36)
-        from unnest($2::event_write[]) as new_event
+        from new_event
         join endpoint on {_WANTED}
         cross join lateral (select delivery_id(new_event.id, endpoint.id) as id offset 0) as delivery
         where new_event.unit_id in (select id from stored)
@@ -47,12 +48,11 @@ INSERT_EVENTS_AND_DELIVERIES = f"""
     )
 """
 
-_ANY_UNNUMBERED = "select exists (select from event where position is null)"
 
 # Events are numbered when they are committed, never when they are written: a number taken inside
 # a transaction would let a reader pass an event that commits late. The lock on the one row of
 # event_feed serialises; the next statement then sees all that its former holder numbered.
-_TAKE_TURN = "select last_position from event_feed for update"
+_LOCK_FEED = "select last_position from event_feed for update"
 _NUMBER = """
     with numbered as (
         select unit_id, unit_version, $1 + row_number() over (order by created_at, unit_id) as position
@@ -64,9 +64,7 @@ _NUMBER = """
     update event set position = numbered.position from numbered
     where event.unit_id = numbered.unit_id and event.unit_version = numbered.unit_version
 """
-_MOVE_END = "update event_feed set last_position = last_position + $1"
 
-_ENDS = "select last_position, trimmed_position from event_feed"
 
 _PAGE_COLUMNS = """
     event.position, case when $4::uuid is null then event.id else delivery_id(event.id, $4) end,
@@ -131,21 +129,20 @@ class FeedItem(NamedTuple):
 
 
 async def any_unnumbered(connection: Connection) -> bool:
-    return bool(await connection.fetchval(_ANY_UNNUMBERED))
+    return bool(await connection.fetchval("select exists (select from event where position is null)"))
 
 
 async def number(connection: Connection, limit: int) -> int:
     """Give the next positions to committed events, each unit's in its own order."""
-    last_position = await connection.fetchval(_TAKE_TURN)
-    tag = await connection.execute(_NUMBER, last_position, limit)
-    count = int(tag.rpartition(" ")[2])
+    last_position = await connection.fetchval(_LOCK_FEED)
+    count = await execute_and_count(connection, _NUMBER, last_position, limit)
     if count:
-        await connection.execute(_MOVE_END, count)
+        await connection.execute("update event_feed set last_position = last_position + $1", count)
     return count
 
 
 async def ends(connection: Connection) -> FeedEnds:
-    return FeedEnds(*await fetch_one(connection, _ENDS))
+    return FeedEnds(*await fetch_one(connection, "select last_position, trimmed_position from event_feed"))
 
 
 async def page(
@@ -166,7 +163,7 @@ async def page(
 
 async def trim(connection: Connection, older_than: timedelta, limit: int) -> int:
     """Forget the oldest events of the feed, and remember up to where they are forgotten."""
-    last_position = await connection.fetchval(_TAKE_TURN)
+    last_position = await connection.fetchval(_LOCK_FEED)
     count, position = await fetch_one(connection, _TRIM, older_than, limit, last_position)
     if count:
         await connection.execute(_MOVE_START, position)

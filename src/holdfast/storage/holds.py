@@ -11,7 +11,8 @@ from holdfast.domain.status import Status
 from holdfast.storage import audit, events
 from holdfast.storage.database import FOREGROUND, Connection
 
-# Sessions of the foreground that are at work; what the statistics do not show counts as idle.
+# Whether a session of the foreground runs a statement or transaction, or has just done so. Sessions whose
+# statistics are hidden count as idle.
 _FOREGROUND_BUSY = """
     select exists (
         select from pg_stat_activity
@@ -22,7 +23,6 @@ _FOREGROUND_BUSY = """
 
 
 async def is_foreground_busy(connection: Connection) -> bool:
-    """Return whether a session of the foreground runs a statement or transaction, or has just done so."""
     return bool(await connection.fetchval(_FOREGROUND_BUSY, FOREGROUND))
 
 
@@ -60,6 +60,7 @@ _EXPIRE = f"""
         where booking.number = written.booking_number
     ),
     inserted_entries as ({audit.INSERT_ENTRIES}),
+    new_event as (select * from unnest($2::event_write[])),
     {events.INSERT_EVENTS_AND_DELIVERIES}
     select count(*) from inserted_delivery
 """
@@ -84,13 +85,9 @@ async def load_claims(connection: Connection, unit_ids: Sequence[UUID]) -> dict[
 
 async def store_expired(connection: Connection, expired: Sequence[ExpiredUnit]) -> int:
     """Return how many deliveries were inserted."""
-    count: int = await connection.fetchval(
-        _EXPIRE,
-        [audit.row_for(unit.entry) for unit in expired],
-        [unit.event for unit in expired],
-        [unit[:6] for unit in expired],
-    )
-    return count
+    entries = [audit.row_for(unit.entry) for unit in expired]
+    rows = [unit[:6] for unit in expired]
+    return int(await connection.fetchval(_EXPIRE, entries, [unit.event for unit in expired], rows))
 
 
 async def seconds_until_next_end(connection: Connection) -> float | None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
-from datetime import datetime, timedelta
-from typing import NamedTuple
+from datetime import timedelta
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
+import asyncpg
+import msgspec
+
+from holdfast.domain.imports import ColumnMapping, Contents, Import
 from holdfast.storage.database import Connection
 
-# A process that is alive says so every few seconds.
+_COMPRESSION_LEVEL = 3
+
+# A run records a heartbeat every few seconds.
 _ALIVE = "coalesce(beat_at > clock_timestamp() - interval '15 s', false)"
-_COLUMNS = f"""
-    id, project_id, staff_id, file_name, created_at, contents, choice, stage, run_id, {_ALIVE} as is_alive
-"""
+_COLUMNS = f"id, project_id, file_name, created_at, contents, choice, stage, run_id, {_ALIVE} as is_alive"
 
 _INSERT = """
     insert into import_file (id, project_id, staff_id, file_name, created_at, contents, stage)
@@ -23,10 +28,8 @@ _INSERT_PARTS = """
     insert into import_part (import_id, sheet, part, rows)
     select $1, $2, $3 + place - 1, rows from unnest($4::bytea[]) with ordinality as sent (rows, place)
 """
-_DROP_OLD = f"""
-    delete from import_file where created_at < clock_timestamp() - $1::interval and not {_ALIVE}
-"""
-_DROP_BEYOND = f"""
+_DELETE_OLD = f"delete from import_file where created_at < clock_timestamp() - $1::interval and not {_ALIVE}"
+_DELETE_BEYOND = f"""
     delete from import_file where not {_ALIVE} and id in (
         select id from import_file where staff_id = $1 order by created_at desc offset $2
     )
@@ -44,15 +47,12 @@ _BEGIN = f"""
         and (stage = any($5) or (stage = any($6) and not {_ALIVE}))
     returning choice
 """
-_FORGET_RESULTS = "delete from import_result where import_id = $1"
-_NEXT_TO_STORE = """
-    select coalesce(max(part) + 1, 0) from import_result where import_id = $1 and stored
+_NEXT_TO_STORE = "select coalesce(max(part) + 1, 0) from import_result where import_id = $1 and stored"
+_RECORD_HEARTBEAT = """
+    update import_file set beat_at = clock_timestamp() where id = $1 and run_id = $2 returning id
 """
-_BEAT = "update import_file set beat_at = clock_timestamp() where id = $1 and run_id = $2 returning id"
-_RECORD = """
-    with alive as (
-        update import_file set beat_at = clock_timestamp() where id = $1 and run_id = $2 returning id
-    )
+_RECORD = f"""
+    with alive as ({_RECORD_HEARTBEAT})
     insert into import_result (import_id, stored, part, outcome, rows_counted, findings)
     select id, $3, $4, outcome, rows_counted, findings
     from alive, unnest($5::text[], $6::integer[], $7::bytea[]) as found (outcome, rows_counted, findings)
@@ -76,21 +76,19 @@ _FINDINGS = """
 """
 
 
-class ImportFile(NamedTuple):
-    id: UUID
-    project_id: UUID
-    staff_id: UUID
-    file_name: str
-    created_at: datetime
-    contents: bytes
-    choice: bytes | None
-    stage: str
-    run_id: UUID | None
-    is_alive: bool
+Packed = TypeVar("Packed")
+
+
+def pack(value: Any) -> bytes:
+    return zlib.compress(msgspec.msgpack.encode(value), _COMPRESSION_LEVEL)
+
+
+def unpack(kind: type[Packed], packed: bytes) -> Packed:
+    return msgspec.msgpack.decode(zlib.decompress(packed), type=kind)
 
 
 class Result(NamedTuple):
-    """What came of the rows of one part that had the same outcome."""
+    """The rows of one part that had the same outcome."""
 
     outcome: str
     rows: int
@@ -98,12 +96,7 @@ class Result(NamedTuple):
 
 
 async def insert(
-    connection: Connection,
-    import_id: UUID,
-    project_id: UUID,
-    staff_id: UUID,
-    file_name: str,
-    contents: bytes,
+    connection: Connection, import_id: UUID, project_id: UUID, staff_id: UUID, file_name: str, contents: bytes
 ) -> None:
     await connection.execute(_INSERT, import_id, project_id, staff_id, file_name, contents)
 
@@ -114,21 +107,19 @@ async def insert_parts(
     await connection.execute(_INSERT_PARTS, import_id, sheet, first, parts)
 
 
-async def drop_old(connection: Connection, age: timedelta, staff_id: UUID, kept: int) -> None:
-    """Whoever uploads clears away: what is old, and what one person has beyond ``kept``."""
-    await connection.execute(_DROP_OLD, age)
-    await connection.execute(_DROP_BEYOND, staff_id, kept)
+async def delete_old(connection: Connection, age: timedelta, staff_id: UUID, kept: int) -> None:
+    """Delete old files, and those that a member of staff has beyond ``kept``; every upload does so."""
+    await connection.execute(_DELETE_OLD, age)
+    await connection.execute(_DELETE_BEYOND, staff_id, kept)
 
 
-async def find(
-    connection: Connection, import_id: UUID, project_id: UUID, staff_id: UUID
-) -> ImportFile | None:
+async def find(connection: Connection, import_id: UUID, project_id: UUID, staff_id: UUID) -> Import | None:
     row = await connection.fetchrow(_FIND, import_id, project_id, staff_id)
-    return None if row is None else ImportFile(*row)
+    return None if row is None else _import(row)
 
 
-async def latest(connection: Connection, staff_id: UUID, project_id: UUID, limit: int) -> list[ImportFile]:
-    return [ImportFile(*row) for row in await connection.fetch(_LATEST, staff_id, project_id, limit)]
+async def latest(connection: Connection, staff_id: UUID, project_id: UUID, limit: int) -> list[Import]:
+    return [_import(row) for row in await connection.fetch(_LATEST, staff_id, project_id, limit)]
 
 
 async def part(connection: Connection, import_id: UUID, sheet: int, number: int) -> bytes | None:
@@ -146,27 +137,26 @@ async def begin(
     taken_over_from: Sequence[str],
     last_run_id: UUID | None,
 ) -> bytes | None:
-    """What was chosen. None if it is at no stage that this may begin from, or at one that a living run is in,
-    or another run has been there since."""
+    """Return what was chosen. None if this may not begin at the present stage, if a live run is at it, or if
+    another run has begun since ``last_run_id``."""
     chosen: bytes | None = await connection.fetchval(
         _BEGIN, import_id, stage, run_id, choice, begun_from, taken_over_from, last_run_id
     )
     return chosen
 
 
-async def forget_results(connection: Connection, import_id: UUID) -> None:
-    await connection.execute(_FORGET_RESULTS, import_id)
+async def delete_results(connection: Connection, import_id: UUID) -> None:
+    await connection.execute("delete from import_result where import_id = $1", import_id)
 
 
 async def next_to_store(connection: Connection, import_id: UUID) -> int:
-    """The first part of which nothing was recorded as stored."""
-    number: int = await connection.fetchval(_NEXT_TO_STORE, import_id)
-    return number
+    """Return the first part without a record that it was stored."""
+    return int(await connection.fetchval(_NEXT_TO_STORE, import_id))
 
 
-async def beat(connection: Connection, import_id: UUID, run_id: UUID) -> bool:
-    """That the run is alive. False if it is not the run any more."""
-    return await connection.fetchval(_BEAT, import_id, run_id) is not None
+async def record_heartbeat(connection: Connection, import_id: UUID, run_id: UUID) -> bool:
+    """Return whether this is still the run of the import."""
+    return await connection.fetchval(_RECORD_HEARTBEAT, import_id, run_id) is not None
 
 
 async def record(
@@ -177,7 +167,7 @@ async def record(
     number: int,
     results: Sequence[Result],
 ) -> bool:
-    """What came of a part. False if it is not the run any more; nothing is recorded then."""
+    """Record the results of a part. False, and nothing is recorded, if another run has replaced this one."""
     columns = [list(column) for column in zip(*results, strict=True)]
     return await connection.fetchval(_RECORD, import_id, run_id, stored, number, *columns) is not None
 
@@ -193,6 +183,11 @@ async def counts(connection: Connection, import_id: UUID, stored: bool) -> dict[
 async def findings(
     connection: Connection, import_id: UUID, stored: bool, outcome: str, offset: int, limit: int
 ) -> list[tuple[int, bytes]]:
-    """The parts that hold them, each with how many findings stand before it."""
+    """Return the parts that hold them, each with the number of findings before it."""
     rows = await connection.fetch(_FINDINGS, import_id, stored, outcome, offset, limit)
     return [(int(row[0]), row[1]) for row in rows]
+
+
+def _import(row: asyncpg.Record) -> Import:
+    choice = None if row["choice"] is None else unpack(ColumnMapping, row["choice"])
+    return Import(**dict(row) | {"contents": unpack(Contents, row["contents"]), "choice": choice})

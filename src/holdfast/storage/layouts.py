@@ -5,27 +5,36 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from uuid import UUID
 
-from holdfast.domain.layout import Position
+import asyncpg
+
+from holdfast.domain.layout import LayoutUnit, Placement
 from holdfast.storage.database import Connection
 
-_CODES = "select code from unit where project_id = $1 order by code"
-_PLACES = """
-    select unit.code, building, floor, position
-    from unit_place join unit on unit.id = unit_id where unit_place.project_id = $1
+# All units of a project with the places that staff chose.
+_UNITS = """
+    select code, unit_id is not null, building, floor, position
+    from unit left join unit_place on unit_id = unit.id and unit_place.project_id = $1
+    where unit.project_id = $1
+    order by code
 """
-_CODES_AMONG = "select code from unit where project_id = $1 and code = any($2::text[])"
-_PLACES_AMONG = _PLACES + " and unit.code = any($2::text[])"
-_CODES_PAGE = """
-    select code from unit
-    where project_id = $1 and code > $2 and ($4::text is null or strpos(lower(code), lower($4)) > 0)
+# Those of the named ones that the project has.
+_NAMED_UNITS = """
+    select code, unit_id is not null, building, floor, position
+    from unit left join unit_place on unit_id = unit.id and unit_place.project_id = $1
+    where unit.project_id = $1 and code = any($2::text[])
+    order by code
+"""
+# A page in the order of codes, perhaps only of those whose code contains a text.
+_UNITS_PAGE = """
+    select code, unit_id is not null, building, floor, position
+    from unit left join unit_place on unit_id = unit.id and unit_place.project_id = $1
+    where unit.project_id = $1 and code > $2 and ($4::text is null or strpos(lower(code), lower($4)) > 0)
     order by code limit $3
 """
-_DELETE_ALL = "delete from unit_place where project_id = $1"
 _DELETE_BY_CODES = """
     delete from unit_place using unit
     where unit.id = unit_id and unit.project_id = $1 and unit.code = any($2::text[])
 """
-_NEXT_TURN = "update project set layout_turn = layout_turn + 1 where id = $1"
 _STORE = """
     insert into unit_place (unit_id, project_id, building, floor, position)
     select unit.id, $1, building, floor, position
@@ -36,49 +45,40 @@ _STORE = """
 """
 
 
-async def codes(connection: Connection, project_id: UUID) -> list[str]:
-    return [row[0] for row in await connection.fetch(_CODES, project_id)]
+async def list_units(connection: Connection, project_id: UUID) -> list[LayoutUnit]:
+    return [_unit(row) for row in await connection.fetch(_UNITS, project_id)]
 
 
-async def places(connection: Connection, project_id: UUID) -> dict[str, Position]:
-    """Those that staff have chosen."""
-    return {row[0]: Position(*row[1:]) for row in await connection.fetch(_PLACES, project_id)}
+async def find_units(connection: Connection, project_id: UUID, codes: Collection[str]) -> list[LayoutUnit]:
+    return [_unit(row) for row in await connection.fetch(_NAMED_UNITS, project_id, list(codes))]
 
 
-async def codes_among(connection: Connection, project_id: UUID, named: Collection[str]) -> list[str]:
-    """Those of the named ones that the project has."""
-    return [row[0] for row in await connection.fetch(_CODES_AMONG, project_id, list(named))]
-
-
-async def places_among(
-    connection: Connection, project_id: UUID, named: Collection[str]
-) -> dict[str, Position]:
-    """Those that staff have chosen for the named ones."""
-    rows = await connection.fetch(_PLACES_AMONG, project_id, list(named))
-    return {row[0]: Position(*row[1:]) for row in rows}
-
-
-async def codes_page(
+async def list_page(
     connection: Connection, project_id: UUID, after_code: str, limit: int, containing: str | None
-) -> list[str]:
-    rows = await connection.fetch(_CODES_PAGE, project_id, after_code, limit, containing)
-    return [row[0] for row in rows]
+) -> list[LayoutUnit]:
+    rows = await connection.fetch(_UNITS_PAGE, project_id, after_code, limit, containing)
+    return [_unit(row) for row in rows]
 
 
-async def replace(connection: Connection, project_id: UUID, chosen: Mapping[str, Position]) -> None:
-    await connection.execute(_DELETE_ALL, project_id)
+async def replace(connection: Connection, project_id: UUID, chosen: Mapping[str, Placement]) -> None:
+    await connection.execute("delete from unit_place where project_id = $1", project_id)
     await _store(connection, project_id, chosen)
 
 
 async def change(
-    connection: Connection, project_id: UUID, chosen: Mapping[str, Position], guessed: Sequence[str]
+    connection: Connection, project_id: UUID, chosen: Mapping[str, Placement], guessed: Sequence[str]
 ) -> None:
     """Of these units and no others; ``guessed`` are those that stand where their code says again."""
     await connection.execute(_DELETE_BY_CODES, project_id, [*chosen, *guessed])
     await _store(connection, project_id, chosen)
 
 
-async def _store(connection: Connection, project_id: UUID, chosen: Mapping[str, Position]) -> None:
+async def _store(connection: Connection, project_id: UUID, chosen: Mapping[str, Placement]) -> None:
     columns = [list(column) for column in zip(*chosen.values(), strict=True)] or [[], [], []]
     await connection.execute(_STORE, project_id, list(chosen), *columns)
-    await connection.execute(_NEXT_TURN, project_id)
+    await connection.execute("update project set layout_turn = layout_turn + 1 where id = $1", project_id)
+
+
+def _unit(row: asyncpg.Record) -> LayoutUnit:
+    code, is_chosen, *place = row
+    return LayoutUnit(code, Placement(*place) if is_chosen else None)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import asyncpg
 
-from holdfast.domain.layout import BoardUnit
+from holdfast.domain.board import BoardUnit
 from holdfast.domain.listing import BY_AREA, Listing, ListingCursor, ListingFacts, ListingOrder, UnitFilter
 from holdfast.domain.unit import Unit
 from holdfast.storage.boards import COLUMNS, IS_OVER, board_unit
@@ -60,12 +60,12 @@ _SUMMARY = f"""
 _MOST_CHOICES = 30
 
 # In a huge project it is enough to compare some of the free units.
-_COMPARED_AT_MOST = 2000
+_MAX_COMPARED = 2000
 _SIMILAR = f"""
     select {COLUMNS} from (
         select * from unit
         where project_id = $1 and id <> $2 and {_IS_FREE} and not archived
-        limit {_COMPARED_AT_MOST}
+        limit {_MAX_COMPARED}
     ) as unit
     order by bedrooms is distinct from $3, type <> $4, abs(price_sar - $5::numeric), code
     limit $6
@@ -110,13 +110,9 @@ async def summarize(connection: Connection, project_id: UUID) -> ListingFacts:
     free_from, least, most, bedrooms, types, first_year, last_year = await fetch_one(
         connection, _SUMMARY, project_id, _MOST_CHOICES
     )
-    return ListingFacts(
-        free_from and Decimal(free_from),
-        None if least is None else (Decimal(least), Decimal(most)),
-        bedrooms or [],
-        types or [],
-        None if first_year is None else (first_year, last_year),
-    )
+    areas = None if least is None else (Decimal(least), Decimal(most))
+    years = None if first_year is None else (first_year, last_year)
+    return ListingFacts(free_from and Decimal(free_from), areas, bedrooms or [], types or [], years)
 
 
 async def find_similar(connection: Connection, unit: Unit, limit: int) -> list[BoardUnit]:
@@ -136,4 +132,4 @@ def _page_statement(order: ListingOrder) -> str:
 
 def _listing(row: asyncpg.Record) -> Listing:
     board_columns = len(BoardUnit._fields)
-    return Listing(board_unit(row[:board_columns]), fields_from(row[board_columns:]))
+    return Listing(board_unit(row[:board_columns]), fields_from(list(row[board_columns:])))

@@ -14,20 +14,12 @@ DAYS_AHEAD = 3
 
 # Advisory locks: held while days are created, and while they are dropped, which may wait for a long reader.
 _CREATING, DROPPING = 0x686F6C65, 0x686F6C66
-_TAKE_TURN = f"select pg_advisory_xact_lock({_CREATING})"
-_TRY_TO_DROP = f"select pg_try_advisory_lock({DROPPING})"
-_END_OF_DROPPING = f"select pg_advisory_unlock({DROPPING})"
 _TODAY = "select (clock_timestamp() at time zone 'UTC')::date"
 _FIRST_KEPT = "select ((clock_timestamp() - $1::interval) at time zone 'UTC')::date"
-_MISSING = """
-    select wanted from unnest($1::text[]) as wanted where to_regclass(wanted) is null
-"""
+_MISSING = "select name from unnest($1::text[]) as name where to_regclass(name) is null"
 # Created apart and then attached: unlike `create table ... partition of`, this waits for no reader or writer.
 _CREATE = "create table {part} (like {table} including all)"
 _ATTACH = "alter table {table} attach partition {part} for values from ('{day} 00:00Z') to ('{after} 00:00Z')"
-_DETACH = "alter table {table} detach partition {part} concurrently"
-_FINISH_DETACHING = "alter table {table} detach partition {part} finalize"
-_DROP = "drop table {part}"
 _PARTS = """
     select part.relname, inhdetachpending
     from pg_inherits join pg_class as part on part.oid = inhrelid
@@ -42,15 +34,15 @@ _CUT_OFF = """
 
 async def are_ready(connection: Connection) -> bool:
     """Return whether today and tomorrow have their partitions."""
-    today = await _today(connection)
+    today: date = await connection.fetchval(_TODAY)
     names = [_part(table, today + timedelta(days=ahead)) for table in TABLES for ahead in (0, 1)]
     return not await connection.fetch(_MISSING, names)
 
 
 async def create_upcoming(connection: Connection) -> None:
     """Within a transaction. Any number of processes may do so at once."""
-    await connection.execute(_TAKE_TURN)
-    today = await _today(connection)
+    await connection.execute(f"select pg_advisory_xact_lock({_CREATING})")
+    today: date = await connection.fetchval(_TODAY)
     for ahead in range(-1, DAYS_AHEAD + 1):
         for table in TABLES:
             await _create_day(connection, table, today + timedelta(days=ahead))
@@ -61,14 +53,14 @@ async def drop_before(connection: Connection, keep: timedelta) -> list[str]:
 
     A drop that was interrupted is finished first. While another process drops days, nothing is done.
     """
-    if not await connection.fetchval(_TRY_TO_DROP):
+    if not await connection.fetchval(f"select pg_try_advisory_lock({DROPPING})"):
         return []
     try:
         return await _drop_before(connection, keep)
     finally:
         # A lost connection has given up the lock.
         with suppress(asyncpg.InterfaceError):
-            await connection.execute(_END_OF_DROPPING)
+            await connection.execute(f"select pg_advisory_unlock({DROPPING})")
 
 
 async def _drop_before(connection: Connection, keep: timedelta) -> list[str]:
@@ -76,11 +68,11 @@ async def _drop_before(connection: Connection, keep: timedelta) -> list[str]:
     dropped: list[str] = []
     for table in TABLES:
         for part, is_being_detached in await connection.fetch(_PARTS, table):
-            if is_being_detached or _day(part) < first_kept:
-                statement = _FINISH_DETACHING if is_being_detached else _DETACH
-                await connection.execute(statement.format(table=table, part=part))
+            if is_being_detached or date.fromisoformat(part.rpartition("_")[2]) < first_kept:
+                mode = "finalize" if is_being_detached else "concurrently"
+                await connection.execute(f"alter table {table} detach partition {part} {mode}")
         for (part,) in await connection.fetch(_CUT_OFF, table):
-            await connection.execute(_DROP.format(part=part))
+            await connection.execute(f"drop table {part}")
             dropped.append(part)
     return dropped
 
@@ -93,14 +85,5 @@ async def _create_day(connection: Connection, table: str, day: date) -> None:
         await connection.execute(_ATTACH.format(table=table, part=part, day=day, after=after))
 
 
-async def _today(connection: Connection) -> date:
-    today: date = await connection.fetchval(_TODAY)
-    return today
-
-
 def _part(table: str, day: date) -> str:
     return f"{table}_{day:%Y%m%d}"
-
-
-def _day(part: str) -> date:
-    return date.fromisoformat(part.rpartition("_")[2])

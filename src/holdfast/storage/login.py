@@ -18,8 +18,8 @@ _INSERT_SESSION = """
 # Find a live session. Its last use is written at most once a minute, or eight times within a short idle time.
 _FIND_SESSION = f"""
     with found as (
-        select staff_session.id as session_id, staff_session.notice, staff_session.last_seen_at,
-            {STAFF_COLUMNS}
+        select {STAFF_COLUMNS},
+            staff_session.id as session_id, staff_session.notice, staff_session.last_seen_at
         from staff_session join staff on staff.id = staff_session.staff_id
         where staff_session.token_hash = $1 and staff.disabled_at is null
             and staff_session.last_seen_at > clock_timestamp() - $2::interval
@@ -43,7 +43,6 @@ _LIST_SESSIONS = """
         and created_at > clock_timestamp() - $3::interval
     order by last_seen_at desc, id limit 100
 """
-_DELETE_SESSION = "delete from staff_session where token_hash = $1"
 _DELETE_SESSIONS_OF_STAFF = """
     delete from staff_session where staff_id = $1 and id is distinct from $2 returning id
 """
@@ -53,14 +52,12 @@ _DELETE_OLD_SESSIONS = """
         order by created_at limit 100 for update skip locked
     )
 """
-_SET_NOTICE = "update staff_session set notice = $2 where id = $1"
 
 _FIND_SETUP_LINK = "select staff_id from setup_link where token_hash = $1 and expires_at > clock_timestamp()"
 _INSERT_SETUP_LINK = """
     insert into setup_link (token_hash, staff_id, expires_at)
     values ($1, $2, clock_timestamp() + make_interval(hours => $3))
 """
-_DELETE_SETUP_LINK = "delete from setup_link where staff_id is not distinct from $1"
 _USE_SETUP_LINK = """
     delete from setup_link where token_hash = $1 and expires_at > clock_timestamp() returning token_hash
 """
@@ -71,12 +68,11 @@ _INSERT_ATTEMPTS = """
     on conflict (subject) do nothing
 """
 _LOCK_ATTEMPTS = """
-    select failures, first_at, last_at, clock_timestamp() as now from sign_in_attempts
+    select failures, first_at, last_at, clock_timestamp() from sign_in_attempts
     where subject = $1 for no key update
 """
 _UPDATE_ATTEMPTS = "update sign_in_attempts set failures = $2, first_at = $3, last_at = $4 where subject = $1"
 _UNCOUNT_ATTEMPT = "update sign_in_attempts set failures = greatest(failures - 1, 0) where subject = $1"
-_DELETE_ATTEMPTS = "delete from sign_in_attempts where subject = $1"
 _DELETE_OLD_ATTEMPTS = """
     delete from sign_in_attempts where subject in (
         select subject from sign_in_attempts where last_at < clock_timestamp() - $1::interval
@@ -92,11 +88,6 @@ class StaffSession(NamedTuple):
     """Left for the next page."""
     at: datetime
     """The database's time at which the session was found."""
-
-
-class SetupLink(NamedTuple):
-    staff_id: UUID | None
-    """None: for the first admin."""
 
 
 async def insert_session(
@@ -121,7 +112,7 @@ async def list_sessions(connection: Connection, staff_id: UUID, times: SessionTi
 
 
 async def delete_session(connection: Connection, token_hash: bytes) -> None:
-    await connection.execute(_DELETE_SESSION, token_hash)
+    await connection.execute("delete from staff_session where token_hash = $1", token_hash)
 
 
 async def delete_sessions(connection: Connection, staff_id: UUID, but: UUID | None = None) -> int:
@@ -134,12 +125,13 @@ async def delete_old_sessions(connection: Connection, times: SessionTimes) -> No
 
 
 async def set_notice(connection: Connection, session_id: UUID, notice: str) -> None:
-    await connection.execute(_SET_NOTICE, session_id, notice)
+    await connection.execute("update staff_session set notice = $2 where id = $1", session_id, notice)
 
 
-async def find_setup_link(connection: Connection, token_hash: bytes) -> SetupLink | None:
+async def find_setup_link(connection: Connection, token_hash: bytes) -> tuple[UUID | None] | None:
+    """Return the id of the member of staff that a link is for; in it None for the first admin."""
     row = await connection.fetchrow(_FIND_SETUP_LINK, token_hash)
-    return SetupLink(row["staff_id"]) if row else None
+    return (row[0],) if row else None
 
 
 async def replace_setup_link(
@@ -150,7 +142,7 @@ async def replace_setup_link(
 
 
 async def delete_setup_link(connection: Connection, staff_id: UUID | None) -> None:
-    await connection.execute(_DELETE_SETUP_LINK, staff_id)
+    await connection.execute("delete from setup_link where staff_id is not distinct from $1", staff_id)
 
 
 async def use_setup_link(connection: Connection, token_hash: bytes) -> bool:
@@ -160,9 +152,9 @@ async def use_setup_link(connection: Connection, token_hash: bytes) -> bool:
 async def lock_attempts(connection: Connection, subject: bytes) -> tuple[Attempts, datetime]:
     """Lock the counts of a subject, which are inserted if there are none; return them and the time."""
     while True:
-        row = await connection.fetchrow(_LOCK_ATTEMPTS, subject)
-        if row is not None:
-            return Attempts(row["failures"], row["first_at"], row["last_at"]), row["now"]
+        if row := await connection.fetchrow(_LOCK_ATTEMPTS, subject):
+            *counts, now = row
+            return Attempts(*counts), now
         await connection.execute(_INSERT_ATTEMPTS, subject)
 
 
@@ -172,12 +164,11 @@ async def update_attempts(connection: Connection, subject: bytes, attempts: Atte
 
 async def uncount_attempt(connection: Connection, subjects: Sequence[bytes]) -> None:
     """Take one attempt back, in the order in which the subjects were counted."""
-    for subject in subjects:
-        await connection.execute(_UNCOUNT_ATTEMPT, subject)
+    await connection.executemany(_UNCOUNT_ATTEMPT, [(subject,) for subject in subjects])
 
 
 async def delete_attempts(connection: Connection, subject: bytes) -> None:
-    await connection.execute(_DELETE_ATTEMPTS, subject)
+    await connection.execute("delete from sign_in_attempts where subject = $1", subject)
 
 
 async def delete_old_attempts(connection: Connection, age: timedelta) -> None:

@@ -1,7 +1,7 @@
-"""Hints: workers are told that there is something to send.
+"""Notifications of workers that there is something to send.
 
-PostgreSQL lets one notifying transaction commit at a time, so a hint is never part of a change. It follows
-the change, and many changes have one hint.
+PostgreSQL lets one notifying transaction commit at a time, so a notification is never part of a change. It
+follows the change, and many changes share one.
 """
 
 from __future__ import annotations
@@ -9,81 +9,78 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 import asyncpg
+
+LOST_CONNECTION = (OSError, asyncpg.InterfaceError, asyncpg.InternalClientError)
+"""The driver's errors when there is no answer: timeouts too, and a standby in place of a primary."""
 
 CHANNEL = "holdfast_deliveries"
 NOTIFY = f"notify {CHANNEL}"
 GAP_SECONDS = 0.01
-"""Between two hints of one process."""
+"""Between two notifications of one process."""
 ALIVE_SECONDS = 5.0
-"""So often a listener asks whether its connection is still there."""
+"""So often a listener checks its connection."""
 PAUSE_AFTER_FAILURE_SECONDS = 1.0
 
-_LOST = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
+_FAILED = (asyncpg.PostgresError, *LOST_CONNECTION)
 _log = logging.getLogger(__name__)
 
 
-class Hint:
-    """The first is told at once; those that come while it is on its way are told together."""
+class Notifier:
+    """Sends the first notification at once, and one for all that are requested meanwhile."""
 
-    def __init__(self, tell: Callable[[], Awaitable[None]]) -> None:
-        self._tell = tell
-        self._wanted = False
-        self._telling: asyncio.Task[None] | None = None
+    def __init__(self, send: Callable[[], Awaitable[None]]) -> None:
+        self._send = send
+        self._requested = False
+        self._sending: asyncio.Task[None] | None = None
 
-    def give(self) -> None:
-        self._wanted = True
-        if self._telling is None or self._telling.done():
-            self._telling = asyncio.get_running_loop().create_task(self._run())
+    def notify(self) -> None:
+        self._requested = True
+        if self._sending is None or self._sending.done():
+            self._sending = asyncio.get_running_loop().create_task(self._run())
 
     async def close(self) -> None:
-        if self._telling is not None:
-            await self._telling
+        if self._sending is not None:
+            await self._sending
 
     async def _run(self) -> None:
-        while self._wanted:
-            self._wanted = False
-            try:
-                await self._tell()
-            except _LOST:
-                return
-            await asyncio.sleep(GAP_SECONDS)
+        with suppress(*_FAILED):
+            while self._requested:
+                self._requested = False
+                await self._send()
+                await asyncio.sleep(GAP_SECONDS)
 
 
 async def listen(
-    connect: Callable[[], Awaitable[asyncpg.Connection]], on_hint: Callable[[], object], stop: asyncio.Event
+    connect: Callable[[], Awaitable[asyncpg.Connection]], wake: Callable[[], None], stop: asyncio.Event
 ) -> None:
-    """Until ``stop``. A lost connection is made anew; whoever waits for hints polls meanwhile."""
+    """Call ``wake`` on each notification, until ``stop``. A lost connection is replaced."""
     while not stop.is_set():
         try:
             connection = await connect()
-        except _LOST:
+        except _FAILED:
             _log.warning("cannot listen for new deliveries; polling for them until the connection is back")
         else:
-            await _listen(connection, on_hint, stop)
+            await _listen(connection, wake, stop)
         await _pause(stop, PAUSE_AFTER_FAILURE_SECONDS)
 
 
-async def _listen(connection: asyncpg.Connection, on_hint: Callable[[], object], stop: asyncio.Event) -> None:
-    def heard(*_: object) -> None:
-        on_hint()
-
+async def _listen(connection: asyncpg.Connection, wake: Callable[[], None], stop: asyncio.Event) -> None:
     try:
-        await connection.add_listener(CHANNEL, heard)
-        # What came while nobody listened.
-        on_hint()
+        await connection.add_listener(CHANNEL, lambda *_: wake())
+        # Some may have come before.
+        wake()
         while not stop.is_set():
             await _pause(stop, ALIVE_SECONDS)
             await connection.execute("select")
-    except _LOST:
+    except _FAILED:
         _log.warning("the connection that listens for new deliveries was lost")
     finally:
         connection.terminate()
 
 
 async def _pause(stop: asyncio.Event, seconds: float) -> None:
-    try:
+    with suppress(TimeoutError):
         await asyncio.wait_for(stop.wait(), seconds)
-    except TimeoutError:
-        return

@@ -3,26 +3,29 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from uuid import UUID, uuid4
 
-import asyncpg
-
 from holdfast.domain.errors import ProjectExists, UnknownProject
 from holdfast.domain.project import Project
 from holdfast.storage.database import Connection, ProjectCache, fetch_one
 
-_INSERT = "insert into project (id, slug, name) values ($1, $2, $3) returning *"
-_UPDATE = """
+_COLUMNS = ", ".join(Project._fields)
+
+_INSERT = f"""
+    insert into project (id, slug, name) values ($1, $2, $3)
+    on conflict (slug) do nothing
+    returning {_COLUMNS}
+"""
+_UPDATE = f"""
     update project
     set name = $2, hold_seconds = $3, reservation_days = $4, turn = turn + 1,
         version = version + (name <> $2)::int
-    where id = $1 returning *
+    where id = $1 returning {_COLUMNS}
 """
-_GET_LOCKED = "select * from project where id = $1 for no key update"
-_FIND_ID = "select id from project where slug = $1"
-_FIND_IDS = "select id from project where slug = any($1::text[])"
-_GET = "select * from project where id = $1"
-_GET_MANY = "select * from project where id = any($1::uuid[])"
-_LIST = """
-    select * from project
+_FIND_IDS = "select slug, id from project where slug = any($1::text[])"
+_GET = f"select {_COLUMNS} from project where id = $1"
+_GET_LOCKED = f"{_GET} for no key update"
+_GET_MANY = f"select {_COLUMNS} from project where id = any($1::uuid[])"
+_LIST = f"""
+    select {_COLUMNS} from project
     where ($1::text[] is null or slug = any($1)) and slug > $2
     order by slug limit $3
 """
@@ -39,69 +42,47 @@ async def refresh_project_cache(
     ]
     if unknown:
         rows = await connection.fetch(_GET_MANY, unknown)
-        known.update((row["id"], _project(row)) for row in rows)
+        known.update((row[0], Project(*row)) for row in rows)
 
 
 async def insert(connection: Connection, slug: str, name: str) -> Project:
-    try:
-        row = await fetch_one(connection, _INSERT, uuid4(), slug, name)
-    except asyncpg.UniqueViolationError as refused:
-        raise ProjectExists(slug) from refused
-    return _project(row)
-
-
-async def find_id(connection: Connection, slug: str) -> UUID | None:
-    project_id: UUID | None = await connection.fetchval(_FIND_ID, slug)
-    return project_id
-
-
-def within(argument: int) -> str:
-    """A condition: of one of these projects, or of none, as pings are. Null stands for no limit."""
-    ids = f"${argument}::uuid[]"
-    return f"({ids} is null or project_id is null or project_id = any({ids}))"
+    row = await connection.fetchrow(_INSERT, uuid4(), slug, name)
+    if row is None:
+        raise ProjectExists(slug)
+    return Project(*row)
 
 
 async def find_ids(connection: Connection, slugs: Sequence[str] | None) -> list[UUID] | None:
-    """What ``within`` takes, for a caller who is limited to these projects; None: to none."""
-    if slugs is None:
-        return None
-    return [row[0] for row in await connection.fetch(_FIND_IDS, slugs)]
+    """Return the ids of the projects that a caller is limited to; None without a limit."""
+    return None if slugs is None else list((await _ids_by_slug(connection, slugs)).values())
 
 
 async def require_ids(
     connection: Connection, slugs: Iterable[str], allowed: Collection[str] | None = None
 ) -> list[UUID]:
     """Return the ids of projects by slug. Those outside ``allowed`` do not exist; None allows all."""
-    ids = []
-    for slug in dict.fromkeys(slugs):
-        project_id = await find_id(connection, slug) if allowed is None or slug in allowed else None
-        if project_id is None:
+    slugs = list(dict.fromkeys(slugs))
+    found = await _ids_by_slug(connection, slugs)
+    for slug in slugs:
+        if slug not in found or (allowed is not None and slug not in allowed):
             raise UnknownProject(slug)
-        ids.append(project_id)
-    return ids
+    return [found[slug] for slug in slugs]
 
 
-async def get(connection: Connection, project_id: UUID) -> Project:
-    return _project(await fetch_one(connection, _GET, project_id))
+async def _ids_by_slug(connection: Connection, slugs: Sequence[str]) -> dict[str, UUID]:
+    return {row[0]: row[1] for row in await connection.fetch(_FIND_IDS, slugs)}
 
 
-async def get_locked(connection: Connection, project_id: UUID) -> Project:
-    return _project(await fetch_one(connection, _GET_LOCKED, project_id))
+async def get(connection: Connection, project_id: UUID, *, lock: bool = False) -> Project:
+    return Project(*await fetch_one(connection, _GET_LOCKED if lock else _GET, project_id))
 
 
 async def update(connection: Connection, project: Project) -> Project:
-    row = await fetch_one(
-        connection, _UPDATE, project.id, project.name, project.hold_seconds, project.reservation_days
-    )
-    return _project(row)
+    values = (project.name, project.hold_seconds, project.reservation_days)
+    return Project(*await fetch_one(connection, _UPDATE, project.id, *values))
 
 
 async def list_page(
     connection: Connection, slugs: tuple[str, ...] | None, after: str, limit: int
 ) -> list[Project]:
-    rows = await connection.fetch(_LIST, slugs, after, limit)
-    return [_project(row) for row in rows]
-
-
-def _project(row: asyncpg.Record) -> Project:
-    return Project(*(row[name] for name in Project._fields))
+    return [Project(*row) for row in await connection.fetch(_LIST, slugs, after, limit)]

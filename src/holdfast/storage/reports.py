@@ -7,19 +7,18 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from uuid import UUID
 
-from holdfast.domain.reports import Step
+from holdfast.domain.reports import StatusPair
 from holdfast.domain.status import Status
-from holdfast.storage.database import Connection, fetch_one
+from holdfast.storage.database import Connection
 
 KEPT_DAYS = 400
 
 _HOUR = "date_trunc('hour', created_at at time zone 'UTC') at time zone 'UTC'"
 
-# The lock is the turn to sum; positions are given after the commit, so up to the last one none is missing.
-# Whoever comes while another sums has nothing to wait for.
-_TAKE_TURN = "select summed_position from event_sums for update skip locked"
+# Lock the sums; while another process sums, there is nothing to wait for. Positions are given after the
+# commit, so none is missing up to the last one.
+_LOCK_SUMS = "select summed_position from event_sums for update skip locked"
 _UNSUMMED = "select last_position - summed_position from event_feed, event_sums"
-_LAST_POSITION = "select last_position from event_feed"
 _SUM = f"""
     insert into event_hour (project_id, hour, previous_status, status, steps)
     select project_id, {_HOUR} as hour, previous_status, status, count(*)
@@ -29,7 +28,6 @@ _SUM = f"""
     on conflict (project_id, hour, previous_status, status)
     do update set steps = event_hour.steps + excluded.steps
 """
-_MOVE_END = "update event_sums set summed_position = $1"
 
 _STEPS = f"""
     with sums as (select summed_position from event_sums), taken as (
@@ -45,7 +43,7 @@ _STEPS = f"""
     from taken group by 1, 2, 3
 """
 
-# A unit that was never changed has the status that it was created with. Of another its first event tells.
+# A unit that never changed has the status that it was created with; of another, its first event has it.
 _RECOUNT = f"""
     insert into created_hour (project_id, hour, status, units)
     select $1, hour, status, count(*) from (
@@ -62,10 +60,9 @@ _RECOUNT = f"""
         from unit where project_id = $1
     ) as created group by hour, status
 """
-_FORGET_COUNT = "delete from created_hour where project_id = $1"
 _LOCK = "select pg_advisory_xact_lock(hashtextextended('created_hour ' || $1::uuid, 0))"
 _COUNTED = "select coalesce(sum(units), 0)::bigint from created_hour where project_id = $1"
-# A look at all units grows with them: one worker takes it, and seldom.
+# The comparison reads all units, so one worker makes it, and seldom.
 _TAKE_COMPARISON = """
     update event_sums set units_compared_at = clock_timestamp() where only_row = (
         select only_row from event_sums where units_compared_at <= clock_timestamp() - $1::interval
@@ -97,40 +94,38 @@ _TODAY = "select (statement_timestamp() at time zone $1)::date"
 
 
 async def sum_events(connection: Connection, limit: int) -> int:
-    """The next events of the feed; how many there were, at most. 0 while another sums them."""
-    summed = await connection.fetchval(_TAKE_TURN)
+    """Sum the next events of the feed; return how many. 0 while another process sums them."""
+    summed = await connection.fetchval(_LOCK_SUMS)
     if summed is None:
         return 0
-    last = min(await connection.fetchval(_LAST_POSITION), summed + limit)
+    last = min(await connection.fetchval("select last_position from event_feed"), summed + limit)
     if last > summed:
         await connection.execute(_SUM, summed, last)
-        await connection.execute(_MOVE_END, last)
+        await connection.execute("update event_sums set summed_position = $1", last)
     return int(last - summed)
 
 
 async def unsummed(connection: Connection) -> int:
-    (number,) = await fetch_one(connection, _UNSUMMED)
-    return int(number)
+    return int(await connection.fetchval(_UNSUMMED))
 
 
 async def counted_units(connection: Connection, project_id: UUID) -> int:
-    (number,) = await fetch_one(connection, _COUNTED, project_id)
-    return int(number)
+    return int(await connection.fetchval(_COUNTED, project_id))
 
 
 async def take_comparison(connection: Connection, pause: timedelta) -> bool:
-    """Whether nobody has compared for that long; then it is the caller who does."""
+    """Return whether the caller is to compare, since nobody has done so for ``pause``."""
     return bool(await connection.fetchval(_TAKE_COMPARISON, pause))
 
 
 async def miscounted(connection: Connection) -> list[UUID]:
-    """Projects that have other units than when they were last counted."""
+    """Return the projects whose number of units differs from the count."""
     return [row[0] for row in await connection.fetch(_MISCOUNTED)]
 
 
 async def recount(connection: Connection, project_id: UUID) -> None:
     await connection.execute(_LOCK, project_id)
-    await connection.execute(_FORGET_COUNT, project_id)
+    await connection.execute("delete from created_hour where project_id = $1", project_id)
     await connection.execute(_RECOUNT, project_id, KEPT_DAYS)
 
 
@@ -140,17 +135,16 @@ async def today(connection: Connection, zone: str) -> date:
 
 
 async def stored_counts(connection: Connection, project_id: UUID) -> dict[Status, int]:
-    """As they are written, so that they go with the events that are."""
+    """Count units by the status that is stored, which is the one that events lead to."""
     rows = await connection.fetch(_STORED_COUNTS, project_id, list(Status))
     return {**dict.fromkeys(Status, 0), **{Status(status): number for status, number in rows}}
 
 
 async def steps(
     connection: Connection, project_id: UUID, since: date, zone: str
-) -> Mapping[date, Mapping[Step, int]]:
-    found: dict[date, dict[Step, int]] = {}
-    rows = await connection.fetch(_STEPS, project_id, _from(since), zone)
-    for day, source, target, number in rows:
+) -> Mapping[date, Mapping[StatusPair, int]]:
+    found: dict[date, dict[StatusPair, int]] = {}
+    for day, source, target, number in await connection.fetch(_STEPS, project_id, _from(since), zone):
         found.setdefault(day, {})[Status(source), Status(target)] = number
     return found
 

@@ -1,4 +1,4 @@
-"""What is true of this installation as a whole."""
+"""The installation and its schema: the revision of the database, that of this release, and migrations."""
 
 from __future__ import annotations
 
@@ -15,34 +15,24 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Connection as MigratingConnection
 
 
-_NOTE_DEMO = "update installation set demo = $1 where demo <> $1"
-_NOTE_ADDRESS = "update installation set public_url = $1 where public_url is distinct from $1"
-_ADDRESS = "select public_url from installation"
-_IS_DEMO = "select demo from installation"
+_RECORD_START = """
+    update installation set demo = $1, public_url = $2 where (demo, public_url) is distinct from ($1, $2)
+"""
 
 
-async def note_demo(connection: Connection, is_served: bool) -> None:
-    await connection.execute(_NOTE_DEMO, is_served)
+async def record_start(connection: Connection, is_demo: bool, public_url: str) -> None:
+    await connection.execute(_RECORD_START, is_demo, public_url)
 
 
 async def is_demo(connection: Connection) -> bool:
-    return bool(await connection.fetchval(_IS_DEMO))
-
-
-async def note_public_url(connection: Connection, url: str) -> None:
-    await connection.execute(_NOTE_ADDRESS, url)
+    return bool(await connection.fetchval("select demo from installation"))
 
 
 async def public_url(connection: Connection) -> str | None:
-    """Where `serve` said that its pages are, when it was last started."""
-    url: str | None = await connection.fetchval(_ADDRESS)
+    """Return the URL of the pages as `serve` recorded it at its last start."""
+    url: str | None = await connection.fetchval("select public_url from installation")
     return url
 
-
-# The schema's revision: what the database has, what this release wants, and the way from one to the other.
-#
-# Alembic and SQLAlchemy are imported only when there is something to do: they cost a start more than
-# everything else in it.
 
 OLDEST_SERVER = 15
 
@@ -55,17 +45,23 @@ LAST_COMMIT_FOR_OLDER = "9d1560574838bfb6f6b5a74698567705631bd43e"
 # Held while a process looks at the revision and changes it. The number only has to be ours alone.
 ADVISORY_LOCK = 0x686F6C64
 _CONNECT_TIMEOUT_SECONDS = 5.0
-_REFUSED_AT_THE_DOOR = ("28", "3D")
+_LOGIN_REJECTED_STATES = ("28", "3D")
 
 _log = logging.getLogger(__name__)
 
 
 async def migrate(database_url: str) -> list[str]:
     """Bring the schema up to date; gives the revisions applied. Any number of processes may do so at once."""
-    connection = await _connect(database_url)
+    with translate_errors():
+        try:
+            connection = await connect(database_url, timeout=_CONNECT_TIMEOUT_SECONDS)
+        except asyncpg.PostgresError as failure:
+            if (failure.sqlstate or "").startswith(_LOGIN_REJECTED_STATES):
+                raise SchemaError(f"PostgreSQL refuses the connection: {failure}.") from failure
+            raise
     try:
-        await refuse_unsuitable(connection)
-        if await is_current(connection):
+        await check_suitable(connection)
+        if await current_revision(connection) == HEAD:
             return []
     finally:
         await connection.close()
@@ -80,21 +76,7 @@ async def current_revision(connection: Connection) -> str | None:
     return revision
 
 
-async def is_current(connection: Connection) -> bool:
-    return await current_revision(connection) == HEAD
-
-
-async def _connect(database_url: str) -> asyncpg.Connection:
-    with translate_errors():
-        try:
-            return await connect(database_url, timeout=_CONNECT_TIMEOUT_SECONDS)
-        except asyncpg.PostgresError as failure:
-            if (failure.sqlstate or "").startswith(_REFUSED_AT_THE_DOOR):
-                raise SchemaError(f"PostgreSQL refuses the connection: {failure}.") from failure
-            raise
-
-
-async def refuse_unsuitable(connection: asyncpg.Connection) -> None:
+async def check_suitable(connection: asyncpg.Connection) -> None:
     major = connection.get_server_version().major
     if major < OLDEST_SERVER:
         raise SchemaError(f"Holdfast needs PostgreSQL {OLDEST_SERVER} or newer; this server is {major}.")
@@ -119,6 +101,7 @@ def unknown_reason(revision: str) -> str | None:
 
 
 async def _upgrade(database_url: str) -> list[str]:
+    # Imported only when there is something to do: Alembic and SQLAlchemy outweigh the rest of a start.
     logging.getLogger("alembic").setLevel(logging.WARNING)
     from alembic.util import CommandError
     from sqlalchemy.exc import DBAPIError

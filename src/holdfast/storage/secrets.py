@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import os
 import secrets
 from collections.abc import Sequence
@@ -13,11 +12,11 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 from holdfast.domain.errors import SecretsUnreadable
 from holdfast.settings import Settings, WrongSetting, parse_encryption_keys
+from holdfast.storage.embedded.files import sync_folder
 from holdfast.storage.errors import BackupError
 
 NAME = "HOLDFAST_ENCRYPTION_KEYS"
 FILE = "encryption-keys"
-_KEY_BYTES = 32
 
 
 def load_encryption_keys(settings: Settings) -> tuple[str, ...]:
@@ -29,7 +28,10 @@ def load_encryption_keys(settings: Settings) -> tuple[str, ...]:
             f"{NAME} is not set, but must be where HOLDFAST_DATABASE_URL is,"
             " to seal the secrets of endpoints."
         )
-    return _read_or_make(settings.data_dir)
+    path = settings.data_dir / FILE
+    if not path.exists():
+        _make(path, [new_encryption_key()])
+    return _read(path)
 
 
 def store_keys(data_dir: Path, keys: Sequence[str]) -> None:
@@ -48,16 +50,7 @@ def check_same_keys(data_dir: Path, keys: Sequence[str]) -> None:
 
 
 def new_encryption_key() -> str:
-    return base64.urlsafe_b64encode(secrets.token_bytes(_KEY_BYTES)).decode()
-
-
-def _read_or_make(data_dir: Path) -> tuple[str, ...]:
-    path = data_dir / FILE
-    try:
-        return _read(path)
-    except FileNotFoundError:
-        _make(path, [new_encryption_key()])
-        return _read(path)
+    return Fernet.generate_key().decode()
 
 
 def _read(path: Path) -> tuple[str, ...]:
@@ -86,16 +79,8 @@ def _make(path: Path, keys: Sequence[str]) -> None:
             os.link(draft, path)
     finally:
         draft.unlink()
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """A power cut must not lose the only key, once something is sealed with it."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    # A power cut must not lose the only key, once something is sealed with it.
+    sync_folder(path.parent)
 
 
 class SecretBox:

@@ -6,19 +6,17 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-import asyncpg
-
 from holdfast.domain.errors import StaffExists
 from holdfast.domain.permissions import Role
 from holdfast.domain.staff import Preferences, Staff, Theme, email_key
-from holdfast.storage.database import Connection, fetch_one
+from holdfast.storage.database import Connection, Row, fetch_one
 
 STAFF_COLUMNS = """
     staff.id, staff.email, staff.name, staff.role, staff.language, staff.digits, staff.theme,
-    staff.second_factor_sealed is not null as has_second_factor,
-    staff.password_hash is not null as has_password,
-    staff.created_at, staff.disabled_at, staff.last_signed_in_at, staff.failures_seen_at
+    staff.second_factor_sealed is not null as has_second_factor, staff.created_at, staff.disabled_at,
+    staff.last_signed_in_at, staff.failures_seen_at, staff.password_hash is not null as has_password
 """
+STAFF_WIDTH = 13
 _CREDENTIALS = "password_hash, second_factor_sealed, second_factor_step, offered_factor_sealed"
 
 _INSERT = f"""
@@ -33,11 +31,10 @@ _FIND_BY_EMAIL = f"select {STAFF_COLUMNS} from staff where email_key = $1"
 _LIST_PAGE = f"""
     select {STAFF_COLUMNS} from staff where (created_at, id) > ($1, $2) order by created_at, id limit $3
 """
-_ACCOUNT = f"select {STAFF_COLUMNS}, {_CREDENTIALS}, clock_timestamp() as read_at from staff"
+_ACCOUNT = f"select {STAFF_COLUMNS}, {_CREDENTIALS}, clock_timestamp() from staff"
 _ACCOUNT_BY_ID = f"{_ACCOUNT} where id = $1"
 _ACCOUNT_BY_EMAIL = f"{_ACCOUNT} where email_key = $1"
 _ACCOUNT_LOCKED = f"{_ACCOUNT_BY_ID} for no key update"
-_HAS_STAFF = "select exists (select from staff)"
 
 # An admin is removed with all admins locked, so that two requests cannot remove the last two.
 _LOCK_ADMINS = f"""
@@ -52,7 +49,6 @@ _UPDATE = f"""
 _UPDATE_PREFERENCES = f"""
     update staff set language = $2, digits = $3, theme = $4 where id = $1 returning {STAFF_COLUMNS}
 """
-_UPDATE_HASH = "update staff set password_hash = $2 where id = $1"
 _RECORD_LOGIN = """
     update staff
     set last_signed_in_at = clock_timestamp(), second_factor_step = greatest(second_factor_step, $2),
@@ -64,7 +60,6 @@ _DELETE_CREDENTIALS = """
     set password_hash = null, second_factor_sealed = null, offered_factor_sealed = null
     where id = $1
 """
-_OFFER_SECOND_FACTOR = "update staff set offered_factor_sealed = $2 where id = $1"
 # The step never goes back, so a code that was used once is never accepted again.
 _UPDATE_SECOND_FACTOR = """
     update staff
@@ -77,14 +72,10 @@ _LIST_SECOND_FACTORS = """
     where second_factor_sealed is not null or offered_factor_sealed is not null
     order by id for no key update
 """
-_REENCRYPT_SECOND_FACTORS = (
-    "update staff set second_factor_sealed = $2, offered_factor_sealed = $3 where id = $1"
-)
+_REPLACE_FACTORS = "update staff set second_factor_sealed = $2, offered_factor_sealed = $3 where id = $1"
 
 
 class Account(NamedTuple):
-    """A member of staff with the credentials."""
-
     staff: Staff
     password_hash: str | None
     factor_sealed: bytes | None
@@ -98,8 +89,7 @@ class Account(NamedTuple):
 async def insert(
     connection: Connection, staff_id: UUID, email: str, name: str, role: Role, password_hash: str | None
 ) -> Staff:
-    values = (staff_id, email, email_key(email), name, role, password_hash)
-    row = await connection.fetchrow(_INSERT, *values)
+    row = await connection.fetchrow(_INSERT, staff_id, email, email_key(email), name, role, password_hash)
     if row is None:
         raise StaffExists(email)
     return read_staff(row)
@@ -121,16 +111,16 @@ async def list_page(connection: Connection, after: tuple[datetime, UUID], limit:
 
 async def find_account(connection: Connection, staff_id: UUID, *, lock: bool = False) -> Account | None:
     row = await connection.fetchrow(_ACCOUNT_LOCKED if lock else _ACCOUNT_BY_ID, staff_id)
-    return _read_account(row) if row else None
+    return Account(read_staff(row), *row[STAFF_WIDTH:]) if row else None
 
 
 async def find_account_by_email(connection: Connection, email: str) -> Account | None:
     row = await connection.fetchrow(_ACCOUNT_BY_EMAIL, email_key(email))
-    return _read_account(row) if row else None
+    return Account(read_staff(row), *row[STAFF_WIDTH:]) if row else None
 
 
 async def has_staff(connection: Connection) -> bool:
-    return bool(await connection.fetchval(_HAS_STAFF))
+    return bool(await connection.fetchval("select exists (select from staff)"))
 
 
 async def lock_admins(connection: Connection) -> list[Staff]:
@@ -146,7 +136,7 @@ async def update_preferences(connection: Connection, staff_id: UUID, preferences
 
 
 async def update_password(connection: Connection, staff_id: UUID, password_hash: str) -> None:
-    await connection.execute(_UPDATE_HASH, staff_id, password_hash)
+    await connection.execute("update staff set password_hash = $2 where id = $1", staff_id, password_hash)
 
 
 async def record_login(
@@ -161,7 +151,7 @@ async def delete_credentials(connection: Connection, staff_id: UUID) -> None:
 
 
 async def offer_second_factor(connection: Connection, staff_id: UUID, sealed: bytes | None) -> None:
-    await connection.execute(_OFFER_SECOND_FACTOR, staff_id, sealed)
+    await connection.execute("update staff set offered_factor_sealed = $2 where id = $1", staff_id, sealed)
 
 
 async def update_second_factor(
@@ -177,31 +167,10 @@ async def lock_second_factors(connection: Connection) -> list[tuple[UUID, bytes 
 async def replace_second_factors(
     connection: Connection, staff_id: UUID, factor: bytes | None, offered: bytes | None
 ) -> None:
-    await connection.execute(_REENCRYPT_SECOND_FACTORS, staff_id, factor, offered)
+    await connection.execute(_REPLACE_FACTORS, staff_id, factor, offered)
 
 
-def read_staff(row: asyncpg.Record) -> Staff:
-    return Staff(
-        id=row["id"],
-        email=row["email"],
-        name=row["name"],
-        role=Role(row["role"]),
-        preferences=Preferences(row["language"], row["digits"], Theme(row["theme"])),
-        has_second_factor=row["has_second_factor"],
-        created_at=row["created_at"],
-        disabled_at=row["disabled_at"],
-        last_signed_in_at=row["last_signed_in_at"],
-        failures_seen_at=row["failures_seen_at"],
-        has_password=row["has_password"],
-    )
-
-
-def _read_account(row: asyncpg.Record) -> Account:
-    return Account(
-        staff=read_staff(row),
-        password_hash=row["password_hash"],
-        factor_sealed=row["second_factor_sealed"],
-        used_step=row["second_factor_step"],
-        offered_sealed=row["offered_factor_sealed"],
-        read_at=row["read_at"],
-    )
+def read_staff(columns: Row) -> Staff:
+    """Read the values of ``STAFF_COLUMNS``; others may follow."""
+    staff_id, email, name, role, language, digits, theme, *rest = columns[:STAFF_WIDTH]
+    return Staff(staff_id, email, name, Role(role), Preferences(language, digits, Theme(theme)), *rest)

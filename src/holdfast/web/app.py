@@ -10,25 +10,17 @@ from contextlib import asynccontextmanager
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.routing import BaseRoute
 
 from holdfast.domain.errors import DomainError
 from holdfast.observability.metrics import flush_counts
 from holdfast.settings import Settings, check_setting_names
+from holdfast.web import middleware
 from holdfast.web.api import surfaces
-from holdfast.web.api.health import status_routes
-from holdfast.web.context import WebContext, build_context
-from holdfast.web.errors import handle_error
-from holdfast.web.middleware import (
-    ApiCorsMiddleware,
-    CompressionMiddleware,
-    ErrorMiddleware,
-    RequestMiddleware,
-)
+from holdfast.web.context import build_context
 from holdfast.web.pages.backoffice.routes import backoffice_page_routes
 from holdfast.web.pages.routes import mount_pages
 from holdfast.web.pages.service import service_routes
-from holdfast.web.pages.storefront import bookings, holds, projects, units
+from holdfast.web.pages.storefront import bookings, projects, units
 from holdfast.web.pages.storefront.base import BuyerRequest
 from holdfast.web.pages.tour import Tour
 from holdfast.web.spreadsheets.unit_rows import RowParser
@@ -36,10 +28,7 @@ from holdfast.wiring import build_services
 
 
 def create_app(settings: Settings | None = None, tour: Tour | None = None) -> Starlette:
-    """Build the application. Its lifespan opens the database, which must be migrated already.
-
-    Without ``settings`` they are read from the environment. ``tour``: what the first page of a demo shows.
-    """
+    """Build the application, with settings of the environment unless they are given."""
     if settings is None:
         check_setting_names(os.environ)
         settings = Settings.from_environment(os.environ)
@@ -55,9 +44,16 @@ def create_app(settings: Settings | None = None, tour: Tour | None = None) -> St
             flush_counts()
 
     app = Starlette(
-        routes=_routes(context),
+        # The busiest first: they are tried in this order.
+        routes=[
+            *surfaces.api_routes(),
+            *backoffice_page_routes(),
+            *mount_pages(BuyerRequest, [units.pages, bookings.pages, projects.pages]),
+            *surfaces.status_routes(),
+            *service_routes(context.tour),
+        ],
         middleware=_middleware(settings),
-        exception_handlers={DomainError: handle_error, HTTPException: handle_error},
+        exception_handlers={DomainError: middleware.handle_error, HTTPException: middleware.handle_error},
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
@@ -68,21 +64,11 @@ def create_app(settings: Settings | None = None, tour: Tour | None = None) -> St
 
 def _middleware(settings: Settings) -> list[Middleware]:
     """The outermost first."""
-    cors = [Middleware(ApiCorsMiddleware, origins=settings.cors_origins)] if settings.cors_origins else []
+    origins = settings.cors_origins
+    cors = [Middleware(middleware.ApiCorsMiddleware, origins=origins)] if origins else []
     return [
-        Middleware(RequestMiddleware),
+        Middleware(middleware.RequestMiddleware),
         *cors,
-        Middleware(ErrorMiddleware),
-        Middleware(CompressionMiddleware),
-    ]
-
-
-def _routes(context: WebContext) -> list[BaseRoute]:
-    """The busiest first: they are tried in this order."""
-    return [
-        *surfaces.api_routes(),
-        *backoffice_page_routes(),
-        *mount_pages(BuyerRequest, [holds.pages, bookings.pages, units.pages, projects.pages]),
-        *status_routes(),
-        *service_routes(context.tour),
+        Middleware(middleware.ErrorMiddleware),
+        Middleware(middleware.CompressionMiddleware),
     ]

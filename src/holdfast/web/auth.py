@@ -1,4 +1,4 @@
-"""Authentication: guards of operations for keys, tokens of bookings, and the public within a rate limit."""
+"""Authentication and rate limits: keys, tokens of bookings, and the public."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from holdfast.domain.api_key import Key, is_well_formed
 from holdfast.domain.errors import InvalidApiKey, NoCredentials, ScopeMissing, TooManyRequests, UnknownProject
 from holdfast.domain.permissions import SCOPE_PERMISSIONS, Permission, scopes_for
-from holdfast.domain.status import Caller
+from holdfast.domain.transitions import Caller
 from holdfast.web.request import Request
 
 ADDRESS_OVER_LIMIT = "This address has sent more requests than its limit allows."
@@ -45,11 +45,12 @@ def key_guard(permission: Permission) -> Guard:
             raise NoCredentials
         context = request.context
         api_key_cache = context.services.api_key_cache
-        key = api_key_cache.remembered(token) or await api_key_cache.find(token)
+        key = await api_key_cache.find(token)
         request.scope["state"]["key"] = key
         if key.scopes.isdisjoint(scopes):
             raise ScopeMissing(scopes[0])
-        context.rate_limit.take(key.id)
+        if context.rate_limit is not None:
+            context.rate_limit.take(key.id)
 
     errors = (NoCredentials, InvalidApiKey, ScopeMissing, TooManyRequests)
     return Guard(check, ("apiKey",), errors, permission)
@@ -60,7 +61,7 @@ async def check_public_rate(request: Request) -> None:
     # Whether or not the route asks for a token: two are one too many.
     request.bearer_token()
     limit = request.context.public_rate_limit
-    if not limit.is_off and not request.client_address.address.is_loopback:
+    if limit is not None and not request.client_address.address.is_loopback:
         limit.take(request.client_address.counted_as, ADDRESS_OVER_LIMIT)
 
 

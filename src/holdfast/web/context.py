@@ -1,4 +1,4 @@
-"""What the web needs besides the services: settings of the site, and limits that this process keeps."""
+"""The context of all requests: the services, settings of the site, and limits of this process."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from holdfast.settings import Settings
 from holdfast.web.client_address import ClientAddresses
+from holdfast.web.cookies import Cookies
 from holdfast.web.documents.rendering import Documents
-from holdfast.web.pages.sessions import Cookies
 from holdfast.web.pages.tour import Tour
 from holdfast.web.rate_limit import LiveLimits, RateLimit
 from holdfast.web.spreadsheets.processes import FileReader, WorkbookWriter
@@ -18,8 +18,8 @@ from holdfast.wiring import Services
 class WebContext(NamedTuple):
     services: Services
     addresses: ClientAddresses
-    rate_limit: RateLimit
-    public_rate_limit: RateLimit
+    rate_limit: RateLimit | None
+    public_rate_limit: RateLimit | None
     live_limits: LiveLimits
     cookies: Cookies
     documents: Documents
@@ -29,9 +29,8 @@ class WebContext(NamedTuple):
     time_zone: str
     cors_origins: tuple[str, ...]
     payment_url: str | None
-    """Where buyers are sent to pay."""
+    """The payment page, to which buyers are sent."""
     tour: Tour | None
-    """Of a demo."""
 
 
 def build_context(settings: Settings, services: Services, tour: Tour | None) -> WebContext:
@@ -39,8 +38,8 @@ def build_context(settings: Settings, services: Services, tour: Tour | None) -> 
     return WebContext(
         services=services,
         addresses=ClientAddresses(settings.trusted_proxies),
-        rate_limit=RateLimit(settings.rate_limit / settings.processes, monotonic),
-        public_rate_limit=RateLimit(settings.public_rate_limit / settings.processes, monotonic),
+        rate_limit=_rate_limit(settings.rate_limit, settings),
+        public_rate_limit=_rate_limit(settings.public_rate_limit, settings),
         live_limits=LiveLimits(),
         cookies=Cookies.for_address(settings.public_url),
         documents=Documents(services.units, public_url, settings.time_zone),
@@ -54,7 +53,8 @@ def build_context(settings: Settings, services: Services, tour: Tour | None) -> 
     )
 
 
-# The link by which a buyer opens their booking on any device; it is their key to it.
+def _rate_limit(per_second: float, settings: Settings) -> RateLimit | None:
+    return RateLimit(per_second / settings.processes, monotonic) if per_second else None
 
 
 def buyer_link(public_url: str, slug: str, reference: str, token: str) -> str:

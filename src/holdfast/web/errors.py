@@ -1,54 +1,82 @@
-"""From an error to its response: a problem document for programs, a page for browsers."""
+"""Errors that only HTTP has: the form of a request, its media type, its path."""
 
-from __future__ import annotations
+from collections.abc import Iterable
 
-import logging
-from http import HTTPStatus
-
-from starlette.exceptions import HTTPException
-from starlette.requests import Request as StarletteRequest
-from starlette.responses import Response
-
-from holdfast.web.http_errors import MethodNotAllowed, UnknownRoute
-from holdfast.web.pages.service import error_page
-from holdfast.web.problems import INTERNAL_ERROR, add_problem_headers, problem_response, problem_type
-from holdfast.web.request import Request
-
-logger = logging.getLogger("holdfast.web")
-
-_READING = ("GET", "HEAD")
-_PROGRAM_PATHS = ("/v1/", "/openapi.json", "/healthz", "/readyz", "/metrics")
+from holdfast.domain.errors import DomainError, Message
 
 
-async def handle_error(request: StarletteRequest, failure: Exception) -> Response:
-    """Starlette's exception handler for ours and its own."""
-    own = Request(request.scope)
-    return error_response(own, _ours(own, failure) if isinstance(failure, HTTPException) else failure)
+class HttpError(DomainError):
+    """The request is not valid in its form, whatever it asks for."""
 
 
-def error_response(request: Request, failure: Exception) -> Response:
-    kind = problem_type(failure)
-    if kind is INTERNAL_ERROR:
-        log_failure(request.request_id, failure)
-    if request.scope["path"].startswith(_PROGRAM_PATHS) or not _wants_page(request, kind.status):
-        return problem_response(failure, request.request_id)
-    page = error_page(kind, request.request_id)
-    add_problem_headers(page, failure)
-    return page
+class MalformedBody(HttpError):
+    pass
 
 
-def log_failure(request_id: str, failure: Exception) -> None:
-    logger.error("request failed", exc_info=failure, extra={"fields": {"requestId": request_id}})
+class MalformedRequest(HttpError):
+    pass
 
 
-def _wants_page(request: Request, status: int) -> bool:
-    """A program that asks for a path that is not there is told so in its own way."""
-    accepted = request.header_values.get(b"accept", b"")
-    return status >= HTTPStatus.INTERNAL_SERVER_ERROR or b"text/html" in accepted
+class TwoCredentials(MalformedRequest):
+    text = "The request has more than one Authorization header; send one."
 
 
-def _ours(request: Request, failure: HTTPException) -> Exception:
-    """Starlette raises its own for unknown paths, and for static files that are not just read."""
-    if failure.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        return MethodNotAllowed(request.method, _READING)
-    return UnknownRoute()
+class BodyTooLarge(HttpError):
+    text = "The body is larger than %(limit)s."
+    is_size = True
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(Message(self.text, {"limit": size_text(limit) if self.is_size else limit}))
+
+
+class ItemTooLarge(BodyTooLarge):
+    text = "One unit of the body is larger than %(limit)s."
+
+
+class TooManyParameters(BodyTooLarge):
+    is_size = False
+    text = "The address has more than %(limit)s query parameters."
+
+
+class TooManyFields(BodyTooLarge):
+    is_size = False
+    text = "The form has more than %(limit)s fields."
+
+
+class TooManyItems(BodyTooLarge):
+    is_size = False
+    text = "The body has more than %(limit)s units; send them in several."
+
+
+class UnsupportedMediaType(HttpError):
+    def __init__(self, accepted: Iterable[str]) -> None:
+        names = " or ".join(f"`{name}`" for name in accepted)
+        message = "Send the body as %(types)s in UTF-8, without a Content-Encoding."
+        super().__init__(Message(message, {"types": names}))
+
+
+class MethodNotAllowed(HttpError):
+    def __init__(self, method: str, allowed: Iterable[str]) -> None:
+        self.allowed = tuple(allowed)
+        message = "%(method)s is not possible here; possible: %(methods)s."
+        super().__init__(Message(message, {"method": method, "methods": ", ".join(self.allowed)}))
+
+
+class UnknownRoute(HttpError):
+    text = "There is nothing at this path."
+
+
+class Forbidden(HttpError):
+    text = "Your role does not include this. Ask an admin if you need it."
+
+
+class ForeignForm(HttpError):
+    text = "This form is out of date. Go back, reload the page and try again."
+
+
+class ForeignSite(ForeignForm):
+    text = "A page of another site sent this, and that site may not."
+
+
+def size_text(limit: int) -> str:
+    return f"{limit // 1024} KiB" if limit < 1024**2 else f"{limit // 1024**2} MiB"

@@ -1,42 +1,29 @@
-"""Types of the fields of bodies, and the checks that parameters and forms share with them.
-
-Numbers arrive as ``Decimal`` (see ``strict_json``), so that strict mode tells a number from text.
-"""
+"""Types of the fields of bodies, and the checks that parameters and forms share with them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import (
-    AfterValidator,
-    ConfigDict,
-    Field,
-    GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
-    PlainValidator,
-    StringConstraints,
-    WithJsonSchema,
-)
+import pydantic
 from pydantic_core import CoreSchema, core_schema
 
-from holdfast.domain.errors import Fault
-from holdfast.domain.message import Message, MessageError
+from holdfast.domain.errors import Fault, Message, MessageError
 from holdfast.domain.project import NAME_LENGTH, SLUG_LENGTH, SLUG_PATTERN
 from holdfast.domain.unit import CODE_LENGTH
 from holdfast.web.json import camel_case
 
 TIME_MESSAGE = "This must be a time such as 2026-11-14T09:30:00.000Z."
 
+_NOT_STORABLE = re.compile(r"[\x00\ud800-\udfff]")
 # The library passes over a NUL and all that follows it.
 _CHARACTERS = re.compile(r"[0-9A-Za-z:.,+-]+")
 
-
-PROJECTS_AT_MOST = 1000
-LEFT_OUT: Any = Field(default_factory=lambda: None)
+MAX_PROJECTS = 1000
+LEFT_OUT: Any = pydantic.Field(default_factory=lambda: None)
 """For a field that may be left out but not be null: it has no default that the JSON schema could name."""
 
 # Control characters, separators other than the space, and invisible signs. No pattern language that all
@@ -48,7 +35,7 @@ UNPRINTABLE = (
 PRINTABLE_PATTERN = f"^[^ {UNPRINTABLE}]([^{UNPRINTABLE}]*[^ {UNPRINTABLE}])?$"
 """Of printable text with no space at either end, for the OpenAPI document."""
 
-STRICT = ConfigDict(strict=True, extra="forbid", alias_generator=camel_case)
+STRICT = pydantic.ConfigDict(strict=True, extra="forbid", alias_generator=camel_case)
 """Of a body: names are the domain's in the code and camelCase on the wire, and no others are taken."""
 
 NO_NUL = r"^[^\x00]*$"
@@ -75,17 +62,14 @@ class FieldError(MessageError, ValueError):
 
 
 class Bounds(NamedTuple):
-    """The bounds of a number, as the metadata of a field: ``Annotated[Decimal, Bounds(...)]``.
-
-    Without decimals it is a whole number, for which ``3.0`` may be sent, too, and comes as an ``int``.
-    """
+    """The bounds of a number, as the metadata of a field. Without decimals ``3.0`` comes as an ``int``."""
 
     least: Decimal
     most: Decimal
     decimals: int
     least_is_out: bool = False
 
-    def __get_pydantic_core_schema__(self, _: Any, __: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(self, _: Any, __: pydantic.GetCoreSchemaHandler) -> CoreSchema:
         schema = core_schema.decimal_schema(
             strict=True,
             gt=self.least if self.least_is_out else None,
@@ -96,7 +80,9 @@ class Bounds(NamedTuple):
         convert = canonical if self.decimals else whole
         return core_schema.no_info_after_validator_function(convert, schema)
 
-    def __get_pydantic_json_schema__(self, _: CoreSchema, __: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(
+        self, _: CoreSchema, __: pydantic.GetJsonSchemaHandler
+    ) -> dict[str, Any]:
         lower = "exclusiveMinimum" if self.least_is_out else "minimum"
         if not self.decimals:
             return {"type": "integer", lower: int(self.least), "maximum": int(self.most)}
@@ -114,10 +100,12 @@ class OneOf:
     def __init__(self, choices: Iterable[str]) -> None:
         self._choices = {str(choice): choice for choice in choices}
 
-    def __get_pydantic_core_schema__(self, _: Any, __: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(self, _: Any, __: pydantic.GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_after_validator_function(self.parse, core_schema.str_schema(strict=True))
 
-    def __get_pydantic_json_schema__(self, _: CoreSchema, __: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(
+        self, _: CoreSchema, __: pydantic.GetJsonSchemaHandler
+    ) -> dict[str, Any]:
         return self.schema
 
     @property
@@ -145,7 +133,6 @@ def parse_time(text: str) -> datetime | None:
 
 
 def parse_time_field(value: Any) -> datetime:
-    """Parse a date with a time of day."""
     time = parse_time(value) if isinstance(value, str) and "T" in value else None
     if time is None:
         raise FieldError(TIME_MESSAGE)
@@ -165,8 +152,8 @@ def whole(number: Decimal) -> int:
 
 
 def check_text(value: Any) -> Any:
-    """Refuse text with characters that cannot be stored; other values pass."""
-    if isinstance(value, str) and ("\x00" in value or (not value.isascii() and _has_surrogate(value))):
+    """Reject text with characters that cannot be stored; other values pass."""
+    if isinstance(value, str) and _NOT_STORABLE.search(value):
         raise FieldError("This text holds a character that cannot be stored.")
     return value
 
@@ -180,13 +167,11 @@ def check_printable(text: str) -> str:
 def check_each_once(values: list[str]) -> list[str]:
     twice = next((value for value in values if values.count(value) > 1), None)
     if twice is not None:
-        raise FieldError(Message("%(value)s stands twice in this list.", {"value": twice}))
+        raise FieldError(Message("%(value)s is given twice in this list.", {"value": twice}))
     return values
 
 
 def checked_by(find_fault: Callable[[str], Fault | None]) -> Callable[[str], str]:
-    """Make a check of a field from one of the domain."""
-
     def check(text: str) -> str:
         fault = find_fault(text)
         if fault is not None:
@@ -196,30 +181,26 @@ def checked_by(find_fault: Callable[[str], Fault | None]) -> Callable[[str], str
     return check
 
 
-def as_sorted_tuple(values: Sequence[str]) -> tuple[str, ...]:
-    return tuple(sorted(values))
-
-
-def _has_surrogate(text: str) -> bool:
-    return any("\ud800" <= character <= "\udfff" for character in text)
-
-
+SORTED = pydantic.AfterValidator(lambda values: tuple(sorted(values)))
 TimeField = Annotated[
-    datetime, PlainValidator(parse_time_field), WithJsonSchema({"type": "string", "format": "date-time"})
+    datetime,
+    pydantic.PlainValidator(parse_time_field),
+    pydantic.WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
 ProjectName = Annotated[
     str,
-    StringConstraints(min_length=NAME_LENGTH[0], max_length=NAME_LENGTH[1]),
-    AfterValidator(check_printable),
-    Field(json_schema_extra={"pattern": PRINTABLE_PATTERN}),
+    pydantic.StringConstraints(min_length=NAME_LENGTH[0], max_length=NAME_LENGTH[1]),
+    pydantic.AfterValidator(check_printable),
+    pydantic.Field(json_schema_extra={"pattern": PRINTABLE_PATTERN}),
 ]
 Slug = Annotated[
-    str, StringConstraints(min_length=SLUG_LENGTH[0], max_length=SLUG_LENGTH[1], pattern=SLUG_PATTERN)
+    str,
+    pydantic.StringConstraints(min_length=SLUG_LENGTH[0], max_length=SLUG_LENGTH[1], pattern=SLUG_PATTERN),
 ]
-Code = Annotated[str, StringConstraints(min_length=CODE_LENGTH[0], max_length=CODE_LENGTH[1])]
+Code = Annotated[str, pydantic.StringConstraints(min_length=CODE_LENGTH[0], max_length=CODE_LENGTH[1])]
 ProjectSlugs = Annotated[
     list[Slug],
-    Field(min_length=1, max_length=PROJECTS_AT_MOST, json_schema_extra={"uniqueItems": True}),
-    AfterValidator(check_each_once),
-    AfterValidator(as_sorted_tuple),
+    pydantic.Field(min_length=1, max_length=MAX_PROJECTS, json_schema_extra={"uniqueItems": True}),
+    pydantic.AfterValidator(check_each_once),
+    SORTED,
 ]

@@ -5,18 +5,24 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Sequence
+from http import HTTPStatus
 from random import getrandbits
 from time import perf_counter
 
+from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect
+from starlette.requests import Request as StarletteRequest
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.observability.logging import log_request
 from holdfast.observability.metrics import count_request
-from holdfast.web.errors import error_response
+from holdfast.web import problems
+from holdfast.web.errors import MethodNotAllowed, UnknownRoute
 from holdfast.web.pages.live import EVENT_STREAM
+from holdfast.web.pages.service import error_page
 from holdfast.web.request import NO_ROUTE, Request
 
 logger = logging.getLogger("holdfast.web")
@@ -25,12 +31,14 @@ _CLIENT_CLOSED_REQUEST = 499
 _NOT_LOGGED = frozenset({"/healthz", "/readyz", "/metrics"})
 _ACCEPTABLE_ID = re.compile(rb"[A-Za-z0-9._~:+/=-]{1,128}")
 _GZIP_LEVEL = 4
+_READING = ("GET", "HEAD")
+_PROGRAM_PATHS = ("/v1/", "/openapi.json", "/healthz", "/readyz", "/metrics")
 _NOSNIFF = (b"x-content-type-options", b"nosniff")
 _EVENT_STREAM = (b"content-type", EVENT_STREAM.encode())
 
 
 class RequestMiddleware:
-    """What every request gets: an id, a line in the access log with the client's address, and its metrics.
+    """Give every request an id, a line in the access log with the client's address, and metrics.
 
     The caller's id is kept if it is acceptable. Paths are routed as they were sent: a unit code may have a
     slash in it (``A%2F101``). Every response has ``X-Request-Id`` and ``nosniff``. With a middleware for each
@@ -64,7 +72,7 @@ class RequestMiddleware:
             if message["type"] == "http.response.start":
                 state["status"] = message["status"]
                 if _EVENT_STREAM in message["headers"]:
-                    # How long somebody watched says nothing of how long the server took.
+                    # The time that somebody watched is not the time that the server took.
                     answered_at = perf_counter()
                 message["headers"] = [*message["headers"], *own_headers]
             await send(message)
@@ -72,7 +80,7 @@ class RequestMiddleware:
         try:
             await self.app(scope, receive, send_with_headers)
         finally:
-            _note(scope, (answered_at or perf_counter()) - started_at)
+            _record_request(scope, (answered_at or perf_counter()) - started_at)
 
 
 class ErrorMiddleware:
@@ -94,6 +102,28 @@ class ErrorMiddleware:
                 logger.error("response cut short", exc_info=failure, extra={"fields": fields})
                 raise
             await error_response(Request(scope, receive), failure)(scope, receive, send)
+
+
+async def handle_error(request: StarletteRequest, failure: Exception) -> Response:
+    """Starlette's exception handler for ours and its own."""
+    if isinstance(failure, HTTPException):
+        # Raised for unknown paths, and for static files that are not just read.
+        is_method = failure.status_code == HTTPStatus.METHOD_NOT_ALLOWED
+        failure = MethodNotAllowed(request.method, _READING) if is_method else UnknownRoute()
+    return error_response(Request(request.scope), failure)
+
+
+def error_response(request: Request, failure: Exception) -> Response:
+    kind = problems.problem_type(failure)
+    if kind is problems.INTERNAL_ERROR:
+        problems.log_failure(request.request_id, failure)
+    # A program that asks for a path that does not exist gets a problem, too.
+    is_page = kind.status >= HTTPStatus.INTERNAL_SERVER_ERROR or "text/html" in request.header(b"accept")
+    if request.scope["path"].startswith(_PROGRAM_PATHS) or not is_page:
+        return problems.problem_response(failure, request.request_id)
+    page = error_page(kind, request.request_id)
+    problems.add_problem_headers(page, failure)
+    return page
 
 
 class ApiCorsMiddleware:
@@ -141,7 +171,7 @@ def is_api_path(path: str) -> bool:
     return path.startswith("/v1/") or path == "/openapi.json"
 
 
-def _note(scope: Scope, seconds: float) -> None:
+def _record_request(scope: Scope, seconds: float) -> None:
     state = scope["state"]
     method, route = scope["method"], state.get("route", NO_ROUTE)
     status = state.get("status", _CLIENT_CLOSED_REQUEST)

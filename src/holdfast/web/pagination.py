@@ -6,7 +6,7 @@ import base64
 import zlib
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 T = TypeVar("T")
@@ -46,27 +46,15 @@ TIME_AND_NUMBER_CURSOR: CursorCodec[tuple[datetime, int]] = CursorCodec(datetime
 TIME_AND_ID_CURSOR: CursorCodec[tuple[datetime, UUID]] = CursorCodec(datetime, UUID)
 
 
-class Created(Protocol):
-    """A row of a list that is ordered by the time of creation."""
-
-    @property
-    def created_at(self) -> datetime: ...
-
-    @property
-    def id(self) -> UUID: ...
-
-
-def creation_cursor(row: Created) -> str:
+def creation_cursor(row: Any) -> str:
+    """Return the cursor of a row in a list that is ordered by the time of creation."""
     return TIME_AND_ID_CURSOR.encode((row.created_at, row.id))
 
 
 def paginate(
     rows: Sequence[Row], limit: int, cursor_of: Callable[[Row], str]
 ) -> tuple[Sequence[Row], str | None]:
-    """Return the rows of the page, and the cursor of the next one, if there is any.
-
-    ``rows`` has one row more than ``limit`` where there is a next page.
-    """
+    """Return the page, and the cursor of the next one if ``rows`` has one row more than ``limit``."""
     if len(rows) <= limit:
         return rows, None
     return rows[:limit], cursor_of(rows[limit - 1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Iterator
 from typing import Annotated, Any, NamedTuple
@@ -11,10 +12,11 @@ from msgspec import UNSET, Meta, UnsetType
 from starlette.responses import Response
 
 from holdfast.domain import errors
-from holdfast.domain.errors import DomainError
 from holdfast.domain.status import Status
-from holdfast.web import http_errors as http
+from holdfast.web import errors as http
 from holdfast.web.json import Header, JsonResponse, camel_case, time_text
+
+logger = logging.getLogger("holdfast.web")
 
 
 class ProblemType(NamedTuple):
@@ -69,7 +71,7 @@ PROBLEM_OF: dict[type[Exception], ProblemType] = {
     http.MalformedBody: ProblemType(
         "malformed-body", 400, "The body is not JSON",
         "The body is not JSON in UTF-8 that every parser would read alike. A byte order mark, a name that "
-        "stands twice in one object, NaN or Infinity, text after the value, extreme nesting and numbers of "
+        "is given twice in one object, NaN or Infinity, text after the value, extreme nesting and numbers of "
         "more than a thousand characters are refused as well.",
         "Send one JSON value as RFC 8259 describes it. The detail says where the fault is.",
     ),
@@ -286,23 +288,31 @@ PROBLEM_OF: dict[type[Exception], ProblemType] = {
 
 PROBLEM_TYPES = {kind.name: kind for kind in (*PROBLEM_OF.values(), INTERNAL_ERROR)}
 
-
 MEDIA_TYPE = "application/problem+json"
 
+_CHALLENGES = {
+    errors.NoCredentials: "Bearer",
+    errors.InvalidApiKey: 'Bearer error="invalid_token"',
+    errors.InvalidSignature: "PaymentSignature",
+    errors.ScopeMissing: 'Bearer error="insufficient_scope", scope="{error.scope}"',
+}
 _POINTER = (
     "Where: `/priceSar` in the body, `/path/slug` in the path, `/query/limit` in the query, "
     "`/header/Idempotency-Key` in a header."
 )
-
 _ERRORS = "Every fault of the request; of more than 100 the first, and how many more there are."
 _HOLD_ENDS = "Of a conflict: when the hold that is in the way ends."
-_REASON = "Of a conflict: why, as a name."
-_REASONS = [*(kind.reason for kind in errors.Conflict.__subclasses__()), errors.EndpointRemoved.reason]
-_TIME = {"format": "date-time"}
+_REASON = {
+    "enum": [*(kind.reason for kind in errors.Conflict.__subclasses__()), errors.EndpointRemoved.reason]
+}
 _FAULTS_SHOWN = 100
 _LARGEST_PROBLEM = 64 * 1000
 _LONGEST_DETAIL = 2000
 _LONGEST_POINTER = 500
+
+_Reason = Annotated[str, Meta(description="Of a conflict: why, as a name.", extra_json_schema=_REASON)]
+_CurrentStatus = Annotated[Status, Meta(description="Of a conflict: the unit's status.")]
+_HoldEnd = Annotated[str, Meta(description=_HOLD_ENDS, extra_json_schema={"format": "date-time"})]
 
 
 class FaultDocument(msgspec.Struct):
@@ -319,13 +329,9 @@ class ProblemDocument(msgspec.Struct, rename="camel"):
     detail: Annotated[str, Meta(description="What is wrong with this request, in a sentence.")]
     request_id: Annotated[str, Meta(description="The `X-Request-Id` of the response.")]
     errors: Annotated[list[FaultDocument], Meta(description=_ERRORS)] | UnsetType = UNSET
-    reason: Annotated[str, Meta(description=_REASON, extra_json_schema={"enum": _REASONS})] | UnsetType = (
-        UNSET
-    )
-    current_status: Annotated[Status, Meta(description="Of a conflict: the unit's status.")] | UnsetType = (
-        UNSET
-    )
-    hold_expires_at: Annotated[str, Meta(description=_HOLD_ENDS, extra_json_schema=_TIME)] | UnsetType = UNSET
+    reason: _Reason | UnsetType = UNSET
+    current_status: _CurrentStatus | UnsetType = UNSET
+    hold_expires_at: _HoldEnd | UnsetType = UNSET
     fields: Annotated[list[str], Meta(description="Of a conflict: the offending fields.")] | UnsetType = UNSET
 
 
@@ -343,56 +349,44 @@ def problem_document(failure: Exception, request_id: str) -> dict[str, Any]:
         "type": kind.path,
         "title": kind.title,
         "status": kind.status,
-        "detail": str(failure) if isinstance(failure, DomainError) else kind.explanation,
+        "detail": str(failure) if isinstance(failure, errors.DomainError) else kind.explanation,
         "requestId": request_id,
     }
     if isinstance(failure, errors.InvalidInput):
         document["errors"] = [
             {"pointer": fault.pointer, "message": str(fault.message)} for fault in failure.faults
         ]
-    if isinstance(failure, errors.Conflict):
-        document |= _conflict_members(failure)
-    if isinstance(failure, errors.EndpointRemoved):
+    if isinstance(failure, errors.Conflict | errors.EndpointRemoved):
         document["reason"] = failure.reason
+    if isinstance(failure, errors.Conflict):
+        document["currentStatus"] = failure.status
+        if failure.hold_expires_at is not None:
+            document["holdExpiresAt"] = time_text(failure.hold_expires_at)
+        if failure.fields:
+            document["fields"] = [camel_case(name) for name in failure.fields]
     return document
 
 
 def problem_response(failure: Exception, request_id: str) -> JsonResponse:
+    """Return the response for an error, with as many of its faults as it has room for."""
     document = problem_document(failure, request_id)
-    document["detail"] = _clipped(document["detail"], _LONGEST_DETAIL)
-    faults = document.get("errors", [])
-    shown = _FAULTS_SHOWN
-    response = _response(document, faults, shown, failure)
-    while len(response.body) > _LARGEST_PROBLEM:
-        shown //= 2
-        response = _response(document, faults, shown, failure)
-    return response
-
-
-def _response(
-    document: dict[str, Any], faults: list[dict[str, str]], shown: int, failure: Exception
-) -> JsonResponse:
-    if faults:
-        listed = [
-            {**fault, "pointer": _clipped(fault["pointer"], _LONGEST_POINTER)} for fault in faults[:shown]
-        ]
+    document["detail"] = _clip(document["detail"], _LONGEST_DETAIL)
+    faults, shown = document.pop("errors", ()), _FAULTS_SHOWN
+    while True:
+        if faults:
+            document["errors"] = [
+                {**fault, "pointer": _clip(fault["pointer"], _LONGEST_POINTER)} for fault in faults[:shown]
+            ]
         if len(faults) > shown:
-            listed.append({"pointer": "", "message": f"And {len(faults) - shown} more."})
-        document = {**document, "errors": listed}
-    return JsonResponse(document, document["status"], problem_headers(failure), MEDIA_TYPE)
+            document["errors"].append({"pointer": "", "message": f"And {len(faults) - shown} more."})
+        response = JsonResponse(document, document["status"], problem_headers(failure), MEDIA_TYPE)
+        if len(response.body) <= _LARGEST_PROBLEM:
+            return response
+        shown //= 2
 
 
-def _clipped(text: str, length: int) -> str:
+def _clip(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
-
-
-def _conflict_members(conflict: errors.Conflict) -> dict[str, Any]:
-    members: dict[str, Any] = {"reason": conflict.reason, "currentStatus": conflict.status}
-    if conflict.hold_expires_at is not None:
-        members["holdExpiresAt"] = time_text(conflict.hold_expires_at)
-    if conflict.fields:
-        members["fields"] = [camel_case(name) for name in conflict.fields]
-    return members
 
 
 def problem_headers(failure: Exception) -> Iterator[Header]:
@@ -403,23 +397,15 @@ def problem_headers(failure: Exception) -> Iterator[Header]:
         yield b"allow", ", ".join(failure.allowed).encode()
     if isinstance(failure, errors.PreconditionFailed) and failure.current:
         yield b"etag", f'"{failure.current}"'.encode()
-    if challenge := _challenge(failure):
-        yield b"www-authenticate", challenge.encode()
+    for kind, challenge in _CHALLENGES.items():
+        if isinstance(failure, kind):
+            yield b"www-authenticate", challenge.format(error=failure).encode()
 
 
 def add_problem_headers(page: Response, failure: Exception) -> None:
-    """For pages, which tell the rest in words."""
     for name, value in problem_headers(failure):
         page.headers[name.decode()] = value.decode()
 
 
-def _challenge(failure: Exception) -> str | None:
-    if isinstance(failure, errors.NoCredentials):
-        return "Bearer"
-    if isinstance(failure, errors.InvalidApiKey):
-        return 'Bearer error="invalid_token"'
-    if isinstance(failure, errors.InvalidSignature):
-        return "PaymentSignature"
-    if isinstance(failure, errors.ScopeMissing):
-        return f'Bearer error="insufficient_scope", scope="{failure.scope}"'
-    return None
+def log_failure(request_id: str, failure: Exception) -> None:
+    logger.error("request failed", exc_info=failure, extra={"fields": {"requestId": request_id}})

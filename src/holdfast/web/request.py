@@ -1,11 +1,12 @@
-"""Starlette's request, with what our routes ask of it: exact path parameters, limited bodies, the caller."""
+"""Starlette's request with exact path parameters, limited bodies and the caller."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Collection
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from urllib.parse import parse_qsl, unquote_to_bytes
 
 from starlette.requests import ClientDisconnect
@@ -15,7 +16,7 @@ from holdfast.domain.api_key import Key
 from holdfast.domain.audit import ActorKind, Author
 from holdfast.domain.decision import UNCONDITIONAL, Precondition
 from holdfast.domain.errors import Fault
-from holdfast.web.http_errors import BodyTooLarge, TooManyParameters, TwoCredentials, UnsupportedMediaType
+from holdfast.web.errors import BodyTooLarge, TooManyParameters, TwoCredentials, UnsupportedMediaType
 
 if TYPE_CHECKING:
     from holdfast.web.client_address import Client
@@ -27,9 +28,10 @@ NO_ROUTE = "none"
 """In logs and metrics, of a path that is not there."""
 BODY_LIMIT = 1024**2
 PUBLIC_BODY_LIMIT = 16 * 1024
-QUERY_PARAMETERS_AT_MOST = 200
+MAX_QUERY_PARAMETERS = 200
 
 _UTF_8 = ("utf-8", "utf8")
+_TAG = re.compile(r'\*|".*"')
 
 
 class Request(StarletteRequest):
@@ -39,18 +41,15 @@ class Request(StarletteRequest):
 
     @property
     def header_values(self) -> dict[bytes, bytes]:
-        """By name in lower case; the last one where a name stands twice."""
-        values: dict[bytes, bytes] = self.scope["state"]["headers"]
-        return values
+        """By name in lower case; the last one where a name is given twice."""
+        return cast("dict[bytes, bytes]", self.scope["state"]["headers"])
 
     def header(self, name: bytes) -> str:
-        """The value of a header, or empty text."""
         return self.header_values.get(name, b"").decode("latin-1")
 
     @property
     def context(self) -> WebContext:
-        context: WebContext = self.scope["app"].state["context"]
-        return context
+        return cast("WebContext", self.scope["app"].state["context"])
 
     @property
     def services(self) -> Services:
@@ -59,42 +58,35 @@ class Request(StarletteRequest):
     @property
     def stopping(self) -> asyncio.Event:
         """Set when the server begins to stop: responses without an end of their own end then."""
-        event: asyncio.Event = self.scope["app"].state.stopping
-        return event
+        return cast("asyncio.Event", self.scope["app"].state.stopping)
 
     @property
     def request_id(self) -> str:
-        request_id: str = self.scope["state"]["request_id"]
-        return request_id
+        return cast("str", self.scope["state"]["request_id"])
 
     @property
     def path(self) -> str:
         """Percent-encoded, as it was sent."""
-        path: str = self.scope["path"]
-        return path
+        return cast("str", self.scope["path"])
 
     @property
     def raw_query(self) -> bytes:
-        query: bytes = self.scope["query_string"]
-        return query
+        return cast("bytes", self.scope["query_string"])
 
     @cached_property
     def client_address(self) -> Client:
-        """Where the request comes from, as far as trusted proxies tell."""
+        """The address that the request comes from, as trusted proxies forward it."""
         return self.context.addresses.find(self.scope)
 
     @property
     def key(self) -> Key:
-        """The caller's key, on routes that ask for one."""
-        key: Key = self.scope["state"]["key"]
-        return key
+        return cast("Key", self.scope["state"]["key"])
 
     @property
     def author(self) -> Author:
         return Author(ActorKind.KEY, str(self.key.id), self.request_id)
 
     def bearer_token(self) -> str | None:
-        """The one token of the request, if it has any; what it opens is for others to say."""
         headers, values = self.scope["headers"], self.header_values
         if b"authorization" not in values:
             return None
@@ -114,7 +106,7 @@ class Request(StarletteRequest):
         )
 
     def has_revision(self, revision: str) -> bool:
-        """Whether the client says that it has this revision already (``If-None-Match``)."""
+        """Return whether the client has this revision already (``If-None-Match``)."""
         known = self.precondition.none_match
         return known is not None and (revision in known or "*" in known)
 
@@ -130,11 +122,11 @@ class Request(StarletteRequest):
 
     @property
     def has_too_many_parameters(self) -> bool:
-        return self.raw_query.count(b"&") >= QUERY_PARAMETERS_AT_MOST
+        return self.raw_query.count(b"&") >= MAX_QUERY_PARAMETERS
 
     def check_parameter_count(self) -> None:
         if self.has_too_many_parameters:
-            raise TooManyParameters(QUERY_PARAMETERS_AT_MOST)
+            raise TooManyParameters(MAX_QUERY_PARAMETERS)
 
     def query_items(self) -> list[tuple[str, str]]:
         """Bytes that are not UTF-8 come as lone surrogates."""
@@ -146,7 +138,6 @@ class Request(StarletteRequest):
         return parse_qsl(text, keep_blank_values=True, errors="surrogateescape")
 
     def require_media_type(self, accepted: Collection[str] = (JSON,)) -> str:
-        """Return the body's media type, if it is one of those accepted."""
         headers = self.header_values
         content_type = headers.get(b"content-type", b"").decode("latin-1")
         if content_type in accepted and b"content-encoding" not in headers:
@@ -164,7 +155,7 @@ class Request(StarletteRequest):
             raise BodyTooLarge(limit)
 
     async def read_body(self, limit: int = BODY_LIMIT) -> bytes:
-        """Read the whole body, or refuse it as soon as it is too large."""
+        """Read the whole body, or reject it as soon as it is too large."""
         if self.whole_body is None:
             self.check_announced_length(limit)
             # Not through Starlette's stream, an asynchronous generator: most bodies come in one message.
@@ -187,11 +178,7 @@ class Request(StarletteRequest):
         tags = [tag.strip() for value in values for tag in value.split(",")]
         if weak_counts:
             tags = [tag.removeprefix("W/") for tag in tags]
-        return frozenset(tag if tag == "*" else tag[1:-1] for tag in tags if tag == "*" or _is_quoted(tag))
-
-
-def _is_quoted(tag: str) -> bool:
-    return len(tag) >= 2 and tag[0] == tag[-1] == '"'
+        return frozenset(tag if tag == "*" else tag[1:-1] for tag in tags if _TAG.fullmatch(tag))
 
 
 def _is_utf_8(parameter: str) -> bool:

@@ -1,4 +1,4 @@
-"""The guard between deliveries and the networks that are nobody's business."""
+"""Checks that deliveries go only to addresses that they may go to."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import asyncio
 import socket
 from collections.abc import Sequence
 from ipaddress import IPv6Address, ip_address
-from typing import Protocol
 
-from holdfast.domain.addresses import IPAddress, IPNetwork, is_allowed, is_loopback, refusal
+from holdfast.domain.addresses import IPAddress, IPNetwork, blocked_kind, is_allowed, is_loopback
 from holdfast.domain.endpoint_url import EndpointUrl, InvalidEndpointUrl, is_public_name, parse_endpoint_url
-from holdfast.domain.message import AnyMessage, MessageError
+from holdfast.domain.errors import AnyMessage, MessageError
 from holdfast.webhooks import causes
-from holdfast.webhooks.resolver import NameUnresolved
+from holdfast.webhooks.resolver import NameUnresolved, Resolver
 
-# Somebody waits at a form; each connect checks again in any case.
+# A user waits for the check of a form. Each connect checks again in any case.
 _LONGEST_LOOKUP_SECONDS = 3.0
 
 
@@ -22,65 +21,48 @@ class AddressNotAllowed(MessageError):
     """The message is the cause."""
 
 
-class NameLookup(Protocol):
-    async def addresses_of(self, host: str) -> tuple[IPAddress, ...]: ...
-
-
 class AddressGuard:
     def __init__(self, allowed_networks: Sequence[IPNetwork]) -> None:
         self._allowed = tuple(allowed_networks)
 
     def check(self, url: EndpointUrl, addresses: Sequence[IPAddress]) -> tuple[IPAddress, ...]:
-        """Those to contact. Raises ``AddressRefused`` if a single one of them must not be."""
-        wanted = self._allowed_if_all_loopback(addresses) or tuple(addresses)
-        for address in wanted:
-            words = refusal(address, self._allowed)
-            if words is not None:
-                raise AddressNotAllowed(causes.of_address(address, words, is_literal=url.address is not None))
-        if not url.is_encrypted and not all(is_allowed(address, self._allowed) for address in wanted):
+        """Return the addresses to contact. Raise ``AddressNotAllowed`` if a single one is not allowed."""
+        allowed = tuple(address for address in addresses if is_allowed(address, self._allowed))
+        # The resolver returns both 127.0.0.1 and ::1 for localhost, whichever of them the operator allowed.
+        checked = allowed if allowed and all(map(is_loopback, addresses)) else tuple(addresses)
+        for address in checked:
+            kind = blocked_kind(address, self._allowed)
+            if kind is not None:
+                is_literal = url.address is not None
+                raise AddressNotAllowed(causes.explain_address(address, kind, is_literal=is_literal))
+        if not url.is_encrypted and checked != allowed:
             raise AddressNotAllowed(causes.NOT_ENCRYPTED)
-        return wanted
+        return checked
 
     def check_peer(self, connected: socket.socket, address: IPAddress) -> None:
-        """What the socket itself says is the last word: a rule of the kernel may have led it elsewhere."""
+        """Compare with the socket's own peer: a rule of the kernel may have led it elsewhere."""
         peer = ip_address(connected.getpeername()[0])
-        if _plain(peer) != _plain(address):
+        if _unmap(peer) != _unmap(address):
             raise AddressNotAllowed(causes.OTHER_PEER)
 
-    def _allowed_if_all_loopback(self, addresses: Sequence[IPAddress]) -> tuple[IPAddress, ...]:
-        """The resolver has both 127.0.0.1 and ::1 for localhost, whichever of them the operator allowed."""
-        if not all(map(is_loopback, addresses)):
-            return ()
-        return tuple(address for address in addresses if is_allowed(address, self._allowed))
 
+async def find_url_error(url: str, guard: AddressGuard, resolver: Resolver) -> AnyMessage | None:
+    """Return what is wrong with the URL of an endpoint that is to be saved, or None.
 
-async def find_url_error(url: str, guard: AddressGuard, resolver: NameLookup) -> AnyMessage | None:
-    """What is wrong with the URL of an endpoint that is to be saved: one sentence, or None.
-
-    A public name that does not resolve yet is fine: it is checked again on the socket of every connect.
+    A public name that does not resolve yet is accepted: every connect checks its addresses.
     """
     try:
         target = parse_endpoint_url(url)
-        guard.check(target, await _addresses(target, resolver))
-    except (InvalidEndpointUrl, AddressNotAllowed) as fault:
-        return fault.message
+        async with asyncio.timeout(_LONGEST_LOOKUP_SECONDS):
+            guard.check(target, [target.address] if target.address else await resolver.resolve(target.host))
+    except (InvalidEndpointUrl, AddressNotAllowed) as error:
+        return error.message
     except (NameUnresolved, TimeoutError) as error:
-        return _unresolved_fault(target, error)
+        if not is_public_name(target.host):
+            return error.message if isinstance(error, NameUnresolved) else causes.NAME_UNRESOLVED
+        return None if target.is_encrypted else causes.NOT_ENCRYPTED
     return None
 
 
-async def _addresses(target: EndpointUrl, resolver: NameLookup) -> tuple[IPAddress, ...]:
-    if target.address is not None:
-        return (target.address,)
-    async with asyncio.timeout(_LONGEST_LOOKUP_SECONDS):
-        return await resolver.addresses_of(target.host)
-
-
-def _unresolved_fault(target: EndpointUrl, error: NameUnresolved | TimeoutError) -> AnyMessage | None:
-    if not is_public_name(target.host):
-        return error.message if isinstance(error, NameUnresolved) else causes.NAME_UNRESOLVED
-    return None if target.is_encrypted else causes.NOT_ENCRYPTED
-
-
-def _plain(address: IPAddress) -> IPAddress:
+def _unmap(address: IPAddress) -> IPAddress:
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from time import perf_counter
 from typing import NamedTuple
 from uuid import UUID
 
 from holdfast.domain.delivery import USER_AGENT, AttemptResult, Headers, Timings
-from holdfast.domain.endpoint_url import EndpointUrl, parse_endpoint_url
-from holdfast.domain.message import AnyMessage
+from holdfast.domain.endpoint_url import EndpointUrl
+from holdfast.domain.errors import AnyMessage
 from holdfast.domain.signature import sign
 from holdfast.webhooks import causes
-from holdfast.webhooks.causes import Overdue, Phase
-from holdfast.webhooks.connection import Answer, Connection, Origin
+from holdfast.webhooks.causes import Phase
+from holdfast.webhooks.connection import Connection, ResponseParser
 
 
 class Secret(NamedTuple):
@@ -30,116 +31,79 @@ class Post(NamedTuple):
     delivery_id: UUID
     body: bytes
     read_secret: Callable[[], Awaitable[Secret]]
-    """Asked when the connection stands, right before the request is signed."""
+    """Called on an open connection, right before the request is signed."""
     unix_time: Callable[[], float]
-    """For the timestamp that is signed."""
 
 
-_MOST_TARGETS = 4096
-
-
-class Target:
-    """Where the deliveries of an endpoint go, and how each of their requests begins."""
-
-    def __init__(self, url: EndpointUrl) -> None:
-        self.url = url
-        self.origin = Origin(url.scheme, url.host, url.port)
-        self._headers: Headers = (
-            ("Host", url.host_header),
-            ("Content-Type", "application/json"),
-            ("User-Agent", USER_AGENT),
-        )
-        lines = "".join(f"{name}: {value}\r\n" for name, value in self._headers)
-        self._head = f"POST {url.request_target} HTTP/1.1\r\n{lines}"
-
-    def request(self, post: Post, secret: str, timestamp: int) -> tuple[bytes, Headers]:
-        delivery, signature = str(post.delivery_id), sign(secret, timestamp, post.body)
-        head = (
-            f"{self._head}X-Service-Event: {post.event}\r\nX-Service-Delivery: {delivery}\r\n"
-            f"X-Service-Timestamp: {timestamp}\r\nX-Service-Signature: {signature}\r\n"
-            f"Content-Length: {len(post.body)}\r\n\r\n"
-        )
-        headers = (
-            *self._headers,
-            ("X-Service-Event", post.event),
-            ("X-Service-Delivery", delivery),
-            ("X-Service-Timestamp", str(timestamp)),
-            ("X-Service-Signature", signature),
-            ("Content-Length", str(len(post.body))),
-        )
-        return head.encode("ascii") + post.body, headers
-
-
-class Targets:
-    """By URL. Those of a worker are few, and reading one costs more than a whole exchange."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, Target] = {}
-
-    def of(self, url: str) -> Target:
-        """Raises ``InvalidEndpointUrl``."""
-        target = self._known.get(url)
-        if target is None:
-            if len(self._known) >= _MOST_TARGETS:
-                self._known.clear()
-            target = self._known[url] = Target(parse_endpoint_url(url))
-        return target
+def build_request(url: EndpointUrl, post: Post, secret: str, timestamp: int) -> tuple[bytes, Headers]:
+    headers = (
+        ("Host", url.host_header),
+        ("Content-Type", "application/json"),
+        ("User-Agent", USER_AGENT),
+        ("X-Service-Event", post.event),
+        ("X-Service-Delivery", str(post.delivery_id)),
+        ("X-Service-Timestamp", str(timestamp)),
+        ("X-Service-Signature", sign(secret, timestamp, post.body)),
+        ("Content-Length", str(len(post.body))),
+    )
+    lines = "".join([f"{name}: {value}\r\n" for name, value in headers])
+    return f"POST {url.request_target} HTTP/1.1\r\n{lines}\r\n".encode("ascii") + post.body, headers
 
 
 class AttemptTrace:
     """Keeps how far an attempt has come, so that its result has all that is known when it ends."""
 
     def __init__(self) -> None:
-        self.started_at = self._entered_at = perf_counter()
+        self._started_at = self._entered_at = perf_counter()
         self._phase = Phase.RESOLVING
+        self._phase_ms: dict[Phase, float] = {}
         self.address: str | None = None
         self.connection: Connection | None = None
-        self.answer: Answer | None = None
+        self.response: ResponseParser | None = None
         self.request_headers: Headers = ()
         self.secret_id: UUID | None = None
-        self.dns_ms: float | None = None
-        self.connect_ms: float | None = None
-        self.tls_ms: float | None = None
+
+    @property
+    def phase(self) -> Phase:
+        has_begun = self.response is not None and self.response.has_begun
+        return Phase.READING_HEADERS if has_begun else self._phase
 
     def enter(self, phase: Phase) -> None:
         self._phase = phase
         self._entered_at = perf_counter()
 
-    def phase_ms(self) -> float:
-        return (perf_counter() - self._entered_at) * 1000
+    @contextmanager
+    def measure(self, phase: Phase) -> Iterator[None]:
+        self.enter(phase)
+        try:
+            yield
+        finally:
+            self._phase_ms[phase] = (perf_counter() - self._entered_at) * 1000
 
-    def overdue_cause(self, overdue: Overdue) -> AnyMessage:
-        has_begun = self.answer is not None and self.answer.has_begun
-        return overdue.in_headers if has_begun else overdue.causes[self._phase]
+    def response_result(self, response: ResponseParser) -> AttemptResult:
+        if response.error is not None or response.status_code is None:
+            return self.result(response.error or causes.CLOSED_EARLY)
+        is_success = 200 <= response.status_code < 300
+        return self.result(None if is_success else causes.explain_status(response.status_code))._replace(
+            status_code=response.status_code,
+            response_headers=tuple([(n.decode("latin-1"), v.decode("latin-1")) for n, v in response.headers]),
+            response_body=response.body,
+            response_clipped=response.is_clipped or not response.is_complete,
+        )
 
-    def failed(self, cause: AnyMessage) -> AttemptResult:
-        return self._attempted(None, (), b"", False, cause)
-
-    def answered(self, answer: Answer) -> AttemptResult:
-        if answer.fault is not None or answer.status_code is None:
-            return self.failed(answer.fault or causes.CLOSED_EARLY)
-        headers = tuple([(name.decode("latin-1"), value.decode("latin-1")) for name, value in answer.headers])
-        clipped = answer.is_clipped or not answer.is_settled
-        cause = causes.of_status(answer.status_code)
-        return self._attempted(answer.status_code, headers, answer.body, clipped, cause)
-
-    def _attempted(
-        self, status_code: int | None, headers: Headers, body: bytes, clipped: bool, cause: AnyMessage | None
-    ) -> AttemptResult:
+    def result(self, cause: AnyMessage | None) -> AttemptResult:
+        """Return the result of an attempt without a response."""
+        first_byte_at = self.connection.first_byte_at if self.connection and self.response else None
         return AttemptResult(
-            (perf_counter() - self.started_at) * 1000,
-            Timings(self.dns_ms, self.connect_ms, self.tls_ms, self._first_byte_ms()),
+            (perf_counter() - self._started_at) * 1000,
+            Timings(
+                self._phase_ms.get(Phase.RESOLVING),
+                self._phase_ms.get(Phase.CONNECTING),
+                self._phase_ms.get(Phase.ENCRYPTING),
+                None if first_byte_at is None else (first_byte_at - self._entered_at) * 1000,
+            ),
             self.request_headers,
             self.secret_id,
             self.address,
-            status_code,
-            headers,
-            body,
-            clipped,
-            cause,
+            cause=cause,
         )
-
-    def _first_byte_ms(self) -> float | None:
-        if self.connection is None or self.connection.first_byte_at is None or self.answer is None:
-            return None
-        return (self.connection.first_byte_at - self._entered_at) * 1000

@@ -1,4 +1,4 @@
-"""Why an attempt failed, in plain words: one message each, for people who read the log."""
+"""The causes of failed attempts: one message each, for people who read the log."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import ssl
 from enum import Enum, auto
 
 from holdfast.domain.addresses import IPAddress
-from holdfast.domain.delivery import UNREAD
-from holdfast.domain.message import AnyMessage, Message
+from holdfast.domain.delivery import SIGNING_TIMED_OUT
+from holdfast.domain.errors import AnyMessage, Message
 
 REFUSED = "The connection was refused."
 CLOSED_EARLY = "The connection was closed before an answer came."
@@ -25,6 +25,16 @@ NAME_WITHOUT_ADDRESS = "The host name has no address."
 NAME_UNRESOLVED = "The host name could not be resolved."
 NOT_ENCRYPTED = "The URL must begin with https://: http is for addresses in the allowed networks only."
 OTHER_PEER = "The connection led to another address than the one that was checked."
+
+
+class Phase(Enum):
+    RESOLVING = auto()
+    CONNECTING = auto()
+    ENCRYPTING = auto()
+    SIGNING = auto()
+    WAITING = auto()
+    READING_HEADERS = auto()
+
 
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _CONNECTING = {
@@ -53,11 +63,38 @@ _CERTIFICATE = {
     64: "The certificate is for another host.",
 }
 _NOT_TLS = frozenset(("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNEXPECTED_MESSAGE", "RECORD_LAYER_FAILURE"))
+# For a deadline of one second, of ten, and of any other number of seconds.
+_TIMEOUTS = {
+    Phase.RESOLVING: (
+        "The host name could not be resolved within one second.",
+        "The host name could not be resolved within ten seconds.",
+        "The host name could not be resolved within %(seconds)s seconds.",
+    ),
+    Phase.CONNECTING: (
+        "No connection within one second.",
+        "No connection within ten seconds.",
+        "No connection within %(seconds)s seconds.",
+    ),
+    Phase.ENCRYPTING: (
+        "The TLS handshake did not end within one second.",
+        "The TLS handshake did not end within ten seconds.",
+        "The TLS handshake did not end within %(seconds)s seconds.",
+    ),
+    Phase.WAITING: (
+        "No answer within one second.",
+        "No answer within ten seconds.",
+        "No answer within %(seconds)s seconds.",
+    ),
+    Phase.READING_HEADERS: (
+        "The headers of the answer did not end within one second.",
+        "The headers of the answer did not end within ten seconds.",
+        "The headers of the answer did not end within %(seconds)s seconds.",
+    ),
+}
 
 
-def of_status(code: int) -> AnyMessage | None:
-    if 200 <= code < 300:
-        return None
+def explain_status(code: int) -> AnyMessage:
+    """Explain a status other than 2xx."""
     if code in _REDIRECTS:
         return Message("The receiver answered %(code)s and redirects are not followed.", {"code": code})
     if code == 101:
@@ -65,21 +102,21 @@ def of_status(code: int) -> AnyMessage | None:
     return Message("The receiver answered %(code)s.", {"code": code})
 
 
-def of_address(address: IPAddress, words: str, *, is_literal: bool) -> Message:
+def explain_address(address: IPAddress, kind: str, *, is_literal: bool) -> Message:
     message = (
         "The URL's host is %(address)s, which is %(address_kind)s."
         if is_literal
         else "The name resolves to %(address)s, which is %(address_kind)s."
     )
-    return Message(message, {"address": str(address), "address_kind": words})
+    return Message(message, {"address": str(address), "address_kind": kind})
 
 
-def of_connecting(error: OSError) -> AnyMessage:
+def explain_connect_error(error: OSError) -> AnyMessage:
     known = _CONNECTING.get(error.errno or 0)
     return known or Message("The connection failed: %(reason)s.", {"reason": error.strerror or str(error)})
 
 
-def of_tls(error: OSError) -> AnyMessage:
+def explain_tls_error(error: OSError) -> AnyMessage:
     if isinstance(error, ssl.SSLCertVerificationError):
         known = _CERTIFICATE.get(error.verify_code)
         return known or Message("The certificate is not valid: %(reason)s.", {"reason": error.verify_message})
@@ -91,54 +128,10 @@ def of_tls(error: OSError) -> AnyMessage:
     return Message("The TLS handshake failed: %(reason)s.", {"reason": reason.replace("_", " ").lower()})
 
 
-class Phase(Enum):
-    RESOLVING = auto()
-    CONNECTING = auto()
-    ENCRYPTING = auto()
-    SIGNING = auto()
-    ANSWERING = auto()
-
-
-class Overdue:
-    """The causes that name the deadline, made once."""
-
-    def __init__(self, timeout_seconds: float) -> None:
-        self.causes = {
-            Phase.RESOLVING: _within(
-                timeout_seconds,
-                "The host name could not be resolved within one second.",
-                "The host name could not be resolved within ten seconds.",
-                "The host name could not be resolved within %(seconds)s seconds.",
-            ),
-            Phase.CONNECTING: _within(
-                timeout_seconds,
-                "No connection within one second.",
-                "No connection within ten seconds.",
-                "No connection within %(seconds)s seconds.",
-            ),
-            Phase.ENCRYPTING: _within(
-                timeout_seconds,
-                "The TLS handshake did not end within one second.",
-                "The TLS handshake did not end within ten seconds.",
-                "The TLS handshake did not end within %(seconds)s seconds.",
-            ),
-            Phase.SIGNING: UNREAD,
-            Phase.ANSWERING: _within(
-                timeout_seconds,
-                "No answer within one second.",
-                "No answer within ten seconds.",
-                "No answer within %(seconds)s seconds.",
-            ),
-        }
-        self.in_headers = _within(
-            timeout_seconds,
-            "The headers of the answer did not end within one second.",
-            "The headers of the answer did not end within ten seconds.",
-            "The headers of the answer did not end within %(seconds)s seconds.",
-        )
-
-
-def _within(seconds: float, of_one: str, of_ten: str, of_others: str) -> AnyMessage:
-    if seconds == 1:
-        return of_one
-    return of_ten if seconds == 10 else Message(of_others, {"seconds": f"{seconds:g}"})
+def explain_timeout(phase: Phase, timeout_seconds: float) -> AnyMessage:
+    if phase is Phase.SIGNING:
+        return SIGNING_TIMED_OUT
+    after_one, after_ten, after_any = _TIMEOUTS[phase]
+    if timeout_seconds == 1:
+        return after_one
+    return after_ten if timeout_seconds == 10 else Message(after_any, {"seconds": f"{timeout_seconds:g}"})

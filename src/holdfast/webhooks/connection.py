@@ -1,4 +1,4 @@
-"""Reads one answer out of the bytes that arrive, and never keeps more of them than it may. No I/O."""
+"""HTTP/1.1 connections to receivers: the parser of a response, the connection, and the pool of idle ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import re
 import select
 from time import perf_counter
-from typing import NamedTuple, cast
+from typing import cast
 
 import httptools
 
@@ -14,17 +14,18 @@ from holdfast.webhooks import causes
 
 LONGEST_BODY = 16 * 1024
 LONGEST_HEAD = 64 * 1024
-# Around the body come chunk sizes, chunk extensions and trailers, which could go on for ever as well.
+# For chunk sizes, chunk extensions and trailers around the body, which could be endless as well.
 _LONGEST_REST = 256 * 1024
 LONGEST_IDLE_SECONDS = 4.0
-"""Servers commonly close after five; one that says less is believed."""
+"""Servers commonly close after five seconds. A shorter Keep-Alive timeout is respected."""
 
 _BODY_LENGTHS = frozenset((b"content-length", b"transfer-encoding"))
 _KEEP_ALIVE_TIMEOUT = re.compile(rb"\btimeout\s*=\s*(\d{1,9})", re.IGNORECASE)
 
 
-class Answer:
-    """Settled as soon as nothing that may still come would change what is told of the attempt."""
+class ResponseParser:
+    """Parses one response and keeps a limited part of it. It is complete as soon as no further byte could
+    change the result of the attempt."""
 
     def __init__(self) -> None:
         self.status_code: int | None = None
@@ -33,21 +34,21 @@ class Answer:
         self.has_begun = False
         self.has_head = False
         self.is_clipped = False
-        self.is_settled = False
+        self.is_complete = False
         self.idle_seconds = 0.0
         """How long the connection may wait for its next request; 0 if there must be none."""
-        self.fault: str | None = None
+        self.error: str | None = None
         self._size = 0
         self._parser = httptools.HttpResponseParser(self)
-        # Sloppy and seen. None of it is dangerous to a client that does not reuse the connection then.
+        # Common mistakes of receivers. They are harmless if the connection is not used again.
         self._parser.set_dangerous_leniencies(
             lenient_chunked_length=True, lenient_data_after_close=True, lenient_optional_cr_before_lf=True
         )
 
     @property
-    def is_decided(self) -> bool:
-        """The status came, or never will: time may run out now, and only cuts the body."""
-        return self.has_head or self.is_settled
+    def has_outcome(self) -> bool:
+        """Whether the status is known, or never will be. A deadline only cuts the body then."""
+        return self.has_head or self.is_complete
 
     def feed(self, data: bytes) -> None:
         self.has_begun = True
@@ -55,79 +56,57 @@ class Answer:
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            self._settle(clipped=True)
+            self._complete(clipped=True)
         except httptools.HttpParserError:
-            self._break_off()
+            self.idle_seconds = 0.0
+            if self.has_head:
+                self._complete(clipped=True)
+            else:
+                self._fail(causes.HEAD_NOT_HTTP if self._parser.get_status_code() else causes.NOT_HTTP)
         else:
-            self._bound_size()
+            if not self.has_head and self._size > LONGEST_HEAD:
+                self._fail(causes.HEADERS_TOO_LONG)
+            elif self._size > LONGEST_HEAD + _LONGEST_REST:
+                self._complete(clipped=True)
 
     def end(self, *, is_reset: bool) -> None:
-        """The connection is gone."""
-        if self.is_settled:
+        if self.is_complete:
             return
         if self.has_head:
-            self._settle(clipped=is_reset or self._has_known_length())
+            self._complete(clipped=is_reset or self._count_lengths() > 0)
         elif self.has_begun:
             self._fail(causes.RESET_IN_HEADERS if is_reset else causes.CLOSED_IN_HEADERS)
         else:
             self._fail(causes.RESET_EARLY if is_reset else causes.CLOSED_EARLY)
 
-    def _break_off(self) -> None:
-        self.idle_seconds = 0.0
-        if self.has_head:
-            self._settle(clipped=True)
-        else:
-            self._fail(causes.HEAD_NOT_HTTP if self._parser.get_status_code() else causes.NOT_HTTP)
-
-    def _bound_size(self) -> None:
-        if self.is_settled:
-            return
-        if not self.has_head and self._size > LONGEST_HEAD:
-            self._fail(causes.HEADERS_TOO_LONG)
-        elif self._size > LONGEST_HEAD + _LONGEST_REST:
-            self._settle(clipped=True)
-
-    def _head_size(self) -> int:
-        return sum(len(name) + len(value) + len(b": \r\n") for name, value in self.headers)
-
-    def _has_known_length(self) -> bool:
-        return any(name.lower() in _BODY_LENGTHS for name, _ in self.headers)
-
-    def _longest_idle(self) -> float:
-        seconds, lengths = LONGEST_IDLE_SECONDS, 0
-        for name, value in self.headers:
-            lowered = name.lower()
-            if lowered in _BODY_LENGTHS:
-                lengths += 1
-            elif lowered == b"keep-alive" and (found := _KEEP_ALIVE_TIMEOUT.search(value)):
-                seconds = max(0.0, min(seconds, int(found[1]) - 1.0))
-        # With two lengths it is anybody's guess where the answer ended.
-        return seconds if lengths < 2 else 0.0
-
-    def _settle(self, *, clipped: bool) -> None:
-        if not self.is_settled:
-            self.is_settled = True
+    def _complete(self, *, clipped: bool) -> None:
+        if not self.is_complete:
+            self.is_complete = True
             self.is_clipped = clipped
 
     def _fail(self, cause: str) -> None:
-        self.fault = self.fault or cause
-        self.is_settled = True
+        self.error = self.error or cause
+        self.is_complete = True
 
-    # From here on: what the parser calls.
+    def _count_lengths(self) -> int:
+        return sum(name.lower() in _BODY_LENGTHS for name, _ in self.headers)
+
+    # Called by the parser.
 
     def on_message_begin(self) -> None:
-        if self.is_settled:
-            self.idle_seconds = 0.0  # Another answer behind the one that was asked for.
+        if self.is_complete:
+            self.idle_seconds = 0.0  # A second response, which nobody requested.
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self.has_head:
             self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        if self.is_settled:
+        if self.is_complete:
             return
         code = self._parser.get_status_code()
-        if self._size > LONGEST_HEAD and self._head_size() > LONGEST_HEAD:
+        head_size = sum(len(name) + len(value) + len(b": \r\n") for name, value in self.headers)
+        if self._size > LONGEST_HEAD and head_size > LONGEST_HEAD:
             self._fail(causes.HEADERS_TOO_LONG)
         elif 100 <= code < 200 and code != 101:
             self.headers.clear()
@@ -135,28 +114,31 @@ class Answer:
             self.status_code = code
             self.has_head = True
             if code == 101:
-                self._settle(clipped=True)
+                self._complete(clipped=True)
 
     def on_body(self, body: bytes) -> None:
-        if self.is_settled:
+        if self.is_complete:
             return
         room = LONGEST_BODY - len(self.body)
         self.body += body[:room]
         if len(body) > room:
-            self._settle(clipped=True)
+            self._complete(clipped=True)
 
     def on_message_complete(self) -> None:
-        if self.has_head and not self.is_settled:
-            self._settle(clipped=False)
-            if self._parser.should_keep_alive():
-                self.idle_seconds = self._longest_idle()
-
-
-# One HTTP/1.1 connection to a receiver, and one exchange on it at a time.
+        if not self.has_head or self.is_complete:
+            return
+        self._complete(clipped=False)
+        # With two lengths it is uncertain where the response ended.
+        if self._parser.should_keep_alive() and self._count_lengths() < 2:
+            self.idle_seconds = LONGEST_IDLE_SECONDS
+            for name, value in self.headers:
+                if name.lower() == b"keep-alive" and (match := _KEEP_ALIVE_TIMEOUT.search(value)):
+                    self.idle_seconds = max(0.0, min(self.idle_seconds, int(match[1]) - 1.0))
 
 
 class Connection(asyncio.Protocol):
-    """Whatever arrives while nothing was asked ends it, and so does an answer that is not read to its end."""
+    """One exchange at a time. Data that was not requested closes it, and so does a response that is not read
+    to its end."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, address: str) -> None:
         self.address = address
@@ -164,54 +146,51 @@ class Connection(asyncio.Protocol):
         self.made_at = 0.0
         self.usable_until = 0.0
         self.first_byte_at: float | None = None
-        self.spoke_unasked = False
+        self.spoke_first = False
+        self.lost: asyncio.Future[None] = loop.create_future()
         self._loop = loop
         self._transport: asyncio.Transport | None = None
-        self._answer: Answer | None = None
-        self._settled: asyncio.Future[None] | None = None
-        self.lost: asyncio.Future[None] = loop.create_future()
+        self._response: ResponseParser | None = None
+        self._completed: asyncio.Future[None] | None = None
         self._poll = select.poll()
 
     def is_writable(self) -> bool:
-        """The transport knows of an error before the loop has come round to telling it."""
+        """The transport knows of an error before the loop calls ``connection_lost``."""
         return self.is_open and self._transport is not None and not self._transport.is_closing()
 
     def is_quiet(self) -> bool:
-        """Still open, and nothing has arrived: also nothing that the loop has had no time to read yet."""
+        """Whether it is open and nothing has arrived, not even what the loop has not read yet."""
         return self.is_writable() and not self._poll.poll(0)
 
-    def ask(self, request: bytes) -> Answer:
-        """Only on a connection that is open; the whole request is handed over at once."""
+    def send(self, request: bytes) -> ResponseParser:
+        """The connection must be open. The whole request is written at once."""
         assert self._transport is not None
         self.first_byte_at = None
-        self._answer = Answer()
+        self._response = ResponseParser()
         self._transport.write(request)
-        return self._answer
+        return self._response
 
-    async def settle(self) -> None:
-        """Wait until the answer is settled. Whoever is cancelled here closes the connection."""
-        if self._answer is not None and not self._answer.is_settled:
-            self._settled = self._loop.create_future()
-            await self._settled
+    async def wait_for_response(self) -> None:
+        """Wait until the response is complete. A caller that is cancelled here must close the connection."""
+        if self._response is not None and not self._response.is_complete:
+            self._completed = self._loop.create_future()
+            await self._completed
 
-    def rest(self) -> None:
-        """The exchange is over, and the next may come."""
-        self._answer = None
-        self._settled = None
+    def reset(self) -> None:
+        self._response = None
+        self._completed = None
 
     def abort(self) -> None:
-        self.is_open = False
-        self.rest()
-        if self._transport is not None:
-            self._transport.abort()
+        self.reset()
+        self._abort_transport()
 
     def close(self) -> None:
-        """With a goodbye, where TLS has one."""
+        """Close gracefully, with the close_notify of TLS."""
         self.is_open = False
         if self._transport is not None:
             self._transport.close()
 
-    # From here on: what the loop calls.
+    # Called by the loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -220,132 +199,120 @@ class Connection(asyncio.Protocol):
         self.is_open = True
 
     def data_received(self, data: bytes) -> None:
-        answer = self._answer
-        if answer is None or answer.is_settled:
-            self.spoke_unasked = True
-            self._break_off()
+        response = self._response
+        if response is None or response.is_complete:
+            self.spoke_first = True
+            self._abort_transport()
             return
         if self.first_byte_at is None:
             self.first_byte_at = perf_counter()
-        answer.feed(data)
-        self._wake_if_settled(answer)
+        response.feed(data)
+        self._wake_if_complete(response)
 
     def eof_received(self) -> None:
-        # None closes the transport, and connection_lost comes without an error.
-        self.is_open = False
-        if self._answer is not None:
-            self._answer.end(is_reset=False)
-            self._wake_if_settled(self._answer)
+        # Returning None closes the transport; connection_lost follows without an error.
+        self._end_response(is_reset=False)
 
     def connection_lost(self, error: Exception | None) -> None:
-        self.is_open = False
-        if self._answer is not None:
-            self._answer.end(is_reset=error is not None)
-            self._wake_if_settled(self._answer)
+        self._end_response(is_reset=error is not None)
         self._transport = None
         self.lost.set_result(None)
 
-    def _wake_if_settled(self, answer: Answer) -> None:
-        if not answer.is_settled:
-            return
-        if not answer.idle_seconds:
-            self._break_off()
-        if self._settled is not None and not self._settled.done():
-            self._settled.set_result(None)
+    def _end_response(self, *, is_reset: bool) -> None:
+        self.is_open = False
+        if self._response is not None:
+            self._response.end(is_reset=is_reset)
+            self._wake_if_complete(self._response)
 
-    def _break_off(self) -> None:
-        """At once, and not when the one who waits comes round to it: an endless answer goes on meanwhile."""
+    def _wake_if_complete(self, response: ResponseParser) -> None:
+        if not response.is_complete:
+            return
+        if not response.idle_seconds:
+            # Now and not when the sender wakes: an endless response would go on meanwhile.
+            self._abort_transport()
+        if self._completed is not None and not self._completed.done():
+            self._completed.set_result(None)
+
+    def _abort_transport(self) -> None:
         self.is_open = False
         if self._transport is not None:
             self._transport.abort()
 
 
-# Connections that wait for their next request, bounded in number and in time.
-
 MOST_IN_ALL = 1024
 MOST_PER_ORIGIN = 256
-# So that a name that moves is followed, and no receiver keeps one worker's connections for ever.
+# A host name that moves to another address is followed within this time.
 LONGEST_LIFE_SECONDS = 60.0
 _SWEEP_SECONDS = 0.5
-# The transport cuts it short after one.
-_LONGEST_GOODBYE_SECONDS = 2.0
+# The transport ends a TLS shutdown after one second.
+_LONGEST_SHUTDOWN_SECONDS = 2.0
 
 
-class Origin(NamedTuple):
-    scheme: str
-    host: str
-    port: int
+Origin = tuple[str, str, int]
 
 
 class IdleConnections:
-    """The last to come is the first to go, so that what a burst left over is not kept awake."""
+    """Last in, first out, so that connections left over from a burst expire."""
 
     def __init__(self) -> None:
         self._by_origin: dict[Origin, list[Connection]] = {}
         self._origins: dict[Connection, Origin] = {}
-        self._leaving: set[asyncio.Future[None]] = set()
-        self._sweep: asyncio.TimerHandle | None = None
-
-    def __len__(self) -> int:
-        return len(self._origins)
+        self._closing: set[asyncio.Future[None]] = set()
+        self._sweep_timer: asyncio.TimerHandle | None = None
 
     def take(self, origin: Origin) -> Connection | None:
-        waiting = self._by_origin.get(origin)
+        idle = self._by_origin.get(origin)
         now = perf_counter()
-        while waiting:
-            connection = waiting.pop()
+        while idle:
+            connection = idle.pop()
             del self._origins[connection]
             if connection.is_open and now < connection.usable_until:
                 return connection
-            self._let_go(connection)
+            self._close(connection)
         return None
 
     def put(self, origin: Origin, connection: Connection, idle_seconds: float) -> None:
         now = perf_counter()
         if not connection.is_open or now > connection.made_at + LONGEST_LIFE_SECONDS:
-            self._let_go(connection)
+            self._close(connection)
             return
         connection.usable_until = now + idle_seconds
-        waiting = self._by_origin.setdefault(origin, [])
-        if len(waiting) >= MOST_PER_ORIGIN:
-            self._drop(waiting[0])
+        idle = self._by_origin.setdefault(origin, [])
+        if len(idle) >= MOST_PER_ORIGIN:
+            self._drop(idle[0])
         elif len(self._origins) >= MOST_IN_ALL:
             self._drop(next(iter(self._origins)))
-        waiting.append(connection)
+        idle.append(connection)
         self._origins[connection] = origin
-        if self._sweep is None:
-            self._sweep_later()
+        if self._sweep_timer is None:
+            self._sweep_timer = asyncio.get_running_loop().call_later(_SWEEP_SECONDS, self._sweep)
 
     async def close(self) -> None:
-        """All that wait and all that are on their way out are gone after this."""
         for connection in list(self._origins):
             self._drop(connection)
-        if self._sweep is not None:
-            self._sweep.cancel()
-            self._sweep = None
-        if self._leaving:
-            await asyncio.wait(self._leaving, timeout=_LONGEST_GOODBYE_SECONDS)
+        if self._sweep_timer is not None:
+            self._sweep_timer.cancel()
+            self._sweep_timer = None
+        if self._closing:
+            await asyncio.wait(self._closing, timeout=_LONGEST_SHUTDOWN_SECONDS)
 
     def _drop(self, connection: Connection) -> None:
         self._by_origin[self._origins.pop(connection)].remove(connection)
-        self._let_go(connection)
+        self._close(connection)
 
-    def _let_go(self, connection: Connection) -> None:
-        """Where TLS is in use its goodbye takes a moment, for which the connection is still ours."""
+    def _close(self, connection: Connection) -> None:
+        """A TLS shutdown takes a moment; ``close`` waits for it."""
         if not connection.lost.done():
-            self._leaving.add(connection.lost)
-            connection.lost.add_done_callback(self._leaving.discard)
+            self._closing.add(connection.lost)
+            connection.lost.add_done_callback(self._closing.discard)
             connection.close()
 
-    def _sweep_later(self) -> None:
-        self._sweep = asyncio.get_running_loop().call_later(_SWEEP_SECONDS, self._sweep_now)
-
-    def _sweep_now(self) -> None:
+    def _sweep(self) -> None:
         now = perf_counter()
         for connection in [idle for idle in self._origins if not idle.is_open or now >= idle.usable_until]:
             self._drop(connection)
-        for origin in [origin for origin, waiting in self._by_origin.items() if not waiting]:
+        for origin in [origin for origin, idle in self._by_origin.items() if not idle]:
             del self._by_origin[origin]
-        self._sweep = None
+        self._sweep_timer = None
         if self._origins:
-            self._sweep_later()
+            self._sweep_timer = asyncio.get_running_loop().call_later(_SWEEP_SECONDS, self._sweep)

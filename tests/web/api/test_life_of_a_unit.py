@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.support import model
-from tests.support.life_of_units import NORA, OMAR, TERMS, WAYS, LifeOfUnits
-from tests.support.lives import CODES, World, world_of
+from tests.support.modelled_units import CODES, World, world_of
+from tests.support.unit_rules import NORA, OMAR, TERMS, WAYS, LifeOfUnits
 
 EXAMPLES, STEPS = 16, 20
 

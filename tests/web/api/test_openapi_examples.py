@@ -13,7 +13,7 @@ from holdfast.web.openapi.schemas import BOOKING_REFERENCE
 from tests.support.buying import Buyer
 from tests.support.client import JSON, Project, Unit
 from tests.support.keys import Keys
-from tests.support.till import signed_headers
+from tests.support.payment_system import signed_headers
 from tests.web.openapi_reading import Operation, operations
 
 CODE = "A-0304"

@@ -10,10 +10,10 @@ import pytest
 from tests.support.bodies import minimal
 from tests.support.client import Project, Unit, integration_client
 from tests.support.keys import Keys
+from tests.support.payment_system import SETTINGS as PAYMENTS
 from tests.support.projects import add_project
 from tests.support.server import HOLDFAST, RunningServer, environment, serving
 from tests.support.sql import Sql
-from tests.support.till import SETTINGS as PAYMENTS
 from tests.support.webhooks import Registrar
 
 SCHEMATHESIS = HOLDFAST.with_name("schemathesis")

@@ -7,9 +7,8 @@ import pytest
 
 from holdfast.domain.booking import BookingStatus, Terms
 from holdfast.operations.bookings import FoundBooking
-from holdfast.web.documents.content import Kind, find_missing
+from holdfast.web.documents.content import Kind, Table, find_missing, price_table
 from holdfast.web.documents.rendering import status_url
-from holdfast.web.documents.sections import Table, price_table
 from holdfast.web.pages.i18n import language_of
 from holdfast.web.pages.storefront.base import booking_path
 from tests.web.documents.subjects import LATER, NOW, a_booking, a_document

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from holdfast.domain.booking import WORDING, Terms
-from holdfast.web.documents.sections import TEXTS, build_clauses, terms_in_full
+from holdfast.web.documents.content import TEXTS, build_clauses, terms_in_full
 from holdfast.web.pages.i18n import DIRECTIONS, language_of
 from tests.web.documents.subjects import AGREEMENT, TERMS, a_document
 

@@ -11,8 +11,8 @@ import xlsxwriter  # type: ignore[import-untyped]
 
 from holdfast.domain.cells import Cell
 from holdfast.domain.errors import InvalidInput
-from holdfast.domain.imports import guess
-from holdfast.operations.imports import Reply, unpack_rows
+from holdfast.domain.imports import Row, guess
+from holdfast.operations.imports import ParsedFile, unpack
 from holdfast.web.spreadsheets import processes, workbooks
 from holdfast.web.spreadsheets.file_parser import parse_file
 from holdfast.web.spreadsheets.processes import READ_FAILED, FileReader
@@ -20,9 +20,9 @@ from holdfast.web.spreadsheets.processes import READ_FAILED, FileReader
 TEXT = "الرمز,السعر\r\nA-1,100\r\n"
 
 
-def rows_of(reply: Reply, sheet: int = 0) -> list[tuple[int, list[Cell]]]:
+def rows_of(reply: ParsedFile, sheet: int = 0) -> list[tuple[int, list[Cell]]]:
     assert reply.fault == ""
-    return [row for part in reply.parts[sheet] for row in unpack_rows(part)]
+    return [row for part in reply.parts[sheet] for row in unpack(list[Row], part)]
 
 
 def workbook(*sheets: tuple[str, list[list[object]]], hidden: tuple[str, ...] = ()) -> bytes:
@@ -165,7 +165,7 @@ def test_a_row_that_is_longer_than_any_unit_is_refused() -> None:
 def test_long_rows_are_kept_in_smaller_parts() -> None:
     reply = parse_file(b"Code,Notes\n" + b"\n".join(b"A-%d,%b" % (at, b"x" * 100_000) for at in range(200)))
     assert len(rows_of(reply)) == 201
-    assert max(len(unpack_rows(part)) for part in reply.parts[0]) < 50
+    assert max(len(unpack(list[Row], part)) for part in reply.parts[0]) < 50
 
 
 def bomb(name: str, size: int) -> bytes:
@@ -181,7 +181,7 @@ def bomb(name: str, size: int) -> bytes:
 def test_a_file_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(workbooks, "UNPACKED_AT_MOST", 8 * 1024**2)
+    monkeypatch.setattr(workbooks, "MAX_UNPACKED_BYTES", 8 * 1024**2)
     assert parse_file(bomb("sharedStrings.xml", 9 * 1024**2)).fault == workbooks.TOO_LARGE
 
 
@@ -227,8 +227,8 @@ async def test_the_process_that_reads_knows_neither_the_database_nor_the_keys(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     program = (
-        "import os, msgspec; from holdfast.operations.imports import Reply;"
-        "os.write(1, msgspec.msgpack.encode(Reply(fault=' '.join(os.environ))))"
+        "import os, msgspec; from holdfast.operations.imports import ParsedFile;"
+        "os.write(1, msgspec.msgpack.encode(ParsedFile(fault=' '.join(os.environ))))"
     )
     monkeypatch.setenv("HOLDFAST_DATABASE_URL", "postgresql://nobody@localhost/nothing")
     monkeypatch.setenv("HOLDFAST_ENCRYPTION_KEYS", "not for strangers")

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.decision import UnitSnapshot
-from holdfast.domain.imports import guess
+from holdfast.domain.imports import Row, guess
 from holdfast.domain.project import Project
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit, UnitFields, code_fault, unit_id
-from holdfast.operations.imports import ImportUnit, unpack_rows
+from holdfast.operations.imports import ImportUnit, unpack
 from holdfast.web.spreadsheets.csv_files import BYTE_ORDER_MARK, csv_lines
 from holdfast.web.spreadsheets.file_parser import parse_file
 from holdfast.web.spreadsheets.unit_rows import RowParser, headings, unit_row
@@ -107,7 +107,7 @@ def test_an_export_of_a_unit_decides_no_change(export: Any, language: str, unit:
     reply = parse_file(export(unit, language))
     assert reply.contents is not None, reply.fault
     choice = guess(reply.contents)._replace(clears_absent=True, sign=".")
-    row = unpack_rows(reply.parts[0][0])[-1]
+    row = unpack(list[Row], reply.parts[0][0])[-1]
     command = RowParser(PROJECT.id, PROJECT.slug, choice, COMMAND)(row).command
     assert isinstance(command, ImportUnit), command
     assert command.key == (PROJECT.id, unit.code)

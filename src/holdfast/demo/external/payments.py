@@ -11,10 +11,10 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from enum import StrEnum
-from typing import NamedTuple
-from urllib.parse import parse_qsl, urlsplit
+from typing import Annotated
+from urllib.parse import parse_qsl
 
 import httpx
 import msgspec
@@ -37,15 +37,16 @@ class InvalidLink(Exception):
         """None: the signature is right, but the link names nothing to pay."""
 
 
-class DuePayment(NamedTuple):
-    """A payment that Holdfast asks for, as its link describes it."""
+_Url = Annotated[str, msgspec.Meta(pattern="^https?://")]
 
+
+class DuePayment(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     reference: str
     amount_sar: Decimal
-    return_url: str
-    callback_url: str
-    language: str
-    expires_at: datetime | None
+    return_url: _Url
+    callback_url: _Url
+    language: str = "en"
+    expires_at: datetime | None = None
     """End of the hold: what is paid later comes too late for it."""
     link: str
     """The query of the link, which the page's form sends back."""
@@ -72,6 +73,14 @@ class Payment:
     error: str | None = None
     confirmation: asyncio.Task[None] | None = None
 
+    def record(self, response: httpx.Response) -> None:
+        if response.is_success:
+            self.status = PaymentStatus.CONFIRMED
+            return
+        self.status, self.error = PaymentStatus.REJECTED, f"HTTP {response.status_code}"
+        with suppress(ValueError, KeyError, TypeError):
+            self.error = str(response.json()["detail"])
+
 
 def parse_link(query: str, secret: str, now: float | None) -> DuePayment:
     """Verify and parse the query of a link. Without ``now`` its age is not checked: its page was open."""
@@ -81,26 +90,10 @@ def parse_link(query: str, secret: str, now: float | None) -> DuePayment:
     reason = verify(secret, timestamp, signature, signed.encode(), now)
     if not secret or reason is not None:
         raise InvalidLink(reason or SignatureProblem.DIGEST_DIFFERS)
-    fields = dict(parse_qsl(signed))
-    expires_at = fields.get("expiresAt")
     try:
-        return DuePayment(
-            fields["reference"],
-            Decimal(fields["amountSar"]),
-            _check_url(fields["returnUrl"]),
-            _check_url(fields["callbackUrl"]),
-            fields.get("language", "en"),
-            datetime.fromisoformat(expires_at) if expires_at else None,
-            query,
-        )
-    except (KeyError, ValueError, InvalidOperation):
+        return msgspec.convert(dict(parse_qsl(signed)) | {"link": query}, DuePayment, strict=False)
+    except msgspec.ValidationError:
         raise InvalidLink from None
-
-
-def _check_url(url: str) -> str:
-    if urlsplit(url).scheme not in ("http", "https"):
-        raise ValueError(url)
-    return url
 
 
 class PaymentProvider:
@@ -113,7 +106,9 @@ class PaymentProvider:
         """Pay once, however often the button is pressed, unless Holdfast has never answered."""
         payment = self.payments.get(due.payment_id)
         if payment is None or payment.status is PaymentStatus.UNANSWERED:
-            delay = _seconds_until_late(due) if after_hold else 0.0
+            delay = 0.0
+            if after_hold and due.expires_at is not None:
+                delay = max(0.0, due.expires_at.timestamp() - time.time() + LATE_BY_SECONDS)
             payment = self.payments[due.payment_id] = Payment(due)
             payment.confirmation = asyncio.create_task(self._confirm(payment, delay))
             while len(self.payments) > _MAX_PAYMENTS:
@@ -126,7 +121,7 @@ class PaymentProvider:
         for _ in range(CALLBACK_ATTEMPTS):
             response = await self._call_back(payment.due)
             if response is not None:
-                _record_response(payment, response)
+                payment.record(response)
                 return
             await asyncio.sleep(retry_seconds)
             retry_seconds *= 2
@@ -147,18 +142,3 @@ class PaymentProvider:
             return None
         retry = response.is_server_error or response.status_code == httpx.codes.TOO_MANY_REQUESTS
         return None if retry else response
-
-
-def _seconds_until_late(due: DuePayment) -> float:
-    if due.expires_at is None:
-        return 0.0
-    return max(0.0, due.expires_at.timestamp() - time.time() + LATE_BY_SECONDS)
-
-
-def _record_response(payment: Payment, response: httpx.Response) -> None:
-    if response.is_success:
-        payment.status = PaymentStatus.CONFIRMED
-        return
-    payment.status, payment.error = PaymentStatus.REJECTED, f"HTTP {response.status_code}"
-    with suppress(ValueError, KeyError, TypeError):
-        payment.error = str(response.json()["detail"])

@@ -1,36 +1,48 @@
 """A webhook receiver: it verifies the raw bytes first, then parses them and looks for repeated deliveries."""
 
 import asyncio
-import json
 import time
 from collections import deque
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import msgspec
 
 from holdfast.domain.signature import SignatureProblem, verify
 
 KEPT_DELIVERIES = 200
 
 
-class Content(NamedTuple):
-    """The parsed body. All fields are None if it is unreadable, most if it is a ping."""
+class Unit(msgspec.Struct, rename="camel"):
+    code: str
+    previous_status: str
+    status: str
 
-    event: str | None = None
-    unit_code: str | None = None
-    previous_status: str | None = None
-    status: str | None = None
-    booking_reference: str | None = None
+
+class Booking(msgspec.Struct):
+    reference: str
+
+
+class Data(msgspec.Struct):
+    unit: Unit | None = None
+    booking: Booking | None = None
+
+
+class Event(msgspec.Struct):
+    """The body of a delivery. A ping has no data."""
+
+    type: str
+    data: Data | None = None
 
 
 class ReceivedDelivery(NamedTuple):
     number: int
-    """Counts from 1, in the order of arrival."""
     received_at: datetime
     headers: Mapping[str, str]
     body: bytes
-    content: Content
+    event: Event | None
     signature_error: SignatureProblem | None
     is_repeated: bool
     """A verified delivery with the same id came before: this is a retry or was resent."""
@@ -43,8 +55,6 @@ class ReceivedDelivery(NamedTuple):
 
 
 class WebhookReceiver:
-    """Receives deliveries and keeps the latest ones for its page."""
-
     def __init__(self, secret: str) -> None:
         self._secret = secret
         self._deliveries: deque[ReceivedDelivery] = deque(maxlen=KEPT_DELIVERIES)
@@ -59,26 +69,22 @@ class WebhookReceiver:
 
     def receive(self, headers: Mapping[str, str], body: bytes) -> HTTPStatus:
         """Return the status to answer with. A real receiver answers first and does its work afterwards."""
-        error = verify(
-            self._secret,
-            headers.get("x-service-timestamp"),
-            headers.get("x-service-signature"),
-            body,
-            time.time(),
+        timestamp, signature = headers.get("x-service-timestamp"), headers.get("x-service-signature")
+        error = verify(self._secret, timestamp, signature, body, time.time())
+        status = HTTPStatus.OK if error is None else HTTPStatus.UNAUTHORIZED
+        if error is None and self.fails_next:
+            self.fails_next, status = False, HTTPStatus.INTERNAL_SERVER_ERROR
+        delivery_id = headers.get("x-service-delivery", "")
+        is_repeated = any(
+            delivery.headers.get("x-service-delivery", "") == delivery_id and delivery.signature_error is None
+            for delivery in self._deliveries
         )
-        delivery = ReceivedDelivery(
-            self.latest_number + 1,
-            datetime.now(UTC),
-            headers,
-            body,
-            parse_content(body),
-            error,
-            self._is_known(headers.get("x-service-delivery", "")),
-            self._response_status(error),
-        )
+        number, now = self.latest_number + 1, datetime.now(UTC)
+        event = parse_event(body)
+        delivery = ReceivedDelivery(number, now, headers, body, event, error, is_repeated, status)
         self._deliveries.append(delivery)
         self._notify()
-        return delivery.status
+        return status
 
     def deliveries_after(self, number: int) -> list[ReceivedDelivery]:
         return [delivery for delivery in self._deliveries if delivery.number > number]
@@ -90,44 +96,14 @@ class WebhookReceiver:
         self.is_closed = True
         self._notify()
 
-    def _is_known(self, delivery_id: str) -> bool:
-        return any(
-            delivery.headers.get("x-service-delivery", "") == delivery_id and delivery.signature_error is None
-            for delivery in self._deliveries
-        )
-
-    def _response_status(self, error: SignatureProblem | None) -> HTTPStatus:
-        if error is not None:
-            return HTTPStatus.UNAUTHORIZED
-        fails, self.fails_next = self.fails_next, False
-        return HTTPStatus.INTERNAL_SERVER_ERROR if fails else HTTPStatus.OK
-
     def _notify(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
 
 
-def parse_content(body: bytes) -> Content:
+def parse_event(body: bytes) -> Event | None:
     """Parse bytes from anybody: the page also shows deliveries whose signature is wrong."""
     try:
-        document = json.loads(body)
-    except (ValueError, RecursionError):
-        return Content()
-    data = _object(_object(document).get("data"))
-    unit, booking = _object(data.get("unit")), _object(data.get("booking"))
-    return Content(
-        _text(_object(document).get("type")),
-        _text(unit.get("code")),
-        _text(unit.get("previousStatus")),
-        _text(unit.get("status")),
-        _text(booking.get("reference")),
-    )
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _text(value: Any) -> str | None:
-    """Replace lone surrogates, which JSON can contain and no page can show."""
-    return value.encode(errors="replace").decode() if isinstance(value, str) else None
+        return msgspec.json.decode(body, type=Event)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None

@@ -17,30 +17,102 @@ import asyncpg
 from asyncpg import connect_utils as driver
 
 from holdfast.storage.database import Connection, connect, translate_errors
-from holdfast.storage.embedded.cluster import environment, folder_of
+from holdfast.storage.embedded.cluster import program_environment, program_folder
 from holdfast.storage.errors import BackupError
 
 NEWEST_SERVER = 18
+
 _CHUNK = 1 << 20
+_NAME = "holdfast backup"
+# A dump takes as long as the database is large.
+_NO_TIMEOUTS = {
+    "application_name": _NAME,
+    "statement_timeout": "0",
+    "lock_timeout": "0",
+    "idle_in_transaction_session_timeout": "0",
+    "idle_session_timeout": "0",
+}
+_PORT = 5432
+_TLS_REQUEST = struct.pack("!ii", 8, 80877103)
+_TLS_GRANTED = b"S"
+_RELAY_CHUNK = 1 << 18
+_CLOSE_SECONDS = 1.0
+
+
+class Client(NamedTuple):
+    connection: Connection
+    programs: Mapping[str, str]
+    """The environment in which a program of PostgreSQL finds the same server. Nothing of it stands in its
+    command line, which anybody on the machine can read."""
+
+
+@asynccontextmanager
+async def open_client(database_url: str) -> AsyncIterator[Client]:
+    with translate_errors():
+        connection = await connect(
+            database_url, server_settings=_NO_TIMEOUTS, connection_class=_AddressedConnection
+        )
+        assert isinstance(connection, _AddressedConnection)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(connection.close)
+        yield Client(connection, await _environment(connection, stack))
+
+
+class _AddressedConnection(asyncpg.Connection):
+    """Knows its address and parameters, as the driver has read them from the URL and the environment."""
+
+    def __init__(
+        self, protocol: Any, transport: Any, loop: Any, addr: str | tuple[str, int], config: Any, params: Any
+    ) -> None:
+        super().__init__(protocol, transport, loop, addr, config, params)
+        self.address, self.parameters = addr, params
+
+
+async def _environment(connection: _AddressedConnection, stack: AsyncExitStack) -> dict[str, str]:
+    address, parameters = connection.address, connection.parameters
+    if isinstance(address, str):
+        host, _, port = address.rpartition("/.s.PGSQL.")
+    elif isinstance(parameters.ssl, SSLContext):
+        service = _Service(
+            *address,
+            parameters.ssl,
+            requires_tls=parameters.sslmode not in (driver.SSLMode.allow, driver.SSLMode.prefer),
+            is_direct=parameters.ssl_negotiation is driver.SSLNegotiation.direct,
+        )
+        host, port = await stack.enter_async_context(_open_relay(service)), str(_PORT)
+    else:
+        host, port = address[0], str(address[1])
+    variables = {
+        "PGHOST": host,
+        "PGPORT": port,
+        "PGUSER": parameters.user,
+        "PGDATABASE": parameters.database,
+        "PGAPPNAME": _NAME,
+        "PGSSLMODE": "disable",
+        "PGGSSENCMODE": "disable",
+    }
+    if isinstance(parameters.password, str):
+        variables["PGPASSWORD"] = parameters.password
+    return variables
 
 
 class Program:
     def __init__(self, name: str, process: Process) -> None:
+        assert process.stdout is not None
+        assert process.stderr is not None
         self._name = name
         self._process = process
-        assert process.stderr is not None
+        self._output = process.stdout
         self._errors = asyncio.create_task(process.stderr.read())
 
-    async def chunks(self) -> AsyncIterator[bytes]:
-        assert self._process.stdout is not None
-        while chunk := await self._process.stdout.read(_CHUNK):
+    async def read_chunks(self) -> AsyncIterator[bytes]:
+        while chunk := await self._output.read(_CHUNK):
             yield chunk
 
-    async def line(self) -> bytes:
-        assert self._process.stdout is not None
-        return await self._process.stdout.readline()
+    async def read_line(self) -> bytes:
+        return await self._output.readline()
 
-    async def take(self, chunk: bytes) -> None:
+    async def write(self, chunk: bytes) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(chunk)
         await self._process.stdin.drain()
@@ -50,10 +122,12 @@ class Program:
         self._process.stdin.close()
 
     async def finish(self) -> None:
-        """Wait for the end of the program, and raise BackupError if it failed."""
-        errors_text = (await self._errors).decode(errors="replace")
+        """Wait for the end of the program, and raise BackupError with its first error if it failed."""
+        lines = [line.strip() for line in (await self._errors).decode(errors="replace").splitlines()]
         if await self._process.wait() != 0:
-            raise BackupError(f"PostgreSQL's {self._name} failed: {_first_error(errors_text)}")
+            errors = [line for line in lines if "error:" in line.lower()] or [*filter(None, lines)]
+            reason = errors[0] if errors else "it does not say why"
+            raise BackupError(f"PostgreSQL's {self._name} failed: {reason}")
 
     async def end(self) -> None:
         with suppress(ProcessLookupError):
@@ -63,17 +137,17 @@ class Program:
 
 
 @asynccontextmanager
-async def running(
+async def run_program(
     name: str, variables: Mapping[str, str], *arguments: str, takes_input: bool = True
 ) -> AsyncIterator[Program]:
-    """In a session of its own, so that the terminal's Ctrl-C ends it through us, in order."""
+    """Run it in a session of its own, so that the terminal's Ctrl-C ends it through us, in order."""
     process = await asyncio.create_subprocess_exec(
-        folder_of(NEWEST_SERVER) / "bin" / name,
+        program_folder(NEWEST_SERVER) / "bin" / name,
         *arguments,
         stdin=PIPE if takes_input else DEVNULL,
         stdout=PIPE,
         stderr=PIPE,
-        env={**environment(), **variables},
+        env={**program_environment(), **variables},
         limit=_CHUNK,
         start_new_session=True,
     )
@@ -84,85 +158,64 @@ async def running(
         await program.end()
 
 
-def _first_error(errors_text: str) -> str:
-    """Return the first error; the others are its consequences."""
-    lines = [line.strip() for line in errors_text.splitlines() if line.strip()]
-    errors = [line for line in lines if "error:" in line.lower()]
-    return (errors or lines or ["it does not say why"])[0]
-
-
-# A relay to a PostgreSQL service by TLS. It is needed because the pg_dump and psql of the wheel are built
-# without TLS. They connect to a socket in a private folder, and the relay encrypts the network connection.
-
-PORT = 5432
-
-_ASK_FOR_TLS = struct.pack("!ii", 8, 80877103)
-_GRANTED = b"S"
-_RELAY_CHUNK = 1 << 18
-_CLOSE_SECONDS = 1.0
-
-
-class Service(NamedTuple):
+class _Service(NamedTuple):
     host: str
     port: int
     tls: SSLContext
-    tls_only: bool
-    """False: a server that has no TLS is spoken to without."""
-    at_once: bool
+    requires_tls: bool
+    """False: without TLS if the server has none."""
+    is_direct: bool
     """TLS from the first byte, without asking for it."""
 
 
 @asynccontextmanager
-async def relayed(service: Service) -> AsyncIterator[Path]:
-    relay = _RelayServer(service)
+async def _open_relay(service: _Service) -> AsyncIterator[str]:
+    """Relay connections to a PostgreSQL service by TLS, and yield the folder of the relay's socket.
+
+    The pg_dump and psql of the wheel are built without TLS. They connect to a socket in a private folder, and
+    the relay encrypts the network connection.
+    """
+    tasks: set[asyncio.Task[None]] = set()
+
+    def accept(reader: StreamReader, writer: StreamWriter) -> None:
+        task = asyncio.create_task(_relay(service, reader, writer))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
     with tempfile.TemporaryDirectory(prefix="holdfast-") as folder:
-        server = await asyncio.start_unix_server(
-            relay.accept, Path(folder) / f".s.PGSQL.{PORT}", limit=_RELAY_CHUNK
-        )
+        path = Path(folder) / f".s.PGSQL.{_PORT}"
+        server = await asyncio.start_unix_server(accept, path, limit=_RELAY_CHUNK)
         try:
-            yield Path(folder)
+            yield folder
         finally:
             server.close()
-            await relay.close()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
 
-class _RelayServer:
-    def __init__(self, service: Service) -> None:
-        self._service = service
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    def accept(self, reader: StreamReader, writer: StreamWriter) -> None:
-        task = asyncio.create_task(self._relay(reader, writer))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def close(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _relay(self, reader: StreamReader, writer: StreamWriter) -> None:
-        """Copy in both directions. On an error the program sees its connection end, and says so."""
-        with suppress(OSError, EOFError):
+async def _relay(service: _Service, reader: StreamReader, writer: StreamWriter) -> None:
+    """Copy in both directions. On an error the program sees its connection end, and says so."""
+    with suppress(OSError, EOFError):
+        try:
+            far_reader, far_writer = await _connect(service)
             try:
-                far_reader, far_writer = await _connect(self._service)
-                try:
-                    await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
-                finally:
-                    await _close(far_writer)
+                await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
             finally:
-                await _close(writer)
+                await _close(far_writer)
+        finally:
+            await _close(writer)
 
 
-async def _connect(service: Service) -> tuple[StreamReader, StreamWriter]:
-    if service.at_once:
+async def _connect(service: _Service) -> tuple[StreamReader, StreamWriter]:
+    if service.is_direct:
         return await asyncio.open_connection(service.host, service.port, limit=_RELAY_CHUNK, ssl=service.tls)
     reader, writer = await asyncio.open_connection(service.host, service.port, limit=_RELAY_CHUNK)
     try:
-        writer.write(_ASK_FOR_TLS)
-        if await reader.readexactly(1) == _GRANTED:
+        writer.write(_TLS_REQUEST)
+        if await reader.readexactly(1) == _TLS_GRANTED:
             await writer.start_tls(service.tls, server_hostname=service.host)
-        elif service.tls_only:
+        elif service.requires_tls:
             raise ConnectionError("The server has no TLS.")
     except BaseException:
         writer.close()
@@ -185,66 +238,3 @@ async def _copy(source: StreamReader, target: StreamWriter) -> None:
         target.write_eof()
     else:
         target.close()
-
-
-_NAME = "holdfast backup"
-# A dump takes as long as the database is large.
-_NO_TIMEOUTS = {
-    "application_name": _NAME,
-    "statement_timeout": "0",
-    "lock_timeout": "0",
-    "idle_in_transaction_session_timeout": "0",
-    "idle_session_timeout": "0",
-}
-
-
-class _AddressedConnection(asyncpg.Connection):
-    """Knows to where it was opened, and how: as the driver has read the URL and the environment."""
-
-    def __init__(
-        self, protocol: Any, transport: Any, loop: Any, addr: str | tuple[str, int], config: Any, params: Any
-    ) -> None:
-        super().__init__(protocol, transport, loop, addr, config, params)
-        self.address, self.parameters = addr, params
-
-
-class ClientConnection(NamedTuple):
-    connection: Connection
-    programs: Mapping[str, str]
-    """The environment in which a program of PostgreSQL finds the same server. Nothing of it stands in its
-    command line, which anybody on the machine can read."""
-
-
-@asynccontextmanager
-async def open_client_connection(database_url: str) -> AsyncIterator[ClientConnection]:
-    with translate_errors():
-        connection = await connect(
-            database_url, server_settings=_NO_TIMEOUTS, connection_class=_AddressedConnection
-        )
-        assert isinstance(connection, _AddressedConnection)
-    async with AsyncExitStack() as stack:
-        stack.push_async_callback(connection.close)
-        yield ClientConnection(connection, await _environment(connection, stack))
-
-
-async def _environment(connection: _AddressedConnection, stack: AsyncExitStack) -> dict[str, str]:
-    address, named = connection.address, connection.parameters
-    variables = {"PGUSER": named.user, "PGDATABASE": named.database, "PGAPPNAME": _NAME}
-    if isinstance(named.password, str):
-        variables["PGPASSWORD"] = named.password
-    if isinstance(address, str):
-        folder, _, port = address.rpartition("/.s.PGSQL.")
-        return variables | _without_tls(folder, int(port))
-    if not isinstance(named.ssl, SSLContext):
-        return variables | _without_tls(*address)
-    folder_of_relay = await stack.enter_async_context(relayed(_service(address, named.ssl, named)))
-    return variables | _without_tls(str(folder_of_relay), PORT)
-
-
-def _service(address: tuple[str, int], tls: SSLContext, named: Any) -> Service:
-    tls_only = named.sslmode not in (driver.SSLMode.allow, driver.SSLMode.prefer)
-    return Service(*address, tls, tls_only, named.ssl_negotiation is driver.SSLNegotiation.direct)
-
-
-def _without_tls(host: str, port: int) -> dict[str, str]:
-    return {"PGHOST": host, "PGPORT": str(port), "PGSSLMODE": "disable", "PGGSSENCMODE": "disable"}

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from holdfast import __version__
 from holdfast.domain.errors import SecretsUnreadable
 from holdfast.storage.backup.archive import Backup, Manifest, write_manifest, writing_backup
-from holdfast.storage.backup.connection import (
-    NEWEST_SERVER,
-    ClientConnection,
-    Program,
-    open_client_connection,
-    running,
-)
+from holdfast.storage.backup.connection import NEWEST_SERVER, Client, Program, open_client, run_program
 from holdfast.storage.database import BACKGROUND, FOREGROUND, Connection, fetch_one, translate_errors
 from holdfast.storage.errors import BackupError
 from holdfast.storage.log_partitions import DROPPING
-from holdfast.storage.schema import ADVISORY_LOCK, current_revision, migrate, refuse_unsuitable
+from holdfast.storage.schema import ADVISORY_LOCK, check_suitable, current_revision, migrate
 from holdfast.storage.secrets import SecretBox
 
 COUNTED = {
@@ -64,13 +57,25 @@ class BackupOptions(NamedTuple):
 
 async def back_up(database_url: str, options: BackupOptions, on_bytes: Callable[[int], None]) -> Manifest:
     """Write a backup. ``on_bytes`` is called with the bytes of the dump written so far."""
-    async with open_client_connection(database_url) as client:
+    async with open_client(database_url) as client:
+        connection = client.connection
         with translate_errors():
-            await _check_database(client.connection)
-            async with _exported_snapshot(client.connection) as (snapshot, moment):
+            await _check_database(connection)
+            # Before the snapshot is taken: one that waited for the locks would be too old.
+            await connection.execute(_LOCK_SCHEMA)
+            async with connection.transaction(isolation="repeatable_read", readonly=True):
+                snapshot, created_at = await fetch_one(connection, _EXPORT_SNAPSHOT)
                 if not options.even_unreadable:
-                    await _check_secrets(client.connection, options.keys)
-                manifest = await _manifest(client.connection, moment)
+                    await _check_secrets(connection, options.keys)
+                revision = await current_revision(connection)
+                assert revision is not None
+                manifest = Manifest(
+                    holdfast=__version__,
+                    created_at=created_at,
+                    schema=revision,
+                    postgresql=await connection.fetchval(_SERVER_VERSION),
+                    counts=dict(zip(COUNTED, await fetch_one(connection, COUNTS), strict=True)),
+                )
                 await _write(client, snapshot, manifest, options, on_bytes)
     return manifest
 
@@ -82,18 +87,9 @@ async def _check_database(connection: Connection) -> None:
             f"This server runs PostgreSQL {major}, but this release of Holdfast can back up PostgreSQL up to"
             f" {NEWEST_SERVER}; use the server's own pg_dump, and keep the encryption keys."
         )
-    await refuse_unsuitable(connection)
+    await check_suitable(connection)
     if await current_revision(connection) is None:
         raise BackupError("There is nothing to back up: the database has no schema of Holdfast.")
-
-
-@asynccontextmanager
-async def _exported_snapshot(connection: Connection) -> AsyncIterator[tuple[str, datetime]]:
-    """Export a snapshot after taking the locks: a snapshot that waited for them would be too old."""
-    await connection.execute(_LOCK_SCHEMA)
-    async with connection.transaction(isolation="repeatable_read", readonly=True):
-        snapshot, moment = await fetch_one(connection, _EXPORT_SNAPSHOT)
-        yield snapshot, moment
 
 
 async def _check_secrets(connection: Connection, keys: Sequence[str]) -> None:
@@ -109,30 +105,14 @@ async def _check_secrets(connection: Connection, keys: Sequence[str]) -> None:
             ) from None
 
 
-async def _manifest(connection: Connection, moment: datetime) -> Manifest:
-    revision = await current_revision(connection)
-    assert revision is not None
-    return Manifest(
-        holdfast=__version__,
-        created_at=moment,
-        schema=revision,
-        postgresql=await connection.fetchval(_SERVER_VERSION),
-        counts=dict(zip(COUNTED, await fetch_one(connection, COUNTS), strict=True)),
-    )
-
-
 async def _write(
-    client: ClientConnection,
-    snapshot: str,
-    manifest: Manifest,
-    options: BackupOptions,
-    on_bytes: Callable[[int], None],
+    client: Client, snapshot: str, manifest: Manifest, options: BackupOptions, on_bytes: Callable[[int], None]
 ) -> None:
     with writing_backup(options.target, replace=options.replace) as file:
-        async with running(
+        async with run_program(
             "pg_dump", client.programs, *_DUMP, f"--snapshot={snapshot}", takes_input=False
         ) as dump:
-            async for chunk in dump.chunks():
+            async for chunk in dump.read_chunks():
                 file.add(chunk)
                 on_bytes(file.dumped)
             await dump.finish()
@@ -144,23 +124,15 @@ async def _write(
 # deliveries, readers of the feed have cursors. None of these may be given out again, so every counter goes on
 # far beyond what can have been counted since.
 
-FURTHER = 1_000_000
+COUNTER_GAP = 1_000_000
 
 # The ids of events, and so those of deliveries, follow from the version of their unit.
 _ADVANCE_COUNTERS = f"""
-    select setval('booking_number', least(last_value + {FURTHER}, 4294967295)) from booking_number;
-    select setval('unit_ref_number', last_value + {FURTHER}) from unit_ref_number;
-    update event_feed set last_position = last_position + {FURTHER};
-    update unit set version = version + {FURTHER};
+    select setval('booking_number', least(last_value + {COUNTER_GAP}, 4294967295)) from booking_number;
+    select setval('unit_ref_number', last_value + {COUNTER_GAP}) from unit_ref_number;
+    update event_feed set last_position = last_position + {COUNTER_GAP};
+    update unit set version = version + {COUNTER_GAP};
 """
-
-# A person who signed out since the backup must not be signed in again, and a link works once.
-_DELETE_SESSIONS = """
-    delete from staff_session;
-    delete from setup_link;
-"""
-
-_PAUSE = "update endpoint set paused = true where removed_at is null;"
 
 _CHECK_COUNT = """
     if (select count(*) from {table}) <> {count} then
@@ -169,24 +141,26 @@ _CHECK_COUNT = """
 """
 
 
-def closing_statements(counts: Mapping[str, int], *, paused: bool) -> str:
+def _closing_statements(counts: Mapping[str, int], paused: bool) -> str:
     """Return the last part of the transaction. It resets the search path, which the dump has emptied."""
     checks = "".join(
         _CHECK_COUNT.format(table=table, count=counts[name])
         for name, table in COUNTED.items()
         if name in counts
     )
+    pause = "update endpoint set paused = true where removed_at is null;" if paused else ""
+    # A person who signed out since the backup must not be signed in again, and a link works once.
     return f"""
         reset search_path;
         do $$ begin {checks} end $$;
         {_ADVANCE_COUNTERS}
-        {_DELETE_SESSIONS}
-        {_PAUSE if paused else ""}
+        delete from staff_session;
+        delete from setup_link;
+        {pause}
         commit;
     """
 
 
-_TRY_LOCK = f"select pg_try_advisory_lock({ADVISORY_LOCK})"
 _IN_USE = """
     select exists (
         select from pg_stat_activity
@@ -212,7 +186,7 @@ _NOT_EMPTY = """
 _LOAD = ("--no-psqlrc", "--quiet", "--no-password", "--set=ON_ERROR_STOP=1", "--output=/dev/null", "--file=-")
 _READ = ("--file=-", "--no-owner", "--no-privileges")
 # Servers before version 17 reject this setting.
-_UNKNOWN_SETTING, _KNOWN_SINCE = b"SET transaction_timeout", 17
+_NEW_SETTING, _NEW_SETTING_SINCE = b"SET transaction_timeout", 17
 _LINES_BEFORE_THE_FIRST_TABLE = 30
 
 
@@ -220,25 +194,22 @@ async def restore(
     database_url: str, backup: Backup, *, paused: bool, on_bytes: Callable[[int], None]
 ) -> list[str]:
     """Restore, and return the migrations applied afterwards. ``on_bytes`` gets the bytes read so far."""
-    async with _empty_database(database_url) as client:
+    async with open_client(database_url) as client:
+        with translate_errors():
+            await _lock_empty_database(client.connection)
         await _load(client, backup, paused, on_bytes)
     applied = await migrate(database_url)
-    await _analyze(database_url)
+    async with open_client(database_url) as client:
+        with translate_errors():
+            # Collect statistics, which a dump does not have.
+            await client.connection.execute("analyze")
     return applied
 
 
-@asynccontextmanager
-async def _empty_database(database_url: str) -> AsyncIterator[ClientConnection]:
+async def _lock_empty_database(connection: Connection) -> None:
     """Lock the database, so that `serve` and `work` wait, and then find what was restored."""
-    async with open_client_connection(database_url) as client:
-        with translate_errors():
-            await _check_empty(client.connection)
-        yield client
-
-
-async def _check_empty(connection: Connection) -> None:
-    await refuse_unsuitable(connection)
-    if not await connection.fetchval(_TRY_LOCK):
+    await check_suitable(connection)
+    if not await connection.fetchval(f"select pg_try_advisory_lock({ADVISORY_LOCK})"):
         raise BackupError("Another process migrates, backs up or restores this database; wait for its end.")
     if await connection.fetchval(_IN_USE, [FOREGROUND, BACKGROUND]):
         raise BackupError("Holdfast is running on this database; stop every `serve` and `work` first.")
@@ -249,19 +220,20 @@ async def _check_empty(connection: Connection) -> None:
         )
 
 
-async def _load(
-    client: ClientConnection, backup: Backup, paused: bool, on_bytes: Callable[[int], None]
-) -> None:
+async def _load(client: Client, backup: Backup, paused: bool, on_bytes: Callable[[int], None]) -> None:
     major = client.connection.get_server_version().major
     async with (
-        running("pg_restore", {}, *_READ) as reader,
-        running("psql", client.programs, *_LOAD) as writer,
+        run_program("pg_restore", {}, *_READ) as reader,
+        run_program("psql", client.programs, *_LOAD) as writer,
     ):
         feeding = asyncio.create_task(_feed(reader, backup, on_bytes))
         try:
             await _send_statements(reader, writer, major)
-            await _wait_until_loaded(writer)
-            await writer.take(closing_statements(backup.manifest.counts, paused=paused).encode())
+            # Wait before COMMIT is sent: if this process is killed, nothing is committed.
+            await writer.write(b"\\echo loaded\n")
+            if not await writer.read_line():
+                await writer.finish()
+            await writer.write(_closing_statements(backup.manifest.counts, paused).encode())
             writer.end_input()
         except (BrokenPipeError, ConnectionResetError):
             # The program has ended before its input did, and says why.
@@ -278,7 +250,7 @@ async def _feed(reader: Program, backup: Backup, on_bytes: Callable[[int], None]
     # A program that ends before it has read everything says what was wrong.
     with suppress(BrokenPipeError, ConnectionResetError):
         for chunk in backup.chunks():
-            await reader.take(chunk)
+            await reader.write(chunk)
             done += len(chunk)
             on_bytes(done)
     reader.end_input()
@@ -286,25 +258,11 @@ async def _feed(reader: Program, backup: Backup, on_bytes: Callable[[int], None]
 
 async def _send_statements(reader: Program, writer: Program, major: int) -> None:
     """Begin a transaction by statement: psql's --single-transaction would commit input that breaks off."""
-    await writer.take(b"begin;\n")
+    await writer.write(b"begin;\n")
     for _ in range(_LINES_BEFORE_THE_FIRST_TABLE):
-        line = await reader.line()
-        if major >= _KNOWN_SINCE or not line.startswith(_UNKNOWN_SETTING):
-            await writer.take(line)
-    async for chunk in reader.chunks():
-        await writer.take(chunk)
+        line = await reader.read_line()
+        if major >= _NEW_SETTING_SINCE or not line.startswith(_NEW_SETTING):
+            await writer.write(line)
+    async for chunk in reader.read_chunks():
+        await writer.write(chunk)
     await reader.finish()
-
-
-async def _wait_until_loaded(writer: Program) -> None:
-    """Wait before COMMIT is sent: if this process is killed, nothing is committed."""
-    await writer.take(b"\\echo loaded\n")
-    if not await writer.line():
-        await writer.finish()
-
-
-async def _analyze(database_url: str) -> None:
-    """Collect statistics, which a dump does not have."""
-    async with open_client_connection(database_url) as client:
-        with translate_errors():
-            await client.connection.execute("analyze")

@@ -1,4 +1,4 @@
-"""Files of the embedded PostgreSQL: their owner, the locks, and the folder of the socket."""
+"""Files of the embedded PostgreSQL: the locks, the folder of the socket, and the user they belong to."""
 
 from __future__ import annotations
 
@@ -13,20 +13,18 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple
 
 from holdfast.storage.errors import EmbeddedPostgresError
 
 SYSTEM_USER = "holdfast"
+SOCKET_NAME = ".s.PGSQL.5432"
 
 _POLL_SECONDS = 0.02
-
-# A socket's whole path has room for 103 bytes, and ".s.PGSQL.5432" is part of it.
+# A socket's whole path has room for 103 bytes.
 _LONGEST_SOCKET_PATH = 100
-_SOCKET_NAME = ".s.PGSQL.5432"
 # Characters that need no quoting in a list of folders or hosts.
 _PLAIN = re.compile(r"[\w./~+@-]+", re.ASCII)
 
@@ -39,9 +37,9 @@ class FileLock:
     def __init__(self, path: Path) -> None:
         try:
             self._descriptor = _open_lock(path)
-        except OSError as failure:
+        except OSError as error:
             raise EmbeddedPostgresError(
-                f"{path} cannot be locked ({failure.strerror}); run Holdfast as the user who owns it."
+                f"{path} cannot be locked ({error.strerror}); run Holdfast as the user who owns it."
             ) from None
 
     def take(self, *, exclusive: bool) -> None:
@@ -63,16 +61,10 @@ class FileLock:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
 
 @contextmanager
-def exclusively(path: Path) -> Iterator[None]:
-    with FileLock(path) as lock:
+def exclusive_lock(path: Path) -> Iterator[None]:
+    with closing(FileLock(path)) as lock:
         lock.take(exclusive=True)
         yield
 
@@ -83,79 +75,59 @@ def _open_lock(path: Path) -> int:
         return os.open(path, flags)
     with suppress(FileExistsError):
         descriptor = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o600)
-        _give_to_owner_of(path.parent, descriptor)
+        if os.geteuid() == 0:
+            # Let the owner of the data directory use a lock file that root has made.
+            owner = path.parent.stat()
+            os.fchown(descriptor, owner.st_uid, owner.st_gid)
         return descriptor
     return os.open(path, flags)
 
 
-def _give_to_owner_of(directory: Path, descriptor: int) -> None:
-    """Let the owner of the data directory use a lock file that root has made."""
-    if os.geteuid() == 0:
-        owner = directory.stat()
-        os.fchown(descriptor, owner.st_uid, owner.st_gid)
+@contextmanager
+def open_descriptor(path: Path, flags: int) -> Iterator[int]:
+    descriptor = os.open(path, flags)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
-# The folder of the server's unix socket. Its mode is what keeps other users out of the database.
+def sync_folder(folder: Path) -> None:
+    """Make new names in the folder survive a power cut."""
+    with open_descriptor(folder, os.O_RDONLY | os.O_DIRECTORY) as descriptor:
+        os.fsync(descriptor)
 
 
 def socket_folder(data_dir: Path) -> Path:
-    inside = data_dir / "socket"
-    if _fits(inside):
-        return inside
+    """Return the folder of the server's socket. Its mode is what keeps other users out of the database."""
     name = "holdfast-" + hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:16]
-    shared = Path(tempfile.gettempdir()) / name
-    return shared if _fits(shared) else Path("/tmp") / name  # noqa: S108 - made and checked below
+    for folder in (data_dir / "socket", Path(tempfile.gettempdir()) / name):
+        path = folder / SOCKET_NAME
+        if len(os.fsencode(path)) <= _LONGEST_SOCKET_PATH and _PLAIN.fullmatch(str(path)):
+            return folder
+    return Path("/tmp") / name  # noqa: S108 - make_socket_folder checks it
 
 
 def make_socket_folder(folder: Path, account: Account | None) -> None:
     """Make the folder, or check its owner: in a shared temporary directory anybody may have made it."""
     folder.mkdir(mode=0o700, exist_ok=True)
+    owners = {os.geteuid()} if account is None else {os.geteuid(), account.uid}
     try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError as failure:
+        with open_descriptor(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW) as descriptor:
+            if os.fstat(descriptor).st_uid not in owners:
+                raise EmbeddedPostgresError(
+                    f"{folder} belongs to somebody else, so the database's socket cannot be put there."
+                )
+            os.fchmod(descriptor, 0o700)
+            if account is not None:
+                os.fchown(descriptor, account.uid, account.gid)
+    except OSError as error:
         raise EmbeddedPostgresError(
-            f"{folder} cannot be used for the database's socket: {failure.strerror}."
+            f"{folder} cannot be used for the database's socket: {error.strerror}."
         ) from None
-    try:
-        _check_owner(folder, os.fstat(descriptor), account)
-        os.fchmod(descriptor, 0o700)
-        if account is not None:
-            os.fchown(descriptor, account.uid, account.gid)
-    finally:
-        os.close(descriptor)
 
 
-def remove_stale_socket(folder: Path) -> None:
-    """Remove what a crash left: a lock file whose pid is in use again would prevent a start."""
-    for name in (_SOCKET_NAME, _SOCKET_NAME + ".lock"):
-        (folder / name).unlink(missing_ok=True)
-
-
-def remove_socket_folder(folder: Path, data_dir: Path) -> None:
-    """Remove the folder if it is outside of the data directory."""
-    if folder.parent != data_dir:
-        with suppress(OSError):
-            folder.rmdir()
-
-
-def _fits(folder: Path) -> bool:
-    path = folder / _SOCKET_NAME
-    return len(os.fsencode(path)) <= _LONGEST_SOCKET_PATH and _PLAIN.fullmatch(str(path)) is not None
-
-
-def _check_owner(folder: Path, status: os.stat_result, account: Account | None) -> None:
-    ours = {os.geteuid()} if account is None else {os.geteuid(), account.uid}
-    if status.st_uid not in ours or not stat.S_ISDIR(status.st_mode):
-        raise EmbeddedPostgresError(
-            f"{folder} belongs to somebody else, so the database's socket cannot be put there."
-        )
-
-
-# The account of the server.
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(NamedTuple):
     """The user that PostgreSQL runs as: it does not run as root."""
 
     uid: int
@@ -163,15 +135,16 @@ class Account:
     groups: frozenset[int]
 
     def missing_bits(self, path: Path, needed: int) -> int:
-        """The mode bits to add for ``needed`` (of rwx, as 0-7), in the class that counts for this account."""
+        """Return the mode bits to add for ``needed`` (of rwx, as 0-7), in the class that applies to it."""
         status = path.stat()
-        if status.st_uid == self.uid:
-            shift = 6
-        elif status.st_gid in self.groups:
-            shift = 3
-        else:
-            shift = 0
+        shift = 6 if status.st_uid == self.uid else 3 if status.st_gid in self.groups else 0
         return (needed << shift) & ~stat.S_IMODE(status.st_mode)
+
+    def add_mode(self, path: Path, needed: int) -> bool:
+        missing = self.missing_bits(path, needed)
+        if missing:
+            path.chmod(stat.S_IMODE(path.stat().st_mode) | missing)
+        return bool(missing)
 
 
 def account_for(cluster: Path) -> Account | None:
@@ -182,9 +155,15 @@ def account_for(cluster: Path) -> Account | None:
     if os.geteuid() != 0:
         return None
     if cluster.exists() and (owner := cluster.stat()).st_uid != 0:
-        return _account(owner.st_uid, owner.st_gid)
-    entry = _system_user()
-    return _account(entry.pw_uid, entry.pw_gid)
+        uid, gid = owner.st_uid, owner.st_gid
+    else:
+        user = _system_user()
+        uid, gid = user.pw_uid, user.pw_gid
+    try:
+        groups = os.getgrouplist(pwd.getpwuid(uid).pw_name, gid)
+    except KeyError:
+        groups = [gid]
+    return Account(uid, gid, frozenset(groups))
 
 
 def allow_traversal(account: Account, targets: Iterable[Path]) -> None:
@@ -193,7 +172,7 @@ def allow_traversal(account: Account, targets: Iterable[Path]) -> None:
         folder
         for target in targets
         for folder in reversed(target.resolve().parents)
-        if _add_mode(account, folder, 0o1)
+        if account.add_mode(folder, 0o1)
     ]
     if opened:
         _log.warning(
@@ -202,23 +181,22 @@ def allow_traversal(account: Account, targets: Iterable[Path]) -> None:
         )
 
 
-def open_programs(account: Account, folders: Iterable[Path]) -> None:
-    """A strict umask at installation leaves the programs unreadable for any user but root."""
+def make_readable(account: Account, folders: Iterable[Path]) -> None:
+    """Undo a strict umask at installation, which leaves the programs unreadable for any user but root."""
     for folder in folders:
         if account.missing_bits(folder, 0o5):
             for path in (folder, *folder.rglob("*")):
-                _open_program(account, path)
+                if not path.is_symlink():
+                    is_executable = path.is_dir() or path.stat().st_mode & stat.S_IXUSR
+                    account.add_mode(path, 0o5 if is_executable else 0o4)
             _log.warning("made %s readable for the database's own user", folder)
 
 
 def change_owner(account: Account, path: Path, mode: int) -> None:
     """Give a path to the account by descriptor, never through a link that another user may have made."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-    try:
+    with open_descriptor(path, os.O_RDONLY | os.O_NOFOLLOW) as descriptor:
         os.fchmod(descriptor, mode)
         os.fchown(descriptor, account.uid, account.gid)
-    finally:
-        os.close(descriptor)
 
 
 def change_tree_owner(account: Account, directory: Path) -> None:
@@ -228,47 +206,25 @@ def change_tree_owner(account: Account, directory: Path) -> None:
             os.chown(Path(folder) / name, account.uid, account.gid, follow_symlinks=False)
 
 
-def _account(uid: int, gid: int) -> Account:
-    try:
-        groups = os.getgrouplist(pwd.getpwuid(uid).pw_name, gid)
-    except KeyError:
-        groups = [gid]
-    return Account(uid, gid, frozenset(groups))
-
-
-def _add_mode(account: Account, path: Path, needed: int) -> bool:
-    missing = account.missing_bits(path, needed)
-    if missing:
-        path.chmod(stat.S_IMODE(path.stat().st_mode) | missing)
-    return bool(missing)
-
-
-def _open_program(account: Account, path: Path) -> None:
-    if not path.is_symlink():
-        runnable = path.is_dir() or bool(path.stat().st_mode & stat.S_IXUSR)
-        _add_mode(account, path, 0o5 if runnable else 0o4)
-
-
 def _system_user() -> pwd.struct_passwd:
-    command = ["useradd", "--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent"]
-    failure = ""
+    command = [
+        "useradd", "--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent",
+        "--shell", "/usr/sbin/nologin", SYSTEM_USER,
+    ]  # fmt: skip
+    reason = ""
     # Another start on this machine may be adding the same user.
     for _ in range(20):
-        try:
+        with suppress(KeyError):
             return pwd.getpwnam(SYSTEM_USER)
-        except KeyError:
-            failure = _add_user([*command, "--shell", "/usr/sbin/nologin", SYSTEM_USER])
+        try:
+            result = subprocess.run(command, capture_output=True, text=True, check=False)
+        except OSError as error:
+            reason = str(error)
+            break
+        reason = result.stderr.strip()
+        if result.returncode != 0:
+            time.sleep(0.1)
     raise EmbeddedPostgresError(
         "PostgreSQL does not run as root, and a system user for it could not be added"
-        f" ({failure}); run Holdfast as an ordinary user."
+        f" ({reason}); run Holdfast as an ordinary user."
     )
-
-
-def _add_user(command: list[str]) -> str:
-    try:
-        result = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError as failure:
-        return str(failure)
-    if result.returncode != 0:
-        time.sleep(0.1)
-    return result.stderr.strip()

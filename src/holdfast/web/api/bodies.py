@@ -10,15 +10,13 @@ from pydantic import BaseModel, BeforeValidator, Field, StringConstraints, Valid
 from pydantic_core import ErrorDetails
 
 from holdfast.domain.booking import Buyer
-from holdfast.domain.errors import Fault, InvalidInput
-from holdfast.domain.message import AnyMessage, Message
+from holdfast.domain.errors import AnyMessage, Fault, InvalidInput, Message
 from holdfast.web.fields import BUYER_NAME, EMAIL_ADDRESS, PATTERN_MESSAGES, PHONE_NUMBER, STRICT, FieldError
 from holdfast.web.json import read_json, read_optional_json
 from holdfast.web.request import BODY_LIMIT, JSON, Request
 
 _UNKNOWN_NAME = "extra_forbidden"
 _NO_SUCH_FIELD = "There is no field of this name."
-_NOT_AN_OBJECT = "The body must be a JSON object."
 
 _MESSAGES = {
     "missing": "This field is required.",
@@ -76,12 +74,12 @@ M = TypeVar("M", bound=BodyModel)
 
 
 class Body:
-    """How an operation reads its body. This one takes none; an empty object may be sent all the same."""
+    """Reads the body of an operation. This one takes none, or an empty object."""
 
     media_types: tuple[str, ...] = (JSON,)
     is_required = False
     model: type[BodyModel] | None = None
-    """What the OpenAPI document shows; None where no body is asked for."""
+    """Shown in the OpenAPI document; None if the operation takes no body."""
 
     def __init__(self, limit: int = BODY_LIMIT) -> None:
         self.limit = limit
@@ -94,11 +92,7 @@ class Body:
         return None if self.model is None else self.model.example
 
     async def read(self, request: Request, path: Sequence[Any], faults: list[Fault]) -> Any:
-        """Return what the handler gets.
-
-        Faults of the body's form are raised at once, the others are added to ``faults``. ``path`` has the
-        values of the path parameters.
-        """
+        """Return what the handler gets. Faults of form are raised, others are added to ``faults``."""
         faults += no_fields(await read_optional_json(request, self.limit))
 
 
@@ -117,29 +111,28 @@ class ModelBody(Body):
     def check(self, parsed: Any, faults: list[Fault]) -> Any:
         assert self.model is not None
         body = validated(self.model, parsed)
-        if isinstance(body, list):
-            faults += body
-            return None
-        return body
+        if not isinstance(body, list):
+            return body
+        faults += body
+        return None
 
 
 NO_BODY = Body()
 
 
 def component_name(name: str) -> str:
-    """What is called ``UnitDocument`` in the code is ``Unit`` in the OpenAPI document."""
+    """Return the name in the OpenAPI document: ``Unit`` for ``UnitDocument``."""
     return name.removesuffix("Document").removesuffix("Body")
 
 
 def validated(model: type[M], parsed: Any) -> M | list[Fault]:
     """Return the model, or every fault of the parsed body."""
+    # Unknown names are sorted out first: pydantic takes ten times as long to report them, and stops at one
+    # that is no text.
+    unknown = no_fields(parsed, model.wire_names)
     if type(parsed) is not dict:
-        return [Fault("", _NOT_AN_OBJECT)]
-    unknown: list[Fault] = []
-    # Unknown names are sifted out first: pydantic takes ten times as long to tell them, and at one that is
-    # no text it stops looking.
-    if not model.wire_names.issuperset(parsed):
-        unknown = _unknown_names(name for name in parsed if name not in model.wire_names)
+        return unknown
+    if unknown:
         parsed = {name: value for name, value in parsed.items() if name in model.wire_names}
     try:
         body = model.model_validate(parsed)
@@ -149,27 +142,27 @@ def validated(model: type[M], parsed: Any) -> M | list[Fault]:
 
 
 def valid(model: type[M], parsed: Any) -> M:
-    """Return the model, or raise every fault of the parsed body."""
     body = validated(model, parsed)
     if isinstance(body, list):
         raise InvalidInput(body)
     return body
 
 
-def no_fields(parsed: Any) -> list[Fault]:
-    """The faults of a body where none is needed: everything that stands in it."""
-    return _unknown_names(parsed) if type(parsed) is dict else [Fault("", _NOT_AN_OBJECT)]
-
-
-def _unknown_names(names: Iterable[str]) -> list[Fault]:
-    return [Fault(_pointer([name]), _NO_SUCH_FIELD) for name in names]
+def no_fields(parsed: Any, except_names: frozenset[str] = frozenset()) -> list[Fault]:
+    """Return a fault for each field, but for those of the given names."""
+    if type(parsed) is not dict:
+        return [Fault("", "The body must be a JSON object.")]
+    if except_names.issuperset(parsed):
+        return []
+    return [Fault(_pointer([name]), _NO_SUCH_FIELD) for name in parsed if name not in except_names]
 
 
 def _fault(error: ErrorDetails) -> Fault:
-    kind, location = error["type"], error["loc"]
-    if kind == _UNKNOWN_NAME:
-        return Fault(_pointer([*_place(location[:-1]), location[-1]]), _NO_SUCH_FIELD)
-    return Fault(_pointer(_place(location)), _message(kind, error))
+    # An unknown name may look like a form.
+    names = error["loc"][-1:] if error["type"] == _UNKNOWN_NAME else ()
+    place = error["loc"][: len(error["loc"]) - len(names)]
+    parts = (part for part in place if not (isinstance(part, str) and _FORM.fullmatch(part)))
+    return Fault(_pointer([*parts, *names]), _message(error["type"], error))
 
 
 def _message(kind: str, error: ErrorDetails) -> AnyMessage:
@@ -177,7 +170,7 @@ def _message(kind: str, error: ErrorDetails) -> AnyMessage:
     if isinstance(context.get("error"), FieldError):
         message: AnyMessage = context["error"].message
         return message
-    if error["input"] is None:
+    if error["input"] is None and kind != _UNKNOWN_NAME:
         return "This field cannot be null."
     if "pattern" in context:
         return PATTERN_MESSAGES.get(context["pattern"], _MESSAGES[kind])
@@ -187,28 +180,16 @@ def _message(kind: str, error: ErrorDetails) -> AnyMessage:
     return Message(_MESSAGES[kind], parameters) if parameters else _MESSAGES[kind]
 
 
-def _place(location: Iterable[int | str]) -> list[int | str]:
-    return [part for part in location if not (isinstance(part, str) and _FORM.fullmatch(part))]
-
-
 def _pointer(place: Iterable[int | str]) -> str:
     """RFC 6901; a name that is not text as JSON knows it is shown with escapes."""
     parts = (str(part).replace("~", "~0").replace("/", "~1") for part in place)
     return "".join(f"/{part.encode(errors='backslashreplace').decode()}" for part in parts)
 
 
-# The body that names a buyer.
-
 # Pasted text comes with spaces and, where people write from right to left, with invisible marks of direction.
 _AT_THE_ENDS = r"[\s\u200e\u200f\u202a-\u202e\u2066-\u2069]+"
 _ENDS = re.compile(rf"\A{_AT_THE_ENDS}|{_AT_THE_ENDS}\Z")
-
-
-def _trimmed(value: Any) -> Any:
-    return _ENDS.sub("", value) if isinstance(value, str) else value
-
-
-_TRIMMED = BeforeValidator(_trimmed)
+_TRIMMED = BeforeValidator(lambda value: _ENDS.sub("", value) if isinstance(value, str) else value)
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=BUYER_NAME), _TRIMMED]
 Email = Annotated[str, StringConstraints(min_length=3, max_length=254, pattern=EMAIL_ADDRESS), _TRIMMED]

@@ -12,25 +12,25 @@ from msgspec import Meta
 from starlette.responses import Response
 
 from holdfast.domain.audit import ActorKind
-from holdfast.domain.booking import Booking, BookingStatus
+from holdfast.domain.booking import BookingStatus
 from holdfast.domain.project import Project
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit, revision
 from holdfast.operations.bookings import FoundBooking
 from holdfast.operations.documents import Document as Document
 from holdfast.operations.documents import Time as Time
-from holdfast.operations.write_path import Written
-from holdfast.web.json import Header, JsonResponse, optional_time_text, time_text
+from holdfast.operations.write_path import WriteResult
+from holdfast.web.json import Header, optional_time_text, time_text
 from holdfast.web.pagination import TEXT_CURSOR, paginate
 from holdfast.web.request import Request
 
 Row = TypeVar("Row")
+List = TypeVar("List", bound=Document)
 
 Media = Annotated[Any, Meta(extra_json_schema={"$ref": "#/components/schemas/Media"})]
 Changes = Annotated[Any, Meta(extra_json_schema={"type": "object"})]
 """Fields by their names, as the audit trail keeps them."""
 Cursor = Annotated[str | None, Meta(description="Asks for the next page; null on the last one.")]
-
 
 FIELD_TEXTS = {
     "id": "The unit's id.",
@@ -56,7 +56,7 @@ FIELD_TEXTS = {
     "projectSlug": "The slug of the project.",
     "ref": "A short reference for people, issued once and never changed.",
 }
-"""What the members of a unit mean, in every document that has them."""
+"""Descriptions of the members of a unit, for every document that has them."""
 
 
 class UnitDocument(Document):
@@ -186,15 +186,16 @@ def not_modified(request: Request, unit: Unit, project: Project) -> Response | N
 
 
 def changes(text: str | None) -> Changes | None:
-    """What the audit trail keeps is JSON already."""
+    """Return changes as JSON, which is how the audit trail stores them."""
     return None if text is None else msgspec.Raw(text.encode())
 
 
-def project_document(project: Project) -> ProjectDocument:
-    return ProjectDocument.fill(project)
-
-
-def booking_document(booking: Booking, unit_code: str, project_slug: str) -> BookingDocument:
+def booking_document(source: FoundBooking | WriteResult) -> BookingDocument:
+    booking = source.booking
+    if isinstance(source, WriteResult):
+        unit_code, project_slug = source.unit.code, source.project.slug
+    else:
+        unit_code, project_slug = source.unit_code, source.project_slug
     return BookingDocument.fill(
         booking,
         unit_code=unit_code,
@@ -204,30 +205,25 @@ def booking_document(booking: Booking, unit_code: str, project_slug: str) -> Boo
     )
 
 
-def found_booking_document(found: FoundBooking) -> BookingDocument:
-    return booking_document(found.booking, found.unit_code, found.project_slug)
-
-
-def written_booking_document(written: Written) -> BookingDocument:
-    return booking_document(written.booking, written.unit.code, written.project.slug)
-
-
-def page_response(
-    kind: Callable[[list[Any], str | None], Document],
+def page_document(
+    kind: Callable[[list[Any], str | None], List],
     rows: Sequence[Row],
     limit: int,
     document_of: Callable[[Row], Document],
     cursor_of: Callable[[Row], str],
-) -> JsonResponse:
-    """Respond with a page of a list; ``rows`` has one row more where there is a next page."""
+) -> List:
+    """Return a page of a list; ``rows`` has one row more where there is a next page."""
     page, next_cursor = paginate(rows, limit, cursor_of)
-    return JsonResponse(kind([document_of(row) for row in page], next_cursor))
+    return kind([document_of(row) for row in page], next_cursor)
 
 
-async def find_projects(request: Request, cursor: str, limit: int) -> Sequence[Project]:
-    """Return the projects that the key may use, one more than ``limit`` if there are more."""
-    return await request.services.units.projects_page(request.key.project_slugs, cursor, limit)
-
-
-def slug_cursor(project: Project) -> str:
-    return TEXT_CURSOR.encode(project.slug)
+async def project_page(
+    request: Request,
+    kind: Callable[[list[Any], str | None], List],
+    cursor: str,
+    limit: int,
+    document_of: Callable[[Project], Document],
+) -> List:
+    """Return a page of the projects that the key may use."""
+    rows = await request.services.units.projects_page(request.key.project_slugs, cursor, limit)
+    return page_document(kind, rows, limit, document_of, lambda project: TEXT_CURSOR.encode(project.slug))

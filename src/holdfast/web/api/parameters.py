@@ -4,36 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from functools import partial
+from typing import Annotated, Any
 from uuid import UUID
 
-from holdfast.domain.booking import BookingStatus
-from holdfast.domain.delivery import DeliveryStatus
-from holdfast.domain.endpoint import SENT_EVENTS
-from holdfast.domain.errors import Fault
-from holdfast.domain.message import Message
+from holdfast.domain.errors import Fault, Message, UnknownBooking, UnknownProject
 from holdfast.domain.project import SLUG_LENGTH, SLUG_PATTERN, slug_fault
-from holdfast.domain.spelling import snake_case
 from holdfast.domain.status import Status
 from holdfast.domain.unit import CODE_LENGTH, code_fault
-from holdfast.web.fields import (
-    PRINTABLE_PATTERN,
-    TIME_MESSAGE,
-    UNPRINTABLE,
-    FieldError,
-    OneOf,
-    checked_by,
-    parse_time,
-)
-from holdfast.web.pagination import (
-    NUMBER_CURSOR,
-    TEXT_CURSOR,
-    TIME_AND_ID_CURSOR,
-    TIME_AND_NUMBER_CURSOR,
-    CursorCodec,
-)
+from holdfast.domain.wire_format import snake_case
+from holdfast.web import fields, pagination
 from holdfast.web.request import Request
 
 LARGEST_LIMIT = 1000
@@ -41,7 +23,7 @@ DEFAULT_LIMIT = 100
 LONGEST_TEXT = 254
 UNANSWERED = "none"
 CODE_CLASSES = {f"{first}xx": first for first in range(1, 6)}
-_LONGEST_NUMBER = 12
+_WHOLE_NUMBER = re.compile("[0-9]{1,12}")
 
 # In the one form that responses have: the library takes braces and other forms as well.
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE | re.ASCII)
@@ -58,23 +40,21 @@ _CODE_SCHEMA = {
     "type": "string",
     "minLength": CODE_LENGTH[0],
     "maxLength": CODE_LENGTH[1],
-    "pattern": PRINTABLE_PATTERN,
+    "pattern": fields.PRINTABLE_PATTERN,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    name: str
     parse: Callable[[str], Any]
-    """Raises ``FieldError`` for what is not valid."""
+    """Raises ``fields.FieldError`` for what is not valid."""
     schema: dict[str, Any]
     description: str
     default: Any = None
-
-    @property
-    def argument(self) -> str:
-        """The name of the handler's argument."""
-        return snake_case(self.name)
+    error: type[Exception] | None = None
+    """Raised if a path names nothing that exists."""
+    name: str = ""
+    """Of a query parameter, that of the handler's argument in camelCase."""
 
 
 def read_path(request: Request, parameter: Parameter, faults: list[Fault]) -> Any:
@@ -85,25 +65,25 @@ def read_path(request: Request, parameter: Parameter, faults: list[Fault]) -> An
         return parameter.default
     try:
         return parameter.parse(text)
-    except FieldError as error:
+    except fields.FieldError as error:
         faults.append(Fault(f"/path/{parameter.name}", error.message))
         return text if parameter.default == "" else parameter.default
 
 
 def read_query(request: Request, declared: Sequence[Parameter], faults: list[Fault]) -> dict[str, Any]:
     """Return the values by argument; a misspelt name is a fault, not a filter that is silently off."""
-    values = {parameter.argument: parameter.default for parameter in declared}
+    values = {snake_case(parameter.name): parameter.default for parameter in declared}
     by_name = {parameter.name: parameter for parameter in declared}
     seen: set[str] = set()
     for name, sent in request.query_items():
         try:
             if name in seen:
-                raise FieldError("This parameter stands twice.")
+                raise fields.FieldError("This parameter is given twice.")
             seen.add(name)
             if name not in by_name:
-                raise FieldError("There is no parameter of this name here.")
-            values[by_name[name].argument] = by_name[name].parse(_as_utf_8(sent))
-        except FieldError as error:
+                raise fields.FieldError("There is no parameter of this name here.")
+            values[snake_case(name)] = by_name[name].parse(_as_utf_8(sent))
+        except fields.FieldError as error:
             shown = name.encode(errors="backslashreplace").decode()
             faults.append(Fault(f"/query/{shown}", error.message))
     return values
@@ -116,7 +96,7 @@ def parse_id(text: str) -> UUID | None:
 def _require_id(text: str) -> UUID:
     own_id = parse_id(text)
     if own_id is None:
-        raise FieldError("This must be a UUID.")
+        raise fields.FieldError("This must be a UUID.")
     return own_id
 
 
@@ -127,116 +107,119 @@ def _as_utf_8(value: str) -> str:
         # A character may have been sent in part percent-encoded and in part as it is.
         return value.encode(errors="surrogateescape").decode()
     except UnicodeDecodeError:
-        raise FieldError("This is not UTF-8.") from None
+        raise fields.FieldError("This is not UTF-8.") from None
 
 
-def _parse_limit(text: str) -> int:
-    is_number = text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER
-    if is_number and 1 <= int(text) <= LARGEST_LIMIT:
+def _parse_whole_number(least: int, most: int, text: str) -> int:
+    if _WHOLE_NUMBER.fullmatch(text) and least <= int(text) <= most:
         return int(text)
-    raise FieldError(Message("This must be a whole number from 1 to %(most)s.", {"most": LARGEST_LIMIT}))
+    message = "This must be a whole number from %(least)s to %(most)s."
+    raise fields.FieldError(Message(message, {"least": least, "most": most}))
 
 
 def _parse_time(text: str) -> datetime:
     # A plus sign that was not percent-encoded arrives as a space.
-    time = parse_time(text.replace(" ", "+") if "T" in text else text)
+    time = fields.parse_time(text.replace(" ", "+") if "T" in text else text)
     if time is None:
-        raise FieldError(TIME_MESSAGE)
+        raise fields.FieldError(fields.TIME_MESSAGE)
     return time
 
 
 def _parse_flag(text: str) -> bool:
     if text not in ("true", "false"):
-        raise FieldError("This must be true or false.")
+        raise fields.FieldError("This must be true or false.")
     return text == "true"
 
 
-def one_of(name: str, choices: Iterable[str], description: str) -> Parameter:
-    choice = OneOf(choices)
-    return Parameter(name, choice.parse, choice.schema, description)
+def one_of(choices: Iterable[str], description: str) -> Parameter:
+    choice = fields.OneOf(choices)
+    return Parameter(choice.parse, choice.schema, description)
 
 
-def flag(name: str, description: str) -> Parameter:
-    return Parameter(name, _parse_flag, {"type": "boolean", "default": False}, description, default=False)
+def flag(description: str) -> Parameter:
+    return Parameter(_parse_flag, {"type": "boolean", "default": False}, description, default=False)
 
 
-def time_parameter(name: str, description: str) -> Parameter:
-    return Parameter(name, _parse_time, {"type": "string", "format": "date-time"}, description)
+def time_parameter(description: str) -> Parameter:
+    return Parameter(_parse_time, {"type": "string", "format": "date-time"}, description)
 
 
-def id_parameter(name: str, description: str) -> Parameter:
-    return Parameter(name, _require_id, _ID_SCHEMA, description)
+def id_parameter(description: str) -> Parameter:
+    return Parameter(_require_id, _ID_SCHEMA, description)
 
 
-def text_parameter(name: str, description: str, longest: int = LONGEST_TEXT) -> Parameter:
+def text_parameter(description: str, longest: int = LONGEST_TEXT) -> Parameter:
     def parse(text: str) -> str:
         if 0 < len(text) <= longest and text.isprintable():
             return text
         message = "This must be printable text of 1 to %(most)s characters."
-        raise FieldError(Message(message, {"most": longest}))
+        raise fields.FieldError(Message(message, {"most": longest}))
 
-    schema = {"type": "string", "minLength": 1, "maxLength": longest, "pattern": f"^[^{UNPRINTABLE}]+$"}
-    return Parameter(name, parse, schema, description)
+    schema = {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": longest,
+        "pattern": f"^[^{fields.UNPRINTABLE}]+$",
+    }
+    return Parameter(parse, schema, description)
 
 
-def cursor_parameter(codec: CursorCodec[Any], default: Any = None) -> Parameter:
-    parse = _cursor_parser(codec, "This is not a cursor that a page has given.")
+def cursor_parameter(codec: pagination.CursorCodec[Any], default: Any = None) -> Parameter:
+    parse = partial(_parse_cursor, codec, "This is not a cursor that a page has given.")
     return Parameter(
-        "cursor",
-        parse,
-        _CURSOR_SCHEMA,
-        "`nextCursor` of the page before; without it, the first page.",
-        default,
+        parse, _CURSOR_SCHEMA, "`nextCursor` of the page before; without it, the first page.", default
     )
 
 
-def feed_cursor(name: str, description: str) -> Parameter:
-    parse = _cursor_parser(NUMBER_CURSOR, "This is not a cursor that the feed has given.")
-    return Parameter(name, parse, _CURSOR_SCHEMA, description)
+def feed_cursor(description: str) -> Parameter:
+    parse = partial(_parse_cursor, pagination.NUMBER_CURSOR, "This is not a cursor that the feed has given.")
+    return Parameter(parse, _CURSOR_SCHEMA, description)
 
 
-def _cursor_parser(codec: CursorCodec[Any], message: str) -> Callable[[str], Any]:
-    def parse(text: str) -> Any:
-        try:
-            return codec.decode(text)
-        except ValueError:
-            raise FieldError(message) from None
-
-    return parse
+def _parse_cursor(codec: pagination.CursorCodec[Any], message: str, text: str) -> Any:
+    try:
+        return codec.decode(text)
+    except ValueError:
+        raise fields.FieldError(message) from None
 
 
 PATH_PARAMETERS = {
-    parameter.name: parameter
-    for parameter in (
-        Parameter("slug", checked_by(slug_fault), _SLUG_SCHEMA, "The slug of the project.", ""),
-        Parameter(
-            "code",
-            checked_by(code_fault),
-            _CODE_SCHEMA,
-            "The unit's code, percent-encoded: `A%2F101` is the code `A/101`.",
-            "",
-        ),
-        Parameter("reference", str, {"type": "string"}, "The booking reference that the buyer sees.", ""),
-        Parameter("id", _require_id, _ID_SCHEMA, "The id.", UUID(int=0)),
-    )
+    "slug": Parameter(
+        fields.checked_by(slug_fault), _SLUG_SCHEMA, "The slug of the project.", "", UnknownProject
+    ),
+    "code": Parameter(
+        fields.checked_by(code_fault),
+        _CODE_SCHEMA,
+        "The unit's code, percent-encoded: `A%2F101` is the code `A/101`.",
+        "",
+    ),
+    "reference": Parameter(
+        str, {"type": "string"}, "The booking reference that the buyer sees.", "", UnknownBooking
+    ),
+    "id": Parameter(_require_id, _ID_SCHEMA, "The id.", UUID(int=0)),
 }
+PATH_PARAMETERS = {name: replace(parameter, name=name) for name, parameter in PATH_PARAMETERS.items()}
 
-LIMIT = Parameter(
-    "limit", _parse_limit,
-    {"type": "integer", "minimum": 1, "maximum": LARGEST_LIMIT, "default": DEFAULT_LIMIT},
-    "How many at most.", default=DEFAULT_LIMIT,
-)  # fmt: skip
-CURSOR = cursor_parameter(TEXT_CURSOR, "")
-"""Where the page before ended: a code or a slug."""
-NUMBER = cursor_parameter(NUMBER_CURSOR)
-TIME_AND_NUMBER = cursor_parameter(TIME_AND_NUMBER_CURSOR)
-TIME_AND_ID = cursor_parameter(TIME_AND_ID_CURSOR)
-STATUS = one_of("status", Status, "Only units in this status.")
-BOOKING_STATUS = one_of("status", BookingStatus, "Only bookings in this status.")
-DELIVERY_STATUS = one_of("status", DeliveryStatus, "Only deliveries in this status.")
-EVENT = one_of("event", SENT_EVENTS, "Only of this event.")
-CODE_CLASS = one_of(
-    "code", (*CODE_CLASSES, UNANSWERED), "Filter by the class of the last response; `none`: no response."
-)
-PROJECT = Parameter("project", checked_by(slug_fault), _SLUG_SCHEMA, "Only of the project with this slug.")
-UNIT_CODE = Parameter("unitCode", checked_by(code_fault), _CODE_SCHEMA, "Only of units with this code.")
+# Query parameters that several operations have, as types of their arguments.
+Limit = Annotated[
+    int,
+    Parameter(
+        partial(_parse_whole_number, 1, LARGEST_LIMIT),
+        {"type": "integer", "minimum": 1, "maximum": LARGEST_LIMIT, "default": DEFAULT_LIMIT},
+        "How many at most.",
+        DEFAULT_LIMIT,
+    ),
+]
+TextCursor = Annotated[str, cursor_parameter(pagination.TEXT_CURSOR, "")]
+NumberCursor = Annotated[int | None, cursor_parameter(pagination.NUMBER_CURSOR)]
+TimeAndNumberCursor = Annotated[
+    tuple[datetime, int] | None, cursor_parameter(pagination.TIME_AND_NUMBER_CURSOR)
+]
+TimeAndIdCursor = Annotated[tuple[datetime, UUID] | None, cursor_parameter(pagination.TIME_AND_ID_CURSOR)]
+UnitStatusFilter = Annotated[Status | None, one_of(Status, "Only units in this status.")]
+ProjectFilter = Annotated[
+    str | None, Parameter(fields.checked_by(slug_fault), _SLUG_SCHEMA, "Only of the project with this slug.")
+]
+UnitCodeFilter = Annotated[
+    str | None, Parameter(fields.checked_by(code_fault), _CODE_SCHEMA, "Only of units with this code.")
+]

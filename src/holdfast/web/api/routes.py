@@ -3,19 +3,20 @@
 An operation is a function with a decorator::
 
     @routes.put("/projects/{slug}/units/{code}", summary="Create or replace a unit", ...)
-    async def replace_unit(request: Request, slug: str, code: str, body: UnitReplacement) -> Response:
+    async def replace_unit(request: Request, slug: str, code: str, body: UnitReplacement) -> UnitDocument:
 
-Path parameters come by position, the body after them, query parameters by name. Checks run in the order of
-the contract: who calls, the method, the form of the body, then every fault of path, query and body at once.
+Path parameters come by position, the body after them, query parameters by name: ``limit: Limit``. Checks run
+in the order of the contract: who calls, the method, the form of the body, every fault of path, query and body
+at once, then whether the key may use the project.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.responses import Response
@@ -24,13 +25,15 @@ from starlette.types import Receive, Scope, Send
 
 from holdfast.domain.errors import Fault, InvalidInput
 from holdfast.domain.permissions import Permission
+from holdfast.domain.wire_format import camel_case
 from holdfast.web.api.bodies import NO_BODY, Body, BodyModel, ModelBody
 from holdfast.web.api.parameters import PATH_PARAMETERS, Parameter, read_path, read_query
-from holdfast.web.auth import Guard, key_guard
-from holdfast.web.http_errors import MethodNotAllowed, UnknownRoute
+from holdfast.web.auth import Guard, check_project_access, key_guard
+from holdfast.web.errors import MethodNotAllowed, UnknownRoute
+from holdfast.web.json import JsonResponse
 from holdfast.web.request import Request
 
-Handler = Callable[..., Awaitable[Response]]
+Handler = Callable[..., Awaitable[Any]]
 
 
 class SegmentConvertor(Convertor[str]):
@@ -57,9 +60,8 @@ class Operation:
     handler: Handler
     guard: Guard
     summary: str
-    description: str
     responses: Mapping[int, Any]
-    """By status: the type of the document, a media type for what is no JSON, or None for no body."""
+    """By status: the type of the document, or None for no body."""
     errors: Sequence[type[Exception]]
     body: Body | None
     query: tuple[Parameter, ...]
@@ -67,6 +69,12 @@ class Operation:
     """Names of request headers that it honours."""
     path_parameters: tuple[Parameter, ...]
     tag: str
+    is_limited_by_key: bool
+    """The key must be one that may use the project."""
+
+    @property
+    def description(self) -> str:
+        return inspect.getdoc(self.handler) or ""
 
     @property
     def operation_id(self) -> str:
@@ -85,7 +93,15 @@ class Operation:
                 arguments.append(body)
         if faults:
             raise InvalidInput(faults)
-        return await self.handler(request, *arguments, **query)
+        if self.is_limited_by_key:
+            check_project_access(request, arguments[0])
+        result = await self.handler(request, *arguments, **query)
+        if isinstance(result, Response):
+            return result
+        ((status, kind),) = self.responses.items()
+        if kind is None:
+            return Response(status_code=status)
+        return JsonResponse(result, status, getattr(kind, "__metadata__", ()))
 
 
 class ApiPath:
@@ -94,7 +110,7 @@ class ApiPath:
     def __init__(self, path: str, operations: Mapping[str, Operation]) -> None:
         self.path = path
         self.operations = dict(operations)
-        # Whether a method exists is told to those who may use the first one.
+        # Only callers who may use the first method learn which methods exist.
         self._first = next(iter(operations.values()))
         if "GET" in operations:
             self.operations["HEAD"] = operations["GET"]
@@ -112,7 +128,7 @@ class ApiPath:
 
 
 class Unknown:
-    """Whatever else is asked for below a prefix: whether a path exists is told to those who may know."""
+    """All other paths below a prefix. Callers without access do not learn which paths exist."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
@@ -140,28 +156,28 @@ class ApiRoutes:
         path: str,
         *,
         summary: str,
-        responses: Mapping[int, Any],
+        status: int = 200,
+        responses: Mapping[int, Any] | None = None,
         permission: Permission | None = None,
         guard: Guard | None = None,
         errors: Sequence[type[Exception]] = (),
-        body: Body | type[BodyModel] | None = None,
-        query: Sequence[Parameter] = (),
+        body: Body | None = None,
         headers: Sequence[str] = (),
     ) -> Callable[[Handler], Handler]:
         """Declare an operation; its docstring is its description.
 
-        ``permission``: for holders of a key that has it. ``guard``: another than that of the group. A POST
-        without ``body`` takes an empty object, or none.
+        The handler returns a document, which is sent with ``status`` and with the headers that its annotation
+        has; None, which is 204; or one of ``responses``. ``permission``: for holders of a key that has it.
+        ``guard``: another than that of the group. ``body``: where the annotation of the argument is no model.
         """
-        if isinstance(body, type):
-            body = ModelBody(body)
-        elif body is None and method == "POST":
-            body = NO_BODY
-        assert permission is None or guard is None, path
         guard = guard or self._guard if permission is None else key_guard(permission)
         assert guard is not None, path
+        parameters = [one for name, one in PATH_PARAMETERS.items() if f"{{{name}}}" in path]
 
         def declare(handler: Handler) -> Handler:
+            signature = inspect.signature(handler, eval_str=True)
+            kind = signature.return_annotation
+            arguments = [one for one in signature.parameters.values() if one.kind is one.KEYWORD_ONLY]
             self.operations.append(
                 Operation(
                     method=method,
@@ -169,16 +185,17 @@ class ApiRoutes:
                     handler=handler,
                     guard=guard,
                     summary=summary,
-                    description=inspect.getdoc(handler) or "",
-                    responses=responses,
-                    errors=errors,
-                    body=body,
-                    query=tuple(query),
-                    headers=tuple(headers),
-                    path_parameters=tuple(
-                        parameter for name, parameter in PATH_PARAMETERS.items() if f"{{{name}}}" in path
+                    responses=responses or ({204: None} if kind is None else {status: kind}),
+                    errors=[*(one.error for one in parameters if one.error), *errors],
+                    body=body or _declared_body(method, signature),
+                    query=tuple(
+                        replace(one.annotation.__metadata__[0], name=camel_case(one.name))
+                        for one in arguments
                     ),
+                    headers=tuple(headers),
+                    path_parameters=tuple(parameters),
                     tag=self._tag,
+                    is_limited_by_key=guard.permission is not None and "{slug}" in path,
                 )
             )
             return handler
@@ -186,17 +203,24 @@ class ApiRoutes:
         return declare
 
 
+def _declared_body(method: str, signature: inspect.Signature) -> Body | None:
+    """Return the body of the argument whose type is a model. A POST without one takes an empty object."""
+    for argument in signature.parameters.values():
+        kinds = get_args(argument.annotation) or (argument.annotation,)
+        if isinstance(kinds[0], type) and issubclass(kinds[0], BodyModel):
+            return ModelBody(kinds[0], optional=type(None) in kinds)
+    return NO_BODY if method == "POST" else None
+
+
 def mounted(
     prefix: str, groups: Sequence[ApiRoutes], unknown: Guard | None = None, busiest: str | None = None
 ) -> list[BaseRoute]:
-    """One Starlette route for each path, so that ``Allow`` is complete and 401 comes before 405.
-
-    ``busiest``: the path that is looked for first, outside of the mount.
-    """
+    """One Starlette route for each path, so that ``Allow`` is complete and 401 comes before 405."""
     by_path: dict[str, dict[str, Operation]] = {}
     for group in groups:
         for operation in group.operations:
             by_path.setdefault(operation.path, {})[operation.method] = operation
+    # The busiest path is looked for first, outside of the mount.
     first = [] if busiest is None else [_route("", busiest, by_path.pop(busiest))]
     routes = [_route(prefix, path, operations) for path, operations in by_path.items()]
     if unknown is None:

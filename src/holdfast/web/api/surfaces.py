@@ -1,10 +1,16 @@
-"""Every operation of the API, by surface."""
+"""Every operation of the API, by surface, and the routes for operators."""
 
 from __future__ import annotations
 
-from starlette.routing import BaseRoute
+from typing import Literal
+
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
 
 from holdfast.domain.permissions import Permission
+from holdfast.observability.metrics import CONTENT_TYPE, metrics_text
+from holdfast.operations.documents import Document
+from holdfast.operations.health import check_ready
 from holdfast.web.api.backoffice import PREFIX, api_keys, audit, deliveries, endpoints, layouts, staff
 from holdfast.web.api.backoffice import bookings as staff_bookings
 from holdfast.web.api.backoffice import projects as staff_projects
@@ -15,8 +21,11 @@ from holdfast.web.api.routes import ApiRoutes, mounted
 from holdfast.web.api.storefront import bookings as own_bookings
 from holdfast.web.api.storefront import units as units_on_sale
 from holdfast.web.auth import key_guard
+from holdfast.web.json import JsonResponse
+from holdfast.web.pages.base import PublicPage
+from holdfast.web.request import Request
 
-INTEGRATION: tuple[ApiRoutes, ...] = (units.routes, units.routes, projects.routes, events.routes)
+INTEGRATION: tuple[ApiRoutes, ...] = (units.routes, projects.routes, events.routes)
 STOREFRONT: tuple[ApiRoutes, ...] = (units_on_sale.routes, own_bookings.routes)
 PAYMENTS: tuple[ApiRoutes, ...] = (callback.routes,)
 BACKOFFICE: tuple[ApiRoutes, ...] = (
@@ -61,4 +70,32 @@ def api_routes() -> list[BaseRoute]:
         *mounted(units_on_sale.PREFIX, STOREFRONT),
         *mounted(callback.PREFIX, PAYMENTS),
         *mounted(PREFIX, (*BACKOFFICE, staff_units.undocumented_routes), key_guard(Permission.SEE_UNITS)),
+    ]
+
+
+# For operators: alive, ready, metrics. No key needed.
+
+
+class HealthDocument(Document):
+    status: Literal["alive", "ready"]
+
+
+async def _alive(_: Request) -> Response:
+    return JsonResponse(HealthDocument("alive"))
+
+
+async def _ready(request: Request) -> Response:
+    await check_ready(request.services.database)
+    return JsonResponse(HealthDocument("ready"))
+
+
+async def _metrics(_: Request) -> Response:
+    return Response(metrics_text(), headers={"content-type": CONTENT_TYPE})
+
+
+def status_routes() -> list[Route]:
+    return [
+        Route("/healthz", PublicPage("/healthz", _alive)),
+        Route("/readyz", PublicPage("/readyz", _ready)),
+        Route("/metrics", PublicPage("/metrics", _metrics)),
     ]

@@ -31,16 +31,14 @@ from holdfast.domain.decision import STATUS_MESSAGE
 from holdfast.domain.errors import Fault, InvalidInput
 from holdfast.domain.status import LOCKED, SettableStatus, Status
 from holdfast.domain.unit import UnitFields, unit_id
-from holdfast.web import strict_json
 from holdfast.web.api.bodies import Body, BodyModel, validated
 from holdfast.web.fields import NO_NUL, STRICT, WEB_ADDRESS, Bounds, FieldError, canonical, check_text
-from holdfast.web.json import camel_case, read_json_text
+from holdfast.web.json import LONGEST_NUMBER, camel_case, count_names, parse_json, read_json_text
 from holdfast.web.request import Request
-from holdfast.web.strict_json import LONGEST_NUMBER
 
 _OTHER_UNIT = "This is not the id of the addressed unit."
 _OTHER_PROJECT = "This is not the id of the addressed project."
-MEDIA_AT_MOST = 100
+MAX_MEDIA = 100
 LONGEST_URL = 2048
 LONGEST_MEDIA_NAME = 500
 PRICE = Bounds(Decimal(0), Decimal("999999999999.99"), 2)
@@ -70,7 +68,7 @@ MediaElement = Annotated[
     Discriminator(lambda element: AS_OBJECT if isinstance(element, dict) else AS_URL),
     WithJsonSchema({"$ref": "#/components/schemas/Media"}),
 ]
-MediaList = Annotated[list[MediaElement], Field(max_length=MEDIA_AT_MOST), AfterValidator(tuple)]
+MediaList = Annotated[list[MediaElement], Field(max_length=MAX_MEDIA), AfterValidator(tuple)]
 
 
 def _check_status(value: Any) -> Any:
@@ -215,10 +213,10 @@ class UnitBody(Body):
         slug, code = path
         text = await read_json_text(request)
         if self.model is UnitReplacement:
-            unit = read_plain_unit(text, strict_json.names_in(text))
+            unit = read_plain_unit(text, count_names(text))
             if unit is not None and unit.code in (None, code):
                 return unit
-        parsed = strict_json.parse(text)
+        parsed = parse_json(text)
         values = check_unit(self.model, parsed, slug, code)
         if isinstance(values, list):
             faults[:] = with_status_fault(faults + values, sent_status(parsed))
@@ -280,12 +278,8 @@ def _claimed(body: dict[str, Any], name: str) -> UUID | None:
 _PLAIN_ADDRESS = r"^https?://[a-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9/._~%&=?+-]*)?\Z"
 _PLAIN_LINKS = Annotated[
     list[Annotated[str, msgspec.Meta(max_length=LONGEST_URL, pattern=_PLAIN_ADDRESS)]],
-    msgspec.Meta(max_length=MEDIA_AT_MOST),
+    msgspec.Meta(max_length=MAX_MEDIA),
 ]
-
-
-class _Doubt(Exception):
-    """Perhaps a fault, perhaps not: pydantic knows."""
 
 
 def _annotated(field: FieldInfo) -> tuple[Any, list[Any]]:
@@ -314,10 +308,7 @@ def _plain_type(field: FieldInfo) -> Any:
 
 
 def _plain_unit_type() -> Any:
-    fields: dict[str, Any] = {
-        "code": NotRequired[str],
-        "status": NotRequired[SettableStatus],
-    }
+    fields: dict[str, Any] = {"code": NotRequired[str], "status": NotRequired[SettableStatus]}
     for name in UnitFields._fields:
         field = UnitReplacement.model_fields[name]
         kind = _plain_type(field)
@@ -332,50 +323,35 @@ def _exact(text: str) -> Decimal:
     return Decimal(text)
 
 
-def _decimal_bounds(name: str) -> Bounds | None:
-    """The bounds of a field that is no whole number."""
-    bounds = _bounds_of(UnitReplacement.model_fields[name])
-    return bounds if bounds is not None and bounds.decimals else None
-
-
 _DECODE: Callable[[str], Mapping[str, Any]] = msgspec.json.Decoder(
     _plain_unit_type(), float_hook=_exact
 ).decode
-_READ = [
-    (
-        camel_case(name),
-        _decimal_bounds(name),
-        name in _MEDIA,
-        UnitReplacement.model_fields[name].is_required(),
-    )
-    for name in UnitFields._fields
+_NAMES = [camel_case(name) for name in UnitFields._fields]
+_DECIMALS = [
+    (index, bounds, field.is_required())
+    for index, field in enumerate(UnitReplacement.model_fields[name] for name in UnitFields._fields)
+    if (bounds := _bounds_of(field)) and bounds.decimals
 ]
-# The classes' own constructors take three times as long.
-_new = tuple.__new__
+_MEDIA_INDEXES = [UnitFields._fields.index(name) for name in _MEDIA]
 
 
 def read_plain_unit(text: str, names: int) -> PlainUnit | None:
-    """Return the unit, if it leaves no doubt; ``names`` are ``strict_json.names_in`` this text."""
+    """Return the unit, if it leaves no doubt; ``names`` are ``count_names`` this text."""
     if names < 0:
         return None
     try:
         sent = _DECODE(text)
         if len(sent) != names:
             return None
-        find = sent.get
-        fields = []
-        for name, bounds, is_media, is_required in _READ:
-            value = find(name)
-            if value is None and is_required:
-                return None
-            if bounds is not None and value is not None:
-                value = _decimal(value, bounds)
-            elif is_media:
-                value = tuple(value or ())
-            fields.append(value)
-    except (ValueError, ArithmeticError, RecursionError, _Doubt):
+        fields: list[Any] = list(map(sent.get, _NAMES))
+        for index, bounds, is_required in _DECIMALS:
+            if fields[index] is not None or is_required:
+                fields[index] = _decimal(fields[index], bounds)
+        for index in _MEDIA_INDEXES:
+            fields[index] = tuple(fields[index] or ())
+    except (ValueError, ArithmeticError, RecursionError):
         return None
-    return _new(PlainUnit, (find("code"), _new(UnitFields, fields), _STATUS[find("status")]))
+    return PlainUnit(sent.get("code"), UnitFields._make(fields), _STATUS[sent.get("status")])
 
 
 def _decimal(value: Any, bounds: Bounds) -> Decimal:
@@ -384,7 +360,7 @@ def _decimal(value: Any, bounds: Bounds) -> Decimal:
     elif type(value) is Decimal and value == round(value, bounds.decimals):
         number = canonical(value)
     else:
-        raise _Doubt
+        raise ValueError
     if not bounds.least <= number <= bounds.most or (bounds.least_is_out and number == bounds.least):
-        raise _Doubt
+        raise ValueError
     return number

@@ -21,15 +21,7 @@ from holdfast.domain.booking import new_agreement
 from holdfast.domain.booking_actions import LANGUAGE
 from holdfast.operations.bookings import FoundBooking
 from holdfast.operations.units import Units
-from holdfast.web.documents.content import (
-    Document,
-    Kind,
-    Subject,
-    build_document,
-    document_title,
-    find_missing,
-)
-from holdfast.web.documents.sections import Table
+from holdfast.web.documents import content
 from holdfast.web.pages.i18n import DIRECTIONS, NAMES, Language, language_of
 from holdfast.web.pages.templates import templates
 
@@ -53,7 +45,7 @@ class Documents:
     async def render(
         self,
         found: FoundBooking,
-        kind: Kind,
+        kind: content.Kind,
         *,
         as_pdf: bool,
         requested_language: str,
@@ -61,25 +53,16 @@ class Documents:
         booking_path: str,
         headers: Mapping[str, str],
     ) -> Response:
-        """Return a document in the requested language, or else in that of the signature.
-
-        ``page_language`` is for bookings that are not signed. ``booking_path`` is the page of the booking;
-        the paths of its documents are below it.
-        """
+        """Return a document in the requested language, or else in that of the signature or the page."""
         language = self._language(found, requested_language, page_language)
         headers = {**headers, "X-Robots-Tag": "noindex, nofollow"}
-        values: dict[str, Any] = {
-            "language": language,
-            "languages": NAMES,
-            "home": booking_path,
-            "kind": kind,
-        }
-        missing = find_missing(kind, found.booking, language)
+        values = {"language": language, "languages": NAMES, "home": booking_path, "kind": kind}
+        missing = content.find_missing(kind, found.booking, language)
         if missing is not None:
-            values |= {"missing": missing, "title": document_title(kind, language)}
-            status = 409 if missing.may_come else 404
-            return HTMLResponse(_render_template("missing.html", values), status, headers=headers)
-        document = build_document(kind, await self._subject(found), language)
+            template = templates().get_template("documents/missing.html")
+            html = template.render(values, missing=missing, title=content.document_title(kind, language))
+            return HTMLResponse(html, 409 if missing.may_come else 404, headers=headers)
+        document = content.build_document(kind, await self._subject(found), language)
         url = status_url(self._public_url, found)
         if as_pdf:
             name = f"holdfast-{kind}-{document.reference}.pdf"
@@ -87,17 +70,18 @@ class Documents:
             headers["Content-Language"] = language.code
             pdf = await self._pdfs.render(document, url)
             return Response(pdf, media_type="application/pdf", headers=headers)
-        qr_code = url and _data_url(await asyncio.to_thread(qr_code_svg, url))
-        values |= {"document": document, "qr_code": qr_code}
-        return HTMLResponse(_render_template("document.html", values), headers=headers)
+        svg = url and await asyncio.to_thread(qr_code_svg, url)
+        qr_code = svg and "data:image/svg+xml;base64," + b64encode(svg.encode()).decode()
+        template = templates().get_template("documents/document.html")
+        return HTMLResponse(template.render(values, document=document, qr_code=qr_code), headers=headers)
 
-    async def _subject(self, found: FoundBooking) -> Subject:
+    async def _subject(self, found: FoundBooking) -> content.Subject:
         agreement = found.booking.agreement
         if agreement is not None:
-            return Subject(found.booking, found.unit_code, agreement, is_signed_text=True)
+            return content.Subject(found.booking, found.unit_code, agreement, is_signed_text=True)
         unit, project = await self._inventory.find(found.project_slug, found.unit_code)
         agreement = new_agreement(unit.fields, project.name, LANGUAGE)
-        return Subject(found.booking, found.unit_code, agreement, is_signed_text=False)
+        return content.Subject(found.booking, found.unit_code, agreement, is_signed_text=False)
 
     def _language(self, found: FoundBooking, requested: str, page_language: str) -> Language:
         agreement = found.booking.agreement
@@ -118,18 +102,18 @@ class PdfRenderer:
     """Sets PDFs with typst in a thread, with our own fonts only, so that they look the same everywhere."""
 
     def __init__(self) -> None:
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         # A caller that gave up waiting leaves its thread behind.
         self._compiling = threading.Lock()
         self._cache: OrderedDict[bytes, bytes] = OrderedDict()
         self._compiler: typst.Compiler | None = None
 
-    async def render(self, document: Document, url: str | None) -> bytes:
+    async def render(self, document: content.Document, url: str | None) -> bytes:
         """One at a time: each takes some ten milliseconds, and the process has other requests to serve."""
         qr_code = url and await asyncio.to_thread(qr_code_svg, url)
         data, timestamp = json.dumps(_data(document, qr_code)), int(document.created_at.timestamp())
         key = hashlib.sha256(f"{timestamp}:{data}".encode()).digest()
-        async with self._turn:
+        async with self._lock:
             if key not in self._cache:
                 self._cache[key] = await asyncio.to_thread(self._compile, data, timestamp)
             self._cache.move_to_end(key)
@@ -158,7 +142,7 @@ class PdfRenderer:
         return pdf
 
 
-def _data(document: Document, qr_code: str | None) -> dict[str, Any]:
+def _data(document: content.Document, qr_code: str | None) -> dict[str, Any]:
     """Return what ``document.typ`` reads. All of it is data there and never read as instructions."""
     language, _ = document.language, document.language.gettext
     return {
@@ -186,7 +170,7 @@ def _data(document: Document, qr_code: str | None) -> dict[str, Any]:
     }
 
 
-def _table(table: Table) -> dict[str, Any]:
+def _table(table: content.Table) -> dict[str, Any]:
     return {"heading": table.heading, "rows": [row._asdict() for row in table.rows]}
 
 
@@ -198,11 +182,3 @@ def qr_code_svg(url: str) -> str:
         svg, kind="svg", border=0, xmldecl=False, nl=False, omitsize=True
     )
     return svg.getvalue().decode()
-
-
-def _data_url(svg: str) -> str:
-    return "data:image/svg+xml;base64," + b64encode(svg.encode()).decode()
-
-
-def _render_template(name: str, values: Mapping[str, Any]) -> str:
-    return templates().get_template(f"documents/{name}").render(values)

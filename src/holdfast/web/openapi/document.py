@@ -1,4 +1,4 @@
-"""Texts of the OpenAPI document that belong to no single route."""
+"""The OpenAPI document, built once from the declared operations."""
 
 from __future__ import annotations
 
@@ -13,41 +13,17 @@ from holdfast.domain.errors import DatabaseUnavailable, InvalidInput, SchemaNotC
 from holdfast.domain.event import PING, EventName
 from holdfast.domain.permissions import scopes_for
 from holdfast.operations.events import Ping, UnitEvent
+from holdfast.web import errors as http
 from holdfast.web.api import surfaces
-from holdfast.web.api.bodies import Body
-from holdfast.web.api.health import HealthDocument
 from holdfast.web.api.models import UnitDocument
+from holdfast.web.api.parameters import Parameter
 from holdfast.web.api.routes import Operation
-from holdfast.web.http_errors import (
-    BodyTooLarge,
-    MalformedBody,
-    MalformedRequest,
-    MethodNotAllowed,
-    UnsupportedMediaType,
-    size_text,
-)
+from holdfast.web.api.surfaces import HealthDocument
 from holdfast.web.json import NO_STORE, encode
-from holdfast.web.openapi.schemas import (
-    BOOKING_REFERENCE,
-    ENDPOINT_ID,
-    ETAG,
-    PROJECT,
-    REQUEST_ID,
-    UNIT,
-    Schema,
-    component_schemas,
-    event,
-    first_put,
-    objects,
-    ping,
-    sample_headers,
-    sample_problem,
-    schema_of,
-    unit,
-)
-from holdfast.web.pages.storefront.visitors import VISITOR_COOKIE
+from holdfast.web.openapi import schemas
 from holdfast.web.problems import MEDIA_TYPE, ProblemDocument, ProblemType, problem_type_of
 from holdfast.web.request import JSON
+from holdfast.web.visitors import VISITOR_COOKIE
 
 ABOUT = """\
 Holdfast keeps the sale units of real estate projects. Through the integration API an external system
@@ -111,19 +87,35 @@ EVENTS = {
     "unit.reserved": "The buyer signed and the deposit was confirmed.",
     "unit.sold": "The sale was closed.",
     "unit.available": "The unit was put on sale.",
-    "unit.unavailable": "The unit was taken off sale or archived.",
+    "unit.unavailable": "The unit was taken off sale or archived, or its sale was revoked.",
     "ping": "A test that staff sent from the back office.",
 }
 
-HEADERS = {
-    "If-Match": "Go on only if the unit's ETag is one of these; `*`: only if it exists.",
-    "If-None-Match": "Go on only if the unit's ETag is none of these; `*`: only if it does not exist. With "
-    "GET: 304 while the ETag still holds.",
-    "X-Payment-Timestamp": "The Unix time of the signature, in seconds; at most 300 seconds from now.",
-    "Idempotency-Key": "A random text, such as a UUID, that you send again with each repetition: however "
-    "often the request arrives, it is carried out once.",
-    "holdfast_visitor": "The visitor, as the pages of Holdfast mark one. Live holds are counted for each "
-    "visitor; without it, for the address alone.",
+_ETAGS = r'^(\*|(W/)?"[^"]*"(\s*,\s*(W/)?"[^"]*")*)$'
+HEADERS: dict[str, schemas.Schema] = {
+    "If-Match": {
+        "description": "Go on only if the unit's ETag is one of these; `*`: only if it exists.",
+        "schema": {"type": "string", "pattern": _ETAGS},
+    },
+    "If-None-Match": {
+        "description": "Go on only if the unit's ETag is none of these; `*`: only if it does not exist. With "
+        "GET: 304 while the ETag still holds.",
+        "schema": {"type": "string"},
+    },
+    "X-Payment-Timestamp": {
+        "description": "The Unix time of the signature, in seconds; at most 300 seconds from now.",
+        "schema": {"type": "string", "pattern": "^[0-9]{1,20}$"},
+    },
+    "Idempotency-Key": {
+        "description": "A random text, such as a UUID, that you send again with each repetition: however "
+        "often the request arrives, it is carried out once.",
+        "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$"},
+    },
+    VISITOR_COOKIE: {
+        "description": "The visitor, as the pages of Holdfast mark one. Live holds are counted for each "
+        "visitor; without it, for the address alone.",
+        "schema": {"type": "string", "minLength": 8, "maxLength": 128, "pattern": "^[A-Za-z0-9_.~-]+$"},
+    },
 }
 
 STATUS_ROUTES = {
@@ -151,16 +143,23 @@ DELIVERY_HEADERS: dict[str, tuple[dict[str, str], str, str]] = {
         f"sha256={'9f86d081884c7d65' * 4}",
     ),
 }
-"""What their schemas say, what they are, and an example."""
+"""Each with its schema, its description and an example."""
 
 RESPONSE_HEADERS = {
-    "X-Request-Id": "Names the request in logs; the caller's own, if it sent an acceptable one.",
-    "ETag": "The revision of the unit, for `If-Match` and `If-None-Match`.",
-    "Retry-After": "Seconds to wait.",
-    "WWW-Authenticate": 'With `error="invalid_token"` or `error="insufficient_scope"` where a key was sent.',
-    "Allow": "The methods of the path.",
-    "Cache-Control": "`no-store`: the response must not be cached.",
+    "X-Request-Id": (
+        "Names the request in logs; the caller's own, if it sent an acceptable one.",
+        schemas.REQUEST_ID,
+    ),
+    "ETag": ("The revision of the unit, for `If-Match` and `If-None-Match`.", schemas.ETAG),
+    "Retry-After": ("Seconds to wait.", 1),
+    "WWW-Authenticate": (
+        'With `error="invalid_token"` or `error="insufficient_scope"` where a key was sent.',
+        'Bearer error="invalid_token"',
+    ),
+    "Allow": ("The methods of the path.", "GET, HEAD"),
+    "Cache-Control": ("`no-store`: the response must not be cached.", "no-store"),
 }
+"""Each with its description and an example."""
 
 BOOKING_TOKEN = """\
 The token of one booking, as it came with the hold. It opens this booking and nothing else, for the
@@ -173,31 +172,11 @@ PAYMENT_SIGNATURE = (
 )
 
 
-# Build the OpenAPI document from the declared operations, once.
-
-_ETAGS = r'^(\*|(W/)?"[^"]*"(\s*,\s*(W/)?"[^"]*")*)$'
-_HEADERS: dict[str, Schema] = {
-    "If-Match": {"type": "string", "pattern": _ETAGS},
-    "If-None-Match": {"type": "string"},
-    "Idempotency-Key": {
-        "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$",
-    },
-    "X-Payment-Timestamp": {"type": "string", "pattern": "^[0-9]{1,20}$"},
-    VISITOR_COOKIE: {"type": "string", "minLength": 8, "maxLength": 128, "pattern": "^[A-Za-z0-9_.~-]+$"},
-}  # fmt: skip
 _PATH_EXAMPLES = {
-    "slug": PROJECT.slug,
-    "code": UNIT.code,
-    "reference": BOOKING_REFERENCE,
-    "id": str(ENDPOINT_ID),
-}
-_HEADER_EXAMPLES = {
-    "X-Request-Id": REQUEST_ID,
-    "ETag": ETAG,
-    "Retry-After": 1,
-    "WWW-Authenticate": 'Bearer error="invalid_token"',
-    "Allow": "GET, HEAD",
-    "Cache-Control": "no-store",
+    "slug": schemas.PROJECT.slug,
+    "code": schemas.UNIT.code,
+    "reference": schemas.BOOKING_REFERENCE,
+    "id": str(schemas.ENDPOINT_ID),
 }
 _STATUS_TAG = "Operation"
 
@@ -214,7 +193,14 @@ def openapi_document() -> dict[str, Any]:
     operations = _operations()
     document = {
         "openapi": "3.1.1",
-        "info": _info(),
+        "info": {
+            "title": "Holdfast",
+            "version": __version__,
+            "summary": "Sale units of real estate projects, kept in one place.",
+            "description": ABOUT.format(first_put=schemas.first_put()),
+            "contact": {"name": "The maintainers of Holdfast"},
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
         "servers": [{"url": "/", "description": "This server."}],
         "tags": [{"name": name, "description": text} for name, text in surfaces.TAGS.items()],
         "paths": _paths(operations),
@@ -223,10 +209,20 @@ def openapi_document() -> dict[str, Any]:
             "schemas": _schemas(operations),
             "responses": _responses(operations),
             "headers": _headers(),
-            "securitySchemes": _security_schemes(),
+            "securitySchemes": {
+                "apiKey": {"type": "http", "scheme": "bearer", "description": BEARER},
+                "bookingToken": {"type": "http", "scheme": "bearer", "description": BOOKING_TOKEN},
+                "paymentSignature": {
+                    "type": "apiKey",
+                    "in": "header",
+                    "name": "X-Payment-Signature",
+                    "description": PAYMENT_SIGNATURE,
+                },
+            },
         },
     }
-    return _without_unused(document)
+    _remove_unused_schemas(document)
+    return document
 
 
 def openapi_json() -> bytes:
@@ -250,30 +246,16 @@ def _operations() -> list[Operation]:
     return [operation for group in surfaces.ALL for operation in group.operations]
 
 
-def _info() -> dict[str, Any]:
-    return {
-        "title": "Holdfast",
-        "version": __version__,
-        "summary": "Sale units of real estate projects, kept in one place.",
-        "description": ABOUT.format(first_put=first_put()),
-        "contact": {"name": "The maintainers of Holdfast"},
-        "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
-    }
-
-
-def _schemas(operations: Iterable[Operation]) -> dict[str, Schema]:
+def _schemas(operations: Iterable[Operation]) -> dict[str, schemas.Schema]:
     responses = {_model(kind) for one in operations for kind in one.responses.values() if kind is not None}
     bodies = {one.body.model for one in operations if one.body and one.body.model}
     kinds = {*responses, UnitEvent, Ping, HealthDocument, ProblemDocument}
-    return component_schemas(_by_name(kinds), _by_name(bodies))
-
-
-def _by_name(kinds: Iterable[Any]) -> list[Any]:
-    return sorted(kinds, key=lambda kind: str(kind.__name__))
+    return schemas.component_schemas(
+        *(sorted(found, key=lambda one: str(one.__name__)) for found in (kinds, bodies))
+    )
 
 
 def _model(kind: Any) -> Any:
-    """The model of a response, without its annotations."""
     return getattr(kind, "__origin__", kind)
 
 
@@ -281,7 +263,9 @@ def _paths(operations: Iterable[Operation]) -> dict[str, Any]:
     paths: dict[str, Any] = {}
     for operation in operations:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation)
-    return {**paths, **_status_paths()}
+    for path, texts in STATUS_ROUTES.items():
+        paths[path] = {"get": _status_operation(path, *texts)}
+    return paths
 
 
 def _operation(operation: Operation) -> dict[str, Any]:
@@ -294,15 +278,22 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "parameters": _parameters(operation),
     }
     if operation.body is not None and operation.body.model:
-        found["requestBody"] = _request_body(operation.body)
-    found["responses"] = {**_successes(operation), **_problems(_errors(operation))}
+        body = operation.body
+        content = {"schema": body.json_schema(), "example": body.example()}
+        text = {"schema": {"type": "string"}}
+        media = {name: content if name == JSON else text for name in body.media_types}
+        found["requestBody"] = {"required": body.is_required, "content": media}
+    found["responses"] = {
+        **{str(status): _success(operation, status, kind) for status, kind in operation.responses.items()},
+        **_problems(_errors(operation)),
+    }
     return found
 
 
 def _description(operation: Operation) -> str:
     parts = [operation.description]
     if operation.body is not None and operation.body.model:
-        parts.append(f"The body has at most {size_text(operation.body.limit)}.")
+        parts.append(f"The body has at most {http.size_text(operation.body.limit)}.")
     if operation.guard.permission is not None:
         *others, last = (f"`{scope}`" for scope in scopes_for(operation.guard.permission))
         scopes = f"{', '.join(others)} or {last}" if others else last
@@ -312,31 +303,29 @@ def _description(operation: Operation) -> str:
 
 def _parameters(operation: Operation) -> list[dict[str, Any]]:
     path = [
-        _parameter("path", one.name, one.description, one.schema)
-        | {"required": True, "example": _PATH_EXAMPLES[one.name]}
+        {**_parameter("path", one, is_required=True), "example": _PATH_EXAMPLES[one.name]}
         for one in operation.path_parameters
     ]
-    query = [_parameter("query", one.name, one.description, one.schema) for one in operation.query]
     headers = [
-        _parameter("cookie" if name == VISITOR_COOKIE else "header", name, HEADERS[name], _HEADERS[name])
+        {
+            "name": name,
+            "in": "cookie" if name == VISITOR_COOKIE else "header",
+            "required": name == "X-Payment-Timestamp",
+            **HEADERS[name],
+        }
         for name in operation.headers
     ]
-    return [*path, *query, *headers]
+    return [*path, *(_parameter("query", one) for one in operation.query), *headers]
 
 
-def _parameter(place: str, name: str, description: str, schema: Schema) -> dict[str, Any]:
-    is_required = name == "X-Payment-Timestamp"
-    return {"name": name, "in": place, "required": is_required, "description": description, "schema": schema}
-
-
-def _request_body(body: Body) -> dict[str, Any]:
-    content = {"schema": body.json_schema(), "example": body.example()}
-    media = {name: content if name == JSON else {"schema": {"type": "string"}} for name in body.media_types}
-    return {"required": body.is_required, "content": media}
-
-
-def _successes(operation: Operation) -> dict[str, Any]:
-    return {str(status): _success(operation, status, kind) for status, kind in operation.responses.items()}
+def _parameter(place: str, parameter: Parameter, *, is_required: bool = False) -> dict[str, Any]:
+    return {
+        "name": parameter.name,
+        "in": place,
+        "required": is_required,
+        "description": parameter.description,
+        "schema": parameter.schema,
+    }
 
 
 def _success(operation: Operation, status: int, kind: Any) -> dict[str, Any]:
@@ -346,22 +335,28 @@ def _success(operation: Operation, status: int, kind: Any) -> dict[str, Any]:
     found = {"description": HTTPStatus(status).phrase, **_with(headers)}
     if kind is None:
         return found
-    sample = {"example": unit()} if kind is UnitDocument else {}
-    return {**found, "content": {JSON: {"schema": schema_of(_model(kind)), **sample}}}
+    sample = {"example": schemas.unit()} if kind is UnitDocument else {}
+    return {**found, "content": {JSON: {"schema": schemas.schema_of(_model(kind)), **sample}}}
 
 
 def _errors(operation: Operation) -> list[type[Exception]]:
     """Those that follow from the declaration, and those that it names."""
     # More query parameters than are allowed are reported as a body that is too large.
-    errors = [MalformedRequest, MethodNotAllowed, BodyTooLarge, InvalidInput, DatabaseUnavailable]
+    errors = [
+        http.MalformedRequest,
+        http.MethodNotAllowed,
+        http.BodyTooLarge,
+        InvalidInput,
+        DatabaseUnavailable,
+    ]
     if operation.body is not None:
-        errors += [MalformedBody, UnsupportedMediaType]
+        errors += [http.MalformedBody, http.UnsupportedMediaType]
     return [*errors, *operation.guard.errors, *operation.errors]
 
 
 def _status_errors(path: str) -> list[type[Exception]]:
     unready = [DatabaseUnavailable, SchemaNotCurrent] if path == "/readyz" else []
-    return [MethodNotAllowed, BodyTooLarge, *unready]
+    return [http.MethodNotAllowed, http.BodyTooLarge, *unready]
 
 
 def _problem_types(errors: Iterable[type[Exception]]) -> dict[int, dict[str, ProblemType]]:
@@ -392,10 +387,12 @@ def _responses(operations: Iterable[Operation]) -> dict[str, Any]:
 
 
 def _problem(kinds: Iterable[ProblemType]) -> dict[str, Any]:
-    carried = {header for kind in kinds for header in sample_headers(kind.name)}
+    carried = {header for kind in kinds for header in schemas.sample_headers(kind.name)}
     headers = [name for name in RESPONSE_HEADERS if name == "X-Request-Id" or name.lower() in carried]
-    examples = {kind.name: {"summary": kind.title, "value": sample_problem(kind.name)} for kind in kinds}
-    media = {"schema": schema_of(ProblemDocument), "examples": examples}
+    examples = {
+        kind.name: {"summary": kind.title, "value": schemas.sample_problem(kind.name)} for kind in kinds
+    }
+    media = {"schema": schemas.schema_of(ProblemDocument), "examples": examples}
     description = "\n\n".join(f"[{kind.title}]({kind.path})" for kind in kinds)
     return {"description": description, **_with(headers), "content": {MEDIA_TYPE: media}}
 
@@ -409,35 +406,17 @@ def _headers() -> dict[str, Any]:
         name: {
             "description": text,
             "schema": {"type": "integer", "minimum": 1} if name == "Retry-After" else {"type": "string"},
-            "example": _HEADER_EXAMPLES[name],
+            "example": example,
         }
-        for name, text in RESPONSE_HEADERS.items()
+        for name, (text, example) in RESPONSE_HEADERS.items()
     }
-
-
-def _security_schemes() -> dict[str, Any]:
-    return {
-        "apiKey": {"type": "http", "scheme": "bearer", "description": BEARER},
-        "bookingToken": {"type": "http", "scheme": "bearer", "description": BOOKING_TOKEN},
-        "paymentSignature": {
-            "type": "apiKey",
-            "in": "header",
-            "name": "X-Payment-Signature",
-            "description": PAYMENT_SIGNATURE,
-        },
-    }
-
-
-def _status_paths() -> dict[str, Any]:
-    """The routes of ``status_routes``."""
-    return {path: {"get": _status_operation(path, *words)} for path, words in STATUS_ROUTES.items()}
 
 
 def _status_operation(path: str, operation_id: str, summary: str, description: str) -> dict[str, Any]:
     content: dict[str, Any] = {"text/plain": {"schema": {"type": "string"}}}
     if path != "/metrics":
         state = {"status": "alive" if path == "/healthz" else "ready"}
-        content = {JSON: {"schema": schema_of(HealthDocument), "example": state}}
+        content = {JSON: {"schema": schemas.schema_of(HealthDocument), "example": state}}
     return {
         "operationId": operation_id,
         "tags": [_STATUS_TAG],
@@ -452,11 +431,13 @@ def _status_operation(path: str, operation_id: str, summary: str, description: s
 
 
 def _webhooks() -> dict[str, Any]:
-    unit_events = {str(name): _webhook(name, schema_of(UnitEvent), event(name)) for name in EventName}
-    return {**unit_events, PING: _webhook(PING, schema_of(Ping), ping())}
+    unit_events = {
+        str(name): _webhook(name, schemas.schema_of(UnitEvent), schemas.event(name)) for name in EventName
+    }
+    return {**unit_events, PING: _webhook(PING, schemas.schema_of(Ping), schemas.ping())}
 
 
-def _webhook(name: str, schema: Schema, sample: dict[str, Any]) -> dict[str, Any]:
+def _webhook(name: str, schema: schemas.Schema, sample: dict[str, Any]) -> dict[str, Any]:
     operation = {
         "operationId": "on" + "".join(part.capitalize() for part in name.split(".")),
         "summary": EVENTS[name],
@@ -486,13 +467,11 @@ def _delivery_headers(name: str, sample: dict[str, Any]) -> Iterator[dict[str, A
         }
 
 
-def _without_unused(document: dict[str, Any]) -> dict[str, Any]:
-    """Leave out schemas that nothing refers to."""
-    schemas: dict[str, Schema] = document["components"]["schemas"]
-    while True:
-        used = {str(found.get("$ref", "")).rpartition("/")[2] for found in objects(document)}
-        unused = [name for name in schemas if name not in used]
-        if not unused:
-            return document
-        for name in unused:
-            del schemas[name]
+def _remove_unused_schemas(document: dict[str, Any]) -> None:
+    components: dict[str, schemas.Schema] = document["components"]["schemas"]
+    unused = True
+    while unused:
+        used = {str(one.get("$ref", "")).rpartition("/")[2] for one in schemas.objects(document)}
+        unused = bool(components.keys() - used)
+        for name in components.keys() - used:
+            del components[name]

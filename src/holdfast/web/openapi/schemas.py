@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any, get_args
+from typing import Any, cast, get_args
 from uuid import UUID
 
 import msgspec
@@ -17,16 +17,16 @@ from holdfast.domain.errors import Fault
 from holdfast.domain.event import EventName, event_id
 from holdfast.domain.project import Project
 from holdfast.domain.references import encode_reference
-from holdfast.domain.spelling import format_timestamp
-from holdfast.domain.status import TRANSITIONS, SettableStatus, Status
+from holdfast.domain.status import SettableStatus, Status
+from holdfast.domain.transitions import TRANSITIONS
 from holdfast.domain.unit import Unit, UnitFields
-from holdfast.web import http_errors as http
-from holdfast.web import strict_json
+from holdfast.domain.wire_format import format_timestamp
+from holdfast.web import errors as http
 from holdfast.web.api.bodies import component_name
 from holdfast.web.api.models import FIELD_TEXTS, unit_document
 from holdfast.web.api.unit_bodies import MediaObject, UnitReplacement, UnitValues, Url, check_unit
 from holdfast.web.fields import BUYER_NAME, EMAIL_ADDRESS, NO_NUL, PHONE_NUMBER, UNPRINTABLE, WEB_ADDRESS
-from holdfast.web.json import encode, time_text
+from holdfast.web.json import encode, parse_json, time_text
 from holdfast.web.problems import problem_document, problem_headers, problem_type
 from holdfast.web.request import BODY_LIMIT, JSON
 
@@ -53,33 +53,28 @@ _PATTERNS = {
 }
 """The patterns of our models, which are for Rust's regex engine, in syntax that every validator supports."""
 
-_SETTABLE_STATUS = {"type": "string", "enum": list(get_args(SettableStatus))}
-
 
 def component_schemas(responses: Iterable[Any], bodies: Iterable[type[BaseModel]]) -> dict[str, Schema]:
     _, structs = msgspec.json.schema_components(list(responses), ref_template=REFERENCE + "{name}")
     models = models_json_schema(
         [(model, "validation") for model in bodies], ref_template=REFERENCE + "{model}"
     )
-    found = {**structs, **models[1].get("$defs", {}), **_media(), "SettableStatus": _SETTABLE_STATUS}
+    media = {
+        "anyOf": [TypeAdapter(Url).json_schema(), {"$ref": REFERENCE + "MediaFile"}],
+        "description": "An http(s) URL, or an object with `url` and `name`; given back as it was sent.",
+    }
+    found = {
+        **structs,
+        **models[1].get("$defs", {}),
+        "Media": media,
+        "MediaFile": TypeAdapter(MediaObject).json_schema(),
+        "SettableStatus": {"type": "string", "enum": list(get_args(SettableStatus))},
+    }
     return {component_name(name): _tidy(schema) for name, schema in sorted(found.items())}
 
 
 def schema_of(kind: type) -> Schema:
-    """A reference to the component of a response model."""
     return {"$ref": REFERENCE + component_name(kind.__name__)}
-
-
-def _media() -> dict[str, Schema]:
-    file = TypeAdapter(MediaObject).json_schema()
-    url = TypeAdapter(Url).json_schema()
-    return {
-        "Media": {
-            "anyOf": [url, {"$ref": REFERENCE + "MediaFile"}],
-            "description": "An http(s) URL, or an object with `url` and `name`; given back as it was sent.",
-        },
-        "MediaFile": file,
-    }
 
 
 def _tidy(schema: Any) -> Any:
@@ -89,7 +84,9 @@ def _tidy(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     tidied = {
-        name: _tidied_member(name, value) for name, value in schema.items() if not _is_noise(name, value)
+        name: _tidy_member(name, value)
+        for name, value in schema.items()
+        if not (name == "title" and isinstance(value, str)) and not (name == "default" and value is None)
     }
     if tidied.get("format") == "decimal":
         tidied = {**tidied, "type": "number"}
@@ -102,45 +99,34 @@ def _tidy(schema: Any) -> Any:
         tidied["type"] = "string"
     if "$ref" in tidied:
         tidied["$ref"] = REFERENCE + component_name(tidied["$ref"].removeprefix(REFERENCE))
-    pattern = tidied.get("pattern")
-    if pattern in _PATTERNS:
-        tidied = _translated(tidied, pattern)
+    if "pattern" in tidied:
+        tidied["pattern"] = _PATTERNS.get(tidied["pattern"], tidied["pattern"])
     return _with_null(tidied)
 
 
-def _is_noise(name: str, value: Any) -> bool:
-    return (name == "title" and isinstance(value, str)) or (name == "default" and value is None)
-
-
-def _tidied_member(name: str, value: Any) -> Any:
+def _tidy_member(name: str, value: Any) -> Any:
     if name == "properties":
         texts = FIELD_TEXTS if "areaSqm" in value else {}
-        return {member: _described(_tidy(schema), texts.get(member)) for member, schema in value.items()}
+        members = {member: _tidy(schema) for member, schema in value.items()}
+        for member in members.keys() & texts.keys():
+            members[member].setdefault("description", texts[member])
+        return members
     return value if name in ("enum", "const", "example", "examples", "required", "default") else _tidy(value)
-
-
-def _described(schema: Schema, text: str | None) -> Schema:
-    return schema if text is None or "description" in schema else {**schema, "description": text}
-
-
-def _translated(schema: Schema, pattern: str) -> Schema:
-    return {**schema, "pattern": _PATTERNS[pattern]}
 
 
 def _with_null(schema: Schema) -> Schema:
     """``anyOf`` of a simple type and null is a list of types, which more generators know."""
-    alternatives = schema.get("anyOf")
-    if not isinstance(alternatives, list) or {"type": "null"} not in alternatives:
+    null, alternatives = {"type": "null"}, schema.get("anyOf", [])
+    others = [one for one in alternatives if one != null]
+    if null not in alternatives or len(others) != 1 or "enum" in others[0]:
         return schema
-    others = [one for one in alternatives if one != {"type": "null"}]
-    if len(others) != 1 or not isinstance(others[0].get("type"), str) or "enum" in others[0]:
+    if not isinstance(others[0].get("type"), str):
         return schema
     rest = {name: value for name, value in schema.items() if name != "anyOf"}
     return {**others[0], **rest, "type": [others[0]["type"], "null"]}
 
 
 def objects(value: Any) -> Iterator[Schema]:
-    """Every object in a document."""
     if isinstance(value, dict):
         yield value
     for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
@@ -158,8 +144,7 @@ PROJECT = Project(UUID("0d9c1f5e-6f0b-4a53-9a35-4b1b0c5f7a10"), "narjis-heights"
 
 
 def _fields() -> UnitFields:
-    """The unit that the example of PUT creates."""
-    body = strict_json.parse(json.dumps(UnitReplacement.example))
+    body = parse_json(json.dumps(UnitReplacement.example))
     values = check_unit(UnitReplacement, body, PROJECT.slug, "A-0304")
     assert isinstance(values, UnitValues)
     return values.replacement()
@@ -225,7 +210,9 @@ _SAMPLES: tuple[Exception, ...] = (
         f"The buyer has not signed yet; the hold ends at {format_timestamp(HOLD_ENDS)}.", Status.HELD
     ),
     errors.HoldLapsed("The hold has lapsed. The unit is free again.", Status.AVAILABLE),
-    errors.TransitionNotAllowed("open", Status.HELD, False, HOLD_ENDS, NOW, others_may=False),
+    errors.TransitionNotAllowed(
+        "`open` is not possible while the unit is held.", Status.HELD, (), HOLD_ENDS, NOW
+    ),
     errors.ProjectExists(PROJECT.slug),
     errors.LoginFailed(),
     errors.SecondFactorNeeded("ticket"),
@@ -237,8 +224,8 @@ _SAMPLES: tuple[Exception, ...] = (
     errors.EndpointRemoved(),
     errors.CursorExpired(),
     errors.TooManyRequests(1),
-    errors.TooManyHolds("This visitor holds 3 units already, and 3 is the most at a time.", 212),
-    errors.HeldTooRecently("Your hold of this unit has just lapsed; wait for a moment.", 41),
+    errors.TooManyHolds(212, "This visitor holds 3 units already, and 3 is the most at a time."),
+    errors.HeldTooRecently(41, "Your hold of this unit has just lapsed; wait for a moment."),
     errors.DatabaseUnavailable(),
     errors.SchemaNotCurrent(),
     errors.SecretsUnreadable(),
@@ -257,9 +244,7 @@ _SAMPLE_OF = {problem_type(sample).name: sample for sample in _SAMPLES}
 
 
 def sample_problem(name: str) -> dict[str, Any]:
-    """The problem of this name, as a response carries it."""
-    document: dict[str, Any] = as_json(problem_document(_SAMPLE_OF[name], REQUEST_ID))
-    return document
+    return cast("dict[str, Any]", as_json(problem_document(_SAMPLE_OF[name], REQUEST_ID)))
 
 
 def sample_headers(name: str) -> list[str]:

@@ -9,19 +9,15 @@ import re
 import secrets
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import parse_qsl
 
-from python_multipart import MultipartParser
+from python_multipart import FormParser
 from python_multipart.exceptions import FormParserError
-from python_multipart.multipart import parse_options_header
+from python_multipart.multipart import Field, File, parse_options_header
 
-from holdfast.web.http_errors import BodyTooLarge, ForeignForm, MalformedBody, TooManyFields
+from holdfast.web.errors import BodyTooLarge, ForeignForm, MalformedBody, TooManyFields
 from holdfast.web.request import BODY_LIMIT, Request
-
-if TYPE_CHECKING:
-    from python_multipart.multipart import MultipartCallbacks
-
 
 # Digits of any script, with or without separators between thousands.
 _AMOUNT = re.compile(r"\d{1,15}(\.\d{1,4})?")
@@ -31,9 +27,13 @@ _SEPARATORS = str.maketrans(
 
 
 def parse_amount(text: str) -> Decimal | None:
-    """Return the amount that a text names; None if it is none."""
     plain = text.translate(_SEPARATORS)
     return Decimal(plain) if _AMOUNT.fullmatch(plain) else None
+
+
+def parse_whole_number(text: str, most: int = 10**18) -> int | None:
+    is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(most))
+    return int(text) if is_number and int(text) <= most else None
 
 
 URLENCODED = "application/x-www-form-urlencoded"
@@ -89,8 +89,7 @@ def parse_fields(text: bytes, at_most: int = PUBLIC_FIELDS) -> list[tuple[str, s
 
 
 async def read_form(request: Request, limit: int = BODY_LIMIT, fields: int = SIGNED_IN_FIELDS) -> Form:
-    sent_as = request.header_values.get(b"content-type", b"").decode("latin-1")
-    if sent_as.split(";")[0].strip().lower() == MULTIPART:
+    if request.header(b"content-type").split(";")[0].strip().lower() == MULTIPART:
         return await read_multipart(request, limit, fields)
     request.require_media_type((URLENCODED,))
     return Form(parse_fields(await request.read_body(limit), fields))
@@ -98,107 +97,61 @@ async def read_form(request: Request, limit: int = BODY_LIMIT, fields: int = SIG
 
 # Forms with files, as browsers send them (RFC 7578).
 
-# Other requests have their turn after so many bytes.
-_BYTES_A_TURN = 1024**2
 _LONGEST_NAME = 255
 
 
-async def read_multipart(request: Request, limit: int, fields: int) -> Form:
+async def read_multipart(request: Request, limit: int, at_most: int) -> Form:
     """Parse a form while it arrives; ``limit`` is that of the whole body."""
     request.check_announced_length(limit)
-    parts = _Parts(fields)
-    read = turn = 0
+    parts: list[Field | File] = []
+    ended = asyncio.Event()
+    read = 0
+
+    def add(part: Field | File) -> None:
+        if len(parts) >= at_most:
+            raise TooManyFields(at_most)
+        parts.append(part)
+
     try:
-        parser = MultipartParser(_boundary(request), parts.callbacks())
+        _, options = parse_options_header(request.header_values[b"content-type"])
+        boundary = options.get(b"boundary")
+        if not boundary:
+            raise MalformedBody("The form is not what a browser sends.")
+        # The whole file stays in memory, where it is checked.
+        config = {"MAX_MEMORY_FILE_SIZE": limit, "UPLOAD_ERROR_ON_BAD_CTE": True}
+        parser = FormParser(MULTIPART, add, add, ended.set, boundary, config=config)
         async for piece in request.stream():
             read += len(piece)
             if read > limit:
                 raise BodyTooLarge(limit)
             parser.write(piece)
-            if read - turn > _BYTES_A_TURN:
-                turn = read
-                await asyncio.sleep(0)
+            # Other requests have their turn.
+            await asyncio.sleep(0)
         parser.finalize()
+        if not ended.is_set():
+            raise MalformedBody("The form ends in the middle.")
+        return _parsed_form(parts)
     except (FormParserError, UnicodeDecodeError):
         raise MalformedBody("The form is not what a browser sends.") from None
-    return parts.form()
 
 
-def _boundary(request: Request) -> bytes:
-    _, options = parse_options_header(request.header_values[b"content-type"])
-    boundary = options.get(b"boundary")
-    if not boundary:
-        raise MalformedBody("The form does not say where its parts end.")
-    return boundary
-
-
-class _Parts:
-    def __init__(self, at_most: int) -> None:
-        self._at_most = at_most
-        self._fields: list[tuple[str, str]] = []
-        self._uploads: dict[str, Upload] = {}
-        self._header = bytearray()
-        self._value = bytearray()
-        self._disposition = b""
-        self._content = bytearray()
-        self._is_whole = False
-
-    def callbacks(self) -> MultipartCallbacks:
-        return {
-            "on_part_begin": self._begin,
-            "on_header_field": self._extend_header,
-            "on_header_value": self._extend_value,
-            "on_header_end": self._end_header,
-            "on_part_data": self._extend_content,
-            "on_part_end": self._end,
-            "on_end": self._finish,
-        }
-
-    def form(self) -> Form:
-        if not self._is_whole:
-            raise MalformedBody("The form ends in the middle.")
-        return Form(self._fields, self._uploads)
-
-    def _begin(self) -> None:
-        if len(self._fields) + len(self._uploads) >= self._at_most:
-            raise TooManyFields(self._at_most)
-        self._disposition = b""
-        self._content = bytearray()
-
-    def _extend_header(self, data: bytes, start: int, end: int) -> None:
-        self._header += data[start:end]
-
-    def _extend_value(self, data: bytes, start: int, end: int) -> None:
-        self._value += data[start:end]
-
-    def _end_header(self) -> None:
-        if self._header.lower() == b"content-disposition":
-            self._disposition = bytes(self._value)
-        self._header.clear()
-        self._value.clear()
-
-    def _extend_content(self, data: bytes, start: int, end: int) -> None:
-        self._content += data[start:end]
-
-    def _end(self) -> None:
-        _, options = parse_options_header(self._disposition)
-        name = options.get(b"name", b"").decode()
-        if b"filename" in options:
-            self._uploads[name] = Upload(_file_name(options[b"filename"]), bytes(self._content))
-            return
-        value = self._content.decode()
+def _parsed_form(parts: Sequence[Field | File]) -> Form:
+    fields: list[tuple[str, str]] = []
+    uploads: dict[str, Upload] = {}
+    for part in parts:
+        name = (part.field_name or b"").decode()
+        if isinstance(part, File):
+            part.file_object.seek(0)
+            # Without the directory that some browsers send, and without control characters.
+            filename = (part.file_name or b"").decode(errors="replace").replace("\\", "/").rpartition("/")[2]
+            printable = "".join(filter(str.isprintable, filename))[:_LONGEST_NAME]
+            uploads[name] = Upload(printable, part.file_object.read())
+            continue
+        value = (part.value or b"").decode()
         if "\x00" in name + value:
             raise MalformedBody("The form holds a character that cannot be kept.")
-        self._fields.append((name, value))
-
-    def _finish(self) -> None:
-        self._is_whole = True
-
-
-def _file_name(sent: bytes) -> str:
-    """Return the name without the directory that some browsers send, and without control characters."""
-    name = sent.decode(errors="replace").replace("\\", "/").rpartition("/")[2]
-    return "".join(character for character in name if character.isprintable())[:_LONGEST_NAME]
+        fields.append((name, value))
+    return Form(fields, uploads)
 
 
 # CSRF protection: other sites can make a browser send a form, but cannot read the token in ours.

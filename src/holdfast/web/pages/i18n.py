@@ -18,8 +18,7 @@ from babel.messages.pofile import read_po
 from babel.numbers import format_decimal
 from babel.support import NullTranslations, Translations
 
-from holdfast.domain.errors import DomainError, Fault, InvalidInput
-from holdfast.domain.message import AnyMessage, Message
+from holdfast.domain.errors import AnyMessage, DomainError, Fault, InvalidInput, Message
 
 SOURCE = "en"
 _HERE = Path(__file__).parents[1] / "locale"
@@ -34,22 +33,20 @@ def translations(code: str) -> NullTranslations:
     """All the catalogues of a language together; the source language needs none."""
     if code == SOURCE:
         return NullTranslations()
-    first, *others = [_translations(path, code) for path in catalogues(code)]
-    for other in others:
-        first.add(other, merge=True)
-    return first
+    merged: Translations | None = None
+    for path in catalogues(code):
+        compiled = BytesIO()
+        write_mo(compiled, read_catalogue(path, code))
+        compiled.seek(0)
+        catalogue = Translations(compiled)
+        merged = catalogue if merged is None else merged.merge(catalogue)
+    assert merged is not None
+    return merged
 
 
 def read_catalogue(path: Path, code: str) -> Catalog:
     with path.open("rb") as file:
         return read_po(file, locale=code, abort_invalid=True)
-
-
-def _translations(path: Path, code: str) -> Translations:
-    compiled = BytesIO()
-    write_mo(compiled, read_catalogue(path, code))
-    compiled.seek(0)
-    return Translations(compiled)
 
 
 # The language of one person: words, digits, direction of writing, time zone.
@@ -59,7 +56,6 @@ Number = int | float | Decimal
 DIRECTIONS = {"en": "ltr", "ar": "rtl"}
 NAMES = {"en": "English", "ar": "العربية"}
 """Each in its own writing, for those who cannot read the other."""
-DIGITS = ("latn", "arab")
 
 _LOCALE_OF_DIGITS = {"latn": "en", "arab": "ar"}
 _ARABIC_DIGITS = str.maketrans("0123456789", "٠١٢٣٤٥٦٧٨٩")
@@ -116,28 +112,27 @@ class Language(NamedTuple):
         return f"{self.number(value)}{'٪' if self.digits == 'arab' else '%'}"
 
     def date_time(self, at: datetime) -> str:
-        return self._written(at, f"d MMM y{self._comma} HH:mm")
+        return self._format_time(at, "d MMM y, HH:mm")
 
     def full_date_time(self, at: datetime) -> str:
-        return self._written(at, f"d MMM y{self._comma} HH:mm:ss.SSS zzz")
+        return self._format_time(at, "d MMM y, HH:mm:ss.SSS zzz")
 
     def date(self, at: datetime) -> str:
-        return self._written(at, "d MMM y")
+        return self._format_time(at, "d MMM y")
 
     def time(self, at: datetime) -> str:
-        return self._written(at, "HH:mm:ss")
+        return self._format_time(at, "HH:mm:ss")
 
     def ago(self, at: datetime, now: datetime) -> str:
         """Format a time relative to ``now``: 3 minutes ago, in 2 hours."""
-        text = format_timedelta(at - now, add_direction=True, locale=self.code)
-        return self._in_digits(text)
+        return self._in_digits(format_timedelta(at - now, add_direction=True, locale=self.code))
 
     def duration(self, seconds: float) -> str:
         return self._in_digits(format_timedelta(timedelta(seconds=seconds), threshold=1.5, locale=self.code))
 
     def milliseconds(self, value: float) -> str:
-        shown = self.number(round(value, 1 if value < 10 else 0))
-        return f"{shown}{_NO_BREAK}{self.gettext('ms')}"
+        number = self.number(round(value, 1 if value < 10 else 0))
+        return f"{number}{_NO_BREAK}{self.gettext('ms')}"
 
     def at(self, local: str) -> datetime:
         """Parse the value of a ``datetime-local`` input, which knows no time zone."""
@@ -145,17 +140,11 @@ class Language(NamedTuple):
 
     def local(self, at: datetime) -> str:
         """Format a time for a ``datetime-local`` input."""
-        return self._here(at).strftime("%Y-%m-%dT%H:%M")
+        return at.astimezone(self.zone).strftime("%Y-%m-%dT%H:%M")
 
-    @property
-    def _comma(self) -> str:
-        return "،" if self.code == "ar" else ","
-
-    def _written(self, at: datetime, form: str) -> str:
-        return self._in_digits(format_datetime(self._here(at), form, locale=self.code))
-
-    def _here(self, at: datetime) -> datetime:
-        return at.astimezone(self.zone)
+    def _format_time(self, at: datetime, form: str) -> str:
+        form = form.replace(",", "،") if self.code == "ar" else form
+        return self._in_digits(format_datetime(at.astimezone(self.zone), form, locale=self.code))
 
     def _decimal(self, value: Number, form: str) -> str:
         return self._in_digits(_separated(value, form, self.digits))
@@ -195,29 +184,19 @@ _LATIN = re.compile(r"[A-Za-z\u00C0-\u024F]")
 def in_language(text: str, code: str) -> str:
     """The parts of a text that are written as that language is; all of it where there are none.
 
-    Lines alone make no second language: the name of a brand may stand in one of its own.
+    A bar stands between two languages, however short one of them is. Lines alone make no second language:
+    the name of a brand may stand in one of its own.
     """
     parts = [(part.strip(), _language(part)) for part in _PARTS.split(text) if part.strip()]
-    if not (_is_marked(text) or _is_shared(parts)):
-        return text
+    is_marked = {"ar", "en"} <= {_language(part) for part in _MARKED.split(text)}
+    letters = {"ar": 0, "en": 0}
+    for part, written in parts:
+        if written is not None:
+            letters[written] += len(_ARABIC.findall(part)) + len(_LATIN.findall(part))
+    is_shared = min(letters.values()) * _LEAST_SHARE >= sum(letters.values())
     own = [part for part, written in parts if written in (code, None)]
-    if len(own) == len(parts) or code not in [written for _, written in parts]:
-        return text
-    return "\n".join(own)
-
-
-def _is_marked(text: str) -> bool:
-    """Return whether a bar stands between two languages, however short one of them is."""
-    return {"ar", "en"} <= {_language(part) for part in _MARKED.split(text)}
-
-
-def _is_shared(parts: list[tuple[str, str | None]]) -> bool:
-    letters = [sum(_letters(part) for part, written in parts if written == code) for code in ("ar", "en")]
-    return min(letters) * _LEAST_SHARE >= sum(letters)
-
-
-def _letters(part: str) -> int:
-    return len(_ARABIC.findall(part)) + len(_LATIN.findall(part))
+    has_own = any(written == code for _, written in parts)
+    return "\n".join(own) if (is_marked or is_shared) and has_own and len(own) < len(parts) else text
 
 
 def _language(part: str) -> str | None:
@@ -233,7 +212,6 @@ def _language(part: str) -> str | None:
 # The catalogue ``messages.po`` of a language has a text for each message id. A parameter that is a word (a
 # status, an action) stands there too, with the parameter's name as its context.
 
-_MOMENT = "moment"
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 # Codes and addresses are read from left to right, also in the midst of Arabic.
 _ISOLATED = "\N{FIRST STRONG ISOLATE}{}\N{POP DIRECTIONAL ISOLATE}"
@@ -262,6 +240,6 @@ def _value(name: str, value: str, language: Language) -> str:
     word = translations(language.code).pgettext(name, value)
     if word != value:
         return str(word)
-    if name == _MOMENT:
+    if name == "moment":
         return language.date_time(datetime.fromisoformat(value))
     return language.plain(value) if _NUMBER.fullmatch(value) else _ISOLATED.format(value)

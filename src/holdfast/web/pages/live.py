@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -13,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.operations.live_updates import BoardChanges, LiveUpdates, Watcher
-from holdfast.web.pages.forms import Form
+from holdfast.web.pages.forms import Form, parse_whole_number
 from holdfast.web.request import Request
 
 HEARTBEAT_SECONDS = 3.0
@@ -30,19 +29,13 @@ _HEADERS = {
 
 
 class Source(Protocol):
-    """The events of one stream."""
+    """Waits until there are events, and then returns those that have come since the last call."""
 
-    async def wait(self) -> None:
-        """Wait until there are events."""
-        ...
+    async def wait(self) -> None: ...
 
-    def take(self) -> bytes:
-        """Return the events that have come since the last call, if any."""
-        ...
+    def take(self) -> bytes: ...
 
-    def heartbeat(self) -> bytes:
-        """Return the event that says that nothing has happened."""
-        ...
+    def heartbeat(self) -> bytes: ...
 
     def close(self) -> None: ...
 
@@ -133,48 +126,36 @@ def event(name: str, data: bytes, event_id: str | None = None) -> bytes:
 
 # Timestamps that browsers receive and send back: up to when a page has received every change.
 
-_LONGEST_NUMBER = 18
-
 
 def parse_last_seen(request: Request, sent: Form) -> datetime | None:
     """Return up to when the browser has received every change: from its own header, or from its page."""
-    last = request.header_values.get(b"last-event-id", b"").decode("latin-1")
-    seen = parse_whole_number(last) or parse_whole_number(sent.text("since"))
+    seen = parse_whole_number(request.header(b"last-event-id")) or parse_whole_number(sent.text("since"))
     try:
         return None if seen is None else datetime.fromtimestamp(seen / 1000, UTC)
     except (OverflowError, ValueError, OSError):
         return None
 
 
-def parse_whole_number(text: str) -> int | None:
-    is_number = text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER
-    return int(text) if is_number else None
-
-
 def milliseconds(at: datetime) -> int:
     return int(at.timestamp() * 1000)
 
 
-# Updates of a project.
-
-
-class ProjectUpdates(ABC):
+class ProjectUpdates:
     """The source of the stream of one browser. Each side renders the events in its own way."""
 
-    def __init__(self, live_updates: LiveUpdates, watcher: Watcher) -> None:
+    def __init__(
+        self, live_updates: LiveUpdates, watcher: Watcher, render_events: Callable[[BoardChanges], bytes]
+    ) -> None:
         self._live_updates = live_updates
         self._watcher = watcher
+        self._render_events = render_events
         self._has_begun = False
-
-    @abstractmethod
-    def render_events(self, changes: BoardChanges) -> bytes:
-        """Return the events for the changes, if any."""
 
     async def wait(self) -> None:
         await self._watcher.wait()
 
     def take(self) -> bytes:
-        return self.render_events(self._watcher.take()) + self._heartbeat()
+        return self._render_events(self._watcher.take()) + self._heartbeat()
 
     def heartbeat(self) -> bytes:
         """Return nothing while the database is away: the browser then shows that it is not up to date."""
@@ -191,4 +172,4 @@ class ProjectUpdates(ABC):
         now = self._live_updates.now() or sent_until
         assert sent_until is not None
         assert now is not None
-        return event("beat", b'{"now":%d}' % milliseconds(now), str(milliseconds(sent_until)))
+        return event("heartbeat", b'{"now":%d}' % milliseconds(now), str(milliseconds(sent_until)))

@@ -28,21 +28,12 @@ from holdfast import __version__
 from holdfast.domain.errors import DomainError, Fault, InvalidInput
 from holdfast.domain.permissions import Permission
 from holdfast.web.api.parameters import PATH_PARAMETERS, read_path
-from holdfast.web.errors import log_failure
-from holdfast.web.http_errors import Forbidden, ForeignForm, MethodNotAllowed, UnknownRoute
-from holdfast.web.pages.forms import (
-    PUBLIC_FIELDS,
-    SIGNED_IN_FIELDS,
-    Form,
-    check_csrf,
-    csrf_token,
-    parse_fields,
-    read_form,
-)
+from holdfast.web.errors import Forbidden, ForeignForm, MethodNotAllowed, UnknownRoute
+from holdfast.web.pages import forms
+from holdfast.web.pages.base import PAGE_HEADERS
 from holdfast.web.pages.i18n import DIRECTIONS, NAMES, Language, accepted_language, translate_error
-from holdfast.web.pages.sessions import PAGE_HEADERS
 from holdfast.web.pages.templates import templates
-from holdfast.web.problems import INTERNAL_ERROR, add_problem_headers, problem_type
+from holdfast.web.problems import INTERNAL_ERROR, add_problem_headers, log_failure, problem_type
 from holdfast.web.request import BODY_LIMIT, PUBLIC_BODY_LIMIT, Request
 
 Handler = Callable[..., Awaitable[Response]]
@@ -54,8 +45,6 @@ _HTTPS_FOR_A_YEAR = "max-age=31536000"
 
 
 class PageRequest(Request):
-    """A request for a page. Each side has a subclass."""
-
     prefix: ClassVar[str]
     template_directory: ClassVar[str]
 
@@ -63,14 +52,11 @@ class PageRequest(Request):
     """Set by ``identify``, as is ``csrf_secret``."""
     csrf_secret: str
     """The secret of a cookie, from which the CSRF tokens of the visitor's forms follow."""
-    form: Form = Form(())  # type: ignore[assignment]  # Starlette's parser knows no limits.
+    form: forms.Form = forms.Form(())  # type: ignore[assignment]  # Starlette's parser knows no limits.
     """The form that was submitted; empty where none was."""
 
     async def identify(self) -> None:
-        """Find out who the visitor is, and set ``language`` and ``csrf_secret``.
-
-        ``language`` and ``csrf_secret`` must be set before anything can fail: error pages need them.
-        """
+        """Find the visitor. ``language`` and ``csrf_secret`` are set first: the pages of errors need them."""
         raise NotImplementedError
 
     async def admit(self, *, is_public: bool) -> Response | None:
@@ -83,27 +69,23 @@ class PageRequest(Request):
 
     @property
     def page_headers(self) -> Mapping[str, str]:
-        """The headers of every response of this side."""
         return PAGE_HEADERS
 
     async def layout_values(self) -> dict[str, Any]:
-        """Return the values that the side's layout template needs."""
         return {}
 
     def set_cookies(self, response: Response) -> None:
         """Remember the visitor; called for every rendered page."""
 
     def route_for_logs(self, path: str) -> str:
-        """Return the declared path as logs and metrics name it."""
         return path
 
     def path_error(self, faults: list[Fault]) -> Exception:
-        """Return the error for path parameters that are malformed."""
         return InvalidInput(faults)
 
     @property
     def csrf(self) -> str:
-        return csrf_token(self.csrf_secret)
+        return forms.csrf_token(self.csrf_secret)
 
     @property
     def is_fragment(self) -> bool:
@@ -111,13 +93,12 @@ class PageRequest(Request):
         return b"hx-request" in self.header_values
 
     @property
-    def query(self) -> Form:
+    def query(self) -> forms.Form:
         """The query, read as leniently as a form: a wrong filter filters nothing."""
-        return Form(parse_fields(self.raw_query))
+        return forms.Form(forms.parse_fields(self.raw_query))
 
     @property
     def full_path(self) -> str:
-        """Path and query."""
         query = self.raw_query.decode("latin-1")
         return f"{self.path}?{query}" if query else self.path
 
@@ -132,20 +113,19 @@ class PageRequest(Request):
     def ngettext(self, one: str, many: str, num: int, /, **values: Any) -> str:
         return self.language.ngettext(one, many, num, **values)
 
+    def error_text(self, error: DomainError) -> str:
+        return translate_error(error, self.language)
+
     async def render(self, template: str, status: int = 200, /, **values: Any) -> HTMLResponse:
-        """Render a template of this side: a page, or the part of one that a script asked for."""
-        text = (
-            templates()
-            .get_template(f"{self.template_directory}/{template}")
-            .render(
-                request=self,
-                language=self.language,
-                languages=NAMES,
-                csrf=self.csrf,
-                version=__version__,
-                **await self.layout_values(),
-                **values,
-            )
+        found = templates().get_template(f"{self.template_directory}/{template}")
+        text = found.render(
+            request=self,
+            language=self.language,
+            languages=NAMES,
+            csrf=self.csrf,
+            version=__version__,
+            **await self.layout_values(),
+            **values,
         )
         response = HTMLResponse(text, status, headers=self.page_headers)
         self.set_cookies(response)
@@ -160,7 +140,7 @@ class PageRequest(Request):
             "error.html",
             kind.status,
             kind=kind,
-            message=translate_error(error, self.language) if isinstance(error, DomainError) else None,
+            message=self.error_text(error) if isinstance(error, DomainError) else None,
             back=self.path.rpartition("/")[0] if isinstance(error, ForeignForm) else None,
         )
         add_problem_headers(page, error)
@@ -172,8 +152,6 @@ class PageRequest(Request):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One method of one path."""
-
     method: str
     path: str
     handler: Handler
@@ -187,9 +165,9 @@ class Page:
         if self.permission is not None and not request.may(self.permission):
             raise Forbidden
         if self.reads_form and request.method not in SAFE_METHODS:
-            fields = PUBLIC_FIELDS if self.is_public else SIGNED_IN_FIELDS
-            request.form = await read_form(request, self.body_limit, fields)
-            check_csrf(request, request.form, request.csrf_secret)
+            fields = forms.PUBLIC_FIELDS if self.is_public else forms.SIGNED_IN_FIELDS
+            request.form = await forms.read_form(request, self.body_limit, fields)
+            forms.check_csrf(request, request.form, request.csrf_secret)
         faults: list[Fault] = []
         arguments = [_parse_parameter(request, name, faults) for name in request.path_params]
         if faults:
@@ -214,47 +192,36 @@ class Pages:
         self.declared: list[Page] = []
         self._is_public = is_public
 
-    def get(
-        self, path: str, permission: Permission | None = None, *, is_public: bool | None = None
-    ) -> Callable[[H], H]:
-        return self._page("GET", path, permission, is_public)
+    def get(self, path: str, permission: Permission | None = None, **options: Any) -> Callable[[H], H]:
+        return self._declare("GET", path, permission, **options)
 
-    def post(
+    def post(self, path: str, permission: Permission | None = None, **options: Any) -> Callable[[H], H]:
+        return self._declare("POST", path, permission, **options)
+
+    def _declare(
         self,
+        method: str,
         path: str,
-        permission: Permission | None = None,
+        permission: Permission | None,
         *,
         is_public: bool | None = None,
         body_limit: int | None = None,
         reads_form: bool = True,
         back_to: str | None = None,
     ) -> Callable[[H], H]:
-        """Declare what a form does.
+        """Return a decorator that declares a page.
 
         ``reads_form``: if not, the form may come from another site, and is not read. ``back_to``: the page
-        that is shown to whoever reloads the response, which browsers do by GET.
+        that is shown to whoever reloads the response to a form, which browsers do by GET.
         """
-        return self._page("POST", path, permission, is_public, body_limit, reads_form, back_to)
-
-    def _page(
-        self,
-        method: str,
-        path: str,
-        permission: Permission | None,
-        is_public: bool | None,
-        body_limit: int | None = None,
-        reads_form: bool = True,
-        back_to: str | None = None,
-    ) -> Callable[[H], H]:
         prefix = self.request_class.prefix
         is_open = self._is_public if is_public is None else is_public
         limit = body_limit or (PUBLIC_BODY_LIMIT if is_open else BODY_LIMIT)
         target = None if back_to is None else prefix + back_to
 
         def declare(handler: H) -> H:
-            self.declared.append(
-                Page(method, prefix + path, handler, permission, is_open, limit, reads_form, target)
-            )
+            page = Page(method, prefix + path, handler, permission, is_open, limit, reads_form, target)
+            self.declared.append(page)
             return handler
 
         return declare

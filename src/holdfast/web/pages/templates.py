@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -15,19 +16,19 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup
 
-from holdfast.domain.message import AnyMessage
-from holdfast.domain.spelling import format_timestamp
+from holdfast.domain.errors import AnyMessage
 from holdfast.domain.unit import Media
-from holdfast.web.documents.sections import terms_in_full
+from holdfast.domain.wire_format import camel_case, format_timestamp
+from holdfast.web.documents.content import terms_in_full
 from holdfast.web.pages.i18n import SOURCE, Language, in_language, translate, translations
 
 WEB = Path(__file__).parent.parent
 STATIC = WEB / "static"
 
-_WRITTEN = (
+_LANGUAGE_FILTERS = (
     "area", "duration", "milliseconds", "money", "number", "percent", "plain", "short_money",
 )  # fmt: skip
-_TIMES = ("date", "date_time", "full_date_time", "time")
+_TIME_FILTERS = ("date", "date_time", "full_date_time", "time")
 
 
 @cache
@@ -41,18 +42,20 @@ def templates() -> Environment:
     )
     environment.globals |= {
         "_": _gettext,
-        "gettext": _gettext,
         "ngettext": _ngettext,
         "pgettext": _pgettext,
+        "static": cache(static_address),
+        "terms_in_full": terms_in_full,
     }
-    environment.globals["static"] = cache(static_address)
-    environment.globals["terms_in_full"] = terms_in_full
-    environment.filters |= {name: _written(name) for name in _WRITTEN}
-    environment.filters |= {name: _time(name) for name in _TIMES}
-    environment.filters["ago"] = _ago
-    environment.filters["own"] = _own
-    environment.filters["translate"] = _translate
-    environment.filters["booking_status"] = _booking_status
+    environment.filters |= {name: _language_filter(name) for name in (*_LANGUAGE_FILTERS, *_TIME_FILTERS)}
+    environment.filters |= {
+        "ago": _ago,
+        "booking_status": _booking_status,
+        "camel_case": camel_case,
+        "code_spans": code_spans,
+        "own": _own,
+        "translate": _translate,
+    }
     return environment
 
 
@@ -98,18 +101,13 @@ def _booking_status(context: Context, status: str) -> str:
     return str(translations(code).pgettext("booking_status", str(status)))
 
 
-def _written(name: str) -> Callable[..., str]:
+def _language_filter(name: str) -> Callable[..., str]:
     @pass_context
     def write(context: Context, value: Any) -> str:
-        return str(getattr(_language(context), name)(value))
-
-    return write
-
-
-def _time(name: str) -> Callable[..., Markup]:
-    @pass_context
-    def write(context: Context, at: datetime) -> Markup:
-        return _time_element(at, getattr(_language(context), name)(at))
+        text = str(getattr(_language(context), name)(value))
+        if name not in _TIME_FILTERS:
+            return text
+        return Markup('<time datetime="{}">{}</time>').format(format_timestamp(value), text)
 
     return write
 
@@ -117,9 +115,8 @@ def _time(name: str) -> Callable[..., Markup]:
 @pass_context
 def _ago(context: Context, at: datetime) -> Markup:
     language = _language(context)
-    shown = language.ago(at, context["now"])
     return Markup('<time datetime="{}" title="{}">{}</time>').format(
-        format_timestamp(at), language.full_date_time(at), shown
+        format_timestamp(at), language.full_date_time(at), language.ago(at, context["now"])
     )
 
 
@@ -129,8 +126,11 @@ def _own(context: Context, text: str) -> str:
     return in_language(text, _language(context).code)
 
 
-def _time_element(at: datetime, shown: str) -> Markup:
-    return Markup('<time datetime="{}">{}</time>').format(format_timestamp(at), shown)
+def code_spans(text: str) -> Markup:
+    """Mark text between backticks as code."""
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if at % 2 else part for at, part in enumerate(text.split("`"))
+    )
 
 
 def _language(context: Context) -> Language:
@@ -139,8 +139,6 @@ def _language(context: Context) -> Language:
 
 
 # Images and files of units, as pages show them.
-
-_WEB = ("http:", "https:")
 
 
 class Medium(NamedTuple):
@@ -159,28 +157,22 @@ class Medium(NamedTuple):
 
     @property
     def is_linked(self) -> bool:
-        return self.is_own or self.url.lower().startswith(_WEB)
+        return self.is_own or self.url.lower().startswith(("http:", "https:"))
 
 
-def media(sent: Iterable[Media]) -> list[Medium]:
-    return [Medium(one, _file_name(one)) if isinstance(one, str) else _named(one) for one in sent]
-
-
-def on_this_host(medium: Medium, public_url: str) -> Medium:
+def list_media(sent: Iterable[Media], public_url: str) -> list[Medium]:
     """Make a URL below our own address a path, which works under every name of the host."""
     base = public_url.rstrip("/") + "/"
-    is_own = len(base) > 1 and medium.url.startswith(base)
-    return medium._replace(url="/" + medium.url[len(base) :].lstrip("/")) if is_own else medium
-
-
-def _named(one: Media) -> Medium:
-    assert not isinstance(one, str)
-    url = one["url"] or ""
-    return Medium(url, one.get("name") or _file_name(url))
+    media = []
+    for one in sent:
+        url, name = (one, None) if isinstance(one, str) else (one["url"] or "", one.get("name"))
+        is_own = len(base) > 1 and url.startswith(base)
+        path = "/" + url[len(base) :].lstrip("/")
+        media.append(Medium(path if is_own else url, name or _file_name(url)))
+    return media
 
 
 def _file_name(url: str) -> str:
-    """Return the last part of the path."""
     try:
         last = unquote(urlsplit(url).path.rpartition("/")[2])
     except ValueError:
@@ -199,19 +191,12 @@ class QrCode(NamedTuple):
 
 def qr_code(text: str) -> QrCode:
     """Draw each row of dark modules as its runs."""
-    rows = [bytes(row) for row in segno.make(text, error="m").matrix_iter(border=4)]
-    runs = [
-        f"M{start} {at}h{end - start}v1h-{end - start}z"
-        for at, row in enumerate(rows)
-        for start, end in _runs(row)
-    ]
-    return QrCode(len(rows), "".join(runs))
-
-
-def _runs(row: bytes) -> list[tuple[int, int]]:
-    edges = [at for at in range(len(row) + 1) if _is_dark(row, at) != _is_dark(row, at - 1)]
-    return list(zip(edges[::2], edges[1::2], strict=True))
-
-
-def _is_dark(row: bytes, at: int) -> bool:
-    return 0 <= at < len(row) and bool(row[at])
+    rows = list(segno.make(text, error="m").matrix_iter(border=4))
+    path = ""
+    for y, row in enumerate(rows):
+        x = 0
+        for is_dark, run in groupby(row):
+            width = len(list(run))
+            path += f"M{x} {y}h{width}v1h-{width}z" if is_dark else ""
+            x += width
+    return QrCode(len(rows), path)

@@ -8,14 +8,10 @@ from ipaddress import ip_address
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from holdfast.web.pages.i18n import DIRECTIONS, accepted_language
 from holdfast.web.pages.templates import QrCode, qr_code
-from holdfast.web.request import Request
 
 
 class Tour(NamedTuple):
-    """The subjects of a demo's first page, and their addresses."""
-
     public_url: str
     project_path: str
     """For buyers."""
@@ -30,22 +26,15 @@ class Tour(NamedTuple):
     """A static file."""
 
     @property
-    def project_url(self) -> str:
-        return self.public_url + self.project_path
-
-    @property
-    def is_for_this_machine_alone(self) -> bool:
-        """Nobody comes to such an address from a phone."""
+    def code_for_phones(self) -> QrCode | None:
+        """The project's address; None where only this machine can open it."""
         host = urlsplit(self.public_url).hostname or "localhost"
         try:
-            own = ip_address(host)
+            address = ip_address(host)
+            is_local = address.is_loopback or address.is_unspecified
         except ValueError:
-            return host == "localhost"
-        return own.is_loopback or own.is_unspecified
-
-    @property
-    def code_for_phones(self) -> QrCode | None:
-        return None if self.is_for_this_machine_alone else qr_code(self.project_url)
+            is_local = host == "localhost"
+        return None if is_local else qr_code(self.public_url + self.project_path)
 
     @property
     def price_command(self) -> str:
@@ -55,15 +44,3 @@ class Tour(NamedTuple):
             '  -H "Content-Type: application/json" \\\n'
             f"  -d '{json.dumps(self.price_body)}'"
         )
-
-    @property
-    def simulate_command(self) -> str:
-        return ".venv/bin/holdfast simulate --buyers 20"
-
-
-def language_code(request: Request) -> str:
-    """Return the language that a link names, or that the browser is set to."""
-    chosen = next((value for name, value in request.query_items() if name == "lang"), None)
-    if chosen in DIRECTIONS:
-        return str(chosen)
-    return accepted_language(request.header(b"accept-language"))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from itertools import islice
 from typing import NamedTuple
 
 from holdfast.domain.cells import escaped
-from holdfast.domain.message import MessageError
+from holdfast.domain.errors import MessageError
 
 CellValue = str | int | Decimal | None
 CellRow = list[CellValue]
@@ -39,14 +39,12 @@ def csv_lines(rows: Iterable[Iterable[CellValue]]) -> bytes:
     """Return rows as CSV in which no cell is run as a formula."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerows([_csv_cell(value) for value in row] for row in rows)
+    for row in rows:
+        writer.writerow(
+            escaped(value) if isinstance(value, str) else "" if value is None else format(Decimal(value), "f")
+            for value in row
+        )
     return text.getvalue().encode()
-
-
-def _csv_cell(value: CellValue) -> str:
-    if isinstance(value, str):
-        return escaped(value)
-    return "" if value is None else format(Decimal(value), "f")
 
 
 class CsvText(NamedTuple):
@@ -56,20 +54,16 @@ class CsvText(NamedTuple):
 
     def rows(self) -> Iterator[list[str]]:
         csv.field_size_limit(_LONGEST_CELL)
-        self._check_for_endless_cells()
+        try:
+            # A quotation mark too many would swallow the rest of the file; only a strict reader reports it.
+            deque(csv.reader(io.StringIO(self.text, newline=""), delimiter=self.delimiter, strict=True), 0)
+        except csv.Error as error:
+            if str(error) == "unexpected end of data":
+                raise UnreadableFile(ENDLESS_CELL) from None
         try:
             yield from csv.reader(io.StringIO(self.text, newline=""), delimiter=self.delimiter)
         except csv.Error:
             raise UnreadableFile(ENDLESS_CELL) from None
-
-    def _check_for_endless_cells(self) -> None:
-        """A quotation mark too many would swallow the rest of the file, and nobody would notice."""
-        try:
-            for _ in csv.reader(io.StringIO(self.text, newline=""), delimiter=self.delimiter, strict=True):
-                pass
-        except csv.Error as error:
-            if str(error) == "unexpected end of data":
-                raise UnreadableFile(ENDLESS_CELL) from None
 
 
 def read_csv(content: bytes) -> CsvText:
@@ -84,36 +78,25 @@ def _decode(content: bytes) -> tuple[str, str]:
     for mark, encoding in _BOMS:
         if content.startswith(mark):
             return encoding, content[len(mark) :].decode(encoding, "replace")
-    if guessed := _utf_16_without_mark(content[:_SAMPLE_BYTES]):
-        return guessed, content.decode(guessed, "replace")
+    # UTF-16 without a mark: delimiters and line ends have a zero in every second byte.
+    sample = content[:_SAMPLE_BYTES]
+    zeros_first, zeros_second = sample[::2].count(0), sample[1::2].count(0)
+    if sample and max(zeros_first, zeros_second) >= len(sample) / 20:
+        encoding = "utf-16-be" if zeros_first > zeros_second else "utf-16-le"
+        return encoding, content.decode(encoding, "replace")
     try:
         return "utf-8", content.decode()
     except UnicodeDecodeError:
-        encoding = _windows_code_page(content)
+        # In Arabic whole words are outside ASCII; in Western languages only a letter here and there is.
+        runs = [len(run) for run in _NOT_ASCII.findall(content)]
+        in_words = sum(length for length in runs if length > 1)
+        encoding = "windows-1256" if 2 * in_words > sum(runs) else "windows-1252"
         return encoding, content.decode(encoding, "replace")
 
 
-def _utf_16_without_mark(sample: bytes) -> str | None:
-    """Delimiters and line ends have a zero in every second byte."""
-    zeros_first, zeros_second = sample[::2].count(0), sample[1::2].count(0)
-    if max(zeros_first, zeros_second) < len(sample) / 20:
-        return None
-    return "utf-16-be" if zeros_first > zeros_second else "utf-16-le"
-
-
-def _windows_code_page(content: bytes) -> str:
-    """In Arabic whole words are outside ASCII; in Western languages only a letter here and there is."""
-    runs = [len(run) for run in _NOT_ASCII.findall(content)]
-    in_words = sum(length for length in runs if length > 1)
-    return "windows-1256" if 2 * in_words > sum(runs) else "windows-1252"
-
-
 def _evenness(sample: str, delimiter: str) -> tuple[int, int, int]:
-    """Return how well a delimiter fits, for comparison with others.
-
-    Best is the one that cuts most rows as it cuts the first, which nearly always has the headings; then the
-    one that cuts most rows into the same number of cells.
-    """
+    """Return how many rows a delimiter cuts like the first, which nearly always has the headings; then how
+    many it cuts into the same number of cells."""
     reader = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter)
     try:
         row_widths = [len(row) for row in islice(reader, _SAMPLE_ROWS) if row]

@@ -16,23 +16,23 @@ from itertools import islice
 import msgspec
 
 from holdfast.domain.cells import COMMA, POINT, Cell, find_decimal_sign
-from holdfast.domain.imports import HEAD_ROWS, ROWS_AT_MOST, Contents, Row, Sheet
-from holdfast.domain.message import Message
-from holdfast.operations.imports import ROWS_A_PART, Reply, pack
+from holdfast.domain.errors import Message
+from holdfast.domain.imports import HEAD_ROWS, MAX_ROWS, Contents, Row, Sheet
+from holdfast.operations.imports import ROWS_A_PART, ParsedFile, pack
 from holdfast.web.spreadsheets.csv_files import UnreadableFile, read_csv
 from holdfast.web.spreadsheets.workbooks import PROTECTED, TOO_LARGE, open_sheets
 
-MEMORY_AT_MOST = 1024**3
-CPU_SECONDS_AT_MOST = 60
-COLUMNS_AT_MOST = 200
-SHEETS_AT_MOST = 20
+MAX_MEMORY_BYTES = 1024**3
+MAX_CPU_SECONDS = 60
+MAX_COLUMNS = 200
+MAX_SHEETS = 20
 # A text that many cells share is short in the file, and long in each of them.
 CHARACTERS_A_ROW = 1024**2
 CHARACTERS_A_PART = 4 * 1024**2
-CHARACTERS_AT_MOST = 256 * 1024**2
+MAX_CHARACTERS = 256 * 1024**2
 
-TOO_MANY_ROWS = Message("The file has more than %(limit)s rows; split it.", {"limit": ROWS_AT_MOST})
-TOO_MANY_COLUMNS = Message("The file has more than %(limit)s columns.", {"limit": COLUMNS_AT_MOST})
+TOO_MANY_ROWS = Message("The file has more than %(limit)s rows; split it.", {"limit": MAX_ROWS})
+TOO_MANY_COLUMNS = Message("The file has more than %(limit)s columns.", {"limit": MAX_COLUMNS})
 EMPTY = "There is nothing in the file."
 TOO_MUCH_MEMORY = "The file is too large to be read; split it, or save it as CSV."
 
@@ -40,26 +40,22 @@ _ZIP, _COMPOUND = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 _PREVIEW_LENGTH = 80
 
 
-def parse_file(content: bytes) -> Reply:
-    try:
-        return _parse(content)
-    except UnreadableFile as error:
-        return Reply(fault=error.message)
-    except MemoryError:
-        return Reply(fault=TOO_MUCH_MEMORY)
-
-
-def _parse(content: bytes) -> Reply:
+def parse_file(content: bytes) -> ParsedFile:
     parser = _Parser()
-    if content.startswith(_COMPOUND):
-        raise UnreadableFile(PROTECTED)
-    if content.startswith(_ZIP):
-        for name, rows in islice(open_sheets(content), SHEETS_AT_MOST):
-            parser.add_sheet(name, rows)
-        return parser.reply("xlsx")
-    text = read_csv(content)
-    parser.add_sheet("", text.rows())
-    return parser.reply("csv", text.encoding, text.delimiter)
+    try:
+        if content.startswith(_COMPOUND):
+            raise UnreadableFile(PROTECTED)
+        if content.startswith(_ZIP):
+            for name, rows in islice(open_sheets(content), MAX_SHEETS):
+                parser.add_sheet(name, rows)
+            return parser.reply("xlsx")
+        text = read_csv(content)
+        parser.add_sheet("", text.rows())
+        return parser.reply("csv", text.encoding, text.delimiter)
+    except UnreadableFile as error:
+        return ParsedFile(fault=error.message)
+    except MemoryError:
+        return ParsedFile(fault=TOO_MUCH_MEMORY)
 
 
 class _Parser:
@@ -74,7 +70,7 @@ class _Parser:
         head: list[Row] = []
         part: list[Row] = []
         parts: list[bytes] = []
-        signs: Counter[str] = Counter()
+        signs: Counter[str | None] = Counter()
         count = width = part_size = 0
         for number, cells in _filled_rows(rows):
             count, width = count + 1, max(width, len(cells))
@@ -83,7 +79,9 @@ class _Parser:
             if len(part) == ROWS_A_PART or part_size > CHARACTERS_A_PART:
                 parts.append(pack(part))
                 part, part_size = [], 0
-            signs.update(_decimal_signs(cells))
+            for cell in cells:
+                if isinstance(cell, str) and len(cell) < 40 and (COMMA in cell or POINT in cell):
+                    signs[find_decimal_sign(cell)] += 1
             if len(head) < HEAD_ROWS:
                 preview = [cell[:_PREVIEW_LENGTH] if isinstance(cell, str) else cell for cell in cells]
                 head.append((number, preview))
@@ -93,24 +91,24 @@ class _Parser:
             self._sheets.append(Sheet(name, count, width, len(parts), head, signs[COMMA], signs[POINT]))
             self._parts.append(parts)
 
-    def reply(self, kind: str, encoding: str = "", delimiter: str = "") -> Reply:
+    def reply(self, kind: str, encoding: str = "", delimiter: str = "") -> ParsedFile:
         if not self._sheets:
             raise UnreadableFile(EMPTY)
-        return Reply(contents=Contents(kind, encoding, delimiter, self._sheets), parts=self._parts)
+        return ParsedFile(contents=Contents(kind, encoding, delimiter, self._sheets), parts=self._parts)
 
     def _check_size(self, number: int, cells: Sequence[Cell]) -> int:
         """Return the characters of the row."""
         characters = sum(len(cell) for cell in cells if isinstance(cell, str))
         self._rows += 1
         self._characters += characters
-        if self._rows > ROWS_AT_MOST + HEAD_ROWS:
+        if self._rows > MAX_ROWS + HEAD_ROWS:
             raise UnreadableFile(TOO_MANY_ROWS)
-        if len(cells) > COLUMNS_AT_MOST:
+        if len(cells) > MAX_COLUMNS:
             raise UnreadableFile(TOO_MANY_COLUMNS)
         if characters > CHARACTERS_A_ROW:
             message = "Row %(number)s of the file is longer than any unit can be."
             raise UnreadableFile(Message(message, {"number": number}))
-        if self._characters > CHARACTERS_AT_MOST:
+        if self._characters > MAX_CHARACTERS:
             raise UnreadableFile(TOO_LARGE)
         return characters
 
@@ -118,36 +116,18 @@ class _Parser:
 def _filled_rows(rows: Iterable[Sequence[Cell]]) -> Iterator[Row]:
     """Yield the rows that are not empty, numbered as the spreadsheet numbers them."""
     for number, row in enumerate(rows, 1):
-        cells: list[Cell] = [_storable(cell) for cell in row]
+        # A damaged file may have lone surrogates.
+        cells = [cell.encode(errors="replace").decode() if isinstance(cell, str) else cell for cell in row]
         while cells and (cells[-1] == "" or str(cells[-1]).isspace()):
             cells.pop()
         if cells:
             yield number, cells
 
 
-def _storable(cell: Cell) -> Cell:
-    """Replace lone surrogates, which a damaged file may have."""
-    if not isinstance(cell, str) or cell.isascii():
-        return cell
-    return cell.encode(errors="replace").decode()
-
-
-def _decimal_signs(cells: list[Cell]) -> Iterator[str]:
-    for cell in cells:
-        if isinstance(cell, str) and len(cell) < 40 and (COMMA in cell or POINT in cell):
-            sign = find_decimal_sign(cell)
-            if sign is not None:
-                yield sign
-
-
-def _limit_resources() -> None:
+if __name__ == "__main__":
     with suppress(ValueError):
         # Not every system has this limit.
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_AT_MOST, MEMORY_AT_MOST))
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS_AT_MOST, CPU_SECONDS_AT_MOST))
+        resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_CPU, (MAX_CPU_SECONDS, MAX_CPU_SECONDS))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-if __name__ == "__main__":
-    _limit_resources()
     sys.stdout.buffer.write(msgspec.msgpack.encode(parse_file(sys.stdin.buffer.read())))

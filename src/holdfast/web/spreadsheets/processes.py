@@ -7,13 +7,14 @@ import logging
 import os
 import sys
 import tempfile
+from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 from typing import IO
 
 import msgspec
 
 from holdfast.domain.errors import InvalidInput
-from holdfast.operations.imports import Reply
+from holdfast.operations.imports import ParsedFile
 from holdfast.web.spreadsheets.csv_files import CellRow
 from holdfast.web.spreadsheets.workbook_writer import END, Heading, encode_frame
 
@@ -35,11 +36,14 @@ class FileReader:
     """Reads one file at a time in each web process, so that many take no more memory than one."""
 
     def __init__(self) -> None:
-        self._turn = asyncio.Semaphore()
+        self._one_at_a_time = asyncio.Semaphore()
 
-    async def read(self, content: bytes) -> Reply:
-        async with self._turn:
-            reply = await _parse(content)
+    async def read(self, content: bytes) -> ParsedFile:
+        async with self._one_at_a_time:
+            with tempfile.TemporaryFile() as file:
+                await asyncio.to_thread(file.write, content)
+                file.seek(0)
+                reply = await _parse(file)
         if reply.fault:
             raise InvalidInput.at(FILE_FIELD, reply.fault)
         return reply
@@ -49,7 +53,7 @@ class WorkbookWriter:
     """Writes one workbook at a time in each web process."""
 
     def __init__(self) -> None:
-        self._turn = asyncio.Semaphore()
+        self._one_at_a_time = asyncio.Semaphore()
 
     async def write(
         self, heading: list[str], pages: AsyncIterator[list[CellRow]], *, right_to_left: bool
@@ -57,7 +61,7 @@ class WorkbookWriter:
         """Return an unnamed temporary file, which the caller closes."""
         file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
         try:
-            async with self._turn, asyncio.timeout(WRITE_TIMEOUT_SECONDS):
+            async with self._one_at_a_time, asyncio.timeout(WRITE_TIMEOUT_SECONDS):
                 await _write(file, Heading(heading, right_to_left), pages)
         except BaseException as error:
             file.close()
@@ -68,35 +72,26 @@ class WorkbookWriter:
         return file
 
 
-async def _parse(content: bytes) -> Reply:
-    with tempfile.TemporaryFile() as file:
-        await asyncio.to_thread(file.write, content)
-        file.seek(0)
-        child = await asyncio.create_subprocess_exec(
-            *_PARSER,
-            stdin=file,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=_child_environment(),
-        )
-        try:
-            async with asyncio.timeout(READ_TIMEOUT_SECONDS):
-                output, errors = await child.communicate()
-        except TimeoutError:
-            return Reply(fault=READ_FAILED)
-        finally:
-            await _end(child)
+async def _parse(file: IO[bytes]) -> ParsedFile:
+    child = await asyncio.create_subprocess_exec(
+        *_PARSER, stdin=file, stdout=PIPE, stderr=PIPE, env=_child_environment()
+    )
+    try:
+        async with asyncio.timeout(READ_TIMEOUT_SECONDS):
+            output, errors = await child.communicate()
+    except TimeoutError:
+        return ParsedFile(fault=READ_FAILED)
+    finally:
+        await _end(child)
     if child.returncode == 0:
-        return msgspec.msgpack.decode(output, type=Reply)
+        return msgspec.msgpack.decode(output, type=ParsedFile)
     fields = {"exit": child.returncode, "stderr": errors[-500:].decode(errors="replace")}
     _log.warning("a file could not be read", extra={"fields": fields})
-    return Reply(fault=READ_FAILED)
+    return ParsedFile(fault=READ_FAILED)
 
 
 async def _write(file: IO[bytes], heading: Heading, pages: AsyncIterator[list[CellRow]]) -> None:
-    child = await asyncio.create_subprocess_exec(
-        *_WRITER, stdin=asyncio.subprocess.PIPE, stdout=file, env=_child_environment()
-    )
+    child = await asyncio.create_subprocess_exec(*_WRITER, stdin=PIPE, stdout=file, env=_child_environment())
     assert child.stdin is not None
     try:
         child.stdin.write(encode_frame(heading))
@@ -120,7 +115,7 @@ def _child_environment() -> dict[str, str]:
     return {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
 
 
-async def _end(child: asyncio.subprocess.Process) -> None:
+async def _end(child: Process) -> None:
     if child.returncode is None:
         child.kill()
         await child.wait()

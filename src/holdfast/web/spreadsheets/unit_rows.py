@@ -7,13 +7,21 @@ from typing import Any
 from uuid import UUID
 
 from holdfast.domain.audit import Author
-from holdfast.domain.cells import KEPT, Cell, InvalidCell, cell_text, media_text, parse_cell
-from holdfast.domain.errors import DomainError, Fault, InvalidInput
-from holdfast.domain.imports import CODE, FIELDS, NAMES, NOT_IMPORTED, REQUIRED, STATUS, Choice, Row
-from holdfast.domain.message import Message
-from holdfast.domain.spelling import format_timestamp
+from holdfast.domain.cells import LEAVE_AS_IS, Cell, InvalidCell, cell_text, media_text, parse_cell
+from holdfast.domain.errors import Fault, InvalidInput, Message
+from holdfast.domain.imports import (
+    CODE,
+    COLUMN_HEADINGS,
+    FIELDS,
+    NOT_IMPORTED,
+    REQUIRED,
+    STATUS,
+    ColumnMapping,
+    Row,
+)
 from holdfast.domain.unit import Unit, code_fault
-from holdfast.operations.imports import ImportUnit, RowRead
+from holdfast.domain.wire_format import format_timestamp
+from holdfast.operations.imports import ImportUnit, ParsedRow
 from holdfast.web.api.unit_bodies import UnitPatch, check_unit
 from holdfast.web.json import camel_case
 from holdfast.web.spreadsheets.csv_files import CellRow
@@ -30,7 +38,7 @@ _ARABIC_STATUS = {
 
 
 def headings(language: str) -> list[str]:
-    fields = [NAMES[field][language][0] for field in FIELDS]
+    fields = [COLUMN_HEADINGS[field][language][0] for field in FIELDS]
     return fields + [names[language] for names in NOT_IMPORTED.values()]
 
 
@@ -47,12 +55,9 @@ def unit_row(unit: Unit, language: str) -> CellRow:
 
 
 class RowParser:
-    """Turns the rows of a file into commands, by the same checks as the bodies of requests.
+    """Turns rows, which come in their order, into commands, by the same checks as the bodies of requests."""
 
-    Rows come in their order: of a code that occurs twice, the second row is rejected.
-    """
-
-    def __init__(self, project_id: UUID, slug: str, choice: Choice, author: Author) -> None:
+    def __init__(self, project_id: UUID, slug: str, choice: ColumnMapping, author: Author) -> None:
         self._project_id = project_id
         self._slug = slug
         self._author = author
@@ -68,13 +73,18 @@ class RowParser:
         self._cleared: dict[str, Any] = dict.fromkeys(absent if choice.clears_absent else ())
         self._row_numbers: dict[str, int] = {}
 
-    def __call__(self, row: Row) -> RowRead:
+    def __call__(self, row: Row) -> ParsedRow:
         number, cells = row
         cells += [""] * (self._width - len(cells))
         code = unicodedata.normalize("NFC", cell_text(cells[self._code_column]).strip())
         faults = self._code_faults(code, number)
-        body = self._body(cells, faults)
-        return RowRead(number, code, cells, self._command(code, body, faults))
+        checked = check_unit(UnitPatch, self._body(cells, faults), self._slug, code)
+        if isinstance(checked, list):
+            return ParsedRow(number, code, cells, InvalidInput([*faults, *checked]))
+        if faults:
+            return ParsedRow(number, code, cells, InvalidInput(faults))
+        command = ImportUnit((self._project_id, code), checked.fields, checked.status, self._author)
+        return ParsedRow(number, code, cells, command)
 
     def _code_faults(self, code: str, number: int) -> list[Fault]:
         if not code:
@@ -91,7 +101,7 @@ class RowParser:
         body = dict(self._cleared)
         for at, field, name in self._columns:
             cell = cells[at]
-            if cell == KEPT:
+            if cell == LEAVE_AS_IS:
                 continue
             try:
                 value = parse_cell(field, cell, self._sign)
@@ -104,11 +114,3 @@ class RowParser:
                 faults.append(Fault(f"/{name}", "This cannot be empty."))
             # An empty status leaves the status of the unit as it is.
         return body
-
-    def _command(self, code: str, body: dict[str, Any], faults: list[Fault]) -> ImportUnit | DomainError:
-        checked = check_unit(UnitPatch, body, self._slug, code)
-        if isinstance(checked, list):
-            return InvalidInput([*faults, *checked])
-        if faults:
-            return InvalidInput(faults)
-        return ImportUnit((self._project_id, code), checked.fields, checked.status, self._author)

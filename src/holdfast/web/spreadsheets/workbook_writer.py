@@ -12,7 +12,7 @@ from typing import IO
 import msgspec
 import xlsxwriter  # type: ignore[import-untyped]
 
-from holdfast.domain.cells import KEPT, escaped_in_workbook
+from holdfast.domain.cells import LEAVE_AS_IS, escaped_in_workbook
 from holdfast.web.spreadsheets.csv_files import CellRow, CellValue
 
 LONGEST_CELL = 32_767
@@ -78,7 +78,7 @@ def _workbook_cell(value: CellValue) -> str | float | None:
         return None if value is None else float(value)
     text = escaped_in_workbook(value)
     fits = len(text) <= LONGEST_CELL and not any(character in text for character in _NONCHARACTERS)
-    return text if fits else KEPT
+    return text if fits else LEAVE_AS_IS
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ import zipfile
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
-from typing import NamedTuple
 from xml.etree import ElementTree
 
 from python_calamine import (
@@ -23,13 +22,13 @@ from python_calamine import (
 from holdfast.domain.cells import Cell, exact
 from holdfast.web.spreadsheets.csv_files import UnreadableFile
 
-UNPACKED_AT_MOST = 512 * 1024**2
+MAX_UNPACKED_BYTES = 512 * 1024**2
 
 PROTECTED = "The file is protected by a password, or an old .xls; save it as .xlsx without one."
 NOT_A_WORKBOOK = "The file is damaged, or no XLSX workbook."
 TOO_LARGE = "The file is too large when it is unpacked."
 
-_MEMBERS_AT_MOST = 2000
+_MAX_MEMBERS = 2000
 _CHUNK_BYTES = 1024**2
 _WORKBOOK, _RELATIONS, _STYLES = "xl/workbook.xml", "xl/_rels/workbook.xml.rels", "xl/styles.xml"
 _BUILT_IN_PERCENTAGES = frozenset({"9", "10"})
@@ -39,36 +38,25 @@ SpecialCells = dict[int, list[tuple[int, bool]]]
 _Value = int | float | str | bool | date | datetime | time | timedelta
 
 
-class OpenSheet(NamedTuple):
-    name: str
-    rows: Iterator[list[Cell]]
-
-
-def open_sheets(content: bytes) -> Iterator[OpenSheet]:
-    """Yield the visible worksheets."""
+def open_sheets(content: bytes) -> Iterator[tuple[str, Iterator[list[Cell]]]]:
+    """Yield the names and rows of the visible worksheets."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            _check_members(archive)
+            members = archive.infolist()
+            unpacked = sum(member.file_size for member in members)
+            if len(members) > _MAX_MEMBERS or unpacked > MAX_UNPACKED_BYTES:
+                raise UnreadableFile(TOO_LARGE)
             paths = _sheet_paths(archive)
             workbook = load_workbook(io.BytesIO(content))
             for sheet in workbook.sheets_metadata:
                 if sheet.typ != SheetTypeEnum.WorkSheet or sheet.visible != SheetVisibleEnum.Visible:
                     continue
                 special = _special_cells(archive, paths[sheet.name]) if sheet.name in paths else {}
-                yield OpenSheet(sheet.name, _rows(workbook.get_sheet_by_name(sheet.name), special))
+                yield sheet.name, _rows(workbook.get_sheet_by_name(sheet.name), special)
     except PasswordError:
         raise UnreadableFile(PROTECTED) from None
     except (CalamineError, zipfile.BadZipFile, ElementTree.ParseError, KeyError, NotImplementedError):
         raise UnreadableFile(NOT_A_WORKBOOK) from None
-
-
-def _check_members(archive: zipfile.ZipFile) -> None:
-    members = archive.infolist()
-    unpacked = sum(member.file_size for member in members)
-    if len(members) > _MEMBERS_AT_MOST or unpacked > UNPACKED_AT_MOST:
-        raise UnreadableFile(TOO_LARGE)
-    if _WORKBOOK not in archive.namelist():
-        raise UnreadableFile(NOT_A_WORKBOOK)
 
 
 def _sheet_paths(archive: zipfile.ZipFile) -> dict[str, str]:
@@ -96,7 +84,10 @@ def _special_cells(archive: zipfile.ZipFile, path: str) -> SpecialCells:
     special: SpecialCells = defaultdict(list)
     for tag in _find_tags(archive, path, tags):
         if position := re.search(rb'\br="([A-Z]{1,3})([0-9]{1,7})"', tag):
-            special[int(position[2])].append((_column(position[1]), b't="e"' in tag))
+            column = 0
+            for letter in position[1]:
+                column = column * 26 + letter - ord("A") + 1
+            special[int(position[2])].append((column - 1, b't="e"' in tag))
     return special
 
 
@@ -124,13 +115,6 @@ def _percentage_styles(archive: zipfile.ZipFile) -> list[str]:
     formats |= _BUILT_IN_PERCENTAGES
     styles = root.findall("{*}cellXfs/*")
     return [str(at) for at, style in enumerate(styles) if style.get("numFmtId") in formats]
-
-
-def _column(letters: bytes) -> int:
-    number = 0
-    for letter in letters:
-        number = number * 26 + letter - ord("A") + 1
-    return number - 1
 
 
 def _rows(sheet: CalamineSheet, special: SpecialCells) -> Iterator[list[Cell]]:

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
-from holdfast.operations.audit import SCANNED_AT_MOST
+from holdfast.operations.audit import MAX_SCANNED
 from tests.support.app import InProcessApp
 from tests.support.backoffice import BACKOFFICE, Desk, succeeded, with_body
 from tests.support.client import Project, Unit, integration_client
@@ -133,7 +133,7 @@ def test_a_filter_that_fits_little_looks_at_so_many_entries_and_goes_on_with_the
     read: Callable[..., dict[str, Any]], sql: Sql
 ) -> None:
     start, actor = datetime(2001, 1, 1, tzinfo=UTC), f"{uuid4().hex}@rare.example"
-    count = SCANNED_AT_MOST + 5000
+    count = MAX_SCANNED + 5000
     sql.execute(OF_LONG_AGO, uuid4(), uuid4(), start, actor, count)
     ended = {"until": (start + timedelta(days=1)).isoformat(), "actor": actor}
     first = read(**ended)

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from holdfast.domain.status import Action
+from holdfast.domain.transitions import Action
 from tests.support.app import InProcessApp
 from tests.support.backoffice import BOOKINGS, BUYER, PROJECTS, Desk, Held, project_url, succeeded, unit_url
 from tests.support.bodies import full

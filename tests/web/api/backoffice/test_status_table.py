@@ -11,7 +11,8 @@ import httpx
 import pytest
 
 from holdfast.domain.errors import TransitionNotAllowed
-from holdfast.domain.status import LOCKED, Action, Caller, Status, Transition, transition
+from holdfast.domain.status import LOCKED, Status
+from holdfast.domain.transitions import Action, Caller, Transition, transition
 from tests.support.backoffice import BUYER, Desk, ask_for_hold
 from tests.support.bodies import full
 from tests.support.client import Unit

@@ -7,13 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.support import states
+from tests.support.background_work import stopped_worker
 from tests.support.buying import Buyer, Hold
 from tests.support.client import Unit
 from tests.support.installation import Installation, client_at, opened
 from tests.support.problems import problem
 from tests.support.server import serving
 from tests.support.sql import Sql
-from tests.support.sweeping import stopped_worker
 
 LIMIT = 4
 SETTINGS = {"HOLDFAST_HOLDS_PER_ADDRESS": str(LIMIT), "HOLDFAST_HOLDS_PER_VISITOR": "2"}

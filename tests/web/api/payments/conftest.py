@@ -10,7 +10,7 @@ from tests.support.backoffice import Desk
 from tests.support.buying import Buyer, Hold
 from tests.support.client import Unit, integration_client
 from tests.support.keys import Keys
-from tests.support.till import Till
+from tests.support.payment_system import Till
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,8 @@ import pytest
 
 from holdfast.web.api.payments.callback import CALLBACK_BODY_LIMIT
 from tests.support.buying import Hold
+from tests.support.payment_system import CALLBACK, SECRET, Till, signed_headers
 from tests.support.problems import invalid, problem
-from tests.support.till import CALLBACK, SECRET, Till, signed_headers
 
 PAYMENT: dict[str, object] = {"id": "pay_1", "reference": "222-222-222", "amountSar": Decimal("1.00")}
 BODY = b'{"id":"pay_1","reference":"222-222-222","amountSar":1.00}'

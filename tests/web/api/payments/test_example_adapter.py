@@ -19,9 +19,9 @@ import pytest
 from holdfast.operations.payments import HostedPaymentPage, PaymentRequest
 from tests.docs.documents import ROOT
 from tests.support.buying import Hold
-from tests.support.listening import free_port, wait_until_it_listens
+from tests.support.payment_system import CALLBACK, SECRET, Till
+from tests.support.ports import free_port, wait_until_it_listens
 from tests.support.server import RunningServer
-from tests.support.till import CALLBACK, SECRET, Till
 
 ADAPTER = ROOT / "examples" / "payment-adapter" / "adapter.py"
 BACK = "https://units.example.com/p/tower/bookings/1?paid=1"

@@ -15,9 +15,9 @@ from tests.support.backoffice import BUYER, Desk
 from tests.support.buying import Buyer, Hold
 from tests.support.client import Unit, integration_client
 from tests.support.feed import Feed, chain_is_unbroken
+from tests.support.payment_system import CALLBACK, Till, signed_headers
 from tests.support.problems import conflict, invalid, problem
 from tests.support.sql import Sql
-from tests.support.till import CALLBACK, Till, signed_headers
 
 LOGGED_WITHIN_SECONDS = 10
 

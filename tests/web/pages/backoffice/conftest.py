@@ -8,8 +8,8 @@ import pytest
 
 from tests.support.app import InProcessApp
 from tests.support.client import Project
-from tests.support.desk import People, Person
 from tests.support.sql import Sql
+from tests.support.staff_client import People, Person
 from tests.support.webhooks import NOBODY_LISTENS, Registrar
 from tests.web.api.conftest import (  # noqa: F401 - the same ground as that of the API
     http,

@@ -7,7 +7,7 @@ import httpx
 
 from tests.support.backoffice import Desk, Held, hold, hold_and_sign
 from tests.support.client import Unit
-from tests.support.desk import Person
+from tests.support.staff_client import Person
 
 BOOKINGS = "/backoffice/bookings"
 

@@ -6,10 +6,10 @@ import secrets
 import pytest
 
 from holdfast.operations.login import Passwords
-from tests.support.desk import People, Person
 from tests.support.second_factor import code_now
 from tests.support.sql import Sql
 from tests.support.staff import QUICK
+from tests.support.staff_client import People, Person
 
 ACCOUNT = "/backoffice/account"
 PASSWORD, NEW_PASSWORD = "a horse of lead", "another horse of lead"

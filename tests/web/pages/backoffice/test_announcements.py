@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.support.desk import People, Person
 from tests.support.sql import Sql
+from tests.support.staff_client import People, Person
 
 ANY_PAGE = "/backoffice/deliveries"
 NEW_ENDPOINT = """
@@ -37,7 +37,7 @@ def _leave_none(sql: Sql, failing: str) -> Iterator[None]:
 
 def told_of(person: Person, name: str) -> bool:
     shown = person.see(ANY_PAGE)
-    news = shown.partition('<aside class="news"')[2].partition("</aside>")[0]
+    news = shown.partition('<aside class="announcements"')[2].partition("</aside>")[0]
     assert name not in news, "a name is just a name"
     return f"{name} is failing." in unescape(news)
 
@@ -54,7 +54,7 @@ def test_a_failing_endpoint_is_announced_until_the_person_has_seen_it(
     one, other = new_person(people, sql), new_person(people, sql, "sales")
     assert told_of(one, failing)
     up_to = one.see(ANY_PAGE).partition('name="upTo" value="')[2].partition('"')[0]
-    answer = one.submit("/backoffice/news/seen", {"upTo": up_to, "next": ANY_PAGE})
+    answer = one.submit("/backoffice/announcements/seen", {"upTo": up_to, "next": ANY_PAGE})
     assert (answer.status_code, answer.headers["location"]) == (303, ANY_PAGE)
     assert not told_of(one, failing)
     assert told_of(other, failing), "each person has to see for themselves"

@@ -10,13 +10,13 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from holdfast.operations.audit import SCANNED_AT_MOST
+from holdfast.operations.audit import MAX_SCANNED
 from tests.support.app import InProcessApp
 from tests.support.backoffice import ask_for_hold
 from tests.support.client import Project, Unit, integration_client
-from tests.support.desk import Person
 from tests.support.keys import Keys
 from tests.support.sql import Sql
+from tests.support.staff_client import Person
 from tests.support.webhooks import Registrar
 
 AUDIT = "/backoffice/audit"
@@ -131,7 +131,7 @@ def test_a_rare_filter_says_how_far_it_has_looked(admin: Person, sql: Sql) -> No
     start, rare = datetime(2002, 1, 1, tzinfo=UTC), f"{uuid4().hex}@example.com"
     sql.execute(INSERT, uuid4(), uuid4(), start, rare, "settle", 1)
     later = start + timedelta(hours=1)
-    sql.execute(INSERT, uuid4(), uuid4(), later, "other@example.com", "settle", SCANNED_AT_MOST)
+    sql.execute(INSERT, uuid4(), uuid4(), later, "other@example.com", "settle", MAX_SCANNED)
     page = admin.see(f"{AUDIT}?until=2002-01-03T00:00&actor={quote(rare)}")
     assert rows(page) == []
     assert "Looked back as far as 1 Jan 2002" in unescape(re.sub(r"<[^>]+>", "", page))

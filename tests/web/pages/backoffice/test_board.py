@@ -11,8 +11,8 @@ from holdfast.web.pages.i18n import language_of
 from tests.support.bodies import minimal
 from tests.support.buying import Buyer
 from tests.support.client import Project, Unit
-from tests.support.desk import Person
 from tests.support.sql import Sql
+from tests.support.staff_client import Person
 
 NAUGHTY = '<img src=x onerror="alert(1)">'
 CODES = ("A-101", "A-103", "A-201", "B-101")

@@ -10,7 +10,7 @@ from tests.support.app import InProcessApp
 from tests.support.backoffice import BUYER, Desk, Held, succeeded
 from tests.support.bodies import full
 from tests.support.client import Project, Unit, integration_client
-from tests.support.desk import People, Person
+from tests.support.staff_client import People, Person
 from tests.web.pages.backoffice.sales import BOOKINGS, Market, booking_page, offered, unit_page
 
 EVIL = "<img src=x onerror=alert(1)>"

@@ -11,8 +11,8 @@ from tests.browser.scene import Scene, set_up
 from tests.support.bodies import full
 from tests.support.client import put_array
 from tests.support.clusters import NEWEST, Cluster
-from tests.support.desk import Person
 from tests.support.sql import Sql
+from tests.support.staff_client import Person
 from tests.support.statements import Statements, log_statements
 from tests.support.webhooks import an_inbox
 

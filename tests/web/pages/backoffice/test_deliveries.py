@@ -7,11 +7,11 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from holdfast.domain.message import Message
+from holdfast.domain.errors import Message
 from tests.support.client import Project, Unit
-from tests.support.desk import Person
 from tests.support.failures import attempted, failed
 from tests.support.sql import Sql
+from tests.support.staff_client import Person
 from tests.support.webhooks import Inbox, Registrar
 
 DELIVERIES = "/backoffice/deliveries"
@@ -27,7 +27,7 @@ def listed(page: str) -> list[str]:
 def test_every_delivery_is_listed_with_what_became_of_it(
     viewer: Person, registrar: Registrar, inbox: Inbox, stored: Unit, project: Project
 ) -> None:
-    endpoint = registrar.add(inbox.url, projects=[project.slug], description="Told " + uuid4().hex)
+    endpoint = registrar.add(inbox.url, projects=[project.slug], description="Endpoint " + uuid4().hex)
     assert stored.patch({"status": "unavailable"}).status_code == 200
     delivery_id = inbox.next().event["id"]
     registrar.ended(delivery_id)

@@ -9,8 +9,8 @@ import pytest
 
 from holdfast.web.pages.backoffice.endpoints import verification_snippets
 from tests.support.client import Project, Unit
-from tests.support.desk import Person
 from tests.support.sql import Sql
+from tests.support.staff_client import Person
 from tests.support.webhooks import NOBODY_LISTENS, Inbox, Registrar
 
 WEBHOOKS = "/backoffice/settings/api/webhooks"

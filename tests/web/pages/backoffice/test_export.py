@@ -12,9 +12,9 @@ from python_calamine import load_workbook
 from tests.support import states
 from tests.support.bodies import full, minimal
 from tests.support.client import Project, Unit, put_array
-from tests.support.desk import Person
 from tests.support.import_files import checked, chosen, send_file, tiles
 from tests.support.sql import Sql
+from tests.support.staff_client import Person
 
 ODD = [
     "=1+1",

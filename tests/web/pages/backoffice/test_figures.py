@@ -9,7 +9,7 @@ from holdfast.web.pages.backoffice.reports import HEIGHT, WIDTH, areas, bars, ro
 from tests.support.bodies import minimal
 from tests.support.buying import Buyer
 from tests.support.client import Project, Unit
-from tests.support.desk import Person
+from tests.support.staff_client import Person
 
 
 def address(project: Project, query: str = "") -> str:

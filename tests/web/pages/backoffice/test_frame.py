@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support.desk import People, Person
 from tests.support.sql import Sql
+from tests.support.staff_client import People, Person
 
 
 def test_whoever_is_not_signed_in_is_sent_to_the_sign_in_page_and_back(people: People) -> None:
@@ -45,22 +45,22 @@ def test_a_page_is_nobody_elses_business(admin: Person) -> None:
 @pytest.mark.parametrize("token", ["", "0" * 64])
 def test_a_form_without_the_token_of_its_session_is_refused(admin: Person, token: str) -> None:
     fields = {"csrf": token, "upTo": "2026-01-01T00:00:00+00:00"}
-    answer = admin.post("/backoffice/news/seen", data=fields, headers=admin.sent())
+    answer = admin.post("/backoffice/announcements/seen", data=fields, headers=admin.sent())
     assert answer.status_code == 403
     assert "out of date" in answer.text
 
 
 def test_a_form_that_another_site_sends_is_refused(admin: Person) -> None:
-    answer = admin.submit("/backoffice/news/seen", {"upTo": "2026-01-01"}, site="cross-site")
+    answer = admin.submit("/backoffice/announcements/seen", {"upTo": "2026-01-01"}, site="cross-site")
     assert answer.status_code == 403
 
 
 def test_a_form_with_nonsense_in_it_is_refused_and_no_fault_of_ours(admin: Person) -> None:
-    assert admin.submit("/backoffice/news/seen", {"upTo": "yesterday"}).status_code == 400
+    assert admin.submit("/backoffice/announcements/seen", {"upTo": "yesterday"}).status_code == 400
 
 
 def test_a_method_that_a_page_does_not_have_is_refused(admin: Person) -> None:
-    answer = admin.request("DELETE", "/backoffice/news/seen", headers=admin.sent())
+    answer = admin.request("DELETE", "/backoffice/announcements/seen", headers=admin.sent())
     assert answer.status_code == 405
     assert answer.headers["allow"] == "POST"
 

@@ -9,7 +9,6 @@ import xlsxwriter  # type: ignore[import-untyped]
 
 from tests.support.bodies import full
 from tests.support.client import Project, Unit, put_array
-from tests.support.desk import People, Person
 from tests.support.import_files import (
     checked,
     chosen,
@@ -20,6 +19,7 @@ from tests.support.import_files import (
     tiles,
     uploaded,
 )
+from tests.support.staff_client import People, Person
 
 PRICES = "Code,Price (SAR)\r\n"
 

@@ -5,9 +5,9 @@ import re
 import httpx
 
 from tests.support.client import Project, Unit
-from tests.support.desk import Person
 from tests.support.import_files import checked, chosen, commit, tiles
 from tests.support.sql import Sql
+from tests.support.staff_client import Person
 
 IMPORTING = "update import_file set stage = 'importing', beat_at ="
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.app import InProcessApp
 from tests.support.client import Project, integration_client
-from tests.support.desk import Person
 from tests.support.sql import Sql
+from tests.support.staff_client import Person
 
 KEYS = "/backoffice/settings/api/keys"
 NEW = f"{KEYS}/new"

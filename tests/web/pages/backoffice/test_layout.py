@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.bodies import minimal
 from tests.support.client import Project, Unit
-from tests.support.desk import Person
+from tests.support.staff_client import Person
 
 CODES = ("A-101", "A-102", "Villa 9")
 

@@ -13,9 +13,9 @@ import pytest
 from tests.support.bodies import minimal
 from tests.support.buying import Buyer
 from tests.support.client import Project, Unit
-from tests.support.desk import People, Person
 from tests.support.server import RunningServer, serving
 from tests.support.sql import Sql
+from tests.support.staff_client import People, Person
 
 
 class Stream:
@@ -31,7 +31,7 @@ class Stream:
             if name in names:
                 found: dict[str, Any] = json.loads(data)
                 return found
-            assert name in ("beat", "units", "everything"), name
+            assert name in ("heartbeat", "units", "everything"), name
 
     def change_of(self, code: str, version: int = 2) -> dict[str, Any]:
         """The first that has come so far: a unit that was made just before may be told as it was made."""
@@ -80,7 +80,7 @@ def watching(person: Person, project: Project, query: str = "", **headers: str) 
         assert response.headers["content-type"] == "text/event-stream; charset=utf-8"
         assert response.headers["cache-control"] == "no-store"
         stream = Stream(response)
-        stream.next("beat")
+        stream.next("heartbeat")
         yield stream
 
 
@@ -168,7 +168,7 @@ def test_a_wrong_moment_is_no_moment(viewer: Person, stored: Unit, since: str) -
 
 def test_beats_come_while_nothing_happens_and_tell_the_time(viewer: Person, stored: Unit) -> None:
     with watching(viewer, stored.project) as stream:
-        first, second = stream.next("beat")["now"], stream.next("beat")["now"]
+        first, second = stream.next("heartbeat")["now"], stream.next("heartbeat")["now"]
     assert 0 < second - first < 60_000
     assert abs(second / 1000 - time.time()) < 60
 

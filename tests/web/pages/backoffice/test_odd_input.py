@@ -5,7 +5,7 @@ import pytest
 from holdfast.web.pagination import TEXT_CURSOR
 from tests.support.bodies import minimal
 from tests.support.client import Unit
-from tests.support.desk import People, Person
+from tests.support.staff_client import People, Person
 from tests.web.pages.backoffice.sales import unit_page
 
 NO_ADDRESSES = ("http://[::::::]/x", "http://[1.2]/a", "http://ex℀mple.com/a", "http://a／b/")
@@ -35,7 +35,7 @@ def test_the_last_moment_that_there_is_can_be_a_place_in_the_log(admin: Person) 
 
 @pytest.mark.parametrize("up_to", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
 def test_news_seen_out_of_all_time_is_refused(admin: Person, up_to: str) -> None:
-    assert admin.submit("/backoffice/news/seen", {"upTo": up_to}).status_code == 400
+    assert admin.submit("/backoffice/announcements/seen", {"upTo": up_to}).status_code == 400
 
 
 def test_a_form_whose_parts_end_in_too_long_a_line_is_refused(people: People) -> None:
@@ -51,5 +51,5 @@ def test_a_form_whose_parts_end_in_too_long_a_line_is_refused(people: People) ->
 )
 def test_an_odd_way_back_leads_to_the_start(admin: Person, following: str) -> None:
     fields = {"upTo": "2026-01-01T00:00:00+00:00", "next": following}
-    answer = admin.submit("/backoffice/news/seen", fields)
+    answer = admin.submit("/backoffice/announcements/seen", fields)
     assert (answer.status_code, answer.headers["location"]) == (303, "/backoffice")

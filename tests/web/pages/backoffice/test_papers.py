@@ -11,8 +11,8 @@ from tests.support.app import InProcessApp
 from tests.support.backoffice import BUYER, Desk, Held
 from tests.support.bodies import full
 from tests.support.client import Project, Unit, integration_client
-from tests.support.desk import People, Person
 from tests.support.sql import Sql
+from tests.support.staff_client import People, Person
 from tests.web.documents.reading import text_of
 from tests.web.pages.backoffice.sales import BOOKINGS, Market
 

@@ -9,8 +9,8 @@ import pytest
 from tests.support.app import InProcessApp
 from tests.support.backoffice import Desk
 from tests.support.client import Unit, integration_client
-from tests.support.desk import Person
-from tests.support.till import Till
+from tests.support.payment_system import Till
+from tests.support.staff_client import Person
 from tests.web.pages.backoffice.sales import Market, booking_page, unit_page
 
 AUDIT = "/backoffice/audit"

@@ -7,8 +7,8 @@ import pytest
 
 from holdfast.domain.project import suggested_slug
 from tests.support.client import Project
-from tests.support.desk import Person
 from tests.support.sql import Sql
+from tests.support.staff_client import Person
 
 NEW = "/backoffice/new-project"
 ROW = "select name, hold_seconds, reservation_days from project where slug = $1"

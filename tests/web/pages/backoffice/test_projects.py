@@ -5,13 +5,13 @@ import re
 import httpx
 import pytest
 
-from holdfast.domain.layout import Counts
+from holdfast.domain.board import Counts
 from holdfast.domain.status import Status
 from holdfast.web.pages.backoffice.projects import status_bar
 from tests.support.bodies import minimal
 from tests.support.client import Project, Unit
-from tests.support.desk import Person
 from tests.support.sql import Sql
+from tests.support.staff_client import Person
 
 
 def card_of(page: str, project: Project) -> str:

@@ -7,9 +7,9 @@ from html import unescape
 import pytest
 
 from holdfast.operations.deliveries import RESENT_AT_ONCE
-from tests.support.desk import Person
 from tests.support.failures import failed
 from tests.support.sql import Sql
+from tests.support.staff_client import Person
 from tests.support.webhooks import Inbox, Registrar
 
 HIDDEN = re.compile(r'<input type="hidden" name="(since|until|event|total|resent)" value="([^"]*)">')

@@ -17,16 +17,16 @@ from holdfast.settings import Settings
 from holdfast.web.api.routes import ApiPath, Unknown
 from holdfast.web.app import create_app
 from holdfast.web.pages.backoffice.base import StaffRequest
-from holdfast.web.pages.base import PageApp
+from holdfast.web.pages.base import PublicPage
 from holdfast.web.pages.forms import csrf_token
 from holdfast.web.pages.routes import PagePath, UnknownPage
 from holdfast.web.pages.service import PageFiles
 from holdfast.web.pages.storefront.base import BuyerRequest
 from tests.support.app import InProcessApp
 from tests.support.client import integration_client
-from tests.support.desk import People, Person
 from tests.support.keys import Keys
 from tests.support.server import WEBHOOKS
+from tests.support.staff_client import People, Person
 
 SESSION = "__Host-holdfast_session"
 SIGN_IN = "/backoffice/sign-in"
@@ -86,7 +86,7 @@ OPERATIONS = [
     operation for place in PLACES if isinstance(place, ApiPath) for operation in place.operations.values()
 ]
 # For anybody, to read.
-SIMPLE_PAGES = [place for place in PLACES if isinstance(place, PageApp)]
+SIMPLE_PAGES = [place for place in PLACES if isinstance(place, PublicPage)]
 
 
 def ways(paths: list[PagePath]) -> list[Way]:
@@ -127,7 +127,7 @@ def call(client: httpx.Client, way: Way, **headers: str) -> httpx.Response:
 
 
 def test_every_place_is_one_that_these_tests_know() -> None:
-    known = (PageApp, PagePath, ApiPath, Unknown, PageFiles)
+    known = (PublicPage, PagePath, ApiPath, Unknown, PageFiles)
     # Below the public surfaces, what is not there is Starlette's own 404.
     strange = [place for place in PLACES if not isinstance(place, known)]
     assert [getattr(place, "__func__", place) for place in strange] == [Router.not_found] * 2

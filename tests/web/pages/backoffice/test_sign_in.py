@@ -11,9 +11,9 @@ import pytest
 from holdfast.domain.login import FREE_FAILURES
 from tests.support import commands
 from tests.support.app import InProcessApp
-from tests.support.desk import People, Person
 from tests.support.second_factor import code_now
 from tests.support.sql import Sql
+from tests.support.staff_client import People, Person
 
 PASSWORD = "a horse of lead"
 SIGN_IN = "/backoffice/sign-in"

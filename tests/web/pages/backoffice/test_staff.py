@@ -7,8 +7,8 @@ from html import unescape
 import pytest
 
 from holdfast.domain.permissions import Role
-from tests.support.desk import People, Person
 from tests.support.sql import Sql
+from tests.support.staff_client import People, Person
 
 STAFF = "/backoffice/staff"
 

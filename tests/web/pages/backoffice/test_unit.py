@@ -6,12 +6,13 @@ from itertools import product
 import httpx
 import pytest
 
-from holdfast.domain.status import Caller, Status, actions_for
+from holdfast.domain.status import Status
+from holdfast.domain.transitions import Caller, transitions_for
 from tests.support.app import InProcessApp
 from tests.support.backoffice import ANOTHER_BUYER, BUYER, Desk
 from tests.support.bodies import full, minimal
 from tests.support.client import Unit, integration_client
-from tests.support.desk import People, Person
+from tests.support.staff_client import People, Person
 from tests.support.webhooks import Registrar
 from tests.web.pages.backoffice.sales import Market, booking_page, known, offered, unit_page
 
@@ -113,7 +114,7 @@ def test_the_buttons_are_the_lines_of_the_status_table(
 ) -> None:
     market.brought(stored, status)
     caller = Caller.ADMIN if role == "admin" else Caller.STAFF
-    possible = set(map(str, actions_for(caller, status, archived=False)))
+    possible = {str(row.action) for row in transitions_for(caller, status, archived=False)}
     if status is Status.HELD:
         # Nobody has signed.
         possible.discard("confirm-deposit")

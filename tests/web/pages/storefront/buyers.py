@@ -13,7 +13,7 @@ import httpx
 from holdfast.web.pages.forms import csrf_token
 from tests.support.backoffice import BUYER
 from tests.support.client import Project, Unit
-from tests.support.desk import Person
+from tests.support.staff_client import Person
 from tests.web.api.storefront.limits import new_address
 
 VISITOR = "holdfast_visitor"

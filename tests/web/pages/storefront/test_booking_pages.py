@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.backoffice import ANOTHER_BUYER, BUYER, Desk
 from tests.support.client import Unit
-from tests.support.till import PAGE, Till
+from tests.support.payment_system import PAGE, Till
 from tests.web.pages.storefront.buyers import Buyer, reference_in, unit_page
 
 NewUnit = Callable[..., Unit]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import httpx
 
-from tests.browser.hostile import IMAGE, QUOTED, SCRIPT
+from tests.browser.hostile_names import IMAGE, QUOTED, SCRIPT
 from tests.support.backoffice import Desk
 from tests.support.client import Project, Unit
 from tests.support.sql import Sql

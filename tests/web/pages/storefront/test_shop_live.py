@@ -34,7 +34,7 @@ def watching(buyer: Buyer, project: Project, query: str = "") -> Iterator[ShopSt
         assert response.status_code == 200
         assert response.headers["content-type"] == "text/event-stream; charset=utf-8"
         stream = ShopStream(response)
-        stream.next("beat")
+        stream.next("heartbeat")
         yield stream
 
 

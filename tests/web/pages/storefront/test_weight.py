@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from tests.support.client import Project
-from tests.support.weight import MOST_BYTES, fonts_in, loaded_with, weight
+from tests.support.page_weight import MOST_BYTES, fonts_in, loaded_with, weight
 from tests.web.pages.storefront.buyers import Buyer, project_page
 from tests.web.pages.storefront.windows import fill, windows
 

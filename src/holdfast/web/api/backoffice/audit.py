@@ -7,30 +7,22 @@ from typing import Annotated
 from uuid import UUID
 
 from msgspec import Meta
-from starlette.responses import Response
 
 from holdfast.domain.audit import ActorKind
 from holdfast.domain.errors import UnknownProject
 from holdfast.domain.permissions import Permission
-from holdfast.operations.audit import SUBJECT_KINDS, AuditFilter, AuditRecord
+from holdfast.operations.audit import SUBJECT_KINDS, AuditFilter, StoredEntry, load_page
+from holdfast.web.api import parameters
 from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.models import ActorDocument, Changes, Cursor, Document, Time, changes
-from holdfast.web.api.parameters import (
-    LIMIT,
-    PROJECT,
-    TIME_AND_NUMBER,
-    id_parameter,
-    text_parameter,
-    time_parameter,
-)
 from holdfast.web.api.routes import ApiRoutes
-from holdfast.web.json import JsonResponse
+from holdfast.web.auth import key_guard
 from holdfast.web.pagination import TIME_AND_NUMBER_CURSOR
 from holdfast.web.request import Request
 
 LONGEST_ACTION = 50
 
-routes = ApiRoutes(PREFIX, "Administration")
+routes = ApiRoutes(PREFIX, "Administration", key_guard(Permission.SEE_AUDIT))
 
 
 class AuditSubjectDocument(Document):
@@ -72,63 +64,57 @@ class AuditTrailDocument(Document):
     next_cursor: Cursor
 
 
-@routes.get(
-    "/audit",
-    summary="Read the audit trail",
-    permission=Permission.SEE_AUDIT,
-    query=(
-        PROJECT,
-        text_parameter(
-            "actor",
-            "Only entries of one actor: the id of a key, the e-mail address of staff, the reference of a "
-            f"buyer's booking; or of one kind: {', '.join(f'`{kind}`' for kind in ActorKind)}.",
-        ),
-        text_parameter("action", "Only entries of this action, such as `close-sale`.", LONGEST_ACTION),
-        id_parameter(
-            "subject", "Only entries about the unit, project, endpoint, key or person with this id."
-        ),
-        time_parameter("since", "Only entries of this time or later. UTC without an offset."),
-        time_parameter("until", "Only entries before this time."),
-        TIME_AND_NUMBER,
-        LIMIT,
-    ),
-    responses={200: AuditTrailDocument},
-    errors=(UnknownProject,),
-)
+@routes.get("/audit", summary="Read the audit trail", errors=(UnknownProject,))
 async def list_audit_entries(
     request: Request,
     *,
-    project: str | None,
-    actor: str | None,
-    action: str | None,
-    subject: UUID | None,
-    since: datetime | None,
-    until: datetime | None,
-    cursor: tuple[datetime, int] | None,
-    limit: int,
-) -> Response:
+    project: parameters.ProjectFilter,
+    actor: Annotated[
+        str | None,
+        parameters.text_parameter(
+            "Only entries of one actor: the id of a key, the e-mail address of staff, the reference of a "
+            f"buyer's booking; or of one kind: {', '.join(f'`{kind}`' for kind in ActorKind)}."
+        ),
+    ],
+    action: Annotated[
+        str | None,
+        parameters.text_parameter("Only entries of this action, such as `close-sale`.", LONGEST_ACTION),
+    ],
+    subject: Annotated[
+        UUID | None,
+        parameters.id_parameter(
+            "Only entries about the unit, project, endpoint, key or person with this id."
+        ),
+    ],
+    since: Annotated[
+        datetime | None,
+        parameters.time_parameter("Only entries of this time or later. UTC without an offset."),
+    ],
+    until: Annotated[datetime | None, parameters.time_parameter("Only entries before this time.")],
+    cursor: parameters.TimeAndNumberCursor,
+    limit: parameters.Limit,
+) -> AuditTrailDocument:
     """Everything that was done by staff, keys, buyers, payment systems, the clock and at the console, the
     latest first. Filters are combined.
 
     Each page reads a limited number of entries, so a page may have few entries, or none, and still a
     `nextCursor`: follow it until it is null."""
-    wishes = AuditFilter(project, actor, action, subject, since, until)
-    page = await request.services.audit.page(wishes, cursor, limit, request.key.project_slugs)
+    audit_filter = AuditFilter(project, actor, action, subject, since, until)
+    page = await load_page(request.services.database, audit_filter, cursor, limit, request.key.project_slugs)
     next_cursor = TIME_AND_NUMBER_CURSOR.encode(page.next_before) if page.next_before else None
-    return JsonResponse(AuditTrailDocument([_entry_document(noted) for noted in page.entries], next_cursor))
+    return AuditTrailDocument([_entry_document(entry) for entry in page.entries], next_cursor)
 
 
-def _entry_document(noted: AuditRecord) -> AuditEntryDocument:
-    entry, subject = noted.entry, noted.subject
+def _entry_document(entry: StoredEntry) -> AuditEntryDocument:
+    subject = entry.subject
     return AuditEntryDocument.fill(
         entry,
-        actor=ActorDocument(ActorKind(entry.actor_kind), entry.actor_id, noted.actor_name),
+        actor=ActorDocument(ActorKind(entry.actor_kind), entry.actor_id, entry.key_name),
         subject=AuditSubjectDocument(
             None if subject is None else subject.kind,
             entry.subject_id,
             None if subject is None else subject.name,
         ),
-        project_slug=noted.project_slug,
         before=changes(entry.before),
         after=changes(entry.after),
     )

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 from starlette.responses import Response
 
 from holdfast.domain.errors import Fault, UnknownProject, raise_faults
-from holdfast.domain.layout import FLOORS, POSITIONS, Position, guess_position
+from holdfast.domain.layout import FLOORS, POSITIONS, Placement
 from holdfast.domain.permissions import Permission
 from holdfast.operations.layouts import run_in_thread
 from holdfast.operations.projects import PlacedUnit
@@ -19,21 +19,20 @@ from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.bodies import Body, BodyModel, validated
 from holdfast.web.api.models import Document
 from holdfast.web.api.routes import ApiRoutes
-from holdfast.web.auth import check_project_access
+from holdfast.web.auth import key_guard
 from holdfast.web.fields import PRINTABLE_PATTERN, Bounds, Code, check_printable
 from holdfast.web.json import JsonPartsResponse, encode, read_json
 from holdfast.web.request import Request
 
 # Reading stops here: half a million faults, which fit into a body, take seconds and hundreds of megabytes.
-FAULTS_AT_MOST = 10_000
+MAX_FAULTS = 10_000
 
-_FLOORS, _POSITIONS = (Bounds(Decimal(least), Decimal(most), 0) for least, most in (FLOORS, POSITIONS))
 _BUILDING = "Printable text with no space at either end. Null: not known."
 _FLOOR = "0 is the ground floor. Null: not known."
 _POSITION = "Counted from 1 on each floor. Null: not known."
 
-Floor = Annotated[Decimal, _FLOORS]
-PositionNumber = Annotated[Decimal, _POSITIONS]
+Floor = Annotated[Decimal, Bounds(*map(Decimal, FLOORS), 0)]
+PositionNumber = Annotated[Decimal, Bounds(*map(Decimal, POSITIONS), 0)]
 Building = Annotated[
     str,
     StringConstraints(min_length=1, max_length=50),
@@ -41,7 +40,7 @@ Building = Annotated[
     Field(json_schema_extra={"pattern": PRINTABLE_PATTERN}),
 ]
 
-routes = ApiRoutes(PREFIX, "Settings")
+routes = ApiRoutes(PREFIX, "Settings", key_guard(Permission.SEE_UNITS))
 
 
 class PlaceReplacement(BodyModel):
@@ -50,8 +49,7 @@ class PlaceReplacement(BodyModel):
     floor: Floor | None = Field(description=_FLOOR)
     position: PositionNumber | None = Field(description=_POSITION)
     guessed: bool = Field(
-        False,
-        description="A guess that is sent back unchanged stays a guess; changed, it is a choice.",
+        False, description="A guess that is sent back unchanged stays a guess; changed, it is a choice."
     )
 
 
@@ -63,10 +61,7 @@ class LayoutReplacement(BodyModel):
     units: list[PlaceReplacement] = Field(
         description="The places that you choose. Units that are left out stand where their code says."
     )
-    project_slug: str = Field(  # type: ignore[assignment]
-        None,
-        description="May be sent back; must be the addressed project's.",
-    )
+    project_slug: str = Field(None, description="May be sent back; must be the addressed project's.")  # type: ignore[assignment]
 
 
 class PlaceDocument(Document):
@@ -83,9 +78,10 @@ class LayoutDocument(Document):
 
 
 class ParsedLayout(NamedTuple):
-    places: list[tuple[str | None, Position | None]]
-    """In the order sent, so that a fault can point at its place. The code is None where none can be told;
-    the place is, where it is the guess."""
+    places: list[tuple[str | None, Placement | None]]
+    """In the order sent, so that a fault can point at its place. None: not readable."""
+    guessed: set[str]
+    """The codes whose place is sent as guessed."""
     faults: list[Fault]
 
 
@@ -96,25 +92,25 @@ class LayoutBody(Body):
     model = LayoutReplacement
 
     async def read(self, request: Request, path: Sequence[Any], faults: list[Fault]) -> ParsedLayout:
-        sent = await _read_layout(await read_json(request, self.limit), path[0])
-        faults += sent.faults
-        if any(fault.pointer.startswith("/path/") for fault in faults):
-            return sent
-        sent = sent._replace(faults=faults[:])
+        (slug,) = path
+        body = await read_json(request, self.limit)
+        units = body.get("units") if type(body) is dict else None
+        places = units if type(units) is list else []
+        layout = await run_in_thread(len(places), _parse_layout, body, places, slug)
+        faults += layout.faults
+        has_path_faults = any(fault.pointer.startswith("/path/") for fault in faults)
+        if has_path_faults or not request.key.may_use(slug):
+            return layout
+        layout = layout._replace(faults=faults[:])
         faults.clear()
-        return sent
+        return layout
 
 
 @routes.get(
-    "/projects/{slug}/layout",
-    summary="Read the layout of a project",
-    permission=Permission.SEE_UNITS,
-    responses={200: LayoutDocument},
-    errors=(UnknownProject,),
+    "/projects/{slug}/layout", summary="Read the layout of a project", responses={200: LayoutDocument}
 )
 async def get_layout(request: Request, slug: str) -> Response:
     """The place of every unit. Where none was chosen, it is guessed from the code."""
-    check_project_access(request, slug)
     return await _layout_response(slug, await request.services.projects.layout(slug))
 
 
@@ -124,93 +120,64 @@ async def get_layout(request: Request, slug: str) -> Response:
     permission=Permission.SELL,
     body=LayoutBody(),
     responses={200: LayoutDocument},
-    errors=(UnknownProject,),
 )
-async def put_layout(request: Request, slug: str, sent: ParsedLayout) -> Response:
+async def put_layout(request: Request, slug: str, layout: ParsedLayout) -> Response:
     """Replaces the whole layout. A layout as it was read can be sent back: guesses stay guesses, unless
     their place was changed. Every code must be one of the project's, and stand once.
 
     A body has 1 MiB at most, which is some 12 000 units: of a larger project, send those whose place you
     chose, and leave out the others."""
     try:
-        check_project_access(request, slug)
-        placed = await request.services.projects.arrange(slug, sent.places, request.author, sent.faults)
+        placed = await request.services.projects.arrange(
+            slug, layout.places, request.author, layout.faults, layout.guessed
+        )
     except UnknownProject:
-        raise_faults(sent.faults)
+        raise_faults(layout.faults)
         raise
     return await _layout_response(slug, placed)
 
 
 async def _layout_response(slug: str, placed: list[PlacedUnit]) -> Response:
-    return JsonPartsResponse([await run_in_thread(len(placed), _encoded, slug, placed)])
+    return JsonPartsResponse([await run_in_thread(len(placed), encode_layout, slug, placed)])
 
 
-def _encoded(slug: str, placed: list[PlacedUnit]) -> bytes:
-    return encode(layout_document(slug, placed))
+def encode_layout(slug: str, placed: list[PlacedUnit]) -> bytes:
+    places = [PlaceDocument(code, *position, is_guessed) for code, position, is_guessed in placed]
+    return encode(LayoutDocument(slug, places))
 
 
-def layout_document(slug: str, placed: list[PlacedUnit]) -> LayoutDocument:
-    return LayoutDocument(
-        slug, [PlaceDocument(code, *place, is_guessed) for code, place, is_guessed in placed]
-    )
-
-
-async def _read_layout(body: Any, slug: str) -> ParsedLayout:
-    """Read a layout with every fault that it has, but for codes that the project does not have."""
-    units = body.get("units") if type(body) is dict else None
-    places = units if type(units) is list else []
-    return await run_in_thread(len(places), _read, body, places, slug)
-
-
-def _read(body: Any, places: list[Any], slug: str) -> ParsedLayout:
-    # The places are looked at one by one, so that one that is wrong does not hide the others.
+def _parse_layout(body: Any, places: list[Any], slug: str) -> ParsedLayout:
+    """Parse a layout with every fault that it has, but for codes that the project does not have."""
+    # The places are checked one by one, so that one that is wrong does not hide the others.
     rest = {**body, "units": []} if places else body
-    sent = ParsedLayout([], _faults_outside_units(rest, slug))
-    seen: set[str] = set()
-    for value in places:
-        if len(sent.faults) > FAULTS_AT_MOST:
-            break
-        _read_place(value, sent, seen)
-    return sent
-
-
-def _faults_outside_units(rest: Any, slug: str) -> list[Fault]:
-    found = validated(LayoutReplacement, rest)
-    faults = found if isinstance(found, list) else []
+    checked = validated(LayoutReplacement, rest)
+    layout = ParsedLayout([], set(), checked if isinstance(checked, list) else [])
     claimed = rest.get("projectSlug") if type(rest) is dict else None
     if isinstance(claimed, str) and claimed != slug:
-        faults.append(Fault("/projectSlug", "This is not the slug of the addressed project."))
-    return faults
+        layout.faults.append(Fault("/projectSlug", "This is not the slug of the addressed project."))
+    seen: set[str] = set()
+    for value in places:
+        if len(layout.faults) > MAX_FAULTS:
+            break
+        _parse_place(value, layout, seen)
+    return layout
 
 
-def _read_place(value: Any, sent: ParsedLayout, seen: set[str]) -> None:
-    pointer = f"/units/{len(sent.places)}"
-    found = (
-        validated(PlaceReplacement, value)
-        if type(value) is dict
-        else [Fault("", "This must be an object.")]
-    )  # fmt: skip
-    if isinstance(found, list):
-        code = _valid_code(value, found)
-        sent.faults.extend(Fault(pointer + fault.pointer, fault.message) for fault in found)
+def _parse_place(value: Any, layout: ParsedLayout, seen: set[str]) -> None:
+    pointer, code, position = f"/units/{len(layout.places)}", None, None
+    is_object = type(value) is dict
+    place = validated(PlaceReplacement, value) if is_object else [Fault("", "This must be an object.")]
+    if not isinstance(place, list):
+        code, floor = place.code, cast("int | None", place.floor)
+        position = Placement(place.building, floor, cast("int | None", place.position))
+        if place.guessed:
+            layout.guessed.add(code)
     else:
-        code = found.code
+        if not any(fault.pointer in ("", "/code") for fault in place):
+            code = value["code"]
+        layout.faults.extend(Fault(pointer + fault.pointer, fault.message) for fault in place)
     if code in seen:
-        sent.faults.append(Fault(f"{pointer}/code", "This code stands twice."))
+        layout.faults.append(Fault(f"{pointer}/code", "This code is given twice."))
     if code is not None:
         seen.add(code)
-    sent.places.append((code, None if isinstance(found, list) else _chosen(found)))
-
-
-def _valid_code(value: Any, faults: list[Fault]) -> str | None:
-    """Return the code of a place that has other faults."""
-    if any(fault.pointer in ("", "/code") for fault in faults):
-        return None
-    code: str = value["code"]
-    return code
-
-
-def _chosen(unit: PlaceReplacement) -> Position | None:
-    """Return None for a guess. One that comes back changed is a choice, whatever it is marked as."""
-    place = Position(unit.building, cast("int | None", unit.floor), cast("int | None", unit.position))
-    return None if unit.guessed and place == guess_position(unit.code) else place
+    layout.places.append((code, position))

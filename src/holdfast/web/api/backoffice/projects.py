@@ -8,28 +8,18 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 from pydantic import AfterValidator, Field
-from starlette.responses import Response
 
 from holdfast.domain.errors import ProjectExists, UnknownProject
 from holdfast.domain.holds import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DAYS
 from holdfast.domain.permissions import Permission
 from holdfast.domain.project import Project
+from holdfast.web.api import models
 from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.bodies import BodyModel
-from holdfast.web.api.models import (
-    Cursor,
-    Document,
-    ProjectDocument,
-    find_projects,
-    page_response,
-    project_document,
-    slug_cursor,
-)
-from holdfast.web.api.parameters import CURSOR, LIMIT
+from holdfast.web.api.parameters import Limit, TextCursor
 from holdfast.web.api.routes import ApiRoutes
-from holdfast.web.auth import check_project_access
+from holdfast.web.auth import check_project_access, key_guard
 from holdfast.web.fields import Bounds, ProjectName, Slug
-from holdfast.web.json import JsonResponse
 from holdfast.web.request import Request
 
 _SECONDS = Bounds(Decimal("0.001"), Decimal(LONGEST_HOLD_SECONDS), 3)
@@ -40,7 +30,7 @@ _RESERVATION_DAYS = "How long a reservation lasts, in days; null: the server's d
 Seconds = Annotated[Decimal, _SECONDS, AfterValidator(float)]
 Days = Annotated[Decimal, _DAYS, AfterValidator(float)]
 
-routes = ApiRoutes(PREFIX, "Settings")
+routes = ApiRoutes(PREFIX, "Settings", key_guard(Permission.SEE_UNITS))
 
 
 class NewProject(BodyModel):
@@ -56,84 +46,60 @@ class ProjectChange(BodyModel):
     example: ClassVar[Any] = {"holdSeconds": 600, "reservationDays": None}
 
     name: ProjectName = Field(  # type: ignore[assignment]
-        None,
-        description="Printable text with no space at either end.",
+        None, description="Printable text with no space at either end."
     )
     hold_seconds: Seconds | None = Field(None, description=_HOLD_SECONDS)
     reservation_days: Days | None = Field(None, description=_RESERVATION_DAYS)
 
 
-class StaffProjectDocument(ProjectDocument):
+class StaffProjectDocument(models.ProjectDocument):
     """A project, with its settings."""
 
     hold_seconds: Annotated[float | None, Meta(description=_HOLD_SECONDS)]
     reservation_days: Annotated[float | None, Meta(description=_RESERVATION_DAYS)]
 
 
-class StaffProjectListDocument(Document):
+class StaffProjectListDocument(models.Document):
     projects: list[StaffProjectDocument]
-    next_cursor: Cursor
+    next_cursor: models.Cursor
 
 
-@routes.get(
-    "/projects",
-    summary="List projects with their settings",
-    permission=Permission.SEE_UNITS,
-    query=(CURSOR, LIMIT),
-    responses={200: StaffProjectListDocument},
-)
-async def list_staff_projects(request: Request, *, cursor: str, limit: int) -> Response:
+@routes.get("/projects", summary="List projects with their settings")
+async def list_staff_projects(
+    request: Request, *, cursor: TextCursor, limit: Limit
+) -> StaffProjectListDocument:
     """In the order of their slugs. A key that is limited to projects sees only these."""
-    rows = await find_projects(request, cursor, limit)
-    return page_response(StaffProjectListDocument, rows, limit, staff_project_document, slug_cursor)
+    return await models.project_page(request, StaffProjectListDocument, cursor, limit, staff_project_document)
 
 
 @routes.post(
     "/projects",
     summary="Add a project",
     permission=Permission.SELL,
-    body=NewProject,
-    responses={201: StaffProjectDocument},
+    status=201,
     errors=(UnknownProject, ProjectExists),
 )
-async def add_project(request: Request, body: NewProject) -> Response:
+async def add_project(request: Request, body: NewProject) -> StaffProjectDocument:
     """A key that is limited to projects cannot add others: 404."""
     check_project_access(request, body.slug)
-    project = await request.services.projects.add(body.slug, body.name, request.author)
-    return JsonResponse(staff_project_document(project), 201)
+    return staff_project_document(await request.services.projects.add(body.slug, body.name, request.author))
 
 
-@routes.get(
-    "/projects/{slug}",
-    summary="Read a project with its settings",
-    permission=Permission.SEE_UNITS,
-    responses={200: StaffProjectDocument},
-    errors=(UnknownProject,),
-)
-async def get_project(request: Request, slug: str) -> Response:
+@routes.get("/projects/{slug}", summary="Read a project with its settings")
+async def get_project(request: Request, slug: str) -> StaffProjectDocument:
     """A null setting uses the server's default."""
-    check_project_access(request, slug)
-    return JsonResponse(staff_project_document(await request.services.projects.find(slug)))
+    return staff_project_document(await request.services.projects.find(slug))
 
 
-@routes.patch(
-    "/projects/{slug}",
-    summary="Change the settings of a project",
-    permission=Permission.SELL,
-    body=ProjectChange,
-    responses={200: StaffProjectDocument},
-    errors=(UnknownProject,),
-)
-async def change_project(request: Request, slug: str, body: ProjectChange) -> Response:
+@routes.patch("/projects/{slug}", summary="Change the settings of a project", permission=Permission.SELL)
+async def change_project(request: Request, slug: str, body: ProjectChange) -> StaffProjectDocument:
     """Only fields that are sent change. Live holds and reservations keep their ends."""
-    check_project_access(request, slug)
-    project = await request.services.projects.settle(slug, body.sent(), request.author)
-    return JsonResponse(staff_project_document(project))
+    return staff_project_document(await request.services.projects.settle(slug, body.sent(), request.author))
 
 
 def staff_project_document(project: Project) -> StaffProjectDocument:
     return StaffProjectDocument(
-        **msgspec.structs.asdict(project_document(project)),
+        **msgspec.structs.asdict(models.ProjectDocument.fill(project)),
         hold_seconds=_number(project.hold_seconds),
         reservation_days=_number(project.reservation_days),
     )

@@ -3,39 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
 from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
 from pydantic import AfterValidator, Field, StringConstraints
-from starlette.responses import Response
 
 from holdfast.domain.api_key import Scope
 from holdfast.domain.errors import KeyLimited, LastAdmin, StaffExists, UnknownStaff
 from holdfast.domain.permissions import Permission, Role
-from holdfast.domain.staff import (
-    EMAIL_LENGTH,
-    NAME_LENGTH,
-    default_name,
-    email_fault,
-    staff_name_fault,
-)
-from holdfast.operations.staff import (
-    Invited,
-    InvitedStaffDocument,
-    StaffDocument,
-    invited_staff_document,
-    setup_url,
-    staff_document,
-)
+from holdfast.domain.project import NAME_LENGTH, name_fault
+from holdfast.domain.staff import EMAIL_LENGTH, default_name, email_fault
+from holdfast.operations import staff as operations
 from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.bodies import BodyModel
-from holdfast.web.api.models import Cursor, Document, page_response
-from holdfast.web.api.parameters import LIMIT, TIME_AND_ID
+from holdfast.web.api.models import Cursor, Document, page_document
+from holdfast.web.api.parameters import Limit, TimeAndIdCursor
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import key_guard
 from holdfast.web.fields import LEFT_OUT, PRINTABLE_PATTERN, UNPRINTABLE, OneOf, checked_by
-from holdfast.web.json import NO_STORE, JsonResponse
+from holdfast.web.json import NO_STORE
 from holdfast.web.pagination import creation_cursor
 from holdfast.web.request import Request
 
@@ -43,10 +29,7 @@ _admin = key_guard(Permission.ADMINISTER)
 
 
 async def _check_unlimited_key(request: Request) -> None:
-    """Refuse keys that are limited to projects, and let those that expire only read.
-
-    Staff see every project, and they would outlive the key that made them.
-    """
+    """Reject limited keys: staff see every project. Keys that expire only read: staff would outlive them."""
     await _admin.check(request)
     key = request.key
     is_reading = request.method in ("GET", "HEAD")
@@ -69,7 +52,7 @@ Email = Annotated[
 Name = Annotated[
     str,
     StringConstraints(min_length=NAME_LENGTH[0], max_length=NAME_LENGTH[1]),
-    AfterValidator(checked_by(staff_name_fault)),
+    AfterValidator(checked_by(name_fault)),
     Field(json_schema_extra={"pattern": PRINTABLE_PATTERN}, description="How others see the person."),
 ]
 ChosenRole = Annotated[str, OneOf(Role), Field(description="What the person may do.")]
@@ -93,30 +76,22 @@ class StaffChanges(BodyModel):
 
 
 class StaffListDocument(Document):
-    staff: list[StaffDocument]
+    staff: list[operations.StaffDocument]
     next_cursor: Cursor
 
 
-@routes.get(
-    "/staff",
-    summary="List staff",
-    query=(TIME_AND_ID, LIMIT),
-    responses={200: StaffListDocument},
-)
-async def list_staff(request: Request, *, cursor: tuple[datetime, UUID] | None, limit: int) -> Response:
+InvitedPerson = Annotated[operations.InvitedStaffDocument, NO_STORE]
+
+
+@routes.get("/staff", summary="List staff")
+async def list_staff(request: Request, *, cursor: TimeAndIdCursor, limit: Limit) -> StaffListDocument:
     """The oldest first, disabled people included."""
     rows = await request.services.staff.page(cursor, limit)
-    return page_response(StaffListDocument, rows, limit, staff_document, creation_cursor)
+    return page_document(StaffListDocument, rows, limit, operations.staff_document, creation_cursor)
 
 
-@routes.post(
-    "/staff",
-    summary="Add a person",
-    body=NewStaff,
-    responses={201: Annotated[InvitedStaffDocument, NO_STORE]},
-    errors=(StaffExists,),
-)
-async def add_staff(request: Request, body: NewStaff) -> Response:
+@routes.post("/staff", summary="Add a person", status=201, errors=(StaffExists,))
+async def add_staff(request: Request, body: NewStaff) -> InvitedPerson:
     """Returns a set-up link, this once. Pass it on to the person alone: whoever opens it chooses the
     password. Without `name`, the person is named after the part of the address before the @.
 
@@ -125,34 +100,23 @@ async def add_staff(request: Request, body: NewStaff) -> Response:
     choices = body.sent()
     name = choices.get("name") or default_name(body.email)
     invited = await request.services.staff.invite(body.email, name, choices["role"], request.author)
-    return _invited_response(request, invited, 201)
+    return _invited_document(request, invited)
 
 
-@routes.patch(
-    "/staff/{id}",
-    summary="Change a person",
-    body=StaffChanges,
-    responses={200: StaffDocument},
-    errors=(UnknownStaff, LastAdmin),
-)
-async def change_staff(request: Request, staff_id: UUID, body: StaffChanges) -> Response:
+@routes.patch("/staff/{id}", summary="Change a person", errors=(UnknownStaff, LastAdmin))
+async def change_staff(request: Request, staff_id: UUID, body: StaffChanges) -> operations.StaffDocument:
     """Only fields that are sent change. Another role, or being disabled, ends the person's sessions at once.
     The last admin who can sign in can neither be disabled nor get another role."""
     changed = await request.services.staff.change(staff_id, body.sent(), request.author)
-    return JsonResponse(staff_document(changed))
+    return operations.staff_document(changed)
 
 
-@routes.post(
-    "/staff/{id}/reset",
-    summary="Reset a person",
-    responses={200: Annotated[InvitedStaffDocument, NO_STORE]},
-    errors=(UnknownStaff,),
-)
-async def reset_staff(request: Request, staff_id: UUID) -> Response:
+@routes.post("/staff/{id}/reset", summary="Reset a person", errors=(UnknownStaff,))
+async def reset_staff(request: Request, staff_id: UUID) -> InvitedPerson:
     """Removes password and second factor, ends all sessions, and returns a new set-up link, this once."""
-    return _invited_response(request, await request.services.staff.reset(staff_id, request.author), 200)
+    return _invited_document(request, await request.services.staff.reset(staff_id, request.author))
 
 
-def _invited_response(request: Request, invited: Invited, status: int) -> Response:
-    url = setup_url(request.context.public_url, invited.token)
-    return JsonResponse(invited_staff_document(invited.staff, url), status, (NO_STORE,))
+def _invited_document(request: Request, invited: operations.Invited) -> operations.InvitedStaffDocument:
+    url = operations.setup_url(request.context.public_url, invited.token)
+    return operations.invited_staff_document(invited.staff, url)

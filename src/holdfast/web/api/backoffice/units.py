@@ -9,39 +9,20 @@ from msgspec import Meta
 from pydantic import Field
 from starlette.responses import Response
 
+from holdfast.domain import errors
 from holdfast.domain.audit import ActorKind
 from holdfast.domain.booking import CLAIMING
-from holdfast.domain.errors import (
-    NotSigned,
-    PreconditionFailed,
-    TransitionNotAllowed,
-    UnknownProject,
-    UnknownUnit,
-)
 from holdfast.domain.permissions import Permission
-from holdfast.domain.status import TRANSITIONS, Action, Caller, Status
+from holdfast.domain.transitions import TRANSITIONS, Action, Caller
+from holdfast.operations.audit import StoredEntry
 from holdfast.operations.bookings import StaffAction
-from holdfast.operations.projects import HistoryEntry
-from holdfast.operations.units import StaffUnit
-from holdfast.operations.write_path import Written
+from holdfast.operations.units import UnitWithBooking
+from holdfast.web.api import models
 from holdfast.web.api.backoffice import PREFIX
-from holdfast.web.api.bodies import BodyModel, BuyerDetails, ModelBody
-from holdfast.web.api.models import (
-    ActorDocument,
-    Changes,
-    Cursor,
-    Document,
-    Time,
-    UnitDocument,
-    changes,
-    etag_header,
-    not_modified,
-    page_response,
-    unit_document,
-)
-from holdfast.web.api.parameters import CURSOR, LIMIT, NUMBER, STATUS
+from holdfast.web.api.bodies import NO_BODY, BodyModel, BuyerDetails, ModelBody
+from holdfast.web.api.parameters import Limit, NumberCursor, TextCursor, UnitStatusFilter
 from holdfast.web.api.routes import ApiRoutes
-from holdfast.web.auth import caller_of, check_project_access
+from holdfast.web.auth import caller_of, key_guard
 from holdfast.web.fields import TimeField
 from holdfast.web.json import JsonResponse, optional_time_text
 from holdfast.web.pagination import LARGEST_NUMBER, NUMBER_CURSOR, TEXT_CURSOR
@@ -49,29 +30,29 @@ from holdfast.web.request import Request
 
 _TAG = "Sales"
 
-routes = ApiRoutes(PREFIX, _TAG)
+routes = ApiRoutes(PREFIX, _TAG, key_guard(Permission.SEE_UNITS))
 undocumented_routes = ApiRoutes(PREFIX, _TAG)
-"""The actions that only the clock may take: they are refused to everybody, and not documented."""
+"""The actions that only the clock may take: every caller gets an error, and they are not documented."""
 
 
-class StaffUnitDocument(UnitDocument):
+class StaffUnitDocument(models.UnitDocument):
     """A unit, with what staff alone know of it."""
 
     archived: Annotated[
         bool, Meta(description="Archived by staff: the integration API cannot put it on sale.")
     ]
-    reserved_until: Annotated[Time | None, Meta(description="When the reservation ends.")]
+    reserved_until: Annotated[models.Time | None, Meta(description="When the reservation ends.")]
     booking_reference: Annotated[str | None, Meta(description="The booking that has the unit.")]
 
 
-class StaffUnitListDocument(Document):
+class StaffUnitListDocument(models.Document):
     units: list[StaffUnitDocument]
-    next_cursor: Cursor
+    next_cursor: models.Cursor
 
 
-class HistoryEntryDocument(Document):
-    at: Time
-    actor: ActorDocument
+class HistoryEntryDocument(models.Document):
+    at: models.Time
+    actor: models.ActorDocument
     action: Annotated[
         str,
         Meta(
@@ -81,16 +62,16 @@ class HistoryEntryDocument(Document):
     ]
     booking_reference: Annotated[str | None, Meta(description="The booking that it was about, if one.")]
     before: Annotated[
-        Changes | None,
+        models.Changes | None,
         Meta(description="The fields that changed, before; null if there was nothing before."),
     ]
-    after: Annotated[Changes, Meta(description="The same fields, after.")]
+    after: Annotated[models.Changes, Meta(description="The same fields, after.")]
     request_id: Annotated[str | None, Meta(description="The `X-Request-Id` of the request that did it.")]
 
 
-class HistoryDocument(Document):
+class HistoryDocument(models.Document):
     entries: list[HistoryEntryDocument]
-    next_cursor: Cursor
+    next_cursor: models.Cursor
 
 
 class Extension(BodyModel):
@@ -103,64 +84,50 @@ class Extension(BodyModel):
     )
 
 
-@routes.get(
-    "/projects/{slug}/units",
-    summary="List the units of a project for staff",
-    permission=Permission.SEE_UNITS,
-    query=(STATUS, CURSOR, LIMIT),
-    responses={200: StaffUnitListDocument},
-    errors=(UnknownProject,),
-)
+@routes.get("/projects/{slug}/units", summary="List the units of a project for staff")
 async def list_staff_units(
-    request: Request, slug: str, *, status: Status | None, cursor: str, limit: int
-) -> Response:
+    request: Request, slug: str, *, status: UnitStatusFilter, cursor: TextCursor, limit: Limit
+) -> StaffUnitListDocument:
     """In the order of their codes, with what staff alone know of them: whether they are archived, until
     when they are reserved, which booking has them."""
-    check_project_access(request, slug)
-    page, has_more = await request.services.bookings.units.page(slug, cursor, limit, status)
+    page, has_more = await request.services.units.page_for_staff(slug, cursor, limit, status)
     next_cursor = TEXT_CURSOR.encode(page[-1].unit.code) if has_more else None
-    return JsonResponse(StaffUnitListDocument([staff_unit_document(found) for found in page], next_cursor))
+    return StaffUnitListDocument([staff_unit_document(found) for found in page], next_cursor)
 
 
 @routes.get(
     "/projects/{slug}/units/{code}",
     summary="Read a unit as staff",
-    permission=Permission.SEE_UNITS,
     headers=("If-None-Match",),
     responses={200: StaffUnitDocument, 304: None},
-    errors=(UnknownProject, UnknownUnit),
+    errors=(errors.UnknownUnit,),
 )
 async def get_staff_unit(request: Request, slug: str, code: str) -> Response:
     """The unit of the integration API, with what staff alone know of it. The `ETag` is the same."""
-    check_project_access(request, slug)
-    found = await request.services.bookings.units.find(slug, code)
-    return not_modified(request, found.unit, found.project) or JsonResponse(
-        staff_unit_document(found), 200, (etag_header(found.unit, found.project),)
+    found = await request.services.units.find_for_staff(slug, code)
+    return models.not_modified(request, found.unit, found.project) or JsonResponse(
+        staff_unit_document(found), 200, (models.etag_header(found.unit, found.project),)
     )
 
 
 @routes.get(
     "/projects/{slug}/units/{code}/history",
     summary="Read the history of a unit",
-    permission=Permission.SEE_UNITS,
-    query=(NUMBER, LIMIT),
-    responses={200: HistoryDocument},
-    errors=(UnknownProject, UnknownUnit),
+    errors=(errors.UnknownUnit,),
 )
 async def get_unit_history(
-    request: Request, slug: str, code: str, *, cursor: int | None, limit: int
-) -> Response:
+    request: Request, slug: str, code: str, *, cursor: NumberCursor, limit: Limit
+) -> HistoryDocument:
     """Everything that was done to the unit, and by whom; the latest first."""
-    check_project_access(request, slug)
-    rows = await request.services.projects.history(slug, code, cursor or LARGEST_NUMBER, limit)
-    return page_response(
+    unit, _ = await request.services.units.find(slug, code)
+    rows = await request.services.units.history(unit, cursor or LARGEST_NUMBER, limit)
+    return models.page_document(
         HistoryDocument, rows, limit, entry_document, lambda entry: NUMBER_CURSOR.encode(entry.id)
     )
 
 
 class _ActionTexts(NamedTuple):
     name: str
-    """Of the function, and so of the operation."""
     summary: str
     description: str
 
@@ -221,38 +188,37 @@ _BODIES = {
     # The buyer of a unit that is sold to somebody who walked in; empty for a reserved unit.
     Action.CLOSE_SALE: ModelBody(BuyerDetails, optional=True),
 }
-_ACTION_ERRORS = (UnknownProject, UnknownUnit, PreconditionFailed, TransitionNotAllowed)
+_ACTION_ERRORS = (errors.UnknownUnit, errors.PreconditionFailed, errors.TransitionNotAllowed)
 
 
 def _declare(action: Action) -> None:
-    """Declare the operation of one action."""
-
     async def act(
         request: Request, slug: str, code: str, body: Extension | BuyerDetails | None = None
     ) -> Response:
-        check_project_access(request, slug)
-        asked = StaffAction(
+        staff_action = StaffAction(
             action,
             buyer=body.buyer() if isinstance(body, BuyerDetails) else None,
             until=body.until if isinstance(body, Extension) else None,
         )
-        written = await request.services.bookings.act(
-            slug, code, asked, caller_of(request), request.author, request.precondition
+        written = await request.services.bookings.act_on_unit(
+            slug, code, staff_action, caller_of(request), request.author, request.precondition
         )
-        etag = etag_header(written.unit, written.project)
-        return JsonResponse(written_unit_document(written), 200, (etag,))
+        unit, project, booking = written.unit, written.project, written.decision.booking
+        claim = booking if booking and booking.status in CLAIMING else None
+        document = staff_unit_document(UnitWithBooking(unit, project, claim))
+        return JsonResponse(document, 200, (models.etag_header(unit, project),))
 
-    declared = _ACTIONS.get(action)
-    if declared is not None:
-        act.__name__, act.__doc__ = declared.name, f"{declared.description}\n\n{_rule(action)}"
-    (undocumented_routes if declared is None else routes).post(
+    name, summary, description = _ACTIONS.get(action, _ActionTexts("act", "", ""))
+    if description:
+        act.__name__, act.__doc__ = name, f"{description}\n\n{_rule(action)}"
+    (routes if description else undocumented_routes).post(
         f"/projects/{{slug}}/units/{{code}}/{action}",
-        summary="" if declared is None else declared.summary,
+        summary=summary,
         permission=Permission.REVOKE_SALE if action is Action.REVOKE_SALE else Permission.SELL,
-        body=_BODIES.get(action),
+        body=_BODIES.get(action, NO_BODY),
         headers=("If-Match", "If-None-Match"),
         responses={200: StaffUnitDocument},
-        errors=(*_ACTION_ERRORS, NotSigned) if action is Action.CONFIRM_DEPOSIT else _ACTION_ERRORS,
+        errors=(*_ACTION_ERRORS, errors.NotSigned) if action is Action.CONFIRM_DEPOSIT else _ACTION_ERRORS,
     )(act)
 
 
@@ -269,26 +235,20 @@ for _action in Action:
     _declare(_action)
 
 
-def written_unit_document(written: Written) -> StaffUnitDocument:
-    booking = written.decision.booking
-    claim = booking if booking and booking.status in CLAIMING else None
-    return staff_unit_document(StaffUnit(written.unit, written.project, claim))
-
-
-def staff_unit_document(found: StaffUnit) -> StaffUnitDocument:
+def staff_unit_document(found: UnitWithBooking) -> StaffUnitDocument:
     unit, project, booking = found
     return StaffUnitDocument(
-        **msgspec.structs.asdict(unit_document(unit, project)),
+        **msgspec.structs.asdict(models.unit_document(unit, project)),
         archived=unit.archived,
         reserved_until=optional_time_text(unit.reserved_until),
         booking_reference=booking.reference if booking else None,
     )
 
 
-def entry_document(entry: HistoryEntry) -> HistoryEntryDocument:
+def entry_document(entry: StoredEntry) -> HistoryEntryDocument:
     return HistoryEntryDocument.fill(
         entry,
-        actor=ActorDocument(ActorKind(entry.actor_kind), entry.actor_id, entry.key_name),
-        before=changes(entry.before),
-        after=changes(entry.after),
+        actor=models.ActorDocument(ActorKind(entry.actor_kind), entry.actor_id, entry.key_name),
+        before=models.changes(entry.before),
+        after=models.changes(entry.after),
     )

@@ -6,20 +6,19 @@ from typing import Annotated
 from uuid import UUID
 
 from msgspec import Meta
-from starlette.responses import Response
 
 from holdfast.domain.errors import CursorExpired, UnknownEndpoint
 from holdfast.domain.permissions import Permission
 from holdfast.operations.events import UnitEvent, event_document
 from holdfast.web.api.integration.units import PREFIX
 from holdfast.web.api.models import Document
-from holdfast.web.api.parameters import LIMIT, feed_cursor, id_parameter
+from holdfast.web.api.parameters import Limit, feed_cursor, id_parameter
 from holdfast.web.api.routes import ApiRoutes
-from holdfast.web.json import JsonResponse
+from holdfast.web.auth import key_guard
 from holdfast.web.pagination import NUMBER_CURSOR
 from holdfast.web.request import Request
 
-routes = ApiRoutes(PREFIX, "Events")
+routes = ApiRoutes(PREFIX, "Events", key_guard(Permission.INTEGRATE))
 
 
 class EventListDocument(Document):
@@ -27,19 +26,16 @@ class EventListDocument(Document):
     next_cursor: Annotated[str, Meta(description="Always there: ask again with it for what comes next.")]
 
 
-@routes.get(
-    "/events",
-    summary="Read the event feed",
-    permission=Permission.INTEGRATE,
-    query=(
-        feed_cursor("after", "`nextCursor` of the last page; without it, from the start."),
-        LIMIT,
-        id_parameter("endpoint", "Only what this endpoint receives; each `id` is then that of its delivery."),
-    ),
-    responses={200: EventListDocument},
-    errors=(UnknownEndpoint, CursorExpired),
-)
-async def list_events(request: Request, *, after: int | None, limit: int, endpoint: UUID | None) -> Response:
+@routes.get("/events", summary="Read the event feed", errors=(UnknownEndpoint, CursorExpired))
+async def list_events(
+    request: Request,
+    *,
+    after: Annotated[int | None, feed_cursor("`nextCursor` of the last page; without it, from the start.")],
+    limit: Limit,
+    endpoint: Annotated[
+        UUID | None, id_parameter("Only what this endpoint receives; each `id` is then that of its delivery.")
+    ],
+) -> EventListDocument:
     """Every committed unit event in one order, for catching up after an outage. Keep `nextCursor` and send it
     as `after` the next time: it never skips an event. Without `after` the feed starts with the oldest event
     that is kept. Events are kept 400 days unless set otherwise; an older cursor is 410. A key that is limited
@@ -52,4 +48,4 @@ async def list_events(request: Request, *, after: int | None, limit: int, endpoi
         await request.services.endpoints.find(endpoint, slugs)
     page = await request.services.feed.read(after, limit, slugs, endpoint)
     events = [event_document(item, item.project_slug) for item in page.items]
-    return JsonResponse(EventListDocument(events, NUMBER_CURSOR.encode(page.next_position)))
+    return EventListDocument(events, NUMBER_CURSOR.encode(page.next_position))

@@ -15,99 +15,65 @@ from msgspec import UNSET, Meta, UnsetType
 from pydantic import StringConstraints
 from starlette.responses import Response
 
+from holdfast.domain import errors
 from holdfast.domain.audit import Author
 from holdfast.domain.decision import UNCONDITIONAL
-from holdfast.domain.errors import (
-    DomainError,
-    Fault,
-    InvalidInput,
-    PreconditionFailed,
-    StatusLocked,
-    TermsLocked,
-    TransitionNotAllowed,
-    UnknownProject,
-    UnknownUnit,
-)
+from holdfast.domain.errors import DomainError, Fault, InvalidInput
 from holdfast.domain.permissions import Permission
 from holdfast.domain.status import Status
 from holdfast.domain.unit import CODE_LENGTH, UnitFields, code_fault
-from holdfast.operations.units import (
-    BULK_TRANSACTION_SIZE,
-    OUTCOMES,
-    PatchUnit,
-    ReplaceUnit,
-    Units,
-    outcome_name,
-    write_all,
-)
-from holdfast.operations.write_path import Outcome, Written
-from holdfast.web import strict_json
+from holdfast.operations import units as operations
+from holdfast.operations.write_path import Outcome, WriteResult
+from holdfast.web import json
+from holdfast.web.api import models, unit_bodies
 from holdfast.web.api.bodies import Body
-from holdfast.web.api.models import (
-    Document,
-    UnitDocument,
-    UnitListDocument,
-    etag_header,
-    not_modified,
-    page_response,
-    unit_document,
-)
-from holdfast.web.api.parameters import CURSOR, LIMIT, STATUS, flag, time_parameter
+from holdfast.web.api.parameters import Limit, TextCursor, UnitStatusFilter, flag, time_parameter
 from holdfast.web.api.routes import ApiRoutes
-from holdfast.web.api.unit_bodies import (
-    PlainUnit,
-    UnitBody,
-    UnitPatch,
-    UnitReplacement,
-    UnitValues,
-    check_unit,
-    read_plain_unit,
-    sent_status,
-    with_status_fault,
-)
-from holdfast.web.auth import check_project_access
-from holdfast.web.http_errors import TooManyItems
-from holdfast.web.json import JsonPartsResponse, JsonResponse, encode
+from holdfast.web.auth import key_guard
+from holdfast.web.errors import TooManyItems
 from holdfast.web.pagination import TEXT_CURSOR
 from holdfast.web.problems import problem_document
 from holdfast.web.request import JSON, Request
-from holdfast.web.strict_json import array_items, line_items
 
 PREFIX = "/v1/integration"
 UNIT_PATH = f"{PREFIX}/projects/{{slug}}/units/{{code}}"
-_WRITE_ERRORS = (UnknownProject, PreconditionFailed, StatusLocked, TermsLocked, TransitionNotAllowed)
+_WRITE_ERRORS = (
+    errors.PreconditionFailed,
+    errors.StatusLocked,
+    errors.TermsLocked,
+    errors.TransitionNotAllowed,
+)
 
-routes = ApiRoutes(PREFIX, "Units")
+routes = ApiRoutes(PREFIX, "Units", key_guard(Permission.INTEGRATE))
 
 
 @routes.get(
     "/projects/{slug}/units/{code}",
     summary="Read a unit",
-    permission=Permission.INTEGRATE,
     headers=("If-None-Match",),
-    responses={200: UnitDocument, 304: None},
-    errors=(UnknownProject, UnknownUnit),
+    responses={200: models.UnitDocument, 304: None},
+    errors=(errors.UnknownUnit,),
 )
 async def get_unit(request: Request, slug: str, code: str) -> Response:
     """The `ETag` names this representation: send it back as `If-Match` with a change, or as `If-None-Match`
-    to be told 304 while nothing has changed."""
-    check_project_access(request, slug)
+    and the response is 304 while nothing has changed."""
     unit, project = await request.services.units.find(slug, code)
-    return not_modified(request, unit, project) or JsonResponse(
-        unit_document(unit, project), 200, (etag_header(unit, project),)
+    return models.not_modified(request, unit, project) or json.JsonResponse(
+        models.unit_document(unit, project), 200, (models.etag_header(unit, project),)
     )
 
 
 @routes.put(
     "/projects/{slug}/units/{code}",
     summary="Create or replace a unit",
-    permission=Permission.INTEGRATE,
-    body=UnitBody(UnitReplacement),
+    body=unit_bodies.UnitBody(unit_bodies.UnitReplacement),
     headers=("If-Match", "If-None-Match"),
-    responses={200: UnitDocument, 201: UnitDocument},
+    responses={200: models.UnitDocument, 201: models.UnitDocument},
     errors=_WRITE_ERRORS,
 )
-async def put_unit(request: Request, slug: str, code: str, body: UnitValues | PlainUnit) -> Response:
+async def put_unit(
+    request: Request, slug: str, code: str, body: unit_bodies.UnitValues | unit_bodies.PlainUnit
+) -> Response:
     """Optional fields that are left out are cleared, `images` and `files` included; `status` stays as it is.
     A new unit without `status` is `available`. Repeating a call stores nothing new.
 
@@ -116,74 +82,65 @@ async def put_unit(request: Request, slug: str, code: str, body: UnitValues | Pl
       `terms-locked`. Stored values may be sent again.
     - A unit as it was read can be sent back whole, without its `status`; fields that only the server sets are
       ignored."""
-    check_project_access(request, slug)
-    inventory = request.services.units
-    project_id = await inventory.project_id(slug)
+    units = request.services.units
+    project_id = await units.project_id(slug)
     body.check_claims(project_id, code)
-    command = ReplaceUnit(
+    command = operations.ReplaceUnit(
         (project_id, code), body.replacement(), body.status, request.precondition, request.author
     )
-    return _written_response(await inventory.write(command))
+    return _written_response(await units.write(command))
 
 
 @routes.patch(
     "/projects/{slug}/units/{code}",
     summary="Change some fields of a unit",
-    permission=Permission.INTEGRATE,
-    body=UnitBody(UnitPatch),
+    body=unit_bodies.UnitBody(unit_bodies.UnitPatch),
     headers=("If-Match", "If-None-Match"),
-    responses={200: UnitDocument},
-    errors=(*_WRITE_ERRORS, UnknownUnit),
+    responses={200: models.UnitDocument},
+    errors=(*_WRITE_ERRORS, errors.UnknownUnit),
 )
-async def patch_unit(request: Request, slug: str, code: str, body: UnitValues) -> Response:
+async def patch_unit(request: Request, slug: str, code: str, body: unit_bodies.UnitValues) -> Response:
     """Only fields that are sent change; `null` clears an optional one. `{}` is valid and changes nothing.
 
     `status`, price, deposit and VAT are refused in the same cases as with PUT. A PATCH that is refused
     changes no field at all."""
-    check_project_access(request, slug)
-    inventory = request.services.units
-    project_id = await inventory.project_id(slug)
+    units = request.services.units
+    project_id = await units.project_id(slug)
     body.check_claims(project_id, code)
-    command = PatchUnit((project_id, code), body.fields, body.status, request.precondition, request.author)
-    return _written_response(await inventory.write(command))
+    command = operations.PatchUnit(
+        (project_id, code), body.fields, body.status, request.precondition, request.author
+    )
+    return _written_response(await units.write(command))
 
 
-@routes.get(
-    "/projects/{slug}/units",
-    summary="List the units of a project",
-    permission=Permission.INTEGRATE,
-    query=(
-        STATUS,
-        time_parameter(
-            "updatedSince", "Only units that changed at this time or later. UTC without an offset."
-        ),
-        CURSOR,
-        LIMIT,
-    ),
-    responses={200: UnitListDocument},
-    errors=(UnknownProject,),
-)
+@routes.get("/projects/{slug}/units", summary="List the units of a project")
 async def list_units(
     request: Request,
     slug: str,
     *,
-    status: Status | None,
-    updated_since: datetime | None,
-    cursor: str,
-    limit: int,
-) -> Response:
+    status: UnitStatusFilter,
+    updated_since: Annotated[
+        datetime | None,
+        time_parameter("Only units that changed at this time or later. UTC without an offset."),
+    ],
+    cursor: TextCursor,
+    limit: Limit,
+) -> models.UnitListDocument:
     """In the order of their codes. Pages are stable while units are written: follow `nextCursor` until it is
     null. With `updatedSince` the list has the units that changed since then."""
-    check_project_access(request, slug)
     rows, project = await request.services.units.page(slug, cursor, limit, status, updated_since)
-    document = partial(unit_document, project=project)
-    return page_response(UnitListDocument, rows, limit, document, lambda unit: TEXT_CURSOR.encode(unit.code))
+    document = partial(models.unit_document, project=project)
+    return models.page_document(
+        models.UnitListDocument, rows, limit, document, lambda unit: TEXT_CURSOR.encode(unit.code)
+    )
 
 
-def _written_response(written: Written) -> Response:
+def _written_response(written: WriteResult) -> Response:
     unit, project = written.unit, written.project
-    return JsonResponse(
-        unit_document(unit, project), 201 if written.created else 200, (etag_header(unit, project),)
+    return json.JsonResponse(
+        models.unit_document(unit, project),
+        201 if written.created else 200,
+        (models.etag_header(unit, project),),
     )
 
 
@@ -197,13 +154,13 @@ BULK_BODY_LIMIT = 32 * 1024**2
 # Other requests have their turn after so many characters.
 CHARACTERS_A_TURN = 64 * 1024
 # The answer to a unit may be a hundred times as long as the unit.
-ITEMS_AT_MOST = 200_000
+MAX_ITEMS = 200_000
 
 
 class _Item(NamedTuple):
     code: str | None
     """None where no text stood in its place."""
-    command: ReplaceUnit | DomainError
+    command: operations.ReplaceUnit | DomainError
 
 
 class _SentUnits(NamedTuple):
@@ -211,10 +168,10 @@ class _SentUnits(NamedTuple):
     positions: array[int]
 
 
-class BulkUnit(UnitReplacement):
+class BulkUnit(unit_bodies.UnitReplacement):
     """The body of a PUT, and the code of its unit."""
 
-    example: ClassVar[Any] = {"code": "A-0304", **UnitReplacement.example}
+    example: ClassVar[Any] = {"code": "A-0304", **unit_bodies.UnitReplacement.example}
 
     code: Annotated[str, StringConstraints(min_length=CODE_LENGTH[0], max_length=CODE_LENGTH[1])]
 
@@ -227,18 +184,18 @@ class BulkBody(Body):
     model = BulkUnit
 
     def json_schema(self) -> dict[str, Any]:
-        return {"type": "array", "items": super().json_schema(), "maxItems": ITEMS_AT_MOST}
+        return {"type": "array", "items": super().json_schema(), "maxItems": MAX_ITEMS}
 
     def example(self) -> Any:
         return [super().example()]
 
     async def read(self, request: Request, path: Sequence[Any], faults: list[Fault]) -> _SentUnits:
         media_type = request.require_media_type(self.media_types)
-        text = strict_json.text_of(await request.read_body(self.limit))
+        text = json.decode_body(await request.read_body(self.limit))
         return _SentUnits(text, await _positions(text, media_type))
 
 
-class BulkCounts(Document):
+class BulkCounts(models.Document):
     created: int
     replaced: int
     unchanged: int
@@ -248,13 +205,13 @@ class BulkCounts(Document):
 Problem = Annotated[Any, Meta(extra_json_schema={"$ref": "#/components/schemas/Problem"})]
 
 
-class BulkUnitResult(Document):
+class BulkUnitResult(models.Document):
     code: Annotated[str | None, Meta(description="Null where the item has no code that is text.")]
     outcome: Literal["created", "replaced", "unchanged", "refused"]
     problem: Problem | UnsetType = UNSET
 
 
-class BulkResultDocument(Document):
+class BulkResultDocument(models.Document):
     """What became of each unit, in the order sent."""
 
     counts: BulkCounts
@@ -268,33 +225,33 @@ class BulkResultDocument(Document):
 @routes.put(
     "/projects/{slug}/units",
     summary="Create or replace many units",
-    permission=Permission.INTEGRATE,
     body=BulkBody(BULK_BODY_LIMIT),
-    query=(
-        flag("dryRun", "Decide everything and store nothing."),
-        flag("reconcile", "Add `missing` to the report."),
-    ),
     responses={200: BulkResultDocument},
-    errors=(UnknownProject,),
 )
 async def put_units(
-    request: Request, slug: str, body: _SentUnits, *, dry_run: bool, reconcile: bool
+    request: Request,
+    slug: str,
+    body: _SentUnits,
+    *,
+    dry_run: Annotated[bool, flag("Decide everything and store nothing.")],
+    reconcile: Annotated[bool, flag("Add `missing` to the report.")],
 ) -> Response:
     """A JSON array, or one unit a line as `application/x-ndjson`; each a body of PUT with its `code`, at most
     200 000. A syntax error is 400 and stores nothing; apart from that each unit stands on its own, in
     transactions of at most 1 000. Of a code that is named twice the second is refused."""
-    check_project_access(request, slug)
-    inventory = request.services.units
-    project_id = await inventory.project_id(slug)
-    run = _BulkRun(inventory, request.author, slug, project_id, store=not dry_run)
-    await run.through(body.text, body.positions)
-    missing = await inventory.missing_codes(slug, run.named) if reconcile else None
-    return JsonPartsResponse(run.document(missing))
+    units = request.services.units
+    project_id = await units.project_id(slug)
+    run = _BulkRun(units, request.author, slug, project_id, store=not dry_run)
+    await run.write(body.text, body.positions)
+    missing = await units.missing_codes(slug, run.named) if reconcile else None
+    return json.JsonPartsResponse(run.document(missing))
 
 
 class _BulkRun:
-    def __init__(self, inventory: Units, author: Author, slug: str, project_id: UUID, *, store: bool) -> None:
-        self._inventory = inventory
+    def __init__(
+        self, units: operations.Units, author: Author, slug: str, project_id: UUID, *, store: bool
+    ) -> None:
+        self._units = units
         self._author = author
         self._request_id = author.request_id or ""
         self._slug = slug
@@ -305,71 +262,71 @@ class _BulkRun:
         self.named: set[str] = set()
         """Every valid code of the body, whatever became of its unit."""
 
-    async def through(self, text: str, positions: array[int]) -> None:
-        await write_all(self._inventory, self._batches(text, positions), self._note, store=self._store)
+    async def write(self, text: str, positions: array[int]) -> None:
+        await self._units.write_all(self._batches(text, positions), self._record, store=self._store)
 
     def document(self, missing: list[str] | None) -> list[bytes | bytearray]:
         """In parts: the results may be many megabytes, and are not copied once more."""
-        counts = {outcome: self._counts[outcome] for outcome in OUTCOMES}
-        tail = b"" if missing is None else b',"missing":' + encode(missing)
-        return [b'{"counts":' + encode(counts) + b',"results":[', self._results, b"]" + tail + b"}"]
+        counts = {outcome: self._counts[outcome] for outcome in operations.OUTCOMES}
+        tail = b"" if missing is None else b',"missing":' + json.encode(missing)
+        return [b'{"counts":' + json.encode(counts) + b',"results":[', self._results, b"]" + tail + b"}"]
 
     async def _batches(self, text: str, positions: array[int]) -> AsyncIterator[list[_Item]]:
-        for first in range(0, len(positions), 3 * BULK_TRANSACTION_SIZE):
-            yield await self._read(text, positions[first : first + 3 * BULK_TRANSACTION_SIZE])
-
-    async def _read(self, text: str, positions: array[int]) -> list[_Item]:
-        items = []
-        read = 0
+        items, read = [], 0
         for start, end, names in zip(positions[::3], positions[1::3], positions[2::3], strict=True):
             items.append(self._item(text[start:end], names))
             read += end - start
             if read >= CHARACTERS_A_TURN:
                 read = 0
                 await asyncio.sleep(0)
-        return items
+            if len(items) == operations.BULK_TRANSACTION_SIZE:
+                yield items
+                items = []
+        if items:
+            yield items
 
     def _item(self, text: str, names: int) -> _Item:
-        unit = read_plain_unit(text, names)
+        unit = unit_bodies.read_plain_unit(text, names)
         if unit is None or unit.code is None or code_fault(unit.code) or unit.code in self.named:
-            return self._doubtful_item(text)
+            return self._strict_item(text)
         self.named.add(unit.code)
         return _Item(unit.code, self._replacement(unit.code, unit.fields, unit.status))
 
-    def _doubtful_item(self, text: str) -> _Item:
+    def _strict_item(self, text: str) -> _Item:
         code = None
         try:
-            value = strict_json.parse(text)
+            value = json.parse_json(text)
             code = value.get("code") if type(value) is dict else None
-            command: ReplaceUnit | DomainError = self._command(value, code)
-        except DomainError as refusal:
-            command = refusal
-        return _Item(_printable(code) if isinstance(code, str) else None, command)
+            command: operations.ReplaceUnit | DomainError = self._command(value, code)
+        except DomainError as error:
+            command = error
+        shown = code.encode(errors="backslashreplace").decode() if isinstance(code, str) else None
+        return _Item(shown, command)
 
-    def _command(self, value: Any, code: Any) -> ReplaceUnit:
+    def _command(self, value: Any, code: Any) -> operations.ReplaceUnit:
         faults = _code_faults(value, code) or self._named_before(code)
-        body = check_unit(UnitReplacement, value, self._slug, code)
+        body = unit_bodies.check_unit(unit_bodies.UnitReplacement, value, self._slug, code)
         if isinstance(body, list):
-            raise InvalidInput(with_status_fault(faults + body, sent_status(value)))
+            raise InvalidInput(unit_bodies.with_status_fault(faults + body, unit_bodies.sent_status(value)))
         faults += body.false_claims(self._project_id, code)
         if faults:
-            raise InvalidInput(with_status_fault(faults, body.status))
+            raise InvalidInput(unit_bodies.with_status_fault(faults, body.status))
         return self._replacement(code, body.replacement(), body.status)
 
-    def _replacement(self, code: str, fields: UnitFields, status: Status | None) -> ReplaceUnit:
-        return ReplaceUnit((self._project_id, code), fields, status, UNCONDITIONAL, self._author)
+    def _replacement(self, code: str, fields: UnitFields, status: Status | None) -> operations.ReplaceUnit:
+        return operations.ReplaceUnit((self._project_id, code), fields, status, UNCONDITIONAL, self._author)
 
     def _named_before(self, code: str | None) -> list[Fault]:
         if code in self.named:
-            return [Fault("/code", "This code stands earlier in the same request; this one is refused.")]
+            return [Fault("/code", "This code was given earlier in the same request; this one is refused.")]
         if code is not None:
             self.named.add(code)
         return []
 
-    async def _note(self, items: Sequence[_Item], outcomes: list[Outcome]) -> None:
+    async def _record(self, items: Sequence[_Item], outcomes: list[Outcome]) -> None:
         results = []
         for item, outcome in zip(items, outcomes, strict=True):
-            result: dict[str, Any] = {"code": item.code, "outcome": outcome_name(outcome)}
+            result: dict[str, Any] = {"code": item.code, "outcome": operations.outcome_name(outcome)}
             if isinstance(outcome, DomainError):
                 result["problem"] = problem_document(outcome, self._request_id)
             results.append(result)
@@ -377,16 +334,16 @@ class _BulkRun:
         if self._results:
             self._results += b","
         # Without the brackets: it is one array with those before and after it.
-        self._results += encode(results)[1:-1]
+        self._results += json.encode(results)[1:-1]
 
 
 async def _positions(text: str, media_type: str) -> array[int]:
     """Start, end and names of every item, three numbers each."""
     positions = array("q")
     read_from = 0
-    for item in line_items(text) if media_type == NDJSON else array_items(text):
-        if len(positions) == 3 * ITEMS_AT_MOST:
-            raise TooManyItems(ITEMS_AT_MOST)
+    for item in json.line_items(text) if media_type == NDJSON else json.array_items(text):
+        if len(positions) == 3 * MAX_ITEMS:
+            raise TooManyItems(MAX_ITEMS)
         positions.extend(item)
         if item.end - read_from >= CHARACTERS_A_TURN:
             read_from = item.end
@@ -402,7 +359,3 @@ def _code_faults(value: Any, code: Any) -> list[Fault]:
         return [Fault("/code", message)]
     fault = code_fault(code, "/code")
     return [] if fault is None else [fault]
-
-
-def _printable(code: str) -> str:
-    return code.encode(errors="backslashreplace").decode()

@@ -6,7 +6,6 @@ from decimal import Decimal
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, StringConstraints
-from starlette.responses import Response
 
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.errors import InvalidSignature, NotSigned, TransitionNotAllowed, UnknownBooking
@@ -17,9 +16,9 @@ from holdfast.web.api.models import Document
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.api.unit_bodies import PRICE
 from holdfast.web.auth import Guard
+from holdfast.web.errors import UnknownRoute
 from holdfast.web.fields import NO_NUL
-from holdfast.web.http_errors import UnknownRoute
-from holdfast.web.json import NO_STORE, JsonResponse
+from holdfast.web.json import NO_STORE
 from holdfast.web.request import Request
 from holdfast.wiring import PAYMENT_CALLBACK_PATH
 
@@ -50,10 +49,7 @@ _REASONS = {
 
 
 async def _check_signature(request: Request) -> None:
-    """Let requests pass that are signed with the payment secret; without one there is nothing here.
-
-    The body is read only where both headers are well formed.
-    """
+    """Require a signature by the payment secret. The body is read only if both headers are well formed."""
     service = request.services.payments
     if not service.is_open:
         raise UnknownRoute
@@ -100,10 +96,9 @@ class PaymentTakenDocument(Document):
     summary="Report a paid deposit",
     body=ModelBody(Payment, CALLBACK_BODY_LIMIT),
     headers=(TIMESTAMP,),
-    responses={200: Annotated[PaymentTakenDocument, NO_STORE]},
     errors=(UnknownBooking, NotSigned, TransitionNotAllowed),
 )
-async def tell_payment(request: Request, body: Payment) -> Response:
+async def report_payment(request: Request, body: Payment) -> Annotated[PaymentTakenDocument, NO_STORE]:
     """While the hold lives, the unit is reserved. If the booking had ended, it is held and reserved again
     where the unit is free; where it is not, the booking becomes `refund-due`. `status` says which.
 
@@ -115,4 +110,4 @@ async def tell_payment(request: Request, body: Payment) -> Response:
     are compared within a booking, and not across them."""
     payment = payments.Payment(body.id, body.reference, body.amount_sar)
     booking = (await request.services.payments.confirm(payment, request.request_id)).booking
-    return JsonResponse(PaymentTakenDocument(booking.reference, booking.status), 200, (NO_STORE,))
+    return PaymentTakenDocument(booking.reference, booking.status)

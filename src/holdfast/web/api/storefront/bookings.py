@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from starlette.responses import Response
-
-from holdfast.domain.errors import Fault, HoldLapsed, TransitionNotAllowed, UnknownBooking
+from holdfast.domain.errors import Fault, HoldLapsed, TransitionNotAllowed
 from holdfast.operations.bookings import FoundBooking
 from holdfast.web.api.bodies import BuyerDetails, ModelBody
-from holdfast.web.api.models import BookingDocument, found_booking_document, written_booking_document
+from holdfast.web.api.models import BookingDocument, booking_document
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.api.storefront.units import PREFIX
 from holdfast.web.auth import BOOKING_TOKEN
-from holdfast.web.json import NO_STORE, JsonResponse
+from holdfast.web.json import NO_STORE
 from holdfast.web.request import PUBLIC_BODY_LIMIT, Request
 
 routes = ApiRoutes(PREFIX, "Storefront", BOOKING_TOKEN)
+
+OwnBooking = Annotated[BookingDocument, NO_STORE]
 
 
 class SignatureBody(ModelBody):
@@ -34,47 +34,34 @@ class SignatureBody(ModelBody):
         return await super().read(request, path, faults)
 
 
-@routes.get(
-    "/bookings/{reference}",
-    summary="Read your booking",
-    responses={200: Annotated[BookingDocument, NO_STORE]},
-    errors=(UnknownBooking,),
-)
-async def get_own_booking(request: Request, reference: str) -> Response:
+@routes.get("/bookings/{reference}", summary="Read your booking")
+async def get_own_booking(request: Request, reference: str) -> OwnBooking:
     """The token opens this booking, for its whole life, and nothing else. A wrong token is 404."""
-    found = await _own_booking(request, reference)
-    return JsonResponse(found_booking_document(found), 200, (NO_STORE,))
+    return booking_document(await _own_booking(request, reference))
 
 
-@routes.delete(
-    "/bookings/{reference}",
-    summary="Cancel your hold",
-    responses={204: None},
-    errors=(UnknownBooking, HoldLapsed, TransitionNotAllowed),
-)
-async def cancel_own_booking(request: Request, reference: str) -> Response:
+@routes.delete("/bookings/{reference}", summary="Cancel your hold", errors=(HoldLapsed, TransitionNotAllowed))
+async def cancel_own_booking(request: Request, reference: str) -> None:
     """Gives the hold up; the unit is available again. A booking that is cancelled already stays so: 204. A
     lapsed one is 409 `hold-lapsed`; one that is reserved or sold is ended by staff only: 409
     `transition-not-allowed`."""
     found = await _own_booking(request, reference)
     await request.services.bookings.cancel_as_buyer(found, request.request_id)
-    return Response(status_code=204)
 
 
 @routes.post(
     "/bookings/{reference}/sign",
     summary="Sign the agreement",
     body=SignatureBody(BuyerDetails, PUBLIC_BODY_LIMIT),
-    responses={200: Annotated[BookingDocument, NO_STORE]},
-    errors=(UnknownBooking, HoldLapsed, TransitionNotAllowed),
+    errors=(HoldLapsed, TransitionNotAllowed),
 )
-async def sign_booking(request: Request, reference: str, body: BuyerDetails) -> Response:
+async def sign_booking(request: Request, reference: str, body: BuyerDetails) -> OwnBooking:
     """Names the buyer and signs the agreement. Signing again with the same details changes nothing; with
     others it is 409 `transition-not-allowed`. A lapsed hold cannot be signed: 409 `hold-lapsed`."""
     # Once more: the link may have been reissued while the body arrived.
     found = await _own_booking(request, reference)
     written = await request.services.bookings.sign(found, body.buyer(), request.request_id)
-    return JsonResponse(written_booking_document(written), 200, (NO_STORE,))
+    return booking_document(written)
 
 
 async def _own_booking(request: Request, reference: str) -> FoundBooking:

@@ -11,31 +11,22 @@ import msgspec
 from msgspec import Meta
 from starlette.responses import Response
 
+from holdfast.domain import errors
 from holdfast.domain.booking import unit_terms
-from holdfast.domain.errors import (
-    Fault,
-    HeldTooRecently,
-    HoldLapsed,
-    NotAvailable,
-    TooManyHolds,
-    TransitionNotAllowed,
-    UnknownProject,
-    UnknownUnit,
-)
 from holdfast.domain.project import Project
 from holdfast.domain.status import ON_SALE, Status
 from holdfast.domain.unit import Unit, UnitFields
 from holdfast.operations.bookings import Requester
 from holdfast.web.api.bodies import Body, no_fields
-from holdfast.web.api.models import Cursor, Document, Time, UnitDocument, page_response
-from holdfast.web.api.parameters import CURSOR, LIMIT, one_of
+from holdfast.web.api.models import Cursor, Document, Time, UnitDocument, page_document
+from holdfast.web.api.parameters import Limit, TextCursor, one_of
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import OPTIONAL_TOKEN, PUBLIC
-from holdfast.web.http_errors import ForeignForm
+from holdfast.web.errors import ForeignForm
 from holdfast.web.json import NO_STORE, JsonResponse, read_optional_json, time_text
-from holdfast.web.pages.storefront.visitors import VISITOR_COOKIE, parse_requester, reject_other_sites
 from holdfast.web.pagination import TEXT_CURSOR
 from holdfast.web.request import Request
+from holdfast.web.visitors import VISITOR_COOKIE, parse_requester, reject_other_sites
 
 PREFIX = "/v1/storefront"
 HOLD_BODY_LIMIT = 1024
@@ -92,7 +83,7 @@ class HoldDocument(Document):
 class HoldBody(Body):
     """No fields. Headers are read with it, so that their faults are reported with all others."""
 
-    async def read(self, request: Request, path: Sequence[Any], faults: list[Fault]) -> Requester:
+    async def read(self, request: Request, path: Sequence[Any], faults: list[errors.Fault]) -> Requester:
         reject_other_sites(request)
         parsed = await read_optional_json(request, self.limit)
         requester = parse_requester(request, faults)
@@ -109,13 +100,12 @@ class HoldBody(Body):
     responses={200: Annotated[HoldDocument, NO_STORE], 201: Annotated[HoldDocument, NO_STORE]},
     errors=(
         ForeignForm,
-        UnknownProject,
-        UnknownUnit,
-        NotAvailable,
-        HoldLapsed,
-        TransitionNotAllowed,
-        TooManyHolds,
-        HeldTooRecently,
+        errors.UnknownUnit,
+        errors.NotAvailable,
+        errors.HoldLapsed,
+        errors.TransitionNotAllowed,
+        errors.TooManyHolds,
+        errors.HeldTooRecently,
     ),
 )
 async def hold_unit(request: Request, slug: str, code: str, requester: Requester) -> Response:
@@ -146,34 +136,28 @@ async def hold_unit(request: Request, slug: str, code: str, requester: Requester
     return JsonResponse(document, 201 if held.is_new else 200, (NO_STORE,))
 
 
-@routes.get(
-    "/projects/{slug}/units/{code}",
-    summary="Read a unit on sale",
-    responses={200: UnitOnSaleDocument},
-    errors=(UnknownProject, UnknownUnit),
-)
-async def get_unit_on_sale(request: Request, slug: str, code: str) -> Response:
+@routes.get("/projects/{slug}/units/{code}", summary="Read a unit on sale", errors=(errors.UnknownUnit,))
+async def get_unit_on_sale(request: Request, slug: str, code: str) -> UnitOnSaleDocument:
     """A unit that is not on sale is 404."""
     unit, project = await request.services.units.find(slug, code)
     if unit.status not in ON_SALE:
-        raise UnknownUnit(slug, code)
-    return JsonResponse(unit_on_sale_document(unit, project))
+        raise errors.UnknownUnit(slug, code)
+    return unit_on_sale_document(unit, project)
 
 
-@routes.get(
-    "/projects/{slug}/units",
-    summary="List the units on sale",
-    query=(one_of("status", ON_SALE, "Only units in this status."), CURSOR, LIMIT),
-    responses={200: UnitOnSaleListDocument},
-    errors=(UnknownProject,),
-)
+@routes.get("/projects/{slug}/units", summary="List the units on sale")
 async def list_units_on_sale(
-    request: Request, slug: str, *, status: Status | None, cursor: str, limit: int
-) -> Response:
+    request: Request,
+    slug: str,
+    *,
+    status: Annotated[Status | None, one_of(ON_SALE, "Only units in this status.")],
+    cursor: TextCursor,
+    limit: Limit,
+) -> UnitOnSaleListDocument:
     """Units that are available, held, reserved or sold, in the order of their codes."""
-    rows, project = await request.services.units.offers_page(slug, cursor, limit, status)
+    rows, project = await request.services.units.page(slug, cursor, limit, status, on_sale=True)
     document = partial(unit_on_sale_document, project=project)
-    return page_response(
+    return page_document(
         UnitOnSaleListDocument, rows, limit, document, lambda unit: TEXT_CURSOR.encode(unit.code)
     )
 

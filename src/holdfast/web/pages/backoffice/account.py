@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Awaitable
 
 from starlette.responses import Response
 
 from holdfast.domain.errors import InvalidInput, TooManyAttempts
-from holdfast.domain.staff import DIGITS, LANGUAGES, OpenSession, Preferences, Theme
+from holdfast.domain.staff import DIGITS, LANGUAGES, Preferences, Theme
 from holdfast.operations.login import enrolment_url, format_secret
 from holdfast.operations.staff import OwnAccount
-from holdfast.web.http_errors import MalformedBody
-from holdfast.web.pages.backoffice.base import PREFIX, StaffRequest, faults_by_field
-from holdfast.web.pages.routes import Pages
+from holdfast.web.errors import MalformedBody
+from holdfast.web.pages.backoffice.base import PREFIX, StaffRequest, pages
 from holdfast.web.pages.templates import qr_code
 from holdfast.web.problems import problem_type
 
@@ -29,21 +28,32 @@ _SYSTEMS = (
 )  # fmt: skip
 _UNKNOWN_BROWSER_LENGTH = 40
 
-pages = Pages(StaffRequest)
-
 
 @pages.get("/account")
-async def show_account(request: StaffRequest) -> Response:
-    return await _render(request)
+async def show_account(
+    request: StaffRequest, status: int = 200, failed_form: str = "", faults: dict[str, str] | None = None
+) -> Response:
+    staff = request.staff
+    secret = await request.services.accounts.offered_factor(staff.id)
+    return await request.render(
+        "account.html",
+        status,
+        person=staff,
+        secret=secret and format_secret(secret),
+        qr=secret and qr_code(enrolment_url(secret, staff.email)),
+        sessions=await request.services.login.list_sessions(staff.id),
+        own_session_id=_own_account(request).session_id,
+        parse_user_agent=parse_user_agent,
+        typed=request.form,
+        failed_form=failed_form,
+        faults=faults or {},
+    )
 
 
 @pages.post("/account/name", back_to="/account")
 async def rename(request: StaffRequest) -> Response:
-    try:
-        await request.services.accounts.rename(_own_account(request), request.form.text("name"))
-    except InvalidInput as error:
-        return await _render_error(request, "name", error)
-    return await request.redirect_with_notice(ACCOUNT, request._("Your name was changed."))
+    change = request.services.accounts.rename(_own_account(request), request.form.text("name"))
+    return await _change(request, "name", change, request._("Your name was changed."))
 
 
 @pages.post("/account/preferences", back_to="/account")
@@ -51,9 +61,8 @@ async def set_preferences(request: StaffRequest) -> Response:
     language, digits, theme = (request.form.text(name) for name in Preferences._fields)
     if language not in LANGUAGES or digits not in DIGITS or theme not in tuple(Theme):
         raise MalformedBody("The form does not say what is preferred.")
-    await request.services.accounts.set_preferences(
-        request.staff.id, Preferences(language, digits, Theme(theme))
-    )
+    preferences = Preferences(language, digits, Theme(theme))
+    await request.services.accounts.set_preferences(request.staff.id, preferences)
     return request.redirect(ACCOUNT)
 
 
@@ -62,54 +71,37 @@ async def change_password(request: StaffRequest) -> Response:
     form = request.form
     if form.raw("newPassword") != form.raw("again"):
         faults = {"again": request._("The two passwords are not the same.")}
-        return await _render(request, 422, failed_form="password", faults=faults)
-    try:
-        await request.services.accounts.change_password(
-            _own_account(request), form.raw("password"), form.raw("newPassword")
-        )
-    except (InvalidInput, TooManyAttempts) as error:
-        return await _render_error(request, "password", error)
-    return await request.redirect_with_notice(
-        ACCOUNT, request._("Your password was changed. All other sessions have ended.")
+        return await show_account(request, 422, failed_form="password", faults=faults)
+    change = request.services.accounts.change_password(
+        _own_account(request), form.raw("password"), form.raw("newPassword")
     )
+    notice = request._("Your password was changed. All other sessions have ended.")
+    return await _change(request, "password", change, notice)
 
 
 @pages.post("/account/second-factor", back_to="/account")
 async def offer_second_factor(request: StaffRequest) -> Response:
-    try:
-        await request.services.accounts.offer_factor(_own_account(request), request.form.raw("password"))
-    except (InvalidInput, TooManyAttempts) as error:
-        return await _render_error(request, "offer", error)
-    return request.redirect(f"{ACCOUNT}#second-factor")
+    change = request.services.accounts.offer_factor(_own_account(request), request.form.raw("password"))
+    return await _change(request, "offer", change)
 
 
 @pages.post("/account/second-factor/confirm", back_to="/account")
 async def confirm_second_factor(request: StaffRequest) -> Response:
-    try:
-        await request.services.accounts.confirm_factor(_own_account(request), request.form.text("code"))
-    except InvalidInput as error:
-        return await _render_error(request, "confirm", error)
-    return await request.redirect_with_notice(
-        ACCOUNT,
-        request._("From now on you sign in with password and code. All other sessions have ended."),
-    )
+    change = request.services.accounts.confirm_factor(_own_account(request), request.form.text("code"))
+    notice = request._("From now on you sign in with password and code. All other sessions have ended.")
+    return await _change(request, "confirm", change, notice)
 
 
 @pages.post("/account/second-factor/remove", back_to="/account")
 async def remove_second_factor(request: StaffRequest) -> Response:
-    try:
-        await request.services.accounts.remove_factor(_own_account(request), request.form.raw("password"))
-    except (InvalidInput, TooManyAttempts) as error:
-        return await _render_error(request, "remove", error)
-    return await request.redirect_with_notice(ACCOUNT, request._("The second factor was removed."))
+    change = request.services.accounts.remove_factor(_own_account(request), request.form.raw("password"))
+    return await _change(request, "remove", change, request._("The second factor was removed."))
 
 
 @pages.post("/account/sign-out-elsewhere", back_to="/account")
 async def end_other_sessions(request: StaffRequest) -> Response:
-    assert request.staff_session is not None
-    ended = await request.services.login.sign_out_everywhere(
-        request.staff.id, request.staff_session.session_id
-    )
+    own_session_id = _own_account(request).session_id
+    ended = await request.services.login.sign_out_everywhere(request.staff.id, own_session_id)
     notice = request.ngettext("%(num)s other session was ended.", "%(num)s other sessions were ended.", ended)
     return await request.redirect_with_notice(ACCOUNT, notice)
 
@@ -120,34 +112,19 @@ async def end_all_sessions(request: StaffRequest) -> Response:
     return request.end_session()
 
 
-async def _render_error(
-    request: StaffRequest, failed_form: str, error: InvalidInput | TooManyAttempts
+async def _change(
+    request: StaffRequest, form_name: str, change: Awaitable[object], notice: str | None = None
 ) -> Response:
-    if isinstance(error, InvalidInput):
-        faults = faults_by_field(request, error)
-    else:
-        wait = request.language.duration(error.retry_after_seconds)
-        faults = {"password": request._("Too many attempts have failed. Try again in %(time)s.", time=wait)}
-    return await _render(request, problem_type(error).status, failed_form=failed_form, faults=faults)
-
-
-async def _render(
-    request: StaffRequest, status: int = 200, failed_form: str = "", faults: dict[str, str] | None = None
-) -> Response:
-    staff = request.staff
-    secret = await request.services.accounts.offered_factor(staff.id)
-    sessions = await request.services.login.list_sessions(staff.id)
-    return await request.render(
-        "account.html",
-        status,
-        person=staff,
-        secret=secret and format_secret(secret),
-        qr=secret and qr_code(enrolment_url(secret, staff.email)),
-        sessions=[_describe_session(request, session) for session in sessions],
-        typed=request.form,
-        failed_form=failed_form,
-        faults=faults or {},
-    )
+    try:
+        await change
+    except (InvalidInput, TooManyAttempts) as error:
+        faults = request.faults(error)
+        if isinstance(error, TooManyAttempts):
+            faults = {"password": request.too_many_attempts_text(error)}
+        return await show_account(request, problem_type(error).status, failed_form=form_name, faults=faults)
+    if notice is None:
+        return request.redirect(f"{ACCOUNT}#second-factor")
+    return await request.redirect_with_notice(ACCOUNT, notice)
 
 
 def _own_account(request: StaffRequest) -> OwnAccount:
@@ -157,18 +134,7 @@ def _own_account(request: StaffRequest) -> OwnAccount:
     )
 
 
-def _describe_session(request: StaffRequest, session: OpenSession) -> dict[str, Any]:
-    assert request.staff_session is not None
-    is_this = session.id == request.staff_session.session_id
-    return {"session": session, "browser": parse_user_agent(session.agent), "is_this": is_this}
-
-
-class Browser(NamedTuple):
-    name: str
-    system: str
-
-
-def parse_user_agent(agent: str) -> Browser:
-    """Return names that are the same in every language; of an unknown browser its own first words."""
+def parse_user_agent(agent: str) -> tuple[str, str]:
+    """Return browser and system, the same in every language; of an unknown browser its own first words."""
     name = next((name for sign, name in _BROWSERS if sign in agent), agent[:_UNKNOWN_BROWSER_LENGTH])
-    return Browser(name, next((name for sign, name in _SYSTEMS if sign in agent), ""))
+    return name, next((name for sign, name in _SYSTEMS if sign in agent), "")

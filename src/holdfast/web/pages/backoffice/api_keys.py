@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import UUID
 
 from starlette.responses import Response
@@ -10,16 +9,9 @@ from starlette.responses import Response
 from holdfast.domain.api_key import IssuedKey, Key, Scope
 from holdfast.domain.errors import Fault, InvalidInput, UnknownProject
 from holdfast.domain.permissions import ISSUABLE_SCOPES, Permission
+from holdfast.operations import api_keys
 from holdfast.operations.api_keys import KeyIssuer, NewApiKey
-from holdfast.web.pages.backoffice.base import (
-    PREFIX,
-    StaffRequest,
-    faults_by_field,
-    list_projects,
-    page_links,
-    parse_cursor,
-)
-from holdfast.web.pages.routes import Pages
+from holdfast.web.pages.backoffice.base import PREFIX, StaffRequest, pages
 from holdfast.web.pagination import TIME_AND_ID_CURSOR, creation_cursor, paginate
 
 KEYS = f"{PREFIX}/settings/api/keys"
@@ -33,14 +25,14 @@ _FIRST_PATHS = {
 }
 _DEPOSIT_PATH = "/v1/backoffice/bookings/REFERENCE/confirm-deposit"
 
-pages = Pages(StaffRequest)
-
 
 @pages.get("/settings/api/keys", Permission.MANAGE_KEYS)
 async def list_keys(request: StaffRequest) -> Response:
     ended = request.query.text("state") == "ended"
-    after = parse_cursor(request, TIME_AND_ID_CURSOR)
-    rows, read_at = await request.services.api_keys.page(after, None, KEYS_A_PAGE, live=not ended)
+    after = request.parse_cursor(TIME_AND_ID_CURSOR)
+    rows, read_at = await api_keys.load_page(
+        request.services.database, after, None, KEYS_A_PAGE, live=not ended
+    )
     keys, next_cursor = paginate(rows, KEYS_A_PAGE, creation_cursor)
     return await request.render(
         "keys.html",
@@ -48,71 +40,58 @@ async def list_keys(request: StaffRequest) -> Response:
         read_at=read_at,
         ended=ended,
         may_revoke=lambda key: _may_revoke(request, key),
-        **page_links(request, f"{KEYS}?state=ended" if ended else KEYS, next_cursor),
+        **request.page_links(f"{KEYS}?state=ended" if ended else KEYS, next_cursor),
     )
 
 
 @pages.get("/settings/api/keys/new", Permission.MANAGE_KEYS)
-async def show_new_key(request: StaffRequest) -> Response:
-    return await _render_form(request, 200, {})
+async def show_new_key(
+    request: StaffRequest, status: int = 200, faults: dict[str, str] | None = None
+) -> Response:
+    """Render the form as it was filled in, or as most people fill it in."""
+    may_issue, form = ISSUABLE_SCOPES[request.staff.role], request.form
+    return await request.render(
+        "keys_new.html",
+        status,
+        scopes=[scope for scope in Scope if scope in may_issue],
+        expiries=EXPIRIES_DAYS,
+        typed=form,
+        chosen_scopes=form.all("scope") if form.items() else [Scope.INTEGRATION],
+        projects=await request.list_projects(),
+        faults=faults or {},
+    )
 
 
 @pages.post("/settings/api/keys/new", Permission.MANAGE_KEYS)
 async def issue_key(request: StaffRequest) -> Response:
     issuer = KeyIssuer(ISSUABLE_SCOPES[request.staff.role])
     try:
-        issued = await request.services.api_keys.issue(_parse_form(request), issuer, request.author)
+        issued = await api_keys.issue(request.services.database, _parse_form(request), issuer, request.author)
     except InvalidInput as error:
-        return await _render_form(request, 422, faults_by_field(request, error))
+        return await show_new_key(request, 422, request.faults(error))
     except UnknownProject:
-        return await _render_form(
-            request, 422, {"projects": request._("One of these projects is not there.")}
-        )
+        faults = {"projects": request._("One of these projects is not there.")}
+        return await show_new_key(request, 422, faults)
     call = _first_call(request.context.public_url, issued)
     return await request.render("keys_issued.html", 201, issued=issued, call=call)
 
 
 @pages.post("/settings/api/keys/{id}/revoke", Permission.MANAGE_KEYS)
 async def revoke_key(request: StaffRequest, key_id: UUID) -> Response:
-    if not _may_revoke(request, await request.services.api_keys.find(key_id)):
+    if not _may_revoke(request, await api_keys.find(request.services.database, key_id)):
         notice = request._("This key opens more than you may give, so only an admin may revoke it.")
         return await request.redirect_with_notice(KEYS, notice, "refused")
-    key = await request.services.api_keys.revoke(key_id, request.author)
+    key = await api_keys.revoke(request.services.database, key_id, request.author)
     notice = request._("The key %(name)s is revoked: it opens nothing any more.", name=key.name)
     return await request.redirect_with_notice(KEYS, notice)
-
-
-async def _render_form(request: StaffRequest, status: int, faults: dict[str, str]) -> Response:
-    return await request.render(
-        "keys_new.html",
-        status,
-        **_typed_values(request),
-        projects=await list_projects(request),
-        faults=faults,
-    )
-
-
-def _typed_values(request: StaffRequest) -> dict[str, Any]:
-    """Return the form as it was filled in, or as most people fill it in."""
-    may_issue, form = ISSUABLE_SCOPES[request.staff.role], request.form
-    is_filled = bool(form.items())
-    return {
-        "scopes": [scope for scope in Scope if scope in may_issue],
-        "expiries": EXPIRIES_DAYS,
-        "name": form.raw("name"),
-        "chosen_scopes": form.all("scope") if is_filled else [Scope.INTEGRATION],
-        "is_limited": form.text("reach") == "some",
-        "chosen_projects": form.all("project"),
-        "expires": form.text("expires") if is_filled else "",
-    }
 
 
 def _parse_form(request: StaffRequest) -> NewApiKey:
     """Return the key to issue, or raise every fault at once. Whether staff may issue it is checked later."""
     form = request.form
-    faults: list[Fault] = []
     scopes, expires = form.all("scope"), form.text("expires")
     slugs = tuple(form.all("project")) if form.text("reach") == "some" else None
+    faults: list[Fault] = []
     if not scopes or not all(scope in tuple(Scope) for scope in scopes):
         faults.append(Fault("/scopes", "A key has at least one scope."))
     if slugs == ():

@@ -1,9 +1,11 @@
-"""Requests of staff to the back office: sessions, notices, and helpers that several pages use."""
+"""Requests of staff to the back office: sessions, notices, and what several pages parse from a request."""
 
 from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
@@ -11,16 +13,16 @@ from urllib.parse import quote, urlencode, urlsplit
 from starlette.responses import RedirectResponse, Response
 
 from holdfast.domain.audit import ActorKind, Author
-from holdfast.domain.errors import DatabaseUnavailable, InvalidInput
+from holdfast.domain.errors import DatabaseUnavailable, DomainError, InvalidInput, TooManyAttempts
 from holdfast.domain.permissions import Permission
-from holdfast.domain.project import Project
+from holdfast.domain.project import Project, slug_fault
 from holdfast.domain.staff import Preferences, Staff
-from holdfast.domain.status import Caller
+from holdfast.domain.transitions import Caller
 from holdfast.operations.login import StaffSession
+from holdfast.web.pages.base import PAGE_HEADERS
 from holdfast.web.pages.i18n import language_of, translate
 from holdfast.web.pages.live import EVENT_STREAM, event
-from holdfast.web.pages.routes import LANGUAGE_COOKIE, SAFE_METHODS, PageRequest
-from holdfast.web.pages.sessions import PAGE_HEADERS
+from holdfast.web.pages.routes import LANGUAGE_COOKIE, SAFE_METHODS, PageRequest, Pages
 from holdfast.web.pagination import CursorCodec
 
 PREFIX = "/backoffice"
@@ -34,8 +36,6 @@ T = TypeVar("T")
 
 
 class Notice(NamedTuple):
-    """A sentence at the top of a page."""
-
     text: str
     kind: str = "done"
     """``done``, ``warning`` or ``refused``."""
@@ -71,14 +71,15 @@ class StaffRequest(PageRequest):
         return None if is_public or self.staff_session is not None else self._redirect_to_login()
 
     async def layout_values(self) -> dict[str, Any]:
-        news = None
+        unseen_failures = None
         if not self.is_fragment and self.may(Permission.SEE_WEBHOOKS):
-            news = await self.services.announcing.load_unseen(self.staff.failures_seen_at)
+            search, seen_at = self.services.delivery_search, self.staff.failures_seen_at
+            unseen_failures = await search.load_unseen_failures(seen_at)
         return {
             "may": self.may,
             "permission": Permission,
             "now": None if self.staff_session is None else self.staff_session.at,
-            "news": news,
+            "unseen_failures": unseen_failures,
         }
 
     def set_cookies(self, response: Response) -> None:
@@ -138,6 +139,64 @@ class StaffRequest(PageRequest):
     def keep_language(self, response: Response, code: str) -> None:
         self.context.cookies.keep(response, LANGUAGE_COOKIE, code)
 
+    def no_content(self, **headers: str) -> Response:
+        """Return the response to a script that keeps what it has, or follows a header."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return Response(status_code=204, headers={**PAGE_HEADERS, **named})
+
+    async def list_projects(self) -> list[Project]:
+        return await self.services.units.projects_page(None, "", PROJECTS_OFFERED)
+
+    def parse_project(self, projects: Sequence[Project]) -> str:
+        """Return the project of the query, if it is offered; any may be named where there are too many."""
+        slug = self.query.text("project")
+        is_offered = len(projects) > PROJECTS_OFFERED or slug in {project.slug for project in projects}
+        return slug if slug_fault(slug) is None and is_offered else ""
+
+    def parse_cursor(self, codec: CursorCodec[T]) -> T | None:
+        """Return where the page before ended; anything that is no cursor leads to the first page."""
+        try:
+            return codec.decode(self.query.text("cursor"))
+        except ValueError:
+            return None
+
+    def page_links(self, address: str, next_cursor: str | None) -> dict[str, str | None]:
+        """Return the addresses of the first and the next page of a list, where there are any."""
+        separator = "&" if "?" in address else "?"
+        return {
+            "first": address if self.query.has("cursor") else None,
+            "next": None if next_cursor is None else f"{address}{separator}cursor={next_cursor}",
+        }
+
+    def parse_local_time(self, text: str) -> datetime | None:
+        """Return the time that a ``datetime-local`` field names in the time zone of the pages, if any."""
+        try:
+            return self.language.at(text).astimezone(UTC)
+        except (ValueError, OverflowError):
+            return None
+
+    def parse_new_end(self) -> datetime | None:
+        """Return the end that an extension names; None: one period later. A browser knows no seconds."""
+        text = self.form.text("until")
+        if not text:
+            return None
+        end = self.parse_local_time(text)
+        if end is None:
+            raise InvalidInput.at("/until", "This must be a date and a time.")
+        return end.replace(microsecond=0)
+
+    def faults(self, error: DomainError) -> dict[str, str]:
+        """Return the first fault of each field of a form, in the person's language."""
+        found = error.faults if isinstance(error, InvalidInput) else []
+        return {
+            fault.pointer.strip("/").partition("/")[0]: translate(fault.message, self.language)
+            for fault in reversed(found)
+        }
+
+    def too_many_attempts_text(self, error: TooManyAttempts) -> str:
+        wait = self.language.duration(error.retry_after_seconds)
+        return self._("Too many attempts have failed. Try again in %(time)s.", time=wait)
+
     def _become_anonymous(self) -> None:
         self.staff_session = None
         self.csrf_secret = self.context.cookies.read(self, _FORM_COOKIE) or secrets.token_urlsafe(24)
@@ -156,19 +215,19 @@ class StaffRequest(PageRequest):
             return Response(event("ended", b"{}"), headers={**PAGE_HEADERS, "Content-Type": EVENT_STREAM})
         next_path = self.full_path if self.method in SAFE_METHODS else PREFIX
         if self.is_fragment:
-            next_path = self._page_of_script()
+            # The page on which the script runs, not the part of it that it asks for.
+            next_path = PREFIX
+            with suppress(ValueError):
+                page = urlsplit(self.header(b"hx-current-url"))
+                next_path = local_path(f"{page.path}?{page.query}" if page.query else page.path)
         address = f"{PREFIX}/sign-in" + ("" if next_path == PREFIX else f"?next={quote(next_path, safe='')}")
         if self.is_fragment:
-            return Response(status_code=204, headers={**PAGE_HEADERS, "HX-Redirect": address})
+            return self.no_content(HX_Redirect=address)
         return RedirectResponse(address, 303, headers=PAGE_HEADERS)
 
-    def _page_of_script(self) -> str:
-        """Return the page on which the script runs, not the part of it that it asks for."""
-        try:
-            page = urlsplit(self.header(b"hx-current-url"))
-        except ValueError:
-            return PREFIX
-        return local_path(f"{page.path}?{page.query}" if page.query else page.path)
+
+pages = Pages(StaffRequest)
+"""Each module of the back office declares its pages here."""
 
 
 def local_path(path: str) -> str:
@@ -185,57 +244,3 @@ def with_query(path: str, **values: str | None) -> str:
     """Return the path with the values that are set as its query."""
     query = urlencode({name: value for name, value in values.items() if value})
     return f"{path}?{query}" if query else path
-
-
-async def list_projects(request: StaffRequest) -> list[Project]:
-    return await request.services.units.projects_page(None, "", PROJECTS_OFFERED)
-
-
-# Pages of lists.
-
-
-def parse_cursor(request: StaffRequest, codec: CursorCodec[T]) -> T | None:
-    """Return where the page before ended; anything that is no cursor leads to the first page."""
-    try:
-        return codec.decode(request.query.text("cursor"))
-    except ValueError:
-        return None
-
-
-def page_links(request: StaffRequest, address: str, next_cursor: str | None) -> dict[str, str | None]:
-    """Return the addresses of the first and the next page of a list, where there are any."""
-    separator = "&" if "?" in address else "?"
-    return {
-        "first": address if request.query.has("cursor") else None,
-        "next": None if next_cursor is None else f"{address}{separator}cursor={next_cursor}",
-    }
-
-
-# Values of forms.
-
-
-def parse_local_time(request: StaffRequest, text: str) -> datetime | None:
-    """Return the time that a ``datetime-local`` field names in the time zone of the pages, if it is one."""
-    try:
-        return request.language.at(text).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
-
-
-def parse_new_end(request: StaffRequest) -> datetime | None:
-    """Return the end that an extension names; None: one period later. A browser knows no seconds."""
-    text = request.form.text("until")
-    if not text:
-        return None
-    end = parse_local_time(request, text)
-    if end is None:
-        raise InvalidInput.at("/until", "This must be a date and a time.")
-    return end.replace(microsecond=0)
-
-
-def faults_by_field(request: StaffRequest, error: InvalidInput) -> dict[str, str]:
-    """Return the first fault of each field of a form, in the person's language."""
-    return {
-        fault.pointer.strip("/").partition("/")[0]: translate(fault.message, request.language)
-        for fault in reversed(error.faults)
-    }

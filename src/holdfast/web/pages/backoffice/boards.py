@@ -3,46 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from decimal import Decimal
-from functools import lru_cache
-from typing import Any, NamedTuple
+from functools import lru_cache, partial
+from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
 import msgspec
 from markupsafe import Markup, escape
 from starlette.responses import Response
 
-from holdfast.domain.layout import NO_FILTERS, BoardFilter, BoardUnit, Building
+from holdfast.domain.board import NO_FILTERS, BoardFilter, BoardUnit, Building
 from holdfast.domain.permissions import Permission
 from holdfast.domain.status import Status
-from holdfast.operations.live_updates import BoardChanges, LiveUpdates, Watcher
-from holdfast.web.pages.backoffice.base import PREFIX, StaffRequest
-from holdfast.web.pages.forms import Form, parse_amount
+from holdfast.operations.live_updates import BoardChanges
+from holdfast.web.pages.backoffice.base import PREFIX, StaffRequest, pages
+from holdfast.web.pages.forms import Form, parse_amount, parse_whole_number
 from holdfast.web.pages.i18n import Language, in_language
-from holdfast.web.pages.live import (
-    EventStream,
-    ProjectUpdates,
-    event,
-    milliseconds,
-    parse_last_seen,
-    parse_whole_number,
-)
-from holdfast.web.pages.routes import Pages
+from holdfast.web.pages.live import EventStream, ProjectUpdates, event, milliseconds, parse_last_seen
 from holdfast.web.pages.templates import templates
 
 ROWS_A_PAGE = 100
 AMOUNTS = ("priceFrom", "priceTo", "sqmFrom", "sqmTo")
 FILTER_NAMES = ("status", "type", *AMOUNTS, "bedrooms")
-LONGEST_TYPE = 100
 
 _ARABIC = str.maketrans("0123456789,.", "٠١٢٣٤٥٦٧٨٩٬\N{ARABIC DECIMAL SEPARATOR}")
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _is_plain = re.compile(r"[A-Za-z0-9._~-]+").fullmatch
 """The same in HTML, and in an address."""
 _GAP = '<i class="gap"></i>'
-
-pages = Pages(StaffRequest)
 
 
 @pages.get("/projects/{slug}/live", Permission.SEE_UNITS)
@@ -53,7 +42,8 @@ async def stream_updates(request: StaffRequest, slug: str) -> Response:
     turn = parse_whole_number(query.text("turn"))
     watcher = await live_updates.watch(project_id, parse_last_seen(request, query), turn)
     as_table = query.text("view") == "table"
-    updates = BoardUpdates(live_updates, watcher, request.language, slug, filters, as_table=as_table)
+    render = partial(render_events, language=request.language, slug=slug, filters=filters, as_table=as_table)
+    updates = ProjectUpdates(live_updates, watcher, render)
     return EventStream(updates, request.is_signed_in, request.stopping)
 
 
@@ -64,12 +54,11 @@ async def show_board(request: StaffRequest, slug: str) -> Response:
         return await _show_table(request, slug, chosen)
     building = parse_whole_number(request.query.text("building")) or 0
     board = await request.services.boards.board(slug, building)
-    writer = CellWriter(request.language, slug)
     return await request.render(
         "board_part.html" if request.is_fragment else "board.html",
         project=board.project,
         board=board,
-        buildings=[writer.building(building, chosen.filters) for building in board.buildings],
+        writer=CellWriter(request.language, slug),
         chosen=chosen,
         statuses=list(Status),
         tab="board",
@@ -117,7 +106,6 @@ class ChosenFilters(NamedTuple):
         return any(self.typed.text(name) for name in FILTER_NAMES if name != "status")
 
     def query(self, *, view: str, after: str | None = None) -> str:
-        """Return the query of a board with the same filters."""
         chosen = [(name, value) for name in FILTER_NAMES for value in self.typed.all(name) if value]
         return urlencode([("view", view), *chosen, *([] if after is None else [("after", after)])])
 
@@ -135,7 +123,7 @@ def parse_filters(request: StaffRequest) -> ChosenFilters:
         faults["bedrooms"] = request._("This must be a whole number.")
     filters = BoardFilter(
         statuses=frozenset(Status(value) for value in sent.all("status") if value in set(Status)),
-        type=sent.raw("type")[:LONGEST_TYPE] or None,
+        type=sent.raw("type")[:100] or None,
         price_from=amounts["priceFrom"],
         price_to=amounts["priceTo"],
         bedrooms=int(bedrooms) if is_number else None,
@@ -145,24 +133,9 @@ def parse_filters(request: StaffRequest) -> ChosenFilters:
     return ChosenFilters(filters, sent, faults)
 
 
-class FloorOfCells(NamedTuple):
-    number: int | None
-    cells: Markup
-
-
-class BuildingOfCells(NamedTuple):
-    name: str | None
-    units: int
-    available: int
-    floors: Sequence[FloorOfCells]
-
-
 class CellWriter:
-    """Writes units as HTML for one person: the cells of a board.
-
-    There are thousands on a page, and a template would take more than twice as long. What somebody typed is
-    escaped, unless it is plain.
-    """
+    """Writes cells as HTML: for thousands on a page, a template would take more than twice as long. What
+    somebody typed is escaped, unless it is plain."""
 
     def __init__(self, language: Language, slug: str) -> None:
         self._base = f"/backoffice/projects/{slug}/units/"
@@ -170,14 +143,20 @@ class CellWriter:
         self._is_arabic = language.code == "ar"
         self._in_arabic_digits = language.digits == "arab"
         self._types: dict[str, tuple[str, str]] = {}
-        self.words = status_words(language)
+        self.words = {
+            "available": language.gettext("Available"),
+            "held": language.gettext("Held"),
+            "reserved": language.gettext("Reserved"),
+            "sold": language.gettext("Sold"),
+            "unavailable": language.gettext("Unavailable"),
+            "archived": language.gettext("Archived"),
+        }
         self._sqm = language.gettext("m²")
 
-    def building(self, building: Building, filters: BoardFilter) -> BuildingOfCells:
-        floors = [FloorOfCells(number, self._cells(units, filters)) for number, units in building.floors]
+    def count(self, building: Building) -> tuple[int, int]:
+        """Return how many units there are, and how many are available."""
         units = [unit for floor in building.floors for unit in floor.units if unit is not None]
-        available = sum(unit.status is Status.AVAILABLE and not unit.archived for unit in units)
-        return BuildingOfCells(building.name, len(units), available, floors)
+        return len(units), sum(unit.status is Status.AVAILABLE and not unit.archived for unit in units)
 
     def cell(self, unit: BoardUnit, filters: BoardFilter = NO_FILTERS) -> str:
         """One link, as light as can be. ``data-f`` is what the filters of the browser go by: price, bedrooms,
@@ -195,7 +174,7 @@ class CellWriter:
             f' data-v="{unit.version}"><bdi>{code}</bdi>{end}</a>'
         )
 
-    def _cells(self, units: Iterable[BoardUnit | None], filters: BoardFilter) -> Markup:
+    def cells(self, units: Iterable[BoardUnit | None], filters: BoardFilter) -> Markup:
         # Cells compare by identity, which is faster.
         filters = NO_FILTERS if filters == NO_FILTERS else filters
         return Markup("".join(_GAP if unit is None else self.cell(unit, filters) for unit in units))  # noqa: S704
@@ -230,56 +209,26 @@ class CellWriter:
         return text.translate(_ARABIC) if self._in_arabic_digits else text
 
 
-def status_words(language: Language) -> dict[str, str]:
-    return {
-        "available": language.gettext("Available"),
-        "held": language.gettext("Held"),
-        "reserved": language.gettext("Reserved"),
-        "sold": language.gettext("Sold"),
-        "unavailable": language.gettext("Unavailable"),
-        "archived": language.gettext("Archived"),
-    }
-
-
-class BoardUpdates(ProjectUpdates):
-    def __init__(
-        self,
-        live_updates: LiveUpdates,
-        watcher: Watcher,
-        language: Language,
-        slug: str,
-        filters: BoardFilter,
-        *,
-        as_table: bool,
-    ) -> None:
-        super().__init__(live_updates, watcher)
-        self._language = language
-        self._slug = slug
-        self._filters = filters
-        self._as_table = as_table
-
-    def render_events(self, changes: BoardChanges) -> bytes:
-        events = event("everything", b"{}") if changes.everything else b""
-        if changes.units or changes.counts:
-            events += event("units", msgspec.json.encode(self._document(changes)))
-        return events
-
-    def _document(self, changes: BoardChanges) -> dict[str, Any]:
-        number = self._language.number
-        counts = (
-            {}
-            if changes.counts is None
-            else {status.value: number(units) for status, units in changes.counts.by_status.items()}
-        )
-        return {"counts": counts, "units": [self._unit(unit) for unit in changes.units]}
-
-    def _unit(self, unit: BoardUnit) -> dict[str, Any]:
-        return {
-            "code": unit.code,
-            "version": unit.version,
-            "fits": self._filters.match(unit),
-            "html": fragment(unit, self._language, self._slug, self._as_table),
+def render_events(
+    changes: BoardChanges, language: Language, slug: str, filters: BoardFilter, *, as_table: bool
+) -> bytes:
+    events = event("everything", b"{}") if changes.everything else b""
+    if changes.units or changes.counts:
+        by_status = changes.counts.by_status if changes.counts else {}
+        document = {
+            "counts": {status.value: language.number(units) for status, units in by_status.items()},
+            "units": [
+                {
+                    "code": unit.code,
+                    "version": unit.version,
+                    "fits": filters.match(unit),
+                    "html": fragment(unit, language, slug, as_table),
+                }
+                for unit in changes.units
+            ],
         }
+        events += event("units", msgspec.json.encode(document))
+    return events
 
 
 @lru_cache(maxsize=2000)

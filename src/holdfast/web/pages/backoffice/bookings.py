@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from enum import StrEnum
 from functools import partial
 from itertools import product
 from typing import NamedTuple
@@ -15,30 +14,13 @@ from holdfast.domain.booking import CLAIMING, HOLDING, Booking, BookingStatus
 from holdfast.domain.booking_actions import BookingAction
 from holdfast.domain.errors import BookingChanged, Conflict, DomainError, InvalidInput, UnknownBooking
 from holdfast.domain.permissions import Permission
-from holdfast.domain.project import slug_fault
 from holdfast.domain.unit import code_fault
-from holdfast.operations.bookings import BookingFile, FoundBooking, booking_file
-from holdfast.operations.write_path import Written
+from holdfast.operations.bookings import BookingDetails
 from holdfast.web.context import buyer_link
 from holdfast.web.documents.content import Kind
-from holdfast.web.pages.backoffice.base import (
-    PREFIX,
-    PROJECTS_OFFERED,
-    Notice,
-    StaffRequest,
-    faults_by_field,
-    list_projects,
-    page_links,
-    parse_cursor,
-    parse_new_end,
-    unit_path,
-    with_query,
-)
-from holdfast.web.pages.forms import Form
-from holdfast.web.pages.i18n import translate_error
-from holdfast.web.pages.routes import Pages
-from holdfast.web.pages.sessions import PAGE_HEADERS
-from holdfast.web.pages.templates import QrCode, qr_code
+from holdfast.web.pages.backoffice.base import PREFIX, Notice, StaffRequest, pages, unit_path, with_query
+from holdfast.web.pages.base import PAGE_HEADERS
+from holdfast.web.pages.templates import qr_code
 from holdfast.web.pagination import TIME_AND_NUMBER_CURSOR, paginate
 from holdfast.web.problems import problem_type
 
@@ -52,8 +34,6 @@ TABS = (
     BookingStatus.SOLD, BookingStatus.LAPSED, BookingStatus.CANCELLED, BookingStatus.REFUNDED,
 )  # fmt: skip
 assert set(TABS) == set(BookingStatus)
-
-pages = Pages(StaffRequest)
 
 
 class Filters(NamedTuple):
@@ -80,10 +60,15 @@ async def list_bookings(request: StaffRequest) -> Response:
             )
         else:
             return request.redirect(f"{BOOKINGS}/{found.booking.reference}")
-    projects = await list_projects(request)
-    filters = _parse_filters(request, {project.slug for project in projects})
+    projects = await request.list_projects()
+    unit, status = request.query.text("unit"), request.query.text("status")
+    filters = Filters(
+        request.parse_project(projects),
+        unit if code_fault(unit) is None else "",
+        BookingStatus(status) if status in set(BookingStatus) else None,
+    )
     rows = await bookings.page(
-        parse_cursor(request, TIME_AND_NUMBER_CURSOR),
+        request.parse_cursor(TIME_AND_NUMBER_CURSOR),
         (filters.project,) if filters.project else None,
         filters.unit or None,
         filters.status,
@@ -106,38 +91,33 @@ async def list_bookings(request: StaffRequest) -> Response:
         refunds_due=await bookings.refunds_due(REFUNDS_COUNTED),
         most_refunds=REFUNDS_COUNTED,
         bookings=page,
-        **page_links(request, filters.address(), next_cursor),
-    )
-
-
-def _parse_filters(request: StaffRequest, slugs: set[str]) -> Filters:
-    project, unit, status = (request.query.text(name) for name in Filters._fields)
-    is_known = slug_fault(project) is None and (project in slugs or len(slugs) >= PROJECTS_OFFERED)
-    return Filters(
-        project if is_known else "",
-        unit if code_fault(unit) is None else "",
-        BookingStatus(status) if status in set(BookingStatus) else None,
+        **request.page_links(filters.address(), next_cursor),
     )
 
 
 @pages.get("/bookings/{reference}", Permission.SEE_BOOKINGS)
 async def show_booking(request: StaffRequest, reference: str) -> Response:
-    return await _render(request, await _load(request, reference))
+    return await _render(request, await request.services.bookings.load_details(reference, request.caller))
 
 
 async def reissue_link(request: StaffRequest, reference: str) -> Response:
-    """Show the buyer's new link, which is stored nowhere."""
-    found = (await _load(request, reference)).found
-    _, token = await request.services.bookings.reissue_link(found, request.author)
+    """Show the buyer's new link, which is stored nowhere, and its token for those who use the API."""
+    bookings = request.services.bookings
+    found = (await bookings.load_details(reference, request.caller)).found
+    _, token = await bookings.reissue_link(found, request.author)
     link = buyer_link(request.context.public_url, found.project_slug, found.booking.reference, token)
-    issued = IssuedLink(link, token, qr_code(link))
-    return await _render(request, await _load(request, reference), issued=issued)
+    details = await bookings.load_details(reference, request.caller)
+    return await _render(request, details, link=link, link_token=token)
 
 
 async def act_on_booking(request: StaffRequest, reference: str, *, action: BookingAction) -> Response:
-    found = (await _load(request, reference)).found
+    found = (await request.services.bookings.load_details(reference, request.caller)).found
+    seen_status = request.form.text("status")
     try:
-        written = await _perform(request, action, found)
+        until = request.parse_new_end() if action is BookingAction.EXTEND else None
+        written = await request.services.bookings.act_on_booking(
+            found, action, request.caller, request.author, seen_status=seen_status, until=until
+        )
     except (InvalidInput, Conflict) as error:
         return await _render_error(request, reference, action, error)
     path = f"{BOOKINGS}/{written.booking.reference}"
@@ -172,95 +152,65 @@ for _kind, _ending in product(Kind, ("", ".pdf")):
     )
 
 
-async def _load(request: StaffRequest, reference: str) -> BookingFile:
-    return await booking_file(request.services.bookings, reference, request.caller)
-
-
-async def _perform(request: StaffRequest, action: BookingAction, found: FoundBooking) -> Written:
-    bookings, caller, author = request.services.bookings, request.caller, request.author
-    seen = request.form.text("status")
-    if action is BookingAction.CONFIRM_DEPOSIT:
-        return await bookings.confirm_deposit(found, caller, author, seen)
-    if action is BookingAction.CLOSE_SALE:
-        return await bookings.close_sale(found, caller, author, seen)
-    if action is BookingAction.EXTEND:
-        return await bookings.extend(found, parse_new_end(request), caller, author, seen)
-    if action is BookingAction.CANCEL:
-        return await bookings.cancel(found, caller, author, seen)
-    if action is BookingAction.MARK_REFUNDED:
-        return await bookings.mark_refunded(found, author, seen)
-    assert action is BookingAction.ERASE_BUYER
-    return await bookings.erase_buyer(found, author, seen)
-
-
 async def _render_error(
     request: StaffRequest, reference: str, action: BookingAction, error: DomainError
 ) -> Response:
     """Render the booking as it is now, with the form as it was filled in."""
-    file = await _load(request, reference)
-    faults = faults_by_field(request, error) if isinstance(error, InvalidInput) else {}
-    if not faults or action not in file.possible:
-        message = translate_error(error, request.language)
+    details = await request.services.bookings.load_details(reference, request.caller)
+    faults = request.faults(error)
+    if not faults or action not in details.possible:
+        message = request.error_text(error)
         if isinstance(error, BookingChanged):
             message = request._(
                 "The booking has changed since you opened this page. "
                 "Nothing was done: look again, then decide."
             )
         request.notice = Notice(message, "refused")
-    return await _render(request, file, problem_type(error).status, faults=faults, failed_action=action)
-
-
-class IssuedLink(NamedTuple):
-    """A link that opens a booking, to be shown once."""
-
-    link: str
-    token: str
-    """The token of the link, for those who use the API."""
-    qr: QrCode
-    """For the phone of a buyer who is present."""
+    return await _render(request, details, problem_type(error).status, faults=faults, failed_action=action)
 
 
 async def _render(
     request: StaffRequest,
-    file: BookingFile,
+    details: BookingDetails,
     status: int = 200,
     faults: dict[str, str] | None = None,
     failed_action: BookingAction | None = None,
-    issued: IssuedLink | None = None,
+    link: str | None = None,
+    link_token: str | None = None,
 ) -> Response:
-    unit, project, _ = file.unit
+    (unit, project, _), booking = details.unit, details.found.booking
     return await request.render(
         "booking.html",
         status,
-        booking=file.booking,
+        booking=booking,
         unit=unit,
         project=project,
-        path=f"{BOOKINGS}/{file.booking.reference}",
+        path=f"{BOOKINGS}/{booking.reference}",
         unit_path=unit_path(project.slug, unit.code),
-        steps=list(booking_steps(file.booking)),
+        steps=list(booking_steps(booking)),
         possible={
             str(action): decision
-            for action, decision in file.possible.items()
+            for action, decision in details.possible.items()
             if request.may(booking_permission(action))
         },
-        typed=Form(()) if failed_action is None else request.form,
+        typed=request.form,
         faults=faults or {},
         failed_action=failed_action,
-        issued=issued,
+        link=link,
+        link_token=link_token,
+        qr_code=qr_code,
     )
 
 
 def _success_notice(request: StaffRequest, action: BookingAction, booking: Booking) -> str:
     is_refund_due = booking.status is BookingStatus.REFUND_DUE
+    until = "" if booking.ends_at is None else request.language.date_time(booking.ends_at)
     if action is BookingAction.CONFIRM_DEPOSIT:
         if is_refund_due:
             return request._("The deposit is noted, and due back: the unit cannot be reserved again.")
-        return request._(
-            "The deposit is confirmed; the unit is reserved until %(until)s.",
-            until=_format_time(request, booking.reserved_until),
-        )
+        return request._("The deposit is confirmed; the unit is reserved until %(until)s.", until=until)
     if action is BookingAction.EXTEND:
-        return request._("The new end is %(until)s.", until=_format_time(request, booking.ends_at))
+        return request._("The new end is %(until)s.", until=until)
     if action is BookingAction.CANCEL:
         if is_refund_due:
             return request._("The booking was cancelled; its deposit is due back.")
@@ -273,37 +223,15 @@ def _success_notice(request: StaffRequest, action: BookingAction, booking: Booki
     return notices[action]
 
 
-def _format_time(request: StaffRequest, at: datetime | None) -> str:
-    return "" if at is None else request.language.date_time(at)
-
-
 # The steps of a booking, as its page draws them.
 
 
-class StepName(StrEnum):
-    OPENED = "opened"
-    SIGNED = "signed"
-    DEPOSIT = "deposit"
-    SOLD = "sold"
-    LAPSED = "lapsed"
-    CANCELLED = "cancelled"
-    ENDED = "ended"
-    """Unsold, after its deposit was confirmed."""
-    REFUND = "refund"
-    ERASED = "erased"
-
-
-class StepState(StrEnum):
-    DONE = "done"
-    NOW = "now"
-    """The one that the booking waits for."""
-    LATER = "later"
-    LOST = "lost"
-
-
 class Step(NamedTuple):
-    name: StepName
-    state: StepState
+    name: str
+    """``opened``, ``signed``, ``deposit``, ``sold``, ``lapsed``, ``cancelled``, ``refund``, ``erased``; or
+    ``ended``: unsold, after its deposit was confirmed."""
+    state: str
+    """``done``, ``now`` for the one that the booking waits for, ``later`` or ``lost``."""
     at: datetime | None = None
     due_at: datetime | None = None
     """Until when the booking waits for it."""
@@ -312,28 +240,28 @@ class Step(NamedTuple):
 def booking_steps(booking: Booking) -> Iterator[Step]:
     """Yield the steps that were made, the one that is waited for, and those that may still come."""
     if booking.hold_expires_at is None:
-        yield Step(StepName.SOLD, StepState.DONE, booking.closed_at)
+        yield Step("sold", "done", booking.closed_at)
     else:
-        yield Step(StepName.OPENED, StepState.DONE, booking.created_at)
-        yield from _step(booking, StepName.SIGNED, booking.signed_at, BookingStatus.OPEN)
-        yield from _step(booking, StepName.DEPOSIT, booking.deposit_confirmed_at, BookingStatus.SIGNED)
-        yield from _step(booking, StepName.SOLD, booking.closed_at, BookingStatus.RESERVED)
+        yield Step("opened", "done", booking.created_at)
+        # The last is the status in which a booking waits for the step.
+        steps = (
+            ("signed", booking.signed_at, BookingStatus.OPEN),
+            ("deposit", booking.deposit_confirmed_at, BookingStatus.SIGNED),
+            ("sold", booking.closed_at, BookingStatus.RESERVED),
+        )
+        for name, at, waits_in in steps:
+            if at is not None:
+                yield Step(name, "done", at)
+            elif booking.status is waits_in:
+                yield Step(name, "now", due_at=booking.ends_at)
+            elif booking.status in {*HOLDING, *CLAIMING}:
+                yield Step(name, "later")
     if booking.ended_at is not None:
-        ends = {BookingStatus.LAPSED: StepName.LAPSED, BookingStatus.CANCELLED: StepName.CANCELLED}
-        yield Step(ends.get(booking.status, StepName.ENDED), StepState.LOST, booking.ended_at)
+        is_known = booking.status in (BookingStatus.LAPSED, BookingStatus.CANCELLED)
+        yield Step(booking.status.value if is_known else "ended", "lost", booking.ended_at)
     if booking.status is BookingStatus.REFUND_DUE:
-        yield Step(StepName.REFUND, StepState.NOW)
+        yield Step("refund", "now")
     if booking.refunded_at is not None:
-        yield Step(StepName.REFUND, StepState.DONE, booking.refunded_at)
+        yield Step("refund", "done", booking.refunded_at)
     if booking.buyer_erased_at is not None:
-        yield Step(StepName.ERASED, StepState.DONE, booking.buyer_erased_at)
-
-
-def _step(booking: Booking, name: StepName, at: datetime | None, waits_in: BookingStatus) -> Iterator[Step]:
-    """``waits_in``: the status in which a booking waits for this step."""
-    if at is not None:
-        yield Step(name, StepState.DONE, at)
-    elif booking.status is waits_in:
-        yield Step(name, StepState.NOW, due_at=booking.ends_at)
-    elif booking.status in {*HOLDING, *CLAIMING}:
-        yield Step(name, StepState.LATER)
+        yield Step("erased", "done", booking.buyer_erased_at)

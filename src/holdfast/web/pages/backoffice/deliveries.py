@@ -3,36 +3,28 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shlex
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple
-from unicodedata import category
 from uuid import UUID
 
 import msgspec
 from starlette.responses import Response
 
 from holdfast.domain.delivery import Attempt, Delivery, DeliveryFilter, DeliveryStatus
-from holdfast.domain.endpoint import SENT_EVENTS, Endpoint
+from holdfast.domain.endpoint import SENT_EVENTS
 from holdfast.domain.endpoint_url import InvalidEndpointUrl, parse_endpoint_url
 from holdfast.domain.errors import EndpointRemoved, UnknownEndpoint
 from holdfast.domain.permissions import Permission
 from holdfast.domain.unit import code_fault
-from holdfast.operations.deliveries import BEHIND_ALL, END, START, DeliverySearchPage
+from holdfast.operations.deliveries import END, NO_CURSOR, START, DeliverySearchPage
 from holdfast.web.api.parameters import CODE_CLASSES, UNANSWERED, parse_id
-from holdfast.web.pages.backoffice.base import (
-    PREFIX,
-    StaffRequest,
-    parse_cursor,
-    parse_local_time,
-    unit_path,
-    with_query,
-)
-from holdfast.web.pages.i18n import translate_error
-from holdfast.web.pages.routes import Pages
-from holdfast.web.pages.sessions import PAGE_HEADERS
-from holdfast.web.pagination import TIME_AND_ID_CURSOR, creation_cursor
+from holdfast.web.pages.backoffice.base import PREFIX, StaffRequest, pages, unit_path, with_query
+from holdfast.web.pagination import TIME_AND_ID_CURSOR, creation_cursor, paginate
 
 DELIVERIES = f"{PREFIX}/deliveries"
 DELIVERIES_A_PAGE = 50
@@ -46,61 +38,42 @@ _LEAST_WIDTH = 3.0
 _FIRST_ID = UUID(int=0)
 _MADE_BY_CURL = frozenset({"host", "content-length"})
 _BYTES_A_LINE = 16
-_TEXT_CONTROLS = "\t\n\r"
-_DIRECTION_MARKS = frozenset(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
-
-pages = Pages(StaffRequest)
-
-
-class LogQuery(NamedTuple):
-    """The query of the log, parsed."""
-
-    endpoint_id: UUID | None
-    filters: DeliveryFilter
-    before: tuple[datetime, UUID]
-    chosen: dict[str, str]
-    """The filters that filter, as they stand in the query."""
-
-    @property
-    def is_newest(self) -> bool:
-        """Whether it is the page that grows."""
-        return self.before == BEHIND_ALL and self.filters.until == END
-
-    def address(self, **more: str) -> str:
-        return with_query(DELIVERIES, **{**self.chosen, **more})
+# Control characters but for tabs and ends of lines, and marks that change the direction of what follows.
+_HIDDEN = re.compile(r"[\x00-\x08\x0B\x0C\x0E-\x1F\x7F-\x9F\u202A-\u202E\u2066-\u2069]")
 
 
 @pages.get("/deliveries", Permission.SEE_WEBHOOKS)
 async def list_deliveries(request: StaffRequest) -> Response:
     """A script asks for the rows alone, and gets none while they are the ones that it has."""
-    query = _parse_query(request)
     search = request.services.delivery_search
+    endpoint_id, filters, chosen = _parse_filters(request)
+    address = partial(with_query, DELIVERIES, **chosen)
+    before = request.parse_cursor(TIME_AND_ID_CURSOR) or NO_CURSOR
     try:
-        found = await search.page(query.endpoint_id, query.before, query.filters, DELIVERIES_A_PAGE)
+        found = await search.page(endpoint_id, before, filters, DELIVERIES_A_PAGE)
     except UnknownEndpoint:
         found = DeliverySearchPage([], {}, None)
     version = _version(found.deliveries)
     if request.is_fragment and request.query.text("seen") == version:
-        return _no_content()
-    deliveries = found.deliveries[:DELIVERIES_A_PAGE]
-    values = {
-        "deliveries": deliveries,
-        "labels": found.labels,
-        "units": {delivery.id: _unit_path(delivery) for delivery in deliveries},
-        "here": query.address(),
-        "first": None if query.is_newest else query.address(),
-        "next": _next_page(found, query),
-        "searched_back_to": found.searched_back_to,
-        "live": query.is_newest,
-        "delivery_version": version,
-    }
-    if request.is_fragment:
-        return await request.render("delivery_rows.html", **values)
+        return request.no_content()
+    deliveries, next_cursor = paginate(found.deliveries, DELIVERIES_A_PAGE, creation_cursor)
+    if next_cursor is None and found.searched_back_to is not None:
+        next_cursor = TIME_AND_ID_CURSOR.encode((found.searched_back_to, _FIRST_ID))
+    # The page that grows.
+    is_newest = before == NO_CURSOR and filters.until == END
     return await request.render(
-        "deliveries.html",
-        **values,
-        chosen=query.chosen,
-        choices=await search.labels(),
+        "delivery_rows.html" if request.is_fragment else "deliveries.html",
+        deliveries=deliveries,
+        labels=found.labels,
+        find_unit_path=_find_unit_path,
+        here=address(),
+        first=None if is_newest else address(),
+        next=next_cursor and address(cursor=next_cursor),
+        searched_back_to=found.searched_back_to,
+        live=is_newest,
+        delivery_version=version,
+        chosen=chosen,
+        choices=[] if request.is_fragment else await search.labels(),
         events=SENT_EVENTS,
         codes=STATUS_CODES,
     )
@@ -108,15 +81,18 @@ async def list_deliveries(request: StaffRequest) -> Response:
 
 @pages.get("/deliveries/{id}", Permission.SEE_WEBHOOKS)
 async def show_delivery(request: StaffRequest, delivery_id: UUID) -> Response:
-    """A script asks for the part that changes, while it may."""
     delivery, attempts = await request.services.deliveries.find(
         delivery_id, attempts_at_most=ATTEMPTS_SHOWN + 1
     )
     version = _version([delivery])
     if request.is_fragment and request.query.text("seen") == version:
-        return _no_content()
+        return request.no_content()
     label = await request.services.delivery_search.label(delivery.endpoint_id)
-    endpoint = None if label.is_removed else await _find_endpoint(request, delivery.endpoint_id)
+    endpoint = None
+    with suppress(UnknownEndpoint):
+        endpoint = await request.services.endpoints.find(delivery.endpoint_id)
+    now = delivery.created_at if endpoint is None else endpoint.read_at
+    is_paused = endpoint is not None and endpoint.config.paused
     are_more, attempts = len(attempts) > ATTEMPTS_SHOWN, attempts[-ATTEMPTS_SHOWN:]
     return await request.render(
         "delivery_part.html" if request.is_fragment else "delivery.html",
@@ -125,17 +101,12 @@ async def show_delivery(request: StaffRequest, delivery_id: UUID) -> Response:
         are_more=are_more,
         endpoint=endpoint,
         label=label,
-        unit_address=_unit_path(delivery),
-        steps=timeline(
-            delivery,
-            attempts,
-            delivery.created_at if endpoint is None else endpoint.read_at,
-            is_paused=endpoint is not None and endpoint.config.paused,
-        ),
+        unit_address=_find_unit_path(delivery),
+        steps=timeline(delivery, attempts, now, is_paused=is_paused),
         timing_bar=timing_bar,
         format_request=format_request,
         format_curl=format_curl,
-        format_response_head=format_response_head,
+        format_headers=format_headers,
         format_response_body=format_response_body,
         is_live=delivery.status is DeliveryStatus.PENDING,
         delivery_version=version,
@@ -150,7 +121,7 @@ async def show_result(request: StaffRequest, delivery_id: UUID) -> Response:
     delivery, _ = await request.services.deliveries.find(delivery_id, attempts_at_most=0)
     version = _version([delivery])
     if request.query.text("seen") == version:
-        return _no_content()
+        return request.no_content()
     return await request.render("delivery_result.html", ping=delivery, delivery_version=version)
 
 
@@ -160,13 +131,13 @@ async def resend(request: StaffRequest, delivery_id: UUID) -> Response:
     try:
         await request.services.deliveries.resend(delivery_id, request.author)
     except EndpointRemoved as error:
-        return await request.redirect_with_notice(path, translate_error(error, request.language), "refused")
+        return await request.redirect_with_notice(path, request.error_text(error), "refused")
     notice = request._("It is being sent again, with the same id and the same bytes.")
     return await request.redirect_with_notice(path, notice)
 
 
-def _parse_query(request: StaffRequest) -> LogQuery:
-    """A wrong filter filters nothing."""
+def _parse_filters(request: StaffRequest) -> tuple[UUID | None, DeliveryFilter, dict[str, str]]:
+    """Return the endpoint, the other filters, and all as the query has them; a wrong one filters nothing."""
     names = ("endpoint", "event", "unit", "status", "code", "since", "until")
     sent = {name: request.query.text(name) for name in names}
     values: dict[str, Any] = {
@@ -175,8 +146,8 @@ def _parse_query(request: StaffRequest) -> LogQuery:
         "unit": sent["unit"] if sent["unit"] and code_fault(sent["unit"], "/unit") is None else None,
         "status": DeliveryStatus(sent["status"]) if sent["status"] in tuple(DeliveryStatus) else None,
         "code": sent["code"] if sent["code"] in STATUS_CODES else None,
-        "since": parse_local_time(request, sent["since"]),
-        "until": parse_local_time(request, sent["until"]),
+        "since": request.parse_local_time(sent["since"]),
+        "until": request.parse_local_time(sent["until"]),
     }
     filters = DeliveryFilter(
         since=values["since"] or START,
@@ -187,30 +158,11 @@ def _parse_query(request: StaffRequest) -> LogQuery:
         unanswered=True if sent["code"] == UNANSWERED else None,
         status=values["status"],
     )
-    before = parse_cursor(request, TIME_AND_ID_CURSOR) or BEHIND_ALL
     chosen = {name: sent[name] for name in names if values[name] is not None}
-    return LogQuery(values["endpoint"], filters, before, chosen)
+    return values["endpoint"], filters, chosen
 
 
-def _next_page(found: DeliverySearchPage, query: LogQuery) -> str | None:
-    """Return the address behind the last delivery that is shown, or where the search was given up."""
-    if len(found.deliveries) > DELIVERIES_A_PAGE:
-        last = found.deliveries[DELIVERIES_A_PAGE - 1]
-        return query.address(cursor=creation_cursor(last))
-    if found.searched_back_to is None:
-        return None
-    return query.address(cursor=TIME_AND_ID_CURSOR.encode((found.searched_back_to, _FIRST_ID)))
-
-
-async def _find_endpoint(request: StaffRequest, endpoint_id: UUID) -> Endpoint | None:
-    """Return None if the endpoint was removed a moment ago."""
-    try:
-        return await request.services.endpoints.find(endpoint_id)
-    except UnknownEndpoint:
-        return None
-
-
-def _unit_path(delivery: Delivery) -> str | None:
+def _find_unit_path(delivery: Delivery) -> str | None:
     """Return the page of the delivery's unit; the body names its project."""
     unit = msgspec.json.decode(delivery.body)["data"]["unit"]
     return None if unit is None else unit_path(unit["projectSlug"], unit["code"])
@@ -220,11 +172,6 @@ def _version(deliveries: Iterable[Delivery]) -> str:
     """Return a text that differs as soon as something is to be seen that was not before."""
     seen = [(one.id, one.status, one.attempts, one.next_attempt_at, one.ended_at) for one in deliveries]
     return hashlib.sha256(msgspec.json.encode(seen)).hexdigest()[:16]
-
-
-def _no_content() -> Response:
-    """The script keeps what it has."""
-    return Response(status_code=204, headers=PAGE_HEADERS)
 
 
 # The timeline of a delivery: committed, each attempt, its end or what comes next.
@@ -255,19 +202,12 @@ def timeline(
         gap = None if ended_at is None else max((attempt.started_at - ended_at).total_seconds(), 0.0)
         steps.append(Step("attempt", attempt.started_at, gap, attempt))
         ended_at = attempt.ended_at
-    return [*steps, _last(delivery, now, is_paused)]
-
-
-def _last(delivery: Delivery, now: datetime, is_paused: bool) -> Step:
     if delivery.status is not DeliveryStatus.PENDING:
-        return Step(delivery.status.value, delivery.ended_at)
+        return [*steps, Step(delivery.status.value, delivery.ended_at)]
     if is_paused:
-        return Step("paused", None)
+        return [*steps, Step("paused", None)]
     due_at = delivery.next_attempt_at
-    return Step("next", due_at) if due_at is not None and due_at > now else Step("due", due_at)
-
-
-# Where the time of an attempt went, as the parts of one bar.
+    return [*steps, Step("next" if due_at is not None and due_at > now else "due", due_at)]
 
 
 class TimingPart(NamedTuple):
@@ -279,28 +219,23 @@ class TimingPart(NamedTuple):
 
 
 def timing_bar(attempt: Attempt) -> list[TimingPart]:
-    """Return the parts in the order in which they happened; a reused connection has no first ones."""
-    known = [
-        ("dns", attempt.dns_ms),
-        ("connect", attempt.connect_ms),
-        ("tls", attempt.tls_ms),
-        ("wait", attempt.first_byte_ms),
-    ]
-    parts = [(name, value) for name, value in known if value is not None and value >= 0]
-    rest = attempt.duration_ms - sum(value for _, value in parts)
-    return _drawn([*parts, ("rest", max(rest, 0.0))])
-
-
-def _drawn(parts: list[tuple[str, float]]) -> list[TimingPart]:
-    """Each wide enough to be seen, together as wide as the bar."""
-    total = sum(value for _, value in parts) or 1.0
-    widths = [max(WIDTH * value / total, _LEAST_WIDTH) for _, value in parts]
-    scale = WIDTH / sum(widths)
-    drawn, x = [], 0.0
-    for (name, value), width in zip(parts, widths, strict=True):
-        drawn.append(TimingPart(name, value, round(x, 2), round(width * scale, 2)))
+    """Return the parts in order, each wide enough to be seen; a reused connection has no first ones."""
+    known = {
+        "dns": attempt.dns_ms,
+        "connect": attempt.connect_ms,
+        "tls": attempt.tls_ms,
+        "wait": attempt.first_byte_ms,
+    }
+    parts = {name: value for name, value in known.items() if value is not None and value >= 0}
+    parts["rest"] = max(attempt.duration_ms - sum(parts.values()), 0.0)
+    total = sum(parts.values()) or 1.0
+    widths = [max(WIDTH * value / total, _LEAST_WIDTH) for value in parts.values()]
+    scale, x = WIDTH / sum(widths), 0.0
+    bar = []
+    for (name, value), width in zip(parts.items(), widths, strict=True):
+        bar.append(TimingPart(name, value, round(x, 2), round(width * scale, 2)))
         x += width * scale
-    return drawn
+    return bar
 
 
 # Requests and responses as they were sent, for people and for a terminal.
@@ -316,16 +251,15 @@ def format_request(attempt: Attempt, body: str) -> str | None:
     """Return the request as it was sent; None: it was never written."""
     if not attempt.request_headers:
         return None
-    return f"POST {_target(attempt.url)} HTTP/1.1\n{_lines(attempt.request_headers)}\n\n{body}"
+    try:
+        target = parse_endpoint_url(attempt.url).request_target
+    except InvalidEndpointUrl:
+        target = attempt.url
+    return f"POST {target} HTTP/1.1\n{format_headers(attempt.request_headers)}\n\n{body}"
 
 
-def format_response_head(attempt: Attempt) -> str:
-    return _lines(attempt.response_headers)
-
-
-def format_response_body(attempt: Attempt) -> BodyText:
-    text = _as_text(attempt.response_body)
-    return BodyText(_dump(attempt.response_body), True) if text is None else BodyText(text)
+def format_headers(headers: Iterable[tuple[str, str]]) -> str:
+    return "\n".join(f"{name}: {value}" for name, value in headers)
 
 
 def format_curl(attempt: Attempt, body: str) -> str | None:
@@ -341,36 +275,18 @@ def format_curl(attempt: Attempt, body: str) -> str | None:
     return " \\\n  ".join(parts)
 
 
-def _target(url: str) -> str:
-    try:
-        return parse_endpoint_url(url).request_target
-    except InvalidEndpointUrl:
-        return url
-
-
-def _lines(headers: Iterable[tuple[str, str]]) -> str:
-    return "\n".join(f"{name}: {value}" for name, value in headers)
-
-
-def _as_text(body: bytes) -> str | None:
-    """Return the body as text; None if it has characters that cannot be seen."""
+def format_response_body(attempt: Attempt) -> BodyText:
+    """Return the body as text, or as lines of offset, bytes and ASCII if it has hidden characters."""
+    body = attempt.response_body
     try:
         text = body.decode()
+        if not _HIDDEN.search(text):
+            return BodyText(text)
     except UnicodeDecodeError:
-        return None
-    return None if any(map(_is_hidden, text)) else text
-
-
-def _is_hidden(character: str) -> bool:
-    """Return whether it is a control character, or changes the direction of what follows."""
-    return character in _DIRECTION_MARKS or (category(character) == "Cc" and character not in _TEXT_CONTROLS)
-
-
-def _dump(body: bytes) -> str:
-    """Return lines of offset, bytes, and ASCII characters."""
+        pass
     lines = []
     for start in range(0, len(body), _BYTES_A_LINE):
         part = body[start : start + _BYTES_A_LINE]
-        seen = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in part)
-        lines.append(f"{start:06x}  {part.hex(' '):<{_BYTES_A_LINE * 3 - 1}}  {seen}")
-    return "\n".join(lines)
+        ascii_text = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in part)
+        lines.append(f"{start:06x}  {part.hex(' '):<{_BYTES_A_LINE * 3 - 1}}  {ascii_text}")
+    return BodyText("\n".join(lines), True)

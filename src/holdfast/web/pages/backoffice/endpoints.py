@@ -6,19 +6,14 @@ import shlex
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import cache
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from starlette.responses import Response
 
 from holdfast.domain.delivery import HOURS, FailedDeliveryFilter, HourlyDeliveries
-from holdfast.domain.endpoint import (
-    DEFAULT_IN_FLIGHT,
-    SENT_EVENTS,
-    Endpoint,
-    EndpointConfig,
-    IssuedSecret,
-)
+from holdfast.domain.endpoint import SENT_EVENTS, Endpoint, EndpointConfig, IssuedSecret
 from holdfast.domain.errors import Fault, InvalidInput, UnknownEndpoint, UnknownProject
 from holdfast.domain.event import EventName
 from holdfast.domain.permissions import Permission
@@ -27,22 +22,13 @@ from holdfast.operations.deliveries import RESENT_AT_ONCE
 from holdfast.web.api.backoffice.endpoints import NewEndpoint
 from holdfast.web.api.bodies import validated
 from holdfast.web.api.parameters import parse_id
+from holdfast.web.errors import MalformedBody
 from holdfast.web.fields import parse_time
-from holdfast.web.http_errors import MalformedBody
 from holdfast.web.json import time_text
-from holdfast.web.pages.backoffice.base import (
-    PREFIX,
-    StaffRequest,
-    faults_by_field,
-    list_projects,
-    page_links,
-    parse_cursor,
-    parse_local_time,
-)
+from holdfast.web.pages.backoffice.base import PREFIX, StaffRequest, pages
 from holdfast.web.pages.backoffice.deliveries import DELIVERIES
-from holdfast.web.pages.forms import Form
-from holdfast.web.pages.routes import Pages
-from holdfast.web.pages.sessions import PAGE_HEADERS
+from holdfast.web.pages.forms import Form, parse_whole_number
+from holdfast.web.pages.templates import WEB
 from holdfast.web.pagination import TIME_AND_ID_CURSOR, creation_cursor, paginate
 
 WEBHOOKS = f"{PREFIX}/settings/api/webhooks"
@@ -54,43 +40,36 @@ RECOVERED_PERIOD = timedelta(days=1)
 
 _ENDPOINT = "/settings/api/webhooks/{id}"
 _SEE, _MANAGE = Permission.SEE_WEBHOOKS, Permission.MANAGE_WEBHOOKS
-_LONGEST_NUMBER = 9
-_LONGEST_COUNT = 12
-
-pages = Pages(StaffRequest)
 
 
 @pages.get("/settings/api/webhooks", _SEE)
 async def list_endpoints(request: StaffRequest) -> Response:
-    after = parse_cursor(request, TIME_AND_ID_CURSOR)
+    after = request.parse_cursor(TIME_AND_ID_CURSOR)
     rows = await request.services.endpoints.page(after, None, ENDPOINTS_A_PAGE)
     endpoints, next_cursor = paginate(rows, ENDPOINTS_A_PAGE, creation_cursor)
-    traffic = await request.services.delivery_search.standings([endpoint.id for endpoint in endpoints])
+    traffic = await request.services.delivery_search.load_traffic([endpoint.id for endpoint in endpoints])
     return await request.render(
         "endpoints.html",
         endpoints=endpoints,
         traffic_by_id=traffic,
-        sparklines={
-            endpoint.id: sparkline(traffic[endpoint.id].hours, endpoint.read_at) for endpoint in endpoints
-        },
+        sparkline=sparkline,
         every_event=len(EventName),
-        **page_links(request, WEBHOOKS, next_cursor),
+        **request.page_links(WEBHOOKS, next_cursor),
     )
 
 
 @pages.get("/settings/api/webhooks/new", _MANAGE)
 async def show_new_endpoint(request: StaffRequest) -> Response:
-    return await _render_form(request, TypedEndpoint(), {})
+    return await _render_form(request, _fill_form(EndpointConfig("")), {})
 
 
 @pages.post("/settings/api/webhooks/new", _MANAGE)
 async def add_endpoint(request: StaffRequest) -> Response:
-    typed = _typed_endpoint(request.form)
     try:
-        config = EndpointConfig(**await _parse_form(request, typed))
+        config = EndpointConfig(**await _parse_form(request))
         issued = await request.services.endpoints.add(config, request.author)
     except (InvalidInput, UnknownProject) as error:
-        return await _render_form(request, typed, _form_faults(request, error, typed))
+        return await _render_form_error(request, error)
     return await _render_secret(request, issued, 201)
 
 
@@ -104,7 +83,7 @@ async def show_endpoint(request: StaffRequest, endpoint_id: UUID) -> Response:
         label = await search.label(endpoint_id)
         notice = request._("%(endpoint)s was removed. This is what was sent to it.", endpoint=label.name)
         return await request.redirect_with_notice(f"{DELIVERIES}?endpoint={endpoint_id}", notice, "warning")
-    traffic = (await search.standings([endpoint.id]))[endpoint.id]
+    traffic = (await search.load_traffic([endpoint.id]))[endpoint.id]
     ping_id = parse_id(request.query.text("ping"))
     ping = None if ping_id is None else await search.find(ping_id)
     return await request.render(
@@ -122,28 +101,17 @@ async def show_endpoint(request: StaffRequest, endpoint_id: UUID) -> Response:
 @pages.get(f"{_ENDPOINT}/edit", _MANAGE)
 async def edit_endpoint(request: StaffRequest, endpoint_id: UUID) -> Response:
     endpoint = await request.services.endpoints.find(endpoint_id)
-    config = endpoint.config
-    typed = TypedEndpoint(
-        config.url,
-        config.description,
-        [*config.events],
-        config.project_slugs is not None,
-        [*(config.project_slugs or ())],
-        config.ordered,
-        str(config.max_in_flight),
-    )
-    return await _render_form(request, typed, {}, endpoint)
+    return await _render_form(request, _fill_form(endpoint.config), {}, endpoint)
 
 
 @pages.post(f"{_ENDPOINT}/edit", _MANAGE)
 async def change_endpoint(request: StaffRequest, endpoint_id: UUID) -> Response:
     endpoint = await request.services.endpoints.find(endpoint_id)
-    typed = _typed_endpoint(request.form)
     try:
-        changes = await _parse_form(request, typed)
+        changes = await _parse_form(request)
         await request.services.endpoints.change(endpoint.id, changes, request.author)
     except (InvalidInput, UnknownProject) as error:
-        return await _render_form(request, typed, _form_faults(request, error, typed), endpoint)
+        return await _render_form_error(request, error, endpoint)
     return await request.redirect_with_notice(_path(endpoint.id), request._("The endpoint is changed."))
 
 
@@ -186,7 +154,7 @@ async def remove_endpoint(request: StaffRequest, endpoint_id: UUID) -> Response:
 async def reconcile(request: StaffRequest, endpoint_id: UUID) -> Response:
     """Compare the latest events of the feed with the log: for a look, not for an audit."""
     endpoint = await request.services.endpoints.find(endpoint_id)
-    found = await request.services.deliveries.reconcile_lately(endpoint.id, RECONCILED_EVENTS)
+    found = await request.services.deliveries.reconcile(endpoint.id, None, latest=RECONCILED_EVENTS)
     template = "endpoint_reconciled.html" if request.is_fragment else "endpoint_reconciliation.html"
     return await request.render(
         template, endpoint=endpoint, counts=found.counts, compared_events=found.upto - found.after
@@ -211,41 +179,33 @@ async def _render_secret(request: StaffRequest, issued: IssuedSecret, status: in
 # The form of an endpoint.
 
 
-class TypedEndpoint(NamedTuple):
-    url: str = ""
-    description: str = ""
-    events: Sequence[str] = tuple(EventName)
-    is_limited: bool = False
-    projects: Sequence[str] = ()
-    is_ordered: bool = False
-    max_in_flight: str = str(DEFAULT_IN_FLIGHT)
-
-
-def _typed_endpoint(form: Form) -> TypedEndpoint:
-    return TypedEndpoint(
-        form.text("url"),
-        form.text("description"),
-        form.all("event"),
-        form.text("reach") == "some",
-        form.all("project"),
-        form.has("ordered"),
-        form.text("maxInFlight"),
+def _fill_form(config: EndpointConfig) -> Form:
+    return Form(
+        [
+            ("url", config.url),
+            ("description", config.description),
+            *(("event", event) for event in config.events),
+            ("reach", "all" if config.project_slugs is None else "some"),
+            *(("project", slug) for slug in config.project_slugs or ()),
+            *([("ordered", "1")] if config.ordered else []),
+            ("maxInFlight", str(config.max_in_flight)),
+        ]
     )
 
 
-async def _parse_form(request: StaffRequest, typed: TypedEndpoint) -> dict[str, Any]:
+async def _parse_form(request: StaffRequest) -> dict[str, Any]:
     """Return the fields by their names in the domain, or raise every fault at once."""
-    number = typed.max_in_flight
-    is_number = number.isascii() and number.isdigit() and len(number) <= _LONGEST_NUMBER
+    form = request.form
+    number = parse_whole_number(form.text("maxInFlight"))
     body = validated(
         NewEndpoint,
         {
-            "url": typed.url,
-            "description": typed.description,
-            "events": [*typed.events],
-            "projects": [*typed.projects] if typed.is_limited else None,
-            "ordered": typed.is_ordered,
-            "maxInFlight": Decimal(number) if is_number else number,
+            "url": form.text("url"),
+            "description": form.text("description"),
+            "events": form.all("event"),
+            "projects": form.all("project") if form.text("reach") == "some" else None,
+            "ordered": form.has("ordered"),
+            "maxInFlight": form.text("maxInFlight") if number is None else Decimal(number),
         },
     )
     if not isinstance(body, list):
@@ -253,28 +213,29 @@ async def _parse_form(request: StaffRequest, typed: TypedEndpoint) -> dict[str, 
         fields["project_slugs"] = fields.pop("projects")
         return fields
     if not any(fault.pointer == "/url" for fault in body):
-        message = await request.services.endpoints.find_url_error(typed.url)
+        message = await request.services.endpoints.find_url_error(form.text("url"))
         body += [] if message is None else [Fault("/url", message)]
     raise InvalidInput(body)
 
 
-def _form_faults(
-    request: StaffRequest, error: InvalidInput | UnknownProject, typed: TypedEndpoint
-) -> dict[str, str]:
+async def _render_form_error(
+    request: StaffRequest, error: InvalidInput | UnknownProject, endpoint: Endpoint | None = None
+) -> Response:
+    form, faults = request.form, request.faults(error)
     if isinstance(error, UnknownProject):
-        return {"projects": request._("One of these projects is not there.")}
-    faults = faults_by_field(request, error)
-    if not typed.events:
-        faults["events"] = request._("Choose at least one event.")
-    if typed.is_limited and not typed.projects:
-        faults["projects"] = request._("Choose at least one project.")
-    if not typed.url:
-        faults["url"] = request._("An endpoint needs a URL.")
-    return faults
+        faults["projects"] = request._("One of these projects is not there.")
+    else:
+        if not form.has("event"):
+            faults["events"] = request._("Choose at least one event.")
+        if form.text("reach") == "some" and not form.has("project"):
+            faults["projects"] = request._("Choose at least one project.")
+        if not form.text("url"):
+            faults["url"] = request._("An endpoint needs a URL.")
+    return await _render_form(request, form, faults, endpoint)
 
 
 async def _render_form(
-    request: StaffRequest, typed: TypedEndpoint, faults: dict[str, str], endpoint: Endpoint | None = None
+    request: StaffRequest, typed: Form, faults: dict[str, str], endpoint: Endpoint | None = None
 ) -> Response:
     return await request.render(
         "endpoint_form.html",
@@ -282,7 +243,7 @@ async def _render_form(
         typed=typed,
         faults=faults,
         endpoint=endpoint,
-        projects=await list_projects(request),
+        projects=await request.list_projects(),
         events=list(EventName),
     )
 
@@ -291,8 +252,6 @@ async def _render_form(
 
 
 class Recovery(NamedTuple):
-    """A recovery that is under way."""
-
     selection: FailedDeliveryFilter
     total: int
     resent: int
@@ -317,11 +276,13 @@ async def show_recovery(request: StaffRequest, endpoint_id: UUID) -> Response:
     typed_since, fault, recovery = request.query.text("since"), None, None
     if not request.query.has("since"):
         typed_since = request.language.local(endpoint.read_at - RECOVERED_PERIOD)
-    elif (since := parse_local_time(request, typed_since)) is None:
+    elif (since := request.parse_local_time(typed_since)) is None:
         fault = request._("Say since when.")
     else:
         deliveries = request.services.deliveries
-        selection = await deliveries.bounded(FailedDeliveryFilter(since, events=_parse_events(request.query)))
+        selection = await deliveries.limit_to_now(
+            FailedDeliveryFilter(since, events=_parse_events(request.query))
+        )
         recovery = Recovery(selection, await deliveries.count_failed(endpoint.id, selection), 0)
     return await request.render(
         "endpoint_recover.html",
@@ -355,7 +316,7 @@ async def recover(request: StaffRequest, endpoint_id: UUID) -> Response:
         )
     response = await request.redirect_with_notice(path, notice)
     if request.is_fragment:
-        return Response(status_code=204, headers={**PAGE_HEADERS, "HX-Redirect": path})
+        return request.no_content(HX_Redirect=path)
     return response
 
 
@@ -363,8 +324,10 @@ def _parse_recovery(form: Form) -> Recovery:
     since, until = parse_time(form.text("since")), parse_time(form.text("until"))
     if since is None or until is None:
         raise MalformedBody("The form does not say which deliveries are meant.")
-    selection = FailedDeliveryFilter(since, until, _parse_events(form))
-    return Recovery(selection, _parse_count(form, "total"), _parse_count(form, "resent"))
+    total, resent = parse_whole_number(form.text("total")), parse_whole_number(form.text("resent"))
+    if total is None or resent is None:
+        raise MalformedBody("The form does not say how many there are.")
+    return Recovery(FailedDeliveryFilter(since, until, _parse_events(form)), total, resent)
 
 
 def _parse_events(form: Form) -> tuple[str, ...] | None:
@@ -372,33 +335,19 @@ def _parse_events(form: Form) -> tuple[str, ...] | None:
     return (event,) if event in SENT_EVENTS else None
 
 
-def _parse_count(form: Form, name: str) -> int:
-    text = form.text(name)
-    if not (text.isascii() and text.isdigit() and len(text) <= _LONGEST_COUNT):
-        raise MalformedBody("The form does not say how many there are.")
-    return int(text)
-
-
 # A day of deliveries as a sparkline: a bar for each hour.
 
 WIDTH, HEIGHT = 120, 28
-_STEP = WIDTH / HOURS
-_BAR = _STEP - 1.25
 _LEAST_HEIGHT = 2.0
 """A single delivery can be seen."""
 
 
 class Bar(NamedTuple):
     x: float
-    begins_at: datetime
     delivered: int
     failed: int
     delivered_height: float
     failed_height: float
-
-    @property
-    def width(self) -> float:
-        return _BAR
 
 
 class Sparkline(NamedTuple):
@@ -407,115 +356,42 @@ class Sparkline(NamedTuple):
     failed: int
 
     @property
-    def ended(self) -> int:
-        return self.delivered + self.failed
-
-    @property
     def success_percent(self) -> float | None:
         """Never 100 while one failed."""
-        if not self.ended:
+        ended = self.delivered + self.failed
+        if not ended:
             return None
-        exact = 100 * self.delivered / self.ended
-        return min(round(exact, 1), 99.9) if self.failed else 100
+        return min(round(100 * self.delivered / ended, 1), 99.9) if self.failed else 100
 
 
 def sparkline(hours: Sequence[HourlyDeliveries], now: datetime) -> Sparkline:
     """The present hour is the last bar."""
-    by_start = {hour.begins_at: hour for hour in hours}
+    counts = {hour.begins_at: (hour.delivered, hour.failed) for hour in hours}
     first = now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=HOURS - 1)
-    highest = max((hour.delivered + hour.failed for hour in hours), default=0)
-    bars = [
-        _bar(place, start, by_start.get(start), highest)
-        for place in range(HOURS)
-        for start in [first + timedelta(hours=place)]
-    ]
+    highest = max(map(sum, counts.values()), default=0)
+    bars = []
+    for place in range(HOURS):
+        delivered, failed = counts.get(first + timedelta(hours=place), (0, 0))
+        failed_height = _height(failed, highest, HEIGHT)
+        # What little failed is never drawn over the edge.
+        delivered_height = _height(delivered, highest, HEIGHT - failed_height)
+        bars.append(Bar(place * WIDTH / HOURS, delivered, failed, delivered_height, failed_height))
     return Sparkline(bars, sum(bar.delivered for bar in bars), sum(bar.failed for bar in bars))
-
-
-def _bar(place: int, start: datetime, hour: HourlyDeliveries | None, highest: int) -> Bar:
-    delivered, failed = (hour.delivered, hour.failed) if hour else (0, 0)
-    failed_height = _height(failed, highest, HEIGHT)
-    # What little failed is never drawn over the edge.
-    delivered_height = _height(delivered, highest, HEIGHT - failed_height)
-    return Bar(round(place * _STEP, 2), start, delivered, failed, delivered_height, failed_height)
 
 
 def _height(count: int, highest: int, most: float) -> float:
     return round(min(max(HEIGHT * count / highest, _LEAST_HEIGHT), most), 2) if count else 0
 
 
-# Snippets that show receivers how to check a signature; each of these is run by a test.
-
-_PYTHON = f'''\
-import hashlib
-import hmac
-import time
-
-
-def is_genuine(secret: str, headers, body: bytes) -> bool:
-    """`headers` as your framework gives them, `body` the raw bytes, before anything parses them."""
-    timestamp = headers.get("X-Service-Timestamp", "")
-    signature = headers.get("X-Service-Signature", "")
-    if not (timestamp.isascii() and timestamp.isdigit()):
-        return False
-    if abs(time.time() - int(timestamp)) > {TOLERANCE_SECONDS}:
-        return False
-    signed = timestamp.encode() + b"." + body
-    expected = "sha256=" + hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
-    return hmac.compare_digest(expected.encode(), signature.encode())
-'''
-
-_NODE = f"""\
-const crypto = require("node:crypto");
-
-// `headers` as Node gives them (names in lower case), `body` the raw Buffer, before anything parses it.
-function isGenuine(secret, headers, body) {{
-  const timestamp = headers["x-service-timestamp"] ?? "";
-  const signature = Buffer.from(headers["x-service-signature"] ?? "");
-  if (!/^[0-9]+$/.test(timestamp)) return false;
-  if (Math.abs(Date.now() / 1000 - Number(timestamp)) > {TOLERANCE_SECONDS}) return false;
-  const digest = crypto.createHmac("sha256", secret).update(`${{timestamp}}.`).update(body).digest("hex");
-  const expected = Buffer.from(`sha256=${{digest}}`);
-  return expected.length === signature.length && crypto.timingSafeEqual(expected, signature);
-}}
-
-module.exports = {{ isGenuine }};
-"""
-
-_OPENSSL = """\
-# body.json holds the body exactly as it came; the other three are the secret and two headers.
-SECRET='hfs_…'
-TIMESTAMP='…'    # X-Service-Timestamp
-SIGNATURE='…'    # X-Service-Signature
-
-EXPECTED="sha256=$( { printf '%s.' "$TIMESTAMP"; cat body.json; } \\
-  | openssl dgst -sha256 -hmac "$SECRET" -r | cut -d' ' -f1)"
-[ "$EXPECTED" = "$SIGNATURE" ] && echo genuine || echo forged
-"""
-
-_CURL = """\
-SECRET='hfs_…'
-BODY='{{"id":"00000000-0000-4000-8000-000000000000","type":"ping","createdAt":"2026-01-01T00:00:00.000Z",\
-"data":{{"unit":null,"booking":null}}}}'
-TIMESTAMP="$(date +%s)"
-SIGNATURE="sha256=$(printf '%s.%s' "$TIMESTAMP" "$BODY" \\
-  | openssl dgst -sha256 -hmac "$SECRET" -r | cut -d' ' -f1)"
-
-curl -i -X POST {url} \\
-  -H 'Content-Type: application/json' \\
-  -H 'X-Service-Event: ping' \\
-  -H 'X-Service-Delivery: 00000000-0000-4000-8000-000000000000' \\
-  -H "X-Service-Timestamp: $TIMESTAMP" \\
-  -H "X-Service-Signature: $SIGNATURE" \\
-  --data-raw "$BODY"
-"""
+@cache
+def _read_snippet(name: str) -> str:
+    return (WEB / f"templates/backoffice/snippets/{name}.txt").read_text()
 
 
 def verification_snippets(url: str) -> dict[str, str]:
-    """Return code that verifies a delivery, and a command that sends a signed ping to ``url``."""
-    return {
-        "python": _PYTHON,
-        "node": _NODE,
-        "openssl": _OPENSSL,
-        "curl": _CURL.format(url=shlex.quote(url)),
-    }
+    """Return code that verifies a delivery, and a command that sends a signed ping; a test runs each."""
+    values = {"%TOLERANCE%": str(TOLERANCE_SECONDS), "%URL%": shlex.quote(url)}
+    snippets = {name: _read_snippet(name) for name in ("python", "node", "openssl", "curl")}
+    for placeholder, value in values.items():
+        snippets = {name: text.replace(placeholder, value) for name, text in snippets.items()}
+    return snippets

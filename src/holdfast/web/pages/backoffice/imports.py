@@ -10,36 +10,23 @@ from uuid import UUID
 
 from starlette.responses import Response, StreamingResponse
 
-from holdfast.domain.cells import Cell, cell_text
+from holdfast.domain import imports
+from holdfast.domain.cells import cell_text
 from holdfast.domain.errors import Fault, InvalidInput
-from holdfast.domain.imports import (
-    FIELDS,
-    REQUIRED,
-    SIGNS,
-    Choice,
-    Contents,
-    Row,
-    choice_faults,
-    guess,
-    headings,
-    is_field,
-)
+from holdfast.domain.imports import Import
 from holdfast.domain.permissions import Permission
 from holdfast.domain.project import Project
 from holdfast.domain.status import Status
-from holdfast.operations.imports import Finding, Import
 from holdfast.operations.units import OUTCOMES
-from holdfast.web.http_errors import UnknownRoute
-from holdfast.web.pages.backoffice.base import PREFIX, StaffRequest, faults_by_field, with_query
-from holdfast.web.pages.forms import Form
+from holdfast.web.errors import UnknownRoute
+from holdfast.web.pages.backoffice.base import PREFIX, StaffRequest, pages, with_query
+from holdfast.web.pages.base import PAGE_HEADERS
+from holdfast.web.pages.forms import Form, parse_whole_number
 from holdfast.web.pages.i18n import translate
-from holdfast.web.pages.routes import Pages
-from holdfast.web.pages.sessions import PAGE_HEADERS
 from holdfast.web.spreadsheets.csv_files import BYTE_ORDER_MARK, CellRow, csv_lines
-from holdfast.web.spreadsheets.unit_rows import headings as column_headings
-from holdfast.web.spreadsheets.unit_rows import unit_row
+from holdfast.web.spreadsheets.unit_rows import headings, unit_row
 
-FILE_AT_MOST = 32 * 1024**2
+MAX_FILE_BYTES = 32 * 1024**2
 FINDINGS_A_PAGE = 50
 SECONDS_WAITED = 1.0
 """For a small file, so that whoever uploaded it sees the result at once."""
@@ -48,33 +35,29 @@ CSV = "text/csv; charset=utf-8"
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 # The parts of the form around the file.
-_FORM_AT_MOST = FILE_AT_MOST + 64 * 1024
+_MAX_FORM_BYTES = MAX_FILE_BYTES + 64 * 1024
 _NUMBERS = ("area_sqm", "price_sar", "vat_rate", "deposit_percent")
 _LISTED = ("refused", "replaced", "created")
-_LONGEST_NUMBER = 6
 _SAMPLES = 3
 _CHUNK_BYTES = 256 * 1024
-
-pages = Pages(StaffRequest)
 
 
 @pages.get("/projects/{slug}/import", Permission.SELL)
 async def show_upload(
     request: StaffRequest, slug: str, status: int = 200, fault: str | None = None
 ) -> Response:
-    project = await request.services.projects.find(slug)
     return await request.render(
         "import.html",
         status,
-        project=project,
+        project=await request.services.projects.find(slug),
         tab="import",
         fault=fault,
-        files=await request.services.import_files.latest(slug, request.staff.id),
+        files=await request.services.imports.latest(slug, request.staff.id),
         statuses=list(Status),
     )
 
 
-@pages.post("/projects/{slug}/import", Permission.SELL, body_limit=_FORM_AT_MOST)
+@pages.post("/projects/{slug}/import", Permission.SELL, body_limit=_MAX_FORM_BYTES)
 async def upload(request: StaffRequest, slug: str) -> Response:
     project = await request.services.projects.find(slug)
     sent = request.form.upload("file")
@@ -85,7 +68,7 @@ async def upload(request: StaffRequest, slug: str) -> Response:
     except InvalidInput as error:
         return await show_upload(request, slug, 422, translate(error.faults[0].message, request.language))
     name = sent.filename or request._("Unnamed file")
-    import_id = await request.services.import_files.keep(slug, request.staff.id, name, sheets)
+    import_id = await request.services.imports.add_file(slug, request.staff.id, name, sheets)
     return request.redirect(_path(project, import_id))
 
 
@@ -93,11 +76,21 @@ async def upload(request: StaffRequest, slug: str) -> Response:
 async def show_import(request: StaffRequest, slug: str, import_id: UUID) -> Response:
     project, file = await _load(request, slug, import_id)
     if file.is_running or file.is_interrupted:
-        return await _render_progress(request, project, file)
+        counts = await request.services.imports.counts(file.id, stored=file.stage == "importing")
+        return await request.render(
+            "import_progress_part.html" if request.is_fragment else "import_progress.html",
+            project=project,
+            tab="import",
+            file=file,
+            done=sum(counts.values()),
+            address=_path(project, file.id),
+        )
     if file.stage == "imported":
         return await _render_findings(request, project, file, stored=True)
     if file.choice is None or request.query.has("columns"):
-        choice = _initial_choice(file.contents, file.choice, request.query)
+        choice = file.choice
+        if choice is None or request.query.has("sheet"):
+            choice = imports.guess(file.contents, *_parse_place(file.contents, request.query))
         return await _render_columns(request, project, file, choice)
     return await _render_findings(request, project, file, stored=False)
 
@@ -106,11 +99,11 @@ async def show_import(request: StaffRequest, slug: str, import_id: UUID) -> Resp
 async def check_import(request: StaffRequest, slug: str, import_id: UUID) -> Response:
     project, file = await _load(request, slug, import_id)
     choice = _parse_choice(file.contents, request.form)
-    faults = choice_faults(choice, file.contents)
+    faults = imports.choice_faults(choice, file.contents)
     if faults:
         return await _render_columns(request, project, file, choice, faults)
-    if await request.services.import_runs.check(slug, file, choice, request.author):
-        await request.services.import_runs.settle(file.id, SECONDS_WAITED)
+    if await request.services.imports.start(slug, file, request.author, choice):
+        await request.services.imports.wait(file.id, SECONDS_WAITED)
     return request.redirect(_path(project, file.id))
 
 
@@ -122,14 +115,14 @@ async def commit_import(request: StaffRequest, slug: str, import_id: UUID) -> Re
     if request.form.text("seen") != str(file.run_id):
         notice = request._("The file was checked or imported in the meantime; this is how it stands now.")
         return await request.redirect_with_notice(path, notice, "warning")
-    if await request.services.import_runs.store(slug, file, request.author):
-        await request.services.import_runs.settle(file.id, SECONDS_WAITED)
+    if await request.services.imports.start(slug, file, request.author):
+        await request.services.imports.wait(file.id, SECONDS_WAITED)
     return request.redirect(path)
 
 
 async def _load(request: StaffRequest, slug: str, import_id: UUID) -> tuple[Project, Import]:
     project = await request.services.projects.find(slug)
-    file = await request.services.import_files.find(slug, import_id, request.staff.id)
+    file = await request.services.imports.find(slug, import_id, request.staff.id)
     if file is None:
         raise UnknownRoute
     return project, file
@@ -143,10 +136,11 @@ async def _render_columns(
     request: StaffRequest,
     project: Project,
     file: Import,
-    choice: Choice,
+    choice: imports.ColumnMapping,
     faults: list[Fault] | None = None,
 ) -> Response:
     sheet = file.contents.sheets[choice.sheet]
+    below = [cells for number, cells in sheet.head if number > choice.heading_row]
     return await request.render(
         "import_columns.html",
         422 if faults else 200,
@@ -156,27 +150,14 @@ async def _render_columns(
         choice=choice,
         sheet=sheet,
         columns=[
-            (heading, [cell_text(cell) for cell in _samples(sheet.head, choice.heading_row, at)])
-            for at, heading in enumerate(headings(sheet, choice.heading_row))
+            (heading, [cell_text(row[at]) for row in below if at < len(row) and row[at] != ""][:_SAMPLES])
+            for at, heading in enumerate(imports.headings(sheet, choice.heading_row))
         ],
         heading_rows=[(number, " · ".join(map(cell_text, cells))[:60]) for number, cells in sheet.head],
-        fields=FIELDS,
-        required=("code", *REQUIRED),
-        signs=SIGNS,
-        absent=[field for field in FIELDS if field not in choice.fields and field != "status"],
-        faults=faults_by_field(request, InvalidInput(faults)) if faults else {},
-    )
-
-
-async def _render_progress(request: StaffRequest, project: Project, file: Import) -> Response:
-    counts = await request.services.import_files.counts(file.id, stored=file.stage == "importing")
-    return await request.render(
-        "import_progress_part.html" if request.is_fragment else "import_progress.html",
-        project=project,
-        tab="import",
-        file=file,
-        done=sum(counts.values()),
-        address=_path(project, file.id),
+        fields=imports.FIELDS,
+        required=("code", *imports.REQUIRED),
+        absent=[field for field in imports.FIELDS if field not in choice.fields and field != "status"],
+        faults=request.faults(InvalidInput(faults)) if faults else {},
     )
 
 
@@ -188,11 +169,13 @@ async def _render_findings(
         page = await request.render("import_ended_part.html")
         page.headers["HX-Refresh"] = "true"
         return page
-    files, query, path = request.services.import_files, request.query, _path(project, file.id)
+    files, query, path = request.services.imports, request.query, _path(project, file.id)
     counts = dict.fromkeys(OUTCOMES, 0) | await files.counts(file.id, stored=stored)
     outcome = _chosen_outcome(query.text("show"), counts, stored=stored)
-    start = _parse_number(query.text("from"), 10**_LONGEST_NUMBER) or 0
+    start = parse_whole_number(query.text("from"), 10**6) or 0
     end = start + FINDINGS_A_PAGE
+    assert file.choice is not None
+    names = imports.headings(file.contents.sheets[file.choice.sheet], file.choice.heading_row)
     findings = await files.findings(file.id, outcome, start, FINDINGS_A_PAGE, stored=stored)
     return await request.render(
         "import_done.html" if stored else "import_checked.html",
@@ -202,8 +185,11 @@ async def _render_findings(
         counts=counts,
         outcome=outcome,
         start=start,
-        findings=[_describe_finding(finding, request) for finding in findings],
-        headings=_headings_by_field(file),
+        findings=[
+            finding._replace(before=_exact_numbers(finding.before), after=_exact_numbers(finding.after))
+            for finding in findings
+        ],
+        headings={field: name for field, name in zip(file.choice.fields, names, strict=True) if field},
         address=path,
         first=with_query(path, **{"show": outcome, "from": "0"}) if start else None,
         next=with_query(path, **{"show": outcome, "from": str(end)}) if end < counts[outcome] else None,
@@ -218,20 +204,6 @@ def _chosen_outcome(chosen: str, counts: dict[str, int], *, stored: bool) -> str
     return next((name for name in listed if counts[name]), listed[0])
 
 
-def _headings_by_field(file: Import) -> dict[str, str]:
-    assert file.choice is not None
-    names = headings(file.contents.sheets[file.choice.sheet], file.choice.heading_row)
-    return {field: name for field, name in zip(file.choice.fields, names, strict=True) if field is not None}
-
-
-def _describe_finding(finding: Finding, request: StaffRequest) -> dict[str, Any]:
-    reasons = [
-        reason._replace(message=translate(reason.message, request.language)) for reason in finding.reasons
-    ]
-    before, after = _exact_numbers(finding.before), _exact_numbers(finding.after)
-    return {"row": finding.row, "code": finding.code, "reasons": reasons, "before": before, "after": after}
-
-
 def _exact_numbers(values: Mapping[str, Any]) -> dict[str, Any]:
     """Numbers are stored as text, so that none of their digits is lost."""
     return {name: Decimal(value) if name in _NUMBERS else value for name, value in values.items()}
@@ -240,41 +212,24 @@ def _exact_numbers(values: Mapping[str, Any]) -> dict[str, Any]:
 # The choice of columns.
 
 
-def _initial_choice(contents: Contents, chosen: Choice | None, query: Form) -> Choice:
-    """Return what was chosen before, or a guess for the sheet and the row of the query."""
-    if chosen is not None and not query.has("sheet"):
-        return chosen
-    sheet = _parse_number(query.text("sheet"), len(contents.sheets) - 1)
-    row = _parse_number(query.text("heading"), _last_heading(contents, sheet or 0))
-    return guess(contents, sheet, row)
+def _parse_place(contents: imports.Contents, form: Form) -> tuple[int | None, int | None]:
+    """Return the sheet, and the row that names its columns."""
+    sheet = parse_whole_number(form.text("sheet"), len(contents.sheets) - 1)
+    last = max((number for number, _ in contents.sheets[sheet or 0].head), default=1)
+    return sheet, parse_whole_number(form.text("heading"), last)
 
 
-def _parse_choice(contents: Contents, form: Form) -> Choice:
+def _parse_choice(contents: imports.Contents, form: Form) -> imports.ColumnMapping:
     """Return the choice of a form; anything that it does not offer is ignored."""
-    sheet = _parse_number(form.text("sheet"), len(contents.sheets) - 1) or 0
-    guessed = guess(contents, sheet, _parse_number(form.text("heading"), _last_heading(contents, sheet)))
-    fields = [form.text(f"column{at}") for at in range(contents.sheets[sheet].width)]
+    sheet, heading_row = _parse_place(contents, form)
+    guessed = imports.guess(contents, sheet or 0, heading_row)
+    fields = [form.text(f"column{at}") for at in range(contents.sheets[sheet or 0].width)]
     sign = form.text("sign")
     return guessed._replace(
-        fields=[field if is_field(field) else None for field in fields],
+        fields=[field if field in imports.FIELDS else None for field in fields],
         clears_absent=form.text("absent") == "clear",
-        sign=sign if sign in SIGNS else guessed.sign,
+        sign=sign if sign in imports.SIGNS else guessed.sign,
     )
-
-
-def _samples(head: list[Row], heading_row: int, column: int) -> list[Cell]:
-    """Return the first cells of a column that have something in them."""
-    below = (cells for number, cells in head if number > heading_row)
-    return [cells[column] for cells in below if column < len(cells) and cells[column] != ""][:_SAMPLES]
-
-
-def _last_heading(contents: Contents, sheet: int) -> int:
-    return max((number for number, _ in contents.sheets[sheet].head), default=1)
-
-
-def _parse_number(text: str, most: int) -> int | None:
-    is_number = text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER
-    return int(text) if is_number and int(text) <= most else None
 
 
 # Exports, in the form that an import understands.
@@ -293,9 +248,7 @@ async def export_workbook(request: StaffRequest, slug: str) -> Response:
     language = request.language
     await request.services.units.project_id(slug)
     file = await request.context.workbook_writer.write(
-        column_headings(language.code),
-        _exported_rows(request, slug),
-        right_to_left=language.direction == "rtl",
+        headings(language.code), _exported_rows(request, slug), right_to_left=language.direction == "rtl"
     )
     length = file.seek(0, 2)
     file.seek(0)
@@ -304,21 +257,18 @@ async def export_workbook(request: StaffRequest, slug: str) -> Response:
 
 
 async def _csv_lines(request: StaffRequest, slug: str) -> AsyncIterator[bytes]:
-    yield BYTE_ORDER_MARK.encode() + csv_lines([column_headings(request.language.code)])
+    yield BYTE_ORDER_MARK.encode() + csv_lines([headings(request.language.code)])
     async for rows in _exported_rows(request, slug):
         yield csv_lines(rows)
 
 
 async def _exported_rows(request: StaffRequest, slug: str) -> AsyncIterator[list[CellRow]]:
-    """Yield the rows page by page: no connection is kept while a page is being sent.
-
-    Without a status in the query, units of every status are exported.
-    """
+    """Yield the rows page by page: no connection is kept while one is sent. Without a status: all units."""
     statuses = {Status(name) for name in request.query.all("status") if name in tuple(Status)}
     only = next(iter(statuses)) if len(statuses) == 1 else None
     after, more = "", True
     while more:
-        units, _ = await request.services.units.page(slug, after, EXPORTED_AT_ONCE, only, None)
+        units, _ = await request.services.units.page(slug, after, EXPORTED_AT_ONCE, only)
         units, more = units[:EXPORTED_AT_ONCE], len(units) > EXPORTED_AT_ONCE
         if units:
             after = units[-1].code

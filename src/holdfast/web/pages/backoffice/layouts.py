@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from starlette.responses import Response
 
 from holdfast.domain.errors import InvalidInput
-from holdfast.domain.layout import FLOORS, POSITIONS, PlacedUnit
+from holdfast.domain.layout import FLOORS, POSITIONS
 from holdfast.domain.permissions import Permission
 from holdfast.operations.projects import Move
-from holdfast.web.http_errors import MalformedBody
-from holdfast.web.pages.backoffice.base import PREFIX, StaffRequest, with_query
-from holdfast.web.pages.routes import Pages
+from holdfast.web.errors import MalformedBody
+from holdfast.web.pages.backoffice.base import PREFIX, StaffRequest, pages, with_query
 
 ROWS_A_PAGE = 100
 PARTS = ("building", "floor", "position")
 
+_NUMBER = re.compile(r"[-\N{MINUS SIGN}]?\d{1,4}")
 _LONGEST_CODE = 50
 _LONGEST_BUILDING = 50
 _BOUNDS = {"floor": FLOORS, "position": POSITIONS}
-
-pages = Pages(StaffRequest)
 
 
 class TypedPlace(NamedTuple):
@@ -45,7 +44,12 @@ async def show_layout(request: StaffRequest, slug: str) -> Response:
         slug, request.query.raw("after"), ROWS_A_PAGE, _code_filter(request)
     )
     next_code = placed[ROWS_A_PAGE - 1].code if len(placed) > ROWS_A_PAGE else None
-    return await _render(request, slug, [_row(unit) for unit in placed[:ROWS_A_PAGE]], next_code)
+    rows = []
+    for unit in placed[:ROWS_A_PAGE]:
+        place = unit.placement._asdict()
+        texts = {part: "" if value is None else str(value) for part, value in place.items()}
+        rows.append(Row(unit.code, TypedPlace(texts, place, {}), texts, unit.is_guessed))
+    return await _render(request, slug, rows, next_code)
 
 
 @pages.post("/projects/{slug}/layout", Permission.SELL)
@@ -62,23 +66,27 @@ async def change_layout(request: StaffRequest, slug: str) -> Response:
         return await _move(request, slug, rows, dict.fromkeys(picked))
     if any(row.typed.faults for row in rows):
         return await _render(request, slug, rows, status=422)
-    return await _move(request, slug, rows, _changed_places(rows))
+    moves: dict[str, Move | None] = {}
+    for row in rows:
+        # Only the parts that are no longer as they were shown.
+        changed = [part for part in PARTS if row.typed.texts[part] != row.was[part]]
+        if changed:
+            moves[row.code] = {part: row.typed.values[part] for part in changed}
+    return await _move(request, slug, rows, moves)
 
 
 async def _move(
     request: StaffRequest, slug: str, rows: Sequence[Row], moves: dict[str, Move | None]
 ) -> Response:
     try:
-        number = await request.services.projects.place(slug, moves, request.author)
+        number = await request.services.projects.move_units(slug, moves, request.author)
     except InvalidInput:
         # Codes that are not there: no form of ours names any.
         return await _render(request, slug, rows, status=422, unknown=True)
-    if not number:
-        return await request.redirect_with_notice(
-            request.full_path, request._("Nothing was changed."), "warning"
-        )
     notice = request.ngettext("%(num)s unit was moved.", "%(num)s units were moved.", number)
-    return await request.redirect_with_notice(request.full_path, notice)
+    if not number:
+        notice = request._("Nothing was changed.")
+    return await request.redirect_with_notice(request.full_path, notice, "done" if number else "warning")
 
 
 async def _render(
@@ -111,12 +119,6 @@ def _code_filter(request: StaffRequest) -> str | None:
     return request.query.text("code")[:_LONGEST_CODE] or None
 
 
-def _row(unit: PlacedUnit) -> Row:
-    place = unit.place._asdict()
-    texts = {part: "" if value is None else str(value) for part, value in place.items()}
-    return Row(unit.code, TypedPlace(texts, place, {}), texts, unit.is_guessed)
-
-
 def _parse_rows(request: StaffRequest) -> list[Row]:
     """Every field stands in the form once for each row, in the same order."""
     names = ("code", "guessed", *PARTS, *(f"was-{part}" for part in PARTS))
@@ -132,16 +134,6 @@ def _parse_rows(request: StaffRequest) -> list[Row]:
     return rows
 
 
-def _changed_places(rows: Sequence[Row]) -> dict[str, Move | None]:
-    """Return the parts of each row that are no longer as they were shown."""
-    moves: dict[str, Move | None] = {}
-    for row in rows:
-        changed = [part for part in PARTS if row.typed.texts[part] != row.was[part]]
-        if changed:
-            moves[row.code] = {part: row.typed.values[part] for part in changed}
-    return moves
-
-
 def _parse_place(request: StaffRequest, texts: Mapping[str, str]) -> TypedPlace:
     building = texts["building"]
     faults: dict[str, str] = {}
@@ -150,7 +142,8 @@ def _parse_place(request: StaffRequest, texts: Mapping[str, str]) -> TypedPlace:
         values["building"] = None
         faults["building"] = request._("A building has a name of at most 50 characters.")
     for part, (least, most) in _BOUNDS.items():
-        number = _parse_number(texts[part])
+        is_number = _NUMBER.fullmatch(texts[part])
+        number = int(texts[part].replace("\N{MINUS SIGN}", "-")) if is_number else None
         values[part] = number if number is not None and least <= number <= most else None
         if texts[part] and values[part] is None:
             faults[part] = request._(
@@ -159,10 +152,3 @@ def _parse_place(request: StaffRequest, texts: Mapping[str, str]) -> TypedPlace:
                 most=request.language.plain(most),
             )
     return TypedPlace(texts, values, faults)
-
-
-def _parse_number(text: str) -> int | None:
-    digits = text.removeprefix("-").removeprefix("\N{MINUS SIGN}")
-    if not digits.isdecimal() or len(digits) > 4:
-        return None
-    return int(digits) if digits == text else -int(digits)

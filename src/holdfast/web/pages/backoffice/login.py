@@ -7,26 +7,14 @@ from typing import Any
 
 from starlette.responses import Response
 
-from holdfast.domain.errors import (
-    DomainError,
-    InvalidInput,
-    InvalidSetupLink,
-    LoginFailed,
-    SecondFactorNeeded,
-    StaffExists,
-    TooManyAttempts,
-)
+from holdfast.domain import errors
 from holdfast.domain.login import SHORTEST_PASSWORD
 from holdfast.domain.permissions import Permission
 from holdfast.domain.staff import Staff
-from holdfast.operations.staff import Invitation
-from holdfast.web.http_errors import MalformedBody
-from holdfast.web.pages.backoffice.base import PREFIX, StaffRequest, faults_by_field, local_path
-from holdfast.web.pages.i18n import DIRECTIONS, translate_error
-from holdfast.web.pages.routes import Pages
+from holdfast.web.errors import MalformedBody
+from holdfast.web.pages.backoffice.base import PREFIX, StaffRequest, local_path, pages
+from holdfast.web.pages.i18n import DIRECTIONS
 from holdfast.web.problems import add_problem_headers, problem_type
-
-pages = Pages(StaffRequest)
 
 
 @pages.get("")
@@ -40,9 +28,9 @@ async def show_settings(request: StaffRequest) -> Response:
     return await request.render("settings.html")
 
 
-@pages.post("/news/seen", Permission.SEE_WEBHOOKS)
+@pages.post("/announcements/seen", Permission.SEE_WEBHOOKS)
 async def mark_failures_seen(request: StaffRequest) -> Response:
-    """Mark as seen up to the newest that was shown: what failed since then is still news."""
+    """Mark as seen up to the newest that was shown: what failed since then is shown again."""
     try:
         seen_at = datetime.fromisoformat(request.form.text("upTo"))
         if seen_at.tzinfo is None:
@@ -50,7 +38,7 @@ async def mark_failures_seen(request: StaffRequest) -> Response:
         seen_at = seen_at.astimezone(UTC)
     except (ValueError, OverflowError):
         raise MalformedBody("The form does not say what was seen.") from None
-    await request.services.announcing.mark_seen(request.staff.id, seen_at)
+    await request.services.delivery_search.mark_failures_seen(request.staff.id, seen_at)
     return request.redirect(local_path(request.form.text("next")))
 
 
@@ -68,9 +56,9 @@ async def sign_in(request: StaffRequest) -> Response:
     email = form.text("email")
     try:
         opened = await request.services.login.sign_in(email, form.raw("password"), None, *_client(request))
-    except SecondFactorNeeded as needed:
+    except errors.SecondFactorNeeded as needed:
         return await request.render("sign_in_code.html", ticket=needed.ticket, next_path=next_path)
-    except (LoginFailed, TooManyAttempts) as error:
+    except (errors.LoginFailed, errors.TooManyAttempts) as error:
         return await _render_error(request, "sign_in.html", error, next_path=next_path, email=email)
     return await request.start_session(opened.token, next_path)
 
@@ -81,7 +69,7 @@ async def sign_in_with_code(request: StaffRequest) -> Response:
     ticket = form.text("ticket")
     try:
         opened = await request.services.login.sign_in_with_code(ticket, form.text("code"), *_client(request))
-    except (LoginFailed, TooManyAttempts) as error:
+    except (errors.LoginFailed, errors.TooManyAttempts) as error:
         return await _render_error(request, "sign_in_code.html", error, ticket=ticket, next_path=next_path)
     return await request.start_session(opened.token, next_path)
 
@@ -104,62 +92,57 @@ async def sign_out(request: StaffRequest) -> Response:
 async def show_set_up(request: StaffRequest, token: str) -> Response:
     """Show the form. The link is not used up: programs that preview links open it, too."""
     try:
-        invitation = await request.services.setup_links.find(token)
-    except InvalidSetupLink:
+        person = await request.services.staff.find_invited(token)
+    except errors.InvalidSetupLink:
         return await request.render("sign_in_no_link.html", 404)
-    return await _render_set_up(request, invitation)
+    return await _render_set_up(request, person)
 
 
 @pages.post("/set-up/{token}", is_public=True)
 async def set_up(request: StaffRequest, token: str) -> Response:
+    accounts, form, password = request.services.staff, request.form, request.form.raw("password")
+    request_id, language = request.request_id, request.language.code
     try:
-        invitation = await request.services.setup_links.find(token)
-        if request.form.raw("password") != request.form.raw("again"):
+        person = await accounts.find_invited(token)
+        if password != form.raw("again"):
             faults = {"again": request._("The two passwords are not the same.")}
-            return await _render_set_up(request, invitation, 422, faults)
-        staff = await _use_link(request, token, invitation)
-    except InvalidSetupLink:
+            return await _render_set_up(request, person, 422, faults)
+        if person is not None:
+            staff = await accounts.choose_password(token, password, request_id, language)
+        else:
+            staff = await accounts.add_first_admin(
+                token, form.text("email"), form.text("name"), password, request_id, language
+            )
+    except errors.InvalidSetupLink:
         return await request.render("sign_in_no_link.html", 404)
-    except InvalidInput as error:
-        return await _render_set_up(request, invitation, 422, faults_by_field(request, error))
-    except StaffExists as error:
-        faults = {"email": translate_error(error, request.language)}
-        return await _render_set_up(request, invitation, 409, faults)
+    except errors.InvalidInput as error:
+        return await _render_set_up(request, person, 422, request.faults(error))
+    except errors.StaffExists as error:
+        return await _render_set_up(request, person, 409, {"email": request.error_text(error)})
     opened = await request.services.login.open_session(staff.id, *_client(request))
     return await request.start_session(opened.token, PREFIX)
 
 
-async def _use_link(request: StaffRequest, token: str, invitation: Invitation) -> Staff:
-    links, form, password = request.services.setup_links, request.form, request.form.raw("password")
-    request_id, language = request.request_id, request.language.code
-    if invitation.staff is not None:
-        return await links.choose_password(token, password, request_id, language)
-    return await links.add_first_admin(
-        token, form.text("email"), form.text("name"), password, request_id, language
-    )
-
-
 async def _render_set_up(
-    request: StaffRequest, invitation: Invitation, status: int = 200, faults: dict[str, str] | None = None
+    request: StaffRequest, person: Staff | None, status: int = 200, faults: dict[str, str] | None = None
 ) -> Response:
     return await request.render(
         "sign_in_set_up.html",
         status,
-        person=invitation.staff,
+        person=person,
         typed=request.form,
         faults=faults or {},
         shortest=SHORTEST_PASSWORD,
     )
 
 
-async def _render_error(request: StaffRequest, template: str, error: DomainError, **values: Any) -> Response:
+async def _render_error(
+    request: StaffRequest, template: str, error: errors.DomainError, **values: Any
+) -> Response:
     """Render the form with the error above it, which does not say which field was wrong."""
-    message = translate_error(error, request.language)
-    if isinstance(error, TooManyAttempts):
-        message = request._(
-            "Too many attempts have failed. Try again in %(time)s.",
-            time=request.language.duration(error.retry_after_seconds),
-        )
+    message = request.error_text(error)
+    if isinstance(error, errors.TooManyAttempts):
+        message = request.too_many_attempts_text(error)
     page = await request.render(template, problem_type(error).status, message=message, **values)
     add_problem_headers(page, error)
     return page

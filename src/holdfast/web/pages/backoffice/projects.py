@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
-from typing import Any
 
 from starlette.responses import Response
 
+from holdfast.domain.board import Counts
 from holdfast.domain.errors import InvalidInput, ProjectExists
 from holdfast.domain.holds import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DAYS
-from holdfast.domain.layout import Counts
 from holdfast.domain.permissions import Permission
 from holdfast.domain.project import Project, slug_fault, suggested_slug
 from holdfast.domain.status import Status
 from holdfast.web.api.backoffice.projects import NewProject, ProjectChange
 from holdfast.web.api.bodies import valid
-from holdfast.web.pages.backoffice.base import PREFIX, StaffRequest, faults_by_field, with_query
-from holdfast.web.pages.i18n import translate_error
-from holdfast.web.pages.routes import Pages
+from holdfast.web.pages.backoffice.base import PREFIX, StaffRequest, pages, with_query
 
 PROJECTS = f"{PREFIX}/projects"
 PROJECTS_A_PAGE = 60
@@ -25,8 +22,6 @@ BAR_WIDTH = 1000
 
 _ORDER = (Status.SOLD, Status.RESERVED, Status.HELD, Status.AVAILABLE, Status.UNAVAILABLE)
 _PERIODS = ("holdSeconds", "reservationDays")
-
-pages = Pages(StaffRequest)
 
 
 @pages.get("/projects", Permission.SEE_UNITS)
@@ -72,11 +67,11 @@ async def add_project(request: StaffRequest) -> Response:
         body = valid(NewProject, sent)
         project = await request.services.projects.add(body.slug, body.name, request.author)
     except InvalidInput as error:
-        faults = faults_by_field(request, error)
+        faults = request.faults(error)
         if not slug and name:
             faults["slug"] = request._("Give it an address in Latin letters and digits.")
     except ProjectExists as error:
-        faults = {"slug": translate_error(error, request.language)}
+        faults = {"slug": request.error_text(error)}
     else:
         notice = request._("The project %(name)s is there. Now add its units.", name=project.name)
         return await request.redirect_with_notice(f"{PROJECTS}/{project.slug}", notice)
@@ -99,9 +94,12 @@ async def change_settings(request: StaffRequest, slug: str) -> Response:
     project = await request.services.projects.find(slug)
     typed = {name: request.form.text(name) for name in ("name", *_PERIODS)}
     try:
-        await request.services.projects.settle(project.slug, _parse_changes(typed), request.author)
+        # A period that is left empty is the server's own.
+        periods = {name: _parse_number(typed[name]) if typed[name] else None for name in _PERIODS}
+        changes = valid(ProjectChange, {"name": typed["name"], **periods}).sent()
+        await request.services.projects.settle(project.slug, changes, request.author)
     except InvalidInput as error:
-        return await _render_settings(request, 422, project, typed, faults_by_field(request, error))
+        return await _render_settings(request, 422, project, typed, request.faults(error))
     return await request.redirect_with_notice(
         f"{PROJECTS}/{project.slug}/settings", request._("The settings are saved.")
     )
@@ -114,17 +112,11 @@ async def _render_settings(
         "project_settings.html",
         status,
         project=project,
-        periods=request.services.periods,
+        periods=request.services.bookings.periods,
         typed=typed,
         faults=faults,
         longest=(LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DAYS),
     )
-
-
-def _parse_changes(typed: dict[str, str]) -> dict[str, Any]:
-    """A period that is left empty is the server's own."""
-    periods = {name: _parse_number(typed[name]) if typed[name] else None for name in _PERIODS}
-    return valid(ProjectChange, {"name": typed["name"], **periods}).sent()
 
 
 def _parse_number(text: str) -> Decimal | str:

@@ -10,10 +10,9 @@ from typing import NamedTuple
 from starlette.responses import Response
 
 from holdfast.domain.permissions import Permission
-from holdfast.domain.reports import PERIODS_DAYS, SalesDay, StatusDay
+from holdfast.domain.reports import PERIODS_DAYS, SalesDay
 from holdfast.domain.status import Status
-from holdfast.web.pages.backoffice.base import StaffRequest
-from holdfast.web.pages.routes import Pages
+from holdfast.web.pages.backoffice.base import StaffRequest, pages
 
 DEFAULT_DAYS = 90
 DAILY_UP_TO = 90
@@ -23,13 +22,6 @@ HEIGHT = 300
 
 _FROM_BOTTOM = (Status.SOLD, Status.RESERVED, Status.HELD, Status.AVAILABLE)
 
-pages = Pages(StaffRequest)
-
-
-class Area(NamedTuple):
-    name: str
-    path: str
-
 
 class Bar(NamedTuple):
     x: float
@@ -38,24 +30,19 @@ class Bar(NamedTuple):
     height: float
 
 
-class StatusPlot(NamedTuple):
-    days: Sequence[StatusDay]
-    areas: Sequence[Area]
-    top: int
-
-
-class SalesPlot(NamedTuple):
-    days: Sequence[SalesDay]
-    bars: Sequence[Bar]
-    top: int
-
-
 @pages.get("/projects/{slug}/figures", Permission.SEE_UNITS)
 async def show_figures(request: StaffRequest, slug: str) -> Response:
     chosen, zone = request.query.text("days"), request.language.zone
     days = next((number for number in PERIODS_DAYS if str(number) == chosen), DEFAULT_DAYS)
-    figures = await request.services.reports.of(slug, days, str(zone))
+    figures = await request.services.reports.load(slug, days, str(zone))
     step = 1 if days <= DAILY_UP_TO else 7
+    status_days = figures.statuses[::-step][::-1]
+    status_top = round_up(max(sum(day.units[status] for status in _FROM_BOTTOM) for day in status_days))
+    series = [(status.value, [day.units[status] for day in status_days]) for status in _FROM_BOTTOM]
+    # Each bar stands for ``step`` days, and is named by the last of them.
+    ends = range(len(figures.sales), 0, -step)
+    sales_days = [_sum_days(figures.sales[max(0, end - step) : end]) for end in ends][::-1]
+    sales_top = round_up(float(max(day.value_sar for day in sales_days)))
     return await request.render(
         "figures.html",
         project=figures.project,
@@ -65,28 +52,17 @@ async def show_figures(request: StaffRequest, slug: str) -> Response:
         periods=PERIODS_DAYS,
         is_daily=step == 1,
         statuses=_FROM_BOTTOM,
-        status_plot=_status_plot(figures.statuses, step),
-        sales_plot=_sales_plot(figures.sales, step),
+        status_days=status_days,
+        status_top=status_top,
+        areas=areas(series, status_top),
+        sales_days=sales_days,
+        sales_top=sales_top,
+        bars=bars([float(day.value_sar) for day in sales_days], sales_top),
         width=WIDTH,
         height=HEIGHT,
         # A time of the day, for the filter that writes dates.
         noon=lambda day: datetime.combine(day, time(12), zone),
     )
-
-
-def _status_plot(days: Sequence[StatusDay], step: int) -> StatusPlot:
-    days = days[::-step][::-1]
-    top = round_up(max(sum(day.units[status] for status in _FROM_BOTTOM) for day in days))
-    series = [(status.value, [day.units[status] for day in days]) for status in _FROM_BOTTOM]
-    return StatusPlot(days, areas(series, top), top)
-
-
-def _sales_plot(days: Sequence[SalesDay], step: int) -> SalesPlot:
-    """Each bar stands for ``step`` days, and is named by the last of them."""
-    ends = range(len(days), 0, -step)
-    sums = [_sum_days(days[max(0, end - step) : end]) for end in ends][::-1]
-    top = round_up(float(max(day.value_sar for day in sums)))
-    return SalesPlot(sums, bars([float(day.value_sar) for day in sums], top), top)
 
 
 def _sum_days(days: Sequence[SalesDay]) -> SalesDay:
@@ -104,14 +80,14 @@ def round_up(highest: float) -> int:
         step *= 10
 
 
-def areas(series: Sequence[tuple[str, Sequence[float]]], top: float) -> list[Area]:
-    """Draw the series upon each other, the first at the bottom."""
+def areas(series: Sequence[tuple[str, Sequence[float]]], top: float) -> list[tuple[str, str]]:
+    """Draw the series upon each other, the first at the bottom: name and path of each."""
     floor: list[float] = [0.0] * len(series[0][1])
     drawn = []
     for name, values in series:
         ceiling = [below + value for below, value in zip(floor, values, strict=True)]
         points = [*_points(ceiling, top), *reversed(_points(floor, top))]
-        drawn.append(Area(name, "M" + "L".join(points) + "Z"))
+        drawn.append((name, "M" + "L".join(points) + "Z"))
         floor = ceiling
     return drawn
 

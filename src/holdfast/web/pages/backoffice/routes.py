@@ -1,10 +1,10 @@
-"""All pages of the back office."""
+"""All pages of the back office: importing a module declares its pages."""
 
 from __future__ import annotations
 
 from starlette.routing import BaseRoute
 
-from holdfast.web.pages.backoffice import (
+from holdfast.web.pages.backoffice import (  # noqa: F401
     account,
     api_keys,
     audit,
@@ -20,14 +20,9 @@ from holdfast.web.pages.backoffice import (
     staff,
     units,
 )
-from holdfast.web.pages.backoffice.base import StaffRequest
+from holdfast.web.pages.backoffice.base import StaffRequest, pages
 from holdfast.web.pages.routes import mount_pages
-
-_MODULES = (
-    login, account, staff, api_keys, audit, units, bookings, imports, projects, boards, reports, layouts,
-    endpoints, deliveries,
-)  # fmt: skip
 
 
 def backoffice_page_routes() -> list[BaseRoute]:
-    return mount_pages(StaffRequest, [module.pages for module in _MODULES])
+    return mount_pages(StaffRequest, [pages])

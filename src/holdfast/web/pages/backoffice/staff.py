@@ -10,36 +10,30 @@ from starlette.responses import Response
 from holdfast.domain.errors import InvalidInput, LastAdmin, StaffExists
 from holdfast.domain.permissions import Permission, Role
 from holdfast.domain.staff import Staff
-from holdfast.operations.staff import SETUP_LINK_HOURS, Invited, setup_url
-from holdfast.web.http_errors import MalformedBody
-from holdfast.web.pages.backoffice.base import (
-    PREFIX,
-    StaffRequest,
-    faults_by_field,
-    page_links,
-    parse_cursor,
-)
-from holdfast.web.pages.i18n import translate_error
-from holdfast.web.pages.routes import Pages
+from holdfast.operations.staff import SETUP_LINK_HOURS, setup_url
+from holdfast.web.errors import MalformedBody
+from holdfast.web.pages.backoffice.base import PREFIX, StaffRequest, pages
 from holdfast.web.pagination import TIME_AND_ID_CURSOR, creation_cursor, paginate
 
 STAFF = f"{PREFIX}/staff"
 STAFF_A_PAGE = 100
 
-pages = Pages(StaffRequest)
-
 
 @pages.get("/staff", Permission.ADMINISTER)
 async def list_staff(request: StaffRequest) -> Response:
-    after = parse_cursor(request, TIME_AND_ID_CURSOR)
+    after = request.parse_cursor(TIME_AND_ID_CURSOR)
     rows = await request.services.staff.page(after, STAFF_A_PAGE)
     staff, next_cursor = paginate(rows, STAFF_A_PAGE, creation_cursor)
-    return await request.render("staff.html", staff=staff, **page_links(request, STAFF, next_cursor))
+    return await request.render("staff.html", staff=staff, **request.page_links(STAFF, next_cursor))
 
 
 @pages.get("/staff/new", Permission.ADMINISTER)
-async def show_invitation(request: StaffRequest) -> Response:
-    return await _render_form(request)
+async def show_invitation(
+    request: StaffRequest, status: int = 200, faults: dict[str, str] | None = None
+) -> Response:
+    return await request.render(
+        "staff_new.html", status, roles=list(Role), typed=request.form, faults=faults or {}
+    )
 
 
 @pages.post("/staff/new", Permission.ADMINISTER)
@@ -50,10 +44,10 @@ async def invite(request: StaffRequest) -> Response:
             form.text("email"), form.text("name"), role, request.author
         )
     except InvalidInput as error:
-        return await _render_form(request, 422, faults_by_field(request, error))
+        return await show_invitation(request, 422, request.faults(error))
     except StaffExists as error:
-        return await _render_form(request, 409, {"email": translate_error(error, request.language)})
-    return await _render_with_link(request, invited)
+        return await show_invitation(request, 409, {"email": request.error_text(error)})
+    return await _render_person(request, invited.staff, invited.token)
 
 
 @pages.get("/staff/{id}", Permission.ADMINISTER)
@@ -63,9 +57,8 @@ async def show_person(request: StaffRequest, staff_id: UUID) -> Response:
 
 @pages.post("/staff/{id}/role", Permission.ADMINISTER, back_to="/staff/{id}")
 async def change_role(request: StaffRequest, staff_id: UUID) -> Response:
-    return await _change(
-        request, staff_id, {"role": _parse_role(request)}, request._("The role was changed.")
-    )
+    role, notice = _parse_role(request), request._("The role was changed.")
+    return await _change(request, staff_id, {"role": role}, notice)
 
 
 @pages.post("/staff/{id}/disable", Permission.ADMINISTER, back_to="/staff/{id}")
@@ -81,7 +74,8 @@ async def enable(request: StaffRequest, staff_id: UUID) -> Response:
 
 @pages.post("/staff/{id}/reset", Permission.ADMINISTER, back_to="/staff/{id}")
 async def reset(request: StaffRequest, staff_id: UUID) -> Response:
-    return await _render_with_link(request, await request.services.staff.reset(staff_id, request.author))
+    invited = await request.services.staff.reset(staff_id, request.author)
+    return await _render_person(request, invited.staff, invited.token)
 
 
 async def _change(request: StaffRequest, staff_id: UUID, changes: dict[str, Any], notice: str) -> Response:
@@ -89,31 +83,18 @@ async def _change(request: StaffRequest, staff_id: UUID, changes: dict[str, Any]
     try:
         await request.services.staff.change(staff_id, changes, request.author)
     except LastAdmin as error:
-        return await request.redirect_with_notice(path, translate_error(error, request.language), "refused")
+        return await request.redirect_with_notice(path, request.error_text(error), "refused")
     return await request.redirect_with_notice(path, notice)
 
 
-async def _render_form(
-    request: StaffRequest, status: int = 200, faults: dict[str, str] | None = None
-) -> Response:
-    return await request.render(
-        "staff_new.html", status, roles=list(Role), typed=request.form, faults=faults or {}
-    )
-
-
-async def _render_with_link(request: StaffRequest, invited: Invited) -> Response:
-    """Show the link this once: it is stored as a hash."""
-    link = setup_url(request.context.public_url, invited.token)
-    return await _render_person(request, invited.staff, link)
-
-
-async def _render_person(request: StaffRequest, person: Staff, link: str | None = None) -> Response:
+async def _render_person(request: StaffRequest, person: Staff, token: str | None = None) -> Response:
+    """Show the set-up link of a token this once: it is stored as a hash."""
     return await request.render(
         "staff_person.html",
         person=person,
         path=f"{STAFF}/{person.id}",
         roles=list(Role),
-        link=link,
+        link=token and setup_url(request.context.public_url, token),
         hours=SETUP_LINK_HOURS,
         is_self=person.id == request.staff.id,
     )

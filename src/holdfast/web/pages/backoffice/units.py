@@ -10,30 +10,20 @@ from typing import Any
 
 from starlette.responses import Response
 
-from holdfast.domain.booking import Buyer, unit_terms
+from holdfast.domain.booking import unit_terms
 from holdfast.domain.decision import ANY, Precondition
 from holdfast.domain.errors import Conflict, DomainError, InvalidInput, PreconditionFailed
 from holdfast.domain.permissions import Permission
-from holdfast.domain.status import TRANSITIONS, Action, Caller, Status, Transition, transitions_for
-from holdfast.domain.unit import Media, Unit, ends_at, revision
+from holdfast.domain.status import Status
+from holdfast.domain.transitions import TRANSITIONS, Action, Caller, Transition, transitions_for
+from holdfast.domain.unit import Unit, ends_at, revision
+from holdfast.operations.audit import StoredEntry
 from holdfast.operations.bookings import StaffAction
-from holdfast.operations.units import HistoryEntry, StaffUnit
+from holdfast.operations.units import UnitWithBooking
 from holdfast.web.api.bodies import BuyerDetails, valid
-from holdfast.web.pages.backoffice.audit import describe_history
-from holdfast.web.pages.backoffice.base import (
-    Notice,
-    StaffRequest,
-    faults_by_field,
-    page_links,
-    parse_cursor,
-    parse_new_end,
-    unit_path,
-)
-from holdfast.web.pages.forms import Form
-from holdfast.web.pages.i18n import translate_error
-from holdfast.web.pages.routes import Pages
-from holdfast.web.pages.sessions import PAGE_HEADERS
-from holdfast.web.pages.templates import Medium, media, on_this_host
+from holdfast.web.pages.backoffice.audit import list_differences
+from holdfast.web.pages.backoffice.base import Notice, StaffRequest, pages, unit_path
+from holdfast.web.pages.templates import list_media
 from holdfast.web.pagination import LARGEST_NUMBER, NUMBER_CURSOR, paginate
 from holdfast.web.problems import problem_type
 
@@ -45,39 +35,35 @@ _UNIT = "/projects/{slug}/units/{code}"
 _BUYER_FIELDS = ("buyerName", "buyerEmail", "buyerPhone")
 _HALALA = Decimal("0.01")
 _TOWARDS_A_SALE = (Status.UNAVAILABLE, Status.AVAILABLE, Status.HELD, Status.RESERVED, Status.SOLD)
-_PERMISSIONS = {
-    Action.REVOKE_SALE: Permission.REVOKE_SALE,
-    Action.CONFIRM_DEPOSIT: Permission.CONFIRM_DEPOSIT,
-}
-"""Of actions that need another permission than selling."""
-
-pages = Pages(StaffRequest)
 
 
 @pages.get(_UNIT, Permission.SEE_UNITS)
 async def show_unit(request: StaffRequest, slug: str, code: str) -> Response:
-    return await _render(request, await _load(request, slug, code))
+    return await _render(request, await request.services.units.find_for_staff(slug, code))
 
 
 @pages.get(f"{_UNIT}/panel", Permission.SEE_UNITS)
 async def show_panel(request: StaffRequest, slug: str, code: str) -> Response:
     """Show what may have changed to a script that asks whether it has."""
-    found = await _load(request, slug, code)
-    if request.query.text("revision") == revision(found.unit, found.project):
-        return Response(status_code=204, headers=PAGE_HEADERS)
-    return await request.render("unit_panel.html", **_panel_values(request, found))
+    staff_unit = await request.services.units.find_for_staff(slug, code)
+    if request.query.text("revision") == revision(staff_unit.unit, staff_unit.project):
+        return request.no_content()
+    return await request.render("unit_panel.html", **_panel_values(request, staff_unit))
 
 
 @pages.get(f"{_UNIT}/history", Permission.SEE_UNITS)
 async def show_history(request: StaffRequest, slug: str, code: str) -> Response:
-    found = await _load(request, slug, code)
-    before = parse_cursor(request, NUMBER_CURSOR) or LARGEST_NUMBER
-    entries, next_cursor = await _list_history(request, found, before, ENTRIES_A_PAGE)
+    staff_unit = await request.services.units.find_for_staff(slug, code)
+    before = request.parse_cursor(NUMBER_CURSOR) or LARGEST_NUMBER
+    entries, next_cursor = await _list_history(request, staff_unit, before, ENTRIES_A_PAGE)
     return await request.render(
         "unit_history.html",
-        **_values(found),
-        entries=[describe_history(entry) for entry in entries],
-        **page_links(request, f"{unit_path(slug, code)}/history", next_cursor),
+        unit=staff_unit.unit,
+        project=staff_unit.project,
+        path=unit_path(slug, code),
+        entries=entries,
+        list_differences=list_differences,
+        **request.page_links(f"{unit_path(slug, code)}/history", next_cursor),
     )
 
 
@@ -85,7 +71,7 @@ async def act_on_unit(request: StaffRequest, slug: str, code: str, *, action: Ac
     try:
         staff_action = _parse_action(request, action)
         precondition = Precondition(match=frozenset({request.form.text("revision")}) - {ANY})
-        written = await request.services.bookings.act(
+        written = await request.services.bookings.act_on_unit(
             slug, code, staff_action, request.caller, request.author, precondition
         )
     except (InvalidInput, PreconditionFailed, Conflict) as error:
@@ -95,7 +81,9 @@ async def act_on_unit(request: StaffRequest, slug: str, code: str, *, action: Ac
 
 
 def _permission(action: Action) -> Permission:
-    return _PERMISSIONS.get(action, Permission.SELL)
+    if action is Action.REVOKE_SALE:
+        return Permission.REVOKE_SALE
+    return Permission.CONFIRM_DEPOSIT if action is Action.CONFIRM_DEPOSIT else Permission.SELL
 
 
 for _action in dict.fromkeys(row.action for row in TRANSITIONS if Caller.ADMIN in row.callers):
@@ -105,97 +93,88 @@ for _action in dict.fromkeys(row.action for row in TRANSITIONS if Caller.ADMIN i
 
 
 def _parse_action(request: StaffRequest, action: Action) -> StaffAction:
+    form = request.form
     if action is Action.EXTEND:
-        return StaffAction(action, until=parse_new_end(request))
-    if action is Action.CLOSE_SALE and request.form.has("buyerName"):
-        return StaffAction(action, buyer=_parse_buyer(request.form))
+        return StaffAction(action, until=request.parse_new_end())
+    if action is Action.CLOSE_SALE and form.has("buyerName"):
+        # A field that was left empty is missing, not too short.
+        sent = {name: form.raw(name) for name in _BUYER_FIELDS if form.text(name)}
+        return StaffAction(action, buyer=valid(BuyerDetails, sent).buyer())
     return StaffAction(action)
-
-
-def _parse_buyer(form: Form) -> Buyer:
-    """A field that was left empty is missing, not too short."""
-    return valid(BuyerDetails, {name: form.raw(name) for name in _BUYER_FIELDS if form.text(name)}).buyer()
 
 
 async def _render_error(
     request: StaffRequest, slug: str, code: str, action: Action, error: DomainError
 ) -> Response:
     """Render the unit as it is now, with the form as it was filled in."""
-    found = await _load(request, slug, code)
-    faults = faults_by_field(request, error) if isinstance(error, InvalidInput) else {}
-    has_form = any(row.action is action for row in _list_transitions(request, found.unit))
+    staff_unit = await request.services.units.find_for_staff(slug, code)
+    faults = request.faults(error)
+    has_form = any(row.action is action for row in _list_transitions(request, staff_unit.unit))
     if not faults or not has_form:
-        message = translate_error(error, request.language)
+        message = request.error_text(error)
         if isinstance(error, PreconditionFailed):
             message = request._(
                 "The unit has changed since you opened this page. Nothing was done: look again, then decide."
             )
         request.notice = Notice(message, "refused")
-    status = problem_type(error).status
-    return await _render(request, found, status, typed=request.form, faults=faults, failed_action=action)
+    return await _render(request, staff_unit, problem_type(error).status, faults, action)
 
 
-async def _load(request: StaffRequest, slug: str, code: str) -> StaffUnit:
-    return await request.services.bookings.units.find(slug, code)
-
-
-async def _render(request: StaffRequest, found: StaffUnit, status: int = 200, **failed: Any) -> Response:
-    fields = found.unit.fields
-    entries, older = await _list_history(request, found, LARGEST_NUMBER, ENTRIES_AT_FIRST)
-    deliveries = []
+async def _render(
+    request: StaffRequest,
+    staff_unit: UnitWithBooking,
+    status: int = 200,
+    faults: dict[str, str] | None = None,
+    failed_action: Action | None = None,
+) -> Response:
+    fields = staff_unit.unit.fields
+    entries, older = await _list_history(request, staff_unit, LARGEST_NUMBER, ENTRIES_AT_FIRST)
+    units, deliveries = request.services.units, []
     if request.may(Permission.SEE_WEBHOOKS):
-        deliveries = await request.services.bookings.units.latest_deliveries(found.unit, LATEST_DELIVERIES)
+        deliveries = await units.latest_deliveries(staff_unit.unit, LATEST_DELIVERIES)
     return await request.render(
         "unit.html",
         status,
-        **_panel_values(request, found, **failed),
+        **_panel_values(request, staff_unit, faults, failed_action),
         price_per_sqm=(fields.price_sar / fields.area_sqm).quantize(_HALALA, ROUND_HALF_UP),
-        images=_list_media(request, fields.images),
-        files=_list_media(request, fields.files),
-        entries=[describe_history(entry) for entry in entries],
+        images=list_media(fields.images, request.context.public_url),
+        files=list_media(fields.files, request.context.public_url),
+        entries=entries,
+        list_differences=list_differences,
         has_older=older is not None,
         deliveries=deliveries,
     )
 
 
-def _list_media(request: StaffRequest, sent: Iterable[Media]) -> list[Medium]:
-    return [on_this_host(medium, request.context.public_url) for medium in media(sent)]
-
-
-def _values(found: StaffUnit) -> dict[str, Any]:
-    unit, project, _ = found
-    return {"unit": unit, "project": project, "path": unit_path(project.slug, unit.code)}
-
-
 def _panel_values(
     request: StaffRequest,
-    found: StaffUnit,
-    typed: Form | None = None,
+    staff_unit: UnitWithBooking,
     faults: dict[str, str] | None = None,
     failed_action: Action | None = None,
 ) -> dict[str, Any]:
-    unit, project, booking = found
+    unit, project, booking = staff_unit
+    end, periods = ends_at(unit), request.services.bookings.periods
+    period = periods.hold(project) if unit.status is Status.HELD else periods.reservation(project)
     return {
-        **_values(found),
+        "unit": unit,
+        "project": project,
+        "path": unit_path(project.slug, unit.code),
         "booking": booking if request.may(Permission.SEE_BOOKINGS) else None,
         "terms": unit_terms(unit.fields),
         "transitions": _list_transitions(request, unit),
-        "is_walk_in": is_walk_in,
         "is_progress": is_progress,
         "revision": revision(unit, project),
-        "ends_at": ends_at(unit),
-        "default_end": _default_end(request, found),
-        "typed": typed or Form(()),
+        "ends_at": end,
+        # An extension that names no end leads there.
+        "default_end": end and end + period,
+        "typed": request.form,
         "faults": faults or {},
         "failed_action": failed_action,
     }
 
 
 def _list_transitions(request: StaffRequest, unit: Unit) -> list[Transition]:
-    """Return the rows of the status table that this person may use now.
-
-    Those that lead towards a sale come first, those by which a buyer loses something come last.
-    """
+    """Return those that this person may use now; those by which a buyer loses something come last."""
     rows = transitions_for(request.caller, unit.status, unit.archived)
     permitted = [row for row in rows if request.may(_permission(row.action))]
     return sorted(permitted, key=lambda row: (row.ends is not None, not is_progress(row)))
@@ -205,24 +184,10 @@ def is_progress(row: Transition) -> bool:
     return _TOWARDS_A_SALE.index(row.target) > _TOWARDS_A_SALE.index(row.source)
 
 
-def is_walk_in(row: Transition) -> bool:
-    return row.action is Action.CLOSE_SALE and row.source is Status.AVAILABLE
-
-
-def _default_end(request: StaffRequest, found: StaffUnit) -> datetime | None:
-    """Return the end that an extension leads to if it names none: one period later."""
-    end = ends_at(found.unit)
-    if end is None:
-        return None
-    periods = request.services.periods
-    is_held = found.unit.status is Status.HELD
-    return end + (periods.hold(found.project) if is_held else periods.reservation(found.project))
-
-
 async def _list_history(
-    request: StaffRequest, found: StaffUnit, before: int, limit: int
-) -> tuple[Iterable[HistoryEntry], str | None]:
-    rows = await request.services.bookings.units.history(found.unit, before, limit)
+    request: StaffRequest, staff_unit: UnitWithBooking, before: int, limit: int
+) -> tuple[Iterable[StoredEntry], str | None]:
+    rows = await request.services.units.history(staff_unit.unit, before, limit)
     return paginate(rows, limit, lambda row: NUMBER_CURSOR.encode(row.id))
 
 

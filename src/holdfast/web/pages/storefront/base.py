@@ -13,14 +13,14 @@ from starlette.responses import Response
 
 from holdfast.domain.errors import Fault, UnknownBooking
 from holdfast.web.auth import PUBLIC
-from holdfast.web.http_errors import MalformedBody, UnknownRoute
+from holdfast.web.errors import MalformedBody, UnknownRoute
+from holdfast.web.pages.base import PAGE_HEADERS, headers_with
 from holdfast.web.pages.forms import is_of_own_site
 from holdfast.web.pages.i18n import DIRECTIONS, language_of
 from holdfast.web.pages.routes import LANGUAGE_COOKIE, SAFE_METHODS, PageRequest
-from holdfast.web.pages.sessions import PAGE_HEADERS, headers_with
-from holdfast.web.pages.storefront.visitors import VISITOR_COOKIE, read_visitor_cookie
 from holdfast.web.problems import add_problem_headers, problem_type
 from holdfast.web.request import Request
+from holdfast.web.visitors import VISITOR_COOKIE, read_visitor_cookie
 
 PREFIX = "/p"
 BUYER_COOKIE = "holdfast_buyer"
@@ -56,9 +56,15 @@ class BuyerRequest(PageRequest):
         self.language = language_of(code, "latn", self.context.time_zone)
 
     async def admit(self, *, is_public: bool) -> Response | None:
+        """Redirect a buyer who came by another loopback name than the public one.
+
+        Cookies are kept for each name, so a buyer must stay with one. Only between names of this machine and
+        at the same port: other names belong to a proxy.
+        """
         await PUBLIC(self)
-        url = url_at_public_host(self, self.context.public_url)
-        return None if url is None else self.redirect(url, 307)
+        public_url = self.context.public_url
+        is_other = self.header(b"host").lower() in _other_loopback_hosts(public_url)
+        return self.redirect(public_url + self.full_path, 307) if is_other and _is_navigation(self) else None
 
     @property
     def page_headers(self) -> Mapping[str, str]:
@@ -66,7 +72,7 @@ class BuyerRequest(PageRequest):
 
     @property
     def has_buyer_cookie(self) -> bool:
-        """Whether the buyer may have bookings; without the cookie none need be searched for."""
+        """Return whether the buyer may have bookings: without the cookie there are none."""
         return self.context.cookies.read(self, BUYER_COOKIE) is not None
 
     @property
@@ -77,20 +83,15 @@ class BuyerRequest(PageRequest):
 
     def set_cookies(self, response: Response) -> None:
         """Set the cookies that the browser does not have yet."""
-        if not self._sends_cookies():
+        # A browser sends no cookies with a form of another site, or for a part of its page. New ones would
+        # replace the buyer's own, and with them the access to their bookings.
+        is_opened = is_of_own_site(self) or self.header_values.get(b"sec-fetch-dest") == b"document"
+        if self.method not in SAFE_METHODS or not is_opened:
             return
         cookies = self.context.cookies
         if read_visitor_cookie(self) is None:
             # The name has no prefix: the API reads this cookie too, and other shops may set it.
-            response.set_cookie(
-                VISITOR_COOKIE,
-                self.visitor,
-                _COOKIE_SECONDS,
-                path="/",
-                secure=cookies.is_secure,
-                httponly=True,
-                samesite="lax",
-            )
+            cookies.set(response, VISITOR_COOKIE, self.visitor, seconds=_COOKIE_SECONDS, prefixed=False)
         if self._cookie_secret() is None:
             cookies.set(response, BUYER_COOKIE, self.buyer_secret, seconds=_COOKIE_SECONDS)
         if self.language.code != cookies.read(self, LANGUAGE_COOKIE):
@@ -131,16 +132,6 @@ class BuyerRequest(PageRequest):
         value = self.context.cookies.read(self, BUYER_COOKIE)
         return value if value is not None and _SECRET.fullmatch(value) else None
 
-    def _sends_cookies(self) -> bool:
-        """Return whether a browser that has cookies of ours has sent them.
-
-        It does not send them with a form of another site, or for a part of its page. New ones would replace
-        the buyer's own, and with them the access to their bookings.
-        """
-        if self.method not in SAFE_METHODS:
-            return False
-        return is_of_own_site(self) or self.header_values.get(b"sec-fetch-dest") == b"document"
-
     def _query_to_keep(self) -> str:
         if self.page_path != self.path:
             return ""
@@ -161,19 +152,6 @@ def unit_path(slug: str, code: str) -> str:
 
 def booking_path(slug: str, reference: str) -> str:
     return f"{project_path(slug)}/bookings/{reference}"
-
-
-def url_at_public_host(request: Request, public_url: str) -> str | None:
-    """Return the URL to redirect to if the buyer came by another loopback name than the public one.
-
-    Cookies are kept for each name, so a buyer must stay with one. Only between names of this machine and at
-    the same port: other names belong to a proxy.
-    """
-    host = request.header(b"host").lower()
-    if host not in _other_loopback_hosts(public_url) or not _is_navigation(request):
-        return None
-    query = request.raw_query.decode("latin-1")
-    return f"{public_url}{request.path}?{query}" if query else f"{public_url}{request.path}"
 
 
 @cache

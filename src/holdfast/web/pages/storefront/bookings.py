@@ -41,8 +41,6 @@ _BUYER_FIELDS = ("buyerName", "buyerEmail", "buyerPhone")
 _COOKIE_PREFIX = "holdfast_booking_"
 _COOKIE_NAME = re.compile(f"{_COOKIE_PREFIX}[{SYMBOLS.lower()}]{{9}}")
 _UNIT_PATH = re.compile(rf"{PREFIX}/[^/]+/units/[^/]+")
-_MAY_STILL_BE_PAID = frozenset({BookingStatus.LAPSED, BookingStatus.CANCELLED})
-"""Once signed: a late payment is accepted while the unit is free."""
 
 
 @pages.get(BOOKING)
@@ -52,10 +50,7 @@ async def show_booking(request: BuyerRequest, slug: str, reference: str) -> Resp
 
 @pages.post(BOOKING, reads_form=False)
 async def return_from_payment(request: BuyerRequest, slug: str, reference: str) -> Response:
-    """Some payment pages send buyers back by a form of their own.
-
-    Cookies do not come with a form of another site; they come with the request that it is redirected to.
-    """
+    """Payment pages may send buyers back by a form of their own. Cookies come only after a redirect."""
     return request.redirect(request.full_path)
 
 
@@ -117,24 +112,26 @@ async def cancel_booking(request: BuyerRequest, slug: str, reference: str) -> Re
     return request.redirect(next_path if _UNIT_PATH.fullmatch(next_path) else _path(found))
 
 
-@pages.get(f"{BOOKING}/{Kind.AGREEMENT}")
-async def show_agreement(request: BuyerRequest, slug: str, reference: str) -> Response:
-    return await _render_document(request, slug, reference, Kind.AGREEMENT)
+def _declare_document(kind: Kind, *, as_pdf: bool) -> None:
+    @pages.get(f"{BOOKING}/{kind}{'.pdf' if as_pdf else ''}")
+    async def show_document(request: BuyerRequest, slug: str, reference: str) -> Response:
+        found, _ = await _load_booking(request, slug, reference)
+        response = await request.context.documents.render(
+            found,
+            kind,
+            as_pdf=as_pdf,
+            requested_language=request.query.text("lang"),
+            page_language=request.language.code,
+            booking_path=_path(found),
+            headers=request.page_headers,
+        )
+        request.set_cookies(response)
+        return response
 
 
-@pages.get(f"{BOOKING}/{Kind.AGREEMENT}.pdf")
-async def download_agreement(request: BuyerRequest, slug: str, reference: str) -> Response:
-    return await _render_document(request, slug, reference, Kind.AGREEMENT, as_pdf=True)
-
-
-@pages.get(f"{BOOKING}/{Kind.RECEIPT}")
-async def show_receipt(request: BuyerRequest, slug: str, reference: str) -> Response:
-    return await _render_document(request, slug, reference, Kind.RECEIPT)
-
-
-@pages.get(f"{BOOKING}/{Kind.RECEIPT}.pdf")
-async def download_receipt(request: BuyerRequest, slug: str, reference: str) -> Response:
-    return await _render_document(request, slug, reference, Kind.RECEIPT, as_pdf=True)
+for _kind in Kind:
+    _declare_document(_kind, as_pdf=False)
+    _declare_document(_kind, as_pdf=True)
 
 
 # The last of the booking's paths: whatever else follows the reference may be a token.
@@ -149,23 +146,6 @@ async def open_link(request: BuyerRequest, slug: str, reference: str, token: str
     return response
 
 
-async def _render_document(
-    request: BuyerRequest, slug: str, reference: str, kind: Kind, *, as_pdf: bool = False
-) -> Response:
-    found, _ = await _load_booking(request, slug, reference)
-    response = await request.context.documents.render(
-        found,
-        kind,
-        as_pdf=as_pdf,
-        requested_language=request.query.text("lang"),
-        page_language=request.language.code,
-        booking_path=_path(found),
-        headers=request.page_headers,
-    )
-    request.set_cookies(response)
-    return response
-
-
 # Access to bookings: by the buyer's cookie, or by a cookie that was set when a link was opened.
 
 
@@ -173,9 +153,7 @@ async def _load_booking(request: BuyerRequest, slug: str, reference: str) -> tup
     """Return the booking, if it is the buyer's, and the token that opens it."""
     name = _cookie_name(reference)
     token = None if name is None else request.context.cookies.read(request, name)
-    found, token = await request.services.buyer_bookings.find(
-        reference, request.buyer_secret, [token] if token else []
-    )
+    found, token = await request.services.bookings.find_own(reference, request.buyer_secret, token)
     if found.project_slug != slug:
         raise UnknownBooking(reference)
     return found, token
@@ -248,12 +226,12 @@ async def _load_view(request: BuyerRequest, slug: str, reference: str) -> Bookin
     if booking.status in CLAIMING:
         return view
     if unit.status is not Status.AVAILABLE:
-        current = await services.buyer_bookings.own_claim(slug, found.unit_code, request.buyer_secret)
+        current = await services.bookings.own_claim(slug, found.unit_code, request.buyer_secret)
         similar = [] if current else await similar_units(request, slug, unit)
         return view._replace(current_booking=current, similar=similar)
     if booking.status is not BookingStatus.LAPSED or booking.ended_at is None:
         return view
-    if booking.holder.visitor_id != await services.bookings.visitor_id(request.visitor):
+    if booking.holder.visitor_id != await services.bookings.drafts.visitor_id(request.visitor):
         return view
     again_at = booking.ended_at + timedelta(seconds=services.bookings.limits.rehold_seconds)
     return view._replace(hold_again_at=again_at if again_at > found.now else None)
@@ -358,7 +336,8 @@ def poll_seconds(booking: Booking, is_waiting: bool) -> int:
     """Return how often the page asks for the state of the booking; 0 is never."""
     if booking.status in HOLDING:
         return 2 if is_waiting else 5
-    if booking.status in _MAY_STILL_BE_PAID and booking.signed_at is not None:
+    # Once signed, a late payment is accepted while the unit is free.
+    if booking.status in (BookingStatus.LAPSED, BookingStatus.CANCELLED) and booking.signed_at is not None:
         return 15
     return 30 if booking.status in (BookingStatus.RESERVED, BookingStatus.REFUND_DUE) else 0
 

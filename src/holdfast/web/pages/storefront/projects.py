@@ -10,21 +10,14 @@ from uuid import UUID
 import msgspec
 from starlette.responses import Response
 
-from holdfast.domain.layout import BoardUnit, Counts
+from holdfast.domain.board import BoardUnit
 from holdfast.domain.listing import BY_FLOOR, NO_FILTER, ListingCursor, ListingOrder, UnitFilter
 from holdfast.domain.status import Status
 from holdfast.operations.listings import COUNTED_UP_TO, ShopPicture
 from holdfast.operations.live_updates import BoardChanges
-from holdfast.web.pages.forms import Form, parse_amount
+from holdfast.web.pages import live
+from holdfast.web.pages.forms import Form, parse_amount, parse_whole_number
 from holdfast.web.pages.i18n import in_language
-from holdfast.web.pages.live import (
-    EventStream,
-    ProjectUpdates,
-    event,
-    milliseconds,
-    parse_last_seen,
-    parse_whole_number,
-)
 from holdfast.web.pages.routes import Pages
 from holdfast.web.pages.storefront.base import BuyerRequest, booking_path, project_path
 from holdfast.web.pages.storefront.units import draw_building, status_words, unit_cards
@@ -35,9 +28,6 @@ pages = Pages(BuyerRequest, is_public=True)
 CARDS_PER_PAGE = 9
 AMOUNTS = ("priceFrom", "priceTo", "areaFrom", "areaTo")
 FIELDS = ("free", "bedrooms", "type", *AMOUNTS, "order", "building")
-MOST_BEDROOMS = 999
-MOST_BUILDINGS = 100_000
-LONGEST_TYPE = 100
 DEFAULT_ORDER = ListingOrder.FLOOR_DOWN
 """It shows a bit of everything, and needs no read of every unit."""
 _SEPARATOR = "\n"
@@ -50,11 +40,13 @@ async def stream_updates(request: BuyerRequest, slug: str) -> Response:
     release = request.context.live_limits.take(request.client_address)
     try:
         turn = parse_whole_number(query.text("turn"))
-        watcher = await updates.watch(project_id, parse_last_seen(request, query), turn)
+        watcher = await updates.watch(project_id, live.parse_last_seen(request, query), turn)
     except BaseException:
         release()
         raise
-    return EventStream(ShopUpdates(updates, watcher), _is_admitted, request.stopping, on_end=release)
+    return live.EventStream(
+        live.ProjectUpdates(updates, watcher, render_events), _is_admitted, request.stopping, on_end=release
+    )
 
 
 async def _is_admitted() -> bool:
@@ -72,7 +64,7 @@ async def show_project(request: BuyerRequest, slug: str) -> Response:
     after = page.next and format_cursor(page.next)
     matching = None
     if search.is_filtered:
-        matching = {offer.unit.id for offer in picture.offers if search.filter.is_met_by(offer)}
+        matching = {listing.unit.id for listing in picture.listings if search.filter.match(listing)}
     details = _details(picture)
     return await request.render(
         "project_part.html" if request.is_fragment else "project.html",
@@ -90,8 +82,8 @@ async def show_project(request: BuyerRequest, slug: str) -> Response:
             for building in picture.buildings
         ],
         words=status_words(language),
-        live=f"{path}/live?since={milliseconds(picture.seen_at)}&turn={picture.layout_turn}",
-        cards=unit_cards(slug, page.offers, own_codes, public_url),
+        live=f"{path}/live?since={live.milliseconds(picture.seen_at)}&turn={picture.layout_turn}",
+        cards=unit_cards(slug, page.listings, own_codes, public_url),
         total=page.total,
         counted_up_to=COUNTED_UP_TO,
         next=after and f"{path}?{search.query(after=after)}",
@@ -109,13 +101,13 @@ class OwnHold(NamedTuple):
 async def _own_holds(request: BuyerRequest, slug: str) -> list[OwnHold]:
     if not request.has_buyer_cookie:
         return []
-    holds = await request.services.buyer_bookings.live_holds(slug, request.visitor, request.buyer_secret)
+    holds = await request.services.bookings.live_holds(request.visitor, request.buyer_secret, slug)
     return [
         OwnHold(
             hold.unit_code,
             booking_path(slug, hold.booking.reference),
-            None if hold.booking.ends_at is None else milliseconds(hold.booking.ends_at),
-            milliseconds(hold.now),
+            None if hold.booking.ends_at is None else live.milliseconds(hold.booking.ends_at),
+            live.milliseconds(hold.now),
         )
         for hold in holds
     ]
@@ -125,14 +117,9 @@ def _details(picture: ShopPicture) -> dict[UUID, str]:
     """Return the type (as a number), area and price of each unit, in few bytes, for the script."""
     types = {name: str(at) for at, name in enumerate(picture.facts.types)}
     return {
-        offer.unit.id: "|".join(
-            (
-                types.get(offer.unit.type, ""),
-                str(offer.unit.area_sqm),
-                f"{offer.terms.total_sar.normalize():f}",
-            )
-        )
-        for offer in picture.offers
+        listing.unit.id: f"{types.get(listing.unit.type, '')}|{listing.unit.area_sqm}"
+        f"|{listing.terms.total_sar.normalize():f}"
+        for listing in picture.listings
     }
 
 
@@ -162,7 +149,7 @@ class UnitSearch(NamedTuple):
 
     @property
     def has_more_filters(self) -> bool:
-        """Whether the part "More filters" of the form is used."""
+        """Return whether the part "More filters" of the form is used."""
         return any(self.form.text(name) for name in ("type", *AMOUNTS))
 
     def query(self, **changes: str | None) -> str:
@@ -175,8 +162,8 @@ def parse_search(form: Form) -> UnitSearch:
     amounts = {name: parse_amount(form.text(name)) for name in AMOUNTS}
     unit_filter = UnitFilter(
         free_only=bool(form.text("free")),
-        type=form.raw("type")[:LONGEST_TYPE] or None,
-        bedrooms=_parse_number(form.text("bedrooms"), MOST_BEDROOMS),
+        type=form.raw("type")[:100] or None,
+        bedrooms=parse_whole_number(form.text("bedrooms"), most=999),
         price_from=amounts["priceFrom"],
         price_to=amounts["priceTo"],
         area_from=amounts["areaFrom"],
@@ -185,7 +172,7 @@ def parse_search(form: Form) -> UnitSearch:
     order_text = form.text("order")
     order = ListingOrder(order_text) if order_text in set(ListingOrder) else DEFAULT_ORDER
     invalid = frozenset(name for name in AMOUNTS if form.text(name) and amounts[name] is None)
-    building = _parse_number(form.text("building"), MOST_BUILDINGS) or 0
+    building = parse_whole_number(form.text("building"), most=100_000) or 0
     return UnitSearch(unit_filter, order, parse_cursor(form.text("after"), order), building, form, invalid)
 
 
@@ -203,36 +190,27 @@ def parse_cursor(text: str, order: ListingOrder) -> ListingCursor | None:
     return None if not code or (amount is None) != (order in BY_FLOOR) else ListingCursor(amount, code)
 
 
-def _parse_number(text: str, most: int) -> int | None:
-    number = parse_whole_number(text)
-    return None if number is None or number > most else number
-
-
 # Live updates for the pages of a project and of a unit; the same for all visitors, in any language.
 
 
-class ShopUpdates(ProjectUpdates):
-    def render_events(self, changes: BoardChanges) -> bytes:
-        on_sale = [unit for unit in changes.units if unit.status is not Status.UNAVAILABLE]
-        # Of units that are not on sale nothing is sent but that the page should be loaded anew.
-        events = event("anew", b"{}") if changes.everything or len(on_sale) < len(changes.units) else b""
-        if on_sale or changes.counts:
-            units = b",".join(map(_unit_json, on_sale))
-            events += event("units", b'{"units":[%b],"counts":%b}' % (units, _counts_json(changes.counts)))
-        return events
-
-
-def _counts_json(counts: Counts | None) -> bytes:
-    if counts is None:
-        return b"null"
-    on_sale = {str(status): n for status, n in counts.by_status.items() if status is not Status.UNAVAILABLE}
-    return msgspec.json.encode(on_sale)
+def render_events(changes: BoardChanges) -> bytes:
+    on_sale = [unit for unit in changes.units if unit.status is not Status.UNAVAILABLE]
+    # Of units that are not on sale nothing is sent but that the page should be loaded anew.
+    events = live.event("anew", b"{}") if changes.everything or len(on_sale) < len(changes.units) else b""
+    if on_sale or changes.counts:
+        units, counts = b",".join(map(_unit_json, on_sale)), None
+        if changes.counts is not None:
+            by_status = changes.counts.by_status.items()
+            counts = {str(status): n for status, n in by_status if status is not Status.UNAVAILABLE}
+        events += live.event("units", b'{"units":[%b],"counts":%b}' % (units, msgspec.json.encode(counts)))
+    return events
 
 
 @lru_cache(maxsize=2000)
 def _unit_json(unit: BoardUnit) -> bytes:
     """Cached, since many visitors watch the same units."""
-    ends_at = None if unit.status is not Status.HELD or unit.ends_at is None else milliseconds(unit.ends_at)
+    held_until = unit.ends_at if unit.status is Status.HELD else None
+    ends_at = held_until and live.milliseconds(held_until)
     return msgspec.json.encode(
         {"code": unit.code, "status": unit.status, "version": unit.version, "endsAt": ends_at}
     )

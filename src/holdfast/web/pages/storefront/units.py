@@ -1,8 +1,9 @@
-"""The page of a unit, and how units are shown in lists and in drawn buildings."""
+"""The page of a unit, the hold of one, and units in lists and in drawn buildings."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -11,25 +12,25 @@ from uuid import UUID
 from markupsafe import Markup, escape
 from starlette.responses import Response
 
+from holdfast.domain import errors
+from holdfast.domain.board import BoardUnit, Building
 from holdfast.domain.booking import unit_terms
-from holdfast.domain.errors import UnknownUnit
-from holdfast.domain.layout import BoardUnit, Building
 from holdfast.domain.listing import PlacedListing, vat_amount
 from holdfast.domain.project import Project
 from holdfast.domain.status import ON_SALE, Status
 from holdfast.domain.unit import Media, Unit
 from holdfast.operations.bookings import OpenedBooking
+from holdfast.web.errors import MethodNotAllowed
 from holdfast.web.pages.i18n import Language, in_language
 from holdfast.web.pages.live import milliseconds
 from holdfast.web.pages.routes import Pages
 from holdfast.web.pages.storefront.base import BuyerRequest, booking_path, project_path, unit_path
-from holdfast.web.pages.templates import Medium, media, on_this_host
+from holdfast.web.pages.templates import Medium, list_media
 
 pages = Pages(BuyerRequest, is_public=True)
 
 _SUMMARY_LENGTH = 200
 _SECONDS_UP_TO = 90
-_GAP = "<i></i>"
 
 
 @pages.get("/{slug}/units/{code}")
@@ -38,10 +39,10 @@ async def show_unit(request: BuyerRequest, slug: str, code: str) -> Response:
     seen_at = await services.listings.now()
     unit, project = await services.units.find(slug, code)
     if unit.status not in ON_SALE:
-        raise UnknownUnit(slug, code)
+        raise errors.UnknownUnit(slug, code)
     booking = None
     if unit.status is not Status.AVAILABLE and request.has_buyer_cookie:
-        booking = await services.buyer_bookings.own_claim(slug, unit.code, request.buyer_secret)
+        booking = await services.bookings.own_claim(slug, unit.code, request.buyer_secret)
     now = milliseconds(seen_at)
     values = await _state_values(request, unit, project, booking)
     values |= {"now": now, "live": f"{project_path(slug)}/live?since={now}"}
@@ -64,7 +65,7 @@ async def _state_values(
         "words": status_words(request.language),
         "booking_path": booking and booking_path(slug, booking.reference),
         "hold_path": unit_path(slug, unit.code) + "/hold",
-        "held_for": _hold_period(request, request.services.periods.hold(project).total_seconds()),
+        "held_for": _hold_period(request, request.services.bookings.periods.hold(project).total_seconds()),
         "ends_at": ends_at,
         "ends": ends_at and milliseconds(ends_at),
         "similar": await similar_units(request, slug, unit) if is_taken else [],
@@ -77,13 +78,16 @@ async def _page_values(request: BuyerRequest, unit: Unit, slug: str, *, is_own: 
     place, building = await request.services.listings.building_of(slug, unit.code)
     own_codes = (unit.code,) if is_own else ()
     images = _local_media(fields.images, public_url, shown=True)
+    preview = images[0].url if images else None
+    if preview and preview.startswith("/"):
+        preview = public_url.rstrip("/") + preview
     return {
         "path": unit_path(slug, unit.code),
         "project_path": project_path(slug),
         "public_url": public_url,
         "fields": fields,
         "images": images,
-        "preview": _absolute(images[0].url, public_url) if images else None,
+        "preview": preview,
         "summary": _summary(fields.description, language),
         "files": _local_media(fields.files, public_url, shown=False),
         "terms": terms,
@@ -117,12 +121,8 @@ def _summary(description: str | None, language: Language) -> str | None:
 
 def _local_media(sent: Iterable[Media], public_url: str, *, shown: bool) -> list[Medium]:
     """Return the images that a page may show, or the files that it may link to."""
-    local = (on_this_host(medium, public_url) for medium in media(sent))
+    local = list_media(sent, public_url)
     return [medium for medium in local if (medium.is_shown if shown else medium.is_linked)]
-
-
-def _absolute(path_or_url: str, public_url: str) -> str:
-    return public_url.rstrip("/") + path_or_url if path_or_url.startswith("/") else path_or_url
 
 
 def status_words(language: Language) -> dict[str, str]:
@@ -135,17 +135,68 @@ def status_words(language: Language) -> dict[str, str]:
     }
 
 
+# Holding a unit: the buyer's booking begins, or a page says why not and what else there is.
+
+
+@pages.get("/{slug}/units/{code}/hold")
+async def show_hold_button(request: BuyerRequest, slug: str, code: str) -> Response:
+    """A link, a preview or a reader of history must not take a unit from others."""
+    request.page_path = unit_path(slug, code)
+    error = MethodNotAllowed(request.method, ("POST",))
+    return await request.render_for(error, "hold_by_button.html", code=code, unit_path=request.page_path)
+
+
+@pages.post("/{slug}/units/{code}/hold")
+async def hold_unit(request: BuyerRequest, slug: str, code: str) -> Response:
+    # Browsers mark what they fetch before anybody has clicked. None sends a form so.
+    if "prefetch" in request.header(b"sec-purpose").lower():
+        return await show_hold_button(request, slug, code)
+    request.page_path = unit_path(slug, code)
+    bookings, address = request.services.bookings, request.client_address.counted_as
+    try:
+        opened = await bookings.open(
+            slug, code, address, request.visitor, request.buyer_secret, request.request_id
+        )
+    except (errors.NotAvailable, errors.TooManyHolds) as error:
+        return await _render_failure(request, slug, code, error)
+    return request.redirect(booking_path(slug, opened.reference))
+
+
+async def _render_failure(
+    request: BuyerRequest, slug: str, code: str, error: errors.NotAvailable | errors.TooManyHolds
+) -> Response:
+    unit, project = await request.services.units.find(slug, code)
+    if unit.status is Status.UNAVAILABLE:
+        raise errors.UnknownUnit(slug, code)
+    values: dict[str, Any] = {"unit": unit, "project": project, "unit_path": request.page_path}
+    if isinstance(error, errors.NotAvailable):
+        values |= {
+            "similar": await similar_units(request, slug, unit),
+            "words": status_words(request.language),
+        }
+        return await request.render_for(error, "hold_taken.html", **values)
+    now = await request.services.listings.now()
+    retry_at = now + timedelta(seconds=error.retry_after_seconds)
+    values |= {"now": now, "retry_at": retry_at, "milliseconds": milliseconds}
+    if isinstance(error, errors.HeldTooRecently):
+        return await request.render_for(error, "hold_too_soon.html", **values)
+    if isinstance(error, errors.TooManyHoldsAtAddress):
+        return await request.render_for(error, "hold_too_many_here.html", **values)
+    values["holds"] = await request.services.bookings.live_holds(request.visitor, request.buyer_secret)
+    return await request.render_for(error, "hold_too_many.html", **values)
+
+
 # Units as cards of a list.
 
 
 class UnitCard(NamedTuple):
-    listing: PlacedListing
+    placed: PlacedListing
     path: str
     image: Medium | None
     state: str
     """Its status; "mine" where the visitor has it."""
     vat: Decimal | None
-    """How much of the total is VAT."""
+    """The part of the total that is VAT."""
 
 
 def unit_cards(
@@ -153,18 +204,18 @@ def unit_cards(
 ) -> list[UnitCard]:
     cards = []
     for placed in listings:
-        offer = placed.offer
-        code, image = offer.unit.code, [] if offer.image is None else [offer.image]
+        listing = placed.listing
+        code, image = listing.unit.code, [] if listing.image is None else [listing.image]
         thumbnail = next(iter(_local_media(image, public_url, shown=True)), None)
-        state = "mine" if code in own_codes else offer.unit.status.value
-        cards.append(UnitCard(placed, unit_path(slug, code), thumbnail, state, vat_amount(offer.terms)))
+        state = "mine" if code in own_codes else listing.unit.status.value
+        cards.append(UnitCard(placed, unit_path(slug, code), thumbnail, state, vat_amount(listing.terms)))
     return cards
 
 
 async def similar_units(request: BuyerRequest, slug: str, unit: Unit) -> list[UnitCard]:
     """Return cards of available units like one that is taken."""
-    similar = await request.services.buyer_bookings.similar(unit)
-    listings = await request.services.listings.named(slug, [one.code for one in similar])
+    similar = await request.services.listings.similar(unit)
+    listings = await request.services.listings.named(slug, tuple(one.code for one in similar))
     return unit_cards(slug, listings, (), request.context.public_url)
 
 
@@ -195,16 +246,12 @@ def draw_building(
     details: Mapping[UUID, str] | None = None,
     current: str | None = None,
 ) -> DrawnBuilding:
-    """Draw a building for a visitor with units of their own.
-
-    Units that are not ``matching`` are dimmed. ``details`` are for the script of the page. ``current`` is the
-    code of the unit that the page is about.
-    """
+    """Units not ``matching`` are dimmed, ``current`` is the page's own, ``details`` are for scripts."""
     base, words, details = f"{project_path(slug)}/units/", status_words(language), details or {}
 
     def draw_window(unit: BoardUnit | None) -> str:
         if unit is None:
-            return _GAP
+            return "<i></i>"
         state = "mine" if unit.code in own_codes else unit.status.value
         dim = "" if matching is None or unit.id in matching else " dim"
         aria_current = ' aria-current="page"' if unit.code == current else ""

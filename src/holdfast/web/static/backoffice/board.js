@@ -189,15 +189,15 @@
     return code > after && (end === undefined || code <= end);
   }
   let wantsAll = false;
-  function tell(news) {
-    count(news.counts);
-    for (const [status, number] of Object.entries(news.counts)) {
+  function apply(changes) {
+    count(changes.counts);
+    for (const [status, number] of Object.entries(changes.counts)) {
       const shown = form.querySelector(`[data-count="${status}"]`);
       if (shown && shown.textContent !== number) { shown.textContent = number; flash(shown); }
     }
     const wanted = isTable ? null : asked();
     const buildings = new Set();
-    for (const unit of news.units) {
+    for (const unit of changes.units) {
       const old = units.get(unit.code);
       if (!old) { if (isTable && unit.fits && isOfThisPage(unit.code)) wantsAll = true; continue; }
       if (unit.version < Number(old.dataset.v)) continue;
@@ -315,12 +315,12 @@
     query.set("since", last);
     query.set("turn", part().dataset.turn);
     stream = new EventSource(`${live.dataset.live.split("?")[0]}?${query}`);
-    stream.addEventListener("beat", (event) => {
+    stream.addEventListener("heartbeat", (event) => {
       last = event.lastEventId;
       holdfast.setServerTime(JSON.parse(event.data).now);
       heard();
     });
-    stream.addEventListener("units", (event) => tell(JSON.parse(event.data)));
+    stream.addEventListener("units", (event) => apply(JSON.parse(event.data)));
     stream.addEventListener("everything", () => showAll(Math.random() * 500));
     stream.addEventListener("ended", end);
     stream.addEventListener("error", () => {

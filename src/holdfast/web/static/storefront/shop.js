@@ -90,7 +90,7 @@
     const turn = byId("picture")?.dataset.turn;
     if (turn) live.searchParams.set("turn", turn);
     stream = new EventSource(live);
-    stream.addEventListener("beat", (event) => {
+    stream.addEventListener("heartbeat", (event) => {
       live.searchParams.set("since", event.lastEventId);
       failures = 0;
       listen();

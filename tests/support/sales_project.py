@@ -1,0 +1,128 @@
+"""A project on a server and a database of its own, and all that buyers, staff and systems ask of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from tests.support.concurrent_requests import Answer, Request, open_lines
+from tests.support.keys import Keys
+from tests.support.projects import add_project
+from tests.support.server import RunningServer, serving
+from tests.support.sql import Sql
+
+SCOPES = ("integration", "payments", "backoffice", "admin")
+BUYER = {"buyerName": "Amal Haddad", "buyerEmail": "amal@example.com", "buyerPhone": "+966500000000"}
+FIELDS: dict[str, Any] = {
+    "type": "apartment",
+    "areaSqm": 120.5,
+    "priceSar": 950_000,
+    "vatIncluded": False,
+    "vatRate": 15,
+    "depositPercent": 5,
+}
+# Every caller of a test comes from one address.
+NO_HOLD_LIMIT = {"HOLDFAST_HOLDS_PER_ADDRESS": "0"}
+
+
+@dataclass(frozen=True)
+class Market:
+    address: str
+    key: str
+    """With every scope."""
+    slug: str
+
+    def put(self, code: str, **changes: Any) -> Request:
+        return Request("PUT", self._unit("integration", code), self.key, {**FIELDS, **changes})
+
+    def patch(self, code: str, **changes: Any) -> Request:
+        return Request("PATCH", self._unit("integration", code), self.key, changes)
+
+    def read(self, code: str) -> Request:
+        return Request("GET", self._unit("integration", code), self.key)
+
+    def hold(self, code: str, idempotency_key: str | None = None) -> Request:
+        headers = () if idempotency_key is None else (("Idempotency-Key", idempotency_key),)
+        return Request("POST", f"{self._unit('storefront', code)}/hold", headers=headers)
+
+    def sign(self, held: Mapping[str, Any], buyer: Mapping[str, str] = BUYER) -> Request:
+        """``held``: what the hold was answered with."""
+        return Request("POST", f"{self._own(held)}/sign", held["token"], dict(buyer))
+
+    def cancel(self, held: Mapping[str, Any]) -> Request:
+        return Request("DELETE", self._own(held), held["token"])
+
+    def look(self, held: Mapping[str, Any]) -> Request:
+        return Request("GET", self._own(held), held["token"])
+
+    def confirm_deposit(self, held: Mapping[str, Any]) -> Request:
+        return self.staff_on_booking(held, "confirm-deposit")
+
+    def staff_on_booking(self, held: Mapping[str, Any], action: str) -> Request:
+        return Request("POST", f"/v1/backoffice/bookings/{held['reference']}/{action}", self.key)
+
+    def act(self, code: str, action: str, body: object = None) -> Request:
+        return Request("POST", f"{self._unit('backoffice', code)}/{action}", self.key, body)
+
+    def settle(self, **changes: Any) -> Request:
+        return Request("PATCH", f"/v1/backoffice/projects/{self.slug}", self.key, changes)
+
+    def _unit(self, surface: str, code: str) -> str:
+        return f"/v1/{surface}/projects/{self.slug}/units/{code}"
+
+    def _own(self, held: Mapping[str, Any]) -> str:
+        return f"/v1/storefront/bookings/{held['reference']}"
+
+
+@contextmanager
+def open_market(
+    folder: Path, database_url: str, *arguments: str, settings: Mapping[str, str] = NO_HOLD_LIMIT
+) -> Iterator[tuple[Market, RunningServer]]:
+    with serving(folder, {"HOLDFAST_DATABASE_URL": database_url, **settings}, *arguments) as server:
+        yield new_market(server.address, database_url), server
+
+
+def new_market(address: str, database_url: str) -> Market:
+    with Sql(database_url) as sql:
+        key = Keys(sql, database_url).issue(scopes=SCOPES)
+        return Market(address, key.text, add_project(sql).slug)
+
+
+async def stock_up(market: Market, codes: Sequence[str], **settings: Any) -> None:
+    """Put these units on sale; ``settings`` are those of the project."""
+    async with open_lines(market.address, 1) as (line,):
+        if settings:
+            expect(await line.ask(market.settle(**settings)), 200)
+        for code in codes:
+            expect(await line.ask(market.put(code)), 201)
+
+
+def expect(answer: Answer, *statuses: int) -> Answer:
+    assert answer.status in statuses, f"{answer.status}: {answer.content.decode()}"
+    return answer
+
+
+async def reach_web_processes(server: RunningServer, address: str, count: int = 2) -> None:
+    """Waits until so many web processes have taken up a connection of ours."""
+    async with asyncio.timeout(30):
+        while _web_processes_reached(server, address) < count:  # noqa: ASYNC110 - nothing tells of it
+            await asyncio.sleep(0.02)
+
+
+def _web_processes_reached(server: RunningServer, address: str) -> int:
+    port = int(address.rsplit(":", 1)[1])
+    family = psutil.Process(server.process.pid).children()
+    web = [child for child in family if "holdfast.server.web" in child.cmdline()]
+    return sum(
+        any(_is_established(connection, port) for connection in child.net_connections()) for child in web
+    )
+
+
+def _is_established(connection: Any, port: int) -> bool:
+    return bool(connection.status == psutil.CONN_ESTABLISHED and connection.laddr.port == port)

@@ -1,0 +1,282 @@
+"""Everything that can be done to units, as rules: to be done in any order, or in a chosen one."""
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+from hypothesis import strategies as st
+from hypothesis.stateful import initialize, precondition, rule
+
+from tests.support import exact_json, model
+from tests.support.model import Answer, Booking
+from tests.support.modelled_units import CODES, Lives
+from tests.support.problems import problem
+
+NORA = {"buyerName": "Nora Al-Harbi", "buyerEmail": "nora@example.com", "buyerPhone": "+966 50 123 4567"}
+OMAR = {"buyerName": "عمر حداد", "buyerEmail": "omar@example.com", "buyerPhone": "0501112223"}
+TERMS = tuple(
+    dict(zip(model.TERMS, map(exact_json.read, values), strict=True))
+    for values in (
+        ("100000", "null", "null", "null"),
+        ("100000.5", "2.5", "false", "15"),
+        ("0.1", "50", "false", "5"),
+        ("250000", "10", "true", "15"),
+    )
+)
+SHORT_HOLD_SECONDS, TIME_TO_SIGN_SECONDS, SHORT_RESERVATION_DAYS = 0.02, 0.2, 0.00001
+WAYS: dict[str, tuple[str, ...]] = {
+    "": (),
+    "held": ("hold",),
+    "signed": ("hold", "sign"),
+    "reserved": ("hold", "sign", "pay"),
+    "sold": ("hold", "sign", "pay", "sell"),
+    "sold to a walk-in": ("walk in",),
+    "archived": ("archive",),
+    "lapsed": ("lapse",),
+    "lapsed after the signature": ("lapse signed",),
+    "cancelled": ("hold", "cancel"),
+    "cancelled after the signature": ("hold", "sign", "cancel"),
+    "refunded": ("hold", "sign", "pay", "cancel by staff", "refund"),
+    "paid late": ("hold", "sign", "cancel", "pay"),
+    "paid too late": ("hold", "sign", "cancel", "walk in", "pay the one before"),
+    "revoked": ("hold", "sign", "pay", "sell", "revoke"),
+}
+"""How far a unit is brought in one step."""
+
+WAYS_BACK: dict[str, tuple[str, ...]] = {
+    "available": (),
+    "held": ("cancel-hold",),
+    "reserved": ("cancel-reservation",),
+    "sold": ("revoke-sale", "put-on-sale"),
+    "unavailable": ("put-on-sale",),
+}
+
+some_way = st.sampled_from(sorted(WAYS))
+# The third unit is seldom there.
+codes = st.sampled_from([*CODES[:2], *CODES[:2], *CODES])
+some_booking = st.integers(0, 9)
+buyers = st.sampled_from([NORA, OMAR])
+descriptions = st.sampled_from([None, "Sea view"])
+fields = st.builds(lambda terms, text: {**terms, "description": text}, st.sampled_from(TERMS), descriptions)
+names = st.sets(st.sampled_from([*model.TERMS, "description"]))
+statuses = st.sampled_from([None, None, None, "available", "unavailable", "held", "sold"])
+unit_actions = st.sampled_from(["open", "extend", "confirm-deposit", *sorted(model.STAFF_MOVES)])
+booking_actions = st.sampled_from(["cancel", "close-sale", "extend", "mark-refunded", "confirm-deposit"])
+
+
+class LifeOfUnits(Lives):
+    def chosen(self, which: int) -> Booking:
+        """The latest more often than others, for more can happen to them."""
+        made = list(self.bookings.values())
+        return made[-1 - which % len(made)]
+
+    @initialize(wanted=st.tuples(fields, fields), ways=st.tuples(some_way, some_way))
+    def two_units_have_come_some_way(self, wanted: tuple[Any, Any], ways: tuple[str, str]) -> None:
+        for code, body, way in zip(CODES, wanted, ways, strict=False):
+            self.put(code, body, None)
+            self.go(code, way)
+
+    # The integration API
+
+    @rule(code=codes, wanted=fields, status=statuses)
+    def put(self, code: str, wanted: dict[str, Any], status: str | None) -> None:
+        body = {"type": "apartment", "areaSqm": 100, **wanted, **_with(status)}
+        response = self.send(self.world.integration, "PUT", self.path("integration", code), body)
+        self.check(response, self.units[code].put(wanted, status), code)
+
+    @rule(code=codes, wanted=fields, named=names, status=statuses)
+    def patch(self, code: str, wanted: dict[str, Any], named: set[str], status: str | None) -> None:
+        changes = {name: wanted[name] for name in sorted(named)}
+        body = {**changes, **_with(status)}
+        response = self.send(self.world.integration, "PATCH", self.path("integration", code), body)
+        self.check(response, self.units[code].patch(changes, status), code)
+
+    # Buyers
+
+    @rule(code=codes, own=st.none() | some_booking)
+    def hold(self, code: str, own: int | None) -> None:
+        token = None if own is None or not self.bookings else self.chosen(own).token
+        expected = self.units[code].hold(token)
+        response = self.ask_for_hold(code, **({"Authorization": f"Bearer {token}"} if token else {}))
+        own_again = self.units[code].claim if expected.code == 200 else None
+        self.check_hold(response, expected, code, own_again)
+
+    @rule(code=codes, key=st.sampled_from(["first", "second"]))
+    def hold_with_a_key(self, code: str, key: str) -> None:
+        earlier = next((one for one in self.bookings.values() if (one.code, one.key) == (code, key)), None)
+        expected = self.units[code].hold(None, earlier)
+        response = self.ask_for_hold(code, Idempotency_Key=key)
+        self.check_hold(response, expected, code, earlier, key)
+
+    def ask_for_hold(self, code: str, **headers: str) -> httpx.Response:
+        return self.send(self.world.public, "POST", self.path("storefront", code, "/hold"), **headers)
+
+    def check_hold(
+        self,
+        response: httpx.Response,
+        expected: Answer,
+        code: str,
+        again: Booking | None,
+        key: str | None = None,
+    ) -> None:
+        """A new hold, or ``again`` the one that there was."""
+        booking = again
+        if expected.code < 300:
+            assert response.status_code == expected.code, response.text
+            answer = response.json()
+            opened = (answer["reference"], answer["token"], "buyer", key)
+            booking = again or self.keep(self.units[code].opened(*opened))
+            assert (answer["reference"], answer["token"]) == (booking.reference, booking.token)
+            assert answer["unit"]["status"] == "held"
+            assert answer["holdExpiresAt"] == answer["unit"]["holdExpiresAt"] is not None
+        self.check(response, expected, code, booking)
+
+    @precondition(lambda self: self.bookings)
+    @rule(which=some_booking, buyer=buyers)
+    def sign(self, which: int, buyer: dict[str, str]) -> None:
+        booking = self.chosen(which)
+        if booking.token is not None:
+            response = self.as_buyer(booking, "POST", "/sign", buyer)
+            self.check(response, self.units[booking.code].sign(booking, buyer), booking.code, booking)
+
+    @precondition(lambda self: self.bookings)
+    @rule(which=some_booking)
+    def cancel_as_buyer(self, which: int) -> None:
+        booking = self.chosen(which)
+        if booking.token is not None:
+            response = self.as_buyer(booking, "DELETE")
+            self.check(response, self.units[booking.code].cancel_as_buyer(booking), booking.code, booking)
+
+    @precondition(lambda self: len(self.bookings) > 1)
+    @rule(which=some_booking)
+    def use_the_token_of_another_booking(self, which: int) -> None:
+        booking, other = self.chosen(which), self.chosen(which + 1)
+        if other.token is not None:
+            for method, rest, body in (("GET", "", None), ("DELETE", "", None), ("POST", "/sign", NORA)):
+                problem(self.as_buyer(booking, method, rest, body, other.token), 404)
+            self.compare(booking.code, booking)
+
+    # Staff and payment systems
+
+    @rule(code=codes, action=unit_actions)
+    def act_on_unit(self, code: str, action: str) -> None:
+        unit = self.units[code]
+        response = self.act(code, action)
+        if action == "open":
+            self.check_opened(response, unit)
+        elif action in model.STAFF_MOVES:
+            self.check(response, unit.act(action), code)
+        else:
+            decide = {"extend": unit.extend, "confirm-deposit": unit.confirm_deposit}
+            self.check(response, decide[action](), code)
+
+    def check_opened(self, response: httpx.Response, unit: model.Unit) -> None:
+        expected = unit.open()
+        if expected == model.OK:
+            self.keep(unit.opened(response.json()["bookingReference"], None, "key"))
+        self.check(response, expected, unit.code)
+
+    @rule(code=codes, buyer=st.none() | buyers)
+    def close_sale(self, code: str, buyer: dict[str, str] | None) -> None:
+        unit = self.units[code]
+        is_free = unit.status == "available"
+        expected, response = unit.close_sale(buyer), self.act(code, "close-sale", buyer)
+        if is_free and buyer is not None:
+            self.keep(unit.sold_to(buyer, response.json()["bookingReference"]))
+        self.check(response, expected, code)
+
+    @rule(code=codes)
+    def revoke_a_sale_without_being_an_admin(self, code: str) -> None:
+        path = self.path("backoffice", code, "/revoke-sale")
+        problem(self.send(self.world.staff, "POST", path), 403)
+        self.compare(code)
+
+    @precondition(lambda self: self.bookings)
+    @rule(which=some_booking, action=booking_actions, by_payments=st.booleans())
+    def act_on_booking(self, which: int, action: str, by_payments: bool) -> None:
+        booking = self.chosen(which)
+        unit = self.units[booking.code]
+        decide: dict[str, Callable[[Booking], Answer]] = {
+            "cancel": unit.cancel,
+            "close-sale": unit.close_sale_of,
+            "extend": unit.extend_booking,
+            "mark-refunded": unit.mark_refunded,
+            "confirm-deposit": unit.confirm_deposit_of,
+        }
+        response = self.act_on(booking, action, self.world.payments if by_payments else None)
+        forbidden = by_payments and action != "confirm-deposit"
+        expected = Answer(403) if forbidden else decide[action](booking)
+        self.check(response, expected, booking.code, booking)
+
+    @precondition(lambda self: self.bookings)
+    @rule(which=some_booking)
+    def reissue_the_link(self, which: int) -> None:
+        booking = self.chosen(which)
+        old, response = booking.token, self.act_on(booking, "reissue-link")
+        self.units[booking.code].reissued(booking, response.json()["token"])
+        self.check(response, model.OK, booking.code, booking)
+        if old is not None:
+            problem(self.as_buyer(booking, "GET", token=old), 404)
+
+    # The clock
+
+    def let_a_hold_lapse(self, code: str, buyer: dict[str, str] | None) -> None:
+        """Whoever is too slow to sign in time is told so, and the hold lapses unsigned."""
+        self.settle(holdSeconds=TIME_TO_SIGN_SECONDS if buyer else SHORT_HOLD_SECONDS)
+        answer, unit = self.ask_for_hold(code).json(), self.units[code]
+        booking = self.keep(unit.opened(answer["reference"], answer["token"], "buyer"))
+        if buyer and self.as_buyer(booking, "POST", "/sign", buyer).status_code == 200:
+            unit.sign(booking, buyer)
+        self.settle(holdSeconds=None)
+        self.world.wait_until(answer["holdExpiresAt"])
+        unit.lapse()
+        self.compare(code, booking)
+
+    def let_a_reservation_lapse(self) -> None:
+        """No rule: a reservation lasts most of a second at the least."""
+        booking = self.chosen(0)
+        self.settle(reservationDays=SHORT_RESERVATION_DAYS)
+        reserved = self.act_on(booking, "confirm-deposit").json()
+        assert self.units[booking.code].confirm_deposit_of(booking) == model.OK
+        self.settle(reservationDays=None)
+        self.world.wait_until(reserved["reservedUntil"])
+        self.units[booking.code].lapse()
+        self.compare(booking.code, booking)
+
+    # Many steps in one, so that the end of the way is seen as often as its beginning
+
+    @rule(code=codes, way=some_way)
+    def go(self, code: str, way: str) -> None:
+        if self.units[code].status != "available":
+            self.make_available(code)
+        steps = self.steps(code)
+        for step in WAYS[way]:
+            steps[step]()
+
+    def make_available(self, code: str) -> None:
+        if self.units[code].status is None:
+            self.put(code, {**TERMS[0], "description": None}, None)
+        for action in WAYS_BACK[str(self.units[code].status)]:
+            self.act_on_unit(code, action)
+
+    def steps(self, code: str) -> dict[str, Callable[[], None]]:
+        """Each is about the latest booking."""
+        return {
+            "hold": lambda: self.hold(code, None),
+            "sign": lambda: self.sign(0, NORA),
+            "pay": lambda: self.act_on_booking(0, "confirm-deposit", by_payments=True),
+            "pay the one before": lambda: self.act_on_booking(1, "confirm-deposit", by_payments=True),
+            "sell": lambda: self.act_on_booking(0, "close-sale", by_payments=False),
+            "cancel": lambda: self.cancel_as_buyer(0),
+            "cancel by staff": lambda: self.act_on_booking(0, "cancel", by_payments=False),
+            "refund": lambda: self.act_on_booking(0, "mark-refunded", by_payments=False),
+            "walk in": lambda: self.close_sale(code, OMAR),
+            "archive": lambda: self.act_on_unit(code, "archive"),
+            "revoke": lambda: self.act_on_unit(code, "revoke-sale"),
+            "lapse": lambda: self.let_a_hold_lapse(code, None),
+            "lapse signed": lambda: self.let_a_hold_lapse(code, NORA),
+        }
+
+
+def _with(status: str | None) -> dict[str, str]:
+    return {} if status is None else {"status": status}
