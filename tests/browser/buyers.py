@@ -100,7 +100,7 @@ def outside(demo: Office) -> str:
 
 def new_tower(demo: Office, *codes: str, **settings: float) -> Project:
     """A project of one test alone."""
-    units = [full(code=code) | NO_MEDIA for code in codes]
+    units = [full(code=code, floor=None) | NO_MEDIA for code in codes]
     project = demo.new_project(f"tower-{uuid4().hex[:8]}", "Palm Court | ساحة النخيل", units)
     if settings:
         demo.desk.settle(project, **settings)

@@ -72,7 +72,7 @@ def tower(office: Office) -> Project:
     """A project of this test alone: two floors of three units, all on sale."""
     codes = [f"A-{floor}0{position}" for floor in (1, 2) for position in (1, 2, 3)]
     slug = f"tower-{uuid4().hex[:8]}"
-    return office.new_project(slug, f"The {slug}", [full(code=code) | NO_MEDIA for code in codes])
+    return office.new_project(slug, f"The {slug}", [full(code=code, floor=None) | NO_MEDIA for code in codes])
 
 
 @pytest.fixture

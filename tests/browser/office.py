@@ -83,6 +83,7 @@ def body_of(unit: DemoUnit) -> dict[str, Any]:
         "bedrooms": fields.bedrooms,
         "bathrooms": fields.bathrooms,
         "deliveryYear": fields.delivery_year,
+        "floor": fields.floor,
         "description": fields.description,
         "images": [],
         "files": list(fields.files),

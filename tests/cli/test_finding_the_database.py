@@ -30,10 +30,10 @@ def test_a_command_leaves_a_running_database_alone(tmp_path: Path) -> None:
 def test_migrate_tells_what_it_did(tmp_path: Path) -> None:
     settings = {"HOLDFAST_DATA_DIR": str(tmp_path)}
     assert run_for_json(settings, "migrate") == {
-        "applied": ["0012", "0013", "0014"],
-        "revision": "0014",
+        "applied": ["0012", "0013", "0014", "0015"],
+        "revision": "0015",
     }
-    assert run_for_json(settings, "migrate") == {"applied": [], "revision": "0014"}
+    assert run_for_json(settings, "migrate") == {"applied": [], "revision": "0015"}
     assert "up to date" in run(settings, "migrate")
 
 

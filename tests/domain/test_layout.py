@@ -119,6 +119,19 @@ def test_what_staff_set_wins_over_the_guess() -> None:
     ]
 
 
+def test_a_floor_that_was_sent_wins_over_the_guess_and_staff_over_both() -> None:
+    units = [
+        LayoutUnit("A-1203", floor=7),
+        LayoutUnit("Villa", floor=-1),
+        LayoutUnit("A-1204", Placement("B", None, 1), floor=7),
+    ]
+    assert [unit.placement for unit in units] == [
+        Placement("A", 7, 3),
+        Placement(None, -1, None),
+        Placement("B", None, 1),
+    ]
+
+
 def test_staff_may_set_a_unit_to_nowhere() -> None:
     assert arrange([LayoutUnit("A-1203", NO_PLACEMENT)]) == [PlacedUnit("A-1203", NO_PLACEMENT, False)]
 

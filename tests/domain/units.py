@@ -55,6 +55,7 @@ fields = st.builds(
     bedrooms=st.none() | st.integers(0, 999),
     bathrooms=st.none() | st.integers(0, 999),
     delivery_year=st.none() | st.integers(1900, 2200),
+    floor=st.none() | st.integers(-9, 200),
     description=st.none() | st.text(max_size=20),
     images=st.lists(st.just("https://example.com/a.jpg"), max_size=2).map(tuple),
     files=st.just(()),

@@ -42,6 +42,10 @@ def codes_of(board: Board) -> list[list[str]]:
     ]
 
 
+def floors_of(board: Board) -> list[int | None]:
+    return [floor.number for building in board.buildings for floor in building.floors]
+
+
 async def test_a_board_shows_every_unit_where_it_stands(database: Database, boards: Boards) -> None:
     await new_units(database, *CODES)
     board = await boards.board(SLUG)
@@ -65,6 +69,23 @@ async def test_a_board_follows_new_units_and_changes_of_the_layout(
     assert codes_of(await boards.board(SLUG)) == [["A-101", "B-101"]]
     await projects.move_units(SLUG, {"B-101": None}, COMMAND)
     assert codes_of(await boards.board(SLUG)) == [["A-101"], ["B-101"]]
+
+
+async def test_a_board_follows_the_floors_that_are_sent(database: Database, boards: Boards) -> None:
+    project_id = await new_units(database, "A-101", "A-201")
+    assert floors_of(await boards.board(SLUG)) == [2, 1]
+    fields = replacement(project_id, "A-101").fields._replace(floor=30)
+    await store(database, replacement(project_id, "A-101")._replace(fields=fields))
+    assert floors_of(await boards.board(SLUG)) == [30, 2]
+
+
+async def test_a_batch_of_floors_outdates_the_layout_once(database: Database, boards: Boards) -> None:
+    codes = ("A-101", "A-201")
+    project_id = await new_units(database, *codes)
+    before = (await boards.board(SLUG)).layout_turn
+    commands = [replacement(project_id, code) for code in codes]
+    await store(database, *(one._replace(fields=one.fields._replace(floor=30)) for one in commands))
+    assert (await boards.board(SLUG)).layout_turn == before + 1
 
 
 async def test_layouts_that_were_looked_at_long_ago_are_forgotten_first(

@@ -31,7 +31,7 @@ from tests.support.server import HOLDFAST, environment
 from tests.support.sql import Sql, with_database
 
 BASELINE = "0012"
-REVISIONS = [BASELINE, "0013", "0014"]
+REVISIONS = [BASELINE, "0013", "0014", "0015"]
 # Made by the revisions that the baseline replaced.
 SCHEMA_BEFORE = (Path(__file__).parent / "schema_0012.sql").read_text()
 MIGRATING_AT_ONCE = 6

@@ -11,6 +11,7 @@ NULLABLE = (
     "bedrooms",
     "bathrooms",
     "deliveryYear",
+    "floor",
     "description",
 )
 MEDIA = ("images", "files")
@@ -45,6 +46,7 @@ def full(**changes: Any) -> dict[str, Any]:
             bedrooms=3,
             bathrooms=2,
             deliveryYear=2027,
+            floor=4,
             description="A corner flat.\nSea view.",
             images=["https://media.example/a.jpg", {"url": "https://media.example/b.jpg", "name": "Plan"}],
             files=[{"url": "https://media.example/contract.pdf"}],

@@ -42,6 +42,7 @@ UNIT_COLUMNS = {
     "bedrooms": "bedrooms",
     "bathrooms": "bathrooms",
     "deliveryYear": "delivery_year",
+    "floor": "floor",
     "description": "description",
 }
 NEW_UNIT: Row = dict.fromkeys(UNIT_COLUMNS) | {"archived": False}

@@ -70,6 +70,7 @@ UNIT_FIELDS: list[tuple[str, Any]] = [
     ("bedrooms", 1000),
     ("bathrooms", -1), ("bathrooms", False),
     ("deliveryYear", 1899), ("deliveryYear", 1900), ("deliveryYear", 2200), ("deliveryYear", 2201),
+    ("floor", None), ("floor", -10), ("floor", -9), ("floor", 200), ("floor", 201), ("floor", "1"),
     ("description", None), ("description", ""), ("description", "x" * 10_000), ("description", "x" * 10_001),
     ("images", None), ("images", []), ("images", {}), ("images", "https://a.example/1.jpg"),
     ("images", ["https://a.example/1.jpg"] * 100), ("images", ["https://a.example/1.jpg"] * 101),

@@ -68,6 +68,10 @@ COLUMN_HEADINGS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
                "completion year", "completion"),
         "ar": ("سنة التسليم", "تسليم", "تاريخ التسليم", "موعد التسليم", "عام التسليم"),
     },
+    "floor": {
+        "en": ("Floor", "level", "storey", "floor no", "floor number"),
+        "ar": ("الطابق", "دور", "رقم الطابق", "رقم الدور"),
+    },
     "description": {
         "en": ("Description", "notes", "note", "details", "remarks", "comments"),
         "ar": ("الوصف", "ملاحظات", "تفاصيل", "وصف الوحدة"),

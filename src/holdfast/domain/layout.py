@@ -22,18 +22,22 @@ class Placement(NamedTuple):
 class LayoutUnit(NamedTuple):
     code: str
     chosen: Placement | None = None
+    floor: int | None = None
 
     @property
     def placement(self) -> Placement:
-        """Staff decide; where they have not, it is guessed from the code."""
-        return guess_placement(self.code) if self.chosen is None else self.chosen
+        """Staff decide, then the floor that was sent; what neither says is guessed from the code."""
+        if self.chosen is not None:
+            return self.chosen
+        guess = guess_placement(self.code)
+        return guess if self.floor is None else guess._replace(floor=self.floor)
 
 
 class PlacedUnit(NamedTuple):
     code: str
     placement: Placement
     is_guessed: bool
-    """Whether staff left the place to the code; false where they set it to nowhere."""
+    """Whether staff left the place to the code and the unit's floor; false where they set it to nowhere."""
 
 
 NO_PLACEMENT = Placement(None, None, None)

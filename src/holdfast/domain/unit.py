@@ -37,6 +37,7 @@ class UnitFields(NamedTuple):
     bedrooms: int | None = None
     bathrooms: int | None = None
     delivery_year: int | None = None
+    floor: int | None = None
     description: str | None = None
     images: tuple[Media, ...] = ()
     files: tuple[Media, ...] = ()

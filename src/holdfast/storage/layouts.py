@@ -12,21 +12,21 @@ from holdfast.storage.database import Connection
 
 # All units of a project with the places that staff chose.
 _UNITS = """
-    select code, unit_id is not null, building, floor, position
+    select code, unit.floor, unit_id is not null, building, unit_place.floor, position
     from unit left join unit_place on unit_id = unit.id and unit_place.project_id = $1
     where unit.project_id = $1
     order by code
 """
 # Those of the named ones that the project has.
 _NAMED_UNITS = """
-    select code, unit_id is not null, building, floor, position
+    select code, unit.floor, unit_id is not null, building, unit_place.floor, position
     from unit left join unit_place on unit_id = unit.id and unit_place.project_id = $1
     where unit.project_id = $1 and code = any($2::text[])
     order by code
 """
 # A page in the order of codes, perhaps only of those whose code contains a text.
 _UNITS_PAGE = """
-    select code, unit_id is not null, building, floor, position
+    select code, unit.floor, unit_id is not null, building, unit_place.floor, position
     from unit left join unit_place on unit_id = unit.id and unit_place.project_id = $1
     where unit.project_id = $1 and code > $2 and ($4::text is null or strpos(lower(code), lower($4)) > 0)
     order by code limit $3
@@ -37,7 +37,7 @@ _DELETE_BY_CODES = """
 """
 _STORE = """
     insert into unit_place (unit_id, project_id, building, floor, position)
-    select unit.id, $1, building, floor, position
+    select unit.id, $1, building, written.floor, position
     from unnest($2::text[], $3::text[], $4::smallint[], $5::smallint[])
         as written (code, building, floor, position)
     join unit on unit.project_id = $1 and unit.code = written.code
@@ -80,5 +80,5 @@ async def _store(connection: Connection, project_id: UUID, chosen: Mapping[str, 
 
 
 def _unit(row: asyncpg.Record) -> LayoutUnit:
-    code, is_chosen, *place = row
-    return LayoutUnit(code, Placement(*place) if is_chosen else None)
+    code, floor, is_chosen, *place = row
+    return LayoutUnit(code, Placement(*place) if is_chosen else None, floor)

@@ -99,7 +99,7 @@ def test_a_number_out_of_bounds_is_refused(unit: Unit, name: str, text: str) -> 
 
 
 @pytest.mark.parametrize(
-    "name", ["priceSar", "areaSqm", "vatRate", "depositPercent", "bedrooms", "deliveryYear"]
+    "name", ["priceSar", "areaSqm", "vatRate", "depositPercent", "bedrooms", "deliveryYear", "floor"]
 )
 @pytest.mark.parametrize("text", ["1e400", "-1e400", "1e999999999", "1e-999999999", "1e99999999999999999999"])
 def test_an_absurd_exponent_is_out_of_bounds(unit: Unit, name: str, text: str) -> None:
@@ -107,7 +107,7 @@ def test_an_absurd_exponent_is_out_of_bounds(unit: Unit, name: str, text: str) -
 
 
 @pytest.mark.parametrize(
-    "name", ["priceSar", "areaSqm", "vatRate", "depositPercent", "bedrooms", "deliveryYear"]
+    "name", ["priceSar", "areaSqm", "vatRate", "depositPercent", "bedrooms", "deliveryYear", "floor"]
 )
 @pytest.mark.parametrize("text", ['"100"', "true", "false", "[100]", '{"value": 100}', '""'])
 def test_only_a_number_is_a_number(unit: Unit, name: str, text: str) -> None:
@@ -128,6 +128,8 @@ def test_only_a_number_is_a_number(unit: Unit, name: str, text: str) -> None:
         ("deliveryYear", "1900", 1900),
         ("deliveryYear", "2027.0", 2027),
         ("deliveryYear", "2.2e3", 2200),
+        ("floor", "-9", -9),
+        ("floor", "2e2", 200),
     ],
 )
 def test_a_whole_number_may_be_written_any_way(unit: Unit, name: str, text: str, value: int) -> None:
@@ -151,6 +153,9 @@ def test_a_whole_number_may_be_written_any_way(unit: Unit, name: str, text: str,
         ("deliveryYear", "1899"),
         ("deliveryYear", "2201"),
         ("deliveryYear", "2027.5"),
+        ("floor", "-10"),
+        ("floor", "201"),
+        ("floor", "0.5"),
     ],
 )
 def test_a_whole_number_out_of_bounds_is_refused(unit: Unit, name: str, text: str) -> None:

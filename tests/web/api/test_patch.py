@@ -21,6 +21,7 @@ NEW_VALUES = {
     "bedrooms": 0,
     "bathrooms": 1,
     "deliveryYear": 2030,
+    "floor": -9,
     "description": "",
     "images": [],
     "files": ["https://media.example/new.pdf"],

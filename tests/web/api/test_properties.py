@@ -34,6 +34,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "bedrooms": st.integers(0, 999),
     "bathrooms": st.integers(0, 999),
     "deliveryYear": st.integers(1900, 2200),
+    "floor": st.integers(-9, 200),
     "description": text,
     "images": media,
     "files": media,

@@ -73,6 +73,7 @@ def units(draw: st.DrawFn) -> Unit:
         draw(st.none() | st.integers(0, 999)),
         draw(st.none() | st.integers(0, 999)),
         draw(st.none() | st.integers(1900, 2200)),
+        draw(st.none() | st.integers(-9, 200)),
         draw(st.none() | TEXT),
         tuple(draw(MEDIA)),
         tuple(draw(MEDIA)),

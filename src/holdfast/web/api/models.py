@@ -46,6 +46,7 @@ FIELD_TEXTS = {
     "bedrooms": "The number of bedrooms.",
     "bathrooms": "The number of bathrooms.",
     "deliveryYear": "The year of delivery.",
+    "floor": "The floor, 0 for the ground floor. Null: it is guessed from the code.",
     "description": "What the unit is like.",
     "images": "Pictures.",
     "files": "Floor plans and other files.",
@@ -73,6 +74,7 @@ class UnitDocument(Document):
     bedrooms: int | None
     bathrooms: int | None
     delivery_year: int | None
+    floor: int | None
     description: str | None
     images: tuple[Media, ...]
     files: tuple[Media, ...]
@@ -168,7 +170,7 @@ def unit_document(unit: Unit, project: Project) -> UnitDocument:
     # On the path of every PUT, so by position; the status stands after the terms.
     fields = unit.fields
     return UnitDocument(
-        unit.id, unit.project_id, unit.code, *fields[:6], unit.status, *fields[6:],
+        unit.id, unit.project_id, unit.code, *fields[:6], unit.status, *fields[6:],  # type: ignore[arg-type]
         optional_time_text(unit.hold_expires_at), time_text(unit.created_at), time_text(unit.updated_at),
         project.name, project.slug, unit.ref,
     )  # fmt: skip

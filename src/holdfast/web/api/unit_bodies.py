@@ -29,6 +29,7 @@ from typing_extensions import TypedDict
 
 from holdfast.domain.decision import STATUS_MESSAGE
 from holdfast.domain.errors import Fault, InvalidInput
+from holdfast.domain.layout import FLOORS
 from holdfast.domain.status import LOCKED, SettableStatus, Status
 from holdfast.domain.unit import UnitFields, unit_id
 from holdfast.web.api.bodies import Body, BodyModel, validated
@@ -50,6 +51,7 @@ Price = Annotated[Decimal, PRICE]
 Percentage = Annotated[Decimal, Bounds(Decimal(0), Decimal(100), 4)]
 RoomCount = Annotated[Decimal, Bounds(Decimal(0), Decimal(999), 0)]
 Year = Annotated[Decimal, Bounds(Decimal(1900), Decimal(2200), 0)]
+Floor = Annotated[Decimal, Bounds(*map(Decimal, FLOORS), 0)]
 TypeName = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=NO_NUL)]
 Description = Annotated[str, StringConstraints(max_length=10_000, pattern=NO_NUL)]
 Url = Annotated[str, StringConstraints(max_length=LONGEST_URL, pattern=WEB_ADDRESS)]
@@ -105,6 +107,7 @@ class _UnitBody(BodyModel):
     bedrooms: RoomCount | None = None
     bathrooms: RoomCount | None = None
     delivery_year: Year | None = None
+    floor: Floor | None = None
     description: Description | None = None
     images: MediaList | None = Field(
         None, description="Pictures. When sent, they replace all that were there."
@@ -135,6 +138,7 @@ class UnitReplacement(_UnitBody):
         "bedrooms": 3,
         "bathrooms": 3,
         "deliveryYear": 2027,
+        "floor": 3,
         "description": "Corner apartment with a view of the garden",
         "images": ["https://media.example.com/a-0304/living-room.jpg"],
         "files": [{"url": "https://media.example.com/a-0304/plan.pdf", "name": "Floor plan"}],

@@ -54,6 +54,19 @@ def test_a_layout_is_guessed_from_the_codes(layout: Layout, project: Project) ->
     assert layout.read() == {"projectSlug": project.slug, "units": GUESSED}
 
 
+def test_a_floor_of_the_unit_takes_the_place_of_the_guess_until_staff_choose(
+    layout: Layout, http: httpx.Client, project: Project
+) -> None:
+    put_array(http, project, [minimal(code="A-0101", floor=-2), minimal(code="SHOP", floor=0)])
+    placed = {unit["code"]: unit for unit in layout.read()["units"]}
+    assert placed["A-0101"] == place("A-0101", "A", -2, 1, guessed=True)
+    assert placed["SHOP"] == place("SHOP", None, 0, None, guessed=True)
+    assert layout.arrange(*layout.read()["units"]) == layout.read()
+    assert all(unit["guessed"] for unit in layout.read()["units"])
+    layout.arrange(place("A-0101", "A", 5, 1))
+    assert place("A-0101", "A", 5, 1, guessed=False) in layout.read()["units"]
+
+
 def test_a_project_without_units_has_an_empty_layout(desk: Desk, project: Project) -> None:
     empty = Layout(desk, project)
     assert empty.read() == {"projectSlug": project.slug, "units": []}

@@ -29,6 +29,7 @@ OFFER_FIELDS = {
     "bedrooms",
     "bathrooms",
     "deliveryYear",
+    "floor",
     "description",
     "images",
     "files",

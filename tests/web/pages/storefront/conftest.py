@@ -66,7 +66,7 @@ def desk(staff_http: httpx.Client) -> Desk:  # noqa: F811
 def new_unit(http: httpx.Client, project: Project) -> Callable[..., Unit]:  # noqa: F811
     def make(code: str, **fields: object) -> Unit:
         made = Unit(http, project, code)
-        made.create(full(**fields))
+        made.create(full(**{"floor": None, **fields}))
         return made
 
     return make

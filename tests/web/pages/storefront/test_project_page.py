@@ -16,7 +16,7 @@ def test_the_units_on_sale_are_a_picture_and_a_list(buyer: Buyer, stored: Unit) 
     page = buyer.see(project_page(stored.project))
     assert windows(page) == cards(page) == {stored.code: "available"}
     assert labels(page) == {f"{stored.code}, Available"}
-    assert 'aria-label="Floor 1"' in page
+    assert 'aria-label="Floor 4"' in page
     # 950,000 and 15 % of it.
     assert "SAR\N{NO-BREAK SPACE}1,092,500" in page
     assert "with 15% VAT" in page

@@ -15,7 +15,7 @@ from tests.web.pages.storefront.windows import cards, windows
 
 def test_it_tells_what_the_unit_is_and_what_it_costs(buyer: Buyer, stored: Unit) -> None:
     page = buyer.see(unit_page(stored))
-    for told in ("apartment", "A corner flat.", "Sea view.", "120.5", "Bathrooms", "2027", "Floor 1"):
+    for told in ("apartment", "A corner flat.", "Sea view.", "120.5", "Bathrooms", "2027", "Floor 4"):
         assert told in page
     for price in ("950,000", "142,500", "1,092,500", "27,312.50"):
         assert f"SAR\N{NO-BREAK SPACE}{price}" in page

@@ -41,6 +41,6 @@ def next_page(page: str) -> str | None:
 
 def fill(http: httpx.Client, project: Project, *units: dict[str, Any]) -> list[Unit]:
     """Many at once, full but for what is told of each."""
-    answer = put_array(http, project, [full(**one) for one in units])
+    answer = put_array(http, project, [full(**{"floor": None, **one}) for one in units])
     assert answer.json()["counts"]["created"] == len(units), answer.text
     return [Unit(http, project, one["code"]) for one in units]
