@@ -135,6 +135,13 @@ def test_the_year_of_a_date_is_a_year(cell: Cell, year: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("cell", "floor"), [("GF", 0), (" ground ", 0), ("الأرضي", 0), ("-2", -2), (12, 12), ("", None), ("0", 0)]
+)
+def test_the_ground_floor_may_be_a_word(cell: str | int, floor: int | None) -> None:
+    assert parse_cell("floor", cell, POINT) == floor
+
+
+@pytest.mark.parametrize(
     ("text", "sign"),
     [("1.234,50", COMMA), ("12,5", COMMA), ("1.234.567", COMMA), ("1,234.50", POINT), ("12.5", POINT),
      ("1,234", None), ("1.234", None), ("1234", None), ("A-1.5,", None),

@@ -50,6 +50,9 @@ _YEAR_OF_DATE = re.compile(r"(\d{4})-\d{2}-\d{2}\b.*", re.DOTALL)
 _NOTHING = ("", "-", "–", "—")  # noqa: RUF001
 
 _YES = frozenset({"yes", "y", "true", "1", "x", "✓", "✔", "نعم", "صح", "شامل"})
+_GROUND_FLOOR = frozenset(
+    {"g", "gf", "ground", "ground floor", "أرضي", "الأرضي", "الدور الأرضي", "الطابق الأرضي"}
+)
 _NO = frozenset({"no", "n", "false", "0", "✗", "✘", "لا", "خطا", "غير شامل"})
 
 _STATUS_WORDS: Mapping[Status, tuple[str, ...]] = {
@@ -158,6 +161,11 @@ def _year(cell: Cell, sign: str) -> Decimal | None:
     return Decimal(date[1]) if date else _number(cell, sign)
 
 
+def _floor(cell: Cell, sign: str) -> Decimal | None:
+    """The ground floor may be written as a word."""
+    return Decimal(0) if isinstance(cell, str) and _word(cell) in _GROUND_FLOOR else _number(cell, sign)
+
+
 def _boolean(cell: Cell, _: str) -> bool | None:
     if isinstance(cell, bool):
         return cell
@@ -213,5 +221,6 @@ _PARSERS_OF_TYPES: Mapping[type, _Parser] = {
 _PARSERS: Mapping[str, _Parser] = {
     **{name: parse for kind, parse in _PARSERS_OF_TYPES.items() for name in fields_of_type(kind)},
     "delivery_year": _year,
+    "floor": _floor,
     "status": _status,
 }
