@@ -55,10 +55,11 @@ class FloorOrder(NamedTuple):
 @dataclass
 class Layout:
     turn: int
-    """Another one after each edit."""
+    """Another one after each edit, and after a change of a unit's floor."""
     codes: frozenset[str] = frozenset()
     sections: Sequence[Section] = ()
     _orders: dict[bool, FloorOrder] = field(default_factory=dict)
+    _floors: dict[int, list[str]] | None = None
 
     def choose(self, section: int, whole_up_to: int) -> tuple[Sequence[Section], int, list[PlacedUnit]]:
         """Return the buildings to choose from, unless there are few units; the chosen one, and its units."""
@@ -72,6 +73,11 @@ class Layout:
             ordered = await run_in_thread(len(self.codes), _order_by_floor, self.sections, downward)
             self._orders[downward] = ordered
         return self._orders[downward]
+
+    async def codes_by_floor(self) -> Mapping[int, Sequence[str]]:
+        if self._floors is None:
+            self._floors = await run_in_thread(len(self.codes), _codes_by_floor, self.sections)
+        return self._floors
 
 
 class LayoutCache:
@@ -96,6 +102,15 @@ class LayoutCache:
         while len(self._layouts) > 1 and sum(len(one.codes) for one in self._layouts.values()) > CACHED_UNITS:
             self._layouts.popitem(last=False)
         return layout
+
+
+def _codes_by_floor(sections: Sequence[Section]) -> dict[int, list[str]]:
+    floors: dict[int, list[str]] = {}
+    for section in sections:
+        for one in section.placed:
+            if one.placement.floor is not None:
+                floors.setdefault(one.placement.floor, []).append(one.code)
+    return floors
 
 
 def _add_units(sections: Sequence[Section], new: Sequence[LayoutUnit]) -> list[Section]:

@@ -47,6 +47,8 @@ class ShopPicture(NamedTuple):
     facts: listing.ListingFacts
     buildings: Sequence[Building]
     listings: Sequence[listing.Listing]
+    floors: Sequence[int]
+    """Those in the buildings, from the lowest up."""
     sections: Sequence[str | None]
     """Buildings to choose from, where not all are shown; None stands for what is in no building."""
     section: int
@@ -163,11 +165,14 @@ class Listings:
             drawn = placed[:MAX_DRAWN]
             found = await listings.find_by_codes(connection, project_id, [one.code for one in drawn])
         buildings = arrange_buildings([one.unit for one in found], drawn)
+        floors = sorted(
+            {floor.number for one in buildings for floor in one.floors if floor.number is not None}
+        )
         names, is_cut = [one.name for one in sections], len(placed) > len(drawn)
         by_status = counts.by_status.items()
         on_sale = Counts({status: count for status, count in by_status if status is not Status.UNAVAILABLE})
         return ShopPicture(
-            project, seen_at, layout.turn, on_sale, facts, buildings, found, names, section, is_cut
+            project, seen_at, layout.turn, on_sale, facts, buildings, found, floors, names, section, is_cut
         )
 
     @_shared
@@ -175,22 +180,29 @@ class Listings:
         self,
         slug: str,
         filters: listing.UnitFilter,
+        floor: int | None,
         order: listing.ListingOrder,
         after: listing.ListingCursor | None,
         limit: int,
     ) -> ListingPage:
         project_id = await self._units.project_id(slug)
         async with self._database.reading_snapshot() as connection:
-            matching = await listings.list_codes(connection, project_id, filters, COUNTED_UP_TO + 1)
+            on_floor: Sequence[str] | None = None
+            if floor is not None:
+                layout = await self._layout(connection, project_id)
+                on_floor = (await layout.codes_by_floor()).get(floor, ())
+            matching = await listings.list_codes(connection, project_id, filters, COUNTED_UP_TO + 1, on_floor)
             if order in listing.BY_FLOOR:
                 # Few are soon put in order. Of many there are some nearby, wherever one looks.
-                few = matching if len(matching) <= COUNTED_UP_TO else None
+                few = matching if len(matching) <= COUNTED_UP_TO else on_floor
                 layout = await self._layout(connection, project_id)
                 floors = await layout.by_floor(downward=order.is_downward)
                 codes = floors.after(after and after.code, few)
                 found = await _first_matching(connection, project_id, filters, codes, limit + 1)
             else:
-                found = await listings.list_page(connection, project_id, filters, order, after, limit + 1)
+                found = await listings.list_page(
+                    connection, project_id, filters, order, after, limit + 1, on_floor
+                )
             shown = await _with_placements(connection, project_id, found[:limit])
         last = listing.cursor_after(shown[-1].listing, order) if len(found) > limit else None
         return ListingPage(shown, last, len(matching))

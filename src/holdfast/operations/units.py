@@ -151,6 +151,7 @@ class Units:
         status: Status | None,
         updated_since: datetime | None = None,
         *,
+        floor: int | None = None,
         on_sale: bool = False,
     ) -> tuple[list[Unit], Project]:
         """Return one unit more than ``limit``, if there is one, so that the caller knows of a next page."""
@@ -158,7 +159,14 @@ class Units:
         async with self._database.reading() as connection:
             project = await projects.get(connection, project_id)
             page = await unit_lists.page(
-                connection, project_id, after_code, limit + 1, status, updated_since, on_sale=on_sale
+                connection,
+                project_id,
+                after_code,
+                limit + 1,
+                status,
+                updated_since,
+                floor=floor,
+                on_sale=on_sale,
             )
         return page, project
 

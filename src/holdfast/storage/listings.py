@@ -40,10 +40,11 @@ _MATCHES = f"""
 _PAGE = f"""
     select {_LISTING} from unit
     where {_MATCHES} and ($9::numeric is null or ({{key}}, code) {{beyond}} ($9, $10::text))
+        and ($12::text[] is null or code = any($12))
     order by {{key}} {{direction}}, code {{direction}} limit $11
 """
 _MATCHING_CODES = f"select {_LISTING} from unit where {_MATCHES} and code = any($9::text[])"
-_CODES = f"select code from unit where {_MATCHES} limit $9"
+_CODES = f"select code from unit where {_MATCHES} and ($10::text[] is null or code = any($10)) limit $9"
 
 _BY_CODES = f"""
     select {_LISTING_WITHOUT_IMAGE} from unit
@@ -79,11 +80,12 @@ async def list_page(
     order: ListingOrder,
     after: ListingCursor | None,
     limit: int,
+    codes: Sequence[str] | None,
 ) -> list[Listing]:
-    """Return a page in the order of price or area."""
+    """Return a page in the order of price or area; ``codes`` are those of the units to choose from."""
     cursor = after or ListingCursor(None, "")
     rows = await connection.fetch(
-        _page_statement(order), project_id, *filters, cursor.value, cursor.code, limit
+        _page_statement(order), project_id, *filters, cursor.value, cursor.code, limit, codes
     )
     return [_listing(row) for row in rows]
 
@@ -96,9 +98,11 @@ async def find_matching(
     return {row[1]: _listing(row) for row in rows}
 
 
-async def list_codes(connection: Connection, project_id: UUID, filters: UnitFilter, limit: int) -> list[str]:
-    """Return the codes of units that match, in no order."""
-    return [row[0] for row in await connection.fetch(_CODES, project_id, *filters, limit)]
+async def list_codes(
+    connection: Connection, project_id: UUID, filters: UnitFilter, limit: int, codes: Sequence[str] | None
+) -> list[str]:
+    """Return the codes of units that match, in no order; ``codes`` are those of the units to choose from."""
+    return [row[0] for row in await connection.fetch(_CODES, project_id, *filters, limit, codes)]
 
 
 async def find_by_codes(connection: Connection, project_id: UUID, codes: Sequence[str]) -> list[Listing]:

@@ -13,32 +13,35 @@ from holdfast.storage.boards import ENDS_AT, IS_OVER, stored_states
 from holdfast.storage.database import Connection
 from holdfast.storage.units import READ_COLUMNS, unit_from
 
-# Units that changed since a time ($4); an expiry that is not written yet is a change.
+# Units with a floor ($4), if it is given.
+_ON_FLOOR = "($4::smallint is null or floor = $4)"
+
+# Units that changed since a time ($5); an expiry that is not written yet is a change.
 _CHANGED_SINCE = f"""(
-    (updated_hour >= date_trunc('hour', $4::timestamptz at time zone 'UTC') and updated_at >= $4)
+    (updated_hour >= date_trunc('hour', $5::timestamptz at time zone 'UTC') and updated_at >= $5)
     or (status in ('held', 'reserved') and {IS_OVER}
-        and greatest({ENDS_AT}, updated_at + interval '1 ms') >= $4)
+        and greatest({ENDS_AT}, updated_at + interval '1 ms') >= $5)
 )"""
 
-# Units in the order of codes; without those of one status ($4), if it is given.
+# Units in the order of codes; without those of one status ($5), if it is given.
 _PAGE = f"""
     select statement_timestamp(), {READ_COLUMNS} from unit
-    where project_id = $1 and code > $2 and ($4::text is null or status <> $4)
+    where project_id = $1 and code > $2 and {_ON_FLOOR} and ($5::text is null or status <> $5)
     order by code limit $3
 """
 _PAGE_SINCE = f"""
     select statement_timestamp(), {READ_COLUMNS} from unit
-    where project_id = $1 and code > $2 and {_CHANGED_SINCE}
+    where project_id = $1 and code > $2 and {_ON_FLOOR} and {_CHANGED_SINCE}
     order by code limit $3
 """
 
-# Units that are seen with a status: one index scan for each way ($4, $5) to store them.
+# Units that are seen with a status: one index scan for each way ($5, $6) to store them.
 _PAGE_WITH_STATUS = f"""
     select statement_timestamp(), {READ_COLUMNS}
-    from unnest($4::text[], $5::boolean[]) as stored (stored_status, is_over)
+    from unnest($5::text[], $6::boolean[]) as stored (stored_status, is_over)
     cross join lateral (
         select * from unit
-        where project_id = $1 and code > $2
+        where project_id = $1 and code > $2 and {_ON_FLOOR}
             and status = stored_status and coalesce({IS_OVER}, false) = is_over
         order by code limit $3
     ) as unit
@@ -46,10 +49,10 @@ _PAGE_WITH_STATUS = f"""
 """
 _PAGE_WITH_STATUS_SINCE = f"""
     select statement_timestamp(), {READ_COLUMNS}
-    from unnest($5::text[], $6::boolean[]) as stored (stored_status, is_over)
+    from unnest($6::text[], $7::boolean[]) as stored (stored_status, is_over)
     cross join lateral (
         select * from unit
-        where project_id = $1 and code > $2 and {_CHANGED_SINCE}
+        where project_id = $1 and code > $2 and {_ON_FLOOR} and {_CHANGED_SINCE}
             and status = stored_status and coalesce({IS_OVER}, false) = is_over
         order by code limit $3
     ) as unit
@@ -72,10 +75,11 @@ async def page(
     status: Status | None,
     updated_since: datetime | None = None,
     *,
+    floor: int | None = None,
     on_sale: bool = False,
 ) -> list[Unit]:
     """``on_sale`` leaves out the units that buyers do not see, unless a status or a time is given."""
-    arguments: list[Any] = [project_id, after_code, limit]
+    arguments: list[Any] = [project_id, after_code, limit, floor]
     if updated_since is not None:
         arguments.append(updated_since)
     if status is not None:

@@ -123,6 +123,21 @@ def test_the_status_filter_gives_that_status_only(http: httpx.Client, filled: Pr
     assert sorted(codes(http, filled, status="available", limit=2)) == sorted(CODES[4:])
 
 
+def test_the_floor_filter_gives_that_floor_only(http: httpx.Client, filled: Project) -> None:
+    put_array(http, filled, [minimal(code="A-9", floor=-2), minimal(code="B-9", floor=0)])
+    Unit(http, filled, "C-9").patch({"floor": 0, "status": "unavailable"})
+    assert codes(http, filled, floor=0, limit=1) == ["B-9", "C-9"]
+    assert codes(http, filled, floor=-2) == ["A-9"]
+    assert codes(http, filled, floor=1) == []
+    assert codes(http, filled, floor=0, status="unavailable") == ["C-9"]
+    assert codes(http, filled, floor=0, status="available", updatedSince="2020-01-01T00:00:00Z") == ["B-9"]
+
+
+@pytest.mark.parametrize("floor", ["-10", "201", "1.0", "", "null", "+1", "٣", "9" * 5000])
+def test_a_floor_out_of_bounds_is_refused(http: httpx.Client, project: Project, floor: str) -> None:
+    invalid(http.get(project.units_url, params={"floor": floor}), "/query/floor")
+
+
 def test_updated_since_includes_that_very_millisecond(http: httpx.Client, filled: Project) -> None:
     changed = Unit(http, filled, "B-9").patch({"priceSar": 7}).json()
     moment = changed["updatedAt"]

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from holdfast.domain.errors import Fault, Message, UnknownBooking, UnknownProject
+from holdfast.domain.layout import FLOORS
 from holdfast.domain.project import SLUG_LENGTH, SLUG_PATTERN, slug_fault
 from holdfast.domain.status import Status
 from holdfast.domain.unit import CODE_LENGTH, code_fault
@@ -23,7 +24,7 @@ DEFAULT_LIMIT = 100
 LONGEST_TEXT = 254
 UNANSWERED = "none"
 CODE_CLASSES = {f"{first}xx": first for first in range(1, 6)}
-_WHOLE_NUMBER = re.compile("[0-9]{1,12}")
+_WHOLE_NUMBER = re.compile("-?[0-9]{1,12}")
 
 # In the one form that responses have: the library takes braces and other forms as well.
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE | re.ASCII)
@@ -217,6 +218,14 @@ TimeAndNumberCursor = Annotated[
 ]
 TimeAndIdCursor = Annotated[tuple[datetime, UUID] | None, cursor_parameter(pagination.TIME_AND_ID_CURSOR)]
 UnitStatusFilter = Annotated[Status | None, one_of(Status, "Only units in this status.")]
+FloorFilter = Annotated[
+    int | None,
+    Parameter(
+        partial(_parse_whole_number, *FLOORS),
+        {"type": "integer", "minimum": FLOORS[0], "maximum": FLOORS[1]},
+        "Only units with this `floor`.",
+    ),
+]
 ProjectFilter = Annotated[
     str | None, Parameter(fields.checked_by(slug_fault), _SLUG_SCHEMA, "Only of the project with this slug.")
 ]

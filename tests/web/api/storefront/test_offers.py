@@ -102,6 +102,12 @@ def test_the_list_can_be_filtered_by_status(buyer: Buyer, mixed: dict[str, Unit]
     assert buyer.see(unit)["status"] == status
 
 
+def test_the_list_can_be_filtered_by_floor(buyer: Buyer, stored: Unit) -> None:
+    stored.patch({"floor": 12})
+    assert listed(buyer, stored.project, "?floor=12") == [stored.code]
+    assert listed(buyer, stored.project, "?floor=4") == []
+
+
 def test_a_filter_does_not_bring_out_what_is_off_sale(buyer: Buyer, mixed: dict[str, Unit]) -> None:
     response = buyer.send("GET", f"{offers_url(mixed['sold'].project)}?status=unavailable")
     refusal = invalid(response, "/query/status")

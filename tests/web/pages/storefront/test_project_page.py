@@ -113,7 +113,9 @@ def test_search_engines_find_one_page_in_both_languages(buyer: Buyer, stored: Un
 
 
 ODD = (
-    "bedrooms=-1", "bedrooms=99999999999999999999", "bedrooms=٣", "priceFrom=1e400", "priceTo=NaN",
+    "bedrooms=-1", "bedrooms=99999999999999999999", "bedrooms=٣", "floor=-10", "floor=1.5",
+    "floor=9999999999",
+    "priceFrom=1e400", "priceTo=NaN",
     "priceFrom=999999999999999.9999", "areaTo=abc", "order=colour", "after=nonsense", "after=",
     "type=" + "x" * 5000,
     "building=-1", "building=99999999", "building=18446744073709551616", "free=&free=1", "after=AAAAAA",

@@ -74,6 +74,10 @@ FILTERS: list[tuple[str, Callable[[dict[str, Any]], bool]]] = [
     ("priceTo=٩٠٠٬٠٠٠", lambda unit: total(unit) <= 900_000),
     ("areaFrom=60&areaTo=85.25", lambda unit: 60 <= unit["areaSqm"] <= Decimal("85.25")),
     ("bedrooms=1&priceTo=800000", lambda unit: unit["bedrooms"] == 1 and total(unit) <= 800_000),
+    ("floor=2", lambda unit: unit["code"][2:].startswith("2")),
+    ("floor=6", lambda unit: unit["code"][2:].startswith("6") and unit["floor"] is None),
+    ("floor=-1&order=price", lambda unit: unit["floor"] == -1),
+    ("floor=99", lambda _: False),
     ("priceFrom=900000&priceTo=1", lambda _: False),
 ]
 

@@ -27,7 +27,7 @@ from holdfast.operations.write_path import Outcome, WriteResult
 from holdfast.web import json
 from holdfast.web.api import models, unit_bodies
 from holdfast.web.api.bodies import Body
-from holdfast.web.api.parameters import Limit, TextCursor, UnitStatusFilter, flag, time_parameter
+from holdfast.web.api.parameters import FloorFilter, Limit, TextCursor, UnitStatusFilter, flag, time_parameter
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import key_guard
 from holdfast.web.errors import TooManyItems
@@ -123,12 +123,13 @@ async def list_units(
         datetime | None,
         time_parameter("Only units that changed at this time or later. UTC without an offset."),
     ],
+    floor: FloorFilter,
     cursor: TextCursor,
     limit: Limit,
 ) -> models.UnitListDocument:
     """In the order of their codes. Pages are stable while units are written: follow `nextCursor` until it is
     null. With `updatedSince` the list has the units that changed since then."""
-    rows, project = await request.services.units.page(slug, cursor, limit, status, updated_since)
+    rows, project = await request.services.units.page(slug, cursor, limit, status, updated_since, floor=floor)
     document = partial(models.unit_document, project=project)
     return models.page_document(
         models.UnitListDocument, rows, limit, document, lambda unit: TEXT_CURSOR.encode(unit.code)

@@ -19,7 +19,7 @@ from holdfast.domain.unit import Unit, UnitFields
 from holdfast.operations.bookings import Requester
 from holdfast.web.api.bodies import Body, no_fields
 from holdfast.web.api.models import Cursor, Document, Time, UnitDocument, page_document
-from holdfast.web.api.parameters import Limit, TextCursor, one_of
+from holdfast.web.api.parameters import FloorFilter, Limit, TextCursor, one_of
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import OPTIONAL_TOKEN, PUBLIC
 from holdfast.web.errors import ForeignForm
@@ -151,11 +151,12 @@ async def list_units_on_sale(
     slug: str,
     *,
     status: Annotated[Status | None, one_of(ON_SALE, "Only units in this status.")],
+    floor: FloorFilter,
     cursor: TextCursor,
     limit: Limit,
 ) -> UnitOnSaleListDocument:
     """Units that are available, held, reserved or sold, in the order of their codes."""
-    rows, project = await request.services.units.page(slug, cursor, limit, status, on_sale=True)
+    rows, project = await request.services.units.page(slug, cursor, limit, status, floor=floor, on_sale=True)
     document = partial(unit_on_sale_document, project=project)
     return page_document(
         UnitOnSaleListDocument, rows, limit, document, lambda unit: TEXT_CURSOR.encode(unit.code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -27,7 +28,7 @@ pages = Pages(BuyerRequest, is_public=True)
 
 CARDS_PER_PAGE = 9
 AMOUNTS = ("priceFrom", "priceTo", "areaFrom", "areaTo")
-FIELDS = ("free", "bedrooms", "type", *AMOUNTS, "order", "building")
+FIELDS = ("free", "bedrooms", "floor", "type", *AMOUNTS, "order", "building")
 DEFAULT_ORDER = ListingOrder.FLOOR_DOWN
 """It shows a bit of everything, and needs no read of every unit."""
 _SEPARATOR = "\n"
@@ -57,14 +58,12 @@ async def _is_admitted() -> bool:
 async def show_project(request: BuyerRequest, slug: str) -> Response:
     search, listings = parse_search(request.query), request.services.listings
     picture = await listings.picture(slug, search.building)
-    page = await listings.page(slug, search.filter, search.order, search.after, CARDS_PER_PAGE)
+    page = await listings.page(slug, search.filter, search.floor, search.order, search.after, CARDS_PER_PAGE)
     holds = await _own_holds(request, slug)
     own_codes = {hold.code for hold in holds}
     path, language, public_url = project_path(slug), request.language, request.context.public_url
     after = page.next and format_cursor(page.next)
-    matching = None
-    if search.is_filtered:
-        matching = {listing.unit.id for listing in picture.listings if search.filter.match(listing)}
+    matching = search.list_matching(picture) if search.is_filtered else None
     details = _details(picture)
     return await request.render(
         "project_part.html" if request.is_fragment else "project.html",
@@ -137,6 +136,7 @@ def _summary(request: BuyerRequest, picture: ShopPicture) -> str | None:
 
 class UnitSearch(NamedTuple):
     filter: UnitFilter
+    floor: int | None
     order: ListingOrder
     after: ListingCursor | None
     building: int
@@ -145,12 +145,22 @@ class UnitSearch(NamedTuple):
 
     @property
     def is_filtered(self) -> bool:
-        return self.filter != NO_FILTER
+        return self.filter != NO_FILTER or self.floor is not None
+
+    def list_matching(self, picture: ShopPicture) -> set[UUID]:
+        on_floor = {
+            unit.id
+            for building in picture.buildings
+            for floor in building.floors
+            for unit in floor.units
+            if unit is not None and self.floor in (None, floor.number)
+        }
+        return {listing.unit.id for listing in picture.listings if self.filter.match(listing)} & on_floor
 
     @property
     def has_more_filters(self) -> bool:
         """Return whether the part "More filters" of the form is used."""
-        return any(self.form.text(name) for name in ("type", *AMOUNTS))
+        return any(self.form.text(name) for name in ("floor", "type", *AMOUNTS))
 
     def query(self, **changes: str | None) -> str:
         """Return the query of a page that shows the same but for the changes."""
@@ -173,7 +183,11 @@ def parse_search(form: Form) -> UnitSearch:
     order = ListingOrder(order_text) if order_text in set(ListingOrder) else DEFAULT_ORDER
     invalid = frozenset(name for name in AMOUNTS if form.text(name) and amounts[name] is None)
     building = parse_whole_number(form.text("building"), most=100_000) or 0
-    return UnitSearch(unit_filter, order, parse_cursor(form.text("after"), order), building, form, invalid)
+    floor_text = form.text("floor")
+    floor = int(floor_text) if re.fullmatch(r"-?\d{1,3}", floor_text) else None
+    return UnitSearch(
+        unit_filter, floor, order, parse_cursor(form.text("after"), order), building, form, invalid
+    )
 
 
 def format_cursor(cursor: ListingCursor) -> str:
