@@ -1,106 +1,180 @@
-"""This checkout and another one, in turns: PUT, bulk PUT, and a page while a crowd wants one unit."""
+"""This checkout and another one, both running, in short turns: PUT, bulk PUT, and a page in a crowd."""
 
 import os
-from collections.abc import Callable
-from operator import itemgetter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from statistics import median
 
+from benchmarks import workload
 from benchmarks.arena import Arena
-from benchmarks.contestants import HOLDFAST_COMMAND, add_project, holdfast
+from benchmarks.contestants import HOLDFAST_COMMAND, NOTHING_SET, Contestant, add_project, holdfast
+from benchmarks.one_connection import OneConnection
 from benchmarks.parts import bulk, storefront
 from benchmarks.parts.put import UNITS
 from benchmarks.parts.selling import BEHIND_A_PROXY
 from benchmarks.processes import DidNotStart
 from benchmarks.report.findings import Finding, Table, Target
-from benchmarks.turn import Disturbed, medians, noise_caption, put_turn
+from benchmarks.turn import STATUS_CHANGES, cpu_of, noise_caption, proved
+from benchmarks.wrk import Answered, put_load
 
-NOW, BEFORE, WITH_IDS = "this checkout", "the checkout before", "this checkout, new X-Request-Id each time"
+NOW, BEFORE = "this checkout", "the checkout before"
 GROUNDS = {NOW: "holdfast", BEFORE: "before"}
-BULK_UNITS = 20_000
 VARIABLE = "BENCH_BEFORE"
-BULK, PAGE = "bulk_units_per_second", "page_p95_ms"
+LEAST = 0.95
+BULK_UNITS = 4_000
+LONE_REQUESTS = 200
+PUT, PUT_WITH_IDS = "PUT, 48 connections", "PUT, 48 connections, new X-Request-Id each time"
+LONE_PUT = "PUT, one connection"
+PAGE = f"project page, p95, while {storefront.CLIENTS} clients want one unit"
 
-Figures = dict[str, float]
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    milliseconds: float
+    """Of one request, or of a thousand units of a bulk PUT."""
+    cpu_seconds: float | None = None
+    """Of server and PostgreSQL, for a thousand."""
+    foreign_percent: float = 0.0
+
+
+Load = Callable[[Arena, Contestant, int], dict[str, Taken]]
+"""Takes the number of the round, 0 to warm up."""
+Round = dict[str, dict[str, Taken]]
+"""By load and checkout."""
 
 
 def measure(arena: Arena) -> Finding:
-    count, seconds = (1, 3) if arena.quick else (5, 8)
-    programs = {NOW: HOLDFAST_COMMAND, BEFORE: _program_before()}
-    rounds: list[dict[str, Figures]] = []
-    disturbed: list[Disturbed] = []
-    for number in range(1, count + 1):
-        rounds.append({})
-        for name in (NOW, BEFORE) if number % 2 else (BEFORE, NOW):
-            program, ground_name = programs[name], GROUNDS[name]
-            arena.progress(f"before: round {number} of {count}: {name}")
-            ground = arena.ground(ground_name, UNITS, program)
-            with holdfast(ground, arena.logs, processes=2, program=program) as contestant:
-                # First, on databases alike: this checkout has two loads of PUT, the other one.
-                slug = f"bulk-{number}"
-                add_project(ground.database_url, slug, program)
-                passes = bulk.take_passes(arena, contestant, slug, bulk.NDJSON, BULK_UNITS)
-                loads = {NOW: (NOW, WITH_IDS), BEFORE: (BEFORE,)}[name]
-                turns = {
-                    of: put_turn(arena, contestant, seconds, new_ids=of == WITH_IDS)
-                    for of in (loads if number % 2 else reversed(loads))
-                }
-            shop = arena.ground(ground_name, storefront.UNITS, program)
-            with holdfast(shop, arena.logs, 2, BEHIND_A_PROXY, program) as contestant:
-                storefront.take_unit(contestant)
-                crowd = storefront.take_run(arena, contestant, seconds, storefront.CLIENTS)
-            rounds[-1] |= {of: medians([turn]) for of, turn in turns.items()}
-            written = [one.seconds for one in passes if one.outcome != "unchanged"]
-            rounds[-1][name][BULK] = len(written) * BULK_UNITS / sum(written)
-            rounds[-1][name][PAGE] = crowd.figures[storefront.PROJECT_PAGE]["p95_ms"]
-            disturbed += [*turns.values(), *passes, crowd]
-    return _finding(rounds, noise_caption(disturbed))
+    count, seconds = (2, 1) if arena.quick else (20, 2)
+    writes: list[Load] = [
+        partial(_put, seconds=seconds, new_ids=False),
+        partial(_put, seconds=seconds, new_ids=True),
+        _lone_put,
+        _bulk,
+    ]
+    rounds: list[Round] = [{} for _ in range(count)]
+    with _both(arena, UNITS, NOTHING_SET) as contestants:
+        for name, program in _programs().items():
+            for number in range(count + 1):
+                add_project(contestants[name].ground.database_url, _bulk_slug(number), program)
+        _take_turns(arena, contestants, writes, rounds)
+    with _both(arena, storefront.UNITS, BEHIND_A_PROXY) as contestants:
+        for contestant in contestants.values():
+            storefront.take_unit(contestant)
+        _take_turns(arena, contestants, [partial(_page, seconds=seconds)], rounds)
+    return _finding(rounds)
 
 
-def _program_before() -> str:
+@contextmanager
+def _both(arena: Arena, units: int, settings: Mapping[str, str]) -> Iterator[dict[str, Contestant]]:
+    with ExitStack() as stack:
+        contestants = {}
+        for name, program in _programs().items():
+            logs = arena.logs / GROUNDS[name]
+            logs.mkdir(exist_ok=True)
+            ground = arena.ground(GROUNDS[name], units, program)
+            contestants[name] = stack.enter_context(holdfast(ground, logs, 2, settings, program))
+        yield contestants
+
+
+def _programs() -> dict[str, str]:
     program = Path(os.environ.get(VARIABLE, "")) / ".venv" / "bin" / "holdfast"
     if not program.is_file():
         raise DidNotStart(f"Name another checkout in {VARIABLE}, one in which `make setup` was run.")
-    return str(program)
+    return {NOW: HOLDFAST_COMMAND, BEFORE: str(program)}
 
 
-def _finding(rounds: list[dict[str, Figures]], caption: str) -> Finding:
-    """Ratios are those within a round, whose turns are close in time; of the rounds, the median."""
+def _take_turns(
+    arena: Arena, contestants: dict[str, Contestant], loads: list[Load], rounds: list[Round]
+) -> None:
+    """The turns of a load follow each other at once: what disturbs one disturbs the other too."""
+    for load in loads:
+        for contestant in contestants.values():
+            load(arena, contestant, 0)
+    for number, taken in enumerate(rounds, start=1):
+        for load in loads:
+            for name in (NOW, BEFORE) if number % 2 else (BEFORE, NOW):
+                arena.progress(f"before: round {number} of {len(rounds)}: {name}")
+                for what, figure in load(arena, contestants[name], number).items():
+                    taken.setdefault(what, {})[name] = figure
 
-    def ratio(of: Callable[[Figures], float], name: str = NOW, to: str = BEFORE) -> float:
-        return median(of(one[name]) / of(one[to]) for one in rounds)
 
-    crowd = f"project page, p95, while {storefront.CLIENTS} clients want one unit, to the checkout before"
+def _put(arena: Arena, contestant: Contestant, _: int, *, seconds: int, new_ids: bool) -> dict[str, Taken]:
+    def load() -> Answered:
+        return put_load(contestant, UNITS, seconds, new_ids=new_ids)
+
+    turn = proved(arena, contestant.ground, load, cpu_of(contestant), STATUS_CHANGES)
+    cpu = turn.server_cpu_per_1000 + turn.postgres_cpu_per_1000
+    return {PUT_WITH_IDS if new_ids else PUT: Taken(1000 / turn.per_second, cpu, turn.foreign_percent)}
+
+
+def _lone_put(_: Arena, contestant: Contestant, number: int) -> dict[str, Taken]:
+    with OneConnection(contestant) as client:
+        times = [
+            client.request("PUT", workload.unit_path(workload.SLUG, unit), body)[0]
+            for unit, body in islice(workload.changes(UNITS, seed=number), LONE_REQUESTS)
+        ]
+    return {LONE_PUT: Taken(1000 * median(times))}
+
+
+def _bulk(arena: Arena, contestant: Contestant, number: int) -> dict[str, Taken]:
+    return {
+        f"bulk PUT, units {one.outcome}": Taken(
+            1_000_000 / one.per_second,
+            one.server_cpu_per_1000 + one.postgres_cpu_per_1000,
+            one.foreign_percent,
+        )
+        for one in bulk.take_passes(arena, contestant, _bulk_slug(number), bulk.NDJSON, BULK_UNITS)
+    }
+
+
+def _bulk_slug(number: int) -> str:
+    return f"bulk-{number}"
+
+
+def _page(arena: Arena, contestant: Contestant, _: int, *, seconds: int) -> dict[str, Taken]:
+    crowd = storefront.take_run(arena, contestant, seconds, storefront.CLIENTS)
+    taken = Taken(crowd.figures[storefront.PROJECT_PAGE]["p95_ms"], None, crowd.foreign_percent)
+    return {PAGE: taken}
+
+
+def _finding(rounds: list[Round]) -> Finding:
+    """Ratios are those within a round; of the rounds, the median."""
     targets = [
-        Target("CPU of server and PostgreSQL per PUT to the checkout before", ratio(_cpu), 1.5, False),
-        Target(
-            "PUT with a new X-Request-Id each time to PUT without", ratio(_rate, WITH_IDS, NOW), 0.95, True
-        ),
-        Target("bulk PUT to the checkout before", ratio(itemgetter(BULK)), 0.85, True),
-        Target(crowd, ratio(itemgetter(PAGE)), 1.5, False),
+        Target(f"{what}: speed to the checkout before", _speed(rounds, what), LEAST, True)
+        for what in rounds[0]
     ]
+    with_ids = median(one[PUT][NOW].milliseconds / one[PUT_WITH_IDS][NOW].milliseconds for one in rounds)
+    targets.append(Target("PUT with a new X-Request-Id each time to PUT without", with_ids, LEAST, True))
     rows = [
         [
-            name,
-            f"{median(_rate(one[name]) for one in rounds):,.0f}",
-            f"{ratio(_rate, name):.2f}×",
-            f"{median(_cpu(one[name]) for one in rounds):.3f}",
-            f"{ratio(_cpu, name):.2f}×",
-            *(
-                f"{median(one[name][figure] for one in rounds):,.0f}" if figure in rounds[0][name] else "–"
-                for figure in (BULK, PAGE)
-            ),
+            what,
+            *(f"{median(one[what][name].milliseconds for one in rounds):.2f}" for name in (BEFORE, NOW)),
+            f"{_speed(rounds, what):.2f}×",
+            _cpu(rounds, what),
         ]
-        for name in rounds[0]
+        for what in rounds[0]
     ]
-    columns = ["", "PUT/s", "to before", "CPU s per 1000", "to before", "bulk units/s", "page p95 ms"]
-    title = "Beside another checkout"
-    return Finding("before", title, [Table(columns, rows, caption)], targets, {"rounds": rounds})
+    columns = ["", "ms before", "ms now", "speed to before", "CPU to before"]
+    taken = [figure for one in rounds for of_load in one.values() for figure in of_load.values()]
+    caption = f"Of a bulk PUT, the time of 1,000 units. {len(rounds)} rounds. {noise_caption(taken)}".strip()
+    stored = [
+        {what: {name: asdict(figure) for name, figure in of_load.items()} for what, of_load in one.items()}
+        for one in rounds
+    ]
+    return Finding(
+        "before", "Beside another checkout", [Table(columns, rows, caption)], targets, {"rounds": stored}
+    )
 
 
-def _rate(figures: Figures) -> float:
-    return figures["per_second"]
+def _speed(rounds: list[Round], what: str) -> float:
+    return median(one[what][BEFORE].milliseconds / one[what][NOW].milliseconds for one in rounds)
 
 
-def _cpu(figures: Figures) -> float:
-    return figures["server_cpu_per_1000"] + figures["postgres_cpu_per_1000"]
+def _cpu(rounds: list[Round], what: str) -> str:
+    pairs = [(one[what][NOW].cpu_seconds, one[what][BEFORE].cpu_seconds) for one in rounds]
+    ratios = [now / before for now, before in pairs if now is not None and before]
+    return f"{median(ratios):.2f}×" if ratios else "–"

@@ -116,6 +116,7 @@ async def test_two_writes_to_one_unit_in_a_batch_are_decided_one_after_the_other
     outcomes = [created, changed, repeated, off, patched]
     assert [one.unit.version for one in outcomes if isinstance(one, WriteResult)] == [1, 2, 2, 3, 4]
     unit, _ = await Units(database).find("palm-court", "A-1")
+    assert {one.unit.ref for one in outcomes if isinstance(one, WriteResult)} == {unit.ref}
     assert isinstance(patched, WriteResult)
     assert unit == patched.unit
     assert (unit.fields.price_sar, unit.fields.bedrooms, unit.status) == (Decimal(2), 3, Status.UNAVAILABLE)

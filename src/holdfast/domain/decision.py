@@ -205,7 +205,7 @@ def _check_settable(unit: Unit | None, status: Status | None) -> None:
 
 def _unit_differences(before: Unit | None, after: Unit) -> tuple[dict[str, Any], dict[str, Any]]:
     if before is None:
-        fields = after.fields._asdict().items()
+        fields = zip(UnitFields._fields, after.fields, strict=True)
         new = {name: value for name, value in fields if value or (value is not None and value != ())}
         return {}, {**new, "status": after.status}
     old: dict[str, Any] = {}

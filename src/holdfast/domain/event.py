@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
+from hashlib import sha1
 from typing import NamedTuple
-from uuid import UUID, uuid5
+from uuid import UUID
 
 from holdfast.domain.status import Status
 
@@ -37,6 +38,12 @@ class UnitEvent(NamedTuple):
     """The JSON that receivers get; set when the event is written."""
 
 
+def named_uuid(namespace: UUID, name: str) -> UUID:
+    """``uuid.uuid5``, which imports its hash function anew at each call."""
+    digest = sha1(namespace.bytes + name.encode(), usedforsecurity=False).digest()
+    return UUID(bytes=digest[:16], version=5)
+
+
 def event_id(unit_id: UUID, unit_version: int) -> UUID:
     """The same change always has the same event id, so a repeated write recognises its own effect."""
-    return uuid5(unit_id, str(unit_version))
+    return named_uuid(unit_id, str(unit_version))

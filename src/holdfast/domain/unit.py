@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import NamedTuple, get_args, get_origin, get_type_hints
-from uuid import UUID, uuid5
+from uuid import UUID
 
 from holdfast.domain.errors import Fault, Message
-from holdfast.domain.event import UnitEvent, event_id
+from holdfast.domain.event import UnitEvent, event_id, named_uuid
 from holdfast.domain.project import Project
 from holdfast.domain.status import Status
 from holdfast.domain.transitions import Action, Caller, Transition, transition
@@ -96,7 +96,7 @@ def revision(unit: Unit, project: Project) -> str:
 
 def unit_id(project_id: UUID, code: str) -> UUID:
     """A project never has two units of one code, so a repeated write makes the same unit."""
-    return uuid5(project_id, code)
+    return named_uuid(project_id, code)
 
 
 def ends_at(unit: Unit) -> datetime | None:

@@ -254,15 +254,17 @@ class Batch:
         """Return the outcomes, with ``otherwise`` for units whose change was not stored."""
         if not self.outcomes:
             return [otherwise] * len(self._commands)
-        pairs = zip(self._commands, self.outcomes, strict=True)
-        outcomes = [otherwise if self._is_void(command.key) else outcome for command, outcome in pairs]
-        has_created = None in self._found.values()
-        return [self._with_ref(outcome) for outcome in outcomes] if has_created else outcomes
+        return [
+            otherwise if self._is_void(command.key) else self._with_ref(outcome)
+            for command, outcome in zip(self._commands, self.outcomes, strict=True)
+        ]
 
     def _with_ref(self, outcome: Outcome | None) -> Outcome | None:
+        """Return the outcome with the ``ref`` of a unit that this batch has created."""
         if not isinstance(outcome, WriteResult) or outcome.decision.unit.ref:
             return outcome
-        return outcome._replace(new_ref=self._refs.get(outcome.decision.unit.id, ""))
+        decision, project, changed, before, _ = outcome
+        return WriteResult(decision, project, changed, before, self._refs.get(decision.unit.id, ""))
 
     def _changes(self) -> list[UnitWrite]:
         """Return the changes in the order of their keys, as the snapshots are."""

@@ -99,7 +99,7 @@ class Simulation:
     async def _cancel_hold(self, booking: Booking) -> None:
         response = await self.state.cancel_hold(booking)
         if response.is_success:
-            self.state.record(booking.buyer, f"gives {booking.code} back", "releasedAtEnd")
+            self.state.record(booking.buyer, f"releases {booking.code}", "releasedAtEnd")
 
     async def _check_history(self, code: str) -> None:
         path = f"{self.state.unit_path('backoffice', code)}/history?limit={_HISTORY_ENTRIES}"
