@@ -95,6 +95,7 @@ def _fields(unit_type: UnitType, tower: str, floor: int, position: int, public_u
         bedrooms=unit_type.bedrooms,
         bathrooms=unit_type.bathrooms,
         delivery_year=2028 if tower == "A" else 2029,
+        floor=floor,
         description=_description(unit_type, floor, position),
         images=(plan, street),
         files=(plan,),
