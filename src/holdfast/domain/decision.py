@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -23,8 +22,7 @@ STATUS_MESSAGE = "The status can be set to `available` or `unavailable` only."
 TERMS = ("price_sar", "deposit_percent", "vat_included", "vat_rate")
 """The fields that a buyer agreed to, which do not change while the buyer is mid-booking."""
 
-_STATE = ("status", "archived", "hold_expires_at", "reserved_until")
-_state_of = attrgetter(*_STATE)
+_COMPARED = (*UnitFields._fields, "status", "archived", "hold_expires_at", "reserved_until")
 _NOTHING: Mapping[Any, Any] = {}
 
 
@@ -208,15 +206,10 @@ def _unit_differences(before: Unit | None, after: Unit) -> tuple[dict[str, Any],
         fields = zip(UnitFields._fields, after.fields, strict=True)
         new = {name: value for name, value in fields if value or (value is not None and value != ())}
         return {}, {**new, "status": after.status}
-    old: dict[str, Any] = {}
-    new = {}
-    if before.fields is not after.fields:
-        for name, was, is_now in zip(UnitFields._fields, before.fields, after.fields, strict=True):
-            if was != is_now:
-                old[name], new[name] = was, is_now
-    if _state_of(before) != _state_of(after):
-        for name in _STATE:
-            was, is_now = getattr(before, name), getattr(after, name)
-            if was != is_now:
-                old[name], new[name] = was, is_now
-    return old, new
+    pairs = zip(_COMPARED, _compared_values(before), _compared_values(after), strict=True)
+    changed = [(name, was, is_now) for name, was, is_now in pairs if was != is_now]
+    return {name: was for name, was, _ in changed}, {name: is_now for name, _, is_now in changed}
+
+
+def _compared_values(unit: Unit) -> tuple[Any, ...]:
+    return (*unit.fields, unit.status, unit.archived, unit.hold_expires_at, unit.reserved_until)
