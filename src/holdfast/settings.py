@@ -16,7 +16,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, Va
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from holdfast.domain.addresses import IPNetwork
-from holdfast.domain.holds import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DAYS
+from holdfast.domain.delivery import Schedule
+from holdfast.domain.holds import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DAYS, HoldLimits, HoldPeriods
 
 LOOPBACK: tuple[IPNetwork, ...] = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 SHORTEST_PAYMENT_SECRET = 16
@@ -31,6 +32,7 @@ _CENTURY_DAYS = 36_500
 _DAY_SECONDS = 86_400
 _YEAR_HOURS = 8_760
 _MAX_HOLDS = 1_000_000
+_PERIODS, _LIMITS, _SCHEDULE = HoldPeriods(), HoldLimits(), Schedule()
 
 _MAPPED = IPv6Network("::ffff:0:0/96")
 _HOST_AND_PORT = re.compile(r"(?:\[[^\]]+\]|[^:\[\]]*)(?::(?P<port>.*))?")
@@ -210,13 +212,13 @@ class Settings(BaseSettings):
         description="origins such as https://www.example.com, with commas between them"
         " (* does not stand for all)",
     )
-    hold_seconds: _Number = _duration(300.0, LONGEST_HOLD_SECONDS, "seconds")
-    reservation_days: _Number = _duration(14.0, LONGEST_RESERVATION_DAYS, "days")
-    holds_per_visitor: _Count = _count(3, 0, _MAX_HOLDS)
+    hold_seconds: _Number = _duration(_PERIODS.hold_seconds, LONGEST_HOLD_SECONDS, "seconds")
+    reservation_days: _Number = _duration(_PERIODS.reservation_days, LONGEST_RESERVATION_DAYS, "days")
+    holds_per_visitor: _Count = _count(_LIMITS.per_visitor, 0, _MAX_HOLDS)
     """Live at the same time; 0 is no limit. The same goes for addresses."""
-    holds_per_address: _Count = _count(20, 0, _MAX_HOLDS)
+    holds_per_address: _Count = _count(_LIMITS.per_address, 0, _MAX_HOLDS)
     rehold_seconds: _Number = Field(
-        60.0,
+        _LIMITS.rehold_seconds,
         ge=0,
         le=LONGEST_HOLD_SECONDS,
         description=f"a number of seconds from 0 (off) to {LONGEST_HOLD_SECONDS:g}",
@@ -229,9 +231,9 @@ class Settings(BaseSettings):
     connections_per_address: _Count = _count(1000, 0, _MAX_HOLDS)
     """Open at a time to one web process; 0 is no limit. This machine and trusted proxies have none."""
     event_retention_days: _Number = _duration(400.0, _CENTURY_DAYS, "days")
-    retry_first_gap_seconds: _Number = _duration(30.0, _DAY_SECONDS, "seconds")
+    retry_first_gap_seconds: _Number = _duration(_SCHEDULE.first_gap_seconds, _DAY_SECONDS, "seconds")
     """After the first attempt of a delivery; each further gap is twice the one before."""
-    attempts: _Count = _count(8, 1, 30)
+    attempts: _Count = _count(_SCHEDULE.attempts, 1, 30)
     attempt_timeout_seconds: _Number = _duration(10.0, 60, "seconds")
     lease_seconds: _Number | None = _duration(None, 600, "seconds")
     """For how long a worker may keep a delivery; None is 25 s more than an attempt may last."""
