@@ -116,7 +116,7 @@ def _words(diagram: str) -> Iterator[str]:
 
 
 def _lines(label: str) -> list[str]:
-    """The actions on one line, their event below."""
+    """The actions on one line, their events below."""
     parts = label.split("<br/>")
     actions = " · ".join(part for part in parts if not part.startswith("("))
     return [actions, *(part for part in parts if part.startswith("("))]

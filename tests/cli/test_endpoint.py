@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 from cryptography.fernet import Fernet
 
+from holdfast.domain.event import EventName
 from tests.cli.refused import run_refused
 from tests.support.commands import finish, run, run_for_json
 from tests.support.server import WEBHOOKS
@@ -14,7 +15,6 @@ from tests.support.sql import Sql
 from tests.support.webhooks import DELIVERY_FIELDS, ENDPOINT_FIELDS
 
 URL = "http://127.0.0.1:9/hook"
-ALL = ["unit.held", "unit.released", "unit.reserved", "unit.sold", "unit.available", "unit.unavailable"]
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_an_endpoint_receives_everything_unless_it_is_told_otherwise(
     settings: dict[str, str], added: dict[str, Any]
 ) -> None:
     assert list(added) == [*ENDPOINT_FIELDS, "secret"]
-    assert (added["url"], added["events"], added["projects"]) == (URL, ALL, None)
+    assert (added["url"], added["events"], added["projects"]) == (URL, list(EventName), None)
     assert (added["paused"], added["ordered"], added["maxInFlight"]) == (False, False, 32)
     shown = listed(settings, added["id"])
     assert shown == {name: value for name, value in added.items() if name != "secret"}

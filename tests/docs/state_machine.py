@@ -1,17 +1,15 @@
 """Writes docs/state-machine.md from the status table; ``make docs`` runs it."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from holdfast.domain.event import EventName
 from holdfast.domain.status import Status
-from holdfast.domain.transitions import TRANSITIONS, Action, Caller, Transition
+from holdfast.domain.transitions import TRANSITIONS, Caller, Transition
 from tests.docs.documents import ROOT
 
 PAGE = ROOT / "docs" / "state-machine.md"
 HEADINGS = ("Action", "By", "From", "To", "Event", "Also from archived")
 
-Arrow = tuple[Status, Status, EventName | None]
+Arrow = tuple[Status, Status]
 
 # Mermaid lays a diagram out by the order of its arrows; in this one no label covers another.
 LAID_OUT = (Status.AVAILABLE, Status.UNAVAILABLE, Status.SOLD, Status.RESERVED, Status.HELD)
@@ -62,17 +60,18 @@ def cells(row: Transition) -> list[str]:
     ]
 
 
-def arrows() -> dict[Arrow, list[Action]]:
-    """The actions of each arrow, once each and in the order of the table."""
-    found: defaultdict[Arrow, dict[Action, None]] = defaultdict(dict)
-    for row in TRANSITIONS:
-        found[row.source, row.target, row.event][row.action] = None
-    return {arrow: list(actions) for arrow, actions in found.items()}
+def arrows() -> dict[Arrow, list[str]]:
+    """The label of each arrow: its actions, then its events, once each and in the order of the table."""
+    found: dict[Arrow, list[str]] = {}
+    for arrow in dict.fromkeys((row.source, row.target) for row in TRANSITIONS):
+        rows = [row for row in TRANSITIONS if (row.source, row.target) == arrow]
+        words = (*(row.action for row in rows), *(f"({row.event})" for row in rows if row.event))
+        found[arrow] = list(dict.fromkeys(words))
+    return found
 
 
-def line(arrow: Arrow, actions: Iterable[Action]) -> str:
-    source, target, event = arrow
-    label = [*actions, f"({event})"] if event else [*actions]
+def line(arrow: Arrow, label: Iterable[str]) -> str:
+    source, target = arrow
     return f"    {source} --> {target} : {'<br/>'.join(label)}"
 
 
@@ -81,8 +80,8 @@ def _diagram() -> Iterator[str]:
     yield "    direction LR"
     for start in (Status.AVAILABLE, Status.UNAVAILABLE):
         yield f"    [*] --> {start} : created"
-    for arrow, actions in sorted(arrows().items(), key=lambda found: LAID_OUT.index(found[0][0])):
-        yield line(arrow, actions)
+    for arrow, label in sorted(arrows().items(), key=lambda found: LAID_OUT.index(found[0][0])):
+        yield line(arrow, label)
 
 
 def _table() -> Iterator[str]:

@@ -11,6 +11,7 @@ from holdfast.domain.booking import BookingStatus
 from holdfast.domain.delivery import DeliveryStatus, Schedule
 from holdfast.domain.endpoint import DEFAULT_IN_FLIGHT, LONGEST_DESCRIPTION, MAX_IN_FLIGHT
 from holdfast.domain.endpoint_url import LONGEST_URL
+from holdfast.domain.event import EventName
 from holdfast.domain.signature import TOLERANCE_SECONDS
 from holdfast.domain.transitions import TRANSITIONS, Action, Caller
 from holdfast.observability import metrics
@@ -82,6 +83,10 @@ def test_every_action_of_staff_is_in_the_table_with_what_it_starts_from() -> Non
 def test_every_field_of_a_body_is_in_the_table() -> None:
     shown = {name.strip() for row in table(GUIDE, "Field") for name in row[0].split(",")}
     assert shown == UnitReplacement.wire_names
+
+
+def test_every_event_is_in_the_table() -> None:
+    assert [row[0] for row in table(GUIDE, "Event")] == list(EventName)
 
 
 def test_every_scope_is_in_the_table() -> None:

@@ -15,7 +15,7 @@ SERVICE_STATUSES = ("held", "reserved", "sold")
 HOLDING = ("open", "signed")
 CLAIMING = (*HOLDING, "reserved", "sold")
 
-# Part 4: action -> (from, to, event). By staff; an archived unit is but put on sale.
+# docs/state-machine.md: action -> (from, to, event). By staff; an archived unit is but put on sale.
 STAFF_MOVES: dict[str, tuple[tuple[str, ...], str, str]] = {
     "cancel-hold": (("held",), "available", "unit.released"),
     "cancel-reservation": (("reserved",), "available", "unit.released"),
@@ -294,7 +294,7 @@ def _again(earlier: Booking) -> Answer:
 
 
 def agreed(fields: dict[str, Any]) -> dict[str, Any]:
-    """Part 5: what a buyer pays, each amount half up to 0.01."""
+    """What a buyer pays, each amount half up to 0.01."""
     rate = Decimal(fields["vatRate"] or 0) if fields["vatIncluded"] is False else Decimal(0)
     total = _rounded(Decimal(fields["priceSar"]) * (100 + rate) / 100)
     deposit = _rounded(total * Decimal(fields["depositPercent"] or 0) / 100)

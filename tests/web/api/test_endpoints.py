@@ -7,12 +7,13 @@ from uuid import uuid4
 
 import pytest
 
+from holdfast.domain.event import EventName
 from tests.support.client import Project, Unit, integration_client
 from tests.support.problems import problem
 from tests.support.sql import Sql
 from tests.support.webhooks import DELIVERIES, ENDPOINTS, Inbox, Post, Registrar
 
-ALL = ["unit.held", "unit.released", "unit.reserved", "unit.sold", "unit.available", "unit.unavailable"]
+ALL = list(EventName)
 
 
 def is_signed_with(secret: str, post: Post) -> bool:

@@ -439,7 +439,7 @@ def _webhooks() -> dict[str, Any]:
 
 def _webhook(name: str, schema: schemas.Schema, sample: dict[str, Any]) -> dict[str, Any]:
     operation = {
-        "operationId": "on" + "".join(part.capitalize() for part in name.split(".")),
+        "operationId": "on" + "".join(part.capitalize() for part in name.replace("_", ".").split(".")),
         "summary": EVENTS[name],
         "description": DELIVERY,
         "security": [],

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 
+from holdfast.domain.event import EventName
 from holdfast.web.pages.backoffice.endpoints import verification_snippets
 from tests.support.client import Project, Unit
 from tests.support.sql import Sql
@@ -101,6 +102,11 @@ def test_a_wrong_value_is_told_and_kept_as_typed(admin: Person, changes: dict[st
     assert answer.status_code == 422
     assert told in answer.text
     assert "Portal ERP" in answer.text or "description" in changes
+
+
+def test_every_event_of_the_form_is_described(admin: Person) -> None:
+    described = re.findall(r"<code [^>]+>([^<]+)</code><small>[^<]+</small>", admin.see(NEW))
+    assert described == list(EventName)
 
 
 def test_faults_are_told_in_arabic(arab: Person) -> None:

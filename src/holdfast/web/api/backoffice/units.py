@@ -226,8 +226,8 @@ def _rule(action: Action) -> str:
     """Say what the status table says of it."""
     rows = [row for row in TRANSITIONS if row.action is action and Caller.ADMIN in row.callers]
     sources = ", ".join(dict.fromkeys(f"`{row.source}`" for row in rows))
-    event = rows[0].event
-    sent = f"Event: `{event}`." if event else "No event."
+    events = " or ".join(dict.fromkeys(f"`{row.event}`" for row in rows if row.event))
+    sent = f"Event: {events}." if events else "No event."
     return f"From {sources}; from any other status it is 409 `transition-not-allowed`. {sent}"
 
 
