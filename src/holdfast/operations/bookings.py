@@ -1,4 +1,4 @@
-"""Bookings: the operations of buyers, payment systems and staff, and the expiry of holds."""
+"""Bookings: the operations of buyers, payment systems and staff."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Writes to deliveries: attempts are recorded, pings inserted, deliveries sent again or cancelled."""
+"""Writes to deliveries: attempts are recorded, pings inserted, deliveries sent again or cancelled.
+
+Deliveries of events are inserted by storage/events.py.
+"""
 
 from __future__ import annotations
 

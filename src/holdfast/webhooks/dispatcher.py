@@ -1,4 +1,7 @@
-"""Claims deliveries that are due, sends them and records the results. No transaction is open meanwhile."""
+"""Claims deliveries that are due, sends them and records the results. No transaction is open meanwhile.
+
+domain/delivery.py decides when to retry.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from holdfast_webhooks.event import Event
 from holdfast_webhooks.headers import Headers
 from holdfast_webhooks.refused import SignatureRefused
 from holdfast_webhooks.seen import Claim, SeenIds, SeenInMemory
-from holdfast_webhooks.signature import Secrets, load_encryption_keys
+from holdfast_webhooks.signature import Secrets, signing_keys
 from holdfast_webhooks.verifying import verify
 
 log = logging.getLogger("holdfast_webhooks")
@@ -60,5 +60,5 @@ def is_async(function: Callable[[Event], object]) -> bool:
 
 
 def _fixed(secret: Secrets) -> Callable[[], Secrets]:
-    keys = load_encryption_keys(secret)
+    keys = signing_keys(secret)
     return lambda: keys

@@ -18,7 +18,7 @@ _WHOLE_SECONDS = re.compile(r"[0-9]{1,20}")
 
 def sign(secret: Secret, timestamp: int, body: bytes) -> str:
     """The value of X-Service-Signature; for the tests of your receiver."""
-    (key,) = load_encryption_keys(secret)
+    (key,) = signing_keys(secret)
     return f"sha256={_digest(key, str(timestamp), body)}"
 
 
@@ -33,7 +33,7 @@ def check_signature(
         raise SignatureRefused(Reason.DIGEST_DIFFERS)
 
 
-def load_encryption_keys(secrets: Secrets) -> list[bytes]:
+def signing_keys(secrets: Secrets) -> list[bytes]:
     """A secret that was never set must not become a key that everybody knows."""
     several = [secrets] if isinstance(secrets, (str, bytes)) else list(secrets)
     keys = [one.encode() if isinstance(one, str) else one for one in several]

@@ -7,7 +7,7 @@ import time
 from holdfast_webhooks.event import Event, read_event
 from holdfast_webhooks.headers import DeliveryHeaders, Headers, delivery_headers
 from holdfast_webhooks.refused import Reason, SignatureRefused
-from holdfast_webhooks.signature import Secrets, check_signature, load_encryption_keys
+from holdfast_webhooks.signature import Secrets, check_signature, signing_keys
 
 
 def verify(headers: Headers, body: bytes, secret: Secrets, now: float | None = None) -> Event:
@@ -17,7 +17,7 @@ def verify(headers: Headers, body: bytes, secret: Secrets, now: float | None = N
     rotation, name both the new and the old one. `now` is Unix time, by default that of this clock.
     """
     raw = _raw(body)
-    keys = load_encryption_keys(secret)
+    keys = signing_keys(secret)
     found = delivery_headers(headers)
     check_signature(keys, found.timestamp, found.signature, raw, time.time() if now is None else now)
     return _agreeing(found, read_event(raw))

@@ -1,4 +1,7 @@
-"""Units as rows of a spreadsheet: written by exports, and parsed by imports into the same units."""
+"""Units as rows of a spreadsheet: written by exports, and parsed by imports into the same units.
+
+Headings are matched in domain/imports.py.
+"""
 
 from __future__ import annotations
 

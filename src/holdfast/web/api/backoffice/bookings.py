@@ -1,4 +1,4 @@
-"""Bookings, as staff and payment systems use them."""
+"""Bookings, as staff and payment systems use them. The same actions on a unit are in units.py."""
 
 from __future__ import annotations
 

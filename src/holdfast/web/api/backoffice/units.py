@@ -191,6 +191,8 @@ _BODIES = {
 _ACTION_ERRORS = (errors.UnknownUnit, errors.PreconditionFailed, errors.TransitionNotAllowed)
 
 
+# One route for each action: /projects/{slug}/units/{code}/close-sale, …/cancel-hold and so on. Those of
+# bookings, such as /bookings/{reference}/close-sale, are in bookings.py.
 def _declare(action: Action) -> None:
     async def act(
         request: Request, slug: str, code: str, body: Extension | BuyerDetails | None = None
