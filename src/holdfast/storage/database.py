@@ -282,8 +282,8 @@ async def fetch_one(connection: Connection, statement: str, *arguments: object) 
 
 
 async def current_time(connection: Connection) -> datetime:
-    """Return the database's time, in whole milliseconds. Call it when all locks are held."""
-    time: datetime = await connection.fetchval("select statement_timestamp()::timestamptz(3)")
+    """Return the database's time, cut to whole milliseconds. Call it when all locks are held."""
+    time: datetime = await connection.fetchval("select date_trunc('milliseconds', statement_timestamp())")
     return time
 
 
