@@ -206,10 +206,13 @@ def _unit_differences(before: Unit | None, after: Unit) -> tuple[dict[str, Any],
         fields = zip(UnitFields._fields, after.fields, strict=True)
         new = {name: value for name, value in fields if value or (value is not None and value != ())}
         return {}, {**new, "status": after.status}
-    pairs = zip(_COMPARED, _compared_values(before), _compared_values(after), strict=True)
-    changed = [(name, was, is_now) for name, was, is_now in pairs if was != is_now]
-    return {name: was for name, was, _ in changed}, {name: is_now for name, _, is_now in changed}
+    old: dict[str, Any] = {}
+    new = {}
+    for name, was, is_now in zip(_COMPARED, _compared(before), _compared(after), strict=True):
+        if was != is_now:
+            old[name], new[name] = was, is_now
+    return old, new
 
 
-def _compared_values(unit: Unit) -> tuple[Any, ...]:
+def _compared(unit: Unit) -> tuple[Any, ...]:
     return (*unit.fields, unit.status, unit.archived, unit.hold_expires_at, unit.reserved_until)
