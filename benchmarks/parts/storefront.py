@@ -117,7 +117,12 @@ def _figure(taken: list[float]) -> dict[str, float]:
 
 
 def _refused_figure(answered: Answered) -> dict[str, float]:
-    return {"p50_ms": answered.p50_ms, "p95_ms": answered.p95_ms, "count": answered.requests}
+    return {
+        "p50_ms": answered.p50_ms,
+        "p95_ms": answered.p95_ms,
+        "count": answered.requests,
+        "per_second": answered.per_second,
+    }
 
 
 def _medians(runs: list[Run]) -> dict[str, dict[str, float]]:

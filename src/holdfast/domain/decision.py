@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -14,7 +15,7 @@ from holdfast.domain.event import UnitEvent
 from holdfast.domain.project import Project
 from holdfast.domain.status import LOCKED, MID_BOOKING, Status
 from holdfast.domain.transitions import Action, Caller, transition
-from holdfast.domain.unit import Unit, UnitFields, expire_unit, move, next_timestamp, revision, unit_id
+from holdfast.domain.unit import Unit, UnitFields, expire_unit, move, revision, unit_id, with_fields
 
 ANY = "*"
 STATUS_MESSAGE = "The status can be set to `available` or `unavailable` only."
@@ -22,7 +23,8 @@ STATUS_MESSAGE = "The status can be set to `available` or `unavailable` only."
 TERMS = ("price_sar", "deposit_percent", "vat_included", "vat_rate")
 """The fields that a buyer agreed to, which do not change while the buyer is mid-booking."""
 
-_COMPARED = (*UnitFields._fields, "status", "archived", "hold_expires_at", "reserved_until")
+_STATE = ("status", "archived", "hold_expires_at", "reserved_until")
+_state_of = attrgetter(*_STATE)
 _NOTHING: Mapping[Any, Any] = {}
 
 
@@ -180,10 +182,7 @@ def _change(unit: Unit, fields: UnitFields, status: Status | None, now: datetime
             text = "Price, deposit and VAT cannot change while a buyer is mid-booking."
             raise errors.TermsLocked(text, unit.status, changed, unit.hold_expires_at, now)
     if status is None or status is unit.status:
-        if fields == unit.fields:
-            return Decision(unit)
-        updated_at = next_timestamp(unit, now)
-        return Decision(unit._replace(fields=fields, version=unit.version + 1, updated_at=updated_at))
+        return Decision(unit if fields == unit.fields else with_fields(unit, fields, now))
     action = Action.PUT_ON_SALE if status is Status.AVAILABLE else Action.TAKE_OFF_SALE
     try:
         step = transition(action, Caller.API, unit.status, unit.archived)
@@ -202,17 +201,19 @@ def _check_settable(unit: Unit | None, status: Status | None) -> None:
 
 
 def _unit_differences(before: Unit | None, after: Unit) -> tuple[dict[str, Any], dict[str, Any]]:
+    old: dict[str, Any] = {}
+    new: dict[str, Any] = {}
     if before is None:
         fields = zip(UnitFields._fields, after.fields, strict=True)
         new = {name: value for name, value in fields if value or (value is not None and value != ())}
-        return {}, {**new, "status": after.status}
-    old: dict[str, Any] = {}
-    new = {}
-    for name, was, is_now in zip(_COMPARED, _compared(before), _compared(after), strict=True):
-        if was != is_now:
-            old[name], new[name] = was, is_now
+        return old, {**new, "status": after.status}
+    if before.fields is not after.fields:
+        for name, was, is_now in zip(UnitFields._fields, before.fields, after.fields, strict=True):
+            if was != is_now:
+                old[name], new[name] = was, is_now
+    if _state_of(before) != _state_of(after):
+        for name in _STATE:
+            was, is_now = getattr(before, name), getattr(after, name)
+            if was != is_now:
+                old[name], new[name] = was, is_now
     return old, new
-
-
-def _compared(unit: Unit) -> tuple[Any, ...]:
-    return (*unit.fields, unit.status, unit.archived, unit.hold_expires_at, unit.reserved_until)

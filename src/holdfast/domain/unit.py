@@ -142,7 +142,7 @@ def move(
         hold_expires_at=hold_expires_at,
         reserved_until=reserved_until,
         version=unit.version + 1,
-        updated_at=next_timestamp(unit, now),
+        updated_at=_next_timestamp(unit, now),
     )
     if step.event is None:
         return MovedUnit(moved, ())
@@ -153,6 +153,14 @@ def move(
     return MovedUnit(moved, (event,))
 
 
-def next_timestamp(unit: Unit, now: datetime) -> datetime:
+def with_fields(unit: Unit, fields: UnitFields, now: datetime) -> Unit:
+    return Unit(
+        unit.id, unit.project_id, unit.code, unit.ref, fields, unit.status, unit.archived,
+        unit.hold_expires_at, unit.reserved_until, unit.version + 1, unit.created_at,
+        _next_timestamp(unit, now),
+    )  # fmt: skip
+
+
+def _next_timestamp(unit: Unit, now: datetime) -> datetime:
     """Return a time later than that of the last change, even when the clock went back."""
     return max(now, unit.updated_at + ONE_MILLISECOND)

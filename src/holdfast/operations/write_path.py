@@ -209,14 +209,18 @@ class Batch:
 
     async def decide(self, connection: Connection, project_cache: ProjectCache, *, locked: bool) -> None:
         keys = sorted({command.key for command in self._commands})
-        needs = [(command.key, command.needs) for command in self._commands if command.needs != NO_NEEDS]
+        needs = [(command.key, command.needs) for command in self._commands if command.needs is not NO_NEEDS]
         now, snapshots = await load_for_update(
             connection, project_cache, keys, locked=locked, holders=_holders(needs)
         )
         self._decided_at = now
         self._snapshots = dict(zip(keys, snapshots, strict=True))
         self._found = {key: snapshot.unit for key, snapshot in self._snapshots.items()}
-        expired = [key for key in keys if self._is_expired(key, now)]
+        expired = [
+            key
+            for key, snapshot in self._snapshots.items()
+            if (unit := snapshot.unit) is not None and unit.status in MID_BOOKING and is_expired(unit, now)
+        ]
         self._overtaken = await load_related_bookings(
             connection, self._snapshots, needs, expired, now, several=len(keys) < len(self._commands)
         )
@@ -236,7 +240,7 @@ class Batch:
                 self.deliveries += stored.deliveries
 
     def is_stored(self) -> bool:
-        return all(change.unit.id in self._refs for change in self._changes())
+        return not self._not_stored()
 
     async def find_stored(self, database: Database) -> None:
         """After a lost connection, find out which changes were stored."""
@@ -254,8 +258,9 @@ class Batch:
         """Return the outcomes, with ``otherwise`` for units whose change was not stored."""
         if not self.outcomes:
             return [otherwise] * len(self._commands)
+        void = self._overtaken | self._not_stored()
         return [
-            otherwise if self._is_void(command.key) else self._with_ref(outcome)
+            otherwise if command.key in void else self._with_ref(outcome)
             for command, outcome in zip(self._commands, self.outcomes, strict=True)
         ]
 
@@ -280,15 +285,10 @@ class Batch:
             if key in self._changed and snapshot.unit is not None
         ]
 
-    def _is_expired(self, key: UnitKey, now: datetime) -> bool:
-        unit = self._snapshots[key].unit
-        return unit is not None and unit.status in MID_BOOKING and is_expired(unit, now)
-
-    def _is_void(self, key: UnitKey) -> bool:
-        if key in self._overtaken:
-            return True
-        unit = self._snapshots[key].unit
-        return key in self._changed and unit is not None and unit.id not in self._refs
+    def _not_stored(self) -> set[UnitKey]:
+        """Return the units that were to be stored and were not."""
+        units = ((key, self._snapshots[key].unit) for key in self._changed)
+        return {key for key, unit in units if unit is not None and unit.id not in self._refs}
 
     def _outcome(self, command: Command, now: datetime) -> Outcome | None:
         if command.key in self._overtaken:

@@ -101,7 +101,7 @@ def _written(name: str) -> str:
 # Store units ($2) as decided at a time ($3) with their audit entries ($1), and with their events ($4),
 # changed ($5) and new bookings ($6) if there are any: all of a unit, or nothing. Return what was stored.
 # The parts for events and bookings take time to start even if they have nothing to do: without them a lone
-# PUT is answered in 0.85 of the time (2 vCPU, 2026-11-17, in turns).
+# PUT is 1.14 times as fast (make bench ARGS=before, 2 vCPU, 2026-11-17).
 _STORE_UNITS = f"""
     with stored as (
         {{store_units}}
