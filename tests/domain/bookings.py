@@ -85,7 +85,7 @@ def booking(status: BookingStatus = BookingStatus.OPEN, **others: Any) -> Bookin
 
 def claimed(status: BookingStatus = BookingStatus.OPEN, **others: Any) -> UnitSnapshot:
     """A unit and the booking that claims it."""
-    return UnitSnapshot(PROJECT, unit(UNIT_STATUS[status]), booking(status, **others))
+    return UnitSnapshot(PROJECT, unit(UNIT_STATUS[status]), booking=booking(status, **others))
 
 
 def after_the_end(
@@ -93,7 +93,7 @@ def after_the_end(
 ) -> UnitSnapshot:
     """A unit, one of its bookings that has ended, and perhaps the one that claims it now."""
     ended = booking(status, **others)
-    return UnitSnapshot(PROJECT, found or unit(), claim, {ended.number: ended})
+    return UnitSnapshot(PROJECT, found or unit(), booking=claim, others={ended.number: ended})
 
 
 def in_status(status: BookingStatus) -> UnitSnapshot:

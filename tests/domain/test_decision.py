@@ -52,7 +52,7 @@ def test_the_second_end_of_a_booking_is_built_on_the_first() -> None:
 
 
 def test_what_others_hold_is_kept() -> None:
-    found = UnitSnapshot(PROJECT, unit(), None, {1: booking(number=1)}, {PROJECT.id: []})
+    found = UnitSnapshot(PROJECT, unit(), {PROJECT.id: []}, others={1: booking(number=1)})
     next_one = apply(found, Decision(LATER, booking=booking()))
     assert (set(next_one.others), next_one.live_holds) == ({1, NUMBER}, found.live_holds)
 

@@ -37,7 +37,7 @@ def lapsing(draw: st.DrawFn) -> UnitSnapshot:
         if draw(st.booleans())
         else None
     )
-    return UnitSnapshot(PROJECT, found, claim)
+    return UnitSnapshot(PROJECT, found, booking=claim)
 
 
 @given(lapsing())

@@ -226,7 +226,7 @@ def test_a_unit_that_is_not_free_is_refused_before_any_limit_is() -> None:
 
 def lapsed(seconds_ago: float, status: BookingStatus = BookingStatus.LAPSED, **others: Any) -> UnitSnapshot:
     ended = booking(status, ended_at=NOW - timedelta(seconds=seconds_ago), **others)
-    return UnitSnapshot(PROJECT, unit(), None, {ended.number: ended})
+    return UnitSnapshot(PROJECT, unit(), others={ended.number: ended})
 
 
 WAIT = HoldLimits(0, 0, 60)
@@ -250,7 +250,7 @@ def test_the_last_of_several_lapses_counts() -> None:
         )
         for number, ago in ((1, 70), (2, 10), (3, 50))
     ]
-    found = UnitSnapshot(PROJECT, unit(), None, {one.number: one for one in ended})
+    found = UnitSnapshot(PROJECT, unit(), others={one.number: one for one in ended})
     with pytest.raises(HeldTooRecently) as refused:
         opened(found, limits=WAIT)
     assert refused.value.retry_after_seconds == 50

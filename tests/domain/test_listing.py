@@ -9,14 +9,12 @@ from holdfast.domain.board import BoardUnit
 from holdfast.domain.booking import Terms
 from holdfast.domain.listing import Listing, ListingCursor, ListingOrder, UnitFilter, cursor_after, vat_amount
 from holdfast.domain.status import Status
-from holdfast.domain.unit import UnitFields
 
 
 def offer(status: Status = Status.AVAILABLE, *, included: bool | None = False) -> Listing:
     price = Decimal(1_000_000)
     unit = BoardUnit(UUID(int=1), "A-101", "Flat", Decimal("80.5"), price, 2, status, False, None, 1)
-    fields = UnitFields("Flat", Decimal("80.5"), price, included, Decimal(15), Decimal(10), 2, 1)
-    return Listing(unit, fields)
+    return Listing(unit, Terms(price, included, Decimal(15), Decimal(10)), 1, None)
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ def test_a_unit_that_moves_takes_its_booking_along(
 
 def test_a_walk_in_sale_that_is_revoked_owes_nothing_back() -> None:
     walked_in = booking(SOLD, signed_at=None, deposit_confirmed_at=None, reserved_until=None)
-    found = UnitSnapshot(PROJECT, unit(Status.SOLD), walked_in)
+    found = UnitSnapshot(PROJECT, unit(Status.SOLD), booking=walked_in)
     revoke = booking_actions.change_status(found, "A-101", Action.REVOKE_SALE, Caller.ADMIN, NOW)
     assert changed(revoke).status is CANCELLED
     paid = booking_actions.change_status(claimed(SOLD), "A-101", Action.REVOKE_SALE, Caller.ADMIN, NOW)

@@ -31,14 +31,14 @@ _NOTHING: Mapping[Any, Any] = {}
 class UnitSnapshot(NamedTuple):
     project: Project
     unit: Unit | None
-    booking: Booking | None = None
-    """The one that claims the unit; loaded where a command needs it, or the clock has ended it."""
-    others: Mapping[int, Booking] = _NOTHING
-    """Bookings of this unit that a command names, by number, and that do not claim it."""
     live_holds: Mapping[UUID, Sequence[LiveHold]] = _NOTHING
     """Of the holders that commands name."""
     turn: int = 0
     """Rises each time the unit or its booking is stored: equal turns mean equal data."""
+    booking: Booking | None = None
+    """The one that claims the unit; loaded where a command needs it, or the clock has ended it."""
+    others: Mapping[int, Booking] = _NOTHING
+    """Bookings of this unit that a command names, by number, and that do not claim it."""
 
     def booking_numbered(self, number: int) -> Booking | None:
         if self.booking is not None and self.booking.number == number:
@@ -156,7 +156,7 @@ def apply(snapshot: UnitSnapshot, decision: Decision) -> UnitSnapshot:
         others = {**others, booking.number: booking}
         if claim is None or claim.number == booking.number:
             claim = booking if booking.status in CLAIMING else None
-    return UnitSnapshot(snapshot.project, decision.unit, claim, others, snapshot.live_holds, snapshot.turn)
+    return UnitSnapshot(snapshot.project, decision.unit, snapshot.live_holds, snapshot.turn, claim, others)
 
 
 def describe_change(before: UnitSnapshot, decision: Decision) -> Change:

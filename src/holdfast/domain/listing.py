@@ -8,26 +8,20 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from holdfast.domain.board import BoardUnit, is_between
-from holdfast.domain.booking import Terms, unit_terms
+from holdfast.domain.booking import Terms
 from holdfast.domain.layout import Placement
 from holdfast.domain.status import Status
-from holdfast.domain.unit import Media, UnitFields
+from holdfast.domain.unit import Media
 
 _HALALA = Decimal("0.01")
 
 
 class Listing(NamedTuple):
     unit: BoardUnit
-    fields: UnitFields
-    """Without description and files, and with the first image at most."""
-
-    @property
-    def terms(self) -> Terms:
-        return unit_terms(self.fields)
-
-    @property
-    def image(self) -> Media | None:
-        return self.fields.images[0] if self.fields.images else None
+    terms: Terms
+    bathrooms: int | None
+    image: Media | None
+    """The first one; None also where it was not loaded."""
 
     @property
     def is_free(self) -> bool:

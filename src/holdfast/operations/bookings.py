@@ -136,7 +136,7 @@ class Bookings:
         booking, claim = found.booking, unit.booking
         if claim is not None and claim.number == booking.number:
             claim = booking
-        snapshot = UnitSnapshot(unit.project, unit.unit, claim, {booking.number: booking})
+        snapshot = UnitSnapshot(unit.project, unit.unit, booking=claim, others={booking.number: booking})
         possible = booking_actions.possible_actions(snapshot, booking.number, caller, self.periods, found.now)
         return BookingDetails(found, unit, possible)
 

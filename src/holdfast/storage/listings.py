@@ -7,13 +7,14 @@ from decimal import Decimal
 from uuid import UUID
 
 import asyncpg
+import msgspec
 
 from holdfast.domain.board import BoardUnit
+from holdfast.domain.booking import Terms
 from holdfast.domain.listing import BY_AREA, Listing, ListingCursor, ListingFacts, ListingOrder, UnitFilter
 from holdfast.domain.unit import Unit
 from holdfast.storage.boards import COLUMNS, IS_OVER, board_unit
 from holdfast.storage.database import Connection, fetch_one
-from holdfast.storage.units import FIELD_READ_COLUMNS, fields_from
 
 # Buyers do not see unavailable units. A unit with an expired hold is on sale as it was before.
 _IS_ON_SALE = "status <> 'unavailable'"
@@ -23,11 +24,9 @@ _TOTAL = """
     round(case when vat_included is false then price_sar * (100 + coalesce(vat_rate, 0)) / 100
         else price_sar end, 2)
 """
-# A list shows neither texts nor files, and at most the first image.
-_WITHOUT_MEDIA = FIELD_READ_COLUMNS | {"description": "null", "images": "'[]'", "files": "'[]'"}
-_FIRST_IMAGE = "case when images -> 0 is null then '[]' else jsonb_build_array(images -> 0)::text end"
-_LISTING_WITHOUT_IMAGE = f"{COLUMNS}, {', '.join(_WITHOUT_MEDIA.values())}"
-_LISTING = f"{COLUMNS}, {', '.join((_WITHOUT_MEDIA | {'images': _FIRST_IMAGE}).values())}"
+_TERMS = "vat_included, trim_scale(vat_rate)::text, trim_scale(deposit_percent)::text"
+_LISTING = f"{COLUMNS}, {_TERMS}, bathrooms, (images -> 0)::text"
+_LISTING_WITHOUT_IMAGE = f"{COLUMNS}, {_TERMS}, bathrooms, null"
 
 _MATCHES = f"""
     project_id = $1 and {_IS_ON_SALE}
@@ -135,5 +134,7 @@ def _page_statement(order: ListingOrder) -> str:
 
 
 def _listing(row: asyncpg.Record) -> Listing:
-    board_columns = len(BoardUnit._fields)
-    return Listing(board_unit(row[:board_columns]), fields_from(list(row[board_columns:])))
+    *shown, vat_included, vat_rate, deposit, bathrooms, image = row
+    unit = board_unit(tuple(shown))
+    terms = Terms(unit.price_sar, vat_included, vat_rate and Decimal(vat_rate), deposit and Decimal(deposit))
+    return Listing(unit, terms, bathrooms, image and msgspec.json.decode(image))

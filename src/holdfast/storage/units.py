@@ -34,12 +34,11 @@ _MEDIA_INDEXES = [UnitFields._fields.index(name) for name in sorted(fields_of_ty
 _NO_MEDIA = "[]"
 _all_but_price = attrgetter(*(name for name in UnitFields._fields if name != "price_sar"))
 
-FIELD_READ_COLUMNS = {
-    name: f"trim_scale({name})::text" if name in _DECIMALS else name for name in UnitFields._fields
-}
-"""In the order in which ``fields_from`` takes them."""
+_FIELD_READ_COLUMNS = ", ".join(
+    f"trim_scale({name})::text" if name in _DECIMALS else name for name in UnitFields._fields
+)
 
-READ_COLUMNS = f"id, code, ref, {STATE_COLUMNS}, {', '.join(FIELD_READ_COLUMNS.values())}"
+READ_COLUMNS = f"id, code, ref, {STATE_COLUMNS}, {_FIELD_READ_COLUMNS}"
 """In the order in which ``unit_from`` takes them."""
 
 WRITE_COLUMNS = f"id, project_id, code, {FIELD_COLUMNS}, {STATE_COLUMNS}"
@@ -54,21 +53,15 @@ def unit_from(project_id: UUID, columns: Iterable[Any]) -> Unit:
         own_id, code, ref, status, archived, hold_expires_at, reserved_until, version, created_at, updated_at,
         *fields,
     ) = columns  # fmt: skip
+    for index in _DECIMAL_INDEXES:
+        if fields[index] is not None:
+            fields[index] = Decimal(fields[index])
+    for index in _MEDIA_INDEXES:
+        fields[index] = () if fields[index] == _NO_MEDIA else tuple(msgspec.json.decode(fields[index]))
     return Unit(
-        own_id, project_id, code, ref, fields_from(fields), _STATUS[status], archived, hold_expires_at,
+        own_id, project_id, code, ref, UnitFields._make(fields), _STATUS[status], archived, hold_expires_at,
         reserved_until, version, created_at, updated_at,
     )  # fmt: skip
-
-
-def fields_from(values: list[Any]) -> UnitFields:
-    """Build the fields of a unit from the values of ``FIELD_READ_COLUMNS``, which are converted in place."""
-    for index in _DECIMAL_INDEXES:
-        if (text := values[index]) is not None:
-            values[index] = Decimal(text)
-    for index in _MEDIA_INDEXES:
-        text = values[index]
-        values[index] = () if text == _NO_MEDIA else tuple(msgspec.json.decode(text))
-    return UnitFields._make(values)
 
 
 def _unit_row(unit: Unit, found_turn: int) -> tuple[Any, ...]:
@@ -425,6 +418,6 @@ async def _load_slots(connection: Connection, holders: Holders) -> list[HeldSlot
 
 def _snapshot(project: Project, row: asyncpg.Record, live_holds: LiveHolds) -> UnitSnapshot:
     if row[_UNIT_AT] is None:
-        return UnitSnapshot(project, None, live_holds=live_holds)
+        return UnitSnapshot(project, None, live_holds)
     unit = unit_from(project.id, row[_UNIT_AT:_SLOTS_AT])
-    return UnitSnapshot(project, unit, live_holds=live_holds, turn=row[_TURN_AT])
+    return UnitSnapshot(project, unit, live_holds, row[_TURN_AT])
