@@ -15,7 +15,7 @@ from holdfast.domain.decision import Decision, UnitSnapshot
 from holdfast.domain.event import UnitEvent, event_id
 from holdfast.domain.project import Project
 from holdfast.domain.status import Status
-from holdfast.domain.transitions import Action, Caller, Transition, transition
+from holdfast.domain.transitions import Action, Caller, Transition, find_transition, transition
 from holdfast.domain.unit import ONE_MILLISECOND, Unit, allowed_transition, move
 
 VISITOR = "This visitor"
@@ -133,17 +133,15 @@ def _opening_transition(unit: Unit, caller: Caller, now: datetime) -> Transition
     """Buyers get the error NotAvailable, staff the one of the status table."""
     if caller is not Caller.BUYER:
         return allowed_transition(unit, Action.OPEN, caller, now)
-    try:
-        return transition(Action.OPEN, caller, unit.status, unit.archived)
-    except errors.TransitionNotAllowed:
-        message: errors.AnyMessage = errors.Message(
-            "The unit is %(unit_status)s.", {"unit_status": unit.status}
-        )
-        if unit.status is Status.UNAVAILABLE:
-            message = "The unit is not on sale."
-        elif unit.status is Status.HELD:
-            message = "The unit is held. If the hold is yours, send its token."
-        raise errors.NotAvailable(message, unit.status, (), unit.hold_expires_at, now) from None
+    step = find_transition(Action.OPEN, caller, unit.status, unit.archived)
+    if step is not None:
+        return step
+    message: errors.AnyMessage = errors.Message("The unit is %(unit_status)s.", {"unit_status": unit.status})
+    if unit.status is Status.UNAVAILABLE:
+        message = "The unit is not on sale."
+    elif unit.status is Status.HELD:
+        message = "The unit is held. If the hold is yours, send its token."
+    raise errors.NotAvailable(message, unit.status, (), unit.hold_expires_at, now)
 
 
 def _take_slots(snapshot: UnitSnapshot, request: HoldRequest, now: datetime) -> Slots:

@@ -18,6 +18,7 @@ NUMBERS = (1, 2**32 - 1)
 _ROUND_KEYS = (0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1, 0xD3A2646D)
 _FIELD_POLYNOMIAL = 0b10011
 
+_SYMBOLS_OF_DIGITS = str.maketrans("0123456789abcdef", SYMBOLS)
 _GROUP = f"[{SYMBOLS}]{{3}}"
 _WRITTEN = re.compile(f"{_GROUP}-?{_GROUP}-?{_GROUP}")
 
@@ -28,7 +29,7 @@ def encode_reference(number: int) -> str:
         raise ValueError(f"There is no reference for the number {number}.")
     scattered = _scatter(number)
     digits = [scattered >> shift & 0xF for shift in range(28, -1, -4)]
-    symbols = "".join(SYMBOLS[digit] for digit in (*digits, _check_digit(digits)))
+    symbols = f"{scattered:08x}{_check_digit(digits):x}".translate(_SYMBOLS_OF_DIGITS)
     return f"{symbols[:3]}-{symbols[3:6]}-{symbols[6:]}"
 
 

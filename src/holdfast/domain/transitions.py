@@ -83,6 +83,11 @@ TRANSITIONS: tuple[Transition, ...] = tuple(
 )
 
 
+def find_transition(action: Action, caller: Caller, status: Status, archived: bool) -> Transition | None:
+    rows = (row for row in TRANSITIONS if row.action is action and row.source is status)
+    return next((row for row in rows if caller in row.callers and (row.from_archived or not archived)), None)
+
+
 def transition(
     action: Action,
     caller: Caller,
@@ -91,14 +96,13 @@ def transition(
     hold_expires_at: datetime | None = None,
     now: datetime | None = None,
 ) -> Transition:
+    found = find_transition(action, caller, status, archived)
+    if found is not None:
+        return found
     rows = [row for row in TRANSITIONS if row.action is action]
-    possible = [row for row in rows if row.source is status and (row.from_archived or not archived)]
-    for row in possible:
-        if caller in row.callers:
-            return row
     template = (
         "`%(action)s` is not possible for this caller while the unit is %(unit_status)s."
-        if possible
+        if any(row.source is status and (row.from_archived or not archived) for row in rows)
         else "`%(action)s` is not possible while the unit is %(unit_status)s."
     )
     message = Message(template, {"action": action, "unit_status": "archived" if archived else status})

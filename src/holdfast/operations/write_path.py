@@ -209,7 +209,7 @@ class Batch:
 
     async def decide(self, connection: Connection, project_cache: ProjectCache, *, locked: bool) -> None:
         keys = sorted({command.key for command in self._commands})
-        needs = [(command.key, command.needs) for command in self._commands if command.needs is not NO_NEEDS]
+        needs = [(command.key, need) for command in self._commands if (need := command.needs) is not NO_NEEDS]
         now, snapshots = await load_for_update(
             connection, project_cache, keys, locked=locked, holders=_holders(needs)
         )

@@ -187,7 +187,10 @@ def in_language(text: str, code: str) -> str:
     A bar stands between two languages, however short one of them is. Lines alone make no second language:
     the name of a brand may stand in one of its own.
     """
-    parts = [(part.strip(), _language(part)) for part in _PARTS.split(text) if part.strip()]
+    texts = [part.strip() for part in _PARTS.split(text) if part.strip()]
+    if len(texts) < 2:
+        return text
+    parts = [(part, _language(part)) for part in texts]
     is_marked = {"ar", "en"} <= {_language(part) for part in _MARKED.split(text)}
     letters = {"ar": 0, "en": 0}
     for part, written in parts:
