@@ -1,4 +1,4 @@
-"""This checkout and another one, both running, in short turns: PUT, bulk PUT, a crowd at one unit."""
+"""This checkout and another one, both running, in short turns: PUT, bulk PUT, a page, a crowd at one unit."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks import workload
+from benchmarks.account import Account
 from benchmarks.arena import Arena
 from benchmarks.contestants import HOLDFAST_COMMAND, NOTHING_SET, Contestant, add_project, holdfast
 from benchmarks.one_connection import OneConnection
@@ -26,7 +27,7 @@ GROUNDS = {NOW: "holdfast", BEFORE: "before"}
 VARIABLE = "BENCH_BEFORE"
 LEAST = 0.95
 BULK_UNITS = 4_000
-LONE_REQUESTS = 200
+LONE_PUTS, LONE_PAGES = 500, 100
 PUT, PUT_WITH_IDS = "PUT, 48 connections", "PUT, 48 connections, new X-Request-Id each time"
 LONE_PUT = "PUT, one connection"
 PAGE = "project page, one visitor"
@@ -37,9 +38,9 @@ REFUSED = f"hold refused, {storefront.CLIENTS} clients want one unit"
 class Taken:
     milliseconds: float
     """Of one request, or of a thousand units of a bulk PUT."""
-    cpu_seconds: float | None = None
+    cpu_seconds: float | None
     """Of server and PostgreSQL, for a thousand."""
-    foreign_percent: float = 0.0
+    foreign_percent: float
 
 
 Load = Callable[[Arena, Contestant, int], dict[str, Taken]]
@@ -62,7 +63,8 @@ def measure(arena: Arena) -> Finding:
             for number in range(count + 1):
                 add_project(contestants[name].ground.database_url, _bulk_slug(number), program)
         _take_turns(arena, contestants, writes, rounds)
-    with _both(arena, storefront.UNITS, BEHIND_A_PROXY) as contestants:
+    # One hold lasts through all rounds.
+    with _both(arena, storefront.UNITS, BEHIND_A_PROXY | {"HOLDFAST_HOLD_SECONDS": "3600"}) as contestants:
         for contestant in contestants.values():
             storefront.take_unit(contestant)
         _take_turns(arena, contestants, [_page, partial(_crowd, seconds=seconds)], rounds)
@@ -112,13 +114,21 @@ def _put(arena: Arena, contestant: Contestant, _: int, *, seconds: int, new_ids:
     return {PUT_WITH_IDS if new_ids else PUT: Taken(1000 / turn.per_second, cpu, turn.foreign_percent)}
 
 
-def _lone_put(_: Arena, contestant: Contestant, number: int) -> dict[str, Taken]:
+def _lone_put(arena: Arena, contestant: Contestant, number: int) -> dict[str, Taken]:
+    changes = islice(workload.changes(UNITS, seed=number), LONE_PUTS)
     with OneConnection(contestant) as client:
-        times = [
-            client.request("PUT", workload.unit_path(workload.SLUG, unit), body)[0]
-            for unit, body in islice(workload.changes(UNITS, seed=number), LONE_REQUESTS)
-        ]
-    return {LONE_PUT: Taken(1000 * median(times))}
+        times = (
+            client.request("PUT", workload.unit_path(workload.SLUG, unit), body)[0] for unit, body in changes
+        )
+        return {LONE_PUT: _one_by_one(arena, contestant, times)}
+
+
+def _one_by_one(arena: Arena, contestant: Contestant, times: Iterator[float]) -> Taken:
+    account = Account(arena, cpu_of(contestant))
+    taken = list(times)
+    spent = account.close(sum(taken))
+    cpu = 1000 * (spent.server_cpu_seconds + spent.postgres_cpu_seconds) / len(taken)
+    return Taken(1000 * median(taken), cpu, spent.foreign_percent)
 
 
 def _bulk(arena: Arena, contestant: Contestant, number: int) -> dict[str, Taken]:
@@ -142,11 +152,12 @@ def _crowd(arena: Arena, contestant: Contestant, _: int, *, seconds: int) -> dic
     return {REFUSED: Taken(each, None, crowd.foreign_percent)}
 
 
-def _page(_: Arena, contestant: Contestant, __: int) -> dict[str, Taken]:
+def _page(arena: Arena, contestant: Contestant, _: int) -> dict[str, Taken]:
     """Without the crowd, in which its time swings too much to compare."""
     path = storefront.PAGES[storefront.PROJECT_PAGE]
     with OneConnection(contestant, cookie=storefront.VISITOR) as visitor:
-        return {PAGE: Taken(1000 * median(visitor.request("GET", path)[0] for _ in range(LONE_REQUESTS)))}
+        times = (visitor.request("GET", path)[0] for _ in range(LONE_PAGES))
+        return {PAGE: _one_by_one(arena, contestant, times)}
 
 
 def _finding(rounds: list[Round]) -> Finding:

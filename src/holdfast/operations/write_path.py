@@ -44,7 +44,7 @@ class Command(Protocol):
 
     @property
     def needs(self) -> Needs:
-        """The bookings and holds that it needs besides the unit."""
+        """The bookings and holds that it needs besides the unit; ``NO_NEEDS`` itself if there are none."""
 
     def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
         """Pure; raises a DomainError."""
@@ -287,8 +287,8 @@ class Batch:
 
     def _not_stored(self) -> set[UnitKey]:
         """Return the units that were to be stored and were not."""
-        units = ((key, self._snapshots[key].unit) for key in self._changed)
-        return {key for key, unit in units if unit is not None and unit.id not in self._refs}
+        changed = ((key, self._snapshots[key].unit) for key in self._changed)
+        return {key for key, unit in changed if unit is not None and unit.id not in self._refs}
 
     def _outcome(self, command: Command, now: datetime) -> Outcome | None:
         if command.key in self._overtaken:
