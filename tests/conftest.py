@@ -43,6 +43,16 @@ settings.register_profile("unhurried", deadline=None, suppress_health_check=[Hea
 settings.load_profile("unhurried")
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """What has to do with SQL runs on every PostgreSQL that the wheel has."""
+    folder = metafunc.definition.path.parent.name
+    if folder in ("storage", "webhooks") and "postgres_version" in metafunc.fixturenames:
+        older = pytest.param(16, marks=pytest.mark.slow, id="postgres16")
+        metafunc.parametrize(
+            "postgres_version", [older, pytest.param(NEWEST, id="postgres18")], scope="session"
+        )
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not item.nodeid.startswith(BEGIN_FIRST))
 
@@ -71,17 +81,13 @@ def cluster_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[i
 
 @pytest.fixture(scope="session")
 def postgres_version() -> int:
-    """Override with ``params=[16, 18]`` where a test is to run on each supported version."""
     return NEWEST
 
 
 @pytest.fixture
-def postgres_url(cluster_of: Callable[[int], Cluster], postgres_version: int) -> Iterator[str]:
-    """A fresh, migrated database for one test."""
-    cluster = cluster_of(postgres_version)
-    url = cluster.new_database()
-    yield url
-    cluster.drop_database(url)
+def postgres_url(cluster_of: Callable[[int], Cluster], postgres_version: int) -> str:
+    """A migrated database with nothing in it. The test may do what it likes with it."""
+    return cluster_of(postgres_version).empty_database()
 
 
 @pytest.fixture(scope="session")

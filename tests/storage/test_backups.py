@@ -42,12 +42,6 @@ SESSION = """
 ClusterOf = Callable[[int], Cluster]
 
 
-@pytest.fixture(scope="session")
-def postgres_version() -> int:
-    """The tests for which it matters choose their own."""
-    return NEWEST
-
-
 @pytest.fixture
 def empty_on(cluster_of: ClusterOf) -> Iterator[Callable[[int], str]]:
     """Databases with nothing in them, on the server of a version."""

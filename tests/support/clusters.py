@@ -1,4 +1,4 @@
-"""PostgreSQL clusters from the wheel, and fresh migrated databases on them for little money."""
+"""PostgreSQL clusters from the wheel, and migrated databases on them."""
 
 import signal
 from pathlib import Path
@@ -16,12 +16,71 @@ NEWEST = 18
 TEMPLATE = "migrated_template"
 # Nothing here outlives its test, so nothing need reach the disk.
 SETTINGS = {"fsync": "off", "max_connections": "200"}
+# The rows that migrations insert are kept aside, for each time that the database is emptied.
+KEEP_FIRST_ROWS = """
+    create schema first_rows;
+    create table first_rows.event_feed as table event_feed;
+    create table first_rows.event_sums as table event_sums;
+    create table first_rows.installation as table installation
+"""
+CLOSE_OTHERS = """
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid()
+"""
+EMPTY = """
+    do $$
+    declare
+        relation regclass;
+        has_rows boolean;
+        with_rows text[] = '{}';
+    begin
+        for relation in
+            select inhrelid from pg_inherits join pg_class on pg_class.oid = inhrelid where relkind = 'r'
+        loop
+            execute format('drop table %s', relation);
+        end loop;
+        for relation in
+            select oid from pg_class
+            where relkind = 'r' and relnamespace = 'public'::regnamespace and relname <> 'alembic_version'
+        loop
+            execute format('select exists (select from %s)', relation) into has_rows;
+            if has_rows then
+                with_rows = with_rows || relation::text;
+            end if;
+        end loop;
+        execute format('truncate %s', array_to_string(with_rows, ', '));
+        insert into event_feed table first_rows.event_feed;
+        insert into event_sums table first_rows.event_sums;
+        insert into installation table first_rows.installation;
+        perform setval(seqrelid::regclass, seqstart, false) from pg_sequence;
+    end $$
+"""
+# What tests have changed in the schema. Partitions come and go by themselves.
+SCHEMA = """
+    with relation as (
+        select oid, relname from pg_class
+        where relnamespace = 'public'::regnamespace and not relispartition
+    )
+    select
+        (select array_agg((oid, relname) order by oid) from relation)::text,
+        (select array_agg((attrelid, attname, atttypid) order by attrelid, attnum)
+            from pg_attribute where attrelid in (select oid from relation) and attnum > 0)::text,
+        (select array_agg((oid, conname) order by oid)
+            from pg_constraint where conrelid in (select oid from relation))::text,
+        (select array_agg((oid, tgname) order by oid)
+            from pg_trigger where tgrelid in (select oid from relation) and not tgisinternal)::text,
+        (select array_agg((oid, proname, xmin) order by oid)
+            from pg_proc where pronamespace = 'public'::regnamespace)::text,
+        (select array_agg(setconfig) from pg_db_role_setting join pg_database on pg_database.oid = setdatabase
+            where datname = current_database())::text
+"""
 
 
 class Cluster:
     def __init__(self, folder: Path, version: int = NEWEST) -> None:
         self._postgres = EmbeddedPostgres(folder, version=version, extra_settings=SETTINGS)
         self._has_template = False
+        self._shared: tuple[str, dict[str, str]] | None = None
         self.url = ""
 
     def start(self) -> None:
@@ -51,6 +110,25 @@ class Cluster:
         name = f"test_{uuid4().hex}"
         self._execute(f"create database {name} template {TEMPLATE}")
         return with_database(self.url, name)
+
+    def empty_database(self) -> str:
+        """The URL of a database that tests use one after the other, with nothing in it.
+
+        Whoever is still connected is thrown out. If a test has changed the schema, it is made anew.
+        """
+        if self._shared is not None:
+            url, schema = self._shared
+            with Sql(url) as sql:
+                sql.execute(CLOSE_OTHERS)
+                if sql.row(SCHEMA) == schema:
+                    sql.execute(EMPTY)
+                    return url
+            self.drop_database(url)
+        url = self.new_database()
+        with Sql(url) as sql:
+            sql.execute(KEEP_FIRST_ROWS)
+            self._shared = url, sql.row(SCHEMA)
+        return url
 
     def drop_database(self, url: str) -> None:
         name = url.split("?")[0].rsplit("/", 1)[1]

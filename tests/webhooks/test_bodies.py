@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from holdfast.storage.database import Database
 from tests.support.delivery_bodies import FACTS, check_bodies
 from tests.support.delivery_engine import Engine, switch
@@ -13,12 +11,6 @@ COUNTS = "select (select count(*) from event), (select count(*) from pending_del
 ODD_CODES = (
     'A "1"', "B\\2", "</script><script>", "C/3", "D'4 %s {}", "é 漢字 🏠 شقة", "E&amp;\u2028", "\\u0041\\n",
 )  # fmt: skip
-
-
-@pytest.fixture(scope="session", params=[16, 18], ids=["postgres16", "postgres18"])
-def postgres_version(request: pytest.FixtureRequest) -> int:
-    version: int = request.param
-    return version
 
 
 async def test_the_body_is_the_json_of_the_facts_whatever_the_code_is(

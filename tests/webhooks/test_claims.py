@@ -25,12 +25,6 @@ BACKLOG = """
 LOCKING = "for no key update skip locked"
 
 
-@pytest.fixture(scope="session", params=[16, 18], ids=["postgres16", "postgres18"])
-def postgres_version(request: pytest.FixtureRequest) -> int:
-    version: int = request.param
-    return version
-
-
 async def backlog(engine: Engine, endpoint_id: UUID, count: int) -> None:
     await engine.execute(BACKLOG, endpoint_id, count)
 

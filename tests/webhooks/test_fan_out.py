@@ -3,8 +3,6 @@
 import json
 from uuid import UUID
 
-import pytest
-
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.endpoint import Endpoint
 from holdfast.domain.errors import InvalidInput
@@ -20,12 +18,6 @@ from tests.support.sales import hold, make_lapse, new_units, sell
 
 QUEUED = "select endpoint_id, event, unit_code from pending_delivery order by created_at, unit_code, event"
 COUNTS = "select (select count(*) from event), (select count(*) from pending_delivery)"
-
-
-@pytest.fixture(scope="session", params=[16, 18], ids=["postgres16", "postgres18"])
-def postgres_version(request: pytest.FixtureRequest) -> int:
-    version: int = request.param
-    return version
 
 
 async def queued(engine: Engine) -> set[tuple[UUID, str, str]]:

@@ -19,12 +19,6 @@ LOGGED = "select delivery_id, number, cause from attempt order by delivery_id, n
 HEALTH = "select id, failing_since, failing_cause, gone_at from endpoint order by id"
 
 
-@pytest.fixture(scope="session", params=[16, 18], ids=["postgres16", "postgres18"])
-def postgres_version(request: pytest.FixtureRequest) -> int:
-    version: int = request.param
-    return version
-
-
 async def everything(engine: Engine) -> list[object]:
     return [await engine.rows(statement) for statement in (STATE, LOGGED, HEALTH)]
 

@@ -22,12 +22,6 @@ Hook = Callable[[], Awaitable[None]]
 PENDING, DELIVERED, FAILED = DeliveryStatus.PENDING, DeliveryStatus.DELIVERED, DeliveryStatus.FAILED
 
 
-@pytest.fixture(scope="session", params=[16, 18], ids=["postgres16", "postgres18"])
-def postgres_version(request: pytest.FixtureRequest) -> int:
-    version: int = request.param
-    return version
-
-
 async def with_outcomes(engine: Engine, codes: dict[str, int | None]) -> Endpoint:
     """An endpoint, and a delivery for each unit: answered so; 0 is one that was not tried yet."""
     endpoint = (await engine.subscribe()).endpoint

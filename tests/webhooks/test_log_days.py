@@ -22,12 +22,6 @@ DETACHING = "select count(*) from pg_inherits where inhdetachpending"
 WAITING = "select count(*) from pg_stat_activity where query like '%detach%' and wait_event_type = 'Lock'"
 
 
-@pytest.fixture(scope="session", params=[16, 18], ids=["postgres16", "postgres18"])
-def postgres_version(request: pytest.FixtureRequest) -> int:
-    version: int = request.param
-    return version
-
-
 async def parts(engine: Engine, table: str) -> list[str]:
     return [row[0] for row in await engine.rows(PARTS, table)]
 

@@ -29,12 +29,6 @@ FAIL = """
 """
 
 
-@pytest.fixture(scope="session", params=[16, 18], ids=["postgres16", "postgres18"])
-def postgres_version(request: pytest.FixtureRequest) -> int:
-    version: int = request.param
-    return version
-
-
 @pytest.fixture(params=[None, (SLUG, "other-court")], ids=["for all", "for two"])
 async def narrowed(engine: Engine, request: pytest.FixtureRequest) -> Endpoint:
     own = await new_units(engine.database, *CODES)

@@ -19,12 +19,6 @@ from tests.webhooks.test_log_days import KEEP, is_waiting, reading_the_log
 NOTHING = ReconciliationCounts(0, 0, 0, 0, 0, 0, 0)
 
 
-@pytest.fixture(scope="session", params=[16, 18], ids=["postgres16", "postgres18"])
-def postgres_version(request: pytest.FixtureRequest) -> int:
-    version: int = request.param
-    return version
-
-
 async def test_each_event_is_counted_as_what_became_of_it(database: Database) -> None:
     async with an_engine(database, schedule=Schedule(0.01, 1)) as engine:
         endpoint = (await engine.subscribe()).endpoint

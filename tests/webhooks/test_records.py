@@ -16,12 +16,6 @@ from tests.support.sales import new_units
 ENDPOINTS = 60
 
 
-@pytest.fixture(scope="session", params=[16, 18], ids=["postgres16", "postgres18"])
-def postgres_version(request: pytest.FixtureRequest) -> int:
-    version: int = request.param
-    return version
-
-
 async def one_claimed(engine: Engine) -> ClaimedDelivery:
     project_id = await new_units(engine.database, "A-1")
     await switch(engine.database, project_id, "A-1")

@@ -28,12 +28,6 @@ FAILED_DELIVERIES = """
 """
 
 
-@pytest.fixture(scope="session", params=[16, 18], ids=["postgres16", "postgres18"])
-def postgres_version(request: pytest.FixtureRequest) -> int:
-    version: int = request.param
-    return version
-
-
 async def fail(engine: Engine, delivery_id: UUID) -> None:
     while (await engine.find(delivery_id)).status is DeliveryStatus.PENDING:
         await engine.make_due()
