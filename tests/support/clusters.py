@@ -48,7 +48,7 @@ EMPTY = """
                 with_rows = with_rows || relation::text;
             end if;
         end loop;
-        execute format('truncate %s', array_to_string(with_rows, ', '));
+        execute format('truncate %s cascade', array_to_string(with_rows, ', '));
         insert into event_feed table first_rows.event_feed;
         insert into event_sums table first_rows.event_sums;
         insert into installation table first_rows.installation;
