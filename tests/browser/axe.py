@@ -2,24 +2,30 @@
 
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Literal
 
 from playwright.sync_api import Page
 
 STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
+# To compute contrasts takes most of axe's time.
 COLOURS = ["color-contrast", "link-in-text-block"]
+Rules = Literal["all", "structure", "colours", "none"]
 NODES_TOLD = 3
 """Of each rule: where one row breaks it, all do."""
-# The first of many are like the rest, and to reckon their contrasts takes its time.
+# The first of many are like the rest.
 _REPEATED = ["tbody > tr:nth-child(n+13)", ".timeline > li:nth-child(n+13)", ".floor:nth-child(n+5)"]
 _RUN = "([context, options]) => axe.run(context, options)"
 
 
-def axe_faults(page: Page, *, only_colours: bool = False) -> list[str]:
-    """A line for each element that breaks a rule, or a rule about colours."""
+def axe_faults(page: Page, rules: Rules = "all") -> list[str]:
+    """A line for each element that breaks a rule."""
+    if rules == "none":
+        return []
     page.evaluate(_script())
-    rules = {"type": "rule", "values": COLOURS} if only_colours else {"type": "tag", "values": STANDARDS}
-    options = {"runOnly": rules, "resultTypes": ["violations"]}
+    only = {"type": "rule", "values": COLOURS} if rules == "colours" else {"type": "tag", "values": STANDARDS}
+    options: dict[str, Any] = {"runOnly": only, "resultTypes": ["violations"]}
+    if rules == "structure":
+        options["rules"] = {rule: {"enabled": False} for rule in COLOURS}
     found = page.evaluate(_RUN, [{"exclude": [[selector] for selector in _REPEATED]}, options])
     return [_line(rule, node) for rule in found["violations"] for node in rule["nodes"][:NODES_TOLD]]
 

@@ -9,8 +9,10 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.buyers import OpenPhone, phone
+from tests.browser.checks import Check, checking_office, checking_shop
 from tests.browser.office import Office, open_office
 from tests.browser.scene import Scene, set_up
+from tests.browser.shop_scene import set_up_shop
 from tests.browser.windows import PATIENCE_MS, Window, window
 from tests.support import chromium
 from tests.support.bodies import full
@@ -65,6 +67,18 @@ def open_phone(browser: Browser, demo: Office) -> Iterator[OpenPhone]:
 def scene(office: Office) -> Iterator[Scene]:
     with an_inbox() as inbox, an_inbox() as refusing:
         yield set_up(office, inbox, refusing)
+
+
+@pytest.fixture(scope="module")
+def check(browser: Browser, scene: Scene) -> Iterator[Check]:
+    with checking_office(browser, scene) as check:
+        yield check
+
+
+@pytest.fixture(scope="module")
+def check_shop(browser: Browser, demo: Office) -> Iterator[Check]:
+    with checking_shop(browser, set_up_shop(demo)) as check:
+        yield check
 
 
 @pytest.fixture

@@ -1,15 +1,17 @@
 """Every page of the back office: where it is, and who looks at it. A test holds it against the routes."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 from urllib.parse import quote
 
 from playwright.sync_api import Page
 
 from holdfast.domain.booking_actions import BookingAction
 from holdfast.domain.transitions import TRANSITIONS, Caller
+from holdfast.web.pages.routes import PagePath
 from tests.browser import steps
 from tests.browser.scene import Scene
+from tests.support.in_process import all_routes, app_with
 
 BASE = "/backoffice"
 PROJECT = BASE + "/projects/{slug}"
@@ -20,19 +22,29 @@ ENDPOINT = WEBHOOKS + "/{id}"
 DELIVERY = BASE + "/deliveries/{id}"
 
 
-class BrowserPage(NamedTuple):
+AnyScene = TypeVar("AnyScene")
+
+
+class BrowserPage(NamedTuple, Generic[AnyScene]):
     name: str
-    """Of the picture, too."""
+    """Of its screenshot, too."""
     route: str | None
-    """None: what is told where there is no page."""
-    path: Callable[[Scene], str]
+    """None: what is shown where there is no page, or a page of somebody else."""
+    path: Callable[[AnyScene], str]
     role: str | None = "admin"
-    """None: nobody is signed in."""
+    """Of staff; None: nobody is signed in. Buyers have none."""
     status: int = 200
-    on_phone: bool = False
-    """Whether there is a picture of it at the width of a phone."""
-    then: Callable[[Page, Scene], None] | None = None
+    both_sizes: bool = False
+    """Whether there is a screenshot of it at the width of a desk and of a phone."""
+    then: Callable[[Page, AnyScene], None] | None = None
     """What is done on it first."""
+
+
+def pages_of(request_class: type[object]) -> set[str]:
+    """The paths of the pages of staff or buyers."""
+    endpoints = (route.endpoint for route in all_routes(app_with().routes))
+    pages = (one for one in endpoints if isinstance(one, PagePath) and "GET" in one.pages)
+    return {page.path for page in pages if page.request_class is request_class}
 
 
 def _at(path: str) -> Callable[[Scene], str]:
@@ -71,17 +83,17 @@ STAFF = BASE + "/staff"
 ACCOUNT = BASE + "/account"
 SIGN_IN = BASE + "/sign-in"
 
-PAGES: tuple[BrowserPage, ...] = (
-    BrowserPage("sign-in", SIGN_IN, _at(SIGN_IN), None, on_phone=True),
+PAGES: tuple[BrowserPage[Scene], ...] = (
+    BrowserPage("sign-in", SIGN_IN, _at(SIGN_IN), None, both_sizes=True),
     BrowserPage("sign-in-refused", SIGN_IN, _at(SIGN_IN), None, then=steps.fail_to_sign_in),
     BrowserPage("sign-in-code", SIGN_IN, _at(SIGN_IN), None, then=steps.give_the_password),
     BrowserPage("set-up", BASE + "/set-up/{token}", lambda scene: scene.set_up_link, None),
     BrowserPage("set-up-over", BASE + "/set-up/{token}", _at(BASE + "/set-up/" + "x" * 43), None, 404),
-    BrowserPage("projects", BASE + "/projects", _at(BASE + "/projects"), on_phone=True),
+    BrowserPage("projects", BASE + "/projects", _at(BASE + "/projects"), both_sizes=True),
     BrowserPage("project-new", BASE + "/new-project", _at(BASE + "/new-project")),
-    BrowserPage("board", PROJECT, _at(PROJECT), on_phone=True),
+    BrowserPage("board", PROJECT, _at(PROJECT), both_sizes=True),
     BrowserPage("board-filtered", PROJECT, _at(PROJECT + "?status=available&bedrooms=2&priceTo=1000000")),
-    BrowserPage("table", PROJECT, _at(PROJECT + "?view=table"), on_phone=True),
+    BrowserPage("table", PROJECT, _at(PROJECT + "?view=table"), both_sizes=True),
     BrowserPage("figures", PROJECT + "/figures", _at(PROJECT + "/figures")),
     BrowserPage("layout", PROJECT + "/layout", _at(PROJECT + "/layout")),
     BrowserPage("project-settings", PROJECT + "/settings", _at(PROJECT + "/settings")),
@@ -94,11 +106,11 @@ PAGES: tuple[BrowserPage, ...] = (
     ),
     BrowserPage("unit-available", UNIT, _unit("available"), then=steps.send_a_bad_walk_in),
     BrowserPage("unit-held", UNIT, _unit("held"), role="sales", then=steps.ask_before_the_hold_ends),
-    BrowserPage("unit-reserved", UNIT, _unit("reserved"), on_phone=True),
+    BrowserPage("unit-reserved", UNIT, _unit("reserved"), both_sizes=True),
     BrowserPage("unit-sold", UNIT, _unit("sold"), role="viewer"),
     BrowserPage("unit-archived", UNIT, _unit("archived")),
     BrowserPage("unit-history", UNIT + "/history", _unit("sold", "/history")),
-    BrowserPage("bookings", BASE + "/bookings", _at(BASE + "/bookings"), on_phone=True),
+    BrowserPage("bookings", BASE + "/bookings", _at(BASE + "/bookings"), both_sizes=True),
     BrowserPage("booking-open", BOOKING, _booking("open")),
     BrowserPage("booking-signed", BOOKING, _booking("signed"), role="sales"),
     BrowserPage("booking-reserved", BOOKING, _booking("reserved")),
@@ -109,13 +121,13 @@ PAGES: tuple[BrowserPage, ...] = (
     BrowserPage("keys", KEYS, _at(KEYS)),
     BrowserPage("key-new", KEYS + "/new", _at(KEYS + "/new"), role="integrator"),
     BrowserPage("key-issued", KEYS + "/new", _at(KEYS + "/new"), then=steps.make_a_key),
-    BrowserPage("webhooks", WEBHOOKS, _at(WEBHOOKS), on_phone=True),
+    BrowserPage("webhooks", WEBHOOKS, _at(WEBHOOKS), both_sizes=True),
     BrowserPage("webhook-new", WEBHOOKS + "/new", _at(WEBHOOKS + "/new"), role="integrator"),
     BrowserPage(
         "webhook-registered", WEBHOOKS + "/new", _at(WEBHOOKS + "/new"), then=steps.register_an_endpoint
     ),
     BrowserPage("webhook", ENDPOINT, _endpoint("healthy")),
-    BrowserPage("webhook-refusing", ENDPOINT, _endpoint("refusing"), on_phone=True),
+    BrowserPage("webhook-refusing", ENDPOINT, _endpoint("refusing"), both_sizes=True),
     BrowserPage("webhook-paused", ENDPOINT, _endpoint("paused"), role="viewer"),
     BrowserPage("webhook-pinged", ENDPOINT, _endpoint("healthy"), then=steps.send_a_ping),
     BrowserPage("webhook-rotated", ENDPOINT, _endpoint("paused"), then=steps.rotate_the_secret),
@@ -127,10 +139,10 @@ PAGES: tuple[BrowserPage, ...] = (
         _endpoint("refusing", "/recover?since=2026-01-01T00:00"),
     ),
     BrowserPage("webhook-reconciled", ENDPOINT + "/reconciliation", _endpoint("healthy", "/reconciliation")),
-    BrowserPage("deliveries", BASE + "/deliveries", _at(BASE + "/deliveries"), on_phone=True),
+    BrowserPage("deliveries", BASE + "/deliveries", _at(BASE + "/deliveries"), both_sizes=True),
     BrowserPage("deliveries-failed", BASE + "/deliveries", _at(BASE + "/deliveries?status=failed")),
     BrowserPage("delivery-delivered", DELIVERY, _delivery("delivered")),
-    BrowserPage("delivery-failed", DELIVERY, _delivery("failed"), on_phone=True),
+    BrowserPage("delivery-failed", DELIVERY, _delivery("failed"), both_sizes=True),
     BrowserPage("delivery-pending", DELIVERY, _delivery("pending")),
     BrowserPage("staff", STAFF, _at(STAFF)),
     BrowserPage("staff-new", STAFF + "/new", _at(STAFF + "/new")),

@@ -10,21 +10,21 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from playwright.sync_api import Browser, Page, ViewportSize
 
 from tests.browser.backdating import put_back
+from tests.browser.checks import shop_window
 from tests.browser.office import open_office
-from tests.browser.page_checks import THEMES
-from tests.browser.pages import PAGES, BrowserPage
+from tests.browser.pages import PAGES, AnyScene, BrowserPage
 from tests.browser.scene import Scene, opened_scene
-from tests.browser.shop_pages import SHOP_PAGES, ShopPage
+from tests.browser.shop_pages import SHOP_PAGES
 from tests.browser.shop_scene import ShopScene, set_up_shop
 from tests.browser.windows import DESKTOP, LOCALES, PHONE, Theme, window
 from tests.support.chromium import beside_playwright, chromium
 from tests.support.clusters import Cluster
 
+THEMES: tuple[Theme, ...] = ("light", "dark")
 _ROOT = Path(__file__).parents[2]
 FOLDER = _ROOT / "dist" / "screenshots"
 SHOWN_FOLDER = _ROOT / "docs" / "screenshots"
@@ -50,30 +50,13 @@ def main() -> None:
 
 def _draw_buyers() -> None:
     with _shop() as scene, chromium() as browser:
-        for language in LOCALES:
-            for page in SHOP_PAGES:
-                _draw_for_buyer(browser, scene, page, language, "light", PHONE)
-                if page.at_a_desk:
-                    _draw_for_buyer(browser, scene, page, language, "light", DESKTOP)
         for page in SHOP_PAGES:
-            if page.at_a_desk:
-                _draw_for_buyer(browser, scene, page, "en", "dark", PHONE)
-
-
-def _draw_for_buyer(
-    browser: Browser, scene: ShopScene, page: ShopPage, language: str, theme: Theme, size: ViewportSize
-) -> None:
-    suffix = "-phone" if size is PHONE else ""
-    with window(
-        browser,
-        scene.demo.address,
-        size=size,
-        theme=theme,
-        locale=LOCALES[language],
-        beside=(scene.outside,),
-    ) as own:
-        picture = _picture(own.page, page, scene, size)
-    (FOLDER / f"{page.name}-{language}-{theme}{suffix}.webp").write_bytes(picture)
+            looks: list[tuple[str, Theme, ViewportSize]] = [("en", "light", PHONE), ("ar", "light", PHONE)]
+            if page.both_sizes:
+                looks += [("en", "light", DESKTOP), ("ar", "light", DESKTOP), ("en", "dark", PHONE)]
+            for language, theme, size in looks:
+                with shop_window(browser, scene, language, theme) as own:
+                    _draw_page(own.page, page, scene, language, theme, size)
 
 
 def _draw_office() -> None:
@@ -81,7 +64,7 @@ def _draw_office() -> None:
         for language in LOCALES:
             for theme in THEMES:
                 _draw(browser, scene, language, theme, DESKTOP, PAGES)
-            _draw(browser, scene, language, "light", PHONE, [page for page in PAGES if page.on_phone])
+            _draw(browser, scene, language, "light", PHONE, [page for page in PAGES if page.both_sizes])
 
 
 @contextmanager
@@ -111,31 +94,34 @@ def _draw(
     language: str,
     theme: Theme,
     size: ViewportSize,
-    pages: Sequence[BrowserPage],
+    pages: Sequence[BrowserPage[Scene]],
 ) -> None:
     """One person after the other looks at all that is theirs to see."""
-    suffix = "-phone" if size is PHONE else ""
     for role in {page.role: None for page in pages}:
         person = None if role is None else scene.person(role, language)
         with beside_playwright():
             scene.office.sql.execute(_SEEN)
-        with window(
-            browser, scene.office.address, person, size=size, theme=theme, locale=LOCALES[language]
-        ) as own:
+        with window(browser, scene.office.address, person, theme=theme, locale=LOCALES[language]) as own:
             for page in pages:
                 if page.role == role:
-                    picture = _picture(own.page, page, scene, size)
-                    (FOLDER / f"{page.name}-{language}-{theme}{suffix}.webp").write_bytes(picture)
+                    _draw_page(own.page, page, scene, language, theme, size)
 
 
-def _picture(own: Page, page: BrowserPage | ShopPage, scene: Any, size: ViewportSize) -> bytes:
-    """``scene``: the one that the page is of."""
+def _draw_page(
+    own: Page,
+    page: BrowserPage[AnyScene],
+    scene: AnyScene,
+    language: str,
+    theme: Theme,
+    size: ViewportSize,
+) -> None:
     own.set_viewport_size(size)
     own.goto(page.path(scene))
     if page.then is not None:
         page.then(own, scene)
     own.evaluate("() => document.fonts.ready.then(() => null)")
-    return _captured(own, size)
+    suffix = "-phone" if size is PHONE else ""
+    (FOLDER / f"{page.name}-{language}-{theme}{suffix}.webp").write_bytes(_captured(own, size))
 
 
 def _captured(page: Page, size: ViewportSize) -> bytes:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from playwright.sync_api import Page, expect
 
 from holdfast.demo.project import SLUG
 from holdfast.domain.booking import BookingStatus
+from tests.browser.pages import BrowserPage
 from tests.browser.shop_scene import CODES, FREE, GONE, ShopScene
 
 PROJECT = "/p/{slug}"
@@ -25,19 +25,6 @@ _PRESS = """(path) => {
     document.body.append(form);
     form.submit();
 }"""
-
-
-class ShopPage(NamedTuple):
-    name: str
-    """Of the picture, too."""
-    route: str | None
-    """None: it is not a page of the storefront."""
-    path: Callable[[ShopScene], str]
-    status: int = 200
-    at_a_desk: bool = False
-    """Whether there is a picture of it at the width of a desk as well."""
-    then: Callable[[Page, ShopScene], None] | None = None
-    """What is done on it first."""
 
 
 def _at(path: str) -> Callable[[ShopScene], str]:
@@ -98,30 +85,32 @@ def _come_back_from_paying(page: Page, _: ShopScene) -> None:
     expect(page.locator("#waiting")).to_be_visible()
 
 
-SHOP_PAGES: tuple[ShopPage, ...] = (
-    ShopPage("start", None, _at("/"), at_a_desk=True),
-    ShopPage("start-receiver", None, lambda scene: scene.outside, at_a_desk=True),
-    ShopPage("shop", PROJECT, _at(SHOP), at_a_desk=True),
-    ShopPage("shop-filtered", PROJECT, _at(f"{SHOP}?bedrooms=2&order=price")),
-    ShopPage("shop-unknown", PROJECT, _at("/p/no-such-project"), 404),
-    ShopPage("shop-unit", UNIT, _unit("B-1103"), at_a_desk=True),
-    ShopPage("shop-unit-held", UNIT, _unit(CODES["open"])),
-    ShopPage("shop-unit-sold", UNIT, _unit(GONE)),
-    ShopPage("shop-hold-by-button", UNIT + "/hold", _unit("B-1103/hold"), 405),
-    ShopPage("shop-taken", UNIT + "/hold", _unit("B-1103"), then=_come_second),
-    ShopPage("shop-too-many", UNIT + "/hold", _unit("B-1103"), then=_hold_too_many),
+SHOP_PAGES: tuple[BrowserPage[ShopScene], ...] = (
+    BrowserPage("start", None, _at("/"), both_sizes=True),
+    BrowserPage("start-receiver", None, lambda scene: scene.outside, both_sizes=True),
+    BrowserPage("shop", PROJECT, _at(SHOP), both_sizes=True),
+    BrowserPage("shop-filtered", PROJECT, _at(f"{SHOP}?bedrooms=2&order=price")),
+    BrowserPage("shop-unknown", PROJECT, _at("/p/no-such-project"), status=404),
+    BrowserPage("shop-unit", UNIT, _unit("B-1103"), both_sizes=True),
+    BrowserPage("shop-unit-held", UNIT, _unit(CODES["open"])),
+    BrowserPage("shop-unit-sold", UNIT, _unit(GONE)),
+    BrowserPage("shop-hold-by-button", UNIT + "/hold", _unit("B-1103/hold"), status=405),
+    BrowserPage("shop-taken", UNIT + "/hold", _unit("B-1103"), then=_come_second),
+    BrowserPage("shop-too-many", UNIT + "/hold", _unit("B-1103"), then=_hold_too_many),
     *(
-        ShopPage(f"buyer-{status}", BOOKING, _booking(status), at_a_desk=status == "open")
+        BrowserPage(f"buyer-{status}", BOOKING, _booking(status), both_sizes=status == "open")
         for status in BookingStatus
     ),
-    ShopPage("buyer-open-faults", BOOKING, _booking("open"), then=_fail_to_sign),
-    ShopPage("buyer-payment", None, _booking("signed"), then=_go_to_pay),
-    ShopPage("buyer-payment-refused", None, lambda scene: f"{scene.outside}/pay?x=1", 403),
-    ShopPage("buyer-waiting", BOOKING, _booking("signed"), then=_come_back_from_paying),
-    ShopPage("buyer-no-agreement", BOOKING + "/agreement", _booking("open"), then=_read("agreement")),
-    ShopPage("buyer-agreement", BOOKING + "/agreement", _booking("reserved"), then=_read("agreement")),
-    ShopPage("buyer-receipt", BOOKING + "/receipt", _booking("reserved"), then=_read("receipt")),
-    ShopPage("buyer-no-entry", BOOKING + "/{token}", lambda scene: scene.link("open", "/hft_wrong"), 404),
+    BrowserPage("buyer-open-faults", BOOKING, _booking("open"), then=_fail_to_sign),
+    BrowserPage("buyer-payment", None, _booking("signed"), then=_go_to_pay),
+    BrowserPage("buyer-payment-refused", None, lambda scene: f"{scene.outside}/pay?x=1", status=403),
+    BrowserPage("buyer-waiting", BOOKING, _booking("signed"), then=_come_back_from_paying),
+    BrowserPage("buyer-no-agreement", BOOKING + "/agreement", _booking("open"), then=_read("agreement")),
+    BrowserPage("buyer-agreement", BOOKING + "/agreement", _booking("reserved"), then=_read("agreement")),
+    BrowserPage("buyer-receipt", BOOKING + "/receipt", _booking("reserved"), then=_read("receipt")),
+    BrowserPage(
+        "buyer-no-entry", BOOKING + "/{token}", lambda scene: scene.link("open", "/hft_wrong"), status=404
+    ),
 )
 
 # What answers GET with something else than a page: a stream, a file, JSON, or a way back to one.

@@ -13,7 +13,6 @@ from tests.browser.office import Office
 from tests.browser.windows import PATIENCE_MS
 from tests.support.bodies import full
 
-LANGUAGES = ("en", "ar")
 OVER_A_MINUTE = 62.0
 """Seconds of a hold whose page warns a moment after it was loaded."""
 
@@ -47,7 +46,7 @@ def be_seen(phone: Phone, *, seen: bool) -> None:
     )
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", ["en", "ar"])
 def test_from_the_building_to_the_receipt(language: str, open_phone: OpenPhone, demo: Office) -> None:
     tower = new_tower(demo, "A-101", "A-102", "A-201")
     phone = open_phone(language)
@@ -83,12 +82,9 @@ def test_without_scripts_a_buyer_gets_to_the_receipt_too(open_phone: OpenPhone, 
     expect(phone.page.locator("body")).to_contain_text(reference)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_a_hold_lapses_and_the_unit_is_offered_again(
-    language: str, open_phone: OpenPhone, demo: Office
-) -> None:
+def test_a_hold_lapses_and_the_unit_is_offered_again(open_phone: OpenPhone, demo: Office) -> None:
     unit = demo.unit(new_tower(demo, "A-101", holdSeconds=OVER_A_MINUTE), "A-101")
-    phone = open_phone(language)
+    phone = open_phone()
     reference = phone.open(unit)
     expect(phone.page.locator(".warning")).to_have_text(
         phone.say("One minute left. After that others can take the unit.")
@@ -100,14 +96,11 @@ def test_a_hold_lapses_and_the_unit_is_offered_again(
     assert reference not in phone.page.url
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_whoever_comes_second_is_told_and_shown_three_others(
-    language: str, open_phone: OpenPhone, demo: Office
-) -> None:
+def test_whoever_comes_second_is_told_and_shown_three_others(open_phone: OpenPhone, demo: Office) -> None:
     tower = new_tower(demo, "A-101", "A-102", "A-103", "A-104", "A-105")
     unit = demo.unit(tower, "A-101")
     # Without a script the page does not learn that the unit is gone before its buyer presses.
-    first, second = open_phone(), open_phone(language, scripts=False)
+    first, second = open_phone(), open_phone(scripts=False)
     second.look_at(unit)
     first.open(unit)
     second.press("Open this unit")
@@ -119,12 +112,9 @@ def test_whoever_comes_second_is_told_and_shown_three_others(
     first.expect_status("open")
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_a_unit_taken_elsewhere_greys_out_by_itself(
-    language: str, open_phone: OpenPhone, demo: Office
-) -> None:
+def test_a_unit_taken_elsewhere_greys_out_by_itself(open_phone: OpenPhone, demo: Office) -> None:
     tower = new_tower(demo, "A-101", "A-102")
-    watching, beside = open_phone(language), open_phone(language)
+    watching, beside = open_phone(), open_phone()
     watching.page.goto(f"/p/{tower.slug}")
     beside.look_at(demo.unit(tower, "A-101"))
     open_phone().open(demo.unit(tower, "A-101"))
@@ -175,12 +165,9 @@ def test_a_stream_that_is_refused_once_is_asked_for_again(open_phone: OpenPhone,
     expect(watching.page.locator("a.u")).to_have_class(re.compile(r"\bis-held\b"))
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_a_late_payment_takes_the_unit_back_while_it_is_free(
-    language: str, open_phone: OpenPhone, demo: Office
-) -> None:
+def test_a_late_payment_takes_the_unit_back_while_it_is_free(open_phone: OpenPhone, demo: Office) -> None:
     unit = demo.unit(new_tower(demo, "A-101"), "A-101")
-    phone = open_phone(language)
+    phone = open_phone()
     reference = phone.open(unit)
     phone.sign()
     phone.go_to_pay()
@@ -191,12 +178,9 @@ def test_a_late_payment_takes_the_unit_back_while_it_is_free(
     assert unit.read()["status"] == "reserved"
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_a_late_payment_for_a_unit_that_is_gone_is_due_back(
-    language: str, open_phone: OpenPhone, demo: Office
-) -> None:
+def test_a_late_payment_for_a_unit_that_is_gone_is_due_back(open_phone: OpenPhone, demo: Office) -> None:
     unit = demo.unit(new_tower(demo, "A-101", "A-102"), "A-101")
-    late, faster = open_phone(language), open_phone()
+    late, faster = open_phone(), open_phone()
     reference = late.open(unit)
     late.sign()
     late.go_to_pay()

@@ -168,21 +168,18 @@ def test_the_page_of_a_unit_follows_too(page: Page, office: Office, tower: Proje
 
 
 @pytest.fixture
-def database_url(cluster_of: Callable[[int], Cluster]) -> str:
-    with beside_playwright():
-        return cluster_of(NEWEST).new_database()
-
-
-@pytest.fixture
-def own_office(tmp_path: Path, database_url: str) -> Iterator[tuple[Office, str]]:
+def own_office(tmp_path: Path, cluster_of: Callable[[int], Cluster]) -> Iterator[tuple[Office, str]]:
     """One whose server may be stopped, at a port that it comes back to."""
     port = str(unused_port())
-    with opened_beside_playwright(open_office(tmp_path, database_url, "--port", port)) as office:
+    with beside_playwright():
+        url = cluster_of(NEWEST).new_database()
+    with opened_beside_playwright(open_office(tmp_path, url, "--port", port)) as office:
         yield office, port
 
 
+@pytest.mark.slow
 def test_a_board_says_when_it_is_stale_and_recovers(
-    own_office: tuple[Office, str], tmp_path: Path, browser: Browser, database_url: str
+    own_office: tuple[Office, str], tmp_path: Path, browser: Browser
 ) -> None:
     office, port = own_office
     tower = office.new_project("tower", "The Tower", [minimal(code="A-101")])

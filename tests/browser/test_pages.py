@@ -1,30 +1,23 @@
-"""The table of pages is the whole of them."""
+"""Every page of staff once in each language: it is accessible, and no wider than a desk or a phone."""
+
+import pytest
 
 from holdfast.web.pages.backoffice.base import StaffRequest
-from holdfast.web.pages.routes import PagePath
-from tests.browser.pages import NOT_PAGES, PAGES
-from tests.support.in_process import all_routes, app_with
+from tests.browser.axe import Rules
+from tests.browser.checks import Check
+from tests.browser.pages import NOT_PAGES, PAGES, BrowserPage, pages_of
+from tests.browser.scene import Scene
 
 
-def routes() -> set[str]:
-    pages = (route.endpoint for route in all_routes(app_with().routes))
-    return {
-        page.path
-        for page in pages
-        if isinstance(page, PagePath) and page.request_class is StaffRequest and "GET" in page.pages
-    }
-
-
-LOOKED_AT = {page.route for page in PAGES if page.route is not None}
-
-
-def test_every_page_is_looked_at() -> None:
-    assert routes() - NOT_PAGES - LOOKED_AT == set()
-
-
-def test_no_page_of_the_table_is_gone() -> None:
-    assert (LOOKED_AT | NOT_PAGES) - routes() == set()
-
-
-def test_each_has_a_name_of_its_own() -> None:
+def test_the_table_has_every_page_of_staff_and_no_other() -> None:
+    assert {page.route for page in PAGES if page.route} | NOT_PAGES == pages_of(StaffRequest)
     assert len({page.name for page in PAGES}) == len(PAGES)
+
+
+# What axe finds in one language is mostly to be found in the other: the slow tests run it in both.
+@pytest.mark.parametrize(("language", "rules"), [("en", "structure"), ("ar", "none")])
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_is_accessible_and_fits_a_phone(
+    page: BrowserPage[Scene], language: str, rules: Rules, check: Check
+) -> None:
+    check(page, language, "light", rules)

@@ -23,7 +23,7 @@ from tests.browser.staff import Person
 DESKTOP: ViewportSize = {"width": 1280, "height": 800}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 LOCALES = {"en": "en-GB", "ar": "ar-SA"}
-PATIENCE_MS = 15_000
+PATIENCE_MS = 60_000
 COOKIE = "__Host-holdfast_session"
 
 Theme = Literal["light", "dark"]

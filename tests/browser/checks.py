@@ -1,0 +1,87 @@
+"""Checks of a page in a window: its language, axe's rules, and its width at a desk and on a phone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from playwright.sync_api import Browser, Page
+
+from tests.browser.axe import Rules, axe_faults
+from tests.browser.pages import AnyScene, BrowserPage
+from tests.browser.scene import Scene
+from tests.browser.shop_scene import ShopScene
+from tests.browser.windows import DESKTOP, LOCALES, PHONE, Theme, Window, window
+
+# What sticks out of the page, if it can be scrolled sideways for it.
+_TOO_WIDE = """() => {
+    const room = document.documentElement.clientWidth;
+    if (document.scrollingElement.scrollWidth <= room) return [];
+    const out = [...document.querySelectorAll("body *")].filter(one => {
+        const box = one.getBoundingClientRect();
+        return box.width && (box.right > room + 0.5 || box.left < -0.5);
+    });
+    return out.slice(0, 5).map(one => one.cloneNode().outerHTML.slice(0, 100)).concat("…");
+}"""
+
+Check = Callable[..., None]
+"""Called with a page, a language, a theme and axe's rules."""
+
+
+@contextmanager
+def checking_office(browser: Browser, scene: Scene) -> Iterator[Check]:
+    """One window for each role, language and theme, in which one page follows the other."""
+    with ExitStack() as windows:
+        opened: dict[tuple[str | None, str, Theme], Window] = {}
+
+        def check(page: BrowserPage[Scene], language: str, theme: Theme, rules: Rules) -> None:
+            key = page.role, language, theme
+            if key not in opened:
+                person = None if page.role is None else scene.person(page.role, language)
+                locale = LOCALES[language]
+                own = window(browser, scene.office.address, person, theme=theme, locale=locale)
+                opened[key] = windows.enter_context(own)
+            seen = opened[key]
+            faults = [*_faults(seen.page, page, scene, language, rules), *seen.watch.taken()]
+            assert not faults, "\n".join(faults)
+
+        yield check
+
+
+@contextmanager
+def checking_shop(browser: Browser, scene: ShopScene) -> Iterator[Check]:
+    """Buyers have no name: each page is looked at in a window of its own."""
+
+    def check(page: BrowserPage[ShopScene], language: str, theme: Theme, rules: Rules) -> None:
+        with shop_window(browser, scene, language, theme) as seen:
+            faults = list(_faults(seen.page, page, scene, language, rules))
+        assert not faults, "\n".join(faults)
+
+    yield check
+
+
+@contextmanager
+def shop_window(browser: Browser, scene: ShopScene, language: str, theme: Theme) -> Iterator[Window]:
+    locale, beside = LOCALES[language], (scene.outside,)
+    with window(browser, scene.demo.address, size=PHONE, theme=theme, locale=locale, beside=beside) as own:
+        yield own
+
+
+def _faults(
+    page: Page, looked_at: BrowserPage[AnyScene], scene: AnyScene, language: str, rules: Rules
+) -> Iterator[str]:
+    page.set_viewport_size(DESKTOP)
+    answer = page.goto(looked_at.path(scene))
+    if answer is None or answer.status != looked_at.status:
+        yield f"answered {answer and answer.status}"
+        return
+    if looked_at.then is not None:
+        looked_at.then(page, scene)
+    if page.locator("html").get_attribute("lang") != language:
+        yield "it speaks another language"
+    yield from axe_faults(page, rules)
+    for name, size in (("desk", DESKTOP), ("phone", PHONE)):
+        page.set_viewport_size(size)
+        sticking_out = page.evaluate(_TOO_WIDE)
+        if sticking_out:
+            yield f"too wide on a {name}: {sticking_out}"
