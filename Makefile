@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: help setup serve test check format docs site screenshots bench lock clean
+.PHONY: help setup serve test check coverage guards format docs site screenshots bench lock clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -28,15 +28,26 @@ setup: $(VENV)/.base ## Make .venv with everything the product needs; the comman
 serve: $(VENV)/.base ## Run Holdfast with a demo project on its embedded database (ARGS="--port 9000" adds options)
 	@exec $(BIN)/holdfast serve --demo $(ARGS)
 
-test: $(VENV)/.dev $(VENV)/.npm ## Run the tests (ARGS="tests/domain -x" chooses)
-	$(PYTEST) $(ARGS)
+test: $(VENV)/.dev $(VENV)/.npm ## Run the tests but for the slow ones (ARGS="tests/domain -x" chooses)
+	$(PYTEST) -m "not slow" $(ARGS)
 
-check: $(VENV)/.dev $(VENV)/.npm ## All that CI runs: lint, format, types, import rules, tests
+check: $(VENV)/.dev $(VENV)/.npm ## All that CI runs: lint, format, types, import rules, all tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(PYTEST) $(ARGS)
+
+coverage: $(VENV)/.dev $(VENV)/.npm ## Measure which branches `make test` runs (COVERED=all: `make check`)
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest $(subst $(BIN)/pytest,,$(PYTEST)) $(if $(filter all,$(COVERED)),,-m "not slow") $(ARGS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --format=total
+	@for package in domain operations storage webhooks; do \
+		echo "$$package $$($(BIN)/coverage report --format=total --include="src/holdfast/$$package/*") %"; done
+
+guards: $(VENV)/.dev ## Take out guards at random and see whether the tests notice (ARGS="--seed 1 --count 30")
+	$(BIN)/python -m tests.guards $(ARGS)
 
 format: $(VENV)/.dev ## Put the code into shape
 	$(BIN)/ruff check --fix .

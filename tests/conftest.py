@@ -13,28 +13,13 @@ from tests.support.app import InProcessApp, running_app
 from tests.support.clusters import NEWEST, Cluster
 from tests.support.keys import Keys
 from tests.support.payment_system import SETTINGS as PAYMENTS
+from tests.support.progress import Durations, Progress
 from tests.support.server import RunningServer, serving
 from tests.support.sql import Sql
 
 # All tests come from one address, and hold more units than one visitor may.
 UNLIMITED = {"HOLDFAST_HOLDS_PER_ADDRESS": "0", "HOLDFAST_REHOLD_SECONDS": "0"}
 AT_MOST_PROCESSES = 6
-# They take minutes, and a file stays in one process: whichever of them came last would run alone.
-BEGIN_FIRST = (
-    "tests/web/api/test_schemathesis.py",
-    "tests/browser/test_every_page_in_english.py",
-    "tests/browser/test_every_page_in_arabic.py",
-    "tests/faults/test_supervision.py",
-    "tests/faults/test_concurrent_expiry.py",
-    "tests/faults/test_delivery_crashes.py",
-    "tests/browser/test_names_are_names.py",
-    "tests/browser/test_live_board.py",
-    "tests/browser/test_buyers_pages.py",
-    "tests/browser/test_buying.py",
-    "tests/cli/test_restore.py",
-    "tests/docs/test_examples.py",
-)
-
 # A shell starts what runs in the background with this signal ignored, and children would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -53,8 +38,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: not item.nodeid.startswith(BEGIN_FIRST))
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--write-durations", action="store_true", help="write tests/durations.json anew")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.numprocesses:
+        config.pluginmanager.register(Progress(config))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The longest files come first: whichever of them came last would run alone."""
+    durations = Durations(config)
+    items.sort(key=lambda item: -durations.of(item.nodeid.partition("::")[0]))
 
 
 def pytest_xdist_auto_num_workers() -> int:
