@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: help setup serve test check coverage guards format docs site screenshots bench lock clean
+.PHONY: help setup serve test check stress coverage guards format docs site screenshots bench lock clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -37,6 +37,11 @@ check: $(VENV)/.dev $(VENV)/.npm ## All that CI runs: lint, format, types, impor
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(PYTEST) $(ARGS)
+
+stress: ## Run `make test` five times beside four busy loops
+	@set -e; loops=; trap 'kill $$loops' EXIT; \
+	for loop in 1 2 3 4; do (while :; do :; done) & loops="$$loops $$!"; done; \
+	for run in 1 2 3 4 5; do echo "Run $$run of 5"; $(MAKE) --no-print-directory test; done
 
 coverage: $(VENV)/.dev $(VENV)/.npm ## Measure which branches `make test` runs (COVERED=all: `make check`)
 	$(BIN)/coverage erase
