@@ -33,7 +33,7 @@ ATTEMPT_FIELDS = [
     "number", "trigger", "startedAt", "endedAt", "durationMs", "statusCode", "cause", "secretId", "address",
     "timings", "request", "response",
 ]  # fmt: skip
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 60
 ATTEMPTS = 2
 IMPATIENT = {"HOLDFAST_ATTEMPTS": str(ATTEMPTS), "HOLDFAST_RETRY_FIRST_GAP_SECONDS": "0.05"}
 """Where a delivery has failed as soon as its second attempt did."""
