@@ -1,5 +1,6 @@
 """Staff at their desk, with a key, and the little of a buyer that they need opposite them."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -8,6 +9,7 @@ import httpx
 
 from tests.support import exact_json
 from tests.support.client import JSON, Project, Unit, exact
+from tests.support.sql import Sql
 
 BACKOFFICE = "/v1/backoffice"
 PROJECTS = f"{BACKOFFICE}/projects"
@@ -18,25 +20,34 @@ BUYER = {"buyerName": "Nora Al-Harbi", "buyerEmail": "nora@example.com", "buyerP
 ANOTHER_BUYER = {"buyerName": "Omar Haddad", "buyerEmail": "omar@example.com", "buyerPhone": "0501112223"}
 
 BOOKING_FIELDS = {
-    "reference",
-    "status",
-    "unitCode",
-    "projectSlug",
-    "holdExpiresAt",
-    "reservedUntil",
-    "terms",
-    "buyer",
-    "signedAt",
-    "depositConfirmedAt",
-    "closedAt",
-    "buyerErasedAt",
-}
+    "reference", "status", "unitCode", "projectSlug", "holdExpiresAt", "reservedUntil", "terms", "buyer",
+    "signedAt", "depositConfirmedAt", "closedAt", "buyerErasedAt",
+}  # fmt: skip
 ENTRY_FIELDS = {"at", "actor", "action", "bookingReference", "before", "after", "requestId"}
+_END_NOW = """
+    with clock as (
+        select date_trunc('milliseconds', clock_timestamp()) + interval '1 millisecond' as now
+    ), ended as (
+        update unit set hold_expires_at = case when hold_expires_at is not null then clock.now end,
+            reserved_until = case when reserved_until is not null then clock.now end
+        from clock where unit.project_id = $1 and unit.code = $2
+        returning unit.id, unit.hold_expires_at, unit.reserved_until
+    )
+    update booking set hold_expires_at = coalesce(ended.hold_expires_at, booking.hold_expires_at),
+        reserved_until = ended.reserved_until
+    from ended where booking.unit_id = ended.id and booking.status in ('open', 'signed', 'reserved')
+"""
 
 
 def succeeded(response: httpx.Response, status: int = 200) -> dict[str, Any]:
     assert response.status_code == status, response.text
     return dict(exact(response))
+
+
+def end_now(sql: Sql, unit: Unit) -> None:
+    """The hold or reservation of the unit is over, whether its end is written already or not."""
+    sql.execute(_END_NOW, unit.project.id, unit.code)
+    sql.value("select pg_sleep(0.002)")
 
 
 def with_body(body: object) -> dict[str, Any]:
@@ -98,6 +109,17 @@ class Desk:
         answer = succeeded(self.http.get(BOOKINGS, params=query))
         assert set(answer) == {"bookings", "nextCursor"}
         return answer
+
+    def pages(self, url: str, name: str, **query: str | int) -> Iterator[list[dict[str, Any]]]:
+        """All pages of a list."""
+        cursor: dict[str, str] = {}
+        while True:
+            page = succeeded(self.http.get(url, params={**query, **cursor}))
+            assert set(page) == {name, "nextCursor"}
+            yield page[name]
+            if page["nextCursor"] is None:
+                return
+            cursor = {"cursor": page["nextCursor"]}
 
     def settle(self, project: Project, **changes: object) -> dict[str, Any]:
         """Change the project's settings."""

@@ -8,7 +8,8 @@ from typing import Any
 import httpx
 
 from tests.support import exact_json
-from tests.support.client import JSON, Project, Unit, exact
+from tests.support.backoffice import succeeded
+from tests.support.client import JSON, Project, Unit
 
 DETAILS = {
     "buyerName": "Layla Haddad",
@@ -68,9 +69,7 @@ class Buyer:
 
     def see(self, unit: Unit) -> dict[str, Any]:
         """The unit on the storefront."""
-        response = self.send("GET", offer_url(unit))
-        assert response.status_code == 200, response.text
-        return dict(exact(response))
+        return succeeded(self.send("GET", offer_url(unit)))
 
 
 @dataclass(frozen=True)
@@ -95,9 +94,7 @@ class Hold:
         return self.buyer.send("GET", self.url, token=self.token)
 
     def read(self) -> dict[str, Any]:
-        response = self.get()
-        assert response.status_code == 200, response.text
-        return dict(exact(response))
+        return succeeded(self.get())
 
     def try_to_sign(self, **changes: object) -> httpx.Response:
         return self.send_signature({**DETAILS, **changes})
@@ -109,9 +106,7 @@ class Hold:
         return self.buyer.send("POST", url, token=self.token, content=content, headers=headers)
 
     def sign(self) -> dict[str, Any]:
-        response = self.try_to_sign()
-        assert response.status_code == 200, response.text
-        return dict(exact(response))
+        return succeeded(self.try_to_sign())
 
     def cancel(self) -> httpx.Response:
         return self.buyer.send("DELETE", self.url, token=self.token)

@@ -28,13 +28,13 @@ class Keys:
         projects: Sequence[str] = (),
         expires_in_days: float | None = None,
     ) -> Key:
-        return self._sql.run(self._issue([Scope(scope) for scope in scopes], projects, expires_in_days))
+        wanted = [Scope(scope) for scope in scopes]
+        new = api_keys.NewApiKey("a key of the tests", wanted, projects, expires_in_days)
+        return self._sql.run(self._issue(new))
 
-    async def _issue(self, scopes: Sequence[Scope], projects: Sequence[str], days: float | None) -> Key:
+    async def _issue(self, new: api_keys.NewApiKey) -> Key:
         async with Database(self._url) as database:
-            issued = await api_keys.issue(
-                database, api_keys.NewApiKey("a key of the tests", scopes, projects, days)
-            )
+            issued = await api_keys.issue(database, new)
         return Key(issued.key.id, issued.text)
 
     def revoke(self, key: Key) -> None:

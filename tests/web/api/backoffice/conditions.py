@@ -1,25 +1,17 @@
 """Every condition that a unit can be in, each brought about as buyers and staff bring it about."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
 import httpx
 
 from holdfast.domain.status import Status
-from tests.support.backoffice import Desk, Held, hold, hold_and_sign, succeeded
+from tests.support.backoffice import Desk, Held, hold, hold_and_sign
 from tests.support.client import Unit
-from tests.support.sql import Sql
 
-WAIT_FOR_THE_END = """
-    select pg_sleep(greatest(0, extract(epoch from
-        coalesce(unit.hold_expires_at, unit.reserved_until) - clock_timestamp())) + 0.002)
-    from unit join project on project.id = unit.project_id
-    where project.slug = $1 and unit.code = $2
-"""
-LOCK = """
-    select 1 from unit join project on project.id = unit.project_id
-    where project.slug = $1 and unit.code = $2 for update of unit
-"""
+Watch = Callable[[], tuple[str, list[str], int]]
+"""All that a change of the unit leaves: its ETag, the types of its events, the length of its history."""
 
 
 class Condition(StrEnum):
@@ -37,7 +29,7 @@ class Condition(StrEnum):
         return special.get(self) or Status(self)
 
 
-MID_SALE = (Condition.HELD, Condition.SIGNED, Condition.RESERVED, Condition.SOLD)
+BOOKED = (Condition.HELD, Condition.SIGNED, Condition.RESERVED, Condition.SOLD)
 
 
 @dataclass(frozen=True)
@@ -49,13 +41,17 @@ class Office:
 
     def bring(self, unit: Unit, condition: Condition) -> Held | None:
         """From available; the buyer's side of it, if there is a buyer."""
-        if condition in MID_SALE:
-            return self._sell(unit, condition)
+        if condition in BOOKED:
+            return self.book(unit, condition)
         if condition is Condition.UNAVAILABLE:
             self.desk.did(unit, "take-off-sale")
         elif condition is Condition.ARCHIVED:
             self.desk.did(unit, "archive")
         return None
+
+    def book(self, unit: Unit, condition: Condition) -> Held:
+        ways = {"held": self.held, "signed": self.signed, "reserved": self.reserved, "sold": self.sold}
+        return ways[condition](unit)
 
     def held(self, unit: Unit) -> Held:
         return hold(self.public, unit)
@@ -65,7 +61,7 @@ class Office:
 
     def reserved(self, unit: Unit) -> Held:
         held = self.signed(unit)
-        succeeded(self.desk.act_on_booking(held.reference, "confirm-deposit"))
+        self.desk.did_to_booking(held.reference, "confirm-deposit")
         return held
 
     def sold(self, unit: Unit) -> Held:
@@ -73,16 +69,8 @@ class Office:
         self.desk.did(unit, "close-sale")
         return held
 
-    def _sell(self, unit: Unit, condition: Condition) -> Held:
-        ways = {"held": self.held, "signed": self.signed, "reserved": self.reserved, "sold": self.sold}
-        return ways[condition](unit)
-
-
-def wait_for_the_end(sql: Sql, unit: Unit) -> None:
-    """Of its hold or reservation, by the database's clock."""
-    sql.value(WAIT_FOR_THE_END, unit.project.slug, unit.code)
-
-
-def release(unit: Unit) -> None:
-    """Whoever writes to a unit whose time is over writes its release first."""
-    assert unit.patch({}).status_code == 200
+    def cancelled(self, unit: Unit) -> Held:
+        """Signed, and then given up by the buyer."""
+        held = self.signed(unit)
+        assert held.cancel().status_code == 204
+        return held

@@ -1,6 +1,7 @@
 """Keys of every scope, and the people who have them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 
 import httpx
 import pytest
@@ -9,18 +10,14 @@ from tests.support.app import InProcessApp
 from tests.support.backoffice import Desk
 from tests.support.bodies import full
 from tests.support.client import Project, Unit, integration_client
+from tests.support.feed import Feed
 from tests.support.keys import Key, Keys
-from tests.web.api.backoffice.conditions import Office
+from tests.web.api.backoffice.conditions import Office, Watch
 
 
 @pytest.fixture(scope="session")
 def backoffice_key(keys: Keys) -> Key:
     return keys.issue(scopes=["backoffice"])
-
-
-@pytest.fixture(scope="session")
-def admin_key(keys: Keys) -> Key:
-    return keys.issue(scopes=["admin"])
 
 
 @pytest.fixture(scope="session")
@@ -33,6 +30,11 @@ def desk(server: InProcessApp, backoffice_key: Key) -> Iterator[Desk]:
     """Staff, who are no admin."""
     with integration_client(server.address, backoffice_key.text) as http:
         yield Desk(http)
+
+
+@pytest.fixture(scope="session")
+def admin_key(keys: Keys) -> Key:
+    return keys.issue(scopes=["admin"])
 
 
 @pytest.fixture(scope="session")
@@ -54,6 +56,31 @@ def integration(http: httpx.Client) -> Desk:
     return Desk(http)
 
 
+@pytest.fixture
+def desk_with(server: InProcessApp, keys: Keys) -> Iterator[Callable[..., Desk]]:
+    """Somebody with a new key of these scopes and limits."""
+    with ExitStack() as clients:
+
+        def open_desk(
+            *scopes: str, projects: Sequence[str] = (), expires_in_days: float | None = None
+        ) -> Desk:
+            key = keys.issue(scopes=scopes, projects=projects, expires_in_days=expires_in_days)
+            return Desk(clients.enter_context(integration_client(server.address, key.text)))
+
+        yield open_desk
+
+
+@pytest.fixture
+def limited_desk(desk_with: Callable[..., Desk], project: Project) -> Desk:
+    """Staff of `project` only."""
+    return desk_with("backoffice", "payments", projects=[project.slug])
+
+
+@pytest.fixture
+def limited_admin(desk_with: Callable[..., Desk], project: Project) -> Desk:
+    return desk_with("admin", projects=[project.slug])
+
+
 @pytest.fixture(scope="session")
 def public(server: InProcessApp) -> Iterator[httpx.Client]:
     with integration_client(server.address, None) as http:
@@ -66,11 +93,8 @@ def office(admin: Desk, public: httpx.Client) -> Office:
 
 
 @pytest.fixture
-def limited_desk(server: InProcessApp, keys: Keys, project: Project) -> Iterator[Desk]:
-    """Staff of `project` only."""
-    key = keys.issue(scopes=["backoffice", "payments"], projects=[project.slug])
-    with integration_client(server.address, key.text) as http:
-        yield Desk(http)
+def watch(stored: Unit, admin: Desk, feed: Feed) -> Watch:
+    return lambda: (stored.etag, feed.types_of(stored), len(admin.history(stored)))
 
 
 @pytest.fixture
@@ -83,3 +107,11 @@ def new_unit(http: httpx.Client, project: Project) -> Callable[[str], Unit]:
         return unit
 
     return make
+
+
+@pytest.fixture
+def elsewhere(http: httpx.Client, new_project: Callable[[], Project]) -> Unit:
+    """A unit of another project."""
+    unit = Unit(http, new_project(), "A-101")
+    unit.create(full())
+    return unit

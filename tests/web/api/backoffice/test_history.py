@@ -1,40 +1,121 @@
-"""The history of a unit: who did what, one entry for each change."""
+"""The history of a unit: who did what, one entry for each change, the latest first."""
 
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.support.backoffice import BUYER, Desk, Held, project_url, unit_url
-from tests.support.bodies import full
-from tests.support.client import Unit
-from tests.support.keys import Key
+from tests.support.backoffice import BUYER, Desk, Held, end_now, project_url, unit_url
+from tests.support.bodies import NULLABLE, full, minimal
+from tests.support.client import Project, Unit, put_array
+from tests.support.keys import Key, Keys
+from tests.support.problems import invalid, problem
 from tests.support.sql import Sql
-from tests.web.api.backoffice.conditions import Condition, Office, release, wait_for_the_end
+from tests.web.api.backoffice.conditions import Condition, Office
 
 WIRE_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 KEY_NAME = "a key of the tests"
 
+Made = Callable[[httpx.Response], dict[str, Any]]
+
 
 @pytest.fixture
-def made(stored: Unit, desk: Desk) -> Callable[[httpx.Response], dict[str, Any]]:
+def made(stored: Unit, desk: Desk) -> Made:
     """The one entry that a call has made."""
     before = desk.history(stored)
 
     def entry_of(response: httpx.Response) -> dict[str, Any]:
+        nonlocal before
         assert response.status_code in (200, 201, 204), response.text
         entry, *older = desk.history(stored)
         assert older == before
         assert entry["requestId"] == response.headers["x-request-id"]
         assert WIRE_TIME.fullmatch(entry["at"])
+        before = [entry, *older]
         return dict(entry)
 
     return entry_of
 
 
-Made = Callable[[httpx.Response], dict[str, Any]]
+# Fields
+
+
+def test_a_creation_tells_all_that_was_sent_and_the_key_that_sent_it(
+    stored: Unit, http: httpx.Client, desk: Desk, sql: Sql
+) -> None:
+    (entry,) = desk.history(stored)
+    assert (entry["action"], entry["before"]) == ("create", None)
+    assert entry["after"] == full(status="available")
+    assert (entry["bookingReference"], entry["at"]) == (None, stored.read()["createdAt"])
+    actor = entry["actor"]
+    assert (actor["kind"], actor["name"]) == ("key", "tests")
+    assert sql.value("select name from api_key where id = $1::uuid", actor["id"]) == "tests"
+    smaller = Unit(http, stored.project, "A-102")
+    smaller.create(minimal(status="unavailable"))
+    assert desk.last_entry(smaller)["after"] == minimal(status="unavailable")
+
+
+def test_a_replacement_tells_what_differs_and_what_it_clears(stored: Unit, made: Made) -> None:
+    entry = made(stored.put(minimal(priceSar=Decimal("1000000.01"))))
+    before = full()
+    cleared = {name: before[name] for name in (*NULLABLE, "images", "files")}
+    assert (entry["action"], entry["before"]) == ("change", cleared | {"priceSar": 950_000})
+    assert entry["after"] == {
+        **dict.fromkeys(NULLABLE),
+        "images": [],
+        "files": [],
+        "priceSar": Decimal("1000000.01"),
+    }
+
+
+def test_a_patch_tells_the_exact_values_as_they_were_sent(stored: Unit, desk: Desk, made: Made) -> None:
+    images = [{"url": "https://media.example/c.jpg", "name": "North"}, "https://media.example/d.jpg"]
+    for name, value in {
+        "areaSqm": Decimal("9999999.9999"),
+        "priceSar": Decimal("999999999999.99"),
+        "depositPercent": Decimal("33.3333"),
+        "vatIncluded": True,
+        "description": 'Quotes "here", أ and \n lines',
+        "deliveryYear": None,
+        "type": "villa",
+        "images": images,
+    }.items():
+        entry = made(stored.patch({name: value}))
+        assert (entry["action"], entry["bookingReference"]) == ("change", None)
+        assert (entry["before"], entry["after"]) == ({name: full()[name]}, {name: value})
+    text = desk.http.get(f"{unit_url(stored)}/history").text
+    assert '"areaSqm":9999999.9999' in text.replace(" ", "")
+
+
+def test_a_change_of_status_with_fields_is_one_entry(stored: Unit, desk: Desk, made: Made) -> None:
+    entry = made(stored.patch({"status": "unavailable", "bedrooms": 9}))
+    assert entry["action"] == "take-off-sale"
+    assert entry["before"] == {"bedrooms": 3, "status": "available"}
+    assert entry["after"] == {"bedrooms": 9, "status": "unavailable"}
+    assert made(stored.put(full(status="available")))["action"] == "put-on-sale"
+
+
+def test_each_changed_unit_of_a_bulk_call_has_its_entry(
+    http: httpx.Client, project: Project, desk: Desk
+) -> None:
+    units = [Unit(http, project, f"A-{number}") for number in range(3)]
+    first = put_array(http, project, [minimal(code=unit.code) for unit in units])
+    changed = [minimal(code=unit.code, bedrooms=at or None) for at, unit in enumerate(units)]
+    put_array(http, project, [minimal(code=unit.code, bedrooms=9) for unit in units], dryRun="true")
+    second = put_array(http, project, changed)
+    ids = [first.headers["x-request-id"], second.headers["x-request-id"]]
+    assert [entry["requestId"] for entry in desk.history(units[0])] == ids[:1]
+    for at, unit in enumerate(units[1:], start=1):
+        entries = desk.history(unit)
+        assert [entry["requestId"] for entry in entries] == ids[::-1]
+        assert [entry["action"] for entry in entries] == ["change", "create"]
+        assert (entries[0]["before"], entries[0]["after"]) == ({"bedrooms": None}, {"bedrooms": at})
+
+
+# Actions
 
 
 def test_an_action_of_staff_is_put_down_to_their_key(
@@ -46,30 +127,36 @@ def test_an_action_of_staff_is_put_down_to_their_key(
     assert entry["before"] == {"status": "available", "archived": False}
     assert entry["after"] == {"status": "unavailable", "archived": True}
     assert entry["at"] == stored.read()["updatedAt"]
-
-
-def test_the_request_id_of_the_caller_is_kept(stored: Unit, desk: Desk) -> None:
-    desk.http.post(f"{unit_url(stored)}/open", headers={"X-Request-Id": "erp-4711"})
+    desk.http.post(f"{unit_url(stored)}/put-on-sale", headers={"X-Request-Id": "erp-4711"})
     assert desk.last_entry(stored)["requestId"] == "erp-4711"
 
 
-def test_staff_open_a_unit(stored: Unit, desk: Desk, made: Made) -> None:
+def test_a_key_that_is_revoked_keeps_its_name_in_the_history(
+    stored: Unit, desk: Desk, keys: Keys, http: httpx.Client
+) -> None:
+    key = keys.issue()
+    headers = {"Authorization": f"Bearer {key.text}", "Content-Type": "application/json"}
+    assert http.patch(stored.url, content='{"bedrooms": 9}', headers=headers).status_code == 200
+    keys.revoke(key)
+    assert desk.last_entry(stored)["actor"] == {"kind": "key", "id": str(key.id), "name": KEY_NAME}
+
+
+def test_a_hold_of_staff_tells_its_end_and_a_sale_its_booking(stored: Unit, desk: Desk, made: Made) -> None:
     response = desk.act(stored, "open")
     entry, unit = made(response), response.json()
     assert (entry["action"], entry["bookingReference"]) == ("open", unit["bookingReference"])
     assert entry["before"] == {"status": "available", "holdExpiresAt": None}
-    assert entry["after"] == {
-        "status": "held",
-        "holdExpiresAt": unit["holdExpiresAt"],
-        "bookingStatus": "open",
-    }
-
-
-def test_a_hold_is_put_down_to_its_buyer(stored: Unit, office: Office, desk: Desk) -> None:
-    held = office.held(stored)
-    entry = desk.last_entry(stored)
-    assert entry["actor"] == {"kind": "buyer", "id": held.reference, "name": None}
-    assert (entry["action"], entry["bookingReference"]) == ("open", held.reference)
+    held = {"status": "held", "holdExpiresAt": unit["holdExpiresAt"], "bookingStatus": "open"}
+    assert entry["after"] == held
+    entry = made(desk.act_on_booking(unit["bookingReference"], "cancel"))
+    assert (entry["action"], entry["actor"]["kind"]) == ("cancel-hold", "key")
+    assert entry["before"] == held
+    assert entry["after"] == {"status": "available", "holdExpiresAt": None, "bookingStatus": "cancelled"}
+    response = desk.act(stored, "close-sale", BUYER)
+    entry = made(response)
+    assert entry["bookingReference"] == response.json()["bookingReference"]
+    assert entry["before"] == {"status": "available"}
+    assert entry["after"] == {"status": "sold", "bookingStatus": "sold"}
 
 
 @pytest.fixture
@@ -77,43 +164,30 @@ def held(stored: Unit, office: Office) -> Held:
     return office.held(stored)
 
 
-def test_a_signature_is_an_entry_though_the_unit_is_the_same(stored: Unit, held: Held, made: Made) -> None:
+def test_a_hold_its_signature_and_its_end_are_put_down_to_the_buyer(
+    stored: Unit, held: Held, desk: Desk, made: Made
+) -> None:
+    buyer = {"kind": "buyer", "id": held.reference, "name": None}
+    opened = desk.last_entry(stored)
+    assert (opened["actor"], opened["action"]) == (buyer, "open")
     etag = stored.etag
-    entry = made(held.sign())
-    assert (entry["action"], entry["bookingReference"]) == ("sign", held.reference)
-    assert entry["actor"]["kind"] == "buyer"
-    assert (entry["before"], entry["after"]) == ({"bookingStatus": "open"}, {"bookingStatus": "signed"})
+    signed = made(held.sign())
+    assert (signed["actor"], signed["action"], signed["bookingReference"]) == (buyer, "sign", held.reference)
+    assert (signed["before"], signed["after"]) == ({"bookingStatus": "open"}, {"bookingStatus": "signed"})
     assert stored.etag == etag
-
-
-def test_a_hold_cancelled_by_its_buyer(stored: Unit, held: Held, made: Made) -> None:
-    hold_end = stored.read()["holdExpiresAt"]
-    entry = made(held.cancel())
-    assert (entry["action"], entry["actor"]["kind"]) == ("cancel-hold", "buyer")
-    assert entry["before"] == {"status": "held", "holdExpiresAt": hold_end, "bookingStatus": "open"}
-    assert entry["after"] == {"status": "available", "holdExpiresAt": None, "bookingStatus": "cancelled"}
-
-
-def test_a_hold_cancelled_by_staff(stored: Unit, held: Held, desk: Desk, made: Made) -> None:
-    entry = made(desk.act_on_booking(held.reference, "cancel"))
-    assert (entry["action"], entry["actor"]["kind"]) == ("cancel-hold", "key")
-    assert entry["bookingReference"] == held.reference
-
-
-@pytest.fixture
-def signed(held: Held) -> Held:
-    assert held.sign().status_code == 200
-    return held
+    cancelled = made(held.cancel())
+    assert (cancelled["actor"], cancelled["action"]) == (buyer, "cancel-hold")
 
 
 def test_a_deposit_is_put_down_to_the_payment_system(
-    stored: Unit, signed: Held, payments: Desk, payments_key: Key, made: Made
+    stored: Unit, held: Held, payments: Desk, payments_key: Key, made: Made
 ) -> None:
+    made(held.sign())
     hold_end = stored.read()["holdExpiresAt"]
-    response = payments.act_on_booking(signed.reference, "confirm-deposit")
+    response = payments.act_on_booking(held.reference, "confirm-deposit")
     entry = made(response)
     assert entry["actor"]["id"] == str(payments_key.id)
-    assert (entry["action"], entry["bookingReference"]) == ("confirm-deposit", signed.reference)
+    assert (entry["action"], entry["bookingReference"]) == ("confirm-deposit", held.reference)
     assert entry["before"] == {
         "status": "held",
         "holdExpiresAt": hold_end,
@@ -128,50 +202,26 @@ def test_a_deposit_is_put_down_to_the_payment_system(
     }
 
 
-def test_a_walk_in_sale_is_an_entry_with_its_booking(stored: Unit, desk: Desk, made: Made) -> None:
-    response = desk.act(stored, "close-sale", BUYER)
-    entry = made(response)
-    assert entry["bookingReference"] == response.json()["bookingReference"]
-    assert entry["before"] == {"status": "available"}
-    assert entry["after"] == {"status": "sold", "bookingStatus": "sold"}
-
-
 def test_a_lapse_is_put_down_to_the_clock_at_the_moment_of_the_end(
-    stored: Unit, desk: Desk, office: Office, sql: Sql
+    stored: Unit, held: Held, desk: Desk, office: Office, sql: Sql
 ) -> None:
-    desk.settle(stored.project, holdSeconds=0.05)
-    held = office.held(stored)
+    end_now(sql, stored)
     end = desk.booking(held.reference)["holdExpiresAt"]
-    wait_for_the_end(sql, stored)
-    release(stored)
-    entry = desk.last_entry(stored)
+    desk.did(stored, "archive")
+    archived, entry, *_ = desk.history(stored)
+    assert archived["action"] == "archive"
     assert entry["actor"] == {"kind": "clock", "id": None, "name": None}
     assert (entry["action"], entry["at"], entry["requestId"]) == ("lapse-hold", end, None)
     assert entry["bookingReference"] == held.reference
     assert entry["before"] == {"status": "held", "holdExpiresAt": end, "bookingStatus": "open"}
     assert entry["after"] == {"status": "available", "holdExpiresAt": None, "bookingStatus": "lapsed"}
-
-
-def test_a_reservation_that_lapses_is_an_entry_too(
-    stored: Unit, desk: Desk, office: Office, sql: Sql
-) -> None:
-    desk.settle(stored.project, reservationDays=0.00001)
-    held = office.reserved(stored)
-    wait_for_the_end(sql, stored)
-    release(stored)
+    desk.did(stored, "put-on-sale")
+    reserved = office.reserved(stored)
+    end_now(sql, stored)
+    assert stored.patch({}).status_code == 200
     entry = desk.last_entry(stored)
-    assert (entry["action"], entry["bookingReference"]) == ("lapse-reservation", held.reference)
+    assert (entry["action"], entry["bookingReference"]) == ("lapse-reservation", reserved.reference)
     assert entry["after"]["bookingStatus"] == "refund-due"
-
-
-def test_a_writer_that_finds_a_lapsed_hold_leaves_two_entries(
-    stored: Unit, desk: Desk, office: Office, sql: Sql
-) -> None:
-    desk.settle(stored.project, holdSeconds=0.05)
-    office.held(stored)
-    wait_for_the_end(sql, stored)
-    desk.did(stored, "archive")
-    assert [entry["action"] for entry in desk.history(stored)][:2] == ["archive", "lapse-hold"]
 
 
 def test_the_whole_way_of_a_sale_is_told_and_nothing_of_the_buyers_person(
@@ -181,22 +231,15 @@ def test_the_whole_way_of_a_sale_is_told_and_nothing_of_the_buyers_person(
     admin.did(stored, "revoke-sale")
     admin.did_to_booking(held.reference, "mark-refunded")
     admin.did(stored, "put-on-sale")
-    actions = [entry["action"] for entry in admin.history(stored)]
-    assert actions == [
-        "put-on-sale",
-        "mark-refunded",
-        "revoke-sale",
-        "close-sale",
-        "confirm-deposit",
-        "sign",
-        "open",
-        "create",
-    ]
+    assert [entry["action"] for entry in admin.history(stored)] == [
+        "put-on-sale", "mark-refunded", "revoke-sale", "close-sale",
+        "confirm-deposit", "sign", "open", "create",
+    ]  # fmt: skip
     told = admin.http.get(f"{unit_url(stored)}/history").text
     assert not [value for value in (*BUYER.values(), held.token) if value in told]
 
 
-@pytest.mark.parametrize("condition", Condition)
+@pytest.mark.parametrize("condition", [Condition.AVAILABLE, Condition.SIGNED, Condition.ARCHIVED])
 def test_what_changes_nothing_leaves_no_entry(
     condition: Condition, stored: Unit, office: Office, desk: Desk
 ) -> None:
@@ -205,10 +248,48 @@ def test_what_changes_nothing_leaves_no_entry(
     assert stored.put(full()).status_code == 200
     assert stored.patch({}).status_code == 200
     assert stored.patch({"bedrooms": 3}).status_code == 200
-    if condition in (Condition.SIGNED, Condition.RESERVED, Condition.SOLD):
-        assert held is not None
-        assert held.sign().status_code == 200
+    assert held is None or held.sign().status_code == 200
     desk.settle(stored.project, name="Another name")
     layout = {"units": [{"code": stored.code, "building": "Z", "floor": 1, "position": 1}]}
     assert desk.http.put(f"{project_url(stored.project)}/layout", json=layout).status_code == 200
     assert desk.history(stored) == before
+
+
+def test_what_is_refused_leaves_no_entry(stored: Unit, held: Held, desk: Desk) -> None:
+    before = desk.history(stored)
+    for body in ({"status": "available"}, {"priceSar": 1}, {"bedrooms": -1}, {"nonsense": 1}):
+        assert stored.patch(body).status_code in (409, 422)
+    assert stored.patch({"bedrooms": 9}, If_Match='"stale"').status_code == 412
+    assert desk.history(stored) == before
+
+
+# Pages
+
+
+def test_pages_follow_each_other_without_gap_or_repetition(stored: Unit, desk: Desk) -> None:
+    for bedrooms in range(10, 15):
+        assert stored.patch({"bedrooms": bedrooms}).status_code == 200
+    whole = desk.history(stored)
+    assert [entry["after"]["bedrooms"] for entry in whole] == [14, 13, 12, 11, 10, 3]
+    paged: list[dict[str, Any]] = []
+    query: dict[str, str | int] = {"limit": 3}
+    # What is written meanwhile does not move the next page, and a full last page is the last.
+    for further in (20, 21):
+        page = desk.history_page(stored, **query)
+        assert stored.patch({"bedrooms": further}).status_code == 200
+        paged += page["entries"]
+        query = {"limit": 3, "cursor": page["nextCursor"] or ""}
+    assert (paged, query["cursor"]) == (whole, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("limit", "0"), ("limit", "1001"), ("cursor", "x"), ("cursor", ""), ("offset", "1")]
+)
+def test_a_bad_query_is_refused(stored: Unit, desk: Desk, name: str, value: str) -> None:
+    invalid(desk.http.get(f"{unit_url(stored)}/history", params={name: value}), f"/query/{name}")
+
+
+def test_an_unknown_unit_has_no_history(unit: Unit, desk: Desk) -> None:
+    problem(desk.http.get(f"{unit_url(unit)}/history"), 404)
+    unknown = Unit(unit.http, Project("", "no-such-tower", ""), "A-1")
+    problem(desk.http.get(f"{unit_url(unknown)}/history"), 404)

@@ -1,24 +1,28 @@
-"""Projects as staff keep them: added, listed, and named."""
+"""Projects as staff keep them: added, listed, named, with periods of their own."""
 
 import json
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from decimal import Decimal
+from itertools import islice
 from typing import Any
 from uuid import UUID, uuid4
 
 import httpx
 import pytest
 
-from tests.support.app import InProcessApp
-from tests.support.backoffice import PROJECTS, Desk, project_url, succeeded, with_body
+from tests.support.app import running_app
+from tests.support.backoffice import PROJECTS, Desk, hold, project_url, succeeded, with_body
 from tests.support.client import Project, Unit, exact, integration_client
 from tests.support.keys import Key
 from tests.support.problems import invalid, problem
 from tests.support.sql import Sql
+from tests.web.api.backoffice.conditions import Office
 
 FIELDS = {"id", "slug", "name", "createdAt", "holdSeconds", "reservationDays"}
+BOTH_PERIODS = ["/holdSeconds", "/reservationDays"]
 WIRE_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 ENTRIES = """
     select action, actor_kind, actor_id, request_id, before::text, after::text
@@ -42,7 +46,7 @@ def read(desk: Desk, project: Project) -> dict[str, Any]:
     return succeeded(desk.http.get(project_url(project)))
 
 
-def test_a_project_is_added(desk: Desk, http: httpx.Client) -> None:
+def test_a_project_is_added_and_its_slug_taken_once(desk: Desk, http: httpx.Client) -> None:
     slug = new_slug()
     added = succeeded(add(desk, {"slug": slug, "name": "Palm Court نخيل"}), 201)
     assert set(added) == FIELDS
@@ -51,26 +55,16 @@ def test_a_project_is_added(desk: Desk, http: httpx.Client) -> None:
     assert str(UUID(added["id"])) == added["id"]
     assert WIRE_TIME.fullmatch(added["createdAt"])
     project = Project(added["id"], slug, added["name"])
-    assert read(desk, project) == added
     assert http.get(project.units_url).status_code == 200
+    assert slug in problem(add(desk, {"slug": slug, "name": "Another"}), 409)["detail"]
+    assert read(desk, project) == added
 
 
-def test_a_slug_is_taken_once(desk: Desk, project: Project) -> None:
-    before = read(desk, project)
-    refusal = problem(add(desk, {"slug": project.slug, "name": "Another"}), 409)
-    assert project.slug in refusal["detail"]
-    assert read(desk, project) == before
-
-
-def test_of_many_who_add_one_slug_one_does(server: InProcessApp, backoffice_key: Key, desk: Desk) -> None:
+def test_of_many_who_add_one_slug_one_does(desk: Desk) -> None:
     slug = new_slug()
-
-    def add_it(number: int) -> int:
-        with integration_client(server.address, backoffice_key.text) as http:
-            return add(Desk(http), {"slug": slug, "name": f"Number {number}"}).status_code
-
     with ThreadPoolExecutor(8) as pool:
-        assert sorted(pool.map(add_it, range(8))) == [201] + [409] * 7
+        answers = list(pool.map(lambda at: add(desk, {"slug": slug, "name": f"Number {at}"}), range(8)))
+    assert sorted(answer.status_code for answer in answers) == [201] + [409] * 7
     assert read(desk, Project("", slug, ""))["slug"] == slug
 
 
@@ -80,122 +74,85 @@ def test_of_many_who_add_one_slug_one_does(server: InProcessApp, backoffice_key:
         ({}, ["/slug", "/name"]),
         ([], [""]),
         ("null", [""]),
-        ({"slug": "x", "name": ""}, ["/slug", "/name"]),
-        ({"slug": "Upper", "name": "x"}, ["/slug"]),
-        ({"slug": "two--hyphens", "name": "x"}, ["/slug"]),
-        ({"slug": "line\n", "name": "x"}, ["/slug"]),
+        ({"slug": "Upper", "name": ""}, ["/slug", "/name"]),
+        ({"slug": "two--hyphens", "name": " x"}, ["/slug", "/name"]),
+        ({"slug": "line\n", "name": "two\nlines"}, ["/slug", "/name"]),
         ({"slug": "a" * 101, "name": "x" * 201}, ["/slug", "/name"]),
         ({"slug": 12, "name": None}, ["/slug", "/name"]),
-        ({"slug": "good", "name": "x", "holdSeconds": 5, "id": "1"}, ["/holdSeconds", "/id"]),
-        ({"slug": "good", "name": "a\u0000b"}, ["/name"]),
+        ({"slug": "x", "name": "a\u0000b"}, ["/slug", "/name"]),
         ({"slug": "good", "name": "\ud800"}, ["/name"]),
-        ({"slug": "good", "name": " x"}, ["/name"]),
-        ({"slug": "good", "name": "two\nlines"}, ["/name"]),
-        ({"slug": "X", "name": " x"}, ["/slug", "/name"]),
+        ({"slug": "good", "name": "x", "holdSeconds": 5, "id": "1"}, ["/holdSeconds", "/id"]),
     ],
 )
 def test_a_project_with_faults_is_not_added(desk: Desk, body: object, pointers: list[str]) -> None:
     invalid(add(desk, body), *pointers)
 
 
-def test_the_list_has_every_project_in_the_order_of_slugs(desk: Desk, project: Project) -> None:
-    found: list[dict[str, Any]] = []
-    query: dict[str, str | int] = {"limit": 1000}
-    while True:
-        page = succeeded(desk.http.get(PROJECTS, params=query))
-        assert set(page) == {"projects", "nextCursor"}
-        found += page["projects"]
-        if page["nextCursor"] is None:
-            break
-        query = {"limit": 1000, "cursor": page["nextCursor"]}
-    slugs = [item["slug"] for item in found]
-    assert slugs == sorted(slugs)
-    assert [item for item in found if item["slug"] == project.slug] == [read(desk, project)]
-
-
-def test_the_list_has_pages(desk: Desk, project: Project, new_project: Callable[[], Project]) -> None:
+def test_projects_are_listed_page_by_page_in_the_order_of_slugs(
+    desk: Desk, project: Project, new_project: Callable[[], Project]
+) -> None:
     new_project()
-    first = succeeded(desk.http.get(PROJECTS, params={"limit": 1}))
-    assert len(first["projects"]) == 1
-    second = succeeded(desk.http.get(PROJECTS, params={"limit": 1, "cursor": first["nextCursor"]}))
-    assert second["projects"][0]["slug"] > first["projects"][0]["slug"]
-
-
-@pytest.mark.parametrize(("name", "value"), [("limit", "0"), ("cursor", "x"), ("slug", "x")])
-def test_a_bad_query_is_refused(desk: Desk, name: str, value: str) -> None:
-    invalid(desk.http.get(PROJECTS, params={name: value}), f"/query/{name}")
+    first, second = islice(desk.pages(PROJECTS, "projects", limit=1), 2)
+    found = [item for page in desk.pages(PROJECTS, "projects", limit=1000) for item in page]
+    assert found[:2] == first + second
+    slugs = [item["slug"] for item in found]
+    assert slugs == sorted(set(slugs))
+    assert [item for item in found if item["slug"] == project.slug] == [read(desk, project)]
+    for name, value in (("limit", "0"), ("cursor", "x"), ("slug", "x")):
+        invalid(desk.http.get(PROJECTS, params={name: value}), f"/query/{name}")
 
 
 def test_an_unknown_project_is_not_found(desk: Desk) -> None:
     unknown = Project("", "no-such-tower", "")
-    url = project_url(unknown)
-    answers = [
-        desk.http.get(url),
-        patch(desk, unknown, {"name": "x"}),
-        desk.http.get(f"{url}/layout"),
-        desk.http.put(f"{url}/layout", json={"units": []}),
-    ]
-    for answer in answers:
-        problem(answer, 404)
+    problem(desk.http.get(project_url(unknown)), 404)
+    problem(patch(desk, unknown, {"name": "x"}), 404)
+    problem(desk.http.get(f"{project_url(unknown)}/layout"), 404)
 
 
-def test_settings_are_changed_one_by_one(desk: Desk, project: Project) -> None:
+# Settings
+
+
+def test_settings_are_changed_one_by_one_and_null_gives_a_period_back(desk: Desk, project: Project) -> None:
     before = read(desk, project)
     assert desk.settle(project, holdSeconds=90) == before | {"holdSeconds": 90}
     changed = before | {"holdSeconds": 90, "reservationDays": Decimal("2.5")}
     assert desk.settle(project, reservationDays=2.5) == changed
     assert desk.settle(project, name="The New Name") == changed | {"name": "The New Name"}
     assert read(desk, project) == changed | {"name": "The New Name"}
-
-
-def test_null_gives_a_period_back_to_the_server(desk: Desk, project: Project) -> None:
-    before = read(desk, project)
-    desk.settle(project, holdSeconds=1, reservationDays=1)
-    assert desk.settle(project, holdSeconds=None, reservationDays=None) == before
+    given_back = desk.settle(project, name=before["name"], holdSeconds=None, reservationDays=None)
+    assert given_back == before
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
+    ("seconds", "days"),
     [
-        ("holdSeconds", Decimal("0.001")),
-        ("holdSeconds", 604_800),
-        ("holdSeconds", Decimal("59.999")),
-        ("reservationDays", Decimal("0.00001")),
-        ("reservationDays", 3650),
-        ("reservationDays", Decimal("0.123456")),
+        (Decimal("0.001"), Decimal("0.00001")),
+        (604_800, 3650),
+        (Decimal("59.999"), Decimal("0.123456")),
     ],
 )
 def test_a_period_within_its_bounds_is_kept_exactly(
-    desk: Desk, project: Project, name: str, value: object
+    desk: Desk, project: Project, seconds: object, days: object
 ) -> None:
-    assert desk.settle(project, **{name: value})[name] == value
-    assert read(desk, project)[name] == value
+    settled = desk.settle(project, holdSeconds=seconds, reservationDays=days)
+    assert (settled["holdSeconds"], settled["reservationDays"]) == (seconds, days)
+    assert read(desk, project) == settled
 
 
 @pytest.mark.parametrize(
     ("body", "pointers"),
     [
-        ({"holdSeconds": 0, "reservationDays": 0}, ["/holdSeconds", "/reservationDays"]),
-        ({"holdSeconds": -1, "reservationDays": -1}, ["/holdSeconds", "/reservationDays"]),
-        (
-            {"holdSeconds": Decimal("604800.001"), "reservationDays": Decimal("3650.000001")},
-            ["/holdSeconds", "/reservationDays"],
-        ),
-        (
-            {"holdSeconds": Decimal("0.0001"), "reservationDays": Decimal("0.0000001")},
-            ["/holdSeconds", "/reservationDays"],
-        ),
-        (
-            {"holdSeconds": Decimal("1.0001"), "reservationDays": Decimal("1.0000001")},
-            ["/holdSeconds", "/reservationDays"],
-        ),
-        ({"holdSeconds": "300", "reservationDays": True}, ["/holdSeconds", "/reservationDays"]),
-        ('{"holdSeconds": 1e400, "reservationDays": 1e-400}', ["/holdSeconds", "/reservationDays"]),
+        ({"holdSeconds": 0, "reservationDays": 0}, BOTH_PERIODS),
+        ({"holdSeconds": -1, "reservationDays": -1}, BOTH_PERIODS),
+        ('{"holdSeconds": 604800.001, "reservationDays": 3650.000001}', BOTH_PERIODS),
+        ('{"holdSeconds": 0.0001, "reservationDays": 0.0000001}', BOTH_PERIODS),
+        ('{"holdSeconds": 1.0001, "reservationDays": 1.0000001}', BOTH_PERIODS),
+        ({"holdSeconds": "300", "reservationDays": True}, BOTH_PERIODS),
+        ('{"holdSeconds": 1e400, "reservationDays": 1e-400}', BOTH_PERIODS),
         ({"name": None}, ["/name"]),
         ({"name": ""}, ["/name"]),
-        ({"name": "a\u0000b"}, ["/name"]),
-        ({"name": "trailing "}, ["/name"]),
         ({"name": " x", "holdSeconds": -1}, ["/name", "/holdSeconds"]),
+        ({"name": "Good", "holdSeconds": 0}, ["/holdSeconds"]),
         ({"slug": "another", "id": "x"}, ["/slug", "/id"]),
         ([], [""]),
     ],
@@ -208,37 +165,71 @@ def test_settings_out_of_bounds_change_nothing(
     assert read(desk, project) == before
 
 
-def test_one_bad_setting_keeps_the_good_one_out(desk: Desk, project: Project) -> None:
-    before = read(desk, project)
-    invalid(patch(desk, project, {"name": "Good", "holdSeconds": 0}), "/holdSeconds")
-    assert read(desk, project) == before
-
-
-def test_a_name_is_part_of_every_units_representation(desk: Desk, stored: Unit) -> None:
-    before = stored.get()
-    desk.settle(stored.project, name="The Renamed Tower")
-    after = stored.get()
-    assert exact(after)["projectName"] == "The Renamed Tower"
-    assert after.headers["etag"] != before.headers["etag"]
-    assert exact(after)["updatedAt"] == exact(before)["updatedAt"]
-
-
-@pytest.mark.parametrize("body", [{}, {"holdSeconds": 60}, {"name": "Same", "holdSeconds": 60.0}])
-def test_what_is_the_same_changes_nothing(desk: Desk, stored: Unit, sql: Sql, body: dict[str, Any]) -> None:
-    desk.settle(stored.project, name="Same", holdSeconds=60)
-    etag, noted = stored.etag, len(sql.rows(ENTRIES, stored.project.id))
-    assert patch(desk, stored.project, body).status_code == 200
-    assert stored.etag == etag
-    assert len(sql.rows(ENTRIES, stored.project.id)) == noted
-
-
-def test_each_change_is_put_down_to_the_key(
-    desk: Desk, project: Project, sql: Sql, backoffice_key: Key
+def test_a_change_is_noted_once_and_a_name_is_part_of_every_unit(
+    desk: Desk, stored: Unit, sql: Sql, backoffice_key: Key
 ) -> None:
-    response = patch(desk, project, {"holdSeconds": 60})
+    project, before = stored.project, stored.get()
+    response = patch(desk, project, {"name": "The Renamed Tower", "holdSeconds": 60})
+    after = stored.get()
+    assert exact(after) == exact(before) | {"projectName": "The Renamed Tower"}
+    assert after.headers["etag"] != before.headers["etag"]
     (entry,) = sql.rows(ENTRIES, project.id)
     assert (entry["action"], entry["actor_kind"]) == ("settle", "key")
     assert entry["actor_id"] == str(backoffice_key.id)
     assert entry["request_id"] == response.headers["x-request-id"]
-    before, after = (json.loads(entry[side]) for side in ("before", "after"))
-    assert (before, after) == ({"holdSeconds": None}, {"holdSeconds": 60})
+    assert json.loads(entry["before"]) == {"name": project.name, "holdSeconds": None}
+    assert json.loads(entry["after"]) == {"name": "The Renamed Tower", "holdSeconds": 60}
+    for same in ({}, {"holdSeconds": 60}, {"name": "The Renamed Tower", "holdSeconds": 60.0}):
+        assert patch(desk, project, same).status_code == 200
+    assert stored.etag == after.headers["etag"]
+    assert sql.rows(ENTRIES, project.id) == [entry]
+
+
+# Periods
+
+
+def seconds_between(first: str, last: str) -> Decimal:
+    difference = datetime.fromisoformat(last) - datetime.fromisoformat(first)
+    return Decimal(round(difference.total_seconds() * 1000)) / 1000
+
+
+def test_holds_and_reservations_last_as_long_as_the_project_says(
+    desk: Desk, stored: Unit, office: Office
+) -> None:
+    for seconds, days in (
+        (Decimal("1234.567"), Decimal("0.001")),
+        (604_800, 3650),
+        # The server's own.
+        (None, None),
+    ):
+        desk.settle(stored.project, holdSeconds=seconds, reservationDays=days)
+        opened = desk.did(stored, "open")
+        lasts = 300 if seconds is None else seconds
+        assert seconds_between(opened["updatedAt"], opened["holdExpiresAt"]) == lasts
+        desk.did(stored, "cancel-hold")
+        held = office.held(stored)
+        entry = desk.last_entry(stored)
+        end = entry["after"]["holdExpiresAt"]
+        assert seconds_between(entry["at"], end) == lasts
+        # A hold that runs keeps its end.
+        desk.settle(stored.project, holdSeconds=50)
+        assert desk.booking(held.reference)["holdExpiresAt"] == end
+        assert held.sign().status_code == 200
+        booking = desk.did_to_booking(held.reference, "confirm-deposit")
+        lasts = (14 if days is None else days) * 86_400
+        assert seconds_between(booking["depositConfirmedAt"], booking["reservedUntil"]) == lasts
+        desk.did(stored, "cancel-reservation")
+
+
+def test_every_process_knows_a_new_period_at_once(desk: Desk, stored: Unit, database_url: str) -> None:
+    """The first hold makes the project known there; the second must not go by what was known."""
+    with (
+        running_app({"HOLDFAST_DATABASE_URL": database_url}, background_work=False) as another,
+        integration_client(another.address, None) as http,
+    ):
+        for seconds in (100, 200):
+            desk.settle(stored.project, holdSeconds=seconds)
+            hold(http, stored)
+            opened = desk.last_entry(stored)
+            assert seconds_between(opened["at"], opened["after"]["holdExpiresAt"]) == seconds
+            desk.did(stored, "cancel-hold")

@@ -1,11 +1,10 @@
 """A payment system, and buyers who pay, on the server that all API tests share."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-import httpx
 import pytest
 
-from tests.support.app import InProcessApp, running_app
+from tests.support.app import InProcessApp
 from tests.support.backoffice import Desk
 from tests.support.buying import Buyer, Hold
 from tests.support.client import Unit, integration_client
@@ -39,24 +38,3 @@ def held(buyer: Buyer, stored: Unit) -> Hold:
 def signed(held: Hold) -> Hold:
     held.sign()
     return held
-
-
-@pytest.fixture
-def lines(server: InProcessApp) -> Callable[[str], list[str]]:
-    """The lines of the server's log that tell of something."""
-
-    def find(told: str) -> list[str]:
-        return [line for line in server.log.read_text().splitlines() if told in line]
-
-    return find
-
-
-@pytest.fixture
-def without_payments(database_url: str) -> Iterator[httpx.Client]:
-    """Where there is no payment page."""
-    settings = {"HOLDFAST_DATABASE_URL": database_url}
-    with (
-        running_app(settings, background_work=False) as app,
-        integration_client(app.address, None) as http,
-    ):
-        yield http
