@@ -46,14 +46,11 @@ def tiles(page: str) -> dict[str, str]:
     return {word: count for count, word in re.findall(r"<strong>([\d,]+)</strong><span>(\w+)</span>", page)}
 
 
-def refusals(page: str) -> list[list[str]]:
+def refused_rows(page: str) -> list[tuple[str, ...]]:
     """Row, code, column, cell and reason of each that is told."""
     rows = re.findall(r'<tr><th scope="row" class="number row"(.*?)</tr>', page, re.DOTALL)
-    return [re.findall(r"(?:data-label=[^>]*>)(.*?)</t[dh]>", row, re.DOTALL) for row in rows]
-
-
-def refused_rows(page: str) -> list[tuple[str, ...]]:
-    return [tuple(re.sub(r"<[^>]+>", "", cell).strip() for cell in row) for row in refusals(page)]
+    cells = [re.findall(r"(?:data-label=[^>]*>)(.*?)</t[dh]>", row, re.DOTALL) for row in rows]
+    return [tuple(re.sub(r"<[^>]+>", "", cell).strip() for cell in row) for row in cells]
 
 
 def commit(person: Person, address: str) -> str:

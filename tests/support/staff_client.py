@@ -6,11 +6,13 @@ import hashlib
 import re
 import secrets
 from collections.abc import Mapping
+from html import unescape
 from typing import Any
 from uuid import uuid4
 
 import httpx
 
+from holdfast.web.pages.forms import csrf_token
 from tests.support.app import transport_to
 from tests.support.client import NO_TLS
 from tests.support.sql import Sql
@@ -23,7 +25,19 @@ _INSERT_SESSION = """
     insert into staff_session (id, token_hash, staff_id, address, agent)
     values ($1, $2, $3, '127.0.0.1', 'tests')
 """
+_SESSION = "__Host-holdfast_session"
 _CSRF = re.compile(r'name="csrf" value="([0-9a-f]{128})"')
+_NEXT = re.compile(r'href="([^"]+)" rel="next"|rel="next" href="([^"]+)"')
+
+
+def missing(page: str, *texts: str) -> list[str]:
+    """Those of the texts that the page does not show."""
+    return [text for text in texts if text not in page]
+
+
+def next_page(page: str) -> str | None:
+    found = _NEXT.search(page)
+    return unescape(found[1] or found[2]).partition("#")[0] if found else None
 
 
 class Person(httpx.Client):
@@ -37,7 +51,7 @@ class Person(httpx.Client):
             transport=transport_to(address),
             headers={"accept": "text/html,*/*", "accept-language": "en"},
         )
-        self._jar = {} if token is None else {"__Host-holdfast_session": token}
+        self._jar = {} if token is None else {_SESSION: token}
         self.email = ""
         self.staff_id = ""
         self.event_hooks = {"response": [self._keep_cookies, _is_no_fault_of_ours]}
@@ -51,6 +65,13 @@ class Person(httpx.Client):
     def look(self, path: str, **headers: str) -> httpx.Response:
         return self.get(path, headers={**self.sent(), **headers})
 
+    def all_pages(self, path: str) -> list[str]:
+        """The page at this path, and those that follow it."""
+        pages = [self.see(path)]
+        while (following := next_page(pages[-1])) is not None:
+            pages.append(self.see(following))
+        return pages
+
     def submit(
         self,
         path: str,
@@ -60,15 +81,27 @@ class Person(httpx.Client):
         site: str = "same-origin",
         **more: Any,
     ) -> httpx.Response:
-        """Sends a form, with the token that stands on the page ``on`` (any page has one)."""
-        token = _CSRF.search(self.look(on or "/backoffice/account").text)
-        assert token is not None
+        """Sends a form, with the token that stands on the page ``on``, or that follows from the session."""
+        if on is None and _SESSION in self._jar:
+            token = csrf_token(self._jar[_SESSION])
+        else:
+            found = _CSRF.search(self.look(on or "/backoffice/account").text)
+            assert found is not None
+            token = found[1]
         return self.post(
             path,
-            data={"csrf": token[1], **(fields or {})},
+            data={"csrf": token, **(fields or {})},
             headers={**self.sent(), "sec-fetch-site": site},
             **more,
         )
+
+    def refused(
+        self, path: str, fields: Mapping[str, Any] | None = None, status: int = 422, **more: Any
+    ) -> str:
+        """A form that is refused; the page that says why."""
+        answer = self.submit(path, fields, **more)
+        assert answer.status_code == status, f"{answer.status_code} at {path}: {answer.text[:2000]}"
+        return answer.text
 
     def done(self, path: str, fields: Mapping[str, Any] | None = None, **more: Any) -> str:
         """A form that is taken; the page that follows it."""

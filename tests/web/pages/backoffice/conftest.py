@@ -7,21 +7,12 @@ import httpx
 import pytest
 
 from tests.support.app import InProcessApp
-from tests.support.client import Project
+from tests.support.backoffice import Desk
+from tests.support.client import Project, integration_client
 from tests.support.sql import Sql
 from tests.support.staff_client import People, Person
 from tests.support.webhooks import NOBODY_LISTENS, Registrar
-from tests.web.api.conftest import (  # noqa: F401 - the same ground as that of the API
-    http,
-    impatient,
-    inbox,
-    new_project,
-    off_sale,
-    project,
-    staff_http,
-    stored,
-    unit,
-)
+from tests.web.pages.backoffice.sales import Market
 
 
 class OwnRegistrar(Registrar):
@@ -34,11 +25,17 @@ class OwnRegistrar(Registrar):
 
 
 @pytest.fixture
-def registrar(staff_http: httpx.Client, project: Project) -> Iterator[Registrar]:  # noqa: F811
+def registrar(staff_http: httpx.Client, project: Project) -> Iterator[Registrar]:
     own = OwnRegistrar(staff_http)
     own.project = project
     yield own
     own.remove_all()
+
+
+@pytest.fixture(scope="session")
+def market(server: InProcessApp, desk: Desk) -> Iterator[Market]:
+    with integration_client(server.address, None) as public:
+        yield Market(public, desk)
 
 
 @pytest.fixture(scope="session")

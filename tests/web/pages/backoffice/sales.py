@@ -1,6 +1,5 @@
 """Units and bookings in every condition, for the pages that show them."""
 
-from collections.abc import Callable
 from urllib.parse import quote
 
 import httpx
@@ -24,14 +23,14 @@ class Market:
     """A buyer, and staff with a key, who bring a unit to where a test wants it."""
 
     def __init__(self, public: httpx.Client, desk: Desk) -> None:
-        self._public = public
+        self.public = public
         self.desk = desk
 
     def held(self, unit: Unit) -> Held:
-        return hold(self._public, unit)
+        return hold(self.public, unit)
 
     def signed(self, unit: Unit) -> Held:
-        return hold_and_sign(self._public, unit)
+        return hold_and_sign(self.public, unit)
 
     def reserved(self, unit: Unit) -> Held:
         held = self.signed(unit)
@@ -49,16 +48,12 @@ class Market:
         self.desk.did_to_booking(held.reference, "cancel")
         return held
 
-    def brought(self, unit: Unit, status: str) -> Held | None:
+    def bring(self, unit: Unit, status: str) -> None:
         """From available to the status."""
-        ways: dict[str, Callable[[Unit], Held]] = {
-            "held": self.held, "reserved": self.reserved, "sold": self.sold,
-        }  # fmt: skip
-        if status in ways:
-            return ways[status](unit)
         if status == "unavailable":
             self.desk.did(unit, "take-off-sale")
-        return None
+        elif status != "available":
+            getattr(self, status)(unit)
 
 
 def known(person: Person, unit: Unit) -> dict[str, str]:

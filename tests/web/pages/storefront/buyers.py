@@ -6,21 +6,30 @@ import re
 import time
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import httpx
 
 from holdfast.web.pages.forms import csrf_token
 from tests.support.backoffice import BUYER
 from tests.support.client import Project, Unit
+from tests.support.sql import Sql
 from tests.support.staff_client import Person
 from tests.web.api.storefront.limits import new_address
 
 VISITOR = "holdfast_visitor"
 SECRET = "__Host-holdfast_buyer"
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 120
 BOOKING_COOKIE = "__Host-holdfast_booking_"
 _READ = re.compile(r'name="read" value="([0-9a-f]{64})"')
+_OWN_LINK = re.compile(r'id="own-link".*?value="([^"]+)"', re.DOTALL)
+_LET_LAPSE = """
+    with ended as (
+        update unit set hold_expires_at = now() where project_id = $1 and code = $2 returning id
+    )
+    update booking set hold_expires_at = now() from ended
+    where booking.unit_id = ended.id and booking.status in ('open', 'signed')
+"""
 
 
 def project_page(project: Project) -> str:
@@ -40,14 +49,6 @@ class Buyer(Person):
         self.look("/p/nowhere")
 
     @property
-    def visitor(self) -> str:
-        return self._jar[VISITOR]
-
-    @property
-    def secret(self) -> str:
-        return self._jar[SECRET]
-
-    @property
     def cookies_kept(self) -> dict[str, str]:
         return dict(self._jar)
 
@@ -55,7 +56,7 @@ class Buyer(Person):
         """A form of ours."""
         return self.post(
             path,
-            data={"csrf": csrf_token(self.secret), **(fields or {})},
+            data={"csrf": csrf_token(self._jar[SECRET]), **(fields or {})},
             headers={**self.sent(), "sec-fetch-site": "same-origin", **headers},
         )
 
@@ -82,12 +83,26 @@ class Buyer(Person):
     def state(self, path: str) -> dict[str, Any]:
         return dict(self.look(f"{path}/state").json())
 
-    def wait_for(self, path: str, status: str) -> None:
-        """By the route that the page's script asks."""
+    def lapse(self, path: str, unit: Unit, sql: Sql) -> None:
+        """The buyer's time for the unit is over; the route that the page's script asks says so."""
+        sql.execute(_LET_LAPSE, unit.project.id, unit.code)
         until = time.monotonic() + PATIENCE_SECONDS
-        while (found := self.state(path)["status"]) != status:
+        while (found := self.state(path)["status"]) != "lapsed":
             assert time.monotonic() < until, found
+            time.sleep(0.02)
+
+    def lapsed(self, unit: Unit, sql: Sql) -> str:
+        path = self.hold(unit)
+        self.lapse(path, unit, sql)
+        return path
 
 
 def reference_in(path: str) -> str:
     return path.rpartition("/")[2]
+
+
+def link_on(page: str) -> str:
+    """The path of the link that the page of a booking shows."""
+    found = _OWN_LINK.search(page)
+    assert found is not None
+    return urlsplit(found[1]).path

@@ -2,22 +2,9 @@
 
 from collections.abc import Callable, Iterator
 
-import httpx
 import pytest
 
 from tests.support.app import InProcessApp, running_app
-from tests.support.backoffice import Desk
-from tests.support.bodies import full
-from tests.support.client import Project, Unit
-from tests.web.api.conftest import (  # noqa: F401 - the same ground as that of the API
-    http,
-    new_project,
-    off_sale,
-    project,
-    staff_http,
-    stored,
-    unit,
-)
 from tests.web.api.storefront.limits import BEHIND_A_PROXY
 from tests.web.pages.storefront.buyers import Buyer
 
@@ -55,18 +42,3 @@ def buyer(new_buyer: Callable[..., Buyer]) -> Buyer:
 def limited_buyer(new_buyer: Callable[..., Buyer], strict: InProcessApp) -> Buyer:
     """At the server that has limits, and no payment page."""
     return new_buyer(strict.address)
-
-
-@pytest.fixture(scope="session")
-def desk(staff_http: httpx.Client) -> Desk:  # noqa: F811
-    return Desk(staff_http)
-
-
-@pytest.fixture
-def new_unit(http: httpx.Client, project: Project) -> Callable[..., Unit]:  # noqa: F811
-    def make(code: str, **fields: object) -> Unit:
-        made = Unit(http, project, code)
-        made.create(full(**{"floor": None, **fields}))
-        return made
-
-    return make

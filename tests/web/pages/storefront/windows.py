@@ -12,7 +12,6 @@ from tests.support.client import Project, Unit, put_array
 
 _WINDOW = re.compile(r'<a class="u is-(\w+)( dim)?" href="/p/[^"]*/units/([^"]+)" aria-label="([^"]+)"')
 _CARD = re.compile(r'<li class="offer is-(\w+)" data-code="([^"]*)">')
-_NEXT = re.compile(r'rel="next" href="([^"#]+)')
 
 
 def windows(page: str) -> dict[str, str]:
@@ -32,11 +31,6 @@ def labels(page: str) -> set[str]:
 def cards(page: str) -> dict[str, str]:
     """The look of each card, by its code, in the order of the page."""
     return {unescape(code): look for look, code in _CARD.findall(page)}
-
-
-def next_page(page: str) -> str | None:
-    found = _NEXT.search(page)
-    return None if found is None else unescape(found[1])
 
 
 def fill(http: httpx.Client, project: Project, *units: dict[str, Any]) -> list[Unit]:

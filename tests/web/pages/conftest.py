@@ -1,0 +1,35 @@
+"""What the pages of both sides share: the server, staff with a key, projects and units."""
+
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from tests.support.backoffice import Desk
+from tests.support.bodies import full
+from tests.support.client import Project, Unit
+from tests.web.api.conftest import (  # noqa: F401 - the same ground as that of the API
+    http,
+    inbox,
+    new_project,
+    off_sale,
+    project,
+    staff_http,
+    stored,
+    unit,
+)
+
+
+@pytest.fixture(scope="session")
+def desk(staff_http: httpx.Client) -> Desk:  # noqa: F811
+    return Desk(staff_http)
+
+
+@pytest.fixture
+def new_unit(http: httpx.Client, project: Project) -> Callable[..., Unit]:  # noqa: F811
+    def make(code: str, **fields: object) -> Unit:
+        made = Unit(http, project, code)
+        made.create(full(**{"floor": None, **fields}))
+        return made
+
+    return make
