@@ -9,7 +9,6 @@ import httpx
 from hypothesis.stateful import RuleBasedStateMachine
 
 from tests.support import exact_json, model
-from tests.support.app import running_app
 from tests.support.client import JSON, Project, exact, integration_client
 from tests.support.feed import Feed, chain_is_unbroken
 from tests.support.keys import Keys
@@ -43,17 +42,15 @@ class World:
 
 
 @contextmanager
-def world_of(database_url: str) -> Iterator[World]:
-    """Without limits on holds: one address is many buyers."""
-    off = {"HOLDFAST_HOLDS_PER_ADDRESS": "0", "HOLDFAST_REHOLD_SECONDS": "0"}
-    with running_app({"HOLDFAST_DATABASE_URL": database_url, **off}) as server, Sql(database_url) as sql:
-        keys = Keys(sql, database_url)
-        scopes = ("integration", None, "payments", "backoffice", "admin")
-        texts = [None if scope is None else keys.issue(scopes=[scope]).text for scope in scopes]
-        with ExitStack() as open_clients:
-            clients = [open_clients.enter_context(integration_client(server.address, text)) for text in texts]
-            integration, public, payments, staff, admin = clients
-            yield World(sql, integration, public, payments, staff, admin, Feed(integration))
+def world_of(address: str, sql: Sql, feed: Feed) -> Iterator[World]:
+    """A server without limits on holds: one address is many buyers."""
+    keys = Keys(sql, sql.url)
+    scopes = ("integration", None, "payments", "backoffice", "admin")
+    texts = [None if scope is None else keys.issue(scopes=[scope]).text for scope in scopes]
+    with ExitStack() as open_clients:
+        clients = [open_clients.enter_context(integration_client(address, text)) for text in texts]
+        integration, public, payments, staff, admin = clients
+        yield World(sql, integration, public, payments, staff, admin, feed)
 
 
 class Lives(RuleBasedStateMachine):

@@ -47,7 +47,7 @@ def open_socket(address: str) -> socket.socket:
     parts = urlsplit(address)
     assert parts.hostname is not None
     assert parts.port is not None
-    return socket.create_connection((parts.hostname, parts.port), timeout=30)
+    return socket.create_connection((parts.hostname, parts.port), timeout=60)
 
 
 def _read_response(connection: socket.socket) -> RawResponse:

@@ -1,6 +1,7 @@
 """Brings a unit to the states that only buyers and staff bring about, by what buyers and staff do."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -14,12 +15,23 @@ from tests.support.keys import Keys
 from tests.support.sql import Sql
 
 BACKOFFICE = "/v1/backoffice"
-SHORTEST_RESERVATION_DAYS = 0.00001
-WAIT = "select pg_sleep(greatest(0, extract(epoch from $1::timestamptz - clock_timestamp())) + 0.001)"
-VERSION = """
-    select unit.version from unit join project on project.id = unit.project_id
-    where project.slug = $1 and unit.code = $2
+END_NOW = """
+    with claimed as (
+        select unit.id, unit.status = 'held' as is_hold,
+            greatest(date_trunc('milliseconds', clock_timestamp()), unit.updated_at + interval '1 ms') as now
+        from unit join booking on booking.unit_id = unit.id where booking.reference = $1
+    ), moved as (
+        update booking set
+            hold_expires_at = case when is_hold then now else hold_expires_at end,
+            reserved_until = case when is_hold then reserved_until else now end
+        from claimed where reference = $1
+    )
+    update unit set
+        hold_expires_at = case when is_hold then now end,
+        reserved_until = case when not is_hold then now end
+    from claimed where unit.id = claimed.id returning now
 """
+WAIT = "select pg_sleep(greatest(0, extract(epoch from $1::timestamptz - clock_timestamp())) + 0.001)"
 
 _staff_keys: WeakKeyDictionary[Sql, str] = WeakKeyDictionary()
 
@@ -31,9 +43,7 @@ def hold(sql: Sql, unit: Unit, *, expires_in: float | None = None) -> Hold:
     return Buyer(unit.http).hold(unit)
 
 
-def reserve(sql: Sql, unit: Unit, *, days: float | None = None) -> Hold:
-    if days is not None:
-        settle(sql, unit, reservationDays=days)
+def reserve(sql: Sql, unit: Unit) -> Hold:
     held = hold(sql, unit)
     held.sign()
     confirm_deposit(sql, held)
@@ -55,17 +65,16 @@ def bring_to(sql: Sql, unit: Unit, status: str) -> Hold:
     return {"held": hold, "reserved": reserve, "sold": sell}[status](sql, unit)
 
 
+def end_now(sql: Sql, held: Hold) -> Hold:
+    """Moves the end of a hold or reservation to this moment. Somebody may release the unit, or nobody yet."""
+    now = sql.value(END_NOW, held.reference)
+    wait_until(sql, now)
+    return replace(held, expires_at=now.isoformat(timespec="milliseconds").replace("+00:00", "Z"))
+
+
 def hold_and_let_lapse(sql: Sql, unit: Unit) -> datetime:
     """A hold that is over by the database's clock, released or not; its end."""
-    held = hold(sql, unit, expires_in=0.02)
-    wait_until(sql, held.ends)
-    return held.ends
-
-
-def reserve_and_let_lapse(sql: Sql, unit: Unit) -> Hold:
-    held = reserve(sql, unit, days=SHORTEST_RESERVATION_DAYS)
-    wait_until(sql, datetime.fromisoformat(staff_booking(sql, held)["reservedUntil"]))
-    return held
+    return end_now(sql, hold(sql, unit)).ends
 
 
 def wait_until(sql: Sql, moment: datetime) -> None:
@@ -74,7 +83,12 @@ def wait_until(sql: Sql, moment: datetime) -> None:
 
 
 def version(sql: Sql, unit: Unit) -> int:
-    return int(sql.value(VERSION, unit.project.slug, unit.code))
+    return int(sql.value("select version from unit where id = $1", unit.read()["id"]))
+
+
+def stored_status(sql: Sql, unit: Unit) -> str:
+    """The status in the unit's row, whatever readers see."""
+    return str(sql.value("select status from unit where id = $1", unit.read()["id"]))
 
 
 def act(sql: Sql, unit: Unit, action: str, body: Mapping[str, object] | None = None) -> dict[str, Any]:

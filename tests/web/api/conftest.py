@@ -1,19 +1,24 @@
 """A fresh project for every test, on one server for all of them."""
 
+import time
 from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
 
-from tests.support.app import InProcessApp
+from tests.conftest import UNLIMITED
+from tests.support.app import InProcessApp, running_app
 from tests.support.bodies import full, minimal
-from tests.support.client import Project, Send, Unit, integration_client, put_array, put_lines
+from tests.support.client import Project, Unit, integration_client
+from tests.support.clusters import NEWEST, Cluster
 from tests.support.feed import Feed
-from tests.support.installation import Installation, installed
+from tests.support.installation import Installation, installed, opened
 from tests.support.keys import Keys
 from tests.support.projects import add_project
 from tests.support.sql import Sql
 from tests.support.webhooks import IMPATIENT, Inbox, Registrar, an_inbox
+
+WorkUntil = Callable[[Callable[[], bool]], None]
 
 
 @pytest.fixture(scope="session")
@@ -69,10 +74,43 @@ def feed(session_feed: Feed) -> Feed:
     return session_feed
 
 
-@pytest.fixture(params=[put_array, put_lines], ids=["array", "ndjson"])
-def send(request: pytest.FixtureRequest) -> Send:
-    sender: Send = request.param
-    return sender
+@pytest.fixture(scope="session")
+def idle_app(cluster_of: Callable[[int], Cluster]) -> Iterator[tuple[InProcessApp, str]]:
+    """An application without background work, and its own database."""
+    url = cluster_of(NEWEST).new_database()
+    with running_app({"HOLDFAST_DATABASE_URL": url, **UNLIMITED}, background_work=False) as app:
+        yield app, url
+
+
+@pytest.fixture(scope="session")
+def idle(idle_app: tuple[InProcessApp, str]) -> Iterator[Installation]:
+    """Where nobody but the readers and writers of the test itself notices that a hold is over."""
+    app, url = idle_app
+    with opened(app.address, url) as installation:
+        yield installation
+
+
+@pytest.fixture
+def idle_feed(idle: Installation) -> Feed:
+    return Feed(idle.http)
+
+
+@pytest.fixture
+def work_until(idle_app: tuple[InProcessApp, str]) -> WorkUntil:
+    """Let the background work of `idle` run until something is so."""
+
+    def work(done: Callable[[], bool]) -> None:
+        app, _ = idle_app
+        app.start_background_work()
+        over = time.monotonic() + 60
+        try:
+            while not done():
+                assert time.monotonic() < over, "the background work has not done what was waited for"
+                time.sleep(0.01)
+        finally:
+            app.stop_background_work()
+
+    return work
 
 
 @pytest.fixture(scope="session")

@@ -9,15 +9,19 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.support import model
+from tests.support.app import InProcessApp
+from tests.support.feed import Feed
 from tests.support.modelled_units import CODES, World, world_of
+from tests.support.sql import Sql
 from tests.support.unit_rules import NORA, OMAR, TERMS, WAYS, LifeOfUnits
 
-EXAMPLES, STEPS = 16, 20
+EXAMPLES, STEPS = 8, 20
+AMONG_THE_FAST = ("held", "signed", "reserved")
 
 
 @pytest.fixture(scope="module")
-def world(module_postgres_url: str) -> Iterator[World]:
-    with world_of(module_postgres_url) as made:
+def world(server: InProcessApp, sql: Sql, session_feed: Feed) -> Iterator[World]:
+    with world_of(server.address, sql, session_feed) as made:
         yield made
 
 
@@ -46,7 +50,9 @@ def everything_with_a_booking(life: LifeOfUnits, code: str) -> Iterator[Callable
         yield partial(life.act_on_booking, 0, action, by_payments=False)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "way", [pytest.param(way, marks=[] if way in AMONG_THE_FAST else pytest.mark.slow) for way in WAYS]
+)
 def test_every_call_in_every_state_is_answered_as_the_contract_says(world: World, way: str) -> None:
     life, code = LifeOfUnits(world), CODES[0]
     life.put(code, {**TERMS[1], "description": None}, None)
@@ -60,6 +66,7 @@ def test_every_call_in_every_state_is_answered_as_the_contract_says(world: World
     life.teardown()
 
 
+@pytest.mark.slow
 def test_every_life_of_a_unit_goes_as_the_contract_says(world: World) -> None:
     few = settings(
         max_examples=EXAMPLES,
@@ -71,6 +78,7 @@ def test_every_life_of_a_unit_goes_as_the_contract_says(world: World) -> None:
     run_state_machine_as_test(make, settings=few)
 
 
+@pytest.mark.slow
 def test_a_reservation_that_is_over_is_over_for_everybody(world: World) -> None:
     life, code = LifeOfUnits(world), CODES[0]
     life.put(code, {**TERMS[1], "description": None}, None)

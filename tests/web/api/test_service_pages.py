@@ -1,5 +1,6 @@
-"""What a person or a probe reads: health, metrics, the API description, its pages."""
+"""What a person or a probe reads: health, metrics, the API description and its examples, problem pages."""
 
+import json
 import re
 from typing import Any
 from uuid import uuid4
@@ -7,127 +8,82 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from holdfast.web.api.unit_bodies import UnitReplacement
+from holdfast.web.openapi.document import openapi_document
+from holdfast.web.openapi.schemas import BOOKING_REFERENCE
 from tests.support import states
 from tests.support.bodies import UNIT_FIELDS, full
-from tests.support.client import Unit
+from tests.support.buying import Buyer
+from tests.support.client import JSON, Unit
 from tests.support.feed import EVENTS
 from tests.support.keys import Keys
+from tests.support.payment_system import signed_headers
 from tests.support.problems import problem
 from tests.support.sql import Sql
+from tests.web.openapi_reading import Operation, operations
 
 FOREIGN = re.compile(r"""(?:src|href|action|url)\s*[=:(]\s*["']?\s*(?:https?:)?//""", re.IGNORECASE)
 ASSETS = re.compile(r"""(?:src|href)\s*=\s*["']([^"'#]+)["']""", re.IGNORECASE)
-EVENT_NAMES = {
-    "unit.held",
-    "unit.released",
-    "unit.reserved",
-    "unit.sold",
-    "unit.available",
-    "unit.unavailable",
-    "ping",
-}
-ROUTES = {
-    "/v1/integration/projects/{slug}/units/{code}": {"get", "put", "patch"},
-    "/v1/integration/projects/{slug}/units": {"get", "put"},
-    "/v1/integration/projects": {"get"},
-    "/v1/integration/events": {"get"},
-}
-METHODS = {"get", "put", "patch", "post", "delete", "head", "options"}
+UNIT_ROUTE = r'method="GET",route="/v1/integration/projects/\{slug\}/units/\{code\}"'
+FIGURES = [
+    rf'holdfast_http_requests_total\{{{UNIT_ROUTE},status="200"\}} (\S+)',
+    rf"holdfast_http_request_seconds_count\{{{UNIT_ROUTE}\}} (\S+)",
+    rf'holdfast_http_request_seconds_bucket\{{le="\+Inf",{UNIT_ROUTE}\}} (\S+)',
+]
 
 
-@pytest.fixture
-def description(anonymous: httpx.Client) -> dict[str, Any]:
-    response = anonymous.get("/openapi.json")
-    assert response.status_code == 200
-    assert response.headers["content-type"].split(";")[0] == "application/json"
-    body: dict[str, Any] = response.json()
-    return body
-
-
-@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
-def test_probes_need_no_key(anonymous: httpx.Client, path: str) -> None:
-    assert anonymous.get(path).status_code == 200
-
-
-def test_metrics_are_in_the_format_of_prometheus(http: httpx.Client, stored: Unit) -> None:
-    response = http.get("/metrics")
+def test_probes_need_no_key_and_metrics_are_in_the_format_of_prometheus(anonymous: httpx.Client) -> None:
+    for path in ("/healthz", "/readyz", "/metrics"):
+        response = anonymous.get(path)
+        assert response.status_code == 200
     assert response.headers["content-type"].startswith("text/plain")
     assert re.search(r"^# TYPE holdfast_\w+ (counter|gauge|histogram|summary)$", response.text, re.MULTILINE)
     for line in response.text.splitlines():
         assert line.startswith("#") or re.fullmatch(r"[a-zA-Z_:][\w:]*(\{.*\})? \S+( \d+)?", line), line
 
 
-def test_metrics_count_every_answer_and_its_time(http: httpx.Client, stored: Unit) -> None:
-    def figures() -> tuple[float, float, float]:
-        text = http.get("/metrics").text
-        labels = r'method="GET",route="/v1/integration/projects/\{slug\}/units/\{code\}"'
-        patterns = (
-            rf'holdfast_http_requests_total\{{{labels},status="200"\}} (\S+)',
-            rf"holdfast_http_request_seconds_count\{{{labels}\}} (\S+)",
-            rf'holdfast_http_request_seconds_bucket\{{le="\+Inf",{labels}\}} (\S+)',
-        )
-        found = [re.search(pattern, text) for pattern in patterns]
-        requests, times, slowest = (float(one[1]) if one else 0.0 for one in found)
-        return requests, times, slowest
+def test_metrics_count_every_answer_and_its_time_and_name_nothing_that_callers_make_up(
+    http: httpx.Client, stored: Unit
+) -> None:
+    def figures() -> list[float]:
+        found = [re.search(pattern, http.get("/metrics").text) for pattern in FIGURES]
+        return [float(one[1]) if one else 0.0 for one in found]
 
-    before = figures()
+    before, made_up = figures(), uuid4().hex
     for _ in range(5):
         assert stored.get().status_code == 200
     assert [now - then for now, then in zip(figures(), before, strict=True)] == [5, 5, 5]
-
-
-def test_metrics_do_not_name_units_or_slugs(http: httpx.Client, stored: Unit) -> None:
+    http.get(f"/{made_up}")
+    http.get(f"/v1/integration/projects/{made_up}/units/{made_up}")
+    assert made_up not in http.get("/metrics").text
     assert stored.project.slug not in http.get("/metrics").text
 
 
-def test_the_description_is_openapi_3_1(description: dict[str, Any]) -> None:
-    assert description["openapi"].startswith("3.1")
-
-
-def test_every_route_is_described(description: dict[str, Any]) -> None:
-    described = {path: METHODS & set(item) for path, item in description["paths"].items()}
-    assert ROUTES.items() <= described.items()
-
-
-def test_every_event_is_described_as_a_webhook(description: dict[str, Any]) -> None:
-    assert set(description["webhooks"]) == EVENT_NAMES
-
-
-def operations(description: dict[str, Any]) -> list[dict[str, Any]]:
-    return [item[method] for item in description["paths"].values() for method in METHODS & set(item)]
-
-
-def test_every_operation_has_a_name_of_its_own(description: dict[str, Any]) -> None:
-    names = [operation["operationId"] for operation in operations(description)]
-    assert len(names) == len(set(names))
-
-
-@pytest.mark.parametrize("path", ROUTES)
-def test_every_call_that_needs_a_key_says_so(description: dict[str, Any], path: str) -> None:
-    for method in ROUTES[path]:
-        operation = description["paths"][path][method]
-        assert operation.get("security", description.get("security"))
-        assert {"401", "403"} <= set(operation["responses"])
-
-
-def test_the_documentation_loads_nothing_from_elsewhere(anonymous: httpx.Client) -> None:
-    response = anonymous.get("/docs")
-    assert response.status_code == 200
-    assert response.headers["content-type"].startswith("text/html")
-    assert not FOREIGN.search(response.text)
-
-
-def test_everything_the_documentation_loads_is_there(anonymous: httpx.Client) -> None:
+def test_the_documentation_loads_nothing_from_elsewhere_and_all_it_loads_is_there(
+    anonymous: httpx.Client,
+) -> None:
     page = anonymous.get("/docs")
+    assert page.status_code == 200
+    assert page.headers["content-type"].startswith("text/html")
+    assert not FOREIGN.search(page.text)
     assets = [path for path in ASSETS.findall(page.text) if not path.startswith("data:")]
     assert assets
     for path in assets:
         assert anonymous.get(str(page.url.join(path))).status_code == 200, path
 
 
-def every_refusal(stored: Unit, anonymous: httpx.Client, keys: Keys, sql: Sql) -> list[httpx.Response]:
-    http = stored.http
-    unknown = Unit(http, stored.project, "A-999")
+def test_the_description_is_served_as_it_is_tested(anonymous: httpx.Client) -> None:
+    response = anonymous.get("/openapi.json")
+    assert response.headers["content-type"].split(";")[0] == JSON
+    served, tested = response.json(), json.loads(json.dumps(openapi_document()))
+    assert (served["paths"], served["webhooks"]) == (tested["paths"], tested["webhooks"])
+    assert set(served["components"]["schemas"]["Unit"]["properties"]) == UNIT_FIELDS
+
+
+def test_every_problem_has_one_title_one_status_and_a_page_that_explains_it(
+    stored: Unit, anonymous: httpx.Client, keys: Keys, sql: Sql
+) -> None:
+    http, unknown = stored.http, Unit(stored.http, stored.project, "A-999")
     payments = {"Authorization": f"Bearer {keys.issue(scopes=['payments']).text}"}
     refusals = [
         anonymous.get(EVENTS),
@@ -141,38 +97,23 @@ def every_refusal(stored: Unit, anonymous: httpx.Client, keys: Keys, sql: Sql) -
         unknown.get(),
         http.get("/v1/integration/projects/no-such-tower/units"),
         http.get("/nowhere"),
+        http.get("/problems/no-such-problem"),
         stored.put(full(), If_Match='"stale"'),
     ]
     states.hold(sql, stored)
     refusals += [stored.patch({"status": "available"}), stored.patch({"priceSar": 1})]
     states.archive(sql, stored)
-    return [*refusals, stored.patch({"status": "available"})]
-
-
-def test_every_problem_has_a_page_that_explains_it(
-    stored: Unit, anonymous: httpx.Client, keys: Keys, sql: Sql
-) -> None:
-    refusals = every_refusal(stored, anonymous, keys, sql)
+    refusals += [stored.patch({"status": "available"})]
     assert all(response.status_code >= 400 for response in refusals)
     bodies = [problem(response, response.status_code) for response in refusals]
-    for kind, title in {(body["type"], body["title"]) for body in bodies}:
+    kinds = {(body["type"], body["title"], body["status"]) for body in bodies}
+    assert len(kinds) == len({kind for kind, _, _ in kinds})
+    for kind, title, _ in kinds:
         page = anonymous.get(kind)
         assert page.status_code == 200, kind
         assert page.headers["content-type"].startswith("text/html")
         assert title in page.text
         assert not FOREIGN.search(page.text)
-
-
-def test_one_kind_of_problem_has_one_title_and_one_status(
-    stored: Unit, anonymous: httpx.Client, keys: Keys, sql: Sql
-) -> None:
-    bodies = [response.json() for response in every_refusal(stored, anonymous, keys, sql)]
-    kinds = {(body["type"], body["title"], body["status"]) for body in bodies}
-    assert len(kinds) == len({kind for kind, _, _ in kinds})
-
-
-def test_a_problem_that_does_not_exist_has_no_page(anonymous: httpx.Client) -> None:
-    problem(anonymous.get("/problems/no-such-problem"), 404)
 
 
 def test_the_page_of_a_problem_names_the_status_routes_too(anonymous: httpx.Client) -> None:
@@ -181,12 +122,27 @@ def test_the_page_of_a_problem_names_the_status_routes_too(anonymous: httpx.Clie
     assert "/docs#/Operation/getReadiness" in page
 
 
-def test_metrics_do_not_grow_with_what_callers_make_up(http: httpx.Client) -> None:
-    made_up = uuid4().hex
-    http.get(f"/{made_up}")
-    http.get(f"/v1/integration/projects/{made_up}/units/{made_up}")
-    assert made_up not in http.get("/metrics").text
+# Whoever pastes a request body from the API description has it accepted.
+
+CODE = "A-0304"
+WITH_BODIES = [one for one in operations(openapi_document()) if "requestBody" in one.body]
 
 
-def test_a_unit_in_the_description_has_exactly_its_fields(description: dict[str, Any]) -> None:
-    assert set(description["components"]["schemas"]["Unit"]["properties"]) == UNIT_FIELDS
+@pytest.mark.parametrize("operation", WITH_BODIES, ids=lambda one: one.body["operationId"])
+def test_the_example_of_a_body_is_accepted(operation: Operation, stored: Unit, keys: Keys) -> None:
+    """It may be refused for what it is sent to: there is no such endpoint, or no deposit is due."""
+    unit = Unit(stored.http, stored.project, CODE)
+    unit.create(UnitReplacement.example)
+    held = Buyer(unit.http).hold(unit)
+    path = operation.path.format(slug=unit.project.slug, code=CODE, reference=held.reference, id=uuid4())
+    example: Any = operation.body["requestBody"]["content"][JSON]["example"]
+    # The callback names the booking in its body.
+    content = json.dumps(example).encode().replace(BOOKING_REFERENCE.encode(), held.reference.encode())
+    key = keys.issue(scopes=["integration", "admin"]).text
+    token = held.token if operation.path.startswith("/v1/storefront") else key
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": JSON, **signed_headers(content)}
+    response = unit.http.request(operation.method.upper(), path, content=content, headers=headers)
+    assert response.status_code not in {400, 413, 415, 422}, response.text
+    assert "/problems/invalid-input" not in response.text
+    if operation.body["operationId"] == "extendUnit":
+        assert response.status_code == 200, response.text
