@@ -1,63 +1,172 @@
-"""Loops go round until their process is told to stop, and then end soon."""
+"""Loops that run until their process stops, and the periodic jobs: event totals, expired leases, cleanup."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from uuid import UUID
 
 import pytest
 
 from holdfast.background import jobs
-from holdfast.background.jobs import run_loops
+from holdfast.background.jobs import CLEANUP_SECONDS, RESCUE_SECONDS, PeriodicJob, queue_jobs, run_loops
+from holdfast.operations import delivery_queue
+from holdfast.operations.events import EventFeed
+from holdfast.operations.reports import COMPARED_EVERY, sum_up
+from holdfast.storage import reports
+from holdfast.storage.database import Database
+from tests.support.delivery_engine import Engine, an_engine, switch
+from tests.support.inventory import replacement, store
+from tests.support.sales import new_units, sell
+
+QUEUE = "select due_at, postponed from pending_delivery order by unit_version"
+POSTPONED = "select count(*) from pending_delivery where postponed"
 
 
-class Counting:
-    name = "counting"
+async def test_a_round_that_fails_ends_nothing_and_one_that_does_not_end_is_cancelled_at_the_stop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(jobs, "PAUSE_AFTER_FAILURE_SECONDS", 0.0)
+    monkeypatch.setattr(jobs, "LAST_ROUND_SECONDS", 0.0)
+    stop, rounds = asyncio.Event(), []
 
-    def __init__(self, stop_after: int, stop: asyncio.Event) -> None:
-        self.rounds = 0
-        self._stop_after = stop_after
-        self._stop = stop
-
-    async def run_once(self) -> float:
-        self.rounds += 1
-        if self.rounds == self._stop_after:
-            self._stop.set()
-        if self.rounds == 1:
+    async def fail_once() -> None:
+        rounds.append("failing once")
+        if len(rounds) == 1:
             raise RuntimeError("the first round fails")
-        return 0.0
+        if len(rounds) == 3:
+            stop.set()
 
-
-class Endless:
-    name = "endless"
-
-    def __init__(self) -> None:
-        self.begun = asyncio.Event()
-        self.given_up = False
-
-    async def run_once(self) -> float:
-        self.begun.set()
+    async def wait_for_ever() -> None:
+        stop.set()
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
-            self.given_up = True
+            rounds.append("cancelled")
             raise
-        return 0.0
+
+    await run_loops([PeriodicJob("failing once", 0.0, fail_once)], stop)
+    assert len(rounds) == 3
+    stop.clear()
+    await run_loops([PeriodicJob("endless", 0.0, wait_for_ever)], stop)
+    assert rounds[3:] == ["cancelled"]
 
 
-async def test_a_failing_round_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "PAUSE_AFTER_FAILURE_SECONDS", 0.0)
-    stop = asyncio.Event()
-    loop = Counting(3, stop)
-    async with asyncio.timeout(5):
-        await run_loops([loop], stop)
-    assert loop.rounds == 3
+# Event totals
 
 
-async def test_a_round_that_does_not_end_is_given_up_when_its_process_stops(
-    monkeypatch: pytest.MonkeyPatch,
+async def totals(database: Database, project_id: UUID) -> tuple[int, int]:
+    """How many units are counted, and steps summed."""
+    async with database.reading() as connection:
+        steps = await connection.fetchval("select coalesce(sum(steps), 0)::int from event_hour")
+        return await reports.counted_units(connection, project_id), steps
+
+
+async def test_a_round_sums_every_numbered_event_once_and_compares_units_seldom(database: Database) -> None:
+    project_id = await new_units(database, "A-1")
+    await sell(database, (project_id, "A-1"))
+    await EventFeed(database).number()
+    await sum_up(database)
+    async with database.reading() as connection:
+        assert await reports.unsummed(connection) == 0
+    await store(database, replacement(project_id, "A-2"))
+    await sum_up(database)
+    assert await totals(database, project_id) == (1, 3)
+    async with database.writing() as connection:
+        await connection.execute(
+            "update event_sums set units_compared_at = units_compared_at - $1::interval", COMPARED_EVERY
+        )
+    await sum_up(database)
+    assert await totals(database, project_id) == (2, 3)
+
+
+async def test_a_loop_does_not_wait_for_another_that_sums(database: Database) -> None:
+    project_id = await new_units(database, "A-1")
+    await sell(database, (project_id, "A-1"))
+    await EventFeed(database).number()
+    async with database.writing() as other:
+        assert await reports.sum_events(other, 1) == 1
+        await sum_up(database)
+        assert await totals(database, project_id) == (0, 0)
+    await sum_up(database)
+    assert await totals(database, project_id) == (1, 3)
+
+
+# Expired leases
+
+
+@pytest.fixture
+async def engine(database: Database) -> AsyncIterator[Engine]:
+    async with an_engine(database) as running:
+        yield running
+
+
+async def lose_claims(engine: Engine, count: int) -> None:
+    endpoint = (await engine.subscribe(max_in_flight=100)).endpoint
+    for _ in range(count):
+        await engine.ping(endpoint)
+    assert len(await engine.claim()) == count
+    await engine.let_leases_run_out()
+
+
+async def test_the_deliveries_of_a_crashed_worker_go_out_again_within_the_lease_and_two_rounds(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "LAST_ROUND_SECONDS", 0.0)
-    loop, stop = Endless(), asyncio.Event()
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        group.create_task(run_loops([loop], stop))
-        await loop.begun.wait()
-        stop.set()
-    assert loop.given_up
+    monkeypatch.setattr(delivery_queue, "RESCUED_AT_ONCE", 2)
+    rescue, _ = queue_jobs(engine.dispatching, engine.tidying)
+    assert await rescue.run_once() == RESCUE_SECONDS
+    await lose_claims(engine, 5)
+    assert [await rescue.run_once() for _ in range(4)] == [0, 0, 0, RESCUE_SECONDS]
+    assert await engine.value("select count(*) from attempt") == 5
+    await engine.make_due()
+    assert len(await engine.claim()) == 5
+    assert engine.dispatching.lease_seconds + 2 * RESCUE_SECONDS < 60
+
+
+async def test_a_claim_of_a_delivery_that_is_gone_does_not_keep_its_place(engine: Engine) -> None:
+    await lose_claims(engine, 1)
+    await engine.execute("delete from pending_delivery")
+    assert await queue_jobs(engine.dispatching, engine.tidying)[0].run_once() == RESCUE_SECONDS
+    assert await engine.value("select count(*) from in_flight") == 0
+
+
+# Cleanup of the queue
+
+
+async def lose_deliveries(engine: Engine) -> None:
+    """Those that others wait for are gone."""
+    await engine.execute("delete from pending_delivery where not postponed")
+    await engine.execute("delete from in_flight")
+
+
+async def test_a_delivery_that_waits_for_another_waits_until_that_is_gone(
+    engine: Engine, database: Database
+) -> None:
+    await engine.subscribe()
+    await switch(database, await new_units(database, "A-1"), "A-1", 2)
+    assert len(await engine.claim()) == 1
+    assert await engine.claim() == []
+    before = await engine.rows(QUEUE)
+    _, cleanup = queue_jobs(engine.dispatching, engine.tidying)
+    assert await cleanup.run_once() >= CLEANUP_SECONDS
+    assert await engine.rows(QUEUE) == before
+    await lose_deliveries(engine)
+    assert await engine.claim() == []
+    await cleanup.run_once()
+    assert len(await engine.claim()) == 1
+
+
+@pytest.mark.parametrize("units_at_once", [1, 2, 5, 6])
+async def test_all_are_found_however_few_are_looked_at_together(
+    engine: Engine, database: Database, monkeypatch: pytest.MonkeyPatch, units_at_once: int
+) -> None:
+    monkeypatch.setattr(delivery_queue, "UNITS_AT_ONCE", units_at_once)
+    for _ in range(2):
+        await engine.subscribe()
+    codes = [f"A-{number}" for number in range(3)]
+    project_id = await new_units(database, *codes)
+    for code in codes:
+        await switch(database, project_id, code, 2)
+    assert len(await engine.claim()) == 6
+    assert await engine.value(POSTPONED) == 6
+    await lose_deliveries(engine)
+    await engine.tidying.run()
+    assert await engine.value(POSTPONED) == 0

@@ -1,65 +1,64 @@
-"""Bookings in every status, and the snapshots in which a command finds them."""
+"""Bookings in every status, the snapshots in which commands find them, and the actions on them."""
 
-from datetime import timedelta
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from holdfast.domain.booking import (
-    CLAIMING,
-    NO_SLOTS,
-    Booking,
-    BookingStatus,
-    Buyer,
-    Draft,
-    Holder,
-    unit_terms,
-)
+from holdfast.domain import booking_actions
+from holdfast.domain.booking import Booking, BookingStatus, Buyer, Draft, Holder, Slots, unit_terms
 from holdfast.domain.decision import Decision, UnitSnapshot
 from holdfast.domain.holds import HoldPeriods
 from holdfast.domain.status import Status
+from holdfast.domain.transitions import Caller
 from holdfast.domain.unit import Unit
 from tests.domain.units import FIELDS, MINUTE, NOW, PROJECT, unit
 
-MILLISECOND = timedelta(milliseconds=1)
+OPEN, SIGNED, RESERVED, SOLD, LAPSED, CANCELLED, REFUND_DUE, REFUNDED = BookingStatus
 PERIODS = HoldPeriods(hold_seconds=120, reservation_days=2)
 BUYER = Buyer("Nora Al-Harbi", "nora@example.com", "+966 50 123 4567")
 ANOTHER_BUYER = Buyer("Omar Haddad", "omar@example.com", "0501112223")
 NUMBER, OTHER_NUMBER = 41, 42
 DRAFT = Draft(OTHER_NUMBER, "222-222-222", b"another token", Holder(UUID(int=7), UUID(int=8)))
 
-UNIT_STATUS = {
-    BookingStatus.OPEN: Status.HELD,
-    BookingStatus.SIGNED: Status.HELD,
-    BookingStatus.RESERVED: Status.RESERVED,
-    BookingStatus.SOLD: Status.SOLD,
-}
-"""What a unit is while a booking in this status claims it."""
+UNIT_STATUS = {OPEN: Status.HELD, SIGNED: Status.HELD, RESERVED: Status.RESERVED, SOLD: Status.SOLD}
+"""The status of a unit while a booking in this status claims it."""
 
-ENDED = tuple(status for status in BookingStatus if status not in CLAIMING)
-
-_SIGNED = {"buyer": BUYER, "signed_at": NOW - 3 * MINUTE}
-_PAID = {**_SIGNED, "deposit_confirmed_at": NOW - 2 * MINUTE, "reserved_until": NOW + MINUTE}
-_ENDED_AT = {"ended_at": NOW - MINUTE}
+HAS_SIGNED: dict[str, Any] = {"buyer": BUYER, "signed_at": NOW - 3 * MINUTE}
+_PAID = {**HAS_SIGNED, "deposit_confirmed_at": NOW - 2 * MINUTE, "reserved_until": NOW + MINUTE}
+_ENDED = {"ended_at": NOW - MINUTE}
 _FACTS: dict[BookingStatus, dict[str, Any]] = {
-    BookingStatus.OPEN: {},
-    BookingStatus.SIGNED: _SIGNED,
-    BookingStatus.RESERVED: _PAID,
-    BookingStatus.SOLD: {**_PAID, "closed_at": NOW - MINUTE},
-    BookingStatus.LAPSED: _ENDED_AT,
-    BookingStatus.CANCELLED: _ENDED_AT,
-    BookingStatus.REFUND_DUE: {**_PAID, **_ENDED_AT},
-    BookingStatus.REFUNDED: {**_PAID, **_ENDED_AT, "refunded_at": NOW - MINUTE},
+    OPEN: {},
+    SIGNED: HAS_SIGNED,
+    RESERVED: _PAID,
+    SOLD: {**_PAID, "closed_at": NOW - MINUTE},
+    LAPSED: _ENDED,
+    CANCELLED: _ENDED,
+    REFUND_DUE: {**_PAID, **_ENDED},
+    REFUNDED: {**_PAID, **_ENDED, "refunded_at": NOW - MINUTE},
 }
+WALK_IN = dict.fromkeys(("signed_at", "deposit_confirmed_at", "reserved_until", "hold_expires_at"))
+"""What a sale without a hold does not have."""
+
+ACTIONS: dict[str, Callable[[UnitSnapshot], Decision]] = {
+    "sign": lambda found: booking_actions.sign(found, NUMBER, BUYER, NOW),
+    "cancel": lambda found: booking_actions.cancel(found, NUMBER, Caller.STAFF, NOW),
+    "cancel as buyer": lambda found: booking_actions.cancel(found, NUMBER, Caller.BUYER, NOW),
+    "extend": lambda found: booking_actions.extend_booking(found, NUMBER, Caller.STAFF, None, PERIODS, NOW),
+    "confirm": lambda found: booking_actions.confirm_deposit(
+        found, NUMBER, Caller.PAYMENT_SYSTEM, PERIODS, NOW
+    ),
+    "close": lambda found: booking_actions.close_sale_of_booking(found, NUMBER, Caller.STAFF, NOW),
+    "refund": lambda found: booking_actions.mark_refunded(found, NUMBER, NOW),
+    "reissue": lambda found: booking_actions.reissue_link(found, NUMBER, b"new"),
+    "erase": lambda found: booking_actions.erase_buyer(found, NUMBER, NOW),
+}
+"""Each on the booking NUMBER, at NOW."""
 
 
-_NOTHING_BUT_SOLD = ("signed_at", "deposit_confirmed_at", "reserved_until", "hold_expires_at")
-WALKED_IN = dict.fromkeys(_NOTHING_BUT_SOLD)
-"""What a sale without a hold has none of."""
-
-
-def booking(status: BookingStatus = BookingStatus.OPEN, **others: Any) -> Booking:
+def booking(status: BookingStatus = OPEN, **others: Any) -> Booking:
     values: dict[str, Any] = {
+        **dict.fromkeys(Booking._fields),
         "number": NUMBER,
         "reference": "234-679-FHK",
         "project_id": PROJECT.id,
@@ -67,23 +66,15 @@ def booking(status: BookingStatus = BookingStatus.OPEN, **others: Any) -> Bookin
         "token_hash": b"a token",
         "status": status,
         "terms": unit_terms(FIELDS)._replace(price_sar=Decimal(900_000)),
-        "buyer": None,
         "hold_expires_at": NOW + MINUTE,
-        "reserved_until": None,
         "created_at": NOW - 4 * MINUTE,
-        "signed_at": None,
-        "deposit_confirmed_at": None,
-        "closed_at": None,
-        "ended_at": None,
-        "refunded_at": None,
         "holder": Holder(UUID(int=5), UUID(int=6)),
-        "slots": NO_SLOTS,
-        "idempotency_id": None,
+        "slots": Slots(),
     }
     return Booking(**(values | _FACTS[status] | others))
 
 
-def claimed(status: BookingStatus = BookingStatus.OPEN, **others: Any) -> UnitSnapshot:
+def claimed(status: BookingStatus = OPEN, **others: Any) -> UnitSnapshot:
     """A unit and the booking that claims it."""
     return UnitSnapshot(PROJECT, unit(UNIT_STATUS[status]), booking=booking(status, **others))
 
@@ -96,8 +87,14 @@ def after_the_end(
     return UnitSnapshot(PROJECT, found or unit(), booking=claim, others={ended.number: ended})
 
 
-def in_status(status: BookingStatus) -> UnitSnapshot:
-    return claimed(status) if status in CLAIMING else after_the_end(status)
+def in_status(status: BookingStatus, **others: Any) -> UnitSnapshot:
+    return claimed(status, **others) if status in UNIT_STATUS else after_the_end(status, **others)
+
+
+def found_booking(found: UnitSnapshot) -> Booking:
+    booking_found = found.booking_numbered(NUMBER)
+    assert booking_found is not None
+    return booking_found
 
 
 def changed(decision: Decision) -> Booking:
@@ -105,7 +102,7 @@ def changed(decision: Decision) -> Booking:
     return decision.booking
 
 
-def told(decision: Decision) -> list[tuple[str, str, str, str | None]]:
+def event_summary(decision: Decision) -> list[tuple[str, str, str, str | None]]:
     return [
         (event.type, event.previous_status, event.status, event.booking_reference)
         for event in decision.events
@@ -113,5 +110,4 @@ def told(decision: Decision) -> list[tuple[str, str, str, str | None]]:
 
 
 def unchanged(decision: Decision, found: UnitSnapshot) -> bool:
-    same_booking = decision.booking is found.booking_numbered(NUMBER)
-    return decision.unit is found.unit and same_booking and not decision.events
+    return decision.unit is found.unit and changed(decision) is found_booking(found) and not decision.events

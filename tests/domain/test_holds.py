@@ -1,42 +1,27 @@
-"""A unit is opened, by whom it may be, and recognised by whom it was."""
+"""Holds: how a unit is opened and by whom, limits, lengths, and expiry of many at once."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from holdfast.domain.booking import (
-    CLAIMING,
-    HOLDING,
-    NOBODY,
-    Booking,
-    BookingStatus,
-    Draft,
-    Holder,
-    LiveHold,
-    Slots,
-    unit_terms,
-)
-from holdfast.domain.decision import Decision, UnitSnapshot
-from holdfast.domain.errors import (
-    HeldTooRecently,
-    HoldLapsed,
-    NotAvailable,
-    TooManyHolds,
-    TooManyHoldsAtAddress,
-    TransitionNotAllowed,
-    UnknownUnit,
-)
+from holdfast.domain import errors, holds
+from holdfast.domain.booking import HOLDING, NOBODY, BookingStatus, Draft, Holder, LiveHold, Slots, unit_terms
+from holdfast.domain.decision import Decision, UnitSnapshot, describe_change, expire
+from holdfast.domain.errors import NotAvailable, TooManyHolds, TransitionNotAllowed
 from holdfast.domain.event import EventName
-from holdfast.domain.holds import NO_LIMITS, HoldLimits, HoldPeriods, HoldRequest, open_unit
+from holdfast.domain.holds import NO_LIMITS, HoldLimits, HoldPeriods, HoldRequest, free_slot, open_unit
 from holdfast.domain.status import Status
 from holdfast.domain.transitions import Caller
-from tests.domain.bookings import DRAFT, OTHER_NUMBER, booking, claimed
-from tests.domain.units import FIELDS, MINUTE, NOW, PROJECT, snapshot, unit
+from holdfast.domain.unit import ends_at
+from tests.domain.bookings import DRAFT, OTHER_NUMBER, PERIODS, UNIT_STATUS, booking, changed, claimed
+from tests.domain.units import DAY, FIELDS, MILLISECOND, MINUTE, NOW, PROJECT, snapshot, unit
 
-ADDRESS, VISITOR = UUID(int=7), UUID(int=8)
-PERIODS = HoldPeriods(hold_seconds=120)
+ADDRESS, VISITOR, KEY = UUID(int=7), UUID(int=8), UUID(int=9)
+SAME_REQUEST = DRAFT._replace(idempotency_id=KEY, token_hash=b"a token")
 
 
 def opened(
@@ -49,140 +34,98 @@ def opened(
     return open_unit(found, "A-101", HoldRequest(draft, caller, PERIODS, limits, token_hash), NOW)
 
 
-def made(decision: Decision) -> Booking:
-    assert decision.booking is not None
-    return decision.booking
-
-
 @pytest.mark.parametrize("caller", [Caller.BUYER, Caller.STAFF, Caller.ADMIN])
-def test_an_available_unit_is_held_on_the_terms_of_the_moment(caller: Caller) -> None:
+def test_an_available_unit_is_held_on_its_present_terms(caller: Caller) -> None:
     decision = opened(snapshot(unit()), caller=caller)
     assert (decision.unit.status, decision.unit.hold_expires_at) == (Status.HELD, NOW + 2 * MINUTE)
-    assert [event.type for event in decision.events] == [EventName.HELD]
-    assert decision.events[0].booking_reference is None
-    held = made(decision)
+    assert [(event.type, event.booking_reference) for event in decision.events] == [(EventName.HELD, None)]
+    held = changed(decision)
     assert (held.status, held.hold_expires_at) == (BookingStatus.OPEN, NOW + 2 * MINUTE)
     assert (held.number, held.reference, held.token_hash) == DRAFT[:3]
     assert (held.terms, held.holder, held.slots) == (unit_terms(FIELDS), DRAFT.holder, Slots())
     assert (held.project_id, held.unit_id, held.created_at) == (PROJECT.id, decision.unit.id, NOW)
 
 
-def test_a_project_settles_how_long_its_holds_last() -> None:
-    own = UnitSnapshot(PROJECT._replace(hold_seconds=0.5), unit())
-    assert made(opened(own)).hold_expires_at == NOW + timedelta(milliseconds=500)
-
-
 def test_a_unit_that_does_not_exist_cannot_be_opened() -> None:
-    with pytest.raises(UnknownUnit):
+    with pytest.raises(errors.UnknownUnit):
         opened(snapshot(None))
 
 
-@pytest.mark.parametrize("status", [status for status in Status if status is not Status.AVAILABLE])
-def test_a_buyer_is_told_that_a_unit_is_not_available(status: Status) -> None:
+@pytest.mark.parametrize(
+    ("status", "sentence"),
+    [
+        (Status.HELD, "The unit is held. If the hold is yours, send its token."),
+        (Status.RESERVED, "The unit is reserved."),
+        (Status.SOLD, "The unit is sold."),
+        (Status.UNAVAILABLE, "The unit is not on sale."),
+    ],
+)
+def test_a_unit_that_is_not_available_cannot_be_opened(status: Status, sentence: str) -> None:
     found = unit(status)
     with pytest.raises(NotAvailable) as refused:
         opened(snapshot(found))
-    assert (refused.value.status, refused.value.hold_expires_at) == (status, found.hold_expires_at)
-    assert refused.value.retry_after_seconds == (60 if status is Status.HELD else None)
+    assert str(refused.value) == sentence
+    assert refused.value.hold_expires_at == found.hold_expires_at
+    with pytest.raises(TransitionNotAllowed, match="`open` is not possible") as staff_refused:
+        opened(snapshot(found), caller=Caller.STAFF)
+    for conflict in (refused.value, staff_refused.value):
+        assert conflict.status is status
+        assert conflict.retry_after_seconds == (60 if status is Status.HELD else None)
 
 
-@pytest.mark.parametrize("status", [status for status in Status if status is not Status.AVAILABLE])
-def test_staff_are_told_what_the_status_table_says(status: Status) -> None:
-    with pytest.raises(TransitionNotAllowed) as refused:
-        opened(snapshot(unit(status)), caller=Caller.STAFF)
-    assert refused.value.status is status
-    assert str(refused.value).startswith("`open` is not possible")
-    assert refused.value.retry_after_seconds == (60 if status is Status.HELD else None)
-
-
-OWN: list[tuple[str, dict[str, Any], Draft, bytes | None]] = [
-    (
-        "the same request again",
-        {"idempotency_id": UUID(int=9)},
-        DRAFT._replace(idempotency_id=UUID(int=9), token_hash=b"a token"),
-        None,
-    ),
-    ("a buyer who comes back", {}, DRAFT, b"a token"),
-]
+# The same buyer, and the same request, again
 
 
 @pytest.mark.parametrize("status", sorted(HOLDING))
-@pytest.mark.parametrize(
-    ("facts", "draft", "token_hash"), [own[1:] for own in OWN], ids=[own[0] for own in OWN]
-)
-def test_nobody_is_blocked_by_their_own_hold(
-    status: BookingStatus, facts: dict[str, Any], draft: Draft, token_hash: bytes | None
-) -> None:
-    found = claimed(status, **facts)
-    strict = HoldLimits(1, 1, 60)
-    decision = opened(found, draft, limits=strict, token_hash=token_hash)
-    assert decision.unit is found.unit
-    assert decision.booking is found.booking
-    assert decision.events == ()
+def test_nobody_is_blocked_by_their_own_hold(status: BookingStatus) -> None:
+    found = claimed(status, idempotency_id=KEY)
+    for draft, token_hash in ((SAME_REQUEST, None), (DRAFT, b"a token")):
+        decision = opened(found, draft, limits=HoldLimits(1, 1, 60), token_hash=token_hash)
+        assert (decision.unit, decision.booking, decision.events) == (found.unit, found.booking, ())
 
 
-@pytest.mark.parametrize(
-    ("draft", "token_hash"),
-    [
-        (DRAFT, None),
-        (DRAFT, b"another token"),
-        (DRAFT._replace(idempotency_id=UUID(int=10)), None),
-        (DRAFT._replace(token_hash=b"a token"), None),
-    ],
-)
-def test_a_stranger_is_not_taken_for_the_holder(draft: Draft, token_hash: bytes | None) -> None:
-    found = claimed(idempotency_id=UUID(int=9))
-    with pytest.raises(NotAvailable):
-        opened(found, draft, token_hash=token_hash)
+def test_a_stranger_is_not_taken_for_the_holder() -> None:
+    for key, draft, token_hash in (
+        (KEY, DRAFT, None),
+        (KEY, DRAFT, b"another token"),
+        (KEY, DRAFT._replace(idempotency_id=UUID(int=10)), None),
+        (KEY, DRAFT._replace(token_hash=b"a token"), None),
+        (None, DRAFT._replace(idempotency_id=None), None),
+    ):
+        with pytest.raises(NotAvailable):
+            opened(claimed(idempotency_id=key), draft, token_hash=token_hash)
 
 
-def test_two_requests_without_a_key_are_not_the_same_request() -> None:
-    with pytest.raises(NotAvailable):
-        opened(claimed(idempotency_id=None), DRAFT._replace(idempotency_id=None))
-
-
-KEY = UUID(int=9)
-SAME_REQUEST = DRAFT._replace(idempotency_id=KEY, token_hash=b"a token")
-
-
-def keyed(status: BookingStatus, found: UnitSnapshot | None = None) -> UnitSnapshot:
+def made_before(status: BookingStatus, found: UnitSnapshot | None = None) -> UnitSnapshot:
     """A unit of which the same request has made a booking that is in this status now."""
-    if status in CLAIMING:
+    if status in UNIT_STATUS:
         return claimed(status, idempotency_id=KEY)
-    made_before = booking(status, idempotency_id=KEY)
-    return (found or snapshot(unit()))._replace(others={made_before.number: made_before})
+    first = booking(status, idempotency_id=KEY)
+    return (found or snapshot(unit()))._replace(others={first.number: first})
 
 
-def test_the_hold_of_the_same_request_that_has_lapsed_is_told_as_lapsed() -> None:
-    with pytest.raises(HoldLapsed) as refused:
-        opened(keyed(BookingStatus.LAPSED), SAME_REQUEST)
-    assert refused.value.status is Status.AVAILABLE
-
-
-@pytest.mark.parametrize(
-    "status", [status for status in BookingStatus if status not in {*HOLDING, BookingStatus.LAPSED}]
-)
+@pytest.mark.parametrize("status", [status for status in BookingStatus if status not in HOLDING])
 def test_the_same_request_makes_no_second_booking_whatever_became_of_the_first(status: BookingStatus) -> None:
-    found = keyed(status)
-    with pytest.raises(TransitionNotAllowed, match=f"is {status}") as refused:
-        opened(found, SAME_REQUEST)
+    found = made_before(status)
     assert found.unit is not None
+    is_lapsed = status is BookingStatus.LAPSED
+    sentence = f"{'has' if is_lapsed else 'is'} {status}"
+    with pytest.raises(errors.HoldLapsed if is_lapsed else TransitionNotAllowed, match=sentence) as refused:
+        opened(found, SAME_REQUEST)
     assert refused.value.status is found.unit.status
 
 
-def test_the_same_request_is_not_given_a_token_that_opens_nothing_any_more() -> None:
+def test_the_same_request_is_not_given_a_token_that_was_replaced() -> None:
     found = claimed(idempotency_id=KEY, token_hash=b"a reissued token")
     with pytest.raises(TransitionNotAllowed, match="issued anew"):
         opened(found, SAME_REQUEST)
-    again = opened(found, SAME_REQUEST, token_hash=b"a reissued token")
-    assert again.booking is found.booking
+    assert opened(found, SAME_REQUEST, token_hash=b"a reissued token").booking is found.booking
 
 
-def test_who_has_the_token_of_the_hold_is_given_it_whatever_their_key_made_before() -> None:
-    found = keyed(BookingStatus.CANCELLED, claimed(number=OTHER_NUMBER + 1, token_hash=b"their token"))
+def test_the_token_of_the_hold_counts_before_the_key_of_the_request() -> None:
+    found = made_before(BookingStatus.CANCELLED, claimed(number=OTHER_NUMBER + 1, token_hash=b"their token"))
     decision = opened(found, SAME_REQUEST, token_hash=b"their token")
-    assert decision.booking is found.booking
-    assert decision.unit is found.unit
+    assert (decision.booking, decision.unit) == (found.booking, found.unit)
 
 
 @pytest.mark.parametrize("status", [BookingStatus.RESERVED, BookingStatus.SOLD])
@@ -191,84 +134,209 @@ def test_the_token_of_a_booking_that_is_no_hold_any_more_holds_nothing(status: B
         opened(claimed(status), token_hash=b"a token")
 
 
-def test_a_hold_takes_a_place_of_its_visitor_and_one_of_its_address() -> None:
-    live = {VISITOR: [LiveHold(1, NOW + MINUTE)], ADDRESS: [LiveHold(slot, NOW + MINUTE) for slot in (1, 2)]}
+# Limits
+
+
+LIVE = NOW + MINUTE
+live_holds = st.sets(st.integers(1, 15)).map(lambda taken: [LiveHold(slot, LIVE) for slot in sorted(taken)])
+
+
+def test_a_hold_takes_a_slot_of_its_visitor_and_one_of_its_address() -> None:
+    live = {VISITOR: [LiveHold(1, LIVE)], ADDRESS: [LiveHold(1, LIVE), LiveHold(2, LIVE)]}
     found = UnitSnapshot(PROJECT, unit(), live_holds=live)
-    assert made(opened(found, limits=HoldLimits(3, 20, 0))).slots == Slots(of_address=3, of_visitor=2)
+    assert changed(opened(found, limits=HoldLimits(3, 20, 0))).slots == Slots(of_address=3, of_visitor=2)
+
+
+def test_staff_and_callers_without_a_cookie_need_no_slot_of_a_visitor() -> None:
+    for holder, slots in ((NOBODY, Slots()), (Holder(ADDRESS, None), Slots(1, None))):
+        decision = opened(snapshot(unit()), DRAFT._replace(holder=holder), limits=HoldLimits(1, 1, 0))
+        assert changed(decision).slots == slots
 
 
 @pytest.mark.parametrize(
     ("full", "refusal", "who"),
     [
         (VISITOR, TooManyHolds, "This visitor"),
-        (ADDRESS, TooManyHoldsAtAddress, "Your network address"),
+        (ADDRESS, errors.TooManyHoldsAtAddress, "Your network address"),
     ],
 )
-def test_each_of_the_limits_refuses_alone(full: UUID, refusal: type[TooManyHolds], who: str) -> None:
-    live = {VISITOR: [], ADDRESS: [], full: [LiveHold(1, NOW + MINUTE), LiveHold(2, NOW + MINUTE)]}
+def test_each_limit_refuses_alone_and_after_the_status(
+    full: UUID, refusal: type[TooManyHolds], who: str
+) -> None:
+    live = {VISITOR: [], ADDRESS: [], full: [LiveHold(1, LIVE), LiveHold(2, LIVE)]}
     with pytest.raises(TooManyHolds, match=who) as refused:
         opened(UnitSnapshot(PROJECT, unit(), live_holds=live), limits=HoldLimits(2, 2, 0))
     assert refused.type is refusal
-
-
-def test_staff_and_callers_without_a_cookie_need_no_places_of_it() -> None:
-    found = snapshot(unit())
-    assert made(opened(found, DRAFT._replace(holder=NOBODY), limits=HoldLimits(1, 1, 0))).slots == Slots()
-    by_address = DRAFT._replace(holder=Holder(ADDRESS, None))
-    assert made(opened(found, by_address, limits=HoldLimits(1, 1, 0))).slots == Slots(1, None)
-
-
-def test_a_unit_that_is_not_free_is_refused_before_any_limit_is() -> None:
-    live = {VISITOR: [LiveHold(1, NOW + MINUTE)]}
     with pytest.raises(NotAvailable):
-        opened(claimed()._replace(live_holds=live), limits=HoldLimits(1, 1, 60))
-
-
-def lapsed(seconds_ago: float, status: BookingStatus = BookingStatus.LAPSED, **others: Any) -> UnitSnapshot:
-    ended = booking(status, ended_at=NOW - timedelta(seconds=seconds_ago), **others)
-    return UnitSnapshot(PROJECT, unit(), others={ended.number: ended})
-
-
-WAIT = HoldLimits(0, 0, 60)
+        opened(claimed()._replace(live_holds=live), limits=HoldLimits(2, 2, 60))
 
 
 @pytest.mark.parametrize(
-    ("found", "token_hash"),
-    [(lapsed(59, holder=Holder(None, VISITOR)), None), (lapsed(59), b"a token")],
-    ids=["by cookie", "by token"],
+    ("slots", "limit", "slot"),
+    [([], 3, 1), ([1, 3], 3, 2), ([1, 2], 3, 3), ([1, 1], 2, 2), (range(1, 100), 0, None)],
 )
-def test_whoever_let_a_hold_lapse_waits(found: UnitSnapshot, token_hash: bytes | None) -> None:
-    with pytest.raises(HeldTooRecently) as refused:
-        opened(found, limits=WAIT, token_hash=token_hash)
-    assert refused.value.retry_after_seconds == 1
+def test_the_lowest_free_slot_is_taken_and_no_limit_needs_none(
+    slots: list[int], limit: int, slot: int | None
+) -> None:
+    held = [LiveHold(taken, LIVE + at * MINUTE) for at, taken in enumerate(slots)]
+    assert free_slot(held, limit, "This visitor", NOW) == slot
 
 
-def test_the_last_of_several_lapses_counts() -> None:
-    ended = [
-        booking(
-            BookingStatus.LAPSED, number=number, holder=DRAFT.holder, ended_at=NOW - timedelta(seconds=ago)
-        )
-        for number, ago in ((1, 70), (2, 10), (3, 50))
-    ]
-    found = UnitSnapshot(PROJECT, unit(), others={one.number: one for one in ended})
-    with pytest.raises(HeldTooRecently) as refused:
-        opened(found, limits=WAIT)
-    assert refused.value.retry_after_seconds == 50
+def test_a_full_limit_says_when_the_first_hold_ends() -> None:
+    taken = [LiveHold(slot, NOW + slot * 2 * MINUTE) for slot in (1, 2, 3)]
+    with pytest.raises(TooManyHolds, match="This visitor holds 3 units already") as refused:
+        free_slot(taken, 3, "This visitor", NOW)
+    assert refused.value.retry_after_seconds == 120
+
+
+@given(live_holds, st.integers(1, 12))
+def test_there_are_as_many_slots_as_the_limit_says(held: list[LiveHold], limit: int) -> None:
+    """Also when it was higher, and some are beyond it."""
+    if len(held) < limit:
+        free = set(range(1, limit + 1)) - {hold.slot for hold in held}
+        assert free_slot(held, limit, "This visitor", NOW) == min(free)
+        return
+    with pytest.raises(TooManyHolds):
+        free_slot(held, limit, "This visitor", NOW)
+
+
+def test_an_expired_hold_does_not_count_and_gives_up_its_slot_last() -> None:
+    over, live = LiveHold(1, NOW), LiveHold(2, LIVE)
+    assert free_slot([over, live], 3, "This visitor", NOW) == 3
+    assert free_slot([over, live], 2, "This visitor", NOW) == 1
+    assert free_slot([over], 1, "This visitor", NOW) == 1
+    with pytest.raises(TooManyHolds, match="holds 2 units"):
+        free_slot([over, live, LiveHold(1, LIVE)], 2, "This visitor", NOW)
+
+
+# The wait after a hold that lapsed
+
+
+def ended(*seconds_ago: float, status: BookingStatus = BookingStatus.LAPSED, **others: Any) -> UnitSnapshot:
+    """A free unit with bookings that ended so long ago."""
+    bookings = {
+        number: booking(status, number=number, ended_at=NOW - timedelta(seconds=ago), **others)
+        for number, ago in enumerate(seconds_ago)
+    }
+    return UnitSnapshot(PROJECT, unit(), others=bookings)
 
 
 @pytest.mark.parametrize(
-    "found",
+    ("found", "token_hash", "seconds"),
     [
-        lapsed(60, holder=DRAFT.holder),
-        lapsed(1),
-        lapsed(1, holder=Holder(ADDRESS, None)),
-        lapsed(1, BookingStatus.CANCELLED, holder=DRAFT.holder),
+        (ended(59, holder=Holder(None, VISITOR)), None, 1),
+        (ended(59), b"a token", 1),
+        (ended(70, 10, 50, holder=DRAFT.holder), None, 50),
     ],
-    ids=["waited", "another visitor", "the same address alone", "cancelled"],
+    ids=["by cookie", "by token", "the last of several"],
 )
-def test_others_do_not_wait(found: UnitSnapshot) -> None:
-    assert made(opened(found, limits=WAIT)).status is BookingStatus.OPEN
+def test_whoever_let_a_hold_lapse_waits(found: UnitSnapshot, token_hash: bytes | None, seconds: int) -> None:
+    with pytest.raises(errors.HeldTooRecently) as refused:
+        opened(found, limits=HoldLimits(0, 0, 60), token_hash=token_hash)
+    assert refused.value.retry_after_seconds == seconds
+    assert opened(found, token_hash=token_hash).booking, "without such a limit"
 
 
-def test_where_there_is_no_wait_nobody_waits() -> None:
-    assert made(opened(lapsed(1, holder=DRAFT.holder))).number == DRAFT.number
+def test_others_do_not_wait() -> None:
+    waited, another_visitor = ended(60, holder=DRAFT.holder), ended(1)
+    same_address_alone = ended(1, holder=Holder(ADDRESS, None))
+    cancelled = ended(1, status=BookingStatus.CANCELLED, holder=DRAFT.holder)
+    for found in (waited, another_visitor, same_address_alone, cancelled):
+        assert changed(opened(found, limits=HoldLimits(0, 0, 60))).status is BookingStatus.OPEN
+
+
+def test_the_wait_after_a_lapse_is_told_and_ends() -> None:
+    with pytest.raises(errors.HeldTooRecently, match="for 60 s") as refused:
+        holds.check_rehold(NOW - timedelta(seconds=20.5), 60, NOW)
+    assert refused.value.retry_after_seconds == 39.5
+    with pytest.raises(errors.HeldTooRecently):
+        holds.check_rehold(NOW - MINUTE + MILLISECOND, 60, NOW)
+    for lapsed_at, wait in ((None, 60), (NOW - MINUTE, 60), (NOW, 0), (NOW - MINUTE, 0.5)):
+        holds.check_rehold(lapsed_at, wait, NOW)
+
+
+# Lengths
+
+
+LONGEST = holds.LONGEST_RESERVATION_DAYS * DAY
+LAST_MOMENT = datetime(9999, 12, 31, 23, 59, tzinfo=UTC)
+
+
+def test_a_project_has_the_periods_of_the_server_unless_it_has_its_own() -> None:
+    assert (PERIODS.hold(PROJECT), PERIODS.reservation(PROJECT)) == (2 * MINUTE, 2 * DAY)
+    own = PROJECT._replace(hold_seconds=1.5, reservation_days=0.5)
+    assert (PERIODS.hold(own), PERIODS.reservation(own)) == (timedelta(seconds=1.5), DAY / 2)
+    assert changed(opened(UnitSnapshot(own, unit()))).hold_expires_at == NOW + timedelta(seconds=1.5)
+
+
+@given(st.floats(0, 604_800, exclude_min=True), st.floats(0, 3_650, exclude_min=True))
+def test_periods_are_whole_milliseconds_and_never_nothing(seconds: float, days: float) -> None:
+    own = PROJECT._replace(hold_seconds=seconds, reservation_days=days)
+    periods = (HoldPeriods().hold(own), seconds), (HoldPeriods().reservation(own), days * 86_400)
+    for period, wanted in periods:
+        assert period >= MILLISECOND
+        assert period % MILLISECOND == timedelta(0)
+        assert abs(period.total_seconds() - wanted) <= 0.001
+
+
+def test_an_extension_is_one_more_period_or_ends_when_asked_within_bounds() -> None:
+    assert holds.extended_end(LIVE, None, 5 * MINUTE, NOW) == NOW + 6 * MINUTE
+    for asked in (LIVE, LIVE + MILLISECOND, NOW + LONGEST):
+        assert holds.extended_end(LIVE, asked, 5 * MINUTE, NOW) == asked
+    # One more period may lead beyond the end of time.
+    too_late = NOW + LONGEST + MILLISECOND
+    for end, wrong in ((LIVE, LIVE - MILLISECOND), (LIVE, NOW), (LIVE, too_late), (LAST_MOMENT, None)):
+        with pytest.raises(errors.InvalidInput) as refused:
+            holds.extended_end(end, wrong, LONGEST, NOW)
+        assert [fault.pointer for fault in refused.value.faults] == ["/until"]
+
+
+def test_some_ends_are_refused_whatever_the_unit_is() -> None:
+    for asked in (NOW - DAY, NOW, NOW + LONGEST + MILLISECOND, LAST_MOMENT):
+        with pytest.raises(errors.InvalidInput) as refused:
+            holds.check_end(asked, NOW)
+        assert [fault.pointer for fault in refused.value.faults] == ["/until"]
+    for possible in (None, NOW + MILLISECOND, NOW + LONGEST):
+        holds.check_end(possible, NOW)
+
+
+# Expiry of many units at once
+
+
+@st.composite
+def lapsing(draw: st.DrawFn) -> UnitSnapshot:
+    status = draw(st.sampled_from([BookingStatus.OPEN, BookingStatus.SIGNED, BookingStatus.RESERVED]))
+    end, changed_at = (NOW + draw(st.integers(-300_000, 300_000)) * MILLISECOND for _ in range(2))
+    is_reserved = status is BookingStatus.RESERVED
+    ends: dict[str, Any] = {"reserved_until" if is_reserved else "hold_expires_at": end}
+    version = draw(st.integers(1, 1000))
+    found = unit(
+        Status.RESERVED if is_reserved else Status.HELD, version=version, updated_at=changed_at, **ends
+    )
+    claim = booking(status, **ends) if draw(st.booleans()) else None
+    return UnitSnapshot(PROJECT, found, booking=claim)
+
+
+@given(lapsing())
+def test_the_expiry_of_many_units_writes_the_same_as_that_of_one(found: UnitSnapshot) -> None:
+    decision = expire(found)
+    one, claim = found.unit, found.booking
+    assert one is not None
+    end = ends_at(one)
+    assert end is not None
+    made = holds.expire_due_unit(
+        holds.DueUnit(
+            one.id, one.project_id, one.status, end, one.version, one.updated_at, one.code, "tower"
+        ),
+        None if claim is None else holds.LiveBooking(claim.number, claim.reference, claim.status),
+    )
+    assert (made.unit_id, made.version, made.at) == (one.id, decision.unit.version, decision.unit.updated_at)
+    assert (made.event,) == decision.events
+    assert made.entry.change == describe_change(found, decision)
+    assert (made.entry.subject_id, made.entry.at, made.entry.action) == (one.id, made.at, decision.action)
+    assert (made.booking_number, made.entry.booking_reference) == (
+        claim and claim.number,
+        claim and claim.reference,
+    )
+    if decision.booking is not None:
+        assert (made.booking_status, made.ended_at) == (decision.booking.status, decision.booking.ended_at)

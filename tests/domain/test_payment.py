@@ -1,27 +1,20 @@
-"""What is asked of a payment page, and when a buyer is asked for money at all."""
+"""Payments: the signed address of the payment page, and when a buyer is asked for which amount."""
 
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from decimal import Decimal
+from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.booking import Booking, BookingStatus
-from holdfast.domain.errors import DomainError, HoldLapsed, InvalidInput, NotSigned, TransitionNotAllowed
-from holdfast.domain.payment import (
-    Payment,
-    PaymentRequest,
-    check_amount,
-    check_payable,
-    signed_query,
-)
+from holdfast.domain import errors
+from holdfast.domain.booking import BookingStatus
+from holdfast.domain.payment import Payment, PaymentRequest, check_amount, check_payable, signed_query
 from holdfast.domain.signature import sign, verify
 from holdfast.domain.status import Status
 from tests.domain.bookings import UNIT_STATUS, booking
-from tests.domain.units import unit
+from tests.domain.units import MILLISECOND, MINUTE, NOW, unit
 
 OPEN, SIGNED, RESERVED, SOLD, LAPSED, CANCELLED, REFUND_DUE, REFUNDED = BookingStatus
 SECRET = "the secret that the two share"
@@ -31,33 +24,21 @@ REQUEST = PaymentRequest(
     return_url="https://units.example.com/p/narjis-heights/bookings/Q39-4F6-4K6?paid=1",
     callback_url="https://units.example.com/v1/payments/callback",
     language="ar",
-    expires_at=datetime(2026, 11, 14, 9, 35, tzinfo=UTC),
-    made_at=datetime(2026, 11, 14, 9, 30, 0, 999_000, tzinfo=UTC),
+    expires_at=NOW + 5 * MINUTE,
+    made_at=NOW + 999 * MILLISECOND,
 )
 
 
-@dataclass
-class Read:
-    """As the payment page reads its address."""
-
-    signed: str
-    timestamp: str
-    signature: str
-
-    @property
-    def asked(self) -> dict[str, str]:
-        return dict(parse_qsl(self.signed, strict_parsing=True))
-
-
-def read(query: str) -> Read:
+def split(query: str) -> tuple[str, str, str]:
+    """As the payment page reads its address: what is signed, the timestamp, the signature."""
     signed, _, rest = query.partition("&timestamp=")
     timestamp, _, signature = rest.partition("&signature=")
-    return Read(signed, timestamp, signature)
+    return signed, timestamp, signature
 
 
-def test_the_address_of_the_payment_page_says_everything() -> None:
-    found = read(signed_query(REQUEST, SECRET))
-    assert found.asked == {
+def test_the_address_of_the_payment_page_says_everything_and_is_signed_as_webhooks_are() -> None:
+    signed, timestamp, signature = split(signed_query(REQUEST, SECRET))
+    assert dict(parse_qsl(signed, strict_parsing=True)) == {
         "reference": "Q39-4F6-4K6",
         "amountSar": "149385.00",
         "returnUrl": REQUEST.return_url,
@@ -65,93 +46,70 @@ def test_the_address_of_the_payment_page_says_everything() -> None:
         "language": "ar",
         "expiresAt": "2026-11-14T09:35:00.000Z",
     }
-    assert found.timestamp == "1794648600"
-
-
-def test_it_is_signed_as_webhooks_are_over_what_stands_before_the_timestamp() -> None:
-    found = read(signed_query(REQUEST, SECRET))
-    assert found.signature == sign(SECRET, 1_794_648_600, found.signed.encode())
-    assert verify(SECRET, found.timestamp, found.signature, found.signed.encode(), 1_794_648_600) is None
-    assert verify("another", found.timestamp, found.signature, found.signed.encode(), None) is not None
+    assert timestamp == "1794648600"
+    assert signature == sign(SECRET, 1_794_648_600, signed.encode())
+    assert verify("another", timestamp, signature, signed.encode(), None) is not None
 
 
 @given(st.text(), st.text())
-def test_whatever_the_addresses_hold_it_is_read_back_and_moves_no_border(first: str, second: str) -> None:
-    asked = REQUEST._replace(
+def test_no_address_in_the_query_moves_the_borders_of_what_is_signed(first: str, second: str) -> None:
+    request = REQUEST._replace(
         return_url=f"https://a.example/{first.encode(errors='replace').decode()}",
         callback_url=f"https://b.example/?{second.encode(errors='replace').decode()}&timestamp=1",
     )
-    query = signed_query(asked, SECRET)
-    found = read(query)
+    query = signed_query(request, SECRET)
+    signed, timestamp, signature = split(query)
     assert query.isascii()
-    assert (found.asked["returnUrl"], found.asked["callbackUrl"]) == (asked.return_url, asked.callback_url)
-    assert verify(SECRET, found.timestamp, found.signature, found.signed.encode(), None) is None
+    read = dict(parse_qsl(signed, strict_parsing=True))
+    assert (read["returnUrl"], read["callbackUrl"]) == (request.return_url, request.callback_url)
+    assert verify(SECRET, timestamp, signature, signed.encode(), None) is None
 
 
-def asked_for(status: BookingStatus, found: Status | None = None, **others: object) -> DomainError | None:
-    try:
-        check_payable(unit(found or UNIT_STATUS.get(status, Status.AVAILABLE)), booking(status, **others))
-    except DomainError as refusal:
-        return refusal
-    return None
+def test_a_buyer_pays_between_the_signature_and_the_end_of_the_hold() -> None:
+    check_payable(unit(Status.HELD), booking(SIGNED))
 
 
-def test_a_buyer_is_asked_for_the_deposit_between_signature_and_end() -> None:
-    assert asked_for(SIGNED) is None
-
-
-def test_a_buyer_who_has_not_signed_is_not_asked_for_money() -> None:
-    refusal = asked_for(OPEN)
-    assert isinstance(refusal, NotSigned)
-    assert refusal.status is Status.HELD
+UNPAID = {"deposit_confirmed_at": None}
+UNSIGNED = "The buyer has not signed yet; the hold ends at 2026-11-14T09:31:00.000Z."
+NOTHING_TO_PAY = "The booking is %s: there is nothing to pay."
 
 
 @pytest.mark.parametrize(
-    ("found", "sentence"),
+    ("status", "facts", "unit_status", "refusal", "sentence"),
     [
-        (Status.AVAILABLE, "The hold has lapsed. The unit is free again."),
-        (Status.HELD, "The hold has lapsed."),
+        (OPEN, {}, None, errors.NotSigned, UNSIGNED),
+        (LAPSED, {}, Status.AVAILABLE, errors.HoldLapsed, "The hold has lapsed. The unit is free again."),
+        (LAPSED, {}, Status.HELD, errors.HoldLapsed, "The hold has lapsed."),
+        *((paid, {}, None, errors.TransitionNotAllowed, "The deposit is paid already.")
+          for paid in (RESERVED, SOLD, REFUND_DUE, REFUNDED)),
+        *((ended, UNPAID, None, errors.TransitionNotAllowed, NOTHING_TO_PAY % ended)
+          for ended in (CANCELLED, SOLD)),
     ],
-)
-def test_nobody_is_asked_to_pay_for_a_hold_that_has_lapsed(found: Status, sentence: str) -> None:
-    refusal = asked_for(LAPSED, found)
-    assert isinstance(refusal, HoldLapsed)
-    assert str(refusal) == sentence
+)  # fmt: skip
+def test_nobody_pays_unsigned_late_or_twice(
+    status: BookingStatus,
+    facts: dict[str, Any],
+    unit_status: Status | None,
+    refusal: type[errors.Conflict],
+    sentence: str,
+) -> None:
+    found = unit(unit_status or UNIT_STATUS.get(status, Status.AVAILABLE))
+    with pytest.raises(refusal) as refused:
+        check_payable(found, booking(status, **facts))
+    assert str(refused.value) == sentence
+    assert refused.value.status is found.status
 
 
-@pytest.mark.parametrize("status", [RESERVED, SOLD, REFUND_DUE, REFUNDED])
-def test_nobody_pays_twice(status: BookingStatus) -> None:
-    refusal = asked_for(status)
-    assert isinstance(refusal, TransitionNotAllowed)
-    assert str(refusal) == "The deposit is paid already."
+def pay(amount: str, percent: Decimal | None = Decimal(100)) -> None:
+    terms = booking().terms._replace(price_sar=Decimal("1000.10"), deposit_percent=percent)
+    check_amount(Payment("pay_1", "234-679-FHK", Decimal(amount)), booking(SIGNED, terms=terms))
 
 
-@pytest.mark.parametrize("status", [CANCELLED, SOLD])
-def test_what_has_ended_or_was_sold_without_a_hold_costs_nothing(status: BookingStatus) -> None:
-    refusal = asked_for(status, deposit_confirmed_at=None)
-    assert isinstance(refusal, TransitionNotAllowed)
-    assert str(refusal) == f"The booking is {status}: there is nothing to pay."
-
-
-def due(amount: str) -> Booking:
-    terms = booking(SIGNED).terms._replace(
-        price_sar=Decimal(amount), vat_included=True, deposit_percent=Decimal(100)
-    )
-    return booking(SIGNED, terms=terms)
-
-
-@pytest.mark.parametrize("paid", ["1000.10", "1000.1", "1000.100"])
-def test_the_deposit_is_paid_by_its_exact_amount_however_it_is_written(paid: str) -> None:
-    check_amount(Payment("pay_1", "234-679-FHK", Decimal(paid)), due("1000.10"))
-
-
-@pytest.mark.parametrize("paid", ["1000.09", "1000.11", "0", "10001.0", "1000"])
-def test_another_amount_is_refused_and_told_what_is_due(paid: str) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        check_amount(Payment("pay_1", "234-679-FHK", Decimal(paid)), due("1000.10"))
-    assert str(refused.value) == "amountSar: The deposit of this booking is 1000.10 SAR."
-
-
-def test_where_there_is_no_deposit_nothing_is_the_exact_amount() -> None:
-    terms = booking(SIGNED).terms._replace(deposit_percent=None)
-    check_amount(Payment("pay_1", "234-679-FHK", Decimal(0)), booking(SIGNED, terms=terms))
+def test_only_the_exact_deposit_is_accepted_however_it_is_written() -> None:
+    for amount in ("1000.10", "1000.1", "1000.100"):
+        pay(amount)
+    pay("0", percent=None)
+    for amount in ("1000.09", "1000.11", "0", "10001.0", "1000"):
+        with pytest.raises(errors.InvalidInput) as refused:
+            pay(amount)
+        assert str(refused.value) == "amountSar: The deposit of this booking is 1000.10 SAR."

@@ -14,11 +14,8 @@ STEPS: dict[date, dict[StatusPair, int]] = {
 }
 
 
-def test_the_days_end_today() -> None:
+def test_each_day_is_the_next_one_without_its_steps_and_its_new_units_and_the_last_is_today() -> None:
     assert days == [date(2026, 11, 14), date(2026, 11, 15), date(2026, 11, 16)]
-
-
-def test_each_day_is_the_next_one_without_its_steps_and_its_new_units() -> None:
     now = {AVAILABLE: 4, HELD: 1, RESERVED: 1, SOLD: 4, UNAVAILABLE: 2}
     created = {SECOND: {AVAILABLE: 6}, THIRD: {UNAVAILABLE: 2}}
     first, second, third = status_days(days, now, STEPS, created)

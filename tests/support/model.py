@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, NamedTuple
 
+HALALA = Decimal("0.01")
 TERMS = ("priceSar", "depositPercent", "vatIncluded", "vatRate")
 SERVICE_STATUSES = ("held", "reserved", "sold")
 HOLDING = ("open", "signed")
 CLAIMING = (*HOLDING, "reserved", "sold")
 
-# docs/state-machine.md: action -> (from, to, event). By staff; an archived unit is but put on sale.
+# docs/state-machine.md: action -> (from, to, event). By staff; an archived unit can only be put on sale.
 STAFF_MOVES: dict[str, tuple[tuple[str, ...], str, str]] = {
     "cancel-hold": (("held",), "available", "unit.released"),
     "cancel-reservation": (("reserved",), "available", "unit.released"),
@@ -35,8 +36,6 @@ class Answer(NamedTuple):
 
 
 class ExpectedEvent(NamedTuple):
-    """An event."""
-
     type: str
     previous: str
     status: str
@@ -44,8 +43,6 @@ class ExpectedEvent(NamedTuple):
 
 
 class ExpectedEntry(NamedTuple):
-    """An entry of the history."""
-
     action: str
     reference: str | None
     actor: str
@@ -141,10 +138,10 @@ class Unit:
 
     def hold(self, token: str | None, earlier: Booking | None = None) -> Answer:
         """``earlier``: what the same Idempotency-Key has made."""
-        if self.status is None:
-            return UNKNOWN
         if earlier is not None:
             return _again(earlier)
+        if self.status is None:
+            return UNKNOWN
         if token is not None and self.claim and self.claim.token == token and self.claim.status in HOLDING:
             return OK
         return Answer(201) if self.status == "available" else Answer(409, "not-available")
@@ -173,8 +170,6 @@ class Unit:
             return Answer(204)
         return Answer(409, "hold-lapsed") if booking.status == "lapsed" else NOT_ALLOWED
 
-    # The clock
-
     def lapse(self) -> None:
         action = "lapse-hold" if self.status == "held" else "lapse-reservation"
         self._end_claim("available", "unit.released", action, "clock", lapsed=True)
@@ -182,52 +177,49 @@ class Unit:
     # Staff and payment systems
 
     def act(self, action: str) -> Answer:
-        if self.status is None:
-            return UNKNOWN
         sources, target, event = STAFF_MOVES[action]
-        if self.status not in sources or (self.is_archived and action != "put-on-sale"):
+        if refusal := self._refusal(*sources):
+            return refusal
+        if self.is_archived and action != "put-on-sale":
             return NOT_ALLOWED
         self._end_claim(target, event, action, "key")
         self.is_archived = action == "archive"
         return OK
 
+    def _refusal(self, *sources: str) -> Answer | None:
+        """The answer to an action that is possible in these statuses alone."""
+        if self.status is None:
+            return UNKNOWN
+        return None if self.status in sources else NOT_ALLOWED
+
     def open(self) -> Answer:
         """The booking is made by ``opened``."""
-        if self.status is None:
-            return UNKNOWN
-        return OK if self.status == "available" else NOT_ALLOWED
+        return self._refusal("available") or OK
 
     def extend(self) -> Answer:
-        if self.status is None:
-            return UNKNOWN
-        if self.status not in ("held", "reserved"):
-            return NOT_ALLOWED
+        if refusal := self._refusal("held", "reserved"):
+            return refusal
         self.changes += 1
         self.note("extend", "key", self.claim)
         return OK
 
     def close_sale(self, buyer: dict[str, str] | None) -> Answer:
-        """A sale to a buyer who walked in is made by ``sold_to``."""
-        if self.status is None:
-            return UNKNOWN
+        """A sale to a walk-in buyer is made by ``sold_to``."""
+        if refusal := self._refusal("available", "reserved"):
+            return refusal
         if self.status == "available":
             return OK if buyer else INVALID
-        if self.status != "reserved":
-            return NOT_ALLOWED
         return NOT_ALLOWED if buyer else self._close()
 
     def sold_to(self, buyer: dict[str, str], reference: str) -> Booking:
-        terms = agreed(self.fields)
-        self.claim = Booking(reference, self.code, "sold", terms, buyer=buyer, is_closed=True)
+        self.claim = Booking(reference, self.code, "sold", agreed(self.fields), buyer=buyer, is_closed=True)
         self.move("sold", "unit.sold", reference)
         self.note("close-sale", "key", self.claim)
         return self.claim
 
     def confirm_deposit(self) -> Answer:
-        if self.status is None:
-            return UNKNOWN
-        if self.status != "held":
-            return NOT_ALLOWED
+        if refusal := self._refusal("held"):
+            return refusal
         assert self.claim is not None
         return self.confirm_deposit_of(self.claim)
 
@@ -296,10 +288,6 @@ def _again(earlier: Booking) -> Answer:
 def agreed(fields: dict[str, Any]) -> dict[str, Any]:
     """What a buyer pays, each amount half up to 0.01."""
     rate = Decimal(fields["vatRate"] or 0) if fields["vatIncluded"] is False else Decimal(0)
-    total = _rounded(Decimal(fields["priceSar"]) * (100 + rate) / 100)
-    deposit = _rounded(total * Decimal(fields["depositPercent"] or 0) / 100)
+    total = (Decimal(fields["priceSar"]) * (100 + rate) / 100).quantize(HALALA, ROUND_HALF_UP)
+    deposit = (total * Decimal(fields["depositPercent"] or 0) / 100).quantize(HALALA, ROUND_HALF_UP)
     return {**{name: fields[name] for name in TERMS}, "totalSar": total, "depositSar": deposit}
-
-
-def _rounded(amount: Decimal) -> Decimal:
-    return amount.quantize(Decimal("0.01"), ROUND_HALF_UP)

@@ -1,0 +1,157 @@
+"""The demo project is one that a client could have sent, and each start leaves what visitors made of it."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from xml.etree import ElementTree
+
+import pytest
+
+from holdfast.demo import seed
+from holdfast.demo.project import EXAMPLE_PATH, EXAMPLE_PRICE_PATH, NAME, SLUG, DemoUnit, demo_units
+from holdfast.domain.api_key import Scope
+from holdfast.domain.audit import COMMAND
+from holdfast.domain.booking import BookingStatus
+from holdfast.domain.errors import LoginFailed
+from holdfast.domain.holds import HoldLimits, HoldPeriods
+from holdfast.domain.permissions import Role
+from holdfast.domain.status import Status
+from holdfast.domain.unit import Unit
+from holdfast.operations import api_keys
+from holdfast.operations.bookings import Bookings
+from holdfast.operations.projects import add_project
+from holdfast.operations.units import PatchUnit, ReplaceUnit, Units
+from holdfast.storage.database import Database
+from holdfast.web.api.unit_bodies import UnitReplacement, UnitValues, check_unit
+from holdfast.web.json import camel_case, encode, value_at
+from holdfast.web.pages.i18n import in_language
+from holdfast.web.pages.templates import STATIC
+from tests.support.staff import open_office
+
+UNITS = list(demo_units())
+SOLD = len(seed.SOLD) + len(seed.WALK_IN)
+LARGEST_DRAWING_BYTES = 20 * 1024
+
+
+def test_it_has_about_120_units_on_a_dozen_floors_of_which_four_penthouses_are_not_on_sale() -> None:
+    codes = [unit.code for unit in UNITS]
+    assert len(set(codes)) == len(codes)
+    assert 110 <= len(codes) <= 130
+    assert all(re.fullmatch(r"[AB]-\d{4}", code) for code in codes)
+    assert {int(code[2:4]) for code in codes} == set(range(1, 13))
+    off_sale = [unit.fields.type for unit in UNITS if unit.status is Status.UNAVAILABLE]
+    assert off_sale == ["Penthouse | بنتهاوس"] * 4
+
+
+def test_every_unit_is_one_that_a_put_would_accept_and_keep_as_it_is() -> None:
+    for unit in UNITS:
+        body = {camel_case(name): value for name, value in unit.fields._asdict().items()}
+        sent, _ = value_at(encode(body).decode(), 0)
+        checked = check_unit(UnitReplacement, sent, SLUG, unit.code)
+        assert isinstance(checked, UnitValues), checked
+        assert checked.replacement() == unit.fields
+
+
+def test_every_text_is_in_english_and_in_arabic() -> None:
+    for text in (NAME, *(text for unit in UNITS for text in (unit.fields.type, unit.fields.description))):
+        assert text is not None
+        english, arabic = in_language(text, "en"), in_language(text, "ar")
+        assert english.isascii() or "m²" in english
+        assert text in (f"{english} | {arabic}", f"{english}\n{arabic}")
+
+
+def drawing_urls(unit: Unit | DemoUnit) -> Iterator[str]:
+    for medium in (*unit.fields.images, *unit.fields.files):
+        assert not isinstance(medium, str)
+        yield str(medium["url"])
+
+
+def test_every_drawing_is_a_small_file_of_the_server_and_runs_no_script() -> None:
+    base = "https://units.example.com"
+    urls = {url for unit in demo_units(base) for url in drawing_urls(unit)}
+    drawn = {STATIC / url.removeprefix(f"{base}/static/") for url in urls}
+    for file in drawn | set((STATIC / "demo").glob("*.svg")):
+        drawing = file.read_bytes()
+        assert len(drawing) <= LARGEST_DRAWING_BYTES
+        assert ElementTree.fromstring(drawing).tag == "{http://www.w3.org/2000/svg}svg"
+        assert b"<script" not in drawing
+
+
+def test_the_examples_overwrite_no_unit_and_change_one_that_nobody_has() -> None:
+    codes = {unit.code for unit in UNITS}
+    assert EXAMPLE_PATH.split("/units/")[0].endswith(f"/{SLUG}")
+    assert EXAMPLE_PATH.rpartition("/")[2] not in codes
+    assert EXAMPLE_PRICE_PATH.rpartition("/")[2] in codes - {*seed.SOLD, *seed.WALK_IN, *seed.RESERVED}
+
+
+async def seeded_units(database: Database, url: str) -> list[Unit]:
+    await seed.seed_demo(database, url)
+    inventory = Units(database)
+    units, _ = await inventory.page(SLUG, "", 1000, None, None)
+    await inventory.close()
+    return units
+
+
+async def test_it_has_bookings_of_every_kind_and_the_next_start_leaves_everything_as_it_is(
+    database: Database,
+) -> None:
+    here, elsewhere = "http://127.0.0.1:8000", "https://demo.example.com"
+    units = await seeded_units(database, here)
+    assert Counter(unit.status for unit in units) == {
+        Status.AVAILABLE: 81,
+        Status.SOLD: SOLD,
+        Status.RESERVED: len(seed.RESERVED),
+        Status.UNAVAILABLE: 4 + len(seed.OFF_SALE),
+    }
+    inventory = Units(database)
+    bookings = Bookings(database, inventory, HoldPeriods(), HoldLimits())
+    assert Counter(one.booking.status for one in await bookings.page(None, None, None, None, 100)) == {
+        BookingStatus.SOLD: SOLD,
+        BookingStatus.RESERVED: len(seed.RESERVED),
+        BookingStatus.CANCELLED: len(seed.CANCELLED),
+        BookingStatus.REFUND_DUE: len(seed.REFUND_DUE),
+    }
+    # A visitor changes a unit that has a booking, and one that has none.
+    for code, changes in ((seed.SOLD[0], {"description": "mine"}), ("A-0601", {"images": ()})):
+        outcome = await inventory.write(PatchUnit((units[0].project_id, code), changes))
+        units = [outcome.unit if unit.code == code else unit for unit in units]
+    await inventory.close()
+    assert await seeded_units(database, here) == units
+    moved = await seeded_units(database, elsewhere)
+    assert {url.partition("/static/")[0] for unit in moved for url in drawing_urls(unit)} == {elsewhere}
+
+
+async def test_the_units_that_an_interrupted_start_left_out_are_added_by_the_next(database: Database) -> None:
+    await add_project(database, SLUG, NAME)
+    inventory = Units(database)
+    project_id, first = await inventory.project_id(SLUG), UNITS[0]
+    await inventory.write(ReplaceUnit((project_id, first.code), first.fields))
+    await inventory.close()
+    units = await seeded_units(database, "http://127.0.0.1:8000")
+    assert len(units) == len(UNITS)
+    assert {unit.code: unit.status for unit in units}[first.code] is Status.SOLD
+
+
+async def test_each_start_has_a_new_key_and_a_new_password_of_an_admin_whatever_a_visitor_made_of_them(
+    database: Database,
+) -> None:
+    # Beside other projects there is no demo project, and that is quick.
+    await add_project(database, "other", "Another project")
+    office = open_office(database)
+    first = await seed.seed_demo(database)
+    assert not first.has_project
+    opened = await office.sign_in(seed.EMAIL, password=first.password)
+    assert opened.staff.role is Role.ADMIN
+    await office.set_up_factor(await office.oneself(opened), first.password)
+    await office.add("other@example.com")
+    await office.staff.change(opened.staff.id, {"role": Role.VIEWER, "disabled": True}, COMMAND)
+    second = await seed.seed_demo(database)
+    assert not await office.is_signed_in(opened)
+    with pytest.raises(LoginFailed):
+        await office.sign_in(seed.EMAIL, password=first.password)
+    again = await office.sign_in(seed.EMAIL, password=second.password)
+    assert (again.staff.role, again.staff.has_second_factor) == (Role.ADMIN, False)
+    assert first.key != second.key
+    keys = [key for key in await api_keys.list_all(database) if key.name == seed.KEY_NAME]
+    assert [key.scopes for key in keys] == [frozenset({Scope.INTEGRATION, Scope.BACKOFFICE})] * 2
+    assert sorted(key.revoked_at is None for key in keys) == [False, True]
