@@ -64,11 +64,11 @@ SCHEMA = """
     select
         (select array_agg((oid, relname) order by oid) from relation)::text as relations,
         (select array_agg((attrelid, attname, atttypid) order by attrelid, attnum)
-            from pg_attribute where attrelid in (select oid from relation) and attnum > 0)::text as columns_,
+            from pg_attribute where attrelid in (select oid from relation) and attnum > 0)::text as columns,
         (select array_agg((oid, conname) order by oid)
             from pg_constraint where conrelid in (select oid from relation))::text as constraints,
-        (select array_agg((oid, tgname) order by oid)
-            from pg_trigger where tgrelid in (select oid from relation) and not tgisinternal)::text as triggers,
+        (select array_agg((oid, tgname) order by oid) from pg_trigger
+            where tgrelid in (select oid from relation) and not tgisinternal)::text as triggers,
         (select array_agg((oid, proname, xmin) order by oid)
             from pg_proc where pronamespace = 'public'::regnamespace)::text as functions,
         (select array_agg(setconfig) from pg_db_role_setting join pg_database on pg_database.oid = setdatabase
