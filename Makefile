@@ -59,7 +59,7 @@ format: $(VENV)/.dev ## Put the code into shape
 	$(BIN)/ruff format .
 
 docs: $(VENV)/.dev ## Write the generated pages of docs/ anew
-	$(BIN)/python -m tests.docs.state_machine
+	$(BIN)/python docs/_site/state_machine.py
 
 site: $(VENV)/.dev ## Build the documents as a site into dist/site
 	$(BIN)/python -m sphinx -q --fail-on-warning --keep-going --fresh-env -d $(SITE)-cache -c docs . $(SITE)

@@ -4,12 +4,11 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import click
 
 from holdfast.cli import main
-from tests.docs.documents import DOCUMENTS, OF_OTHER_FOLDERS, blocks, name_of, prose
+from tests.docs.documents import DOCUMENTS, OF_OTHER_FOLDERS, blocks, prose
 
 SHELLS = ("sh", "shell", "bash", "console", "zsh")
 TYPED = "bash"
@@ -29,7 +28,7 @@ NOT_TYPED = {
     "make bench": TAKES_LONG,
     'make bench ARGS="put latency"': TAKES_LONG,
     'make bench ARGS="--quick"': TAKES_LONG,
-    "make serve": f"{FOR_GOOD}; test_make_serve.py does",
+    "make serve": f"{FOR_GOOD}; test_make.py does",
     "HOLDFAST_ATTEMPTS=2 HOLDFAST_RETRY_FIRST_GAP_SECONDS=1 make serve": f"{FOR_GOOD}; test_examples.py does",
     ".venv/bin/holdfast serve --host 0.0.0.0 --processes 4": f"{FOR_GOOD}, and for the whole network",
     f"HOLDFAST_PAYMENT_URL=http://127.0.0.1:9000/pay {PAYMENT_SECRET} make serve": (
@@ -80,24 +79,19 @@ _LEFT_OUT = re.compile(r"…|\[|\]|\.\.\.$")
 _ALTERNATIVE = re.compile(r"\|[\w|]+")
 
 
-class Shown(NamedTuple):
-    document: str
-    text: str
-    """One command, its continued lines put together and its comment left away."""
-
-
-def untyped_commands() -> list[Shown]:
+def untyped_commands() -> set[str]:
     """Every command in a block that no reader types."""
-    return [
-        Shown(name_of(document), command)
+    return {
+        command
         for document in (*DOCUMENTS, *OF_OTHER_FOLDERS)
         for block in blocks(document)
         if block.language in SHELLS and block.language != TYPED
         for command in commands_in(block.text)
-    ]
+    }
 
 
 def commands_in(text: str) -> Iterator[str]:
+    """Continued lines are put together, and comments left away."""
     for line in text.replace("\\\n", " ").splitlines():
         command = " ".join(_COMMENT.sub("", line).split())
         if command:

@@ -7,10 +7,7 @@ from pathlib import Path
 from textwrap import dedent
 
 ROOT = Path(__file__).parents[2]
-GUIDE = ROOT / "docs" / "integration-guide.md"
-SELLING_GUIDE = ROOT / "docs" / "selling-guide.md"
 WEBHOOKS_GUIDE = ROOT / "docs" / "webhooks-guide.md"
-PAYMENTS_GUIDE = ROOT / "docs" / "payments-guide.md"
 OPERATIONS = ROOT / "docs" / "operations.md"
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 README = ROOT / "README.md"

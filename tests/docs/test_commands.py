@@ -1,116 +1,91 @@
-"""Every command that a document shows is typed by a test; or it is known why not, and checked otherwise."""
+"""What the documents name exists: commands with their options, files, headings, make targets.
+
+Every command that a document shows is typed by test_examples.py; or it is known why not, and checked here.
+"""
 
 import re
+import shlex
 import subprocess
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from holdfast.settings import Settings
-from tests.docs.commands import (
-    NOT_TYPED,
-    Shown,
-    check_complete,
-    check_named,
-    inline_commands,
-    untyped_commands,
-    words_of,
-)
-from tests.docs.documents import DOCUMENTS, OF_OTHER_FOLDERS, ROOT, blocks, name_of
+from tests.docs import commands
+from tests.docs.documents import DOCUMENTS, OF_OTHER_FOLDERS, ROOT, anchors, blocks, name_of, prose
 from tests.support.make import make
+from tests.support.server import WEBHOOKS
 
-EVERYWHERE = [*DOCUMENTS, *OF_OTHER_FOLDERS]
-UNTYPED = untyped_commands()
+UNTYPED = commands.untyped_commands()
 LEFT_OPEN = re.compile(r"\.\.\.$|…|^\$")
 """Where the reader's own value belongs."""
-GIVEN = {"HOLDFAST_ENCRYPTION_KEYS": "bm90IGEgc2VjcmV0LCBmb3IgdGVzdHMgYWxvbmUgISE="}
-
-per_document = pytest.mark.parametrize("document", EVERYWHERE, ids=name_of)
-per_untyped = pytest.mark.parametrize("shown", UNTYPED, ids=lambda shown: f"{shown.document}: {shown.text}")
-
-
-def test_a_command_that_is_not_typed_is_on_the_list_with_its_reason() -> None:
-    assert sorted({shown.text for shown in UNTYPED} - set(NOT_TYPED)) == []
-
-
-def test_the_list_has_nothing_that_no_document_shows() -> None:
-    assert sorted(set(NOT_TYPED) - {shown.text for shown in UNTYPED}) == []
+HOLDFAST = re.compile(r"\.venv/bin/holdfast ([^&]*)")
+FOLDER = re.compile(r"^(\./)?(sdk|examples)/")
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+CODE = re.compile(r"`([^`\n]+)`")
+ELSEWHERE = re.compile(r"^(https?:|mailto:)")
+FILE = re.compile(r"^(?:src|tests|docs|benchmarks|requirements|\.ci)/[\w./*-]+$|^[\w/]+/\w+\.py$")
+NAME_IN_FILE = re.compile(r"`([\w.]+)` in\s+`((?:src/holdfast/)?[\w/]+\.py)`")
+PACKAGE = ROOT / "src" / "holdfast"
 
 
-@per_document
-def test_every_block_says_what_it_is(document: Path) -> None:
-    assert [block.text for block in blocks(document) if not block.language] == []
+def test_the_commands_that_are_not_typed_are_those_on_the_list_with_a_reason() -> None:
+    assert set(commands.NOT_TYPED) == UNTYPED
 
 
-@per_document
-def test_blocks_to_be_typed_stand_where_they_are_typed(document: Path) -> None:
+@pytest.mark.parametrize("document", [*DOCUMENTS, *OF_OTHER_FOLDERS], ids=name_of)
+def test_a_document_has_blocks_of_a_language_and_names_commands_that_exist(document: Path) -> None:
     """The reader goes through README.md and docs; elsewhere a `bash` block would be typed by nobody."""
-    typed = [block.text for block in blocks(document) if block.language == "bash"]
-    assert document in DOCUMENTS or typed == []
+    found = blocks(document)
+    assert [block.text for block in found if not block.language] == []
+    assert document in DOCUMENTS or [block.text for block in found if block.language == "bash"] == []
+    for text in commands.inline_commands(document):
+        commands.check_named(text)
 
 
-@per_document
-def test_commands_named_in_a_sentence_exist_with_their_options(document: Path) -> None:
-    for text in inline_commands(document):
-        check_named(text)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_links_lead_somewhere_and_named_files_and_targets_exist(document: Path) -> None:
+    text = prose(document)
+    targets = [target for target in LINK.findall(text) if not ELSEWHERE.match(target)]
+    assert [target for target in targets if not _leads_somewhere(document, target)] == []
+    code = CODE.findall(text)
+    assert [path for path in code if FILE.match(path) and not _is_there(path)] == []
+    for name, path in NAME_IN_FILE.findall(text):
+        source = (ROOT / path if (ROOT / path).exists() else PACKAGE / path).read_text()
+        assert re.search(rf"\b{name.rpartition('.')[2]}\b", source), f"{name} in {path}"
+    shell = [block.text for block in blocks(document) if block.language in ("bash", "sh")]
+    made = set(re.findall(r"\bmake ([a-z]+)\b", "\n".join([*code, *shell])))
+    assert made <= set(re.findall(r"^(\w+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
-@per_untyped
-def test_what_is_not_typed_could_be(shown: Shown) -> None:
-    variables, words = words_of(shown.text)
-    settings = {name: value for name, value in variables.items() if name in _of_holdfast()}
+def _leads_somewhere(document: Path, target: str) -> bool:
+    path, _, fragment = target.partition("#")
+    found = (document.parent / path).resolve() if path else document
+    return found.exists() and (not fragment or fragment in anchors(found))
+
+
+def _is_there(text: str) -> bool:
+    return any(True for folder in (ROOT, PACKAGE) for _ in folder.glob(text.rstrip("/")))
+
+
+@pytest.mark.parametrize("command", sorted(UNTYPED))
+def test_what_is_not_typed_could_be(command: str) -> None:
+    variables, words = commands.words_of(command)
+    known = {f"HOLDFAST_{name.upper()}" for name in Settings.model_fields}
+    settings = {name: value for name, value in variables.items() if name in known}
     if not any(LEFT_OPEN.search(value) for value in settings.values()):
-        Settings.from_environment({**GIVEN, **settings})
-    if words:
-        CHECKS[Path(words[0]).name](words)
-
-
-def _of_holdfast() -> set[str]:
-    return {f"HOLDFAST_{name.upper()}" for name in Settings.model_fields}
-
-
-def _made(words: list[str]) -> None:
-    """Make knows the target, and what it would do."""
-    done = make("--dry-run", *words[1:])
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
-
-
-def _served(words: list[str]) -> None:
-    module, _, name = words[words.index("--factory") + 1].partition(":")
-    assert callable(getattr(import_module(module), name))
-
-
-def _installed(words: list[str]) -> None:
-    assert words[1] == "install"
-    assert all((ROOT / word / "pyproject.toml").exists() for word in words[2:])
-
-
-def _started(words: list[str]) -> None:
-    assert all((ROOT / word).is_file() for word in words[1:])
-
-
-def _of_a_crontab(words: list[str]) -> None:
-    line = re.sub(r"\$\([^)]*\)", "today", " ".join(words[5:]))
-    ours = [part.split()[1:] for part in line.split(" && ") if part.startswith(".venv/bin/holdfast ")]
-    assert ours
-    for part in ours:
-        check_complete(part)
-
-
-def _parsed_by_the_shell(words: list[str]) -> None:
-    subprocess.run(["bash", "-n", "-c", " ".join(words)], check=True, timeout=30)
-
-
-CHECKS: dict[str, Callable[[list[str]], None]] = {
-    "uvicorn": _served,
-    "make": _made,
-    "holdfast": lambda words: check_complete(words[1:]),
-    "pip": _installed,
-    "python3": _started,
-    "node": _started,
-    "printf": _parsed_by_the_shell,
-    "0": _of_a_crontab,
-}
+        Settings.from_environment({**WEBHOOKS, **settings})
+    for found in HOLDFAST.findall(re.sub(r"\$\([^)]*\)", "today", command)):
+        commands.check_complete(shlex.split(found))
+    for path in (word for word in words if FOLDER.match(word)):
+        assert (ROOT / path).exists()
+    if words[:1] == ["make"]:
+        done = make("--dry-run", *words[1:])
+        assert done.returncode == 0, done.stderr
+        assert done.stdout
+    elif "--factory" in words:
+        module, _, name = words[words.index("--factory") + 1].partition(":")
+        assert callable(getattr(import_module(module), name))
+    elif words:
+        subprocess.run(["bash", "-n", "-c", command], check=True, timeout=60)

@@ -22,61 +22,59 @@ from tests.support.server import RunningServer
 NGINX = block_beginning(OPERATIONS, "nginx", "upstream holdfast")
 CADDY = block_beginning(OPERATIONS, "text", "sales.example.com {")
 LARGEST = BULK_BODY_LIMIT // 1024**2
-STOP_SECONDS = 20
+STOP_SECONDS = 60
 # Whom nginx would otherwise become could not write into the folder of the test.
 AS_ROOT = "user root;\n" if os.getuid() == 0 else ""
 OF_NGINX = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 """What nginx would otherwise write below its own folder."""
 
 
-def test_proxies_let_the_largest_body_pass() -> None:
+def test_proxies_let_the_largest_body_pass_and_keep_inside_what_needs_no_key() -> None:
     assert f"client_max_body_size {LARGEST}m;" in NGINX
     assert f"max_size {LARGEST}MiB" in CADDY
-
-
-def test_proxies_keep_inside_what_needs_no_key() -> None:
     assert "(metrics|healthz|readyz)" in NGINX
     assert "@inside path /metrics /healthz /readyz" in CADDY
-
-
-def test_prometheus_asks_the_machines_that_the_proxies_pass_on_to() -> None:
     scraped = yaml.safe_load(block_beginning(OPERATIONS, "yaml", "scrape_configs:"))["scrape_configs"][0]
     targets = scraped["static_configs"][0]["targets"]
-    assert re.findall(r"server (\S+);", NGINX) == targets
+    assert re.findall(r"server (\S+);", NGINX) == targets, "Prometheus asks the machines behind the proxies"
     assert f"reverse_proxy {' '.join(targets)} {{" in CADDY
 
 
-@pytest.mark.skipif(not shutil.which("nginx"), reason="nginx is not installed")
-def test_nginx_passes_requests_on_and_keeps_the_rest_inside(server: RunningServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("program", ["nginx", "caddy"])
+def test_a_proxy_passes_requests_on_and_keeps_the_rest_inside(
+    program: str, real_server: RunningServer, tmp_path: Path
+) -> None:
+    if not shutil.which(program):
+        pytest.skip(f"{program} is not installed")
     port = free_port()
-    site = _for_this_machine(NGINX, server).replace("listen 443 ssl;", f"listen 127.0.0.1:{port} ssl;")
-    for name in ("pem", "key"):
-        site = site.replace(f"/etc/ssl/sales.example.com.{name}", str(tmp_path / f"certificate.{name}"))
-    _write_certificate(tmp_path)
-    whole = tmp_path / "nginx.conf"
-    whole.write_text(_around(site, tmp_path))
-    command = ["nginx", "-c", str(whole), "-p", str(tmp_path), "-e", str(tmp_path / "errors")]
-    subprocess.run([*command, "-t"], check=True, capture_output=True, timeout=STOP_SECONDS)
+    if program == "nginx":
+        address, command = f"https://127.0.0.1:{port}", _nginx(real_server, port, tmp_path)
+    else:
+        address, command = f"http://127.0.0.1:{port}", _caddy(real_server, port, tmp_path)
     with _running(command, port, tmp_path):
-        _is_a_proxy_of_holdfast(f"https://127.0.0.1:{port}", server)
+        _is_a_proxy_of_holdfast(address, real_server)
 
 
-@pytest.mark.skipif(not shutil.which("caddy"), reason="caddy is not installed")
-def test_caddy_passes_requests_on_and_keeps_the_rest_inside(server: RunningServer, tmp_path: Path) -> None:
-    port = free_port()
-    # Without a certificate of its own making, which would be stored on this machine.
-    site = _for_this_machine(CADDY, server).replace("sales.example.com {", f"http://127.0.0.1:{port} {{")
-    whole = tmp_path / "Caddyfile"
-    whole.write_text(f"{{\nadmin off\n}}\n{site}")
-    with _running(["caddy", "run", "--config", str(whole), "--adapter", "caddyfile"], port, tmp_path):
-        _is_a_proxy_of_holdfast(f"http://127.0.0.1:{port}", server)
-
-
-def _around(site: str, folder: Path) -> str:
-    """The rest of a configuration, as no document has to show it."""
+def _nginx(server: RunningServer, port: int, folder: Path) -> list[str]:
+    """The command that serves the site of the document, within what no document has to show."""
+    site = _for_this_machine(NGINX, server).replace("listen 443 ssl;", f"listen 127.0.0.1:{port} ssl;")
+    made = authority().issue_cert("127.0.0.1")
+    (folder / "certificate.key").write_bytes(made.private_key_pem.bytes())
+    (folder / "certificate.pem").write_bytes(b"".join(part.bytes() for part in made.cert_chain_pems))
+    site = site.replace("/etc/ssl/sales.example.com", str(folder / "certificate"))
     paths = "".join(f"{name}_temp_path {folder / name};\n" for name in OF_NGINX)
     main = f"{AS_ROOT}daemon off;\npid {folder / 'pid'};\nevents {{}}\n"
-    return f"{main}http {{\naccess_log off;\n{paths}{site}\n}}"
+    whole = folder / "nginx.conf"
+    whole.write_text(f"{main}http {{\naccess_log off;\n{paths}{site}\n}}")
+    return ["nginx", "-c", str(whole), "-p", str(folder), "-e", str(folder / "errors")]
+
+
+def _caddy(server: RunningServer, port: int, folder: Path) -> list[str]:
+    """Without a certificate of its own making, which would be stored on this machine."""
+    site = _for_this_machine(CADDY, server).replace("sales.example.com {", f"http://127.0.0.1:{port} {{")
+    whole = folder / "Caddyfile"
+    whole.write_text(f"{{\nadmin off\n}}\n{site}")
+    return ["caddy", "run", "--config", str(whole), "--adapter", "caddyfile"]
 
 
 def _for_this_machine(text: str, server: RunningServer) -> str:
@@ -101,12 +99,6 @@ def _is_a_proxy_of_holdfast(address: str, server: RunningServer) -> None:
         assert answers[0].json() == client.get(server.address + "/openapi.json").json()
     assert [answer.status_code for answer in answers] == [200, 404, 404, 404]
     assert of_holdfast.status_code == 401
-
-
-def _write_certificate(folder: Path) -> None:
-    made = authority().issue_cert("127.0.0.1")
-    (folder / "certificate.key").write_bytes(made.private_key_pem.bytes())
-    (folder / "certificate.pem").write_bytes(b"".join(part.bytes() for part in made.cert_chain_pems))
 
 
 @contextmanager

@@ -1,11 +1,16 @@
-"""Deliveries as Holdfast sends them, made anew for each test."""
+"""Deliveries as Holdfast sends them, made anew for each test, and how receivers in this process get them."""
 
 import json
 import time
 from typing import Any, NamedTuple, Self
 from uuid import uuid4
 
+import httpx
+
+from holdfast_webhooks import Receiver, WsgiReceiver
 from sdk.make_vectors import SECRET, body_of, digest
+
+URL = "http://receiver.invalid/hook"
 
 
 class Delivery(NamedTuple):
@@ -27,3 +32,13 @@ def delivery(event: str = "unit.sold", code: str = "A-101", **more: Any) -> Deli
     body = json.dumps(document, ensure_ascii=False).encode()
     named = {"X-Service-Event": document["type"], "X-Service-Delivery": document["id"]}
     return Delivery({"Content-Type": "application/json", **named}, body).signed_at(int(time.time()))
+
+
+async def post(receiver: Receiver, sent: Delivery) -> int:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(receiver)) as client:
+        return (await client.post(URL, headers=sent.headers, content=sent.body)).status_code
+
+
+def post_to_wsgi(receiver: WsgiReceiver, sent: Delivery) -> int:
+    with httpx.Client(transport=httpx.WSGITransport(receiver)) as client:
+        return client.post(URL, headers=sent.headers, content=sent.body).status_code

@@ -4,7 +4,7 @@ import socket
 import subprocess
 import time
 
-START_SECONDS = 30
+START_SECONDS = 120
 LOOKS_AGAIN_SECONDS = 0.02
 
 

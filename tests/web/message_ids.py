@@ -1,7 +1,6 @@
 """Every message id of the source that a person may be told: read from the code, so that none is forgotten."""
 
 import ast
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -18,41 +17,33 @@ NOT_ON_PAGES = (
     "web/problems.py", "web/visitors.py", "wiring.py",
 )  # fmt: skip
 # No messages: guards against mistakes of our own, and what OpenAPI is told.
-NOT_TOLD = frozenset(
-    {
-        "The database URL names no host.",
-        "The database refused the change ({}).",
-        "There is no reference for the number {}.",
-        "An exact decimal with at most {} decimals.",
-        "The database is not open.",
-        "PostgreSQL gave the rows in another order than that of the keys.",
-        "Send the token that came with the hold as `Authorization: Bearer <token>`.",
-        "Printable text with no space at either end. Null: not known.",
-        "0 is the ground floor. Null: not known.",
-        "Counted from 1 on each floor. Null: not known.",
-        "May be sent back; ignored.",
-        "May be sent back; must be the addressed unit's.",
-    }
+NOT_TOLD = (
+    "The database URL names no host.",
+    "The database refused the change ({}).",
+    "There is no reference for the number {}.",
+    "An exact decimal with at most {} decimals.",
+    "The database is not open.",
+    "PostgreSQL gave the rows in another order than that of the keys.",
+    "Send the token that came with the hold as `Authorization: Bearer <token>`.",
+    "Printable text with no space at either end. Null: not known.",
+    "0 is the ground floor. Null: not known.",
+    "Counted from 1 on each floor. Null: not known.",
+    "May be sent back; ignored.",
+    "May be sent back; must be the addressed unit's.",
 )
 _TRANSLATED = frozenset({"_", "gettext", "ngettext", "N_"})
 # What the OpenAPI document says of a field, a parameter or an operation.
-_DESCRIBING = frozenset(
-    {
-        "Meta", "Field", "WithJsonSchema", "Parameter", "one_of", "flag", "time_parameter",
-        "id_parameter", "text_parameter", "feed_cursor", "cursor_parameter",
-        "get", "put", "post", "patch", "delete", "operation",
-        "ApiRoutes",
-    }
-)  # fmt: skip
-_PLACE = re.compile(r"%\((\w+)\)s")
+_DESCRIBING = {
+    "Meta", "Field", "WithJsonSchema", "Parameter", "one_of", "flag", "time_parameter", "id_parameter",
+    "text_parameter", "feed_cursor", "cursor_parameter", "get", "put", "post", "patch", "delete", "operation",
+    "ApiRoutes",
+}  # fmt: skip
 
 
 class Found(NamedTuple):
     where: str
     text: str
-    """Of an f-string with ``{}`` for what is put in."""
-    is_put_together: bool
-    """A finished sentence, which no catalogue can have: it should be a ``Message``."""
+    """An f-string has ``{}`` for what is put in: no catalogue can have it, it should be a ``Message``."""
 
 
 class Call(NamedTuple):
@@ -64,17 +55,13 @@ class Call(NamedTuple):
     parameters: set[str]
 
 
-def places(text: str) -> set[str]:
-    return set(_PLACE.findall(text))
-
-
 def sentences() -> Iterator[Found]:
     for name, tree in _modules():
         passed_over = _passed_over(tree)
         for node in ast.walk(tree):
             text = None if node in passed_over else _text(node)
             if text is not None and _is_sentence(text) and text not in NOT_TOLD:
-                yield Found(_where(name, node), text, "{" in text)
+                yield Found(_where(name, node), text)
 
 
 def message_calls() -> Iterator[Call]:
@@ -134,11 +121,8 @@ def _literals(node: ast.expr, tree: ast.Module, line: int) -> Iterator[str]:
         yield from _literals(node.body, tree, line)
         yield from _literals(node.orelse, tree, line)
     elif isinstance(node, ast.Name):
-        given = [
-            one
-            for one in ast.walk(tree)
-            if isinstance(one, ast.Assign) and one.lineno < line and node.id in map(ast.unparse, one.targets)
-        ]
+        assigned = [one for one in ast.walk(tree) if isinstance(one, ast.Assign) and one.lineno < line]
+        given = [one for one in assigned if node.id in map(ast.unparse, one.targets)]
         if given:
             last = max(given, key=lambda one: one.lineno)
             yield from _literals(last.value, tree, last.lineno)

@@ -34,15 +34,13 @@ def resolved(document: Document, node: dict[str, Any]) -> Any:
     return found
 
 
-def references(node: Any) -> Iterator[str]:
+def nodes(node: Any) -> Iterator[Document]:
+    """Every object of the description, however deep."""
     if isinstance(node, dict):
-        if isinstance(node.get("$ref"), str):
-            yield node["$ref"]
-        for value in node.values():
-            yield from references(value)
-    elif isinstance(node, list):
-        for value in node:
-            yield from references(value)
+        yield node
+    if isinstance(node, dict | list):
+        for value in node.values() if isinstance(node, dict) else node:
+            yield from nodes(value)
 
 
 def validator(document: Document, schema: dict[str, Any]) -> jsonschema_rs.Draft202012Validator:
@@ -51,22 +49,10 @@ def validator(document: Document, schema: dict[str, Any]) -> jsonschema_rs.Draft
     )
 
 
-def media_types(node: Any) -> Iterator[dict[str, Any]]:
-    """Every media type object with a schema and examples."""
-    if isinstance(node, dict):
-        if "schema" in node and ("example" in node or "examples" in node):
-            yield node
-        for value in node.values():
-            yield from media_types(value)
-    elif isinstance(node, list):
-        for value in node:
-            yield from media_types(value)
-
-
-def shown(media_type: dict[str, Any]) -> list[Any]:
+def examples(media_type: Document) -> list[Any]:
     if "example" in media_type:
         return [media_type["example"]]
-    return [example["value"] for example in media_type["examples"].values()]
+    return [example["value"] for example in media_type.get("examples", {}).values()]
 
 
 def named(document: Document, name: str) -> Document:

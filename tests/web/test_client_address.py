@@ -1,86 +1,59 @@
-"""Where a request comes from, with and without proxies. The peer of these tests is 127.0.0.1."""
+"""Where a request comes from, with and without proxies, and who asks for a hold. The peer is 127.0.0.1."""
 
-from collections.abc import Sequence
-
-import httpx
 import pytest
-from starlette.applications import Starlette
 
-from holdfast.web.json import JsonResponse
+from holdfast.domain.errors import Fault
+from holdfast.operations.bookings import Requester
+from holdfast.settings import Settings
+from holdfast.web.client_address import ClientAddresses
 from holdfast.web.request import Request
-from tests.support.in_process import app_with, at, client_of
+from holdfast.web.visitors import parse_requester
 
 PEER = "127.0.0.1"
-PROXIES = ("127.0.0.0/8", "10.0.0.0/8", "2001:db8:ffff::/48")
+PROXIES = "127.0.0.0/8,10.0.0.0/8,2001:db8:ffff::/48"
+COOKIE = "0123456789abcdef"
+POINTER = "/header/Idempotency-Key"
 
 
-async def _tell(request: Request) -> JsonResponse:
-    client = request.client_address
-    return JsonResponse([str(client.address), client.counted_as])
+def addresses(trusted: str) -> ClientAddresses:
+    return ClientAddresses(Settings.from_environment({"HOLDFAST_TRUSTED_PROXIES": trusted}).trusted_proxies)
 
 
-def telling_addresses(*trusted: str) -> Starlette:
-    return app_with(at("/told", _tell), trusted_proxies=",".join(trusted))
+def address_of(*forwarded: str, trusted: str = PROXIES, peer: str = PEER) -> str:
+    """The address of a request with these lines of X-Forwarded-For."""
+    headers = [(b"x-forwarded-for", line.encode("latin-1")) for line in forwarded]
+    return addresses(trusted).find({"headers": headers, "client": (peer, 50_000)}).text
 
 
-async def addresses_of(trusted: Sequence[str], *forwarded: Sequence[str]) -> list[str]:
-    """What is told to requests with these lines of X-Forwarded-For."""
-    async with client_of(telling_addresses(*trusted)) as http:
-        return [(await _client(http, lines))[0] for lines in forwarded]
-
-
-async def _client(http: httpx.AsyncClient, lines: Sequence[str]) -> list[str]:
-    headers = [(b"X-Forwarded-For", line.encode("latin-1")) for line in lines]
-    address, counted_as = (await http.get("/told", headers=headers)).json()
-    return [address, counted_as]
-
-
-async def test_without_trusted_proxies_it_is_the_peer_whatever_is_forwarded() -> None:
-    assert await addresses_of([], [], ["192.0.2.1"]) == [PEER, PEER]
-
-
-async def test_a_peer_that_is_not_trusted_is_not_believed() -> None:
-    assert await addresses_of(["10.0.0.0/8"], ["192.0.2.1"]) == [PEER]
-
-
-async def test_a_trusted_peer_that_forwards_nothing_is_meant_itself() -> None:
-    assert await addresses_of(PROXIES, [], [""], [", ,"]) == [PEER] * 3
+def test_without_a_trusted_proxy_it_is_the_peer_whatever_is_forwarded() -> None:
+    for trusted in ("", "10.0.0.0/8"):
+        assert address_of(trusted=trusted) == address_of("192.0.2.1", trusted=trusted) == PEER
+    assert address_of() == address_of("") == address_of(", ,") == PEER
 
 
 @pytest.mark.parametrize(
-    ("line", "address"),
+    "lines",
     [
-        ("192.0.2.1", "192.0.2.1"),
-        ("198.51.100.9, 192.0.2.1", "192.0.2.1"),
-        ("192.0.2.1, 10.0.0.1", "192.0.2.1"),
-        ("198.51.100.9,192.0.2.1,10.1.1.1,10.2.2.2", "192.0.2.1"),
-        ("192.0.2.1, 2001:db8:ffff::1", "192.0.2.1"),
-        ("127.0.0.1, 192.0.2.1", "192.0.2.1"),
-        ("192.0.2.1,, ,10.0.0.1,", "192.0.2.1"),
+        ["192.0.2.1"], ["198.51.100.9, 192.0.2.1"], ["192.0.2.1, 10.0.0.1"], ["192.0.2.1, 2001:db8:ffff::1"],
+        ["198.51.100.9,192.0.2.1,10.1.1.1,10.2.2.2"], ["127.0.0.1, 192.0.2.1"], ["192.0.2.1,, ,10.0.0.1,"],
+        ["192.0.2.1, ::ffff:10.0.0.1"], ["192.0.2.1", ""], ["", "192.0.2.1"],
+        ["198.51.100.9, 192.0.2.1", "10.0.0.1"],
     ],
-)
-async def test_it_is_the_rightmost_address_that_is_no_proxy(line: str, address: str) -> None:
-    assert await addresses_of(PROXIES, [line]) == [address]
+)  # fmt: skip
+def test_it_is_the_rightmost_address_of_all_lines_that_is_no_proxy(lines: list[str]) -> None:
+    assert address_of(*lines) == "192.0.2.1"
 
 
-async def test_of_proxies_alone_it_is_the_farthest() -> None:
-    assert await addresses_of(PROXIES, ["10.0.0.1, 10.0.0.2"]) == ["10.0.0.1"]
-
-
-async def test_an_empty_line_hides_none_of_the_others() -> None:
-    assert await addresses_of(PROXIES, ["192.0.2.1", ""], ["", "192.0.2.1"]) == ["192.0.2.1"] * 2
-
-
-async def test_several_lines_are_one_list() -> None:
-    assert await addresses_of(PROXIES, ["198.51.100.9, 192.0.2.1", "10.0.0.1"]) == ["192.0.2.1"]
+def test_of_proxies_alone_it_is_the_farthest() -> None:
+    assert address_of("10.0.0.1, 10.0.0.2") == "10.0.0.1"
 
 
 @pytest.mark.parametrize(
     "nonsense", ["unknown", "192.0.2", "192.0.2.1.5", "[::1", "é", "192.0.2.1:x", "_hidden"]
 )
-async def test_nothing_beyond_nonsense_is_believed(nonsense: str) -> None:
-    lines = [[nonsense], [f"192.0.2.1, {nonsense}"], [f"192.0.2.1, {nonsense}, 10.0.0.1"]]
-    assert await addresses_of(PROXIES, *lines) == [PEER, PEER, "10.0.0.1"]
+def test_nothing_beyond_nonsense_is_believed(nonsense: str) -> None:
+    assert address_of(nonsense) == address_of(f"192.0.2.1, {nonsense}") == PEER
+    assert address_of(f"192.0.2.1, {nonsense}, 10.0.0.1") == "10.0.0.1"
 
 
 @pytest.mark.parametrize(
@@ -96,23 +69,31 @@ async def test_nothing_beyond_nonsense_is_believed(nonsense: str) -> None:
         ("fe80::1%eth0", "fe80::1"),
     ],
 )
-async def test_an_address_is_known_in_all_its_forms(entry: str, address: str) -> None:
-    assert await addresses_of(PROXIES, [entry]) == [address]
+def test_an_address_is_known_in_all_its_forms(entry: str, address: str) -> None:
+    assert address_of(entry) == address
 
 
-async def test_a_proxy_is_known_by_its_mapped_address() -> None:
-    assert await addresses_of(PROXIES, ["192.0.2.1, ::ffff:10.0.0.1"]) == ["192.0.2.1"]
-
-
-async def test_the_same_headers_from_another_client_are_not_taken_for_the_first_one() -> None:
-    app = telling_addresses()
+def test_the_same_headers_from_another_client_are_not_taken_for_the_first_one() -> None:
+    found = addresses("")
     for peer in ("192.0.2.2", "192.0.2.3", "192.0.2.2"):
-        async with client_of(app, peer) as http:
-            assert (await _client(http, ["192.0.2.9"]))[0] == peer
+        assert found.find({"headers": [], "client": (peer, 50_000)}).text == peer
+    assert found.find({"headers": [], "client": None}).text == PEER
+    assert found.find({"headers": [], "client": ("testclient", 1)}).text == "0.0.0.0"
+
+
+def requester_of(*lines: str, trusted: str = "") -> tuple[Requester, list[str]]:
+    """Who asks with these header lines, and where the faults are."""
+    named = [line.encode("latin-1").partition(b":")[::2] for line in lines]
+    headers = [(name.lower(), value.strip(b" ")) for name, value in named]
+    scope = {"type": "http", "headers": headers, "client": (PEER, 50000), "state": {"headers": dict(headers)}}
+    request = Request(scope)
+    request.client_address = addresses(trusted).find(scope)
+    faults: list[Fault] = []
+    return parse_requester(request, faults), [fault.pointer for fault in faults]
 
 
 @pytest.mark.parametrize(
-    ("address", "name"),
+    ("forwarded", "counted_as"),
     [
         ("192.0.2.1", "192.0.2.1"),
         ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
@@ -120,6 +101,47 @@ async def test_the_same_headers_from_another_client_are_not_taken_for_the_first_
         ("2001:db8:1:3::1", "2001:db8:1:3::/64"),
     ],
 )
-async def test_a_household_counts_as_one(address: str, name: str) -> None:
-    async with client_of(telling_addresses(*PROXIES)) as http:
-        assert (await _client(http, [address]))[1] == name
+def test_whoever_says_nothing_is_known_by_the_address_and_a_household_counts_as_one(
+    forwarded: str, counted_as: str
+) -> None:
+    line = f"X-Forwarded-For: {forwarded}"
+    assert requester_of(line, trusted=PROXIES) == (Requester(counted_as), [])
+    assert requester_of(line) == requester_of() == (Requester(PEER), [])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"holdfast_visitor={COOKIE}",
+        f'holdfast_visitor="{COOKIE}"',
+        f"  holdfast_visitor={COOKIE}  ",
+        f"theme=dark; holdfast_visitor={COOKIE}",
+        f"a=1;holdfast_visitor={COOKIE};b=2",
+        f"a=holdfast_visitor; b==; holdfast_visitor={COOKIE} ; c",
+    ],
+)
+def test_the_cookie_is_found_among_others_and_taken_as_it_is(line: str) -> None:
+    for value in (COOKIE, "x" * 8, "x" * 128, "A-z_0.9~"):
+        assert requester_of(f"Cookie: {line.replace(COOKIE, value)}")[0].visitor == value
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "", "theme=dark", "holdfast_visitor=", "holdfast_visitor=short", "holdfast_visitor=0123456é89abcdef",
+        f"holdfast_visitor={'x' * 129}", f"holdfast_visitor={COOKIE} {COOKIE}",
+        f"holdfast_visitor={COOKIE}<script>", f"holdfast_visitor = {COOKIE}", f"Holdfast_Visitor={COOKIE}",
+        f"my_holdfast_visitor={COOKIE}", f"holdfast_visitor_id={COOKIE}", f"theme=holdfast_visitor={COOKIE}",
+    ],
+)  # fmt: skip
+def test_what_our_pages_did_not_make_is_no_cookie(line: str) -> None:
+    assert requester_of(f"Cookie: {line}")[0].visitor is None
+
+
+def test_an_idempotency_key_is_any_printable_text_given_once() -> None:
+    for value in ("k", "a b;c=d", '"quoted"', "k" * 255):
+        requester, faults = requester_of(f"idempotency-key:  {value}  ")
+        assert (requester.idempotency_key, faults) == (value, [])
+    for wrong in ("", "   ", "k" * 256, "schlüssel", "a\tb"):
+        assert requester_of(f"Idempotency-Key: {wrong}")[1] == [POINTER]
+    assert requester_of("Idempotency-Key: one", "Idempotency-Key: one")[1] == [POINTER]

@@ -1,5 +1,6 @@
 """What every response has, whatever it answers, and what becomes of errors, paths, sizes and encodings."""
 
+import asyncio
 import gzip
 import time
 from collections.abc import AsyncIterator
@@ -7,21 +8,33 @@ from typing import Any
 
 import httpx
 import pytest
+from prometheus_client import REGISTRY
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
-from starlette.types import Message
 
 from holdfast.domain.errors import InvalidInput
+from holdfast.observability import metrics
 from holdfast.web.api.bodies import no_fields
-from holdfast.web.pages.forms import csrf_token, is_csrf_token
 from holdfast.web.pages.live import EVENT_STREAM
 from holdfast.web.request import Request
 from tests.support.in_process import app_with, at, client_of
 from tests.support.problems import invalid, problem
 
 HTML = {"Accept": "text/html"}
+JSON = {"Content-Type": "application/json"}
+STRICT_TRANSPORT = "strict-transport-security"
 UNIT = "/v1/integration/projects/narjis-heights/units/A-1"
 LONG_TEXT = "unit " * 1000
+ANSWERED = {
+    200: ["/", "/static/holdfast.css", "/healthz"],
+    303: ["/redirects", "/backoffice"],
+    401: [UNIT, "/v1/integration/nowhere", "/v1/backoffice/nowhere", "/v1/integration"],
+    404: [
+        "/nowhere", "/v1/nowhere", "/v1/storefront/nowhere", "/v1/payments/nowhere", "/v1",
+        "/static/nothing.css", "/p/narjis-heights/nothing/here",
+    ],
+    500: ["/v1/fails", "/fails"],
+}  # fmt: skip
 
 
 async def fail(_: Request) -> Response:
@@ -62,50 +75,27 @@ async def http(app: Starlette) -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "status"),
-    [
-        ("GET", "/", 200),
-        ("GET", "/nowhere", 404),
-        ("GET", "/v1/nowhere", 404),
-        ("POST", "/openapi.json", 405),
-        ("GET", UNIT, 401),
-        ("GET", "/v1/integration/nowhere", 401),
-        ("GET", "/v1/backoffice/nowhere", 401),
-        ("GET", "/v1/integration", 401),
-        ("BREW", UNIT, 401),
-        ("GET", "/v1/fails", 500),
-        ("GET", "/fails", 500),
-        ("GET", "/redirects", 303),
-        ("GET", "/static/holdfast.css", 200),
-        ("GET", "/static/nothing.css", 404),
-        ("GET", "/backoffice", 303),
-        ("GET", "/p/narjis-heights/nothing/here", 404),
-        ("GET", "/healthz", 200),
-    ],
-)
-async def test_every_response_has_a_request_id_and_is_not_guessed_at(
-    http: httpx.AsyncClient, method: str, path: str, status: int
-) -> None:
-    response = await http.request(method, path, headers={"X-Request-Id": "asked-for"})
-    assert response.status_code == status
-    assert response.headers["x-request-id"] == "asked-for"
-    assert response.headers["x-content-type-options"] == "nosniff"
-
-
-async def test_an_id_that_cannot_be_taken_is_replaced(http: httpx.AsyncClient) -> None:
+async def test_every_response_has_a_request_id_and_is_not_guessed_at(http: httpx.AsyncClient) -> None:
+    for status, paths in ANSWERED.items():
+        for path in paths:
+            response = await http.get(path, headers={"X-Request-Id": "asked-for"})
+            assert response.status_code == status, path
+            assert response.headers["x-request-id"] == "asked-for"
+            assert response.headers["x-content-type-options"] == "nosniff"
+            if status == 404 and path.startswith("/v1"):
+                assert problem(response, 404)["type"] == "/problems/not-found"
+    assert (await http.post("/openapi.json")).status_code == 405
+    assert (await http.request("BREW", UNIT)).status_code == 401
     for sent in ("x" * 129, "a b", ""):
         assert (await http.get("/", headers={"X-Request-Id": sent})).headers["x-request-id"] not in ("", sent)
 
 
-@pytest.mark.parametrize("headers", [{}, HTML], ids=["program", "browser"])
-async def test_a_fault_of_ours_is_a_problem_on_paths_of_the_api(
-    http: httpx.AsyncClient, headers: dict[str, str]
+async def test_a_fault_of_ours_is_a_problem_on_paths_of_the_api_and_a_page_elsewhere(
+    http: httpx.AsyncClient,
 ) -> None:
-    assert problem(await http.get("/v1/fails", headers=headers), 500)["type"] == "/problems/internal-error"
-
-
-async def test_a_fault_of_ours_is_a_page_elsewhere(http: httpx.AsyncClient) -> None:
+    for headers in ({}, HTML):
+        response = await http.get("/v1/fails", headers=headers)
+        assert problem(response, 500)["type"] == "/problems/internal-error"
     response = await http.get("/fails", headers=HTML)
     assert response.headers["content-type"] == "text/html; charset=utf-8"
     assert response.headers["x-request-id"] in response.text
@@ -120,39 +110,27 @@ async def test_of_many_faults_a_hundred_are_listed_and_the_rest_is_counted(http:
     assert len(response.content) <= 64_000
 
 
-async def test_a_key_is_asked_for_before_the_body_is_read(app: Starlette) -> None:
-    """The client of this test never sends its body."""
-    sent: list[Message] = []
+async def test_a_key_is_asked_for_before_the_body_is_read(http: httpx.AsyncClient) -> None:
+    async def body() -> AsyncIterator[bytes]:
+        yield pytest.fail("the body was asked for")
 
-    async def receive() -> Message:
-        raise AssertionError("the body was asked for")
-
-    async def send(message: Message) -> None:
-        sent.append(message)
-
-    scope: dict[str, Any] = {
-        "type": "http", "method": "PUT", "path": UNIT, "raw_path": UNIT.encode(), "query_string": b"",
-        "headers": [(b"content-type", b"application/json"), (b"content-length", b"100")],
-        "client": ("127.0.0.1", 50_000), "app": app, "asgi": {"version": "3.0"}, "root_path": "",
-    }  # fmt: skip
-    await app(scope, receive, send)
-    assert sent[0]["status"] == 401
+    assert (await http.put(UNIT, content=body(), headers=JSON)).status_code == 401
 
 
 async def test_an_address_has_at_most_two_hundred_parameters(http: httpx.AsyncClient) -> None:
     path = "/v1/storefront/projects/narjis-heights/units"
-    problem(await http.get(path + "?" + "&".join(f"p{number}=1" for number in range(201))), 413)
-    invalid(
-        await http.get(path + "?" + "&".join(f"p{number}=1" for number in range(2))), "/query/p0", "/query/p1"
-    )
+    problem(await http.get(path, params={f"p{number}": "1" for number in range(201)}), 413)
+    invalid(await http.get(path, params={"p0": "1", "p1": "1"}), "/query/p0", "/query/p1")
 
 
 @pytest.mark.parametrize("path", ["/p/narjis-heights/units/A-1/hold", "/backoffice/sign-in"])
-async def test_a_form_of_a_public_page_has_at_most_two_hundred_fields(app: Starlette, path: str) -> None:
-    async with client_of(app) as http:
-        response = await http.post(path, data={f"field{number}": "1" for number in range(201)}, headers=HTML)
-    assert response.status_code == 413
-    assert response.headers["content-type"].startswith("text/html")
+async def test_forms_of_public_pages_are_small_and_have_at_most_two_hundred_fields(
+    http: httpx.AsyncClient, path: str
+) -> None:
+    for data in ({f"field{number}": "1" for number in range(201)}, {"csrf": "x" * 16 * 1024}):
+        response = await http.post(path, data=data, headers=HTML)
+        assert response.status_code == 413
+        assert response.headers["content-type"].startswith("text/html")
 
 
 @pytest.mark.parametrize(
@@ -163,22 +141,11 @@ async def test_a_form_of_a_public_page_has_at_most_two_hundred_fields(app: Starl
     ],
 )
 async def test_public_bodies_of_the_api_are_small(path: str, limit: int) -> None:
-    headers = {
-        "Content-Type": "application/json",
-        "X-Payment-Timestamp": str(int(time.time())),
-        "X-Payment-Signature": f"sha256={'0' * 64}",
-    }
+    signature = {"X-Payment-Timestamp": f"{time.time():.0f}", "X-Payment-Signature": f"sha256={'0' * 64}"}
     app = app_with(payment_url="https://pay.example.com/", payment_secret="not a secret, for tests alone")
     async with client_of(app) as http:
-        response = await http.post(path, content=b" " * (limit + 1), headers=headers)
+        response = await http.post(path, content=b" " * (limit + 1), headers=JSON | signature)
     assert f"{limit // 1024} KiB" in problem(response, 413)["detail"]
-
-
-@pytest.mark.parametrize("path", ["/p/narjis-heights/units/A-1/hold", "/backoffice/sign-in"])
-async def test_forms_of_public_pages_are_small(http: httpx.AsyncClient, path: str) -> None:
-    response = await http.post(path, data={"csrf": "x" * 16 * 1024}, headers=HTML)
-    assert response.status_code == 413
-    assert response.headers["content-type"].startswith("text/html")
 
 
 @pytest.mark.parametrize("code", ["A%2F101", "50%25", "%D8%B9%D8%B1%D8%A8%D9%8A"])
@@ -186,11 +153,7 @@ async def test_codes_with_any_character_find_their_route(http: httpx.AsyncClient
     problem(await http.get(f"/v1/integration/projects/narjis-heights/units/{code}"), 401)
     path = f"/v1/storefront/projects/narjis-heights/units/{code}"
     assert (await http.delete(path)).headers["allow"] == "GET, HEAD"
-
-
-async def test_a_code_that_is_not_utf_8_is_a_fault(http: httpx.AsyncClient) -> None:
-    path = "/v1/storefront/projects/narjis-heights/units/%FF"
-    invalid(await http.get(path), "/path/code")
+    invalid(await http.get("/v1/storefront/projects/narjis-heights/units/%FF"), "/path/code")
 
 
 async def test_the_methods_of_a_path_are_told_together(http: httpx.AsyncClient) -> None:
@@ -199,29 +162,16 @@ async def test_the_methods_of_a_path_are_told_together(http: httpx.AsyncClient) 
     assert set(response.headers["allow"].split(", ")) == {"DELETE", "GET", "HEAD"}
 
 
-async def test_long_responses_are_compressed_for_those_who_accept_it(http: httpx.AsyncClient) -> None:
+async def test_long_responses_are_compressed_on_request_and_events_never(
+    http: httpx.AsyncClient,
+) -> None:
     async with http.stream("GET", "/text", headers={"Accept-Encoding": "gzip"}) as response:
         raw = b"".join([part async for part in response.aiter_raw()])
     assert response.headers["content-encoding"] == "gzip"
     assert gzip.decompress(raw).decode() == LONG_TEXT
-    assert (
-        "content-encoding" not in (await http.get("/text", headers={"Accept-Encoding": "identity"})).headers
-    )
-
-
-async def test_events_are_never_compressed(http: httpx.AsyncClient) -> None:
-    response = await http.get("/events", headers={"Accept-Encoding": "gzip"})
-    assert "content-encoding" not in response.headers
-
-
-def test_tokens_of_forms_are_masked_anew_each_time() -> None:
-    one, other = csrf_token("secret"), csrf_token("secret")
-    assert one != other
-    assert len(one) == len(other) == 128
-    assert is_csrf_token(one, "secret")
-    assert is_csrf_token(other, "secret")
-    for wrong in ("", "x", one[:-2], one[2:], "0" * 128, csrf_token("another secret")):
-        assert not is_csrf_token(wrong, "secret")
+    for path, accepted in (("/text", "identity"), ("/events", "gzip")):
+        response = await http.get(path, headers={"Accept-Encoding": accepted})
+        assert "content-encoding" not in response.headers, "events are never compressed"
 
 
 async def test_nobody_is_redirected_for_a_slash(http: httpx.AsyncClient) -> None:
@@ -229,6 +179,37 @@ async def test_nobody_is_redirected_for_a_slash(http: httpx.AsyncClient) -> None
         assert (await http.get(path)).status_code in (404, 422)
 
 
-@pytest.mark.parametrize("path", ["/v1/storefront/nowhere", "/v1/payments/nowhere", "/v1"])
-async def test_what_is_not_there_is_a_problem(http: httpx.AsyncClient, path: str) -> None:
-    assert problem(await http.get(path), 404)["type"] == "/problems/not-found"
+async def test_browsers_that_came_to_the_back_office_over_https_are_told_to_stay_there() -> None:
+    for public_url in ("https://units.example.com", "http://units.example.com", "http://localhost:8000"):
+        async with client_of(app_with(public_url=public_url)) as http:
+            for path in ("/backoffice/projects", "/backoffice/projects/", "/backoffice/nowhere"):
+                expected = "max-age=31536000" if public_url.startswith("https") else None
+                assert (await http.get(path)).headers.get(STRICT_TRANSPORT) == expected
+
+
+async def test_without_a_database_the_back_office_answers_503_with_a_page() -> None:
+    headers = {**HTML, "Cookie": f"__Host-holdfast_session={'x' * 43}"}
+    app = app_with(public_url="https://units.example.com")
+    async with app.router.lifespan_context(app), client_of(app) as http:
+        for path in ("/backoffice/projects", "/backoffice/nowhere"):
+            answer = await http.get(path, headers=headers)
+            assert answer.status_code == 503
+            assert answer.headers["content-type"].startswith("text/html")
+            assert STRICT_TRANSPORT in answer.headers
+
+
+def figure(name: str, **labels: Any) -> float:
+    labels |= {"method": "GET", "route": "/counted"}
+    return REGISTRY.get_sample_value(f"holdfast_http_request{name}", labels) or 0.0
+
+
+async def test_requests_are_counted_soon_and_a_time_on_a_bound_belongs_below_it() -> None:
+    for seconds in (0.001, 0.0011, 0.0025, 31.0):
+        metrics.count_request("GET", "/counted", 200, seconds)
+    async with asyncio.timeout(60):
+        while not figure("s_total", status="200"):  # noqa: ASYNC110
+            await asyncio.sleep(metrics.FLUSH_SECONDS)
+    assert figure("s_total", status="200") == figure("_seconds_count") == 4
+    assert figure("_seconds_sum") == 31.0046
+    bounds = ("0.001", "0.0025", "30.0", "+Inf")
+    assert [figure("_seconds_bucket", le=bound) for bound in bounds] == [1, 3, 3, 4]

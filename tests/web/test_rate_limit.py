@@ -1,7 +1,7 @@
-"""A bucket for each caller, and the guard of the public routes that takes from it."""
+"""Limits of one process: requests of a caller in a second, and clients that watch live."""
 
-from collections.abc import AsyncIterator, Hashable
-from uuid import UUID
+from collections.abc import AsyncIterator
+from ipaddress import ip_address
 
 import httpx
 import pytest
@@ -9,13 +9,13 @@ from starlette.applications import Starlette
 
 from holdfast.domain.errors import TooManyRequests
 from holdfast.web.auth import PUBLIC
+from holdfast.web.client_address import Client
 from holdfast.web.json import JsonResponse
-from holdfast.web.rate_limit import RateLimit
+from holdfast.web.rate_limit import LiveLimits, RateLimit
 from holdfast.web.request import Request
 from tests.support.in_process import app_with, at, client_of, context_of
 from tests.support.problems import problem
 
-ON_THE_SAME_MACHINE = "127.0.0.0/8"
 GUARDED = "/v1/guarded"
 
 
@@ -29,26 +29,23 @@ class Clock:
         return self.now
 
 
-@pytest.mark.parametrize("caller", ["192.0.2.1", UUID(int=1), ("a", 1)])
-def test_any_caller_has_a_second_of_requests_and_then_waits(caller: Hashable) -> None:
-    clock = Clock()
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def test_a_caller_has_a_second_of_requests_and_then_waits(clock: Clock) -> None:
     limit = RateLimit(4, clock)
     for _ in range(4):
-        limit.take(caller)
-    with pytest.raises(TooManyRequests) as refused:
-        limit.take(caller)
-    assert refused.value.retry_after_seconds == 0.25
-    clock.now += 0.25
-    limit.take(caller)
-
-
-def test_the_sentence_is_about_a_key_unless_another_is_given() -> None:
-    limit = RateLimit(1, Clock())
-    limit.take("caller")
-    with pytest.raises(TooManyRequests, match=r"^This key has sent more requests"):
         limit.take("caller")
+    with pytest.raises(TooManyRequests, match=r"^This key has sent more requests") as refused:
+        limit.take("caller")
+    assert refused.value.retry_after_seconds == 0.25
     with pytest.raises(TooManyRequests, match=r"^Not so fast$"):
         limit.take("caller", "Not so fast")
+    limit.take("another")
+    clock.now += 0.25
+    limit.take("caller")
 
 
 def app_with_limit(per_second: float, clock: Clock) -> Starlette:
@@ -56,15 +53,10 @@ def app_with_limit(per_second: float, clock: Clock) -> Starlette:
         await PUBLIC(request)
         return JsonResponse(request.bearer_token())
 
-    app = app_with(at(GUARDED, show_token), trusted_proxies=ON_THE_SAME_MACHINE)
+    app = app_with(at(GUARDED, show_token), trusted_proxies="127.0.0.0/8")
     limit = RateLimit(per_second, clock) if per_second else None
     app.state.context = context_of(app)._replace(public_rate_limit=limit)
     return app
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture
@@ -77,8 +69,10 @@ async def statuses(http: httpx.AsyncClient, *addresses: str) -> list[int]:
     return [(await http.get(GUARDED, headers={"X-Forwarded-For": it})).status_code for it in addresses]
 
 
-async def test_an_address_that_asks_too_often_is_told_to_wait(http: httpx.AsyncClient, clock: Clock) -> None:
-    assert await statuses(http, *["192.0.2.1"] * 2) == [200, 200]
+async def test_an_address_that_asks_too_often_is_told_to_wait_and_no_other(
+    http: httpx.AsyncClient, clock: Clock
+) -> None:
+    assert await statuses(http, *["192.0.2.1"] * 3, "192.0.2.2") == [200, 200, 429, 200]
     response = await http.get(GUARDED, headers={"X-Forwarded-For": "192.0.2.1"})
     assert problem(response, 429)["detail"] == "This address has sent more requests than its limit allows."
     assert response.headers["retry-after"] == "1"
@@ -86,48 +80,48 @@ async def test_an_address_that_asks_too_often_is_told_to_wait(http: httpx.AsyncC
     assert await statuses(http, "192.0.2.1") == [200]
 
 
-async def test_addresses_do_not_wait_for_each_other(http: httpx.AsyncClient) -> None:
-    assert await statuses(http, *["192.0.2.1"] * 3, "192.0.2.2") == [200, 200, 429, 200]
-
-
-async def test_a_household_has_one_limit(http: httpx.AsyncClient) -> None:
-    assert await statuses(http, *(f"2001:db8::{n}" for n in range(1, 4)), "2001:db8:0:1::1") == [
-        200,
-        200,
-        429,
-        200,
-    ]
-
-
-async def test_the_machine_itself_is_not_limited(http: httpx.AsyncClient) -> None:
-    assert {(await http.get(GUARDED)).status_code for _ in range(20)} == {200}
-    assert set(await statuses(http, *["::1"] * 20)) == {200}
-
-
-async def test_without_a_limit_nobody_waits(clock: Clock) -> None:
-    async with client_of(app_with_limit(0, clock)) as http:
-        assert set(await statuses(http, *["192.0.2.1"] * 20)) == {200}
-
-
-@pytest.mark.parametrize(
-    ("credentials", "token"),
-    [([], None), (["Bearer abc"], "abc"), (["Basic abc"], None), (["Bearer"], None)],
-)
-async def test_a_token_is_optional(
-    http: httpx.AsyncClient, credentials: list[str], token: str | None
+async def test_a_household_has_one_limit_and_the_machine_itself_none(
+    http: httpx.AsyncClient, clock: Clock
 ) -> None:
-    headers = [("Authorization", value) for value in credentials]
-    assert (await http.get(GUARDED, headers=headers)).json() == token
+    household = [f"2001:db8::{n}" for n in range(1, 4)]
+    assert await statuses(http, *household, "2001:db8:0:1::1") == [200, 200, 429, 200]
+    assert {(await http.get(GUARDED)).status_code for _ in range(5)} == {200}
+    assert set(await statuses(http, *["::1"] * 5)) == {200}
+    async with client_of(app_with_limit(0, clock)) as unlimited:
+        assert set(await statuses(unlimited, *["192.0.2.1"] * 5)) == {200}
 
 
-async def test_two_credentials_are_one_too_many(http: httpx.AsyncClient) -> None:
-    headers = [("Authorization", "Bearer abc"), ("Authorization", "Bearer abc")]
-    problem(await http.get(GUARDED, headers=headers), 400)
-
-
-async def test_what_is_asked_for_in_vain_below_the_pages_counts_too() -> None:
-    async with client_of(app_with_limit(1, Clock())) as http:
+async def test_what_is_asked_for_in_vain_below_the_pages_counts_too(clock: Clock) -> None:
+    async with client_of(app_with_limit(1, clock)) as http:
         headers = {"x-forwarded-for": "192.0.2.1"}
         answers = [await http.get("/p/nothing/here/", headers=headers) for _ in range(2)]
     assert [answer.status_code for answer in answers] == [308, 429]
     assert "<html" in answers[1].text
+
+
+async def test_a_token_is_optional_and_two_are_one_too_many(http: httpx.AsyncClient) -> None:
+    for credentials, token in (("Bearer abc", "abc"), ("Basic abc", None), ("Bearer", None)):
+        assert (await http.get(GUARDED, headers={"Authorization": credentials})).json() == token
+    assert (await http.get(GUARDED)).json() is None
+    problem(await http.get(GUARDED, headers=[("Authorization", "Bearer abc")] * 2), 400)
+
+
+def client(address: str) -> Client:
+    return Client(ip_address(address), address, address)
+
+
+def test_live_watchers_are_limited_for_an_address_and_in_all() -> None:
+    limits = LiveLimits(per_address=2, in_all=3)
+    leave = limits.take(client("192.0.2.1"))
+    limits.take(client("192.0.2.1"))
+    with pytest.raises(TooManyRequests, match=r"^This address") as refused:
+        limits.take(client("192.0.2.1"))
+    assert refused.value.retry_after_seconds == 60
+    limits.take(client("192.0.2.2"))
+    leave()
+    limits.take(client("192.0.2.1"))
+    with pytest.raises(TooManyRequests, match="no place for more"):
+        limits.take(client("192.0.2.3"))
+    of_this_machine = LiveLimits(per_address=2, in_all=3)
+    for _ in range(3):
+        of_this_machine.take(client("127.0.0.1"))

@@ -27,10 +27,6 @@ def letters_of(text: str) -> list[str]:
     return sorted(_MARKS.sub("", text).replace(" ", ""))
 
 
-def root_of(pdf: bytes) -> Any:
-    return read(pdf).trailer["/Root"]
-
-
 def fonts_on_pages(pdf: bytes) -> list[Any]:
     """Those of each page; one that is on two of them is there twice."""
     pages: list[Any] = list(read(pdf).pages)

@@ -1,17 +1,19 @@
-"""What papers say of a booking in each of its states."""
+"""What papers say of a booking in each of its states, and the text of agreements in both languages."""
 
+import re
 from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 
-from holdfast.domain.booking import BookingStatus, Terms
+from holdfast.domain.booking import WORDING, BookingStatus, Terms
 from holdfast.operations.bookings import FoundBooking
-from holdfast.web.documents.content import Kind, Table, find_missing, price_table
+from holdfast.web.documents import content
+from holdfast.web.documents.content import TEXTS, Kind, Table, build_clauses, find_missing, terms_in_full
 from holdfast.web.documents.rendering import status_url
-from holdfast.web.pages.i18n import language_of
+from holdfast.web.pages.i18n import DIRECTIONS, language_of
 from holdfast.web.pages.storefront.base import booking_path
-from tests.web.documents.subjects import LATER, NOW, a_booking, a_document
+from tests.web.documents.subjects import AGREEMENT, LATER, NOW, TERMS, a_booking, a_document
 
 ENGLISH = language_of("en", "latn", "Asia/Riyadh")
 STATES = {
@@ -37,11 +39,16 @@ def test_a_paper_says_where_the_booking_stands(status: BookingStatus) -> None:
     assert document.is_over is (status in OVER)
 
 
-def test_what_is_left_to_pay_is_not_told_where_there_will_be_no_sale() -> None:
-    for status in (BookingStatus.REFUND_DUE, BookingStatus.REFUNDED):
+def test_what_is_left_to_pay_is_told_only_where_there_may_be_a_sale() -> None:
+    for status in (BookingStatus.RESERVED, BookingStatus.REFUND_DUE, BookingStatus.REFUNDED):
         document = a_document(Kind.RECEIPT, booking=a_booking(status))
-        assert "Left to pay" not in str(document.tables)
-    assert "Left to pay" in str(a_document(Kind.RECEIPT).tables)
+        assert ("Left to pay" in str(document.tables)) is (status is BookingStatus.RESERVED)
+
+
+def test_a_paper_says_whether_the_unit_is_told_as_it_is_now() -> None:
+    for is_signed_text in (True, False):
+        remarks = a_document(is_signed_text=is_signed_text).remarks
+        assert any("as it is now" in remark for remark in remarks) is not is_signed_text
 
 
 def test_of_a_buyer_whose_data_were_erased_that_alone_is_said() -> None:
@@ -50,11 +57,6 @@ def test_of_a_buyer_whose_data_were_erased_that_alone_is_said() -> None:
         text = str(a_document(kind, booking=booking))
         assert "Personal data erased on 21 November 2026" in text
         assert "Nora" not in text
-
-
-def test_a_booking_from_before_says_that_the_unit_is_as_it_is_now() -> None:
-    assert any("as it is now" in remark for remark in a_document(is_signed_text=False).remarks)
-    assert not any("as it is now" in remark for remark in a_document().remarks)
 
 
 def test_a_receipt_without_a_deposit_says_so() -> None:
@@ -80,7 +82,7 @@ def test_a_receipt_without_a_deposit_says_so() -> None:
 )
 def test_vat_is_told_as_the_total_has_it(included: bool | None, rate: str | None, told: str) -> None:
     terms = Terms(Decimal(1000), included, None if rate is None else Decimal(rate), None)
-    value = rows(price_table(terms, ENGLISH))["VAT"]
+    value = rows(content.price_table(terms, ENGLISH))["VAT"]
     assert value.replace("\u2068", "").replace("\u2069", "") == told
 
 
@@ -93,12 +95,8 @@ def test_a_paper_that_may_come_is_told_from_one_that_will_not() -> None:
         assert [reason and reason.may_come for reason in reasons] == [True, False, False]
         assert "not signed yet" in str(reasons[0])
         assert "sold at the sales office" in str(reasons[2])
-
-
-def test_the_receipt_waits_for_the_deposit() -> None:
     signed = a_booking(BookingStatus.SIGNED, deposit_confirmed_at=None)
-    missing = find_missing(Kind.RECEIPT, signed, ENGLISH)
-    assert missing == ("The deposit is not confirmed yet.", True)
+    assert find_missing(Kind.RECEIPT, signed, ENGLISH) == ("The deposit is not confirmed yet.", True)
     assert find_missing(Kind.AGREEMENT, signed, ENGLISH) is None
 
 
@@ -107,3 +105,38 @@ def test_the_code_to_scan_leads_to_the_page_of_the_booking() -> None:
     path = booking_path("narjis-heights", found.booking.reference)
     assert status_url("https://sales.example.com", found) == f"https://sales.example.com{path}"
     assert status_url("", found) is None
+
+
+@pytest.mark.parametrize("version", range(1, WORDING + 1))
+def test_every_version_is_there_in_every_language_and_built_alike(version: int) -> None:
+    texts = [(TEXTS / str(version) / f"{code}.txt").read_text() for code in DIRECTIONS]
+    clauses = [re.findall(r"^#([a-z-]*) .", text, re.MULTILINE) for text in texts]
+    parts = [re.split("^#", text, flags=re.MULTILINE) for text in texts]
+    paragraphs = [[len(part.split("\n\n")) for part in found] for found in parts]
+    places = [sorted(re.findall(r"\{(\w+)\}", text)) for text in texts]
+    for built in (clauses, paragraphs, places):
+        assert all(one == built[0] for one in built)
+    assert {"project", "unit", "total", "deposit"} == set(places[0])
+
+
+@pytest.mark.parametrize("code", DIRECTIONS)
+def test_the_text_is_that_of_the_terms_with_a_deposit_or_without(code: str) -> None:
+    language = language_of(code, "latn", "Asia/Riyadh")
+    clauses = build_clauses(AGREEMENT, TERMS, "A-1203", language)
+    for part in ("136,395.00", "1,363,950.00", "A-1203"):
+        assert part in str(clauses)
+    assert "{" not in str(clauses)
+    without = build_clauses(AGREEMENT, Terms(Decimal(1299000), True, None, None), "A-1203", language)
+    assert len(without) == len(clauses)
+    assert "0.00" not in str(without).replace("1,299,000.00", "")
+    read, signed = terms_in_full(AGREEMENT, TERMS, "A-1203", language), a_document(code=code)
+    assert read.clauses == signed.clauses == clauses
+    assert set(read.tables) <= set(signed.tables)
+
+
+def test_a_name_in_the_text_is_neither_a_place_nor_a_clause() -> None:
+    agreement = AGREEMENT._replace(project_name="{unit}\n# Clause")
+    clauses = build_clauses(agreement, TERMS, "{total}", ENGLISH)
+    assert len(clauses) == len(build_clauses(AGREEMENT, TERMS, "A-1203", ENGLISH))
+    assert "{unit}\n# Clause" in clauses[0].paragraphs[0]
+    assert "{total}" in clauses[0].paragraphs[0]

@@ -13,6 +13,7 @@ from holdfast.web.pages.live import EventStream, event
 BEAT = event("heartbeat", b"0")
 SOON = 0.01
 NEVER = 600.0
+PATIENCE_SECONDS = 120
 
 
 class Source:
@@ -42,47 +43,16 @@ class Source:
         self.is_closed = True
 
 
-class Watcher:
-    """A client of a stream, as an ASGI server stands for it."""
-
-    def __init__(self) -> None:
-        self._sent: asyncio.Queue[Message] = asyncio.Queue()
-        self.left = asyncio.Event()
-
-    async def receive(self) -> Message:
-        await self.left.wait()
-        return {"type": "http.disconnect"}
-
-    async def send(self, message: Message) -> None:
-        self._sent.put_nowait(message)
-
-    async def next(self) -> Message:
-        return await asyncio.wait_for(self._sent.get(), 30)
-
-    async def body(self) -> bytes:
-        body: bytes = (await self.next())["body"]
-        return body
-
-    async def rest(self) -> bytes:
-        """All that comes until the end."""
-        parts: bytes = b""
-        while True:
-            message = await self.next()
-            parts += message["body"]
-            if not message.get("more_body"):
-                return parts
-
-
 class Scene:
+    """A stream, its source, and its client as an ASGI server stands for it."""
+
     def __init__(self) -> None:
         self.source = Source()
-        self.watcher = Watcher()
         self.stopping = asyncio.Event()
+        self.left = asyncio.Event()
         self.ends = 0
         self.task: asyncio.Task[None] | None = None
-
-    def end(self) -> None:
-        self.ends += 1
+        self._sent: asyncio.Queue[Message] = asyncio.Queue()
 
     @asynccontextmanager
     async def watching(
@@ -98,15 +68,38 @@ class Scene:
             self.source,
             is_admitted,
             self.stopping,
-            on_end=self.end,
+            on_end=self._end,
             heartbeat_seconds=heartbeat_seconds,
             admitted_for_seconds=admitted_for_seconds,
         )
         scope = {"type": "http", "method": method, "asgi": {"spec_version": "2.3"}}
-        self.task = asyncio.create_task(stream(scope, self.watcher.receive, self.watcher.send))
-        yield await self.watcher.next()
-        await asyncio.wait_for(asyncio.gather(self.task, return_exceptions=True), 30)
+        self.task = asyncio.create_task(stream(scope, self._receive, self._sent.put))
+        yield await self._next()
+        await asyncio.wait_for(asyncio.gather(self.task, return_exceptions=True), PATIENCE_SECONDS)
         assert (self.source.is_closed, self.ends) == (True, 1)
+
+    async def body(self) -> bytes:
+        body: bytes = (await self._next())["body"]
+        return body
+
+    async def rest(self) -> bytes:
+        """All that comes until the end."""
+        parts: bytes = b""
+        while True:
+            message = await self._next()
+            parts += message["body"]
+            if not message.get("more_body"):
+                return parts
+
+    async def _receive(self) -> Message:
+        await self.left.wait()
+        return {"type": "http.disconnect"}
+
+    async def _next(self) -> Message:
+        return await asyncio.wait_for(self._sent.get(), PATIENCE_SECONDS)
+
+    def _end(self) -> None:
+        self.ends += 1
 
 
 @pytest.fixture
@@ -122,61 +115,48 @@ async def no() -> bool:
     return False
 
 
-async def test_a_stream_is_kept_and_gathered_by_nobody(scene: Scene) -> None:
+async def test_a_stream_is_kept_by_nobody_and_tells_what_happens_until_its_client_goes(scene: Scene) -> None:
     async with scene.watching(yes) as head:
         headers = dict(head["headers"])
         assert headers[b"content-type"] == b"text/event-stream; charset=utf-8"
         assert headers[b"cache-control"] == b"no-store"
         assert headers[b"x-accel-buffering"] == b"no"
         assert b"content-length" not in headers
-        scene.watcher.left.set()
-
-
-async def test_what_happens_is_told_as_it_happens(scene: Scene) -> None:
-    async with scene.watching(yes):
-        assert await scene.watcher.body() == BEAT
+        assert await scene.body() == BEAT
         for news in (b"1", b"2"):
             scene.source.tell(news)
-            assert await scene.watcher.body() == event("news", news)
-        scene.watcher.left.set()
+            assert await scene.body() == event("news", news)
+        scene.left.set()
 
 
 async def test_a_heartbeat_comes_while_nothing_happens(scene: Scene) -> None:
     async with scene.watching(yes, heartbeat_seconds=SOON):
-        assert [await scene.watcher.body() for _ in range(3)] == [BEAT] * 3
-        scene.watcher.left.set()
+        assert [await scene.body() for _ in range(3)] == [BEAT] * 3
+        scene.left.set()
 
 
-async def test_a_stream_ends_in_order_when_the_server_begins_to_stop(scene: Scene) -> None:
+async def test_a_stream_ends_in_order_when_the_server_stops_or_is_stopping_already(scene: Scene) -> None:
     async with scene.watching(yes):
-        assert await scene.watcher.body() == BEAT
+        assert await scene.body() == BEAT
         scene.stopping.set()
-        assert await scene.watcher.rest() == b""
-
-
-async def test_a_stream_that_is_asked_for_while_the_server_stops_ends_too(scene: Scene) -> None:
-    scene.stopping.set()
-    async with scene.watching(yes) as head:
+        assert await scene.rest() == b""
+    late = Scene()
+    late.stopping.set()
+    async with late.watching(yes) as head:
         assert head["status"] == 200
-        assert await scene.watcher.rest() == BEAT
-
-
-async def test_a_stream_ends_when_its_client_goes(scene: Scene) -> None:
-    async with scene.watching(yes):
-        assert await scene.watcher.body() == BEAT
-        scene.watcher.left.set()
+        assert await late.rest() == BEAT
 
 
 async def test_a_stream_ends_when_its_task_is_cancelled(scene: Scene) -> None:
     async with scene.watching(yes):
-        assert await scene.watcher.body() == BEAT
+        assert await scene.body() == BEAT
         assert scene.task is not None
         scene.task.cancel()
 
 
 async def test_a_stream_of_one_who_may_watch_no_longer_says_so_and_ends(scene: Scene) -> None:
     async with scene.watching(no, heartbeat_seconds=SOON, admitted_for_seconds=SOON):
-        rest = await scene.watcher.rest()
+        rest = await scene.rest()
         assert rest.startswith(BEAT)
         assert rest.endswith(event("ended", b"{}"))
 
@@ -189,12 +169,12 @@ async def test_while_the_database_is_away_watchers_may_stay(scene: Scene) -> Non
         raise DatabaseUnavailable
 
     async with scene.watching(nobody_can_tell, heartbeat_seconds=SOON, admitted_for_seconds=SOON):
-        await asyncio.wait_for(asked.wait(), 30)
-        assert [await scene.watcher.body() for _ in range(3)] == [BEAT] * 3
-        scene.watcher.left.set()
+        await asyncio.wait_for(asked.wait(), PATIENCE_SECONDS)
+        assert [await scene.body() for _ in range(3)] == [BEAT] * 3
+        scene.left.set()
 
 
 async def test_whoever_asks_for_the_head_of_a_stream_gets_no_more(scene: Scene) -> None:
     async with scene.watching(yes, method="HEAD") as head:
         assert dict(head["headers"])[b"content-type"] == b"text/event-stream; charset=utf-8"
-        assert await scene.watcher.rest() == b""
+        assert await scene.rest() == b""

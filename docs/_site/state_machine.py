@@ -1,15 +1,13 @@
 """Writes docs/state-machine.md from the status table; ``make docs`` runs it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from pathlib import Path
 
 from holdfast.domain.status import Status
-from holdfast.domain.transitions import TRANSITIONS, Caller, Transition
-from tests.docs.documents import ROOT
+from holdfast.domain.transitions import TRANSITIONS, Caller
 
-PAGE = ROOT / "docs" / "state-machine.md"
+PAGE = Path(__file__).parents[1] / "state-machine.md"
 HEADINGS = ("Action", "By", "From", "To", "Event", "Also from archived")
-
-Arrow = tuple[Status, Status]
 
 # Mermaid lays a diagram out by the order of its arrows; in this one no label covers another.
 LAID_OUT = (Status.AVAILABLE, Status.UNAVAILABLE, Status.SOLD, Status.RESERVED, Status.HELD)
@@ -48,55 +46,26 @@ def document() -> str:
     return TEMPLATE.format(diagram="\n".join(_diagram()), table="\n".join(_table()))
 
 
-def cells(row: Transition) -> list[str]:
-    """A transition as a row of the table."""
-    return [
-        _code(row.action),
-        ", ".join(caller for caller in Caller if caller in row.callers),
-        _code(row.source),
-        _code(row.target),
-        _code(row.event) if row.event else "–",
-        "yes" if row.from_archived else "no",
-    ]
-
-
-def arrows() -> dict[Arrow, list[str]]:
-    """The label of each arrow: its actions, then its events, once each and in the order of the table."""
-    found: dict[Arrow, list[str]] = {}
-    for arrow in dict.fromkeys((row.source, row.target) for row in TRANSITIONS):
-        rows = [row for row in TRANSITIONS if (row.source, row.target) == arrow]
-        words = (*(row.action for row in rows), *(f"({row.event})" for row in rows if row.event))
-        found[arrow] = list(dict.fromkeys(words))
-    return found
-
-
-def line(arrow: Arrow, label: Iterable[str]) -> str:
-    source, target = arrow
-    return f"    {source} --> {target} : {'<br/>'.join(label)}"
-
-
 def _diagram() -> Iterator[str]:
     yield "stateDiagram-v2"
     yield "    direction LR"
     for start in (Status.AVAILABLE, Status.UNAVAILABLE):
         yield f"    [*] --> {start} : created"
-    for arrow, label in sorted(arrows().items(), key=lambda found: LAID_OUT.index(found[0][0])):
-        yield line(arrow, label)
+    arrows = dict.fromkeys((row.source, row.target) for row in TRANSITIONS)
+    for arrow in sorted(arrows, key=lambda found: LAID_OUT.index(found[0])):
+        rows = [row for row in TRANSITIONS if (row.source, row.target) == arrow]
+        words = (*(row.action for row in rows), *(f"({row.event})" for row in rows if row.event))
+        yield f"    {arrow[0]} --> {arrow[1]} : {'<br/>'.join(dict.fromkeys(words))}"
 
 
 def _table() -> Iterator[str]:
-    yield _row(HEADINGS)
+    yield f"| {' | '.join(HEADINGS)} |"
     yield "|---" * len(HEADINGS) + "|"
     for row in TRANSITIONS:
-        yield _row(cells(row))
-
-
-def _row(texts: Iterable[str]) -> str:
-    return f"| {' | '.join(texts)} |"
-
-
-def _code(text: str) -> str:
-    return f"`{text}`"
+        callers = ", ".join(caller for caller in Caller if caller in row.callers)
+        event = f"`{row.event}`" if row.event else "\N{EN DASH}"
+        archived = "yes" if row.from_archived else "no"
+        yield f"| `{row.action}` | {callers} | `{row.source}` | `{row.target}` | {event} | {archived} |"
 
 
 if __name__ == "__main__":
