@@ -1,7 +1,6 @@
 """Ground for all the tests: PostgreSQL from the wheel, the application in this process, real servers."""
 
 import os
-import signal
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 
 import pytest
@@ -20,8 +19,6 @@ from tests.support.sql import Sql
 # All tests come from one address, and hold more units than one visitor may.
 UNLIMITED = {"HOLDFAST_HOLDS_PER_ADDRESS": "0", "HOLDFAST_REHOLD_SECONDS": "0"}
 AT_MOST_PROCESSES = 6
-# A shell starts what runs in the background with this signal ignored, and children would inherit that.
-signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How fast examples are made says something of the machine, and nothing of what they are for.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -1,21 +1,18 @@
-"""`holdfast restore`, above all when it says no; and both commands when they are cut off."""
+"""`holdfast backup` and `holdfast restore` when they say no, and when they are cut off."""
 
 import json
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from subprocess import DEVNULL
 from uuid import uuid4
 
 import pytest
 
 from holdfast.storage.embedded.server import running_postmaster, serving_alone, using_embedded
-from tests.cli.refused import run_refused
 from tests.support.clusters import NEWEST, Cluster
-from tests.support.commands import finish, run, run_for_json
-from tests.support.server import HOLDFAST, WEBHOOKS, environment
+from tests.support.commands import finish_process, run, run_for_json, run_refused
+from tests.support.server import PATIENCE_SECONDS, WEBHOOKS, started, wait_until
 from tests.support.sql import Sql, with_database
 
 KEY = WEBHOOKS["HOLDFAST_ENCRYPTION_KEYS"]
@@ -23,20 +20,23 @@ ANOTHER = "YW5vdGhlciBvbmUsIGZvciB0ZXN0cyBhbG9uZSAhISE="
 EMBEDDED = {"HOLDFAST_ENCRYPTION_KEYS": ""}
 WAITING = "select exists (select from pg_stat_activity where datname = $1 and wait_event_type = 'Lock')"
 AT_WORK = "select exists (select from pg_stat_activity where datname = $1 and application_name = $2)"
-PATIENCE_SECONDS = 30
 
 
 @pytest.fixture(scope="module")
-def settings(module_postgres_url: str) -> dict[str, str]:
-    source = {"HOLDFAST_DATABASE_URL": module_postgres_url}
-    run(source, "project", "add", "tower", "--name", "The Tower")
-    return source
+def source(module_postgres_url: str) -> dict[str, str]:
+    settings = {"HOLDFAST_DATABASE_URL": module_postgres_url}
+    run(settings, "project", "add", "tower", "--name", "The Tower")
+    run(settings, "endpoint", "add", "http://127.0.0.1:9/hook")
+    return settings
 
 
 @pytest.fixture(scope="module")
-def backup(settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def backup(source: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("backups") / "a.backup"
-    run(settings, "backup", str(file))
+    done = finish_process(source, "backup", str(file))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"Backed up to {file} (")
+    assert "guard it" in done.stdout
     return file
 
 
@@ -48,34 +48,20 @@ def admin(cluster_of: Callable[[int], Cluster]) -> Iterator[Sql]:
 
 
 @pytest.fixture
-def empty(admin: Sql) -> Iterator[str]:
+def empty(admin: Sql) -> Iterator[dict[str, str]]:
     name = f"empty_{uuid4().hex}"
     admin.execute(f"create database {name}")
-    yield with_database(admin.url, name)
+    yield {"HOLDFAST_DATABASE_URL": with_database(admin.url, name)}
     admin.execute(f"drop database {name} with (force)")
 
 
-def test_a_backup_is_made_and_restored_for_people(
-    settings: dict[str, str], empty: str, tmp_path: Path
-) -> None:
-    file = tmp_path / "a.backup"
-    done = finish(settings, "backup", str(file))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(f"Backed up to {file} (")
-    assert "guard it" in done.stdout
-    done = finish({"HOLDFAST_DATABASE_URL": empty}, "restore", str(file), "--paused")
+def test_a_restore_can_leave_every_endpoint_paused(backup: Path, empty: dict[str, str]) -> None:
+    done = finish_process(empty, "restore", str(backup), "--paused")
     assert (done.returncode, done.stderr) == (0, "")
     assert "projects 1, units 0, bookings 0" in done.stdout
     assert "Every endpoint is paused" in done.stdout
-    assert "tower" in run({"HOLDFAST_DATABASE_URL": empty}, "project", "list")
-
-
-def test_a_restore_can_leave_every_endpoint_paused(postgres_url: str, empty: str, tmp_path: Path) -> None:
-    source, file = {"HOLDFAST_DATABASE_URL": postgres_url}, str(tmp_path / "a.backup")
-    run(source, "endpoint", "add", "http://127.0.0.1:9/hook")
-    run(source, "backup", file)
-    assert run_for_json({"HOLDFAST_DATABASE_URL": empty}, "restore", file, "--paused")["paused"] is True
-    (only,) = run_for_json({"HOLDFAST_DATABASE_URL": empty}, "endpoint", "list")["endpoints"]
+    assert "tower" in run(empty, "project", "list")
+    (only,) = run_for_json(empty, "endpoint", "list")["endpoints"]
     assert only["state"] == "paused"
 
 
@@ -91,12 +77,12 @@ def test_a_backup_can_be_looked_into_and_checked(backup: Path) -> None:
     assert run_for_json({}, "restore", str(backup), "--show-keys")["encryptionKeys"] == [KEY]
 
 
-def test_a_file_is_replaced_only_by_force(settings: dict[str, str], tmp_path: Path) -> None:
+def test_a_file_is_replaced_only_by_force(source: dict[str, str], tmp_path: Path) -> None:
     file = tmp_path / "a.backup"
     file.write_text("precious")
-    assert "--force" in run_refused(settings, 1, "backup", str(file))
+    assert "--force" in run_refused(source, 1, "backup", str(file))
     assert file.read_text() == "precious"
-    run(settings, "backup", str(file), "--force")
+    run(source, "backup", str(file), "--force")
     assert "is whole" in run({}, "restore", str(file), "--check")
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.backup"]
 
@@ -107,34 +93,25 @@ def test_a_backup_makes_no_database_where_there_is_none(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_backup_needs_the_keys_of_its_secrets(settings: dict[str, str], tmp_path: Path) -> None:
-    told = run_refused(settings | EMBEDDED, 1, "backup", str(tmp_path / "a"))
+def test_a_backup_needs_the_keys_of_its_secrets(source: dict[str, str], tmp_path: Path) -> None:
+    told = run_refused(source | EMBEDDED, 1, "backup", str(tmp_path / "a"))
     assert "HOLDFAST_ENCRYPTION_KEYS is not set" in told
 
 
 @pytest.mark.parametrize("keys", ["", ANOTHER])
-def test_a_service_must_have_the_keys_first(backup: Path, empty: str, keys: str) -> None:
-    own = {"HOLDFAST_DATABASE_URL": empty, "HOLDFAST_ENCRYPTION_KEYS": keys}
-    told = run_refused(own, 1, "restore", str(backup))
+def test_a_service_must_have_the_keys_first(backup: Path, empty: dict[str, str], keys: str) -> None:
+    told = run_refused(empty | {"HOLDFAST_ENCRYPTION_KEYS": keys}, 1, "restore", str(backup))
     assert "HOLDFAST_ENCRYPTION_KEYS must have the keys" in told
     assert "--show-keys" in told
     assert KEY not in told
     assert told.count("\n") == 1
 
 
-def test_a_database_that_is_not_empty_is_left_as_it_is(settings: dict[str, str], backup: Path) -> None:
-    told = run_refused(settings, 1, "restore", str(backup))
-    assert "not empty" in told
-    assert "--data" in told
-    assert told.count("\n") == 1
-    assert "tower" in run(settings, "project", "list")
-
-
-def test_a_database_in_use_is_left_alone(backup: Path, empty: str) -> None:
+def test_a_database_in_use_is_left_alone(backup: Path, empty: dict[str, str]) -> None:
     """As the processes of `serve` and `work` call themselves."""
-    with Sql(empty) as worker:
+    with Sql(empty["HOLDFAST_DATABASE_URL"]) as worker:
         worker.execute("set application_name = 'holdfast background'")
-        told = run_refused({"HOLDFAST_DATABASE_URL": empty}, 1, "restore", str(backup))
+        told = run_refused(empty, 1, "restore", str(backup))
     assert "stop every `serve` and `work` first" in told
 
 
@@ -166,24 +143,19 @@ def test_what_is_no_whole_backup_makes_no_database(backup: Path, tmp_path: Path)
     assert not data.exists()
 
 
-@pytest.mark.parametrize("arguments", [("backup",), ("restore",), ("backup", "a", "b"), ("restore", "--no")])
-def test_wrong_usage_exits_2(arguments: tuple[str, ...]) -> None:
-    run_refused({}, 2, *arguments)
-
-
-@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "sent", [signal.SIGTERM, signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+)
 def test_a_backup_that_is_cut_off_leaves_no_backup(
-    settings: dict[str, str], admin: Sql, tmp_path: Path, sent: signal.Signals
+    source: dict[str, str], admin: Sql, tmp_path: Path, sent: signal.Signals
 ) -> None:
     """Its dump waits for a table that somebody has locked."""
     file = tmp_path / "a.backup"
-    with Sql(settings["HOLDFAST_DATABASE_URL"]) as other:
+    with Sql(source["HOLDFAST_DATABASE_URL"]) as other:
         other.execute("begin")
         other.execute("lock table import_part in access exclusive mode")
-        process = begin(settings, "backup", str(file))
-        wait_for(admin, WAITING, name_of(settings))
-        process.send_signal(sent)
-        assert process.wait(PATIENCE_SECONDS) != 0
+        with started(source, "backup", str(file)) as process:
+            cut_off(process, admin, source, sent)
     assert not file.exists()
     left = list(tmp_path.iterdir())
     assert len(left) == (sent == signal.SIGKILL)
@@ -191,35 +163,30 @@ def test_a_backup_that_is_cut_off_leaves_no_backup(
         assert "is not a backup" in run_refused({}, 1, "restore", str(draft), "--check")
 
 
-@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("sent", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)])
 def test_a_restore_that_is_cut_off_leaves_the_database_empty(
-    backup: Path, empty: str, admin: Sql, sent: signal.Signals
+    backup: Path, empty: dict[str, str], admin: Sql, sent: signal.Signals
 ) -> None:
     """All data is there, and then an index waits for the name that somebody else is about to take."""
-    target = {"HOLDFAST_DATABASE_URL": empty}
-    with Sql(empty) as other:
+    with Sql(empty["HOLDFAST_DATABASE_URL"]) as other:
         other.execute("begin")
         other.execute("create sequence booking_of_project")
-        process = begin(target, "restore", str(backup))
-        wait_for(admin, WAITING, name_of(target))
-        process.send_signal(sent)
-        assert process.wait(PATIENCE_SECONDS) != 0
-    wait_for(admin, AT_WORK.replace("exists", "not exists"), name_of(target), "holdfast backup")
-    with Sql(empty) as sql:
+        with started(empty, "restore", str(backup)) as process:
+            cut_off(process, admin, empty, sent)
+    wait_until(lambda: not admin.value(AT_WORK, name_of(empty), "holdfast backup"))
+    with Sql(empty["HOLDFAST_DATABASE_URL"]) as sql:
         assert sql.value("select to_regclass('project')::text") is None
-    assert run_for_json(target, "restore", str(backup))["counts"]["projects"] == 1
+    assert run_for_json(empty, "restore", str(backup))["counts"]["projects"] == 1
 
 
-def begin(settings: dict[str, str], *arguments: str) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen([HOLDFAST, *arguments], env=environment(settings), stdout=DEVNULL, stderr=DEVNULL)
+def cut_off(
+    process: "subprocess.Popen[str]", admin: Sql, settings: dict[str, str], sent: signal.Signals
+) -> None:
+    """Once it waits for a lock."""
+    wait_until(lambda: admin.value(WAITING, name_of(settings)))
+    process.send_signal(sent)
+    assert process.wait(PATIENCE_SECONDS) != 0
 
 
 def name_of(settings: dict[str, str]) -> str:
     return settings["HOLDFAST_DATABASE_URL"].split("?")[0].rsplit("/", 1)[1]
-
-
-def wait_for(sql: Sql, statement: str, *arguments: str) -> None:
-    give_up_at = time.monotonic() + PATIENCE_SECONDS
-    while not sql.value(statement, *arguments):
-        assert time.monotonic() < give_up_at
-        time.sleep(0.02)

@@ -1,34 +1,42 @@
 """`holdfast simulate`, against a real server."""
 
+import asyncio
 import signal
-import subprocess
+import socket
+import threading
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
 import pytest
 
+from holdfast.operations.health import record_start
 from holdfast.simulation.plans import Behavior, plan_buyers
-from tests.cli.simulating import ALL_SCOPES, OWN_KEYS, project_on_sale
-from tests.support import states
-from tests.support.client import Project, Unit, integration_client
-from tests.support.commands import COMMAND_SECONDS, run_for_json
+from holdfast.storage.database import Database
+from tests.support import exact_json, states
+from tests.support.bodies import full
+from tests.support.client import JSON, Project, Unit, integration_client
+from tests.support.commands import run_for_json, run_refused
 from tests.support.feed import Feed
 from tests.support.keys import Keys
-from tests.support.server import HOLDFAST, RunningServer, environment
+from tests.support.projects import add_project
+from tests.support.server import PATIENCE_SECONDS, RunningServer, started
 from tests.support.sql import Sql
 
-FAST = ("--pace", "60")
-KEPT_SHORT = (
-    "select bool_and(expires_at < clock_timestamp() + interval '1 hour') from api_key where name = $1"
-)
+ALL_SCOPES = ("integration", "backoffice", "payments")
+NO_DATABASE = {"HOLDFAST_DATA_DIR": "/nonexistent/data"}
+OWN_KEYS = """
+    select revoked_at is null as valid, expires_at < clock_timestamp() + interval '1 hour' as soon_over
+    from api_key where name = 'holdfast simulate' order by created_at
+"""
 STATUSES = "select status, count(*) from unit where project_id = $1 group by status"
 EVENTS = "select type, count(*) from event where project_id = $1 group by type"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def settings(database_url: str) -> dict[str, str]:
+    """On the database of the server."""
     return {"HOLDFAST_DATABASE_URL": database_url}
 
 
@@ -38,14 +46,21 @@ def http(real_server: RunningServer, keys: Keys) -> Iterator[httpx.Client]:
         yield client
 
 
-@pytest.fixture
-def project(http: httpx.Client, sql: Sql) -> Project:
-    return project_on_sale(http, sql, 30)
+def project_on_sale(http: httpx.Client, sql: Sql, count: int) -> Project:
+    project = add_project(sql)
+    units = [
+        full(code=f"A-{number:02}", priceSar=500_000 + 10_000 * number, bedrooms=number % 4)
+        for number in range(count)
+    ]
+    stored = http.put(project.units_url, content=exact_json.write(units), headers={"Content-Type": JSON})
+    assert stored.json()["counts"]["created"] == count
+    return project
 
 
-def seed_with(behavior: Behavior, buyers: int) -> str:
-    plays = (seed for seed in range(100) if behavior in {plan.behavior for plan in plan_buyers(buyers, seed)})
-    return str(next(plays))
+def command_for(http: httpx.Client, project: Project, buyers: int, seed: int) -> tuple[str, ...]:
+    names = ("--buyers", "--seed", "--url", "--project")
+    values = (str(buyers), str(seed), str(http.base_url), project.slug)
+    return ("simulate", *(word for pair in zip(names, values, strict=True) for word in pair))
 
 
 def counted(sql: Sql, statement: str, project: Project) -> dict[str, int]:
@@ -53,12 +68,15 @@ def counted(sql: Sql, statement: str, project: Project) -> dict[str, int]:
 
 
 def test_it_ends_by_itself_and_its_numbers_are_those_of_the_server(
-    real_server: RunningServer, settings: dict[str, str], http: httpx.Client, sql: Sql, project: Project
+    settings: dict[str, str], http: httpx.Client, sql: Sql
 ) -> None:
-    arguments = ("--buyers", "12", "--seed", "1", "--url", real_server.address, "--project", project.slug)
-    told = run_for_json(settings, "simulate", *arguments, *FAST)
+    project = project_on_sale(http, sql, 30)
+    told = run_for_json(settings, *command_for(http, project, 16, 2), "--pace", "60")
     assert (told["ended"], told["failure"], told["brokenPromises"]) == ("finished", None, [])
-    assert told["holds"] == told["unitsChecked"] + _held_again(told, sql, project)
+    # Those who come together race.
+    assert told["racesLost"] == told["refusals"]["not-available"] > 0
+    held = sql.value("select count(distinct unit_id) from booking where project_id = $1", project.id)
+    assert told["unitsChecked"] == held
     listed = http.get("/v1/backoffice/bookings", params={"project": project.slug, "limit": 100}).json()
     assert Counter(booking["status"] for booking in listed["bookings"]) == told["bookings"]
     assert len(listed["bookings"]) == told["holds"]
@@ -66,84 +84,129 @@ def test_it_ends_by_itself_and_its_numbers_are_those_of_the_server(
     assert units["sold"] == told["sales"] == events["unit.sold"] == told["bookings"]["sold"]
     assert set(units) == {"available", "sold"}
     assert events["unit.reserved"] == told["sales"] + told["withdrawn"]
-    assert all(row["revoked_at"] is not None for row in sql.rows(OWN_KEYS))
-    assert sql.value(KEPT_SHORT, "holdfast simulate")
+    assert sql.rows(OWN_KEYS)[-1] == {"valid": False, "soon_over": True}
     assert len(Feed(http).of(project)) == sum(events.values())
 
 
-def _held_again(told: dict[str, Any], sql: Sql, project: Project) -> int:
-    codes = "select count(distinct unit_id) from booking where project_id = $1"
-    return int(told["holds"] - sql.value(codes, project.id))
-
-
-def test_buyers_who_come_together_race(
-    real_server: RunningServer, settings: dict[str, str], project: Project
-) -> None:
-    arguments = ("--buyers", "16", "--seed", "2", "--url", real_server.address, "--project", project.slug)
-    told = run_for_json(settings, "simulate", *arguments, *FAST)
-    assert told["racesLost"] == told["refusals"]["not-available"] > 0
-
-
-def test_a_short_hold_is_left_to_lapse(
-    real_server: RunningServer, settings: dict[str, str], http: httpx.Client, sql: Sql, project: Project
-) -> None:
-    states.settle(sql, Unit(http, project, "A-00"), holdSeconds=1.5)
-    seed = seed_with(Behavior.WALKS_AWAY, 4)
-    arguments = ("--buyers", "4", "--seed", seed, "--url", real_server.address, "--project", project.slug)
-    told = run_for_json(settings, "simulate", *arguments, "--pace", "100")
-    assert told["lapsed"] == told["bookings"]["lapsed"] > 0
-    assert counted(sql, STATUSES, project).get("held") is None
-
-
 def test_a_fifth_of_what_is_on_sale_is_never_bought(
-    real_server: RunningServer, settings: dict[str, str], http: httpx.Client, sql: Sql
+    settings: dict[str, str], http: httpx.Client, sql: Sql
 ) -> None:
     small = project_on_sale(http, sql, 5)
-    arguments = ("--buyers", "20", "--seed", "3", "--url", real_server.address, "--project", small.slug)
-    told = run_for_json(settings, "simulate", *arguments, *FAST)
+    told = run_for_json(settings, *command_for(http, small, 20, 3), "--pace", "100")
     assert told["leftWithoutUnit"] > 0
     assert counted(sql, STATUSES, small)["available"] >= 1
 
 
-def test_a_key_that_was_given_is_used_and_not_revoked(
-    real_server: RunningServer, keys: Keys, http: httpx.Client, sql: Sql, project: Project
-) -> None:
+def test_a_short_hold_is_left_to_lapse(settings: dict[str, str], http: httpx.Client, sql: Sql) -> None:
+    project = project_on_sale(http, sql, 10)
+    states.settle(sql, Unit(http, project, "A-00"), holdSeconds=1.5)
+    seed = next(
+        seed for seed in range(100) if Behavior.WALKS_AWAY in {plan.behavior for plan in plan_buyers(4, seed)}
+    )
+    told = run_for_json(settings, *command_for(http, project, 4, seed), "--pace", "100")
+    assert told["lapsed"] == told["bookings"]["lapsed"] > 0
+    assert "held" not in counted(sql, STATUSES, project)
+
+
+def test_a_key_that_was_given_is_used_and_not_revoked(keys: Keys, http: httpx.Client, sql: Sql) -> None:
     """By HTTP alone: no database is named."""
+    project = project_on_sale(http, sql, 10)
     key = keys.issue(scopes=ALL_SCOPES, projects=[project.slug])
-    elsewhere = {"HOLDFAST_DATA_DIR": "/nonexistent/data", "HOLDFAST_KEY": key.text}
     before = len(sql.rows(OWN_KEYS))
-    told = run_for_json(elsewhere, "simulate", "--buyers", "2", "--url", real_server.address, *FAST)
+    command = ("simulate", "--buyers", "2", "--url", str(http.base_url), "--pace", "60")
+    told = run_for_json(NO_DATABASE | {"HOLDFAST_KEY": key.text}, *command)
     assert told["project"] == project.slug
     assert len(sql.rows(OWN_KEYS)) == before
     assert sql.value("select revoked_at from api_key where id = $1", key.id) is None
 
 
-def started(settings: dict[str, str], *arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [HOLDFAST, "simulate", *arguments],
-        env=environment(settings),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
+def test_whoever_stops_it_gets_the_totals_and_leaves_no_hold_and_no_key(
+    settings: dict[str, str], http: httpx.Client, sql: Sql, number: signal.Signals
+) -> None:
+    project = project_on_sale(http, sql, 30)
+    issued_before = len(sql.rows(OWN_KEYS))
+    with started(settings, *command_for(http, project, 30, 1), "--pace", "5") as process:
+        assert process.stdout is not None
+        opening = process.stdout.readline()
+        assert opening.startswith(f"30 buyers come to {project.name}, where 30 units are available")
+        next(line for line in process.stdout if "  holds " in line)
+        process.send_signal(number)
+        lines = process.stdout.read().splitlines()
+        assert process.stderr is not None
+        assert (process.wait(PATIENCE_SECONDS), process.stderr.read()) == (0, "")
+    assert any(line.startswith("Stopped after ") for line in lines)
+    assert lines[-1].startswith("No unit was held twice")
+    assert "held" not in counted(sql, STATUSES, project)
+    assert [row["valid"] for row in sql.rows(OWN_KEYS)][issued_before:] == [False]
+
+
+def test_too_little_for_sale_or_no_such_project_is_one_sentence(
+    settings: dict[str, str], http: httpx.Client, keys: Keys, sql: Sql
+) -> None:
+    small, empty = project_on_sale(http, sql, 5), add_project(sql)
+    for number in range(4):
+        states.hold(sql, Unit(http, small, f"A-{number:02}"))
+    sentences = {
+        small.slug: f"Too little is for sale in {small.slug}: 1 of 5 units, and 1 always stay available.",
+        empty.slug: f"Nothing is for sale in {empty.slug}.",
+        "no-such-tower": "There is no project no-such-tower that this key opens.",
+    }
+    at_server = ("simulate", "--url", str(http.base_url))
+    for slug, sentence in sentences.items():
+        assert run_refused(settings, 1, *at_server, "--project", slug) == f"holdfast: {sentence}\n"
+    key = keys.issue(scopes=ALL_SCOPES, projects=[empty.slug]).text
+    assert run_refused({}, 1, *at_server, "--key", key) == (
+        "holdfast: No project has enough units for sale: a fifth of what is on sale is never bought.\n"
     )
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_whoever_stops_it_gets_the_totals_and_leaves_no_hold_and_no_key(
-    real_server: RunningServer, settings: dict[str, str], sql: Sql, project: Project, number: signal.Signals
+def test_nobody_or_another_program_listens_there() -> None:
+    with socket.socket() as nobody_listens:
+        nobody_listens.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{nobody_listens.getsockname()[1]}"
+        said = run_refused({}, 1, "simulate", "--url", url, "--key", "hfk_x")
+    assert said == f"holdfast: Nothing answers at {url}; is `holdfast serve` running there?\n"
+    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{other.server_port}"
+        said = run_refused({}, 1, "simulate", "--url", url, "--key", "hfk_x")
+        other.shutdown()
+    assert said.endswith(f"holdfast: What answers at {url} is no Holdfast.\n")
+
+
+def test_a_key_that_is_refused_or_opens_too_little_is_one_sentence(
+    http: httpx.Client, keys: Keys, sql: Sql
 ) -> None:
-    arguments = ("--buyers", "30", "--seed", "1", "--url", real_server.address, "--project", project.slug)
-    issued_before = len(sql.rows(OWN_KEYS))
-    process = started(settings, *arguments, "--pace", "5")
-    assert process.stdout is not None
-    opening = process.stdout.readline()
-    assert opening.startswith(f"30 buyers come to {project.name}, where 30 units are available")
-    next(line for line in process.stdout if "  holds " in line)
-    process.send_signal(number)
-    said, complaints = process.communicate(timeout=COMMAND_SECONDS)
-    assert (process.returncode, complaints) == (0, "")
-    lines = said.splitlines()
-    assert any(line.startswith("Stopped after ") for line in lines)
-    assert lines[-1].startswith("No unit was held twice")
-    assert counted(sql, STATUSES, project).get("held") is None
-    assert [row["revoked_at"] is None for row in sql.rows(OWN_KEYS)][issued_before:] == [False]
+    project, command = project_on_sale(http, sql, 5), ("simulate", "--url", str(http.base_url), "--key")
+    said = run_refused({}, 1, *command, "hfk_x")
+    assert said.endswith(" refuses the key: it is unknown, revoked or expired.\n")
+    for scope, missing in (("backoffice", "the ERP does"), ("integration", "staff do")):
+        key = keys.issue(scopes=[scope], projects=[project.slug]).text
+        assert run_refused({}, 1, *command, key) == (
+            f"holdfast: This key may not do what {missing}. It takes the scopes integration and backoffice.\n"
+        )
+
+
+def test_without_a_key_and_a_database_there_is_none_to_issue(real_server: RunningServer) -> None:
+    sentence = (
+        "holdfast: There is no database in /nonexistent/data to issue a key in."
+        " Name its folder by --data, or give a --key.\n"
+    )
+    assert run_refused(NO_DATABASE, 1, "simulate") == sentence
+    assert run_refused(NO_DATABASE, 1, "simulate", "--url", real_server.address) == sentence
+
+
+def test_the_key_of_another_database_is_explained(real_server: RunningServer, postgres_url: str) -> None:
+    """And without --url it goes where `serve` last was."""
+
+    async def note() -> None:
+        async with Database(postgres_url) as database:
+            await record_start(database, real_server.address, is_demo=False)
+
+    asyncio.run(note())
+    said = run_refused({"HOLDFAST_DATABASE_URL": postgres_url}, 1, "simulate")
+    assert said.startswith(f"holdfast: The Holdfast at {real_server.address} refuses the key")
+    assert said.endswith("give one of its own by --key.\n")
+    with Sql(postgres_url) as sql:
+        assert [row["valid"] for row in sql.rows(OWN_KEYS)] == [False]

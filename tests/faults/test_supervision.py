@@ -1,88 +1,92 @@
-"""Processes die, are killed and are stopped; `serve` answers for all of them."""
+"""Processes die, are killed and are stopped; `serve` answers for all of them, and nothing is done twice."""
 
+import asyncio
 import os
 import re
 import signal
 import socket
-import subprocess
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 import psutil
 import pytest
 
+from holdfast.background.holds import EXPIRED_AT_ONCE
 from holdfast.storage.embedded.server import running_postmaster
-from tests.cli.refused import run_refused
 from tests.support import commands
 from tests.support import server as servers
-from tests.support.clusters import Cluster
-from tests.support.server import RunningServer
+from tests.support.concurrent_requests import Answer, open_lines
+from tests.support.history_checker import faults_of
+from tests.support.import_files import checked, commit
+from tests.support.lapsed_holds import leave_lapsed_holds
+from tests.support.payment_system import SETTINGS
+from tests.support.processes import children, postmaster, wait_until_gone
+from tests.support.projects import add_project
+from tests.support.sales_project import NO_HOLD_LIMIT, Market, expect, new_market, stock_up
+from tests.support.server import PATIENCE_SECONDS, RunningServer, wait_until
+from tests.support.sql import Sql
+from tests.support.staff_client import People, Person
+from tests.support.unit_history import read_histories
+from tests.support.workers import Worker
 
-PATIENCE_SECONDS = 30
+ROWS = 3_000
+TURN = 4711
+STORED = "select coalesce(sum(rows_counted), 0) from import_result where stored"
+CREATED = "select count(*) from audit_entry where action = 'create' and actor_kind = 'staff'"
+
+# After its first part an import waits for as long as somebody else has the turn.
+STAND_STILL = f"""
+    create function stand_still() returns trigger language plpgsql as $$
+        begin
+            if exists (select from import_result where stored) then
+                perform pg_advisory_xact_lock_shared({TURN});
+            end if;
+            return null;
+        end $$;
+    create trigger stand_still after insert on unit for each statement execute function stand_still();
+"""
+# Each batch of released holds tells whose it was. After its first, the first worker waits for its turn.
+NOTE_SWEEPS = f"""
+    create table sweep (worker text);
+    create function note_sweep() returns trigger language plpgsql as $$
+        begin
+            if exists (select from sweep where worker = 'first') then
+                perform pg_advisory_xact_lock_shared({TURN});
+            end if;
+            insert into sweep values (current_setting('tests.worker'));
+            return null;
+        end $$;
+    create trigger note_sweep after update on unit for each statement execute function note_sweep();
+"""
+HELD = "select count(*) from unit where status = 'held'"
+STANDS_STILL = f"select exists (select from pg_locks where objid = {TURN} and not granted)"
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> dict[str, str]:
-    return {"HOLDFAST_DATA_DIR": str(tmp_path / "data")}
-
-
-@pytest.fixture
-def server(tmp_path: Path, settings: dict[str, str]) -> Iterator[RunningServer]:
-    with servers.serving(tmp_path, settings, "--processes", "2") as running:
-        yield running
-    stop_leftover_postgres(tmp_path)
-
-
-def stop_leftover_postgres(folder: Path) -> None:
-    left = postmaster(folder)
+def data(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path / "data"
+    left = postmaster(tmp_path / "data")
     if left is not None:
         left.send_signal(signal.SIGINT)
-        psutil.wait_procs([left], timeout=PATIENCE_SECONDS)
+        wait_until_gone([left])
 
 
-def postmaster(folder: Path) -> psutil.Process | None:
-    found = running_postmaster(folder / "data" / "postgres")
-    return None if found is None else psutil.Process(found.pid)
-
-
-def children(server: RunningServer, kind: str) -> list[psutil.Process]:
-    family = psutil.Process(server.process.pid).children()
-    return [child for child in family if f"holdfast.server.{kind}" in child.cmdline()]
-
-
-def wait_until_gone(processes: list[psutil.Process]) -> None:
-    _, alive = psutil.wait_procs(processes, timeout=PATIENCE_SECONDS)
-    assert not alive
-
-
-def lives(process: psutil.Process) -> bool:
-    """A process that ended stays in the table until its parent has looked."""
-    return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
-
-
-def wait_for_log_line(server: RunningServer, text: str) -> None:
-    """Follows the log as it grows; its writer ends each line at once."""
-    deadline = threading.Event()
-    timer = threading.Timer(PATIENCE_SECONDS, deadline.set)
-    timer.start()
-    try:
-        while text not in server.log.read_text():
-            assert not deadline.wait(0.02), server.log.read_text()[-3000:]
-    finally:
-        timer.cancel()
+@pytest.fixture
+def settings(data: Path) -> dict[str, str]:
+    return {"HOLDFAST_DATA_DIR": str(data)}
 
 
 def is_ready(server: RunningServer) -> bool:
-    """A connection may be one that waits for a process that is being started."""
-    return httpx.get(f"{server.address}/readyz", timeout=60).status_code == 200
-
-
-def wait_until_ready(server: RunningServer) -> None:
-    while not is_ready(server):
-        pass
+    """A connection may wait for a process that is being started, or have been taken by a killed one."""
+    try:
+        return httpx.get(f"{server.address}/readyz", timeout=PATIENCE_SECONDS).status_code == 200
+    except httpx.TransportError:
+        return False
 
 
 def port_is_free(server: RunningServer) -> bool:
@@ -92,192 +96,214 @@ def port_is_free(server: RunningServer) -> bool:
         return probe.connect_ex((address.hostname, address.port)) != 0
 
 
-def test_serve_runs_as_many_web_processes_as_asked_and_one_for_work(server: RunningServer) -> None:
-    assert len(children(server, "web")) == 2
-    assert len(children(server, "work")) == 1
-
-
-@pytest.mark.parametrize("kind", ["web", "work"])
-def test_a_killed_process_is_started_again(server: RunningServer, kind: str) -> None:
+def kill_and_see_it_replaced(server: RunningServer, kind: str) -> None:
     before = children(server, kind)
     before[0].kill()
-    wait_for_log_line(server, f"(process {before[0].pid}) ended: signal 9")
-    while len(after := children(server, kind)) < len(before):
-        pass
-    assert before[0] not in after
-    assert is_ready(server)
+    wait_until(lambda: f"(process {before[0].pid}) ended: signal 9" in server.log.read_text())
+    wait_until(lambda: len(children(server, kind)) == len(before))
+    assert before[0] not in children(server, kind)
+    wait_until(lambda: is_ready(server))
 
 
-def test_a_killed_database_is_started_again(server: RunningServer, tmp_path: Path) -> None:
-    killed = postmaster(tmp_path)
-    assert killed is not None
-    killed.kill()
-    wait_for_log_line(server, "the embedded PostgreSQL had ended and was started again")
-    wait_until_ready(server)
-
-
-def test_nothing_outlives_a_killed_supervisor_but_the_database_which_the_next_start_adopts(
-    server: RunningServer, settings: dict[str, str], tmp_path: Path
-) -> None:
-    project = commands.run_for_json(settings, "project", "add", "tower", "--name", "The Tower")
+def kill_the_supervisor(server: RunningServer) -> None:
     family = psutil.Process(server.process.pid).children()
-    database = postmaster(tmp_path)
     os.kill(server.process.pid, signal.SIGKILL)
     server.process.wait()
     wait_until_gone(family)
     assert port_is_free(server)
-    assert database is not None
-    assert database.is_running()
-    port = str(urlsplit(server.address).port)
-    with servers.serving(tmp_path, settings, "--port", port) as successor:
-        assert is_ready(successor)
-        assert postmaster(tmp_path) == database
-        assert commands.run_for_json(settings, "project", "list")["projects"] == [project]
-    assert postmaster(tmp_path) is None
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_to_stop_takes_everything_along(
-    server: RunningServer, tmp_path: Path, number: signal.Signals
-) -> None:
-    database = postmaster(tmp_path)
+def stop_by_signal(server: RunningServer, number: signal.Signals, data: Path) -> None:
+    """Everything goes along, the database too."""
+    database = postmaster(data)
     assert database is not None
     family = [*psutil.Process(server.process.pid).children(), database]
     server.process.send_signal(number)
     assert server.process.wait(PATIENCE_SECONDS) == 0
-    assert not [process for process in family if lives(process)]
+    assert running_postmaster(data / "postgres") is None
+    wait_until_gone(family)
     assert port_is_free(server)
 
 
-def test_a_signal_before_it_is_ready_takes_everything_along(tmp_path: Path, settings: dict[str, str]) -> None:
-    process = subprocess.Popen(
-        [servers.HOLDFAST, "serve", "--port", "0"],
-        env=servers.environment(settings),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    assert process.stderr is not None
-    for line in process.stderr:
-        if "making a database" in line:
-            break
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=PATIENCE_SECONDS)
-    assert process.returncode == 0
-    assert output == ""
-    assert postmaster(tmp_path) is None
-
-
-def test_a_second_serve_on_the_same_data_directory_is_refused(
-    server: RunningServer, settings: dict[str, str]
+def test_whatever_is_killed_is_started_again_and_the_database_is_adopted_by_the_next_supervisor(
+    tmp_path: Path, data: Path, settings: dict[str, str]
 ) -> None:
-    told = run_refused(settings, 1, "serve", "--port", "0")
-    assert "already running on" in told
-    assert is_ready(server)
+    with servers.serving(tmp_path, settings, "--processes", "2") as server:
+        assert (len(children(server, "web")), len(children(server, "work"))) == (2, 1)
+        for kind in ("web", "work"):
+            kill_and_see_it_replaced(server, kind)
+        killed = postmaster(data)
+        assert killed is not None
+        killed.kill()
+        restarted = "the embedded PostgreSQL had ended and was started again"
+        wait_until(lambda: restarted in server.log.read_text())
+        wait_until(lambda: is_ready(server))
+
+        # A command works beside it, another server does not.
+        project = commands.run_for_json(settings, "project", "add", "tower", "--name", "The Tower")
+        second = commands.finish_process(settings, "serve", "--port", "0")
+        assert "already running on" in commands.refused(second)
+        assert is_ready(server)
+
+        database = postmaster(data)
+        assert database is not None
+        kill_the_supervisor(server)
+    assert database.is_running()
+    port = str(urlsplit(server.address).port)
+    with servers.serving(tmp_path, settings, "--port", port) as successor:
+        assert is_ready(successor)
+        assert postmaster(data) == database
+        assert commands.run_for_json(settings, "project", "list")["projects"] == [project]
+        stop_by_signal(successor, signal.SIGHUP, data)
 
 
-def test_a_taken_port_is_one_sentence(settings: dict[str, str]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        told = run_refused(settings, 1, "serve", "--port", str(port))
-    assert (
-        told == f"holdfast: Port {port} on 127.0.0.1 is taken by another program; choose one with --port.\n"
-    )
-
-
-def test_what_cannot_be_a_host_is_one_sentence(settings: dict[str, str]) -> None:
-    told = run_refused(settings, 1, "serve", "--host", "a..b", "--port", "0")
-    assert told == "holdfast: 'a..b' is not a host name or an IP address.\n"
-
-
-def test_a_command_works_beside_serve_and_leaves_it_running(
-    server: RunningServer, settings: dict[str, str]
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_stop_takes_everything_along(
+    tmp_path: Path, data: Path, settings: dict[str, str], number: signal.Signals
 ) -> None:
-    assert commands.run_for_json(settings, "key", "list")["keys"] == []
-    assert is_ready(server)
+    with servers.serving(tmp_path, settings, "--processes", "2") as server:
+        stop_by_signal(server, number, data)
 
 
-def test_the_demo_prints_a_key_and_a_line_that_works_when_pasted(
-    tmp_path: Path, settings: dict[str, str]
-) -> None:
-    first = run_demo(tmp_path, settings)
-    second = run_demo(tmp_path, settings)
-    assert first["key"] != second["key"]
-    assert (first["status"], second["status"]) == ("201", "200")
-    keys = commands.run_for_json(settings, "key", "list")["keys"]
-    assert [key["revokedAt"] is None for key in sorted(keys, key=lambda key: str(key["createdAt"]))] == [
-        False,
-        True,
-    ]
-
-
-def run_demo(folder: Path, settings: dict[str, str]) -> dict[str, str]:
-    with (folder / "demo.log").open("a") as log:
-        process = subprocess.Popen(
-            [servers.HOLDFAST, "serve", "--port", "0", "--demo"],
-            env=servers.environment(settings),
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-            start_new_session=True,
-        )
-    assert process.stdout is not None
-    printed = ""
-    for line in process.stdout:
-        printed += line
-        if "Ctrl-C" in line:
-            break
-    curl = next(line for line in printed.splitlines() if line.startswith("curl "))
-    pasted = f"{curl} --silent --output /dev/null --write-out '%{{http_code}}'"
-    status = subprocess.run(pasted, shell=True, capture_output=True, text=True, check=True).stdout
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=PATIENCE_SECONDS)
-    assert process.returncode == 0
-    found = re.search(r"hfk_\w+", printed)
-    assert found is not None
-    return {"key": found[0], "status": status}
-
-
-def test_work_runs_alone_beside_others_and_stops_when_told(settings: dict[str, str], tmp_path: Path) -> None:
-    workers = [
-        subprocess.Popen(
-            [servers.HOLDFAST, "work", "--json"],
-            env=servers.environment(settings),
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        for _ in range(2)
-    ]
-    for worker in workers:
-        assert worker.stdout is not None
-        assert worker.stdout.readline() == '{"working": true}\n'
-    for worker in workers:
-        worker.terminate()
-    for worker in workers:
-        worker.communicate(timeout=PATIENCE_SECONDS)
-        assert worker.returncode == 0
-    stop_leftover_postgres(tmp_path)
-
-
-def test_serve_waits_for_a_database_service_that_is_starting(tmp_path: Path) -> None:
-    cluster = Cluster(tmp_path / "service")
-    with cluster:
-        url = cluster.url
-    process = subprocess.Popen(
-        [servers.HOLDFAST, "serve", "--port", "0"],
-        env=servers.environment({"HOLDFAST_DATABASE_URL": url}),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    assert process.stderr is not None
-    assert "waiting for the database" in process.stderr.readline()
-    with cluster:
+def test_a_signal_before_it_is_ready_takes_everything_along(data: Path, settings: dict[str, str]) -> None:
+    with servers.started(settings, "serve", "--port", "0") as process:
         assert process.stdout is not None
-        assert process.stdout.readline().startswith(servers.READY)
-        process.terminate()
-        process.communicate(timeout=PATIENCE_SECONDS)
-    assert process.returncode == 0
+        assert process.stderr is not None
+        next(line for line in process.stderr if "making a database" in line)
+        process.send_signal(signal.SIGINT)
+        assert (process.stdout.read(), process.wait(PATIENCE_SECONDS)) == ("", 0)
+    assert postmaster(data) is None
+
+
+@pytest.fixture
+def server(tmp_path: Path, postgres_url: str) -> Iterator[RunningServer]:
+    settings = {"HOLDFAST_DATABASE_URL": postgres_url, **NO_HOLD_LIMIT, **SETTINGS}
+    with servers.serving(tmp_path, settings, "--processes", "2") as running:
+        yield running
+
+
+@pytest.fixture
+def sql(postgres_url: str) -> Iterator[Sql]:
+    with Sql(postgres_url) as connection:
+        yield connection
+
+
+def kill_web_processes(server: RunningServer) -> None:
+    for child in children(server, "web"):
+        child.kill()
+
+
+def commit_and_be_hung_up_on(person: Person, address: str) -> None:
+    with suppress(httpx.TransportError):
+        commit(person, address)
+
+
+def page_with(person: Person, address: str, text: str) -> str:
+    """The page, once it says so; while the server starts again nobody answers."""
+    page = ""
+
+    def says_so() -> bool:
+        nonlocal page
+        with suppress(httpx.TransportError):
+            page = person.see(address)
+        return text in page
+
+    wait_until(says_so)
+    return page
+
+
+def test_an_import_that_was_killed_says_so_and_is_begun_again_without_doing_anything_twice(
+    server: RunningServer, sql: Sql, postgres_url: str
+) -> None:
+    project, people = add_project(sql), People(sql, server.address)
+    person = people.signed_in("sales")
+    rows = "".join(f"A-{number},Villa,100,{number}\r\n" for number in range(ROWS))
+    address, _ = checked(person, project, "Code,Type,Area,Price\r\n" + rows)
+    page_with(person, address, "What the import will do")
+    sql.execute(STAND_STILL)
+    with Sql(postgres_url) as turn:
+        turn.execute(f"select pg_advisory_lock({TURN})")
+        sending = threading.Thread(target=commit_and_be_hung_up_on, args=(person, address))
+        sending.start()
+        wait_until(lambda: sql.value(STANDS_STILL))
+        kill_web_processes(server)
+        sending.join()
+    page = page_with(person, address, "The import was interrupted")
+    done = re.search(r"([\d,]+) of 3,000 rows", page)
+    assert done is not None
+    assert 0 < int(done[1].replace(",", "")) < ROWS
+    commit(person, address)
+    page_with(person, address, "The file is imported")
+    assert sql.value(STORED) == ROWS
+    assert sql.value("select count(*) from unit") == sql.value(CREATED) == ROWS
+    people.leave()
+
+
+def test_payments_are_taken_once_though_processes_are_killed(
+    server: RunningServer, sql: Sql, postgres_url: str
+) -> None:
+    market = new_market(server.address, postgres_url)
+    answers = asyncio.run(pay_again_after_a_kill(server, market, [f"B-{number}" for number in range(20)]))
+    assert {expect(answer, 200).body["status"] for answer in answers} == {"reserved"}
+    histories = read_histories(sql, market.slug)
+    assert [fault for history in histories for fault in faults_of(history)] == []
+    for history in histories:
+        (booking,) = history.bookings
+        assert booking["payment_id"] == f"pay_{booking['reference']}"
+        assert [entry["action"] for entry in history.entries].count("confirm-deposit") == 1
+        assert [event["type"] for event in history.events] == ["unit.held", "unit.reserved"]
+
+
+async def pay_again_after_a_kill(server: RunningServer, market: Market, codes: list[str]) -> list[Answer]:
+    """The payments are on their way when every web process is gone."""
+    await stock_up(market, codes)
+    async with open_lines(market.address, len(codes)) as lines:
+        held = [expect(await lines[0].ask(market.hold(code)), 201).body for code in codes]
+        for booking in held:
+            expect(await lines[0].ask(market.sign(booking)), 200)
+        for line, booking in zip(lines, held, strict=True):
+            line.send(market.pay(f"pay_{booking['reference']}", booking))
+        await lines[0].answer()
+        kill_web_processes(server)
+    return [await told_again(market, booking) for booking in held]
+
+
+async def told_again(market: Market, booking: dict[str, Any]) -> Answer:
+    """As a payment system does it: until there is an answer."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while True:
+            with suppress(OSError, asyncio.IncompleteReadError):
+                async with open_lines(market.address, 1) as (line,):
+                    return await line.ask(market.pay(f"pay_{booking['reference']}", booking))
+            await asyncio.sleep(0.1)
+
+
+def test_what_a_killed_worker_leaves_another_one_finishes(
+    sql: Sql, postgres_url: str, tmp_path: Path
+) -> None:
+    """Of thousands of lapsed holds; each is released once."""
+    holds, settings = 2 * EXPIRED_AT_ONCE + 200, {"HOLDFAST_DATABASE_URL": postgres_url}
+    slug = asyncio.run(leave_lapsed_holds(postgres_url, holds))
+    sql.execute(NOTE_SWEEPS)
+    with Sql(postgres_url) as turn:
+        turn.execute(f"select pg_advisory_lock({TURN})")
+        first = Worker("first", settings, tmp_path)
+        try:
+            wait_until(lambda: sql.value(STANDS_STILL))
+        finally:
+            first.kill()
+    assert sql.value(HELD) == holds - EXPIRED_AT_ONCE
+    second = Worker("second", settings, tmp_path)
+    try:
+        wait_until(lambda: sql.value(HELD) == 0)
+    finally:
+        second.kill()
+    assert sql.value("select array_agg(distinct worker order by worker) from sweep") == ["first", "second"]
+    histories = read_histories(sql, slug)
+    assert len(histories) == holds
+    for history in histories:
+        assert faults_of(history) == []
+        assert [event["type"] for event in history.events] == ["unit.held", "unit.released"]
+        assert [entry["action"] for entry in history.entries] == ["create", "open", "lapse-hold"]
+        assert [booking["status"] for booking in history.bookings] == ["lapsed"]

@@ -16,6 +16,7 @@ from holdfast.server.http_protocol import HttpProtocol
 from holdfast.server.http_server import ConnectionCounts, WebServer
 
 SHORT_SECONDS = 0.1
+PATIENCE_SECONDS = 120
 GET = b"GET /echo HTTP/1.1\r\nHost: holdfast.example\r\n\r\n"
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -75,27 +76,34 @@ async def connected(app: ASGIApp, **limits: Any) -> AsyncIterator[Streams]:
         yield await served.connect()
 
 
+async def response_to(sent: bytes, app: ASGIApp | None = None, **limits: Any) -> bytes:
+    """All that comes until the server closes the connection."""
+    async with connected(ECHO if app is None else app, **limits) as (reader, writer):
+        writer.write(sent)
+        return await rest_of(reader)
+
+
 async def until(condition: Any) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not condition():  # noqa: ASYNC110 - what is waited for has no event
             await asyncio.sleep(0.001)
 
 
 async def head_of(reader: asyncio.StreamReader) -> bytes:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         return await reader.readuntil(b"\r\n\r\n")
 
 
 async def body_of(reader: asyncio.StreamReader) -> bytes:
     head = await head_of(reader)
     length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         return await reader.readexactly(int(length.partition(b":")[2]))
 
 
 async def rest_of(reader: asyncio.StreamReader) -> bytes:
     """Read until the server closes the connection."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         return await reader.read()
 
 
@@ -114,12 +122,8 @@ async def echo(request: Request) -> Response:
         body = await request.body()
     except ClientDisconnect:
         return Response()
-    return JSONResponse([request.method, request.url.path, request.url.query, body.decode()])
-
-
-async def headers(request: Request) -> JSONResponse:
-    await request.body()
-    return JSONResponse([f"{name}: {value}" for name, value in request.headers.items()])
+    headers = [f"{name}: {value}" for name, value in request.headers.items()]
+    return JSONResponse([request.method, request.url.path, request.url.query, body.decode(), headers])
 
 
 def starlette(**handlers: Any) -> Starlette:
@@ -129,13 +133,7 @@ def starlette(**handlers: Any) -> Starlette:
     )
 
 
-ECHO = Starlette(
-    routes=[
-        Route("/", echo),
-        Route("/echo", echo, methods=["GET", "PUT"]),
-        Route("/headers", headers, methods=["GET", "PUT"]),
-    ]
-)
+ECHO = Starlette(routes=[Route("/", echo), Route("/echo", echo, methods=["GET", "PUT"])])
 
 
 class Slow:

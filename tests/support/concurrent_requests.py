@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-ANSWER_SECONDS = 60
+from tests.support.server import PATIENCE_SECONDS
 
 
 class Request(NamedTuple):
@@ -63,7 +63,7 @@ class Line:
         self._writer.write(request.encoded())
 
     async def answer(self) -> Answer:
-        async with asyncio.timeout(ANSWER_SECONDS):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             head = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1")
             first, *rest = head.rstrip("\r\n").split("\r\n")
             headers = {

@@ -20,8 +20,6 @@ from tests.support.workers import Pace
 
 CLOCK_SECONDS = 0.01
 """Two clocks read one after the other; the database rounds to milliseconds."""
-LAG_SECONDS = 0.5
-"""How much later than it came a busy receiver may note a request."""
 
 Row = dict[str, Any]
 UnitVersion = tuple[str, int]
@@ -43,6 +41,8 @@ class DeliveryHistory:
     """Endpoints that hold back a unit's later events."""
     acknowledged: frozenset[UnitVersion]
     """Changes that their writer was told of."""
+    lag_seconds: float
+    """How much later than it came the receiver may have noted a request."""
 
     def attempts_of(self) -> dict[str, list[Row]]:
         """Of each delivery, in their order."""
@@ -69,11 +69,12 @@ def faults_of(history: DeliveryHistory, pace: Pace) -> list[str]:
     matched: dict[str, list[Matched]] = {}
     for delivery in history.deliveries:
         own = arrivals.pop(delivery["id"], [])
-        pairs, unknown = _match(attempts.get(delivery["id"], []), own)
+        pairs, unknown = _match(attempts.get(delivery["id"], []), own, history.lag_seconds)
         matched[delivery["id"]] = pairs
         faults = [f"{arrival} is in no log" for arrival in unknown]
         faults += [*_log_faults(delivery, pairs, pace), *_sameness_faults(delivery, own)]
-        faults += [*_gap_faults(pairs, pace), *_signature_faults(pairs, unknown, history.secrets, pace)]
+        faults += [*_gap_faults(pairs, pace, history.lag_seconds)]
+        faults += [*_signature_faults(history, pairs, unknown, pace)]
         if len(own) > pace.attempts:
             faults.append(f"the receiver got it {len(own)} times")
         found += [f"{delivery['unit_id']} {delivery['unit_version']}: {fault}" for fault in faults]
@@ -106,22 +107,24 @@ def _end_faults(history: DeliveryHistory) -> Iterator[str]:
         yield f"delivery {claim['delivery_id']} is still in flight"
 
 
-def _match(attempts: list[Row], arrivals: list[Arrival]) -> tuple[list[Matched], list[Arrival]]:
+def _match(
+    attempts: list[Row], arrivals: list[Arrival], lag_seconds: float
+) -> tuple[list[Matched], list[Arrival]]:
     """By signature where the log has one; what was lost with its worker, by time."""
     left = sorted(arrivals, key=lambda arrival: arrival.at)
     found: dict[int, Arrival] = {}
     for is_told in (True, False):
         for attempt in attempts:
             if (attempt["signature"] is not None) is is_told:
-                arrival = next((one for one in left if _belongs(one, attempt)), None)
+                arrival = next((one for one in left if _belongs(one, attempt, lag_seconds)), None)
                 if arrival is not None:
                     found[attempt["number"]] = arrival
                     left.remove(arrival)
     return [Matched(attempt, found.get(attempt["number"])) for attempt in attempts], left
 
 
-def _belongs(arrival: Arrival, attempt: Row) -> bool:
-    is_timely = attempt["started_at"] - CLOCK_SECONDS <= arrival.at <= attempt["ended_at"] + LAG_SECONDS
+def _belongs(arrival: Arrival, attempt: Row, lag_seconds: float) -> bool:
+    is_timely = attempt["started_at"] - CLOCK_SECONDS <= arrival.at <= attempt["ended_at"] + lag_seconds
     return is_timely and attempt["signature"] in (None, arrival.signature)
 
 
@@ -152,12 +155,12 @@ def _sameness_faults(delivery: Row, arrivals: list[Arrival]) -> Iterator[str]:
             yield f"the receiver was told {arrival.event}"
 
 
-def _gap_faults(pairs: list[Matched], pace: Pace) -> Iterator[str]:
+def _gap_faults(pairs: list[Matched], pace: Pace, lag_seconds: float) -> Iterator[str]:
     for attempt, arrival in pairs:
         if attempt["cause"] == OUTCOME_UNKNOWN and arrival is not None:
             # Later its answer could have come after the lease, while the next attempt is on its way.
             latest = attempt["started_at"] + pace.lease_seconds - pace.timeout_seconds
-            if arrival.at > latest + LAG_SECONDS:
+            if arrival.at > latest + lag_seconds:
                 late = arrival.at - latest
                 yield f"attempt {attempt['number']} was sent {late:.3f} s too late in its lease"
     for earlier, later in itertools.pairwise(pairs):
@@ -180,8 +183,9 @@ def _earliest_next(pair: Matched, pace: Pace) -> float:
 
 
 def _signature_faults(
-    pairs: list[Matched], unknown: list[Arrival], secrets: Mapping[str, str], pace: Pace
+    history: DeliveryHistory, pairs: list[Matched], unknown: list[Arrival], pace: Pace
 ) -> Iterator[str]:
+    secrets, longest = history.secrets, pace.timeout_seconds + 1 + history.lag_seconds
     for attempt, arrival in [*pairs, *((None, arrival) for arrival in unknown)]:
         if arrival is None:
             continue
@@ -189,7 +193,7 @@ def _signature_faults(
         candidates = list(secrets.values()) if secret_id is None else [secrets.get(secret_id, "")]
         if not any(signature(secret, arrival) == arrival.signature for secret in candidates):
             yield f"{arrival} is not signed with {secret_id or 'any secret'}"
-        if not -1 <= arrival.at - int(arrival.timestamp) <= pace.timeout_seconds + 1 + LAG_SECONDS:
+        if not -1 <= arrival.at - int(arrival.timestamp) <= longest:
             yield f"{arrival} has a time of another moment"
 
 
@@ -206,14 +210,16 @@ def _order_faults(
         lanes[delivery["endpoint_id"], delivery["unit_id"]].append(delivery)
     for (endpoint_id, unit_id), own in lanes.items():
         for earlier, later in itertools.pairwise(own):
-            pairs, first = matched[earlier["id"]], _first(matched[later["id"]])
+            pairs, following = matched[earlier["id"]], matched[later["id"]]
+            # The receiver may have got nothing of the first attempt; the log knows of it all the same.
+            first = following[0].arrival if following else None
             if not pairs or first is None:
                 continue
             versions, at = f"{unit_id}: {later['unit_version']} and {earlier['unit_version']}", first.at
             if at < _over_at(pairs[0], pace) - CLOCK_SECONDS:
                 yield f"{versions}: first attempts overlap, or are in the wrong order"
             last = max((one.arrival.at for one in pairs if one.arrival), default=0.0)
-            if endpoint_id in history.ordered and at < last:
+            if endpoint_id in history.ordered and at < last - history.lag_seconds:
                 yield f"{versions}: an ordered endpoint did not wait"
 
 
@@ -225,8 +231,3 @@ def _over_at(pair: Matched, pace: Pace) -> float:
     if arrival is None or arrival.answered_at is None:
         return float(attempt["ended_at"])
     return min(arrival.answered_at, float(attempt["ended_at"]))
-
-
-def _first(pairs: list[Matched]) -> Arrival | None:
-    """None if the receiver got nothing of the first attempt; the log knows of it all the same."""
-    return pairs[0].arrival if pairs else None

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from tests.support.receivers import Peer, Received, receiving
+from tests.support.server import PATIENCE_SECONDS
 
-PATIENCE_SECONDS = 60
+LAG_SECONDS = 0.5
 
 
 @dataclass
@@ -36,38 +36,33 @@ async def accept(_: Arrival) -> int:
     return 200
 
 
-async def refuse(_: Arrival) -> int:
-    return 500
-
-
 @dataclass
 class Journal:
     port: int = 0
     arrivals: list[Arrival] = field(default_factory=list)
     behave: Behaviour = accept
+    lag_seconds: float = LAG_SECONDS
+    """How much later than it came a request may be noted, on a machine that is busy."""
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     def url(self, path: str) -> str:
         return f"http://127.0.0.1:{self.port}/{path}"
 
-    def of(self, path: str) -> list[Arrival]:
-        return [arrival for arrival in self.arrivals if arrival.path == path]
-
-    def by_delivery(self) -> dict[str, list[Arrival]]:
-        found: dict[str, list[Arrival]] = defaultdict(list)
-        for arrival in self.arrivals:
-            found[arrival.delivery_id].append(arrival)
-        return found
-
-    async def until(self, is_so: Callable[[], bool], patience_seconds: float = PATIENCE_SECONDS) -> None:
+    async def until(self, is_so: Callable[[], bool]) -> None:
         """Looked at whenever something arrives or is answered."""
-        async with asyncio.timeout(patience_seconds):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while not is_so():
                 self._news.clear()
                 await self._news.wait()
 
     async def arrived(self, count: int) -> None:
         await self.until(lambda: len(self.arrivals) >= count)
+
+    async def measure_lag(self) -> None:
+        while True:
+            began_at = time.monotonic()
+            await asyncio.sleep(LAG_SECONDS / 10)
+            self.lag_seconds = max(self.lag_seconds, LAG_SECONDS + time.monotonic() - began_at)
 
     async def talk(self, peer: Peer) -> None:
         while True:
@@ -97,14 +92,17 @@ async def journalling() -> AsyncIterator[Journal]:
     journal = Journal()
     async with receiving(journal.talk) as receiver:
         journal.port = receiver.port
-        yield journal
+        measuring = asyncio.create_task(journal.measure_lag())
+        try:
+            yield journal
+        finally:
+            measuring.cancel()
 
 
 class Gate:
     """A behaviour that answers nobody until it is opened."""
 
-    def __init__(self, status: int = 200) -> None:
-        self._status = status
+    def __init__(self) -> None:
         self._opened = asyncio.Event()
 
     def open(self) -> None:
@@ -112,14 +110,13 @@ class Gate:
 
     async def __call__(self, _: Arrival) -> int:
         await self._opened.wait()
-        return self._status
+        return 200
 
 
 class Slowly:
-    def __init__(self, seconds: float, status: int = 200) -> None:
+    def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._status = status
 
     async def __call__(self, _: Arrival) -> int:
         await asyncio.sleep(self._seconds)
-        return self._status
+        return 200

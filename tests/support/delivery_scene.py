@@ -26,23 +26,12 @@ from holdfast.wiring import open_endpoints
 from tests.support.delivery_checker import DeliveryHistory, faults_of
 from tests.support.delivery_journal import Journal, journalling
 from tests.support.inventory import new_project, replacement, store
-from tests.support.workers import START_SECONDS, Pace, Worker
+from tests.support.server import PATIENCE_SECONDS
+from tests.support.workers import Pace, Worker
 
-PATIENCE_SECONDS = 60
 LOOK_SECONDS = 0.02
 OTHER = {Status.AVAILABLE: Status.UNAVAILABLE, Status.UNAVAILABLE: Status.AVAILABLE}
 
-# Whose claim it was: the sessions of a worker carry its name.
-NOTE_CLAIMS = """
-    create table claim_note (delivery_id uuid, token bigint, worker text, at timestamptz);
-    create function note_claim() returns trigger language plpgsql as $$
-        begin
-            insert into claim_note values
-                (new.delivery_id, new.token, current_setting('tests.worker', true), clock_timestamp());
-            return null;
-        end $$;
-    create trigger note_claim after insert on in_flight for each row execute function note_claim();
-"""
 EVENTS = "select id::text, unit_id::text, unit_version, type, endpoint_ids::text[] from event"
 _COLUMNS = "id::text, endpoint_id::text, unit_id::text, unit_version, event, body, attempts"
 DELIVERIES = f"""
@@ -81,7 +70,7 @@ class Scene:
         """And wait until they work."""
         started = [Worker(name, self.settings, self.folder) for name in names]
         self.workers += started
-        async with asyncio.timeout(START_SECONDS):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while not all(worker.is_working for worker in started):  # noqa: ASYNC110 - its file tells nobody
                 await asyncio.sleep(LOOK_SECONDS)
         return started
@@ -92,12 +81,6 @@ class Scene:
         if issued.endpoint.config.ordered:
             self.ordered.add(str(issued.endpoint.id))
         return issued.endpoint.id
-
-    async def rotate(self, endpoint_id: UUID) -> str:
-        """The id of the new secret."""
-        issued = await self.subscribing.rotate(endpoint_id, COMMAND)
-        self.secrets[str(issued.endpoint.secret_id)] = issued.text
-        return str(issued.endpoint.secret_id)
 
     async def add_units(self, codes: Sequence[str]) -> None:
         await store(self.database, *(replacement(self.project_id, code) for code in codes))
@@ -132,11 +115,9 @@ class Scene:
         async with self.database.writing_autocommit() as connection:
             await connection.execute(statement)
 
-    async def until(
-        self, statement: str, *arguments: object, patience_seconds: float = PATIENCE_SECONDS
-    ) -> None:
+    async def until(self, statement: str, *arguments: object) -> None:
         """Until the database says so, and is there to say it."""
-        async with asyncio.timeout(patience_seconds):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while not await self._answer(statement, *arguments):  # noqa: ASYNC110 - only rows tell
                 await asyncio.sleep(LOOK_SECONDS)
 
@@ -146,11 +127,11 @@ class Scene:
         except DatabaseUnavailable:
             return False
 
-    async def settled(self, patience_seconds: float = PATIENCE_SECONDS) -> None:
+    async def settled(self) -> None:
         """Nothing is to be sent any more, nor on its way."""
-        await self.until(f"select not ({UNSETTLED})", patience_seconds=patience_seconds)
+        await self.until(f"select not ({UNSETTLED})")
 
-    async def history(self) -> DeliveryHistory:
+    async def _history(self) -> DeliveryHistory:
         return DeliveryHistory(
             await self.rows(EVENTS),
             await self.rows(DELIVERIES),
@@ -160,6 +141,7 @@ class Scene:
             self.secrets,
             frozenset(self.ordered),
             frozenset(self.acknowledged),
+            self.journal.lag_seconds,
         )
 
     @asynccontextmanager
@@ -174,7 +156,7 @@ class Scene:
     async def assert_sound(self, *, foreseen: str = "nothing") -> DeliveryHistory:
         """Once everything is settled; no worker has anything to complain of but what is foreseen."""
         await self.settled()
-        history = await self.history()
+        history = await self._history()
         assert faults_of(history, self.pace) == []
         complaints = [complaint for worker in self.workers for complaint in worker.complaints()]
         assert [complaint for complaint in complaints if foreseen not in complaint] == []
@@ -194,15 +176,9 @@ async def delivery_scene(database_url: str, folder: Path, pace: Pace) -> AsyncIt
         open_endpoints(database, Settings.from_environment(settings)) as own,
         journalling() as journal,
     ):
-        await write_down_claims(database)
         scene = Scene(database, own, journal, settings, pace, folder, await new_project(database))
         try:
             yield scene
         finally:
             for worker in scene.workers:
-                worker.end()
-
-
-async def write_down_claims(database: Database) -> None:
-    async with database.writing_autocommit() as connection:
-        await connection.execute(NOTE_CLAIMS)
+                worker.kill()

@@ -52,21 +52,10 @@ def attempted(
     is_clipped: bool = False,
 ) -> UUID:
     """An attempt of it; without an answer the request was never written. Gives the id of its secret."""
-    secret_id = uuid4()
-    is_sent = answer is not None
-    sql.execute(
-        _ATTEMPT,
-        delivery_id,
-        number,
-        "first" if number == 1 else "retry",
-        datetime.now(UTC) - timedelta(seconds=10),
-        json.dumps(SENT if is_sent else []),
-        secret_id,
-        500 if is_sent else None,
-        json.dumps(headers if is_sent else []),
-        answer or b"",
-        is_clipped,
-        str(cause),
-        encode_message(cause),
-    )
+    secret_id, at = uuid4(), datetime.now(UTC) - timedelta(seconds=10)
+    trigger = "first" if number == 1 else "retry"
+    sent = (SENT, 500, headers) if answer is not None else ([], None, ())
+    request, status, received = json.dumps(sent[0]), sent[1], json.dumps(sent[2])
+    answered = (status, received, answer or b"", is_clipped, str(cause), encode_message(cause))
+    sql.execute(_ATTEMPT, delivery_id, number, trigger, at, request, secret_id, *answered)
     return secret_id

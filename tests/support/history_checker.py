@@ -7,6 +7,7 @@ versions, and how the unit and its bookings must stand in the end.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -28,23 +29,11 @@ BOOKING_STEPS: Mapping[str | None, set[str]] = {
 }
 BOOKING_ALONE = ("sign", "mark-refunded", "reissue-link")
 # By their names in the trail; media are left out, for the trail keeps them as they were sent.
-UNIT_COLUMNS = {
-    "status": "status",
-    "archived": "archived",
-    "holdExpiresAt": "hold_expires_at",
-    "reservedUntil": "reserved_until",
-    "type": "type",
-    "areaSqm": "area_sqm",
-    "priceSar": "price_sar",
-    "vatIncluded": "vat_included",
-    "vatRate": "vat_rate",
-    "depositPercent": "deposit_percent",
-    "bedrooms": "bedrooms",
-    "bathrooms": "bathrooms",
-    "deliveryYear": "delivery_year",
-    "floor": "floor",
-    "description": "description",
-}
+_NAMES = """
+    status archived holdExpiresAt reservedUntil type areaSqm priceSar vatIncluded vatRate depositPercent
+    bedrooms bathrooms deliveryYear floor description
+"""
+UNIT_COLUMNS = {name: re.sub("([A-Z])", r"_\1", name).lower() for name in _NAMES.split()}
 NEW_UNIT: Row = dict.fromkeys(UNIT_COLUMNS) | {"archived": False}
 
 Step = tuple[str, str, str]

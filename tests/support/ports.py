@@ -2,10 +2,8 @@
 
 import socket
 import subprocess
-import time
 
-START_SECONDS = 120
-LOOKS_AGAIN_SECONDS = 0.02
+from tests.support.server import PATIENCE_SECONDS, wait_until
 
 
 def free_port() -> int:
@@ -15,16 +13,13 @@ def free_port() -> int:
 
 
 def wait_until_it_listens(process: subprocess.Popen[bytes], port: int) -> None:
-    until = time.monotonic() + START_SECONDS
-    while not _listens(port):
-        assert process.poll() is None, "it ended at once"
-        assert time.monotonic() < until, "it does not listen"
-        time.sleep(LOOKS_AGAIN_SECONDS)
+    wait_until(lambda: process.poll() is not None or _listens(port))
+    assert process.poll() is None, "it ended at once"
 
 
 def _listens(port: int) -> bool:
     try:
-        socket.create_connection(("127.0.0.1", port), START_SECONDS).close()
+        socket.create_connection(("127.0.0.1", port), PATIENCE_SECONDS).close()
     except ConnectionRefusedError:
         return False
     return True

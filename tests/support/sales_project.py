@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,8 +14,10 @@ import psutil
 
 from tests.support.concurrent_requests import Answer, Request, open_lines
 from tests.support.keys import Keys
+from tests.support.payment_system import CALLBACK, signed_headers
+from tests.support.processes import children
 from tests.support.projects import add_project
-from tests.support.server import RunningServer, serving
+from tests.support.server import PATIENCE_SECONDS, RunningServer, serving
 from tests.support.sql import Sql
 
 SCOPES = ("integration", "payments", "backoffice", "admin")
@@ -64,6 +67,13 @@ class Market:
     def confirm_deposit(self, held: Mapping[str, Any]) -> Request:
         return self.staff_on_booking(held, "confirm-deposit")
 
+    def pay(self, payment_id: str, held: Mapping[str, Any]) -> Request:
+        """As the payment system tells it."""
+        amount = held["unit"]["depositSar"]
+        body = {"id": payment_id, "reference": held["reference"], "amountSar": amount}
+        headers = signed_headers(json.dumps(body).encode())
+        return Request("POST", CALLBACK, body=body, headers=tuple(headers.items()))
+
     def staff_on_booking(self, held: Mapping[str, Any], action: str) -> Request:
         return Request("POST", f"/v1/backoffice/bookings/{held['reference']}/{action}", self.key)
 
@@ -110,17 +120,16 @@ def expect(answer: Answer, *statuses: int) -> Answer:
 
 async def reach_web_processes(server: RunningServer, address: str, count: int = 2) -> None:
     """Waits until so many web processes have taken up a connection of ours."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while _web_processes_reached(server, address) < count:  # noqa: ASYNC110 - nothing tells of it
             await asyncio.sleep(0.02)
 
 
 def _web_processes_reached(server: RunningServer, address: str) -> int:
     port = int(address.rsplit(":", 1)[1])
-    family = psutil.Process(server.process.pid).children()
-    web = [child for child in family if "holdfast.server.web" in child.cmdline()]
     return sum(
-        any(_is_established(connection, port) for connection in child.net_connections()) for child in web
+        any(_is_established(connection, port) for connection in child.net_connections())
+        for child in children(server, "web")
     )
 
 

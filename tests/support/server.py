@@ -1,16 +1,16 @@
-"""A real `holdfast serve`, started as its users start it."""
+"""`holdfast` processes, started as their users start them, and a real `holdfast serve`."""
 
 import os
-import queue
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import Any
+from uuid import uuid4
 
 HOLDFAST = Path(sys.executable).with_name("holdfast")
 READY = "Holdfast is ready at "
@@ -19,8 +19,20 @@ WEBHOOKS = {
     "HOLDFAST_ENCRYPTION_KEYS": "bm90IGEgc2VjcmV0LCBmb3IgdGVzdHMgYWxvbmUgISE=",
     "HOLDFAST_ALLOWED_NETWORKS": "127.0.0.0/8,::1/128",
 }
-START_SECONDS = 60
-STOP_SECONDS = 30
+PATIENCE_SECONDS = 180
+"""For what normally ends by itself: on a busy machine it takes many times as long."""
+STOP_SECONDS = PATIENCE_SECONDS
+LOOK_SECONDS = 0.02
+
+
+def _reset_ignored_signals() -> None:
+    """Children inherit that a signal is ignored, as under nohup, but not a handler that does nothing."""
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
+
+
+_reset_ignored_signals()
 
 
 def environment(settings: Mapping[str, str]) -> dict[str, str]:
@@ -29,16 +41,50 @@ def environment(settings: Mapping[str, str]) -> dict[str, str]:
     return {**outside, **WEBHOOKS, **settings}
 
 
+def wait_until(is_so: Callable[[], Any]) -> None:
+    give_up_at = time.monotonic() + PATIENCE_SECONDS
+    while not is_so():
+        assert time.monotonic() < give_up_at, "waited in vain"
+        time.sleep(LOOK_SECONDS)
+
+
+@contextmanager
+def started(settings: Mapping[str, str], *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A `holdfast` process with pipes for its output; it has ended and they are closed after the block."""
+    process = subprocess.Popen(
+        [HOLDFAST, *arguments],
+        env=environment(settings),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            end(process)
+
+
+def end(process: subprocess.Popen[Any]) -> None:
+    """In good order if it can be, so that it stops its children too."""
+    if process.poll() is None:
+        process.terminate()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+
+
 @dataclass
 class RunningServer:
     address: str
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[bytes]
     log: Path
 
     def stop(self) -> None:
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-            self.process.wait(STOP_SECONDS)
+        end(self.process)
 
 
 @contextmanager
@@ -52,41 +98,22 @@ def serving(folder: Path, settings: Mapping[str, str], *arguments: str) -> Itera
 
 def start(folder: Path, settings: Mapping[str, str], *arguments: str) -> RunningServer:
     folder.mkdir(parents=True, exist_ok=True)
-    log = folder / "serve.log"
-    with log.open("a") as stderr:
+    log, output = folder / "serve.log", folder / f"serve-{uuid4().hex}.out"
+    with log.open("a") as stderr, output.open("w") as stdout:
         process = subprocess.Popen(
             [HOLDFAST, "serve", "--port", "0", *arguments],
-            stdout=subprocess.PIPE,
+            stdout=stdout,
             stderr=stderr,
-            text=True,
             cwd=folder,
             env=environment(settings),
             start_new_session=True,
         )
     try:
-        return RunningServer(_wait_until_ready(process, log), process, log)
+        wait_until(lambda: READY in output.read_text() or process.poll() is not None)
+        assert process.poll() is None, f"serve did not become ready:\n{log.read_text()[-5000:]}"
     except BaseException:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         raise
-
-
-def _wait_until_ready(process: subprocess.Popen[str], log: Path) -> str:
-    assert process.stdout is not None
-    ready: queue.Queue[str | None] = queue.Queue()
-    threading.Thread(target=_find_ready_line, args=(process.stdout, ready), daemon=True).start()
-    try:
-        address = ready.get(timeout=START_SECONDS)
-    except queue.Empty:
-        address = None
-    assert address is not None, f"serve did not become ready:\n{log.read_text()[-5000:]}"
-    return address
-
-
-def _find_ready_line(stdout: IO[str], ready: "queue.Queue[str | None]") -> None:
-    """Reads to the end, so that the server never waits for a full pipe."""
-    with stdout:
-        for line in stdout:
-            if line.startswith(READY):
-                ready.put(line.removeprefix(READY).strip())
-    ready.put(None)
+    ready = next(line for line in output.read_text().splitlines() if line.startswith(READY))
+    return RunningServer(ready.removeprefix(READY), process, log)

@@ -9,7 +9,6 @@ import datetime, time
 
 OFF = {seconds}
 _time, _time_ns, _real = time.time, time.time_ns, datetime.datetime
-_gmtime, _localtime = time.gmtime, time.localtime
 
 
 class _Meta(type):
@@ -34,18 +33,12 @@ class _Shifted(_real, metaclass=_Meta):
     def utcnow(cls):
         return _real.utcnow() + datetime.timedelta(seconds=OFF)
 
-    @classmethod
-    def today(cls):
-        return cls.now()
-
 
 _Shifted.__name__ = _Shifted.__qualname__ = "datetime"
 _Shifted.__module__ = "datetime"
 datetime.datetime = _Shifted
 time.time = lambda: _time() + OFF
 time.time_ns = lambda: _time_ns() + OFF * 1_000_000_000
-time.gmtime = lambda seconds=None: _gmtime(time.time() if seconds is None else seconds)
-time.localtime = lambda seconds=None: _localtime(time.time() if seconds is None else seconds)
 """
 
 

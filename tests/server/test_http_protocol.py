@@ -1,7 +1,10 @@
-"""Requests on one connection: framing, pipelining, and what is not HTTP."""
+"""Requests on one connection: framing, pipelining, what is not HTTP, and what is too large or too slow."""
 
 import asyncio
+import gc
 import json
+import weakref
+from contextlib import suppress
 
 import pytest
 from starlette.requests import Request
@@ -10,19 +13,30 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from tests.server.connecting import (
     ECHO,
     GET,
+    SHORT_SECONDS,
     Slow,
     body_of,
     connected,
     head_of,
     put,
     read_by_server,
+    response_to,
     rest_of,
     serving,
     starlette,
+    until,
 )
 
 CHUNKED = b"PUT /echo HTTP/1.1\r\nHost: holdfast.example\r\nTransfer-Encoding: chunked\r\n\r\n"
 UPGRADE = [b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"HTTP2-Settings: AAEAAEAAAAIAAAAB"]
+
+
+async def large(_: Request) -> Response:
+    return PlainTextResponse("a" * 20_000_000)
+
+
+def with_header(size: int) -> bytes:
+    return GET.replace(b"\r\n\r\n", b"\r\nX-Filler: %b\r\n\r\n" % (b"a" * size))
 
 
 async def test_requests_sent_ahead_are_answered_in_order() -> None:
@@ -46,45 +60,34 @@ async def test_many_small_requests_sent_ahead_are_not_a_large_head() -> None:
             assert json.loads(await body_of(reader))[0] == "GET"
 
 
-async def test_a_request_is_read_wherever_it_is_cut() -> None:
-    request = put(b"a body")
+@pytest.mark.parametrize("lines", [[], [*UPGRADE, b"X: 0"]], ids=["plain", "offers another protocol"])
+async def test_a_request_is_read_wherever_it_is_cut(lines: list[bytes]) -> None:
+    request = put(b"a body", b"/echo", *lines)
     async with connected(ECHO) as (reader, writer):
         for at in range(1, len(request)):
             writer.write(request[:at])
             await asyncio.sleep(0)
             await asyncio.sleep(0)
             writer.write(request[at:])
-            assert json.loads(await body_of(reader)) == ["PUT", "/echo", "", "a body"]
+            assert json.loads(await body_of(reader))[:4] == ["PUT", "/echo", "", "a body"]
 
 
-async def test_a_large_body_is_read_piece_by_piece() -> None:
-    body = b"a" * 900_000
+async def test_a_large_body_is_read_piece_by_piece_and_what_follows_is_not_a_large_head() -> None:
+    body, following = b"a" * 900_000, put(b"a body")
     async with connected(ECHO) as (reader, writer):
         for _ in range(2):
-            writer.write(put(body))
+            writer.write(put(body) + following[:50])
             assert json.loads(await body_of(reader))[3] == body.decode()
+            writer.write(following[50:])
+            assert json.loads(await body_of(reader))[3] == "a body"
 
 
-async def test_a_request_close_behind_a_large_body_is_not_a_large_head() -> None:
-    following = put(b"a body")
-    async with connected(ECHO) as (reader, writer):
-        writer.write(put(b"a" * 200_000) + following[:50])
-        assert len(json.loads(await body_of(reader))[3]) == 200_000
-        writer.write(following[50:])
-        assert json.loads(await body_of(reader))[3] == "a body"
-
-
-async def test_chunks_are_joined() -> None:
+async def test_chunks_are_joined_and_trailers_dropped() -> None:
     async with connected(ECHO) as (reader, writer):
         for _ in range(2):
             writer.write(CHUNKED + b"2\r\nab\r\n1;extension=1\r\nc\r\n0\r\n\r\n")
             assert json.loads(await body_of(reader))[3] == "abc"
-
-
-async def test_trailers_are_dropped() -> None:
-    async with connected(ECHO) as (reader, writer):
-        head = CHUNKED.replace(b"/echo", b"/headers")
-        writer.write(head + b"2\r\nab\r\n0\r\nAuthorization: Bearer late\r\n\r\n" + GET)
+        writer.write(CHUNKED + b"2\r\nab\r\n0\r\nAuthorization: Bearer late\r\n\r\n" + GET)
         assert b"late" not in await body_of(reader)
         assert json.loads(await body_of(reader))[0] == "GET"
 
@@ -102,28 +105,12 @@ async def test_an_offer_of_another_protocol_is_declined_and_the_body_is_read(fra
                 assert json.loads(await body_of(reader))[3] == "a body"
 
 
-async def test_an_offer_of_another_protocol_is_declined_wherever_it_is_cut() -> None:
-    request = put(b"a body", b"/echo", *UPGRADE, b"X: 0")
-    async with connected(ECHO) as (reader, writer):
-        for at in range(1, len(request)):
-            writer.write(request[:at])
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-            writer.write(request[at:])
-            assert json.loads(await body_of(reader))[3] == "a body"
-
-
 async def test_the_application_sees_all_headers_but_the_offer() -> None:
     async with connected(ECHO) as (reader, writer):
-        writer.write(put(b"", b"/headers?a=b", b"X-Before: 1", *UPGRADE, b"X-After: 2"))
-        seen = json.loads(await body_of(reader))
-        assert "x-before: 1" in seen
-        assert "x-after: 2" in seen
+        writer.write(put(b"", b"/echo?a=b", b"X-Before: 1", *UPGRADE, b"X-After: 2"))
+        seen = json.loads(await body_of(reader))[4]
+        assert {"x-before: 1", "x-after: 2"} <= set(seen)
         assert not any(line.startswith("upgrade:") for line in seen)
-
-
-async def test_an_offer_of_a_websocket_is_declined() -> None:
-    async with connected(ECHO) as (reader, writer):
         writer.write(GET.replace(b"\r\n\r\n", b"\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"))
         assert json.loads(await body_of(reader))[0] == "GET"
 
@@ -140,27 +127,21 @@ async def test_the_client_is_told_to_continue_before_its_body_is_read() -> None:
 
 async def test_a_response_before_the_client_was_told_to_continue_ends_the_connection() -> None:
     """The client may send the body after that, or its next request: the server could not tell which."""
-    async with connected(ECHO) as (reader, writer):
-        writer.write(put(b"a body", b"/nowhere", b"Expect: 100-continue")[:-6])
-        response = await rest_of(reader)
-        assert response.startswith(b"HTTP/1.1 404")
-        assert b"connection: close" in response
+    response = await response_to(put(b"a body", b"/nowhere", b"Expect: 100-continue")[:-6])
+    assert response.startswith(b"HTTP/1.1 404")
+    assert b"connection: close" in response
 
 
 async def test_a_client_of_http_1_0_is_not_told_to_continue() -> None:
     request = put(b"a body", b"/echo", b"Expect: 100-continue").replace(b"HTTP/1.1", b"HTTP/1.0")
-    async with connected(ECHO) as (reader, writer):
-        writer.write(request)
-        assert (await rest_of(reader)).startswith(b"HTTP/1.1 200")
+    assert (await response_to(request)).startswith(b"HTTP/1.1 200")
 
 
 @pytest.mark.parametrize("line", [b"GET /echo HTTP/1.0", b"GET /echo HTTP/1.1\r\nConnection: close"])
 async def test_a_connection_is_closed_where_the_client_wants_that(line: bytes) -> None:
-    async with connected(ECHO) as (reader, writer):
-        writer.write(line + b"\r\nHost: holdfast.example\r\n\r\n" + put(b"too late"))
-        response = await rest_of(reader)
-        assert response.count(b"HTTP/1.1 200") == 1
-        assert b"connection: close" in response
+    response = await response_to(line + b"\r\nHost: holdfast.example\r\n\r\n" + put(b"too late"))
+    assert response.count(b"HTTP/1.1 200") == 1
+    assert b"connection: close" in response
 
 
 @pytest.mark.parametrize("method", ["HEAD", "GET"])
@@ -212,20 +193,32 @@ INVALID = {
 
 @pytest.mark.parametrize("request_bytes", INVALID.values(), ids=INVALID.keys())
 async def test_what_is_not_http_is_refused(request_bytes: bytes, caplog: pytest.LogCaptureFixture) -> None:
-    async with connected(ECHO) as (reader, writer):
-        writer.write(request_bytes)
-        response = await rest_of(reader)
-        assert response.startswith(b"HTTP/1.1 400 Bad Request\r\n")
-        assert b"connection: close\r\n" in response
-        assert response.endswith(b"\r\n\r\nBad Request")
-        assert response.count(b"HTTP/1.1") == 1
+    response = await response_to(request_bytes)
+    assert response.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+    assert b"connection: close\r\n" in response
+    assert response.endswith(b"\r\n\r\nBad Request")
+    assert response.count(b"HTTP/1.1") == 1
     assert not [record for record in caplog.records if record.levelname in ("WARNING", "ERROR")]
 
 
-async def test_a_length_of_many_zeros_is_refused() -> None:
+TOO_MUCH = {
+    "a head of more than 64 KiB": (431, with_header(66_000)),
+    "many lines": (431, GET[:-2] + b"A: b\r\n" * 70_000),
+    "an endless line": (431, GET[:-2] + b"A: " + b"a" * 400_000),
+    "a length of many zeros": (431, put(b"a").replace(b": 1\r\n", b": " + b"0" * 5000 + b"1\r\n")),
+    "chunks that say more than they bring": (400, CHUNKED + b"1;%b\r\na\r\n" % (b"a" * 600_000)),
+}
+
+
+@pytest.mark.parametrize(("status", "sent"), TOO_MUCH.values(), ids=TOO_MUCH.keys())
+async def test_what_is_too_large_is_refused(status: int, sent: bytes) -> None:
+    assert (await response_to(sent, framing_bytes=200_000)).startswith(b"HTTP/1.1 %d " % status)
+
+
+async def test_a_head_of_64_kib_is_served() -> None:
     async with connected(ECHO) as (reader, writer):
-        writer.write(b"PUT /echo HTTP/1.1\r\nHost: x\r\nContent-Length: " + b"0" * 5000 + b"1\r\n\r\na")
-        assert (await rest_of(reader)).startswith(b"HTTP/1.1 431 ")
+        writer.write(with_header(65_000))
+        assert json.loads(await body_of(reader))[0] == "GET"
 
 
 async def test_what_is_not_http_is_refused_after_earlier_requests_are_answered() -> None:
@@ -254,6 +247,145 @@ async def test_a_request_answered_before_its_broken_body_gets_no_second_response
         assert await body_of(reader) == b"Not Found"
         writer.write(b"no length\r\n")
         assert await rest_of(reader) == b""
+
+
+@pytest.mark.parametrize("trailer", [b"a: b\r\n", b"a: " + b"b" * 65_536], ids=["many", "one endless"])
+@pytest.mark.parametrize("path", [b"/echo", b"/nowhere"])
+async def test_trailers_without_end_are_refused(trailer: bytes, path: bytes) -> None:
+    async with connected(ECHO, framing_bytes=200_000) as (reader, writer):
+        writer.write(CHUNKED.replace(b"/echo", path) + b"0\r\n")
+        writer.write(trailer * (2_000_000 // len(trailer)))
+        with suppress(ConnectionResetError):
+            response = await rest_of(reader)
+            assert response.startswith(b"HTTP/1.1 400" if path == b"/echo" else b"HTTP/1.1 404")
+
+
+TOO_SLOW = {
+    "a head": GET[:20],
+    "a head after other requests": GET + GET + GET[:20],
+    "a body": put(b"a body")[:-3],
+    "chunks": CHUNKED + b"1\r\na\r\n",
+}
+
+
+@pytest.mark.parametrize("sent", TOO_SLOW.values(), ids=TOO_SLOW.keys())
+async def test_what_takes_too_long_is_refused(sent: bytes) -> None:
+    response = await response_to(sent, head_seconds=SHORT_SECONDS, body_seconds=SHORT_SECONDS)
+    assert b"HTTP/1.1 408 " in response
+    assert response.count(b"HTTP/1.1 200 ") == sent.count(GET)
+
+
+async def test_the_time_of_a_head_does_not_run_while_earlier_requests_are_served() -> None:
+    slow = Slow()
+    app = starlette(echo=slow.answer)
+    async with serving(app, head_seconds=SHORT_SECONDS, idle_seconds=SHORT_SECONDS / 5) as served:
+        reader, writer = await served.connect()
+        writer.write(GET * 2 + GET[:20])
+        await slow.begun.wait()
+        await asyncio.sleep(3 * SHORT_SECONDS)
+        slow.go_on.set()
+        writer.write(GET[20:])
+        assert [await body_of(reader) for _ in range(3)] == [b'"served"'] * 3
+
+
+async def test_a_body_that_trickles_is_refused() -> None:
+    async with connected(ECHO, body_seconds=SHORT_SECONDS) as (reader, writer):
+        writer.write(put(b"a" * 10_000)[:-10_000])
+        response = asyncio.create_task(rest_of(reader))
+        while not response.done():
+            writer.write(b"a")
+            await asyncio.sleep(SHORT_SECONDS / 20)
+        assert response.result().startswith(b"HTTP/1.1 408 ")
+
+
+async def test_a_large_body_may_take_longer_as_long_as_enough_of_it_arrives() -> None:
+    """Twice the time that a small one has, though no pause in it is half as long on a busy machine."""
+    async with connected(ECHO, body_seconds=20 * SHORT_SECONDS, body_bytes=1000) as (reader, writer):
+        writer.write(put(b"a" * 80_000)[:-80_000])
+        for _ in range(40):
+            writer.write(b"a" * 2000)
+            await asyncio.sleep(SHORT_SECONDS)
+        assert len(json.loads(await body_of(reader))[3]) == 80_000
+
+
+@pytest.mark.parametrize("expects", [False, True], ids=["sent at once", "waits to be told to continue"])
+async def test_the_time_of_a_body_does_not_run_while_the_application_does_not_read(expects: bool) -> None:
+    go_on = asyncio.Event()
+
+    async def read_late(request: Request) -> JSONResponse:
+        await go_on.wait()
+        return JSONResponse(len(await request.body()))
+
+    body = b"a" * 2_000_000
+    async with connected(starlette(echo=read_late), body_seconds=SHORT_SECONDS) as (reader, writer):
+        request = put(body, b"/echo", *([b"Expect: 100-continue"] if expects else []))
+        writer.write(request.removesuffix(body))
+        if not expects:
+            writer.write(body)
+        await asyncio.sleep(3 * SHORT_SECONDS)
+        go_on.set()
+        if expects:
+            assert await head_of(reader) == b"HTTP/1.1 100 Continue\r\n\r\n"
+            writer.write(body)
+        assert await body_of(reader) == b"2000000"
+
+
+async def test_the_rest_of_a_refused_request_is_read_and_the_connection_stays_in_use() -> None:
+    async with connected(ECHO) as (reader, writer):
+        request = put(b"a" * 200_000, b"/nowhere")
+        writer.write(request[:1000])
+        assert await body_of(reader) == b"Not Found"
+        writer.write(request[1000:] + put(b"a body"))
+        assert json.loads(await body_of(reader))[3] == "a body"
+
+
+@pytest.mark.parametrize("sent", [put(b"a" * 20_000_000, b"/nowhere"), put(b"a body", b"/nowhere")[:-3]])
+async def test_not_more_than_a_little_of_a_refused_request_is_read_nor_waited_for(sent: bytes) -> None:
+    async with connected(ECHO, drain_seconds=SHORT_SECONDS) as (reader, writer):
+        writer.write(sent)
+        assert await body_of(reader) == b"Not Found"
+        with suppress(ConnectionResetError):
+            assert await rest_of(reader) == b""
+
+
+async def test_a_client_that_still_sends_gets_the_refusal_of_what_is_not_http() -> None:
+    async with connected(ECHO, drain_seconds=SHORT_SECONDS) as (reader, writer):
+        writer.write(b"nonsense\r\n\r\n" + b"a" * 20_000_000)
+        assert (await head_of(reader)).startswith(b"HTTP/1.1 400 ")
+
+
+@pytest.mark.parametrize("sent", [b"", b"\r\n", GET * 3])
+async def test_a_connection_that_is_idle_for_too_long_is_closed(sent: bytes) -> None:
+    assert (await response_to(sent, idle_seconds=SHORT_SECONDS)).count(b"HTTP/1.1 200") == sent.count(GET)
+
+
+async def test_a_connection_that_waits_for_its_response_is_not_idle() -> None:
+    slow = Slow()
+    async with connected(starlette(echo=slow.answer), idle_seconds=SHORT_SECONDS) as (reader, writer):
+        writer.write(GET)
+        await asyncio.sleep(3 * SHORT_SECONDS)
+        slow.go_on.set()
+        assert await body_of(reader) == b'"served"'
+
+
+@pytest.mark.parametrize("line", [b"", b"Connection: close\r\n"], ids=["kept", "closed"])
+async def test_a_client_that_does_not_read_is_given_up(line: bytes) -> None:
+    async with serving(starlette(echo=large), stalled_seconds=SHORT_SECONDS) as served:
+        _, writer = await served.connect()
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
+        writer.write((GET[:-2] + line + b"\r\n") * 3)
+        state = served.server.server_state
+        await until(lambda: state.connections)
+        await until(lambda: not state.connections and not state.tasks)
+
+
+async def test_a_client_that_reads_slowly_gets_all_of_a_response() -> None:
+    async with connected(starlette(echo=large), stalled_seconds=20 * SHORT_SECONDS) as (reader, writer):
+        writer.write(GET)
+        await head_of(reader)
+        for _ in range(40):
+            await reader.readexactly(500_000)
+            await asyncio.sleep(SHORT_SECONDS)
 
 
 async def test_a_client_that_left_is_seen_by_the_request_that_is_served(
@@ -293,9 +425,6 @@ async def test_a_response_that_fails_halfway_is_cut_short() -> None:
 
 
 async def test_nothing_of_a_closed_connection_is_left_for_the_garbage_collector() -> None:
-    import gc
-    import weakref
-
     gc.disable()
     try:
         async with serving(ECHO) as served:

@@ -1,8 +1,7 @@
-"""The database restarts, hangs up, commits late and changes its tables; workers go on, and lose nothing."""
+"""Workers are killed or stand still, the database restarts or commits late, and every event arrives."""
 
 import asyncio
 import itertools
-import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -10,22 +9,34 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from holdfast.domain.delivery import OUTCOME_UNKNOWN
 from tests.support.clusters import Cluster
-from tests.support.delivery_journal import Slowly
+from tests.support.delivery_journal import Gate, Slowly, accept
 from tests.support.delivery_scene import Scene, delivery_scene
-from tests.support.workers import Pace
+from tests.support.workers import Pace, Worker
 
-PACE = Pace(timeout_seconds=1.0, first_gap_seconds=0.4, lease_seconds=2.0)
-CODES = [f"A-{number}" for number in range(40)]
-SHUTDOWN_SECONDS = 30
+CODES = [f"A-{number}" for number in range(20)]
 TURN = 4711
+IS_KEPT_WAITING = f"select exists (select from pg_locks where objid = {TURN} and not granted)"
 
-LISTENERS = """
-    select pid from pg_stat_activity
-    where datname = current_database() and application_name = 'holdfast background'
-        and (query ilike 'listen %' or query = 'select')
+# A worker of that name stands still in the middle of its claim, for as long as somebody else has the turn.
+STAND_STILL = f"""
+    create function stand_still() returns trigger language plpgsql as $$
+        begin
+            if current_setting('tests.worker', true) = 'paused' then
+                perform pg_advisory_lock_shared({TURN});
+                perform pg_advisory_unlock_shared({TURN});
+            end if;
+            return null;
+        end $$;
+    create trigger stand_still after insert on in_flight for each statement execute function stand_still();
 """
-IS_ANYBODY_LISTENING = f"select exists ({LISTENERS} and pid <> all ($1))"
+IS_IN_ITS_CLAIM = """
+    select exists (
+        select from pg_stat_activity
+        where datname = current_database() and state = 'idle in transaction' and query ~ 'with candidate as'
+    )
+"""
 
 # Between the statement of a writer and its commit.
 COMMIT_LATE = f"""
@@ -38,7 +49,6 @@ COMMIT_LATE = f"""
         for each row when (new.unit_id = '{{unit_id}}') execute function commit_late();
 """
 ALL_NUMBERED = "select not exists (select from event where position is null)"
-IS_LATE = f"select exists (select from pg_locks where objid = {TURN} and not granted)"
 
 MIGRATION = """
     alter table pending_delivery add column priority integer not null default 0;
@@ -55,23 +65,61 @@ ARE_WORKERS_KEPT_WAITING = """
 """
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with Cluster(tmp_path_factory.mktemp("restarted")) as own:
-        yield own
-
-
-@pytest.fixture
-def restarted_url(cluster: Cluster) -> str:
-    return cluster.new_database()
-
-
 @pytest.fixture
 async def scene(postgres_url: str, tmp_path: Path) -> AsyncIterator[Scene]:
-    async with delivery_scene(postgres_url, tmp_path, PACE) as made:
+    async with delivery_scene(postgres_url, tmp_path, Pace()) as made:
         await made.endpoint("hook")
         await made.add_units(CODES)
         yield made
+
+
+async def test_what_a_killed_worker_had_sent_and_what_came_while_there_was_none_is_sent_by_the_next(
+    scene: Scene,
+) -> None:
+    """What it had sent goes out again after its lease, and the later events of the unit wait for that."""
+    scene.journal.behave = Gate()
+    await scene.endpoint("ordered", ordered=True)
+    for _ in range(3):
+        await scene.change("A-1")
+    (killed,) = await scene.start_workers("killed")
+    await scene.journal.arrived(2)
+    killed.kill()
+    await scene.change("A-2")
+    scene.journal.behave = accept
+    await scene.start_workers("successor")
+    history = await scene.assert_sound()
+    causes = sorted(str([attempt["cause"] for attempt in own]) for own in history.attempts_of().values())
+    # Of each endpoint, one twice and three once.
+    assert causes == sorted([str([OUTCOME_UNKNOWN, None])] * 2 + ["[None]"] * 6)
+    assert len(scene.journal.arrivals) == 10
+
+
+async def test_a_worker_that_stands_still_in_its_claim_keeps_nobody_from_sending(scene: Scene) -> None:
+    """And what is no longer its own it does not send when it goes on."""
+    paused = await stand_still_in_the_claim(scene)
+    (other,) = await scene.start_workers("other")
+    await scene.journal.arrived(2)
+    await scene.settled()
+    paused.go_on()
+    other.kill()
+    await scene.change("A-1")
+    await scene.assert_sound()
+    assert paused.lives
+
+
+async def stand_still_in_the_claim(scene: Scene) -> Worker:
+    """Between its last statement and the commit."""
+    (paused,) = await scene.start_workers("paused")
+    await scene.change("A-1")
+    await scene.settled()
+    await scene.execute(STAND_STILL)
+    async with scene.aside() as turn:
+        await turn.execute(f"select pg_advisory_lock({TURN})")
+        await scene.change("A-1")
+        await scene.until(IS_KEPT_WAITING)
+        paused.pause()
+    await scene.until(IS_IN_ITS_CLAIM)
+    return paused
 
 
 @asynccontextmanager
@@ -91,60 +139,34 @@ async def changing(scene: Scene) -> AsyncIterator[None]:
             await task
 
 
-def on_its_way(scene: Scene) -> int:
-    return sum(arrival.answered_at is None for arrival in scene.journal.arrivals)
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    with Cluster(tmp_path / "restarted") as own:
+        yield own
 
 
-@pytest.mark.parametrize(
-    "how", [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT], ids=["smart", "fast", "immediate"]
-)
-async def test_no_event_is_lost_when_the_database_is_restarted_in_mid_flight(
-    how: signal.Signals, cluster: Cluster, restarted_url: str, tmp_path: Path
+@pytest.fixture
+def restarted_url(cluster: Cluster) -> str:
+    return cluster.new_database()
+
+
+async def test_no_event_is_lost_when_the_database_crashes_in_mid_flight(
+    cluster: Cluster, restarted_url: str, tmp_path: Path
 ) -> None:
-    async with delivery_scene(restarted_url, tmp_path, PACE) as scene:
+    async with delivery_scene(restarted_url, tmp_path, Pace()) as scene:
         await scene.endpoint("hook")
         await scene.endpoint("ordered", ordered=True)
         await scene.add_units(CODES)
         scene.journal.behave = Slowly(0.2)
         await scene.start_workers("one", "two")
         async with changing(scene):
-            await scene.journal.arrived(60)
-            await scene.journal.until(lambda: on_its_way(scene) > 5)
-            await restart(cluster, how, scene)
-            await scene.journal.arrived(len(scene.journal.arrivals) + 60)
+            await scene.journal.arrived(30)
+            await scene.journal.until(lambda: scene.journal.arrivals[-1].answered_at is None)
+            await asyncio.to_thread(cluster.crash)
+            await asyncio.to_thread(cluster.start)
+            await scene.journal.arrived(len(scene.journal.arrivals) + 30)
         await scene.assert_sound()
         assert all(worker.lives for worker in scene.workers)
-
-
-async def restart(cluster: Cluster, how: signal.Signals, scene: Scene) -> None:
-    postmaster = cluster.postmaster()
-    postmaster.send_signal(how)
-    if how is signal.SIGTERM:
-        # It waits for those who are connected, and they go on.
-        await scene.journal.arrived(len(scene.journal.arrivals) + 20)
-        postmaster.send_signal(signal.SIGINT)
-    await asyncio.to_thread(postmaster.wait, SHUTDOWN_SECONDS)
-    await asyncio.to_thread(cluster.start)
-
-
-async def test_a_worker_whose_listening_connection_is_killed_looks_by_itself_and_listens_again(
-    scene: Scene,
-) -> None:
-    (worker,) = await scene.start_workers("worker")
-    await scene.until(IS_ANYBODY_LISTENING, [])
-    killed = [row["pid"] for row in await scene.rows(LISTENERS)]
-    await scene.rows("select pg_terminate_backend(pid) from unnest($1::int[]) as pid", killed)
-    await scene.change("A-1")
-    await scene.journal.arrived(1)
-    assert not await scene.value(IS_ANYBODY_LISTENING, killed), "it arrived by a hint"
-    await scene.until(IS_ANYBODY_LISTENING, killed)
-    assert worker.said("the connection that listens for new deliveries was lost")
-    # One after the other, each would wait for the next look.
-    async with asyncio.timeout(2.0):
-        for number in range(2, 12):
-            await scene.change("A-1")
-            await scene.journal.arrived(number)
-    await scene.assert_sound()
 
 
 async def test_an_event_that_commits_after_a_later_one_is_sent_too(scene: Scene) -> None:
@@ -154,7 +176,7 @@ async def test_an_event_that_commits_after_a_later_one_is_sent_too(scene: Scene)
     async with scene.aside() as turn:
         await turn.execute(f"select pg_advisory_lock({TURN})")
         late = asyncio.create_task(scene.change("A-1"))
-        await scene.until(IS_LATE)
+        await scene.until(IS_KEPT_WAITING)
         for number in range(1, 4):
             await scene.change("A-2")
             await scene.journal.arrived(number)
@@ -169,14 +191,15 @@ async def test_an_event_that_commits_after_a_later_one_is_sent_too(scene: Scene)
     assert [event["position"] for event in events] == [4, 1, 2, 3]
 
 
+@pytest.mark.slow
 async def test_no_event_is_lost_when_the_tables_are_migrated_while_workers_run(scene: Scene) -> None:
     await scene.endpoint("ordered", ordered=True)
     scene.journal.behave = Slowly(0.1)
     await scene.start_workers("one", "two")
     async with changing(scene):
-        await scene.journal.arrived(100)
+        await scene.journal.arrived(60)
         await migrate(scene)
-        await scene.journal.arrived(len(scene.journal.arrivals) + 100)
+        await scene.journal.arrived(len(scene.journal.arrivals) + 60)
     await scene.assert_sound(foreseen="cached statement plan is invalid")
     assert all(worker.lives for worker in scene.workers)
 

@@ -1,0 +1,123 @@
+"""What all commands have in common: how they are called, and how they find their database."""
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from holdfast.storage.embedded.server import EmbeddedPostgres, running_postmaster
+from tests.support.commands import finish_process, refused, run, run_for_json, run_refused
+
+URL = "http://127.0.0.1:9/hook"
+SIGNED = ("--timestamp", "1", "--signature", "x")
+NOT_UTF8 = "\udcff"
+WRONG_USAGE: list[tuple[str, ...]] = [
+    ("unknown",),
+    ("serve", "--port", "65536"),
+    ("serve", "--processes", "0"),
+    ("serve", "--host", NOT_UTF8),
+    ("key", "add", "--name", "x", "--scope", "everything"),
+    ("key", "add", "--name", "x", "--expires", "0"),
+    ("key", "add", "--name", "x", "--project", NOT_UTF8),
+    ("key", "revoke", "not-an-id"),
+    ("staff", "add", "a@b.example", "--role", "owner"),
+    ("staff", "add", NOT_UTF8, "--role", "sales"),
+    ("staff", "add", "a@b.example", "--role", "sales", "--name", NOT_UTF8),
+    ("endpoint", "add", URL, "--event", "ping"),
+    ("endpoint", "add", URL, "--max-in-flight", "0"),
+    ("endpoint", "add", URL, "--description", "x" * 501),
+    ("endpoint", "add", URL, "--description", NOT_UTF8),
+    ("endpoint", "add", URL, "--project", "tower", "--project", NOT_UTF8),
+    ("delivery", "show", "not-an-id"),
+    ("delivery", "list", "--status", "lost"),
+    ("delivery", "list", "--event", "unit.gone"),
+    ("delivery", "list", "--unit-code", " A"),
+    ("delivery", "list", "--limit", "0"),
+    ("delivery", "list", "--cursor", "here"),
+    ("delivery", "list", "--cursor", ""),
+    ("verify", "--secret", "s", "--signature", "sha256=0"),
+    ("verify", "--secret", "s", "--timestamp", "1"),
+    ("verify", "--secret", "", *SIGNED),
+    ("verify", "--secret", NOT_UTF8, *SIGNED),
+    ("verify", "--secret", "s", *SIGNED, "/no/such/file"),
+    ("listen", "--forward-to", URL, "--event", "unit.gone"),
+    ("listen", "--forward-to", URL, "--secret", NOT_UTF8),
+    ("simulate", "--buyers", "0"),
+    ("simulate", "--pace", "0"),
+    ("simulate", "--seed", "-1"),
+    ("simulate", "--url", "ftp://example.com"),
+    ("simulate", "--url", "http://"),
+    ("simulate", "--key", "ü"),
+    ("simulate", "--key", "two words\n"),
+    ("simulate", "--project", NOT_UTF8),
+]
+
+
+@pytest.mark.parametrize("arguments", WRONG_USAGE, ids=range(len(WRONG_USAGE)))
+def test_wrong_usage_exits_2(arguments: tuple[str, ...]) -> None:
+    assert "Error: " in run_refused({}, 2, *arguments)
+
+
+@pytest.mark.parametrize("command", ["verify", "listen"])
+def test_a_secret_of_the_environment_that_is_not_utf_8_is_wrong_usage(command: str) -> None:
+    arguments = {"verify": SIGNED, "listen": ("--forward-to", URL)}[command]
+    assert "it is not UTF-8." in run_refused({"HOLDFAST_SECRET": NOT_UTF8}, 2, command, *arguments)
+
+
+@pytest.mark.parametrize("command", ["serve", "work", "migrate"])
+def test_every_command_explains_itself(command: str) -> None:
+    assert f"Usage: holdfast {command} " in run({}, command, "--help")
+    assert "--json" in run({}, command, "--help")
+    assert command in run({}, "--help")
+
+
+@pytest.mark.parametrize("group", ["project", "key", "staff", "endpoint", "delivery"])
+def test_the_process_prints_what_the_command_says(settings: dict[str, str], group: str) -> None:
+    done = finish_process(settings, group, "list", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == run_for_json(settings, group, "list")
+
+
+def test_a_command_makes_the_embedded_database_and_stops_it_again(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    done = finish_process({}, "project", "add", "tower", "--name", "The Tower", "--data", str(data), "--json")
+    assert running_postmaster(data / "postgres") is None
+    listed = run_for_json({"HOLDFAST_DATA_DIR": str(data)}, "project", "list")
+    assert listed == {"projects": [json.loads(done.stdout)]}
+
+
+def test_migrate_says_what_it_did_and_leaves_a_running_database_alone(tmp_path: Path) -> None:
+    settings, server = {"HOLDFAST_DATA_DIR": str(tmp_path)}, EmbeddedPostgres(tmp_path)
+    server.start()
+    try:
+        revisions = ["0012", "0013", "0014", "0015"]
+        assert run_for_json(settings, "migrate") == {"applied": revisions, "revision": "0015"}
+        assert run_for_json(settings, "migrate") == {"applied": [], "revision": "0015"}
+        assert "up to date" in run({}, "migrate", "--data", str(tmp_path))
+        assert running_postmaster(server.cluster) is not None
+        done = finish_process(settings | {"HOLDFAST_COLOUR": "blue"}, "migrate", "--json")
+        assert done.returncode == 0
+        assert "ignoring unknown settings: HOLDFAST_COLOUR" in done.stderr.splitlines()
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize("command", ["serve", "work", "migrate"])
+def test_a_misspelt_setting_is_one_sentence(command: str, tmp_path: Path) -> None:
+    settings = {"HOLDFAST_HOLD_SECOND": "60"}
+    told = refused(finish_process(settings, command, "--data", str(tmp_path / "data")))
+    assert told == "holdfast: HOLDFAST_HOLD_SECOND is not a setting; did you mean HOLDFAST_HOLD_SECONDS?\n"
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_wrong_setting_or_a_database_that_is_away_is_one_sentence() -> None:
+    told = refused(finish_process({"HOLDFAST_DATABASE_URL": "mysql://h"}, "key", "list"))
+    assert told.startswith("holdfast: HOLDFAST_DATABASE_URL is 'mysql://h', but must be ")
+    assert told.count("\n") == 1
+    with socket.socket() as nobody_listens:
+        nobody_listens.bind(("127.0.0.1", 0))
+        url = f"postgresql://u@127.0.0.1:{nobody_listens.getsockname()[1]}/db"
+        told = run_refused({"HOLDFAST_DATABASE_URL": url}, 1, "project", "list")
+    assert "database cannot be reached" in told
+    assert told.count("\n") == 1

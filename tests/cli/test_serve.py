@@ -1,0 +1,114 @@
+"""`holdfast serve` and `holdfast work`: what they print, and what they are refused for."""
+
+import json
+import re
+import signal
+import socket
+import subprocess
+from pathlib import Path
+from typing import IO, Any
+
+from tests.support.clusters import Cluster
+from tests.support.commands import finish_process, refused, run_for_json
+from tests.support.server import PATIENCE_SECONDS, READY, started
+from tests.support.staff_client import Person
+
+PASSWORD = "a horse of lead"
+SERVE = ("serve", "--port", "0")
+
+
+def output_of(process: subprocess.Popen[str]) -> IO[str]:
+    assert process.stdout is not None
+    return process.stdout
+
+
+def start_for_json(settings: dict[str, str], *arguments: str) -> dict[str, Any]:
+    with started(settings, *SERVE, "--json", *arguments) as process:
+        printed: dict[str, Any] = json.loads(output_of(process).readline())
+    return printed
+
+
+def test_without_staff_it_offers_a_link_that_makes_the_first_admin_once(settings: dict[str, str]) -> None:
+    first = start_for_json(settings)
+    assert set(first) == {"url", "setupUrl"}
+    assert first["setupUrl"].startswith(f"{first['url']}/backoffice/set-up/")
+    fields = {"email": "boss@example.com", "name": "The Boss", "password": PASSWORD, "again": PASSWORD}
+    with started(settings, *SERVE) as process:
+        address = output_of(process).readline().removeprefix(READY).strip()
+        path = next(line for line in output_of(process) if "/set-up/" in line).strip().removeprefix(address)
+        assert path.rpartition("/")[2] != first["setupUrl"].rpartition("/")[2]
+        with Person(address) as newcomer, Person(address) as latecomer:
+            assert "Welcome to Holdfast" in newcomer.see(path)
+            wrong = newcomer.submit(path, {**fields, "email": "nobody"}, on=path)
+            assert (wrong.status_code, 'value="The Boss"' in wrong.text) == (422, True)
+            assert newcomer.submit(path, fields, on=path).status_code == 303
+            assert "boss@example.com" in newcomer.see("/backoffice/account")
+            latecomer.see(path, 404)
+            again = latecomer.submit(path, {**fields, "email": "thief@example.com"}, on=path)
+            assert again.status_code == 404
+    (person,) = run_for_json(settings, "staff", "list")["staff"]
+    assert (person["email"], person["role"]) == ("boss@example.com", "admin")
+    assert set(start_for_json(settings)) == {"url"}
+
+
+def test_the_demo_prints_a_sign_in_and_a_key_that_are_new_at_each_start_and_a_line_to_paste(
+    settings: dict[str, str],
+) -> None:
+    with started(settings, *SERVE, "--demo") as process:
+        printed = ""
+        while "Ctrl-C" not in printed:
+            printed += output_of(process).readline()
+        curl = next(line for line in printed.splitlines() if line.startswith("curl "))
+        pasted = f"{curl} --silent --output /dev/null --write-out '%{{http_code}}'"
+        done = subprocess.run(pasted, shell=True, capture_output=True, text=True, check=True)
+        assert done.stdout == "201"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE_SECONDS) == 0
+    second = start_for_json(settings, "--demo")
+    assert set(second) == {"url", "key", "signIn", "project", "receiver"}
+    assert set(second["signIn"]) == {"url", "email", "password"}
+    assert second["signIn"]["url"] == f"{second['url']}/backoffice"
+    assert second["signIn"]["email"] == "demo@holdfast.example"
+    assert second["signIn"]["email"] in printed
+    assert second["signIn"]["password"] not in printed
+    assert second["key"] not in printed
+    assert re.search(r"hfk_\w+", printed)
+    keys = sorted(run_for_json(settings, "key", "list")["keys"], key=lambda key: str(key["createdAt"]))
+    assert [key["revokedAt"] is None for key in keys] == [False, True]
+    (person,) = run_for_json(settings, "staff", "list")["staff"]
+    assert (person["email"], person["role"], person["setUp"]) == ("demo@holdfast.example", "admin", True)
+
+
+def test_a_port_or_host_that_cannot_be_is_one_sentence(tmp_path: Path) -> None:
+    settings = {"HOLDFAST_DATA_DIR": str(tmp_path)}
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        told = refused(finish_process(settings, "serve", "--port", str(port)))
+    assert (
+        told == f"holdfast: Port {port} on 127.0.0.1 is taken by another program; choose one with --port.\n"
+    )
+    told = refused(finish_process(settings, *SERVE, "--host", "a..b"))
+    assert told == "holdfast: 'a..b' is not a host name or an IP address.\n"
+
+
+def test_work_runs_alone_beside_others_and_stops_when_told(tmp_path: Path) -> None:
+    settings = {"HOLDFAST_DATA_DIR": str(tmp_path)}
+    with started(settings, "work", "--json") as one, started(settings, "work", "--json") as other:
+        for worker in (one, other):
+            assert output_of(worker).readline() == '{"working": true}\n'
+        for worker in (other, one):
+            worker.terminate()
+            assert worker.wait(PATIENCE_SECONDS) == 0
+
+
+def test_serve_waits_for_a_database_service_that_is_starting(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path / "service")
+    with cluster:
+        settings = {"HOLDFAST_DATABASE_URL": cluster.url}
+    with started(settings, *SERVE) as process:
+        assert process.stderr is not None
+        assert "waiting for the database" in process.stderr.readline()
+        with cluster:
+            assert output_of(process).readline().startswith(READY)
+            process.terminate()
+            assert process.wait(PATIENCE_SECONDS) == 0

@@ -1,0 +1,221 @@
+"""Connections that are counted, closed when the server stops, or left by their clients."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from ipaddress import ip_network
+
+import pytest
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
+
+from holdfast.server.http_protocol import HttpProtocol
+from holdfast.server.http_server import ConnectionCounts, ResponseTransport
+from tests.server.connecting import (
+    ECHO,
+    GET,
+    PATIENCE_SECONDS,
+    SHORT_SECONDS,
+    Slow,
+    body_of,
+    head_of,
+    put,
+    rest_of,
+    serving,
+    starlette,
+    until,
+)
+
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n"
+CHUNKED_HEAD = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+BODY_LIKE_A_HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+def is_paused(connection: object) -> bool:
+    return isinstance(connection, HttpProtocol) and connection.flow.write_paused
+
+
+class Stream:
+    """A response that ends when the server stops."""
+
+    def __init__(self, first: bytes = b"first") -> None:
+        self.stopping, self._first = asyncio.Event(), first
+
+    async def answer(self, _: Request) -> StreamingResponse:
+        async def parts() -> AsyncIterator[bytes]:
+            yield self._first
+            await self.stopping.wait()
+            yield b"last"
+
+        return StreamingResponse(parts())
+
+
+async def test_a_stream_ends_when_the_server_stops() -> None:
+    stream = Stream()
+    async with serving(starlette(echo=stream.answer), stopping=stream.stopping) as served:
+        reader, writer = await served.connect()
+        writer.write(GET)
+        await reader.readuntil(b"first\r\n")
+        served.server.stop()
+        assert (await rest_of(reader)).endswith(b"last\r\n0\r\n\r\n")
+
+
+async def test_a_stream_ends_when_its_client_leaves() -> None:
+    stream = Stream()
+    async with serving(starlette(echo=stream.answer)) as served:
+        reader, writer = await served.connect()
+        writer.write(GET + GET)
+        await reader.readuntil(b"first\r\n")
+        writer.transport.abort()
+        await until(lambda: not served.server.server_state.tasks)
+
+
+async def test_a_client_that_does_not_read_does_not_keep_the_server_from_stopping() -> None:
+    stream = Stream(b"a" * 20_000_000)
+    app = starlette(echo=stream.answer)
+    async with serving(app, stopping=stream.stopping, drain_seconds=SHORT_SECONDS) as served:
+        _, writer = await served.connect()
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
+        writer.write(GET)
+        state = served.server.server_state
+        await until(lambda: any(is_paused(one) for one in state.connections))
+        served.server.stop()
+        await until(lambda: not state.connections and not state.tasks)
+
+
+async def test_a_server_that_stops_answers_the_requests_it_has_and_closes() -> None:
+    slow = Slow()
+    async with serving(starlette(echo=slow.answer)) as served:
+        idle, busy = await served.connect(), await served.connect()
+        busy[1].write(GET * 2)
+        await slow.begun.wait()
+        served.server.stop()
+        assert await rest_of(idle[0]) == b""
+        slow.go_on.set()
+        assert await body_of(busy[0]) == b'"served"'
+        assert b"connection: close" in await head_of(busy[0])
+        assert await rest_of(busy[0]) == b'"served"'
+
+
+async def test_connections_beyond_the_limit_of_an_address_are_refused() -> None:
+    async with serving(ECHO, counts=FromElsewhere(ConnectionCounts(1))) as served:
+        for _ in range(2):
+            reader, writer = await served.connect()
+            refused, _ = await served.connect()
+            assert (await rest_of(refused)).startswith(b"HTTP/1.1 503 ")
+            writer.write(GET)
+            await body_of(reader)
+            served.close()
+            await until(lambda: not served.server.server_state.connections)
+
+
+class FromElsewhere:
+    """Counts as if the clients of the test were not on this machine."""
+
+    def __init__(self, counts: ConnectionCounts) -> None:
+        self._counts = counts
+
+    def add(self, _: tuple[str, int] | None) -> bool:
+        return self._counts.add(("192.0.2.1", 1))
+
+    def remove(self, _: tuple[str, int] | None) -> None:
+        self._counts.remove(("192.0.2.1", 1))
+
+
+def test_connections_of_an_address_are_counted_and_make_room_when_they_close() -> None:
+    counts = ConnectionCounts(2)
+    # All addresses of one IPv6 subscriber count together.
+    assert counts.add(("2001:db8::1", 1))
+    assert counts.add(("2001:db8::2", 1))
+    assert not counts.add(("2001:db8::3", 1))
+    assert counts.add(("2001:db8:0:1::1", 1))
+    # An IPv4 address is the same on a socket of IPv6.
+    assert counts.add(("192.0.2.1", 1))
+    assert counts.add(("::ffff:192.0.2.1", 1))
+    assert not counts.add(("192.0.2.1", 1))
+    for _ in range(2):
+        counts.remove(("192.0.2.1", 1))
+    assert counts.add(("192.0.2.1", 1))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "::ffff:127.0.0.1", "192.0.2.7"])
+def test_this_machine_and_trusted_proxies_are_not_limited(host: str) -> None:
+    counts = ConnectionCounts(1, [ip_network("192.0.2.0/28")])
+    assert all(counts.add((host, 1)) for _ in range(3))
+
+
+def test_a_limit_of_0_is_none() -> None:
+    counts = ConnectionCounts(0)
+    assert all(counts.add(("192.0.2.1", 1)) for _ in range(3))
+
+
+async def read_after_leaving(request_bytes: bytes) -> list[str]:
+    """What a handler reads that begins to read when its client is gone already."""
+    begun, is_gone, found = asyncio.Event(), asyncio.Event(), asyncio.Future[list[str]]()
+
+    async def read(request: Request) -> Response:
+        begun.set()
+        await is_gone.wait()
+        try:
+            body = (await request.body()).decode()
+        except ClientDisconnect:
+            body = "cut short"
+        found.set_result([body, (await request.receive())["type"]])
+        return Response()
+
+    async with serving(starlette(echo=read)) as served:
+        _, writer = await served.connect()
+        writer.write(request_bytes)
+        await begun.wait()
+        writer.transport.abort()
+        await until(lambda: not served.server.server_state.connections)
+        is_gone.set()
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            return await found
+
+
+async def test_a_request_that_came_in_whole_is_served_though_its_client_is_gone() -> None:
+    assert await read_after_leaving(put(b"whole")) == ["whole", "http.disconnect"]
+    assert await read_after_leaving(put(b"whole")[:-1]) == ["cut short", "http.disconnect"]
+
+
+class Recording(asyncio.Transport):
+    def __init__(self) -> None:
+        self.sent: list[bytes] = []
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.sent.append(bytes(data))
+
+    def close(self) -> None:
+        self.sent.append(b"closed")
+
+
+@pytest.mark.parametrize(
+    ("written", "sent"),
+    [
+        ([HEAD, b"body"], [HEAD + b"body"]),
+        ([HEAD, b"bo", b"dy"], [HEAD + b"bo", b"dy"]),
+        ([HEAD, BODY_LIKE_A_HEAD, BODY_LIKE_A_HEAD], [HEAD + BODY_LIKE_A_HEAD, BODY_LIKE_A_HEAD]),
+        ([HEAD, b""], [HEAD]),
+        ([CONTINUE, HEAD, b"body"], [CONTINUE, HEAD + b"body"]),
+        ([CHUNKED_HEAD, b"4\r\nbody\r\n"], [CHUNKED_HEAD, b"4\r\nbody\r\n"]),
+    ],
+)
+def test_a_head_of_known_length_is_sent_with_the_beginning_of_its_body(
+    written: list[bytes], sent: list[bytes]
+) -> None:
+    transport = Recording()
+    response = ResponseTransport(transport, "GET")
+    for data in written:
+        response.write(data)
+    assert transport.sent == sent
+
+
+def test_a_head_is_sent_at_once_if_no_body_follows_and_before_the_connection_is_closed() -> None:
+    transport = Recording()
+    ResponseTransport(transport, "HEAD").write(HEAD)
+    assert transport.sent == [HEAD]
+    response = ResponseTransport(transport, "GET")
+    response.write(HEAD)
+    response.close()
+    assert transport.sent == [HEAD, HEAD, b"closed"]
