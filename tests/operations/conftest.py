@@ -1,21 +1,26 @@
-"""Selling on five units, with limits."""
+"""Selling on five units, with limits, and an office with quick passwords."""
 
-from collections.abc import AsyncIterator
+from datetime import timedelta
 
 import pytest
 
+from holdfast.domain import login
 from holdfast.domain.holds import HoldLimits, HoldPeriods
 from holdfast.operations.bookings import Bookings
 from holdfast.operations.units import Units
 from holdfast.storage.database import Database
 from tests.support.sales import new_units
-
-RULES = (HoldPeriods(), HoldLimits(2, 3, 60))
+from tests.support.staff import Office, open_office
 
 
 @pytest.fixture
-async def selling(database: Database) -> AsyncIterator[Bookings]:
+async def selling(database: Database) -> Bookings:
     await new_units(database, *(f"A-{number}" for number in range(1, 6)))
-    inventory = Units(database)
-    yield Bookings(database, inventory, *RULES)
-    await inventory.close()
+    return Bookings(database, Units(database), HoldPeriods(), HoldLimits(2, 3, 60))
+
+
+@pytest.fixture
+def office(database: Database, monkeypatch: pytest.MonkeyPatch) -> Office:
+    # Longer than any test takes.
+    monkeypatch.setattr(login, "FIRST_WAIT", timedelta(minutes=5))
+    return open_office(database)

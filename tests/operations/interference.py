@@ -1,7 +1,8 @@
-"""A database in which something happens at the worst moment."""
+"""Databases that are counted, held up, or in which something happens at the worst moment."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import cast
 
 import asyncpg
@@ -10,15 +11,29 @@ from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.storage.database import CommitUnknown, Connection, Database, translate_errors
 
 Hook = Callable[[], Awaitable[object]]
+Arguments = tuple[object, ...]
+Rows = list[asyncpg.Record]
+Fetch = Callable[[Connection, str, Arguments], Awaitable[Rows]]
 
 
-class InterferingDatabase(Database):
-    """Runs ``after_look`` once, after the first look at units without a lock."""
+class _Intercepted:
+    """A connection whose ``fetch`` is another one."""
 
-    def __init__(self, database: Database, after_look: Hook) -> None:
+    def __init__(self, connection: Connection, fetch: Fetch) -> None:
+        self._connection = connection
+        self._fetch = fetch
+
+    async def fetch(self, statement: str, *arguments: object) -> Rows:
+        return await self._fetch(self._connection, statement, arguments)
+
+    async def execute(self, statement: str, *arguments: object) -> str:
+        return str(await self._connection.execute(statement, *arguments))
+
+
+class WrappedDatabase(Database):
+    def __init__(self, database: Database) -> None:
         self._database = database
         self.project_cache = database.project_cache
-        self._after_look: list[Hook] = [after_look]
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[Connection]:
@@ -32,26 +47,61 @@ class InterferingDatabase(Database):
 
     @asynccontextmanager
     async def writing_autocommit(self) -> AsyncIterator[Connection]:
-        async with self._database.writing_autocommit() as connection:
-            yield cast(Connection, _Interfering(connection, self._after_look))
+        with translate_errors():
+            async with self._database.writing_autocommit() as connection:
+                yield cast(Connection, _Intercepted(connection, self._fetch))
+
+    async def _fetch(self, connection: Connection, statement: str, arguments: Arguments) -> Rows:
+        return await connection.fetch(statement, *arguments)
 
 
-class _Interfering:
-    def __init__(self, connection: Connection, after_look: list[Hook]) -> None:
-        self._connection = connection
-        self._after_look = after_look
+class CountingDatabase(WrappedDatabase):
+    """Counts the batches, and can hold them up."""
 
-    async def fetch(self, statement: str, *arguments: object) -> list[asyncpg.Record]:
-        rows = await self._connection.fetch(statement, *arguments)
-        if "wanted.place" in statement and self._after_look:
-            await self._after_look.pop()()
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.transactions = 0
+        self.gate: asyncio.Event | None = None
+        self.begun = asyncio.Semaphore(0)
+
+    @asynccontextmanager
+    async def writing_autocommit(self) -> AsyncIterator[Connection]:
+        async with self._counted(self._database.writing_autocommit()) as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[Connection]:
+        async with self._counted(self._database.writing()) as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def _counted(self, opened: AbstractAsyncContextManager[Connection]) -> AsyncIterator[Connection]:
+        self.transactions += 1
+        self.begun.release()
+        if self.gate is not None:
+            await self.gate.wait()
+        async with opened as connection:
+            yield connection
+
+
+class InterferingDatabase(WrappedDatabase):
+    """Runs ``after_look`` after the first look at units without a lock, or after every one."""
+
+    def __init__(self, database: Database, after_look: Hook, *, always: bool = False) -> None:
+        super().__init__(database)
+        self._after_look: Hook | None = after_look
+        self._always = always
+
+    async def _fetch(self, connection: Connection, statement: str, arguments: Arguments) -> Rows:
+        rows = await connection.fetch(statement, *arguments)
+        hook = self._after_look
+        if "wanted.place" in statement and hook is not None:
+            self._after_look = hook if self._always else None
+            await hook()
         return rows
 
-    async def execute(self, statement: str, *arguments: object) -> str:
-        return str(await self._connection.execute(statement, *arguments))
 
-
-class LosingDatabase(InterferingDatabase):
+class LosingDatabase(WrappedDatabase):
     """Loses the connection once: at a statement that stores (``at_once``), or at the commit.
 
     ``done``: the database has done what it was asked to, though it cannot say so any more.
@@ -67,18 +117,12 @@ class LosingDatabase(InterferingDatabase):
         at_statement: str = "with stored as",
         then_away: bool = False,
     ) -> None:
-        super().__init__(database, _nothing)
+        super().__init__(database)
         self._at_once = at_once
         self._done = done
         self._at_statement = at_statement
         self._then_away = then_away
         self._is_lost = False
-
-    @asynccontextmanager
-    async def writing_autocommit(self) -> AsyncIterator[Connection]:
-        with translate_errors():
-            async with self._database.writing_autocommit() as connection:
-                yield cast(Connection, _Losing(connection, self._fetch))
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[Connection]:
@@ -93,9 +137,7 @@ class LosingDatabase(InterferingDatabase):
         if is_to_be_lost:
             raise CommitUnknown
 
-    async def _fetch(
-        self, connection: Connection, statement: str, arguments: tuple[object, ...]
-    ) -> list[asyncpg.Record]:
+    async def _fetch(self, connection: Connection, statement: str, arguments: Arguments) -> Rows:
         if self._at_statement not in statement:
             return await connection.fetch(statement, *arguments)
         if not self._at_once:
@@ -104,22 +146,3 @@ class LosingDatabase(InterferingDatabase):
             await connection.fetch(statement, *arguments)
         self._is_lost = True
         raise ConnectionResetError
-
-
-Fetch = Callable[[Connection, str, tuple[object, ...]], Awaitable[list[asyncpg.Record]]]
-
-
-class _Losing:
-    def __init__(self, connection: Connection, fetch: Fetch) -> None:
-        self._connection = connection
-        self._fetch = fetch
-
-    async def fetch(self, statement: str, *arguments: object) -> list[asyncpg.Record]:
-        return await self._fetch(self._connection, statement, arguments)
-
-    async def execute(self, statement: str, *arguments: object) -> str:
-        return str(await self._connection.execute(statement, *arguments))
-
-
-async def _nothing() -> None:
-    return None

@@ -1,68 +1,62 @@
-"""Commands about one unit or one holder that are stored together."""
+"""Commands about one unit or one holder that are stored together, or at the same time by others."""
 
+import asyncio
+from contextlib import suppress
 from decimal import Decimal
 from uuid import uuid4
 
 import pytest
 
+from holdfast.domain import booking_actions, errors
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.booking import BookingStatus, Holder
-from holdfast.domain.errors import (
-    DatabaseUnavailable,
-    HeldTooRecently,
-    InvalidInput,
-    NotAvailable,
-    TermsLocked,
-    TooManyHolds,
-    TooManyHoldsAtAddress,
-)
+from holdfast.domain.booking import BookingStatus, Holder, Slots
+from holdfast.domain.holds import HoldLimits
+from holdfast.domain.status import Status
 from holdfast.domain.transitions import Caller
 from holdfast.operations.booking_commands import HoldUnit
 from holdfast.operations.write_path import Command, RetriesExhausted, WriteResult, write
 from holdfast.storage.database import Database
-from tests.operations.commands import all_done, kinds, opening, rows
-from tests.operations.query_counts import CountingDatabase
-from tests.support.booking_commands import close_booking
+from tests.operations.interference import CountingDatabase, Hook, InterferingDatabase
+from tests.operations.scene import all_done, kinds, opening, until_somebody_waits
+from tests.support import sales
 from tests.support.inventory import replacement
-from tests.support.sales import (
-    cancellation,
-    deposit,
-    done,
-    found,
-    hold,
-    make_lapse,
-    new_units,
-    signature,
-)
+from tests.support.sales import cancellation, deposit, done, found, hold, make_lapse, new_unit, new_units
+from tests.support.sql import execute, rows
+
+REFUSE = """
+    create function refuse() returns trigger language plpgsql as $$
+        begin raise exception 'not today' using errcode = '{state}'; end
+    $$;
+    create trigger refuse before insert on {table}
+        for each row when ({condition}) execute function refuse()
+"""
 
 
-async def test_a_hold_before_a_put_locks_its_terms(database: Database) -> None:
-    key = (await new_units(database, "A-1"), "A-1")
-    outcomes = await write(database, [await opening(database, key), replacement(*key, 5)])
-    assert kinds(outcomes) == [WriteResult, TermsLocked]
-    assert await rows(database, "select type from event") == [("unit.held",)]
-    assert await rows(database, "select price_sar from unit") == [(Decimal(1_000_000),)]
+def logged(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str, str]]:
+    fields = [vars(record)["fields"] for record in caplog.records]
+    told = [(one["unitCode"], one["why"]) for one in fields]
+    return [(record.message, *one) for record, one in zip(caplog.records, told, strict=True)]
 
 
-async def test_a_hold_after_a_put_has_the_new_terms(database: Database) -> None:
-    key = (await new_units(database, "A-1"), "A-1")
-    _, held = await all_done(database, [replacement(*key, 5), await opening(database, key)])
+async def test_a_hold_has_the_terms_of_the_put_before_it_and_locks_them(database: Database) -> None:
+    project_id = await new_units(database, "A-1", "A-2")
+    first, second = (project_id, "A-1"), (project_id, "A-2")
+    outcomes = await write(database, [await opening(database, first), replacement(*first, 5)])
+    assert kinds(outcomes) == [WriteResult, errors.TermsLocked]
+    _, held = await all_done(database, [replacement(*second, 5), await opening(database, second)])
     assert held.booking.terms.price_sar == Decimal(5)
     assert await found(database, held.booking) == held.booking
-    stored = await rows(database, "select price_sar, status, version from unit")
-    assert stored == [(Decimal(5), "held", held.unit.version)]
+    stored = await rows(database, "select price_sar, status, version from unit order by code")
+    assert stored == [(Decimal(1_000_000), "held", 2), (Decimal(5), "held", held.unit.version)]
+    assert await rows(database, "select type from event") == [("unit.held",)] * 2
 
 
-async def test_of_two_holds_in_one_batch_the_first_wins(database: Database) -> None:
-    key = (await new_units(database, "A-1"), "A-1")
+async def test_the_first_hold_wins_and_the_same_request_twice_is_one_hold(database: Database) -> None:
+    project_id = await new_units(database, "A-1", "A-2")
+    key = (project_id, "A-1")
     outcomes = await write(database, [await opening(database, key) for _ in range(3)])
-    assert kinds(outcomes) == [WriteResult, NotAvailable, NotAvailable]
-    assert await rows(database, "select count(*) from booking") == [(1,)]
-
-
-async def test_the_same_request_twice_in_one_batch_is_one_hold(database: Database) -> None:
-    key = (await new_units(database, "A-1"), "A-1")
-    key_id = uuid4()
+    assert kinds(outcomes) == [WriteResult, errors.NotAvailable, errors.NotAvailable]
+    key, key_id = (project_id, "A-2"), uuid4()
     same = []
     for _ in range(2):
         one = (await opening(database, key)).request
@@ -70,17 +64,13 @@ async def test_the_same_request_twice_in_one_batch_is_one_hold(database: Databas
         same.append(HoldUnit(key, COMMAND, one._replace(draft=draft)))
     first, again = await all_done(database, same)
     assert (first.booking, first.changed, again.changed) == (again.booking, True, False)
+    assert await rows(database, "select count(*) from booking") == [(2,)]
 
 
 async def test_a_whole_sale_in_one_batch_is_one_row_and_all_its_events(database: Database) -> None:
-    key = (await new_units(database, "A-1"), "A-1")
-    held = await opening(database, key)
-    (first,) = await all_done(database, [held])
-    steps: list[Command] = [
-        signature(key, first.booking),
-        deposit(key, first.booking),
-        close_booking(key, COMMAND, first.booking.number, Caller.STAFF),
-    ]
+    key = await new_unit(database)
+    (first,) = await all_done(database, [await opening(database, key)])
+    steps = [step(key, first.booking) for step in (sales.signature, deposit, sales.closing)]
     *_, sold = await all_done(database, steps)
     assert await found(database, sold.booking) == sold.booking
     told = await rows(database, "select type, booking_reference from event order by unit_version")
@@ -93,48 +83,53 @@ async def test_a_whole_sale_in_one_batch_is_one_row_and_all_its_events(database:
 @pytest.mark.parametrize("by", ["visitor", "address"])
 async def test_the_holds_of_one_batch_count_against_the_limit(database: Database, by: str) -> None:
     codes = [f"A-{number}" for number in range(5)]
-    project_id = await new_units(database, *codes)
+    keys = [(project_id, code) for project_id in [await new_units(database, *codes)] for code in codes]
     holder = Holder(None, uuid4()) if by == "visitor" else Holder(uuid4(), None)
-    outcomes = await write(database, [await opening(database, (project_id, code), holder) for code in codes])
-    refused = TooManyHolds if by == "visitor" else TooManyHoldsAtAddress
+    outcomes = await write(database, [await opening(database, key, holder) for key in keys])
+    refused = errors.TooManyHolds if by == "visitor" else errors.TooManyHoldsAtAddress
     assert kinds(outcomes) == [WriteResult] * 3 + [refused] * 2
-    assert sorted(await rows(database, f"select {by}_slot from booking")) == [(1,), (2,), (3,)]
+    places = f"select {by}_slot from booking order by {by}_slot"
+    assert await rows(database, places) == [(1,), (2,), (3,)]
+    first = outcomes[0]
+    assert isinstance(first, WriteResult)
+    await done(database, cancellation(keys[0], first.booking))
+    outcomes = await write(database, [await opening(database, key, holder) for key in keys[3:]])
+    assert kinds(outcomes) == [WriteResult, refused]
+    assert await rows(database, places) == [(1,), (2,), (3,), (None,)]
 
 
 async def test_a_signature_is_no_second_hold(database: Database) -> None:
     codes = ["A-1", "A-2", "A-3"]
-    project_id = await new_units(database, *codes)
+    keys = [(project_id, code) for project_id in [await new_units(database, *codes)] for code in codes]
     holder = Holder(uuid4(), uuid4())
-    keys = [(project_id, code) for code in codes]
-    first, second = await all_done(database, [await opening(database, key, holder) for key in keys[:2]])
-    signatures = [signature(key, one.booking) for key, one in zip(keys, (first, second), strict=False)]
+    held = await all_done(database, [await opening(database, key, holder) for key in keys[:2]])
+    signatures = [sales.signature(key, one.booking) for key, one in zip(keys, held, strict=False)]
     *_, third = await all_done(database, [*signatures, await opening(database, keys[2], holder)])
     assert third.booking.slots == (3, 3)
 
 
-async def test_a_hold_right_behind_a_cancellation_counts_what_its_holder_has(database: Database) -> None:
-    """The unit is not free when the batch begins, yet its next holder is counted like any other."""
-    project_id = await new_units(database, "A-1", "A-2")
-    holder = Holder(uuid4(), uuid4())
-    await all_done(database, [await opening(database, (project_id, "A-1"), holder)])
-    key = (project_id, "A-2")
-    taken = await hold(database, key)
-    _, held = await all_done(database, [cancellation(key, taken), await opening(database, key, holder)])
-    assert held.booking.slots == (2, 2)
-
-
-async def test_a_hold_right_behind_a_cancellation_is_held_to_the_limit(database: Database) -> None:
-    project_id = await new_units(database, "A-1", "A-2", "A-3", "A-4")
+async def test_a_hold_right_behind_a_cancellation_is_counted_too(database: Database) -> None:
+    """The unit is not free when the batch begins. One that was not counted would be refused by the database,
+    each time, and with it a stranger in the batch."""
+    codes = ["A-1", "A-2", "A-3", "A-4", "B-1"]
+    keys = [(project_id, code) for project_id in [await new_units(database, *codes)] for code in codes]
     holder = Holder(uuid4(), None)
-    await all_done(database, [await opening(database, (project_id, f"A-{n}"), holder) for n in (1, 2, 3)])
-    key = (project_id, "A-4")
-    taken = await hold(database, key)
-    outcomes = await write(database, [cancellation(key, taken), await opening(database, key, holder)])
-    assert kinds(outcomes) == [WriteResult, TooManyHoldsAtAddress]
+    await all_done(database, [await opening(database, key, holder) for key in keys[:2]])
+    commands: list[Command] = [
+        cancellation(keys[2], await hold(database, keys[2])),
+        await opening(database, keys[2], holder),
+        await opening(database, keys[4]),
+    ]
+    counting = CountingDatabase(database)
+    _, held, _ = await all_done(counting, commands)
+    assert (held.booking.slots.of_address, counting.transactions) == (3, 1)
+    taken = await hold(database, keys[3])
+    outcomes = await write(database, [cancellation(keys[3], taken), await opening(database, keys[3], holder)])
+    assert kinds(outcomes) == [WriteResult, errors.TooManyHoldsAtAddress]
 
 
 async def test_a_lapsed_hold_ends_before_the_next_one_begins(database: Database) -> None:
-    key = (await new_units(database, "A-1"), "A-1")
+    key = await new_unit(database)
     lapsed = await hold(database, key)
     await make_lapse(database, lapsed)
     (held,) = await all_done(database, [await opening(database, key)])
@@ -147,97 +142,145 @@ async def test_a_lapsed_hold_ends_before_the_next_one_begins(database: Database)
 
 
 async def test_whoever_lets_a_hold_lapse_waits_even_if_nobody_has_written_its_end(database: Database) -> None:
-    key = (await new_units(database, "A-1"), "A-1")
-    holder = Holder(None, uuid4())
+    key = await new_unit(database)
+    holder, other = Holder(None, uuid4()), Holder(None, uuid4())
     (held,) = await all_done(database, [await opening(database, key, holder)])
     await make_lapse(database, held.booking)
-    other = Holder(None, uuid4())
     again = [await opening(database, key, who) for who in (holder, other, holder)]
-    assert kinds(await write(database, again)) == [HeldTooRecently, WriteResult, NotAvailable]
+    assert kinds(await write(database, again)) == [errors.HeldTooRecently, WriteResult, errors.NotAvailable]
     assert (await found(database, held.booking)).status is BookingStatus.LAPSED
-
-
-REFUSE = """
-    create function refuse() returns trigger language plpgsql as $$
-        begin raise exception 'not today' using errcode = 'check_violation'; end
-    $$;
-    create trigger refuse before insert on {table} execute function refuse()
-"""
 
 
 @pytest.mark.parametrize("table", ["booking", "event", "audit_entry"])
 async def test_a_hold_is_stored_with_its_booking_its_event_and_its_entry_or_not_at_all(
     database: Database, caplog: pytest.LogCaptureFixture, table: str
 ) -> None:
-    key = (await new_units(database, "A-1"), "A-1")
-    async with database.writing() as connection:
-        await connection.execute(REFUSE.format(table=table))
-    outcomes = await write(database, [await opening(database, key)])
-    assert kinds(outcomes) == [InvalidInput]
+    key = await new_unit(database)
+    await execute(database, REFUSE.format(table=table, state="check_violation", condition="true"))
+    assert kinds(await write(database, [await opening(database, key)])) == [errors.InvalidInput]
     counts = "select (select count(*) from booking), (select count(*) from event), count(*) from audit_entry"
     assert await rows(database, f"{counts} where action = 'open'") == [(0, 0, 0)]
     assert await rows(database, "select status, version, turn from unit") == [("available", 1, 1)]
     assert logged(caplog) == [("the database rejected a change that the domain allows", "A-1", "23514")]
 
 
-async def test_places_that_fell_free_are_given_again_first(database: Database) -> None:
-    codes = [f"A-{number}" for number in range(5)]
-    project_id = await new_units(database, *codes)
-    holder = Holder(uuid4(), None)
-    keys = [(project_id, code) for code in codes]
-    first, *_ = await all_done(database, [await opening(database, key, holder) for key in keys[:2]])
-    await done(database, cancellation(keys[0], first.booking))
-    outcomes = await write(database, [await opening(database, key, holder) for key in keys[2:]])
-    assert kinds(outcomes) == [WriteResult, WriteResult, TooManyHoldsAtAddress]
-    places = await rows(database, "select address_slot from booking order by address_slot")
-    assert places == [(1,), (2,), (3,), (None,)]
-
-
-async def test_a_hold_behind_a_cancellation_fails_neither_itself_nor_a_stranger(database: Database) -> None:
-    """Its address has places taken: one that was not counted would be refused by the database, each time."""
-    project_id = await new_units(database, "A-1", "A-2", "A-3", "B-1")
-    holder = Holder(uuid4(), None)
-    await all_done(database, [await opening(database, (project_id, f"A-{n}"), holder) for n in (1, 2)])
-    key = (project_id, "A-3")
-    taken = await hold(database, key)
-    commands: list[Command] = [
-        cancellation(key, taken),
-        await opening(database, key, holder),
-        await opening(database, (project_id, "B-1")),
-    ]
-    counting = CountingDatabase(database)
-    _, held, _ = await all_done(counting, commands)
-    assert (held.booking.slots.of_address, counting.transactions) == (3, 1)
-
-
-OVERTAKE = """
-    create function overtake() returns trigger language plpgsql as $$
-        begin raise exception 'for the sake of another' using errcode = 'serialization_failure'; end
-    $$;
-    create trigger overtake before insert on booking
-        for each row when (new.number = {number}) execute function overtake()
-"""
-
-
-def logged(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str, str]]:
-    fields = [vars(record)["fields"] for record in caplog.records]
-    told = [(one["unitCode"], one["why"]) for one in fields]
-    return [(record.message, *one) for record, one in zip(caplog.records, told, strict=True)]
-
-
 async def test_a_command_that_is_overtaken_for_ever_does_not_fail_its_neighbours(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
-    codes = [f"A-{number}" for number in range(4)]
+    codes = ["A-0", "A-1", "A-2"]
     project_id = await new_units(database, *codes)
     commands = [await opening(database, (project_id, code)) for code in codes]
-    async with database.writing() as connection:
-        await connection.execute(OVERTAKE.format(number=commands[1].request.draft.number))
+    overtaken = f"new.number = {commands[1].request.draft.number}"
+    await execute(
+        database, REFUSE.format(table="booking", state="serialization_failure", condition=overtaken)
+    )
     outcomes = await write(database, [*commands, replacement(project_id, "B-1")])
-    assert kinds(outcomes) == [WriteResult, RetriesExhausted, WriteResult, WriteResult, WriteResult]
-    assert isinstance(outcomes[1], DatabaseUnavailable)
+    assert kinds(outcomes) == [WriteResult, RetriesExhausted, WriteResult, WriteResult]
+    assert isinstance(outcomes[1], errors.DatabaseUnavailable)
     assert "Other changes came first" in str(outcomes[1])
-    assert logged(caplog) == [("a change was overtaken again and again", "A-1", "for the sake of another")]
-    stored = await rows(database, "select code, status from unit order by code")
-    others = [(code, "available" if code == "A-1" else "held") for code in codes]
-    assert stored == [*others, ("B-1", "available")]
+    assert logged(caplog) == [("a change was overtaken again and again", "A-1", "not today")]
+    stored = await rows(database, "select status from unit order by code")
+    assert stored == [("held",), ("available",), ("held",), ("available",)]
+
+
+# A decision sees a unit and its booking as they were at the same time.
+
+
+async def overtaken(database: Database, command: Command, meanwhile: Hook) -> WriteResult:
+    (written,) = await all_done(InterferingDatabase(database, meanwhile), [command])
+    return written
+
+
+async def test_a_signature_or_a_deposit_between_two_looks_is_seen(database: Database) -> None:
+    """The unit is the same before and after a signature; only its turn is not."""
+    key = await new_unit(database)
+    booking = await hold(database, key)
+    paid = await overtaken(
+        database, deposit(key, booking), lambda: done(database, sales.signature(key, booking))
+    )
+    assert (paid.unit.status, paid.booking.status) == (Status.RESERVED, BookingStatus.RESERVED)
+    other = (key[0], "A-2")
+    await done(database, replacement(*other))
+    signed = await sales.sign(database, other)
+    sold = await overtaken(
+        database, sales.closing(other, signed), lambda: done(database, deposit(other, signed))
+    )
+    assert (sold.unit.status, sold.booking.status) == (Status.SOLD, BookingStatus.SOLD)
+
+
+async def test_a_booking_is_never_put_beside_a_unit_of_another_moment(database: Database) -> None:
+    """Both paid at once, late: whoever comes second must not answer with a unit that is still free."""
+    key = await new_unit(database)
+    late = (await done(database, cancellation(key, await sales.sign(database, key)))).booking
+    written = await overtaken(database, deposit(key, late), lambda: done(database, deposit(key, late)))
+    assert (written.unit.status, written.booking.status) == (Status.RESERVED, BookingStatus.RESERVED)
+    assert not written.changed
+
+
+async def test_a_claim_that_is_gone_at_the_second_look_is_looked_for_again(database: Database) -> None:
+    key = await new_unit(database)
+    booking = await hold(database, key)
+    written = await overtaken(
+        database, sales.archiving(key), lambda: done(database, cancellation(key, booking))
+    )
+    assert (written.unit.status, written.unit.archived) == (Status.UNAVAILABLE, True)
+    assert [event.previous_status for event in written.decision.events] == [Status.AVAILABLE]
+    assert written.decision.booking is None
+
+
+async def test_nobody_is_told_of_a_claim_that_is_gone_at_the_second_look(database: Database) -> None:
+    key, draft = await new_unit(database), await sales.new_draft(database)
+    booking = await sales.reserve(database, key)
+    close = sales.command(
+        key,
+        None,
+        lambda found, now: booking_actions.close_sale(found, "A-1", draft, None, Caller.STAFF, now),
+    )
+    interfering = InterferingDatabase(database, lambda: done(database, cancellation(key, booking)))
+    # The unit is available again, so the sale needs the name of its buyer.
+    assert kinds(await write(interfering, [close])) == [errors.InvalidInput]
+
+
+async def test_a_claim_of_somebody_else_that_came_between_is_the_one_that_ends(database: Database) -> None:
+    key = await new_unit(database)
+    first = await hold(database, key)
+
+    async def somebody_else_holds_it() -> None:
+        await done(database, cancellation(key, first))
+        await hold(database, key)
+
+    written = await overtaken(database, sales.archiving(key), somebody_else_holds_it)
+    assert written.booking.number != first.number
+    assert written.booking.status is BookingStatus.CANCELLED
+
+
+# As the sweeper writes it.
+END = """
+    update booking set status = 'lapsed', ended_at = hold_expires_at, address_slot = null, visitor_slot = null
+    where number = $1
+"""
+
+
+class GivenUpError(Exception):
+    """The sweeper's transaction comes to nothing."""
+
+
+@pytest.mark.parametrize(("who", "slots"), [("address", Slots(1, None)), ("visitor", Slots(None, 1))])
+@pytest.mark.parametrize("committed", [True, False])
+async def test_a_hold_that_is_over_does_not_count_while_its_end_is_being_written(
+    database: Database, who: str, slots: Slots, committed: bool
+) -> None:
+    project_id = await new_units(database, "A-1", "A-2")
+    holder, one_each = Holder(**{f"{who}_id": uuid4()}), HoldLimits(1, 1, 0)
+    first, second = [await opening(database, (project_id, code), holder, one_each) for code in ("A-1", "A-2")]
+    booking = (await done(database, first)).booking
+    await make_lapse(database, booking)
+    with suppress(GivenUpError):
+        async with database.writing() as connection:
+            await connection.execute(END, booking.number)
+            asked = asyncio.create_task(all_done(database, [second]))
+            await until_somebody_waits(database)
+            if not committed:
+                raise GivenUpError
+    (held,) = await asked
+    assert held.booking.slots == slots

@@ -1,35 +1,52 @@
-"""Numbers, tokens and ids of a booking, which are made before its transaction."""
+"""Drafts of bookings, which are made before their transaction, and actions on a state that is known."""
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
 
+from holdfast.domain import errors
 from holdfast.domain.api_key import token_hash
-from holdfast.domain.booking import NOBODY
+from holdfast.domain.booking import NOBODY, BookingStatus
+from holdfast.domain.booking_actions import BookingAction
+from holdfast.domain.decision import Precondition
 from holdfast.domain.references import decode_reference
+from holdfast.domain.status import Status
+from holdfast.domain.transitions import Action, Caller
+from holdfast.domain.unit import revision
 from holdfast.operations import booking_commands
 from holdfast.operations.booking_commands import BookingDrafts, DraftedBooking, Requester
+from holdfast.operations.bookings import Bookings, FoundBooking, StaffAction
+from holdfast.operations.units import Units
+from holdfast.operations.write_path import WriteResult
 from holdfast.storage.database import Database
+from tests.operations.scene import STAFF, cancel, hold, interrupted
+from tests.support.inventory import SLUG
+from tests.support.sales import BUYER, make_lapse
+from tests.support.sql import execute, rows
 
 PROJECT_ID, CODE = uuid4(), "A-1"
 ASKED = Requester("192.0.2.1", "visitor-cookie", "key-1")
 
 
-async def test_no_number_is_given_twice_by_any_process(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def ids(drafted: DraftedBooking) -> list[object]:
+    return [*drafted.draft.holder, drafted.draft.idempotency_id]
+
+
+async def test_no_number_is_given_twice(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(booking_commands, "NUMBERS_AT_ONCE", 7)
     books = [BookingDrafts(database) for _ in range(4)]
-    made = await asyncio.gather(*(book.draft() for book in books for _ in range(25)))
+    made = await asyncio.gather(*(book.draft() for book in books for _ in range(10)))
     numbers = {drafted.draft.number for drafted in made}
-    assert len(numbers) == len({drafted.draft.reference for drafted in made}) == 100
+    assert len(numbers) == len({drafted.draft.reference for drafted in made}) == 40
     assert all(decode_reference(drafted.draft.reference) == drafted.draft.number for drafted in made)
+    # Staff make bookings for nobody that is known yet.
+    assert {(drafted.draft.holder, drafted.draft.idempotency_id) for drafted in made} == {(NOBODY, None)}
+    assert len({drafted.token for drafted in made}) == 40
 
 
-async def test_a_number_that_was_given_back_is_given_again_once(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_returned_number_is_used_again(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(booking_commands, "NUMBERS_AT_ONCE", 2)
     book = BookingDrafts(database)
     first = await book.draft()
@@ -39,33 +56,22 @@ async def test_a_number_that_was_given_back_is_given_again_once(
     assert len(set(numbers)) == 6
 
 
-async def test_what_was_taken_from_a_database_that_is_gone_is_forgotten(database: Database) -> None:
+async def test_the_same_request_gets_the_same_token_from_every_process(database: Database) -> None:
     book = BookingDrafts(database)
     first = await book.draft_for(ASKED, PROJECT_ID, CODE)
-    async with database.writing() as connection:
-        await connection.execute("select setval('booking_number', 5000)")
-        await connection.execute("update installation set secret = sha256(secret)")
-    book.forget()
-    second = await book.draft_for(ASKED, PROJECT_ID, CODE)
-    assert second.draft.number == 5001
-    assert second.token != first.token
-
-
-async def test_staff_make_bookings_for_nobody_that_is_known_yet(database: Database) -> None:
-    book = BookingDrafts(database)
-    first, second = await book.draft(), await book.draft()
-    assert (first.draft.holder, first.draft.idempotency_id) == (NOBODY, None)
-    assert first.draft.token_hash == token_hash(first.token)
-    assert first.token != second.token
-
-
-async def test_the_same_request_gets_the_same_token_from_every_process(database: Database) -> None:
-    first = await BookingDrafts(database).draft_for(ASKED, PROJECT_ID, CODE)
     again = await BookingDrafts(database).draft_for(ASKED, PROJECT_ID, CODE)
     assert (first.token, first.draft.idempotency_id) == (again.token, again.draft.idempotency_id)
     assert first.draft.idempotency_id is not None
     assert first.draft.token_hash == token_hash(first.token)
     assert first.draft.number != again.draft.number
+    # A database that is gone, and another in its place.
+    await execute(
+        database, "select setval('booking_number', 5000)", "update installation set secret = sha256(secret)"
+    )
+    book.forget()
+    other = await book.draft_for(ASKED, PROJECT_ID, CODE)
+    assert (other.draft.number, other.token != first.token) == (5001, True)
+    assert set(ids(first)).isdisjoint(ids(other))
 
 
 async def test_whatever_differs_gets_another_token(database: Database) -> None:
@@ -82,37 +88,149 @@ async def test_whatever_differs_gets_another_token(database: Database) -> None:
             (ASKED._replace(idempotency_key="key-2"), PROJECT_ID, CODE),
         )
     ]
-    assert len({one.token for one in made}) == len(made)
-    assert len({one.draft.idempotency_id for one in made}) == len(made)
-
-
-async def test_without_a_key_every_request_gets_a_token_of_its_own(database: Database) -> None:
-    book, keyless = BookingDrafts(database), ASKED._replace(idempotency_key=None)
-    first, second = (
-        await book.draft_for(keyless, PROJECT_ID, CODE),
-        await book.draft_for(keyless, PROJECT_ID, CODE),
-    )
+    assert len({one.token for one in made}) == len({ids(one)[2] for one in made}) == len(made)
+    keyless = ASKED._replace(idempotency_key=None)
+    first, second = [await book.draft_for(keyless, PROJECT_ID, CODE) for _ in range(2)]
     assert first.token != second.token
-    assert first.draft.idempotency_id is None
-    assert first.draft.holder == second.draft.holder
-
-
-async def test_another_installation_makes_another_token_and_other_ids_of_the_same(database: Database) -> None:
-    first = await BookingDrafts(database).draft_for(ASKED, PROJECT_ID, CODE)
-    async with database.writing() as connection:
-        await connection.execute("update installation set secret = sha256(secret)")
-    other = await BookingDrafts(database).draft_for(ASKED, PROJECT_ID, CODE)
-    assert first.token != other.token
-    assert set(ids(first)).isdisjoint(ids(other))
-
-
-async def test_address_and_cookie_are_kept_apart_and_cannot_be_read_off(database: Database) -> None:
-    book = BookingDrafts(database)
+    assert (first.draft.idempotency_id, first.draft.holder) == (None, second.draft.holder)
+    # Address, cookie and key are kept apart, though they read the same.
     alike = await book.draft_for(Requester("same", "same", "same"), PROJECT_ID, CODE)
     assert len(set(ids(alike))) == 3
     no_cookie = await book.draft_for(Requester("same"), PROJECT_ID, CODE)
     assert no_cookie.draft.holder == (alike.draft.holder.address_id, None)
 
 
-def ids(drafted: DraftedBooking) -> list[object]:
-    return [*drafted.draft.holder, drafted.draft.idempotency_id]
+# Actions of staff that are conditional on the state that they know
+
+ACTIONS = [
+    StaffAction(Action.OPEN),
+    StaffAction(Action.CLOSE_SALE, BUYER),
+    StaffAction(Action.TAKE_OFF_SALE),
+    StaffAction(Action.ARCHIVE),
+]
+FUTURE = datetime.now(UTC) + timedelta(days=3000)
+
+
+async def act(selling: Bookings, asked: StaffAction, *revisions: str, code: str = "A-1") -> WriteResult:
+    known = Precondition(match=frozenset(revisions))
+    return await selling.act_on_unit(SLUG, code, asked, Caller.STAFF, STAFF, known)
+
+
+async def current(database: Database) -> str:
+    return revision(*await Units(database).find(SLUG, "A-1"))
+
+
+async def signed(selling: Bookings) -> FoundBooking:
+    found = await selling.find((await hold(selling)).booking.reference)
+    await selling.sign(found, BUYER, "r")
+    return found
+
+
+@pytest.mark.parametrize("asked", ACTIONS, ids=[asked.action for asked in ACTIONS])
+async def test_actions_need_the_revision(selling: Bookings, database: Database, asked: StaffAction) -> None:
+    known = await current(database)
+    with pytest.raises(errors.PreconditionFailed) as refused:
+        await act(selling, asked, "99a-1", known.replace("a", "h"))
+    assert refused.value.current == known
+    with pytest.raises(errors.UnknownUnit):
+        await act(selling, asked, known, code="B-1")
+    assert await rows(database, "select version, turn from unit where code = 'A-1'") == [(1, 1)]
+    assert await rows(database, "select count(*) from booking") == [(0,)]
+    assert (await act(selling, asked, "99a-1", known)).changed
+    with pytest.raises(errors.PreconditionFailed):
+        await act(selling, asked, known)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        StaffAction(Action.EXTEND),
+        StaffAction(Action.EXTEND, until=FUTURE),
+        StaffAction(Action.CONFIRM_DEPOSIT),
+        StaffAction(Action.CANCEL_HOLD),
+    ],
+)
+async def test_a_hold_needs_the_revision(selling: Bookings, database: Database, asked: StaffAction) -> None:
+    await signed(selling)
+    known = await current(database)
+    with pytest.raises(errors.PreconditionFailed):
+        await act(selling, asked, known.replace("h", "a"))
+    assert (await act(selling, asked, known)).changed
+
+
+async def test_a_revision_is_checked_when_it_is_stored(selling: Bookings, database: Database) -> None:
+    known = await current(database)
+    with pytest.raises(errors.PreconditionFailed):
+        await act(interrupted(database, lambda: hold(selling)), StaffAction(Action.ARCHIVE), known)
+    assert await rows(database, "select status, archived from unit where code = 'A-1'") == [("held", False)]
+
+
+async def test_a_revision_changes_when_a_hold_lapses(selling: Bookings, database: Database) -> None:
+    held = await hold(selling)
+    known = await current(database)
+    await make_lapse(database, held.booking)
+    with pytest.raises(errors.PreconditionFailed):
+        await act(selling, StaffAction(Action.ARCHIVE), known)
+    archived = await act(selling, StaffAction(Action.ARCHIVE), await current(database))
+    assert (archived.unit.status, archived.unit.archived) == (Status.UNAVAILABLE, True)
+
+
+async def test_an_end_that_no_unit_can_have_is_refused_first(selling: Bookings) -> None:
+    for until in (datetime(2020, 1, 1, tzinfo=UTC), FUTURE + timedelta(days=1000)):
+        # Another revision, and no unit at all.
+        for code in ("A-1", "B-1"):
+            with pytest.raises(errors.InvalidInput):
+                await act(selling, StaffAction(Action.EXTEND, until=until), "99a-1", code=code)
+
+
+async def test_a_body_is_checked_after_the_revision(selling: Bookings, database: Database) -> None:
+    nameless = StaffAction(Action.CLOSE_SALE)
+    known = await current(database)
+    with pytest.raises(errors.InvalidInput):
+        await act(selling, nameless, known)
+    held = await hold(selling)
+    assert held.booking.hold_expires_at is not None
+    earlier = StaffAction(Action.EXTEND, until=held.booking.hold_expires_at - timedelta(milliseconds=1))
+    with pytest.raises(errors.PreconditionFailed):
+        await act(selling, earlier, known)
+    with pytest.raises(errors.InvalidInput):
+        await act(selling, earlier, await current(database))
+    await cancel(selling, held.booking.reference)
+    with pytest.raises(errors.PreconditionFailed):
+        await act(selling, nameless, known)
+
+
+async def test_a_walk_in_sale_of_a_reserved_unit_is_a_conflict(selling: Bookings, database: Database) -> None:
+    known, walk_in = await current(database), StaffAction(Action.CLOSE_SALE, BUYER)
+    await selling.act_on_booking(await signed(selling), BookingAction.CONFIRM_DEPOSIT, Caller.STAFF, STAFF)
+    with pytest.raises(errors.PreconditionFailed):
+        await act(selling, walk_in, known)
+    with pytest.raises(errors.TransitionNotAllowed) as refused:
+        await act(selling, walk_in, await current(database))
+    assert refused.value.status is Status.RESERVED
+
+
+async def test_an_action_on_a_booking_needs_its_status(selling: Bookings, database: Database) -> None:
+    found = await signed(selling)
+    for action in set(BookingAction) - {BookingAction.REISSUE_LINK}:
+        with pytest.raises(errors.BookingChanged, match="it is signed now"):
+            await selling.act_on_booking(found, action, Caller.STAFF, STAFF, seen_status=BookingStatus.OPEN)
+    assert await rows(database, "select status from booking") == [("signed",)]
+    done = await selling.act_on_booking(
+        found, BookingAction.CANCEL, Caller.STAFF, STAFF, seen_status=BookingStatus.SIGNED
+    )
+    assert done.booking.status is BookingStatus.CANCELLED
+
+
+async def test_a_booking_that_has_changed_is_not_cancelled(selling: Bookings, database: Database) -> None:
+    """Whoever gave up a hold has not given a deposit back."""
+    found = await signed(selling)
+    other = interrupted(
+        database,
+        lambda: selling.act_on_booking(found, BookingAction.CONFIRM_DEPOSIT, Caller.PAYMENT_SYSTEM, STAFF),
+    )
+    with pytest.raises(errors.BookingChanged):
+        await other.act_on_booking(
+            found, BookingAction.CANCEL, Caller.STAFF, STAFF, seen_status=BookingStatus.SIGNED
+        )
+    assert await rows(database, "select status from booking") == [("reserved",)]

@@ -1,4 +1,4 @@
-"""Bookings as the web uses them: repeated holds, and tokens that open one booking."""
+"""Bookings as the web uses them: holds, their tokens and limits, and the same request again."""
 
 import asyncio
 import gc
@@ -6,22 +6,22 @@ from contextlib import suppress
 
 import pytest
 
+from holdfast.domain import errors
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.errors import (
-    HeldTooRecently,
-    NotAvailable,
-    TooManyHolds,
-    UnknownBooking,
-    UnknownProject,
-    UnknownUnit,
-)
+from holdfast.domain.booking_actions import BookingAction
+from holdfast.domain.status import Status
 from holdfast.domain.transitions import Action, Caller
-from holdfast.operations.bookings import Bookings, StaffAction
+from holdfast.operations.bookings import Bookings, Held, OpenedBooking, StaffAction
+from holdfast.operations.holds import expire_due_holds
 from holdfast.operations.write_path import LARGEST_BATCH, Batch
 from holdfast.storage.database import Database
-from tests.operations.buyers import NORA, OMAR, STAFF, hold
+from tests.operations.interference import Hook
+from tests.operations.scene import KEYED, NORA, OMAR, STAFF, cancel, hold, interrupted
 from tests.support.inventory import SLUG
 from tests.support.sales import BUYER, make_lapse
+from tests.support.sql import execute, rows
+
+WALK_IN = StaffAction(Action.CLOSE_SALE, BUYER)
 
 
 async def test_a_hold_is_opened_by_its_token_and_by_no_other(selling: Bookings) -> None:
@@ -37,84 +37,55 @@ async def test_a_hold_is_opened_by_its_token_and_by_no_other(selling: Bookings) 
         ("222-222-222", first.token),
         ("nonsense", first.token),
     ):
-        with pytest.raises(UnknownBooking):
+        with pytest.raises(errors.UnknownBooking):
             await selling.find_with_token(reference, token)
+    with pytest.raises(errors.UnknownUnit):
+        await hold(selling, code="B-1")
+    with pytest.raises(errors.UnknownProject):
+        await selling.hold("elsewhere", "A-1", NORA, None, "request-1")
 
 
-async def test_nobody_is_blocked_by_their_own_hold(selling: Bookings) -> None:
+async def test_nobody_is_blocked_by_their_own_hold_and_an_old_token_does_no_harm(selling: Bookings) -> None:
     first = await hold(selling)
     again = await hold(selling, OMAR, token=first.token)
     assert (again.booking, again.token, again.is_new) == (first.booking, first.token, False)
-    with pytest.raises(NotAvailable):
-        await hold(selling, NORA)
-    with pytest.raises(NotAvailable):
-        await hold(selling, NORA, token="hft_another")
-
-
-async def test_the_token_of_an_old_hold_does_no_harm(selling: Bookings) -> None:
-    first = await hold(selling)
-    await selling.cancel_as_buyer(await selling.find(first.booking.reference), "request-2")
+    for token in (None, "hft_another"):
+        with pytest.raises(errors.NotAvailable):
+            await hold(selling, NORA, token=token)
+    await cancel(selling, first.booking.reference)
     second = await hold(selling, OMAR, token=first.token)
-    assert second.is_new
-    assert second.token != first.token
+    assert (second.is_new, second.token != first.token) == (True, True)
 
 
-async def test_visitors_and_addresses_have_limits_of_their_own(selling: Bookings) -> None:
-    for code in ("A-1", "A-2"):
-        await hold(selling, NORA, code)
-    with pytest.raises(TooManyHolds, match="This visitor holds 2"):
+async def test_visitors_and_addresses_have_limits_of_their_own(selling: Bookings, database: Database) -> None:
+    first, second = await hold(selling), await hold(selling, NORA, "A-2")
+    with pytest.raises(errors.TooManyHolds, match="This visitor holds 2"):
         await hold(selling, NORA, "A-3")
     await hold(selling, NORA._replace(visitor=None), "A-3")
-    with pytest.raises(TooManyHolds, match="Your network address holds 3"):
+    with pytest.raises(errors.TooManyHolds, match="Your network address holds 3"):
         await hold(selling, NORA._replace(visitor="another-cookie"), "A-4")
     await hold(selling, OMAR, "A-4")
+    await cancel(selling, first.booking.reference)
+    await hold(selling, NORA, "A-5")
+    await make_lapse(database, second.booking)
+    assert (await hold(selling)).booking.status is BookingStatus.OPEN
 
 
-async def test_a_limit_is_not_passed_by_asking_many_times_at_once(selling: Bookings) -> None:
-    codes = [f"A-{number}" for number in range(1, 6)]
-    outcomes = await asyncio.gather(*(hold(selling, NORA, code) for code in codes), return_exceptions=True)
-    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Held"] * 2 + ["TooManyHolds"] * 3
-
-
-async def test_a_place_is_free_again_when_its_hold_is_over(selling: Bookings, database: Database) -> None:
-    held = [await hold(selling, NORA, code) for code in ("A-1", "A-2")]
-    await selling.cancel_as_buyer(await selling.find(held[0].booking.reference), "request-2")
-    third = await hold(selling, NORA, "A-3")
-    await make_lapse(database, third.booking)
-    assert (await hold(selling, NORA, "A-4")).booking.status is BookingStatus.OPEN
-
-
-async def test_after_a_lapse_the_same_visitor_waits_and_others_do_not(
-    selling: Bookings, database: Database
-) -> None:
+async def test_after_a_lapse_only_the_same_visitor_waits(selling: Bookings, database: Database) -> None:
     held = await hold(selling)
     await make_lapse(database, held.booking)
-    with pytest.raises(HeldTooRecently):
+    with pytest.raises(errors.HeldTooRecently):
         await hold(selling)
-    with pytest.raises(HeldTooRecently):
+    with pytest.raises(errors.HeldTooRecently):
         await hold(selling, OMAR, token=held.token)
     assert (await hold(selling, NORA._replace(visitor=None))).is_new
-
-
-async def test_a_reference_that_became_no_booking_is_used_for_the_next(
-    selling: Bookings, database: Database
-) -> None:
-    first = await hold(selling)
-    for _ in range(3):
-        with pytest.raises(NotAvailable):
-            await hold(selling, OMAR)
-    made = [await hold(selling, requester, code) for requester, code in ((OMAR, "A-2"), (OMAR, "A-3"))]
-    references = {first.booking.reference, *(one.booking.reference for one in made)}
-    assert len(references) == 3
-    async with database.reading() as connection:
-        assert await connection.fetchval("select count(distinct reference) from booking") == 3
 
 
 async def test_refused_holds_leave_nothing_for_the_garbage_collector(selling: Bookings) -> None:
     """Each batch holds all its commands and snapshots: a flood of refusals must not wait for a collection."""
 
     async def ask_in_vain() -> None:
-        with suppress(NotAvailable):
+        with suppress(errors.NotAvailable):
             await hold(selling, OMAR)
 
     await hold(selling)
@@ -133,34 +104,261 @@ async def test_refused_holds_leave_nothing_for_the_garbage_collector(selling: Bo
 
 
 def _alive() -> set[int]:
-    return {id(one) for one in gc.get_objects() if isinstance(one, Batch | NotAvailable)}
+    return {id(one) for one in gc.get_objects() if isinstance(one, Batch | errors.NotAvailable)}
 
 
 async def test_a_booking_is_put_down_to_its_buyer_by_reference(selling: Bookings, database: Database) -> None:
-    held = await hold(selling)
-    await selling.sign(await selling.find(held.booking.reference), BUYER, "request-2")
-    async with database.reading() as connection:
-        rows = await connection.fetch(
-            "select action, actor_id, request_id from audit_entry where actor_kind = 'buyer' order by id"
-        )
-    reference = held.booking.reference
-    assert [tuple(row) for row in rows] == [
+    reference = (await hold(selling)).booking.reference
+    await selling.sign(await selling.find(reference), BUYER, "request-2")
+    statement = "select action, actor_id, request_id from audit_entry where actor_kind = 'buyer' order by id"
+    assert await rows(database, statement) == [
         ("open", reference, "request-1"),
         ("sign", reference, "request-2"),
     ]
 
 
 async def test_staff_sell_to_a_buyer_who_walked_in_and_hand_out_the_link(selling: Bookings) -> None:
-    sold = await selling.act_on_unit(SLUG, "A-1", StaffAction(Action.CLOSE_SALE, BUYER), Caller.STAFF, STAFF)
+    sold = await selling.act_on_unit(SLUG, "A-1", WALK_IN, Caller.STAFF, STAFF)
     _, token = await selling.reissue_link(await selling.find(sold.booking.reference), STAFF)
     found = await selling.find_with_token(sold.booking.reference, token)
     assert (found.booking.buyer, found.booking.status) == (BUYER, BookingStatus.SOLD)
 
 
-async def test_what_is_not_there_cannot_be_held(selling: Bookings) -> None:
-    with pytest.raises(UnknownUnit):
-        await hold(selling, code="B-1")
-    with pytest.raises(UnknownProject):
-        await selling.hold("elsewhere", "A-1", NORA, None, "request-1")
-    with pytest.raises(UnknownBooking):
-        await selling.find("222-222-222")
+async def test_the_details_of_a_booking_tell_what_can_be_done_to_it_now(selling: Bookings) -> None:
+    reference = (await hold(selling)).booking.reference
+    await selling.sign(await selling.find(reference), BUYER, "request-2")
+    details = await selling.load_details(reference, Caller.STAFF)
+    assert details.unit.booking == details.found.booking
+    assert {BookingAction.CANCEL, BookingAction.CONFIRM_DEPOSIT} <= set(details.possible)
+    await cancel(selling, reference)
+    await hold(selling, OMAR)
+    details = await selling.load_details(reference, Caller.STAFF)
+    assert details.unit.booking not in (None, details.found.booking)
+    assert BookingAction.CANCEL not in details.possible
+
+
+# The same request again, by its Idempotency-Key
+
+
+async def test_the_same_request_again_gets_the_same_answer(selling: Bookings) -> None:
+    held = await asyncio.gather(*(hold(selling, KEYED) for _ in range(12)))
+    assert len({one.booking.reference for one in held}) == len({one.token for one in held}) == 1
+    first, again = held[0], await hold(selling, KEYED)
+    assert (again.booking, again.token, again.is_new) == (first.booking, first.token, True)
+    await selling.find_with_token(first.booking.reference, first.token)
+    with pytest.raises(errors.NotAvailable):
+        await hold(selling, KEYED._replace(address="192.0.2.9"))
+    assert (await hold(selling, KEYED, "A-2")).token != first.token
+
+
+async def test_a_request_whose_hold_has_ended_makes_no_other(selling: Bookings, database: Database) -> None:
+    lapsed, cancelled = await hold(selling, KEYED), await hold(selling, KEYED, "A-2")
+    await make_lapse(database, lapsed.booking)
+    with pytest.raises(errors.HoldLapsed):
+        await hold(selling, KEYED)
+    await cancel(selling, cancelled.booking.reference)
+    for token in (None, cancelled.token):
+        with pytest.raises(errors.TransitionNotAllowed):
+            await hold(selling, KEYED, "A-2", token)
+    second = await hold(selling, NORA, "A-2")
+    again = await hold(selling, KEYED, "A-2", second.token)
+    assert (again.booking, again.token, again.is_new) == (second.booking, second.token, False)
+
+
+async def test_a_new_link_ends_the_old_one_for_repeated_requests_too(selling: Bookings) -> None:
+    first = await hold(selling, KEYED)
+    _, token = await selling.reissue_link(await selling.find(first.booking.reference), STAFF)
+    with pytest.raises(errors.UnknownBooking):
+        await selling.find_with_token(first.booking.reference, first.token)
+    with pytest.raises(errors.TransitionNotAllowed):
+        await hold(selling, KEYED)
+    for requester in (NORA, KEYED):
+        again = await hold(selling, requester, token=token)
+        assert (again.booking.number, again.token, again.is_new) == (first.booking.number, token, False)
+
+
+async def repeated(database: Database, meanwhile: Hook) -> Held:
+    return await hold(interrupted(database, meanwhile), KEYED)
+
+
+async def test_a_hold_that_lapsed_meanwhile_is_told_as_lapsed(selling: Bookings, database: Database) -> None:
+    first = await hold(selling, KEYED)
+
+    async def let_it_lapse() -> None:
+        await make_lapse(database, first.booking)
+        assert await expire_due_holds(database, 10) == 1
+
+    with pytest.raises(errors.HoldLapsed) as lapsed:
+        await repeated(database, let_it_lapse)
+    assert lapsed.value.status is Status.AVAILABLE
+
+
+@pytest.mark.parametrize("is_made_meanwhile", [False, True])
+async def test_a_hold_that_was_cancelled_meanwhile_is_told_as_cancelled(
+    selling: Bookings, database: Database, is_made_meanwhile: bool
+) -> None:
+    if not is_made_meanwhile:
+        await hold(selling, KEYED)
+
+    async def cancel_it() -> None:
+        await cancel(selling, (await hold(selling, KEYED)).booking.reference)
+
+    with pytest.raises(errors.TransitionNotAllowed) as refused:
+        await repeated(database, cancel_it)
+    assert refused.value.status is Status.AVAILABLE
+
+
+async def test_a_hold_that_was_made_meanwhile_is_given_whole(selling: Bookings, database: Database) -> None:
+    made: list[Held] = []
+
+    async def hold_it() -> None:
+        made.append(await hold(selling, KEYED))
+
+    again = await repeated(database, hold_it)
+    assert [(again.booking, again.token, again.unit)] == [
+        (first.booking, first.token, first.unit) for first in made
+    ]
+
+
+# Another database under a running process, such as a restored backup, issues numbers again.
+
+EVERYTHING = """
+    select (select json_agg(booking order by number)::text from booking),
+        (select json_agg(unit order by code)::text from unit),
+        (select count(*) from event), (select count(*) from audit_entry)
+"""
+
+
+async def test_a_number_that_is_taken_stores_nothing(selling: Bookings, database: Database) -> None:
+    for code, requester in (("A-1", OMAR), ("A-2", OMAR), ("A-3", OMAR._replace(visitor=None))):
+        await hold(selling, requester, code)
+    before = await rows(database, EVERYTHING)
+
+    async def begin_again() -> None:
+        await execute(database, "select setval('booking_number', (select min(number) from booking), false)")
+        selling.drafts.forget()
+
+    await begin_again()
+    with pytest.raises(errors.TransitionNotAllowed):
+        await selling.act_on_unit(SLUG, "A-1", WALK_IN, Caller.STAFF, STAFF)
+    with pytest.raises(errors.DatabaseUnavailable):
+        await selling.act_on_unit(SLUG, "A-4", WALK_IN, Caller.STAFF, STAFF)
+    await begin_again()
+    with pytest.raises(errors.DatabaseUnavailable):
+        await hold(selling, code="A-4")
+    assert await rows(database, EVERYTHING) == before
+    # The other numbers of the block are not tried one by one.
+    held = await hold(selling, code="A-4")
+    taken = await rows(
+        database, "select number from booking where unit_id <> (select id from unit where code = 'A-4')"
+    )
+    assert held.booking.number > max(number for (number,) in taken)
+    assert (await selling.find_with_token(held.booking.reference, held.token)).booking == held.booking
+
+
+async def test_a_refusal_is_no_reason_to_forget_the_other_numbers(selling: Bookings) -> None:
+    first = await hold(selling, OMAR)
+    with pytest.raises(errors.NotAvailable):
+        await hold(selling, code="A-1")
+    second = await hold(selling, code="A-2")
+    assert second.booking.number == first.booking.number + 2
+
+
+# Buyers' pages: a visitor holds a unit once, and comes back to it.
+
+NORAS, OMARS = "noras-secret-cookie", "omars-secret-cookie"
+
+
+def counted(secret: str) -> str:
+    """The other cookie of the same browser."""
+    return f"visitor-with-{secret}"
+
+
+async def opened(selling: Bookings, secret: str = NORAS, code: str = "A-1") -> OpenedBooking:
+    return await selling.open(SLUG, code, "192.0.2.1", counted(secret), secret, "request-1")
+
+
+async def test_of_many_clicks_at_once_one_makes_the_hold_and_all_lead_to_it(selling: Bookings) -> None:
+    entered = await asyncio.gather(*(opened(selling) for _ in range(20)))
+    assert len(set(entered)) == 1
+    assert await opened(selling) == entered[0]
+    found = await selling.find_with_token(*entered[0])
+    assert (found.booking.status, found.unit_code) == (BookingStatus.OPEN, "A-1")
+    outcomes = await asyncio.gather(
+        opened(selling, "a", "A-4"), opened(selling, "b", "A-4"), return_exceptions=True
+    )
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["NotAvailable", "OpenedBooking"]
+    twice = await asyncio.gather(*(opened(selling, code="A-2") for _ in range(5)))
+    assert len(set(twice)) == 1
+    with pytest.raises(errors.TooManyHolds):
+        await opened(selling, code="A-3")
+    with pytest.raises(errors.UnknownProject):
+        await selling.open("no-such-project", "A-1", "192.0.2.1", counted(NORAS), NORAS, "request-1")
+
+
+async def test_a_unit_stays_the_visitors_own_until_they_give_it_up(selling: Bookings) -> None:
+    entered = await opened(selling)
+    found = await selling.find(entered.reference)
+    await selling.sign(found, BUYER, "request-2")
+    assert await opened(selling) == entered
+    await selling.act_on_booking(found, BookingAction.CONFIRM_DEPOSIT, Caller.PAYMENT_SYSTEM, STAFF)
+    assert await selling.own_claim(SLUG, "A-1", NORAS) == entered
+    with pytest.raises(errors.NotAvailable):
+        await opened(selling, OMARS)
+    assert await selling.own_claim(SLUG, "A-1", OMARS) is None
+    await selling.act_on_booking(found, BookingAction.CANCEL, Caller.STAFF, STAFF)
+    assert await selling.own_claim(SLUG, "A-1", NORAS) is None
+    second = await opened(selling)
+    assert (second.reference != entered.reference, second.token != entered.token) == (True, True)
+
+
+async def test_a_visitor_finds_their_booking_and_nobody_elses(selling: Bookings) -> None:
+    """The cookie by which holds are counted opens nothing: any host beside ours can plant it."""
+    entered = await opened(selling)
+    found, own = await selling.find_own(entered.reference.lower(), NORAS)
+    assert (found.booking.reference, own) == entered
+    for secret, token in ((OMARS, None), ("", "hft_another"), (NORAS[:-1], ""), (counted(NORAS), None)):
+        with pytest.raises(errors.UnknownBooking):
+            await selling.find_own(entered.reference, secret, token)
+    with pytest.raises(errors.UnknownBooking):
+        await selling.find_own("nonsense", NORAS)
+    assert await selling.own_claim(SLUG, "A-1", counted(NORAS)) is None
+    found, token = await selling.find_own(entered.reference, OMARS, entered.token)
+    assert (found.booking.reference, token) == entered
+    # The same cookie makes another token for each booking.
+    second = await opened(selling, code="A-3")
+    with pytest.raises(errors.UnknownBooking):
+        await selling.find_with_token(second.reference, entered.token)
+    # Nor does it open a hold of the API, where anybody may have chosen the cookie.
+    held = await hold(selling, code="A-2")
+    with pytest.raises(errors.UnknownBooking):
+        await selling.find_own(held.booking.reference, "noras-cookie")
+
+
+async def test_a_new_link_shuts_out_the_visitors_cookie(selling: Bookings) -> None:
+    entered = await opened(selling)
+    _, token = await selling.reissue_link(await selling.find(entered.reference), STAFF)
+    with pytest.raises(errors.UnknownBooking):
+        await selling.find_own(entered.reference, NORAS, entered.token)
+    assert await selling.own_claim(SLUG, "A-1", NORAS) is None
+    with pytest.raises(errors.NotAvailable):
+        await opened(selling)
+    assert (await selling.find_own(entered.reference, NORAS, token))[1] == token
+
+
+async def test_live_holds_are_those_of_the_visitor(selling: Bookings, database: Database) -> None:
+    async def live(visitor: str = NORAS, secret: str = NORAS, slug: str = SLUG) -> list[tuple[str, str]]:
+        found = await selling.live_holds(counted(visitor), secret, slug)
+        return [(one.booking.reference, one.unit_code) for one in found]
+
+    first, second = await opened(selling), await opened(selling, code="A-2")
+    await opened(selling, OMARS, "A-3")
+    assert await live() == [(first.reference, "A-1"), (second.reference, "A-2")]
+    assert await live(slug="another-project") == []
+    assert await live(secret=OMARS) == []
+    await make_lapse(database, (await selling.find(first.reference)).booking)
+    signed = await selling.find(second.reference)
+    await selling.sign(signed, BUYER, "request-2")
+    assert await live() == [(second.reference, "A-2")]
+    await selling.act_on_booking(signed, BookingAction.CONFIRM_DEPOSIT, Caller.PAYMENT_SYSTEM, STAFF)
+    assert await live() == []

@@ -12,7 +12,9 @@ from holdfast.operations.holds import expire_due_holds
 from holdfast.operations.units import PatchUnit, Units
 from holdfast.storage import holds
 from holdfast.storage.database import ConstraintViolated, Database
-from tests.support.sales import done, found, hold, make_lapse, new_units, reserve, sell, sign
+from tests.support.inventory import SLUG
+from tests.support.sales import done, found, hold, make_lapse, new_unit, new_units, reserve, sell, sign
+from tests.support.sql import execute
 
 Make = Callable[..., Awaitable[Booking]]
 STATE = """
@@ -34,111 +36,70 @@ async def rows(database: Database, statement: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("make", [hold, sign, reserve])
-async def test_unit_booking_event_and_entry_are_written_as_readers_saw_them(
-    database: Database, make: Make
-) -> None:
-    key = (await new_units(database, "A-1"), "A-1")
-    booking = await make(database, key)
-    await make_lapse(database, booking)
-    seen, _ = await Units(database).find("palm-court", "A-1")
-    seen_booking = await found(database, booking)
+async def test_the_clock_writes_what_readers_saw_and_writers_write(database: Database, make: Make) -> None:
+    project_id = await new_units(database, "A-1", "A-2")
+    made = [await make(database, (project_id, code)) for code in ("A-1", "A-2")]
+    await make_lapse(database, *made)
+    seen, _ = await Units(database).find(SLUG, "A-2")
+    seen_booking = await found(database, made[1])
+    await done(database, PatchUnit((project_id, "A-1"), {}))
     assert await expire_due_holds(database, 10) == 1
-    unit, _ = await Units(database).find("palm-court", "A-1")
-    assert unit == seen
-    assert (await found(database, booking))._replace(slots=seen_booking.slots) == seen_booking
-    (state,) = await rows(database, STATE)
+    assert (await Units(database).find(SLUG, "A-2"))[0] == seen
+    assert (await found(database, made[1]))._replace(slots=seen_booking.slots) == seen_booking
+    by_writer, state = await rows(database, STATE)
     over = "refund-due" if make is reserve else "lapsed"
     assert (state["status"], state["booking"], state["type"]) == ("available", over, "unit.released")
     assert state["created_at"] == state["updated_at"] == state["ended_at"]
     assert state["booking_reference"] is None
-    (entry,) = await rows(database, ENTRIES)
-    assert entry["action"] == ("lapse-reservation" if make is reserve else "lapse-hold")
-    assert (entry["booking_reference"], entry["at"]) == (booking.reference, state["updated_at"])
-
-
-@pytest.mark.parametrize("make", [hold, sign, reserve])
-async def test_the_clock_writes_the_same_as_a_writer_who_comes_first(database: Database, make: Make) -> None:
-    project_id = await new_units(database, "A-1", "A-2")
-    made = [await make(database, (project_id, code)) for code in ("A-1", "A-2")]
-    await make_lapse(database, *made)
-    await done(database, PatchUnit((project_id, "A-1"), {}))
-    assert await expire_due_holds(database, 10) == 1
-    by_writer, by_clock = await rows(database, STATE)
-    assert {**by_writer, "turn": 0} == {**by_clock, "turn": 0}
+    assert {**by_writer, "turn": 0} == {**state, "turn": 0}
     first, second = await rows(database, ENTRIES)
-    assert first.pop("booking_reference") == made[0].reference
-    assert second.pop("booking_reference") == made[1].reference
+    assert second["action"] == ("lapse-reservation" if make is reserve else "lapse-hold")
+    assert second["at"] == state["updated_at"]
+    assert [one.pop("booking_reference") for one in (first, second)] == [one.reference for one in made]
     assert first == second
 
 
-async def test_what_is_not_over_is_left_alone(database: Database) -> None:
+async def test_only_what_is_over_is_released_with_or_without_a_booking(database: Database) -> None:
     project_id = await new_units(database, "A-1", "A-2", "A-3", "A-4")
-    for make, code in ((hold, "A-1"), (reserve, "A-2"), (sell, "A-3")):
+    made = [
         await make(database, (project_id, code))
+        for make, code in ((hold, "A-1"), (reserve, "A-2"), (sell, "A-3"))
+    ]
     before = await rows(database, STATE)
     assert await expire_due_holds(database, 10) == 0
     assert await rows(database, STATE) == before
-
-
-async def test_a_unit_that_no_booking_claims_is_released_too(database: Database) -> None:
-    key = (await new_units(database, "A-1"), "A-1")
-    booking = await hold(database, key)
-    await make_lapse(database, booking)
-    async with database.writing() as connection:
-        await connection.execute("delete from booking")
+    await make_lapse(database, made[0])
+    await execute(database, "delete from booking")
     assert await expire_due_holds(database, 10) == 1
-    unit, _ = await Units(database).find("palm-court", "A-1")
+    unit, _ = await Units(database).find(SLUG, "A-1")
     assert (unit.status, unit.hold_expires_at) == (Status.AVAILABLE, None)
 
 
-async def test_the_longest_over_come_first_and_no_more_than_were_asked_for(database: Database) -> None:
+async def test_the_longest_over_come_first_and_what_is_locked_comes_later(database: Database) -> None:
     codes = [f"A-{number}" for number in range(4)]
     project_id = await new_units(database, *codes)
-    made = [await hold(database, (project_id, code)) for code in codes]
-    for booking in reversed(made):
+    for booking in reversed([await hold(database, (project_id, code)) for code in codes]):
         await make_lapse(database, booking)
-    assert await expire_due_holds(database, 3) == 3
-    left = [row["status"] for row in await rows(database, STATE)]
-    assert left == ["held", "available", "available", "available"]
-
-
-async def test_what_somebody_has_locked_is_passed_over_and_comes_next(database: Database) -> None:
-    project_id = await new_units(database, "A-1", "A-2")
-    made = [await hold(database, (project_id, code)) for code in ("A-1", "A-2")]
-    await make_lapse(database, *made)
     async with database.writing() as writer:
-        await writer.execute("select from unit where code = 'A-1' for update")
-        assert await asyncio.wait_for(expire_due_holds(database, 10), 10) == 1
-        assert [row["status"] for row in await rows(database, STATE)] == ["held", "available"]
-    assert await expire_due_holds(database, 10) == 1
-    assert [row["status"] for row in await rows(database, STATE)] == ["available", "available"]
+        await writer.execute("select from unit where code = 'A-2' for update")
+        assert await asyncio.wait_for(expire_due_holds(database, 2), 60) == 2
+        left = [row["status"] for row in await rows(database, STATE)]
+        assert left == ["held", "available", "held", "available"]
+    assert await expire_due_holds(database, 10) == 2
+    assert {row["status"] for row in await rows(database, STATE)} == {"available"}
 
 
-async def test_many_at_once_release_each_unit_once(database: Database) -> None:
-    codes = [f"A-{number:02}" for number in range(40)]
-    project_id = await new_units(database, *codes)
-    await make_lapse(database, *[await hold(database, (project_id, code)) for code in codes])
-
-    async def release_all() -> int:
-        return sum([await expire_due_holds(database, 5) for _ in range(20)])
-
-    assert sum(await asyncio.gather(*(release_all() for _ in range(3)))) == 40
-    told = await rows(database, "select unit_id from event where type = 'unit.released'")
-    assert len(told) == len({row["unit_id"] for row in told}) == 40
-    assert len(await rows(database, ENTRIES)) == 40
-    assert {row["booking"] for row in await rows(database, STATE)} == {BookingStatus.LAPSED}
-
-
-async def test_a_writer_and_the_clock_at_once_release_a_unit_once(database: Database) -> None:
+async def test_many_at_once_and_writers_beside_them_release_each_unit_once(database: Database) -> None:
     codes = [f"A-{number:02}" for number in range(20)]
     project_id = await new_units(database, *codes)
     await make_lapse(database, *[await hold(database, (project_id, code)) for code in codes])
-    writers = [done(database, PatchUnit((project_id, code), {})) for code in codes]
+    writers = [done(database, PatchUnit((project_id, code), {})) for code in codes[:10]]
     await asyncio.gather(*writers, *(expire_due_holds(database, 3) for _ in range(8)))
     await expire_due_holds(database, 100)
     told = await rows(database, "select unit_id from event where type = 'unit.released'")
     assert len(told) == len({row["unit_id"] for row in told}) == 20
-    assert {row["status"] for row in await rows(database, STATE)} == {Status.AVAILABLE}
+    assert len(await rows(database, ENTRIES)) == 20
+    assert {row["booking"] for row in await rows(database, STATE)} == {BookingStatus.LAPSED}
 
 
 REFUSE = """
@@ -151,11 +112,10 @@ REFUSE = """
 
 @pytest.mark.parametrize("table", ["booking", "event", "audit_entry"])
 async def test_a_release_is_written_whole_or_not_at_all(database: Database, table: str) -> None:
-    key = (await new_units(database, "A-1"), "A-1")
+    key = await new_unit(database)
     await make_lapse(database, await hold(database, key))
     before = await rows(database, STATE)
-    async with database.writing() as connection:
-        await connection.execute(REFUSE.format(table=table))
+    await execute(database, REFUSE.format(table=table))
     with pytest.raises(ConstraintViolated):
         await expire_due_holds(database, 10)
     assert await rows(database, STATE) == before
@@ -163,17 +123,16 @@ async def test_a_release_is_written_whole_or_not_at_all(database: Database, tabl
 
 
 async def test_the_next_end_is_told_in_seconds(database: Database) -> None:
+    async def until_next() -> float:
+        found = await database.read(holds.seconds_until_next_end)
+        assert found is not None
+        return found
+
     project_id = await new_units(database, "A-1", "A-2")
     assert await database.read(holds.seconds_until_next_end) is None
     await reserve(database, (project_id, "A-1"), seconds=3600)
-    until_reservation = await database.read(holds.seconds_until_next_end)
-    assert until_reservation is not None
-    assert 3000 < until_reservation <= 3600
-    booking = await hold(database, (project_id, "A-2"), hold_seconds=600)
-    until_hold = await database.read(holds.seconds_until_next_end)
-    assert until_hold is not None
-    assert 0 < until_hold <= 600
+    assert 2000 < await until_next() <= 3600
+    booking = await hold(database, (project_id, "A-2"), hold_seconds=1800)
+    assert 0 < await until_next() <= 1800
     await make_lapse(database, booking)
-    over = await database.read(holds.seconds_until_next_end)
-    assert over is not None
-    assert over < 0
+    assert await until_next() < 0

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from uuid import UUID
 
 import pytest
 
@@ -14,39 +15,37 @@ from holdfast.operations import live_updates as operation
 from holdfast.operations.live_updates import BoardChanges, LiveUpdates, Watcher
 from holdfast.storage import boards, layouts
 from holdfast.storage.database import Connection, Database, current_time
+from tests.operations.interference import Hook, WrappedDatabase
 from tests.support.inventory import claim, new_project, replacement, store
 from tests.support.sales import hold, make_lapse, new_units
+from tests.support.sql import execute
 
 
-class Slow:
-    """A read whose answer is old when it arrives."""
-
-    def __init__(self) -> None:
-        self.has_read = asyncio.Event()
-        self.may_go_on = asyncio.Event()
-
-
-class AskedDatabase(Database):
-    """Counts how often it is read, can be away, and can be slow to answer."""
+class AskedDatabase(WrappedDatabase):
+    """Counts how often it is read, can be away, and lets something happen after the next read."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        super().__init__(database)
         self.reads = 0
-        self.is_away = False
-        self.slow: Slow | None = None
-        """The next read."""
+        self.failure: Exception | None = None
+        self.after_read: Hook | None = None
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[Connection]:
         self.reads += 1
-        if self.is_away:
-            raise DatabaseUnavailable
+        if self.failure is not None:
+            raise self.failure
         async with self._database.reading() as connection:
-            slow, self.slow = self.slow, None
+            hook, self.after_read = self.after_read, None
             yield connection
-            if slow is not None:
-                slow.has_read.set()
-                await slow.may_go_on.wait()
+            if hook is not None:
+                await hook()
+
+    async def until_read_again(self) -> None:
+        reads = self.reads
+        async with asyncio.timeout(60):
+            while self.reads < reads + 2:  # noqa: ASYNC110 - nothing tells of a read
+                await asyncio.sleep(0)
 
 
 @pytest.fixture
@@ -58,18 +57,25 @@ def asked(database: Database) -> AskedDatabase:
 async def watching(asked: AskedDatabase, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[LiveUpdates]:
     """Looks when it is told to, and only then."""
     monkeypatch.setattr(operation, "POLL_SECONDS", 3600)
+    monkeypatch.setattr(operation, "LATE_BY", timedelta(minutes=2))
     opened = LiveUpdates(asked)
     yield opened
     await opened.close()
 
 
-async def moment(database: Database) -> datetime:
-    async with database.reading() as connection:
-        return await current_time(connection)
+@pytest.fixture
+async def polling(asked: AskedDatabase, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[LiveUpdates]:
+    """Looks all the time."""
+    monkeypatch.setattr(operation, "POLL_SECONDS", 0)
+    monkeypatch.setattr(operation, "LONGEST_PAUSE_SECONDS", 0)
+    opened = LiveUpdates(asked)
+    yield opened
+    await opened.close()
 
 
-async def started(watching: LiveUpdates, watcher: Watcher) -> Watcher:
-    """It gets all that was there before."""
+async def started(watching: LiveUpdates, project_id: UUID) -> Watcher:
+    """A watcher who has got all that was there before."""
+    watcher = await watching.watch(project_id, None)
     await watching.run_once()
     watcher.take()
     return watcher
@@ -83,15 +89,16 @@ def told(news: BoardChanges) -> dict[str, Status]:
     return {unit.code: unit.status for unit in news.units}
 
 
-async def test_a_change_is_told_once_to_everybody_who_watches_its_project(
-    database: Database, watching: LiveUpdates
+async def test_a_change_is_told_once_to_everybody_who_watches_its_project_and_read_once_for_all(
+    database: Database, asked: AskedDatabase, watching: LiveUpdates
 ) -> None:
     project_id, other_id = await new_units(database, "A-1", "A-2"), await new_project(database, "other")
-    first, second, other = [await watching.watch(one, None) for one in (project_id, project_id, other_id)]
-    for watcher in (first, second, other):
-        await started(watching, watcher)
+    first, second, other = [await started(watching, one) for one in (project_id, project_id, other_id)]
+    first.take()
     await store(database, replacement(project_id, "A-1", status=Status.UNAVAILABLE))
+    before = asked.reads
     await watching.run_once()
+    assert asked.reads == before + 1
     for watcher in (first, second):
         await watcher.wait()
         news = watcher.take()
@@ -104,142 +111,109 @@ async def test_a_change_is_told_once_to_everybody_who_watches_its_project(
     assert first.take().units == []
 
 
-async def test_new_units_and_new_prices_are_told(database: Database, watching: LiveUpdates) -> None:
-    project_id = await new_units(database, "A-1")
-    watcher = await started(watching, await watching.watch(project_id, None))
+async def test_the_latest_state_of_each_unit_is_told(database: Database, watching: LiveUpdates) -> None:
+    project_id = await new_units(database, "A-1", "A-3")
+    booking = await hold(database, (project_id, "A-3"))
+    watcher = await started(watching, project_id)
     await store(database, replacement(project_id, "A-1", 5), replacement(project_id, "A-2"))
     await watching.run_once()
-    news = watcher.take()
-    assert {unit.code: int(unit.price_sar) for unit in news.units} == {"A-1": 5, "A-2": 1_000_000}
-    assert news.counts is not None
-    assert news.counts.total == 2
-
-
-async def test_a_hold_that_ends_is_told_though_nobody_has_written_it(
-    database: Database, watching: LiveUpdates
-) -> None:
-    project_id = await new_units(database, "A-1")
-    booking = await hold(database, (project_id, "A-1"))
-    watcher = await started(watching, await watching.watch(project_id, None))
+    await store(database, replacement(project_id, "A-1", 6))
+    # Nobody writes its end.
     await make_lapse(database, booking)
     await watching.run_once()
-    assert told(watcher.take()) == {"A-1": Status.AVAILABLE}
+    news = watcher.take()
+    assert told(news) == dict.fromkeys(("A-1", "A-2", "A-3"), Status.AVAILABLE)
+    assert [unit.price_sar for unit in news.units if unit.code == "A-1"] == [6]
+    assert news.counts is not None
+    assert news.counts.total == 3
 
 
-async def test_of_many_changes_of_a_unit_the_latest_is_told(
-    database: Database, watching: LiveUpdates
-) -> None:
-    project_id = await new_units(database, "A-1")
-    watcher = await started(watching, await watching.watch(project_id, None))
-    for price in (5, 6):
-        await store(database, replacement(project_id, "A-1", price))
-        await watching.run_once()
-    assert [int(unit.price_sar) for unit in watcher.take().units] == [6]
-
-
-async def test_however_many_watch_the_database_is_asked_once(
-    database: Database, asked: AskedDatabase, watching: LiveUpdates
-) -> None:
-    project_id, other_id = await new_units(database, "A-1"), await new_project(database, "other")
-    for one in (project_id, other_id) * 10:
-        await watching.watch(one, None)
-    before = asked.reads
-    await watching.run_once()
-    assert asked.reads == before + 1
-
-
-async def test_whoever_comes_back_is_told_what_they_missed(database: Database, watching: LiveUpdates) -> None:
+async def test_whoever_comes_back_is_told_what_changed(database: Database, watching: LiveUpdates) -> None:
     project_id = await new_units(database, "A-1", "A-2")
     # As if the other one had been stored long ago.
     await claim(database, "A-2", Status.RESERVED, 3600)
-    async with database.writing() as connection:
-        await connection.execute("update unit set updated_at = now() - interval '1 hour' where code = 'A-2'")
-    left_at = await moment(database)
+    await execute(database, "update unit set updated_at = now() - interval '1 hour' where code = 'A-2'")
+    left_at = await database.read(current_time)
     await store(database, replacement(project_id, "A-1", status=Status.UNAVAILABLE))
     watcher = await watching.watch(project_id, left_at)
     await watcher.wait()
     news = watcher.take()
     assert told(news) == {"A-1": Status.UNAVAILABLE}
     assert news.counts is not None
-
-
-async def test_whoever_was_away_for_long_is_shown_everything(
-    database: Database, watching: LiveUpdates
-) -> None:
-    project_id = await new_units(database, "A-1")
-    watcher = await watching.watch(project_id, await moment(database) - timedelta(days=1))
-    news = watcher.take()
-    assert news.everything
-    assert news.units == []
+    news = (await watching.watch(project_id, left_at - timedelta(days=1))).take()
+    assert (news.everything, news.units) == (True, [])
     assert news.counts is not None
 
 
 async def test_another_layout_is_another_picture(database: Database, watching: LiveUpdates) -> None:
+    async def moment() -> datetime:
+        return await database.read(current_time)
+
     project_id = await new_units(database, "A-1")
-    async with database.reading() as connection:
-        turn = (await boards.layout_turns(connection, [project_id]))[project_id]
-    watcher = await started(watching, await watching.watch(project_id, await moment(database), turn))
+    turn = (await database.read(boards.layout_turns, [project_id]))[project_id]
+    watcher = await watching.watch(project_id, await moment(), turn)
     await watching.run_once()
     assert not watcher.take().everything
-    async with database.writing() as connection:
-        await layouts.replace(connection, project_id, {"A-1": Placement("B", 7, 1)})
+    await database.write(layouts.replace, project_id, {"A-1": Placement("B", 7, 1)})
     await watching.run_once()
     assert watcher.take().everything
-    back = await watching.watch(project_id, await moment(database), turn)
+    back = await watching.watch(project_id, await moment(), turn)
     assert back.take().everything, "it shows the picture of before"
-    back = await watching.watch(project_id, await moment(database), turn + 1)
+    back = await watching.watch(project_id, await moment(), turn + 1)
     assert not back.take().everything
-
-
-async def test_a_layout_that_changes_before_the_first_look_is_told(
-    database: Database, watching: LiveUpdates
-) -> None:
-    project_id = await new_units(database, "A-1")
-    watcher = await watching.watch(project_id, None)
-    async with database.writing() as connection:
-        await layouts.replace(connection, project_id, {"A-1": Placement("B", 7, 1)})
+    # It may also change before the first look.
+    other_id = await new_project(database, "other")
+    await store(database, replacement(other_id, "A-1"))
+    early = await watching.watch(other_id, None)
+    await database.write(layouts.replace, other_id, {"A-1": Placement("B", 7, 1)})
     await watching.run_once()
-    assert watcher.take().everything
+    assert early.take().everything
 
 
-async def test_too_many_changes_are_told_as_everything(
+async def test_too_many_changes_are_told_as_everything_once(
     database: Database, watching: LiveUpdates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(operation, "MOST_CHANGES", 2)
-    project_id = await new_units(database, "A-1")
+    project_id = await new_units(database, *(f"B-{number}" for number in range(6)))
+    since = await database.read(current_time) + timedelta(milliseconds=1)
     watcher = await watching.watch(project_id, None)
-    await store(database, *(replacement(project_id, f"B-{number}") for number in range(4)))
     await watching.run_once()
     news = watcher.take()
-    assert news.everything
-    assert news.units == []
+    assert (news.everything, news.units) == (True, [])
+    await watching.run_once()
+    assert not watcher.take().everything
+    # Whoever shows them already is not told to show them anew.
+    news = (await watching.watch(project_id, since)).take()
+    assert (news.everything, news.units) == (False, [])
+    await store(database, replacement(project_id, "B-3", 5))
+    await watching.run_once()
+    assert watcher.take().everything
 
 
-async def test_a_catch_up_takes_back_nothing_that_is_newer(
-    database: Database, asked: AskedDatabase, watching: LiveUpdates
-) -> None:
+async def test_catching_up_is_safe(database: Database, asked: AskedDatabase, watching: LiveUpdates) -> None:
     project_id = await new_units(database, "A-1")
-    left_at = await moment(database)
-    slow = asked.slow = Slow()
-    coming = asyncio.create_task(watching.watch(project_id, left_at))
-    await slow.has_read.wait()
-    await store(database, replacement(project_id, "A-1", status=Status.UNAVAILABLE))
-    looking = asyncio.create_task(watching.run_once())
-    # It waits for the one that is slow; otherwise it would be done long before.
-    await asyncio.wait({looking}, timeout=0.5)
-    slow.may_go_on.set()
-    watcher, _ = await asyncio.gather(coming, looking)
+    left_at = await database.read(current_time)
+    looking: list[asyncio.Task[None]] = []
+
+    async def look_meanwhile() -> None:
+        await store(database, replacement(project_id, "A-1", status=Status.UNAVAILABLE))
+        looking.append(asyncio.create_task(watching.run_once()))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert asked.reads == 1, "the look waits for the catch-up, which has read already"
+
+    asked.after_read = look_meanwhile
+    watcher = await watching.watch(project_id, left_at)
+    await looking[0]
     news = watcher.take()
     assert told(news) == {"A-1": Status.UNAVAILABLE}
     assert news.counts is not None
     assert news.counts.by_status[Status.UNAVAILABLE] == 1
 
 
-async def test_of_two_versions_of_a_unit_the_newer_is_kept_whichever_comes_first(
-    database: Database, watching: LiveUpdates
-) -> None:
+async def test_of_two_versions_the_newer_is_kept(database: Database, watching: LiveUpdates) -> None:
     project_id = await new_units(database, "A-1")
-    watcher = await started(watching, await watching.watch(project_id, None))
+    watcher = await started(watching, project_id)
     await store(database, replacement(project_id, "A-1", status=Status.UNAVAILABLE))
     await watching.run_once()
     told_at, (newer,), *_ = watcher.take()
@@ -250,38 +224,11 @@ async def test_of_two_versions_of_a_unit_the_newer_is_kept_whichever_comes_first
     assert watcher.take().units == [newer]
 
 
-async def test_a_bulk_is_told_as_everything_once(
-    database: Database, watching: LiveUpdates, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(operation, "MOST_CHANGES", 2)
-    project_id = await new_units(database, *(f"B-{number}" for number in range(6)))
-    watcher = await watching.watch(project_id, None)
-    await watching.run_once()
-    assert watcher.take().everything
-    await watching.run_once()
-    assert not watcher.take().everything
-    await store(database, replacement(project_id, "B-3", 5))
-    await watching.run_once()
-    assert watcher.take().everything
-
-
-async def test_whoever_shows_a_bulk_already_is_not_told_to_show_it_anew(
-    database: Database, watching: LiveUpdates, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(operation, "MOST_CHANGES", 2)
-    project_id = await new_units(database, *(f"B-{number}" for number in range(6)))
-    since = await moment(database) + timedelta(milliseconds=1)
-    watcher = await watching.watch(project_id, since)
-    news = watcher.take()
-    assert not news.everything
-    assert news.units == []
-
-
 async def test_a_look_back_that_cannot_see_all_tells_everything(
     database: Database, watching: LiveUpdates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project_id = await new_units(database, *(f"B-{number}" for number in range(6)))
-    watcher = await started(watching, await watching.watch(project_id, None))
+    watcher = await started(watching, project_id)
     monkeypatch.setattr(operation, "MOST_CHANGES", 2)
     await watching.run_once()
     assert not watcher.take().everything
@@ -299,12 +246,12 @@ async def test_a_change_that_was_committed_late_is_found_by_looking_back(
     database: Database, watching: LiveUpdates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project_id = await new_units(database, "A-1")
-    watcher = await started(watching, await watching.watch(project_id, None))
-    async with database.writing() as connection:
-        await connection.execute(
-            "update unit set version = version + 1, status = 'unavailable',"
-            " created_at = now() - interval '1 hour', updated_at = now() - interval '1 minute'"
-        )
+    watcher = await started(watching, project_id)
+    await execute(
+        database,
+        "update unit set version = version + 1, status = 'unavailable',"
+        " created_at = now() - interval '1 hour', updated_at = now() - interval '4 minutes'",
+    )
     await watching.run_once()
     assert watcher.take().units == []
     monkeypatch.setattr(operation, "LOOK_BACK_EVERY_SECONDS", -1)
@@ -312,47 +259,53 @@ async def test_a_change_that_was_committed_late_is_found_by_looking_back(
     assert told(watcher.take()) == {"A-1": Status.UNAVAILABLE}
 
 
-async def test_it_is_looked_only_while_somebody_watches(
-    database: Database, asked: AskedDatabase, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(operation, "POLL_SECONDS", 0)
-    monkeypatch.setattr(operation, "LONGEST_PAUSE_SECONDS", 0)
-    watching = LiveUpdates(asked)
+async def test_polls_are_for_watchers(database: Database, asked: AskedDatabase, polling: LiveUpdates) -> None:
     project_id = await new_units(database, "A-1")
-    watcher = await watching.watch(project_id, None)
-    polling = watching._polling
-    assert polling is not None
+    watcher = await polling.watch(project_id, None)
+    looking = polling._polling
+    assert looking is not None
     watcher.close()
-    async with asyncio.timeout(30):
-        await polling
-    again = await watching.watch(project_id, None)
+    watcher.close()
+    async with asyncio.timeout(60):
+        await looking
+    asked.failure = DatabaseUnavailable()
+    with pytest.raises(DatabaseUnavailable):
+        await polling.watch(project_id, None)
+    async with asyncio.timeout(60):
+        assert polling._polling is not None
+        await polling._polling
+    asked.failure = None
+    again = await polling.watch(project_id, None)
     await store(database, replacement(project_id, "A-1", 5))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await again.wait()
-    again.close()
-    await watching.close()
 
 
 async def test_while_the_database_is_away_nobody_is_told_to_be_up_to_date(
-    database: Database, asked: AskedDatabase, monkeypatch: pytest.MonkeyPatch
+    database: Database,
+    asked: AskedDatabase,
+    polling: LiveUpdates,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(operation, "POLL_SECONDS", 0)
-    monkeypatch.setattr(operation, "LONGEST_PAUSE_SECONDS", 0)
-    monkeypatch.setattr(operation, "CURRENT_FOR_SECONDS", 0.2)
-    watching = LiveUpdates(asked)
+    clock = [100.0]
+    monkeypatch.setattr(operation, "monotonic", lambda: clock[0])
     project_id = await new_units(database, "A-1")
-    watcher = await watching.watch(project_id, None)
-    await watching.run_once()
-    assert is_current(watching)
-    asked.is_away = True
-    reads = asked.reads
-    async with asyncio.timeout(30):
-        while is_current(watching) or asked.reads == reads:  # noqa: ASYNC110 - it has no event
-            await asyncio.sleep(0.01)
-    asked.is_away = False
+    watcher = await polling.watch(project_id, None)
+    await polling.run_once()
+    assert is_current(polling)
+    for failure in (DatabaseUnavailable(), LookupError("a bug")):
+        asked.failure = failure
+        await asked.until_read_again()
+        clock[0] += 10
+        await asked.until_read_again()
+        assert not is_current(polling)
+    assert caplog.messages[0] == "boards are not kept up to date: the database is unavailable"
+    assert caplog.messages.count(caplog.messages[0]) == 1
+    assert caplog.messages[-1] == "the changes of boards could not be loaded"
+    asked.failure = None
     await store(database, replacement(project_id, "A-1", 5))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not any(unit.price_sar == 5 for unit in watcher.take().units):
             await watcher.wait()
-    assert is_current(watching)
-    await watching.close()
+    assert is_current(polling)

@@ -1,57 +1,77 @@
-"""The one write path: batches that nobody notices."""
+"""The one write path: batches that nobody notices, writers that meet, and connections that are lost."""
 
 import asyncio
-import gc
-import weakref
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Iterable
 from decimal import Decimal
-from typing import cast
-from uuid import UUID
+from uuid import UUID, uuid4
 
-import asyncpg
 import pytest
 
+from holdfast.domain import errors
+from holdfast.domain.booking import Holder
 from holdfast.domain.decision import Precondition
-from holdfast.domain.errors import InvalidInput, PreconditionFailed, UnknownUnit
 from holdfast.domain.status import Status
+from holdfast.operations import write_path
 from holdfast.operations.units import PatchUnit, Units
-from holdfast.operations.write_path import LARGEST_BATCH, WritePath, WriteResult, write
-from holdfast.storage.database import Connection, Database
-from tests.operations.query_counts import CountingDatabase
-from tests.support.inventory import claim, new_project, replacement, store
+from holdfast.operations.write_path import Command, WritePath, WriteResult, write
+from holdfast.storage.database import Database, TransactionConflict
+from tests.operations.interference import CountingDatabase, InterferingDatabase, LosingDatabase
+from tests.operations.scene import all_done, kinds, opening
+from tests.support.inventory import SLUG, claim, new_project, replacement, store
+from tests.support.sales import found, hold, new_unit, new_units, signature
+from tests.support.sql import execute, rows, value
+
+STALE = Precondition(match=frozenset({"99-1"}))
+LARGEST = 12
+
+
+@pytest.fixture
+async def project_id(database: Database) -> UUID:
+    return await new_project(database)
+
+
+@pytest.fixture
+def counting(database: Database, monkeypatch: pytest.MonkeyPatch) -> CountingDatabase:
+    """Batches of up to twelve, each held up until the gate is opened."""
+    monkeypatch.setattr(write_path, "LARGEST_BATCH", LARGEST)
+    counting = CountingDatabase(database)
+    counting.gate = asyncio.Event()
+    return counting
 
 
 def submitted(path: WritePath, project_id: UUID, codes: Iterable[str]) -> list[asyncio.Task[WriteResult]]:
     return [asyncio.create_task(path.submit(replacement(project_id, code))) for code in codes]
 
 
-async def test_commands_that_arrive_meanwhile_share_the_next_transaction(database: Database) -> None:
-    project_id = await new_project(database)
-    counting = CountingDatabase(database)
-    counting.gate = asyncio.Event()
+async def test_commands_share_the_next_transaction(counting: CountingDatabase, project_id: UUID) -> None:
+    assert counting.gate is not None
     path = WritePath(counting)
     waiting = submitted(path, project_id, ["first"])
     await counting.begun.acquire()
-    waiting += submitted(path, project_id, (f"A-{number}" for number in range(99)))
+    waiting += submitted(path, project_id, (f"A-{number}" for number in range(LARGEST - 1)))
+    await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert counting.transactions == 1
-    counting.gate.set()
-    written = await asyncio.gather(*waiting)
-    assert all(one.created for one in written)
+    waiting += submitted(path, project_id, ["last"])
+    await counting.begun.acquire()
     assert counting.transactions == 2
+    waiting += submitted(path, project_id, ["late"])
+    counting.gate.set()
+    assert [one.created for one in await asyncio.gather(*waiting)] == [True] * (LARGEST + 2)
+    assert counting.transactions == 3
+    flood = submitted(path, project_id, (f"B-{number}" for number in range(2 * LARGEST)))
+    await asyncio.gather(*flood)
+    assert counting.transactions == 5
 
 
-async def test_those_who_were_just_answered_are_in_the_next_transaction_too(database: Database) -> None:
-    project_id = await new_project(database)
-    counting = CountingDatabase(database)
+async def test_who_was_just_answered_shares_it_too(counting: CountingDatabase, project_id: UUID) -> None:
+    assert counting.gate is not None
     path = WritePath(counting)
 
     async def write_two_in_a_row(code: str) -> None:
         for number in (1, 2):
             await path.submit(replacement(project_id, f"{code}-{number}"))
 
-    counting.gate = asyncio.Event()
     first = asyncio.create_task(write_two_in_a_row("A"))
     await counting.begun.acquire()
     second = asyncio.create_task(write_two_in_a_row("B"))
@@ -62,32 +82,8 @@ async def test_those_who_were_just_answered_are_in_the_next_transaction_too(data
     assert counting.transactions == 3
 
 
-async def test_a_second_batch_sets_out_when_it_is_full(database: Database) -> None:
-    project_id = await new_project(database)
-    counting = CountingDatabase(database)
-    counting.gate = asyncio.Event()
-    path = WritePath(counting)
-    waiting = submitted(path, project_id, ["first"])
-    await counting.begun.acquire()
-    waiting += submitted(path, project_id, (f"A-{number}" for number in range(LARGEST_BATCH - 1)))
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    assert counting.transactions == 1
-    waiting += submitted(path, project_id, ["last"])
-    await counting.begun.acquire()
-    assert counting.transactions == 2
-    waiting += submitted(path, project_id, ["late"])
-    counting.gate.set()
-    assert [one.created for one in await asyncio.gather(*waiting)] == [True] * (LARGEST_BATCH + 2)
-    assert counting.transactions == 3
-
-
-async def test_a_runner_that_is_cancelled_takes_its_commands_along_and_leaves_the_path_open(
-    database: Database,
-) -> None:
-    project_id = await new_project(database)
-    counting = CountingDatabase(database)
-    counting.gate = asyncio.Event()
+async def test_a_cancelled_runner_leaves_the_path_open(counting: CountingDatabase, project_id: UUID) -> None:
+    assert counting.gate is not None
     path = WritePath(counting)
     for _ in range(3):
         waiting = asyncio.create_task(path.submit(replacement(project_id, "A-1")))
@@ -101,67 +97,7 @@ async def test_a_runner_that_is_cancelled_takes_its_commands_along_and_leaves_th
     await path.close()
 
 
-async def test_two_writes_to_one_unit_in_a_batch_are_decided_one_after_the_other(database: Database) -> None:
-    project_id = await new_project(database)
-    created, changed, repeated, off, patched = await write(
-        database,
-        [
-            replacement(project_id, "A-1", 1),
-            replacement(project_id, "A-1", 2),
-            replacement(project_id, "A-1", 2),
-            replacement(project_id, "A-1", 2, Status.UNAVAILABLE),
-            PatchUnit((project_id, "A-1"), {"bedrooms": 3}),
-        ],
-    )
-    outcomes = [created, changed, repeated, off, patched]
-    assert [one.unit.version for one in outcomes if isinstance(one, WriteResult)] == [1, 2, 2, 3, 4]
-    unit, _ = await Units(database).find("palm-court", "A-1")
-    assert {one.unit.ref for one in outcomes if isinstance(one, WriteResult)} == {unit.ref}
-    assert isinstance(patched, WriteResult)
-    assert unit == patched.unit
-    assert (unit.fields.price_sar, unit.fields.bedrooms, unit.status) == (Decimal(2), 3, Status.UNAVAILABLE)
-
-
-async def test_one_bad_row_never_fails_its_neighbours(database: Database) -> None:
-    project_id = await new_project(database)
-    bad = replacement(project_id, "bad")
-    bad = bad._replace(fields=bad.fields._replace(price_sar=Decimal("0.001")))
-    good, refused, fine = await write(
-        database, [replacement(project_id, "A-1"), bad, replacement(project_id, "A-2")]
-    )
-    assert isinstance(good, WriteResult)
-    assert isinstance(fine, WriteResult)
-    assert isinstance(refused, InvalidInput)
-
-
-async def test_a_refused_command_changes_nothing_for_the_others(database: Database) -> None:
-    project_id = await new_project(database)
-    await store(database, replacement(project_id, "A-1", 1))
-    stale = Precondition(match=frozenset({"99-1"}))
-    conditional = replacement(project_id, "A-1", 5)._replace(precondition=stale)
-    refused, changed = await write(database, [conditional, replacement(project_id, "A-1", 6)])
-    assert isinstance(refused, PreconditionFailed)
-    assert isinstance(changed, WriteResult)
-    assert changed.unit.version == 2
-
-
-async def test_a_refusal_leaves_nothing_for_the_garbage_collector(database: Database) -> None:
-    project_id = await new_project(database)
-    path = WritePath(database)
-    gc.disable()
-    try:
-        try:
-            await path.submit(PatchUnit((project_id, "A-1"), {"bedrooms": 3}))
-        except UnknownUnit as refusal:
-            refused = weakref.ref(refusal)
-        await path.close()
-        assert refused() is None
-    finally:
-        gc.enable()
-
-
-async def test_a_caller_that_gives_up_changes_nothing_about_the_outcome(database: Database) -> None:
-    project_id = await new_project(database)
+async def test_a_caller_that_gives_up_does_not_stop_the_write(database: Database, project_id: UUID) -> None:
     inventory = Units(database)
     caller = asyncio.create_task(inventory.write(replacement(project_id, "A-1")))
     await asyncio.sleep(0)
@@ -169,55 +105,48 @@ async def test_a_caller_that_gives_up_changes_nothing_about_the_outcome(database
     with pytest.raises(asyncio.CancelledError):
         await caller
     await inventory.close()
-    unit, _ = await inventory.find("palm-court", "A-1")
-    assert unit.version == 1
+    assert (await inventory.find(SLUG, "A-1"))[0].version == 1
 
 
-async def test_many_processes_creating_the_same_units_at_once_create_each_once(database: Database) -> None:
-    project_id = await new_project(database)
-    batches = [
-        [replacement(project_id, f"A-{number}", writer) for number in range(40)] for writer in range(1, 7)
-    ]
-    outcomes = await asyncio.gather(*(write(database, batch) for batch in batches))
-    written = [one for batch in outcomes for one in batch if isinstance(one, WriteResult)]
-    assert len(written) == 240
-    assert sum(one.created for one in written) == 40
-    for number in range(40):
-        versions = [one.unit.version for one in written if one.unit.code == f"A-{number}"]
-        assert sorted(versions) == [1, 2, 3, 4, 5, 6]
+async def test_an_unexpected_failure_reaches_every_caller(database: Database, project_id: UUID) -> None:
+    async def fail() -> None:
+        raise LookupError("a bug")
+
+    path = WritePath(InterferingDatabase(database, fail))
+    outcomes = await asyncio.gather(*submitted(path, project_id, ("A-1", "A-2")), return_exceptions=True)
+    assert kinds(outcomes) == [LookupError, LookupError]  # type: ignore[arg-type]
+    assert (await path.submit(replacement(project_id, "A-1"))).created
 
 
-async def test_a_writer_that_meets_a_lapsed_hold_writes_its_release_first(database: Database) -> None:
-    project_id = await new_project(database)
-    await store(database, replacement(project_id, "A-1"))
-    await claim(database, "A-1", Status.HELD, -5)
-    seen, _ = await Units(database).find("palm-court", "A-1")
-    (written,) = await store(database, replacement(project_id, "A-1", status=Status.UNAVAILABLE))
-    async with database.reading() as connection:
-        rows = await connection.fetch(
-            "select type, unit_version, created_at from event order by unit_version"
-        )
-    assert [row["type"] for row in rows] == ["unit.released", "unit.unavailable"]
-    assert (rows[0]["unit_version"], rows[0]["created_at"]) == (seen.version, seen.updated_at)
-    assert rows[1]["unit_version"] == written.unit.version == seen.version + 1
-    assert rows[1]["created_at"] > rows[0]["created_at"]
+async def test_writes_to_one_unit_are_decided_one_by_one(database: Database, project_id: UUID) -> None:
+    refused, *outcomes = await write(
+        database,
+        [
+            replacement(project_id, "A-1", 5)._replace(precondition=STALE),
+            replacement(project_id, "A-1", 1),
+            replacement(project_id, "A-1", 2),
+            replacement(project_id, "A-1", 2),
+            replacement(project_id, "A-1", 2, Status.UNAVAILABLE),
+            PatchUnit((project_id, "A-1"), {"bedrooms": 3}),
+        ],
+    )
+    assert isinstance(refused, errors.PreconditionFailed)
+    written = [one for one in outcomes if isinstance(one, WriteResult)]
+    assert [one.unit.version for one in written] == [1, 2, 2, 3, 4]
+    unit, _ = await Units(database).find(SLUG, "A-1")
+    assert {one.unit.ref for one in written} == {unit.ref}
+    assert unit == written[-1].unit
+    assert (unit.fields.price_sar, unit.fields.bedrooms, unit.status) == (Decimal(2), 3, Status.UNAVAILABLE)
 
 
-async def test_a_refused_write_still_leaves_the_release_of_a_lapsed_hold(database: Database) -> None:
-    project_id = await new_project(database)
-    await store(database, replacement(project_id, "A-1"))
-    await claim(database, "A-1", Status.HELD, -5)
-    seen, _ = await Units(database).find("palm-court", "A-1")
-    stale = Precondition(match=frozenset({"99-1"}))
-    await write(database, [replacement(project_id, "A-1")._replace(precondition=stale)])
-    async with database.reading() as connection:
-        row = await connection.fetchrow("select status, version, updated_at from unit")
-    assert row is not None
-    assert tuple(row) == ("available", seen.version, seen.updated_at)
+async def test_one_bad_row_never_fails_its_neighbours(database: Database, project_id: UUID) -> None:
+    bad = replacement(project_id, "bad")
+    bad = bad._replace(fields=bad.fields._replace(price_sar=Decimal("0.001")))
+    outcomes = await write(database, [replacement(project_id, "A-1"), bad, replacement(project_id, "A-2")])
+    assert kinds(outcomes) == [WriteResult, errors.InvalidInput, WriteResult]
 
 
-async def test_what_one_statement_stored_is_known_when_the_next_one_fails(database: Database) -> None:
-    project_id = await new_project(database)
+async def test_what_was_stored_before_a_failure_is_known(database: Database, project_id: UUID) -> None:
     await store(database, replacement(project_id, "A-1", 1))
     absent = Precondition(none_match=frozenset("*"))
     bad = replacement(project_id, "A-1")
@@ -227,69 +156,156 @@ async def test_what_one_statement_stored_is_known_when_the_next_one_fails(databa
     )
     assert isinstance(created, WriteResult)
     assert created.created
-    assert isinstance(refused, InvalidInput)
+    assert isinstance(refused, errors.InvalidInput)
 
 
-async def test_a_unit_changed_by_another_writer_meanwhile_is_decided_again(database: Database) -> None:
-    project_id = await new_project(database)
-    await store(database, replacement(project_id, "A-1", 1), replacement(project_id, "A-2", 1))
+async def test_many_processes_at_once_create_a_unit_once(database: Database, project_id: UUID) -> None:
+    batches = [
+        [replacement(project_id, f"A-{number}", writer) for number in range(10)] for writer in range(1, 7)
+    ]
+    outcomes = await asyncio.gather(*(all_done(database, batch) for batch in batches))
+    written = [one for batch in outcomes for one in batch]
+    assert sum(one.created for one in written) == 10
+    for number in range(10):
+        versions = [one.unit.version for one in written if one.unit.code == f"A-{number}"]
+        assert sorted(versions) == [1, 2, 3, 4, 5, 6]
 
-    class Overtaken(CountingDatabase):
-        """Another writer changes a unit after every look at it without a lock."""
 
-        @asynccontextmanager
-        async def writing_autocommit(self) -> AsyncIterator[Connection]:
-            async with self._database.writing_autocommit() as connection:
-                yield cast(Connection, OvertakenConnection(connection))
-
-    class OvertakenConnection:
-        def __init__(self, connection: Connection) -> None:
-            self._connection = connection
-
-        async def fetch(self, statement: str, *arguments: object) -> list[asyncpg.Record]:
-            rows = await self._connection.fetch(statement, *arguments)
-            if "clock_timestamp()" in statement:
-                await store(database, replacement(project_id, "A-1", 50))
-            return rows
-
-    patched, other = await write(
-        Overtaken(database),
-        [PatchUnit((project_id, "A-1"), {"bedrooms": 3}), replacement(project_id, "A-2", 9)],
+async def test_a_writer_releases_a_lapsed_hold_first(database: Database, project_id: UUID) -> None:
+    await store(database, replacement(project_id, "A-1"))
+    await claim(database, "A-1", Status.HELD, -5)
+    seen, _ = await Units(database).find(SLUG, "A-1")
+    await write(database, [replacement(project_id, "A-1")._replace(precondition=STALE)])
+    released = await rows(database, "select status, version, updated_at from unit")
+    assert released == [("available", seen.version, seen.updated_at)]
+    await claim(database, "A-1", Status.HELD, -5)
+    (written,) = await store(database, replacement(project_id, "A-1", status=Status.UNAVAILABLE))
+    *_, (_, first, release), (kind, second, change) = await rows(
+        database, "select type, unit_version, created_at from event order by unit_version"
     )
-    assert isinstance(patched, WriteResult)
-    assert isinstance(other, WriteResult)
+    assert (kind, second) == ("unit.unavailable", written.unit.version)
+    assert (second - first, change > release) == (1, True)
+
+
+async def test_a_unit_changed_meanwhile_is_decided_again(database: Database, project_id: UUID) -> None:
+    await store(database, replacement(project_id, "A-1", 1), replacement(project_id, "A-2", 1))
+    overtaken = InterferingDatabase(
+        database, lambda: store(database, replacement(project_id, "A-1", 50)), always=True
+    )
+    patched, other = await all_done(
+        overtaken, [PatchUnit((project_id, "A-1"), {"bedrooms": 3}), replacement(project_id, "A-2", 9)]
+    )
     assert (patched.unit.fields.price_sar, patched.unit.fields.bedrooms) == (Decimal(50), 3)
     assert (patched.unit.version, other.unit.version) == (3, 2)
 
 
-async def test_a_project_that_was_renamed_is_known_by_its_new_name_at_once(database: Database) -> None:
-    project_id = await new_project(database)
+async def test_a_renamed_project_is_known_at_once(database: Database, project_id: UUID) -> None:
     await store(database, replacement(project_id, "A-1", 1))
-    async with database.writing() as connection:
-        await connection.execute(
-            "update project set name = 'Renamed', version = version + 1, turn = turn + 1 where id = $1",
-            project_id,
-        )
-    (written,) = await write(database, [replacement(project_id, "A-1", 2)])
-    assert isinstance(written, WriteResult)
+    await execute(database, "update project set name = 'Renamed', version = version + 1, turn = turn + 1")
+    (written,) = await store(database, replacement(project_id, "A-1", 2))
     assert (written.project.name, written.project.version) == ("Renamed", 2)
 
 
-async def test_a_dry_run_decides_everything_and_stores_nothing(database: Database) -> None:
-    project_id = await new_project(database)
+async def test_a_project_that_is_gone_is_forgotten(database: Database, project_id: UUID) -> None:
+    for use in ("write", "find", "write_many"):
+        inventory, unit = Units(database), replacement(project_id, "A-1")
+        assert await inventory.project_id(SLUG) == project_id
+        with pytest.raises(errors.UnknownUnit):
+            await inventory.find(SLUG, "A-1")
+        await execute(database, "delete from project")
+        if use == "write_many":
+            assert kinds(await inventory.write_many([unit], store=True)) != [WriteResult]
+        else:
+            with pytest.raises(errors.DatabaseUnavailable):
+                await (inventory.write(unit) if use == "write" else inventory.find(SLUG, "A-1"))
+        with pytest.raises(errors.UnknownProject):
+            await inventory.project_id(SLUG)
+        project_id = await new_project(database)
+
+
+async def test_a_dry_run_decides_everything_and_stores_nothing(
+    database: Database, project_id: UUID, caplog: pytest.LogCaptureFixture
+) -> None:
     await store(database, replacement(project_id, "A-1", 1))
-    outcomes = await write(
-        database, [replacement(project_id, "A-1", 2), replacement(project_id, "A-2")], store=False
-    )
+    commands = [replacement(project_id, "A-1", 2), replacement(project_id, "A-2")]
+    outcomes = await write(database, commands, store=False)
     assert [one.created for one in outcomes if isinstance(one, WriteResult)] == [False, True]
-    async with database.reading() as connection:
-        assert await connection.fetchval("select array_agg(version) from unit") == [1]
+    assert await value(database, "select array_agg(version) from unit") == [1]
+
+    async def conflict() -> None:
+        raise TransactionConflict("another came first")
+
+    outcomes = await write(InterferingDatabase(database, conflict), commands, store=False)
+    assert kinds(outcomes) == [errors.DatabaseUnavailable, errors.DatabaseUnavailable]
+    assert caplog.messages == ["the database rejected a dry run"]
 
 
-async def test_a_flood_is_cut_into_batches_of_bounded_size(database: Database) -> None:
-    project_id = await new_project(database)
-    counting = CountingDatabase(database)
-    path = WritePath(counting)
-    commands = [replacement(project_id, f"A-{number}") for number in range(2 * LARGEST_BATCH)]
-    await asyncio.gather(*(path.submit(command) for command in commands))
-    assert counting.transactions == 2
+# The connection is lost: the outcome that is reported is the one that is stored.
+
+
+@pytest.mark.parametrize("at_once", [True, False], ids=["in its statement", "in its commit"])
+async def test_what_was_stored_without_an_answer_is_told(database: Database, at_once: bool) -> None:
+    key = await new_unit(database)
+    held = await opening(database, key, Holder(uuid4(), uuid4()))
+    (outcome,) = await all_done(LosingDatabase(database, at_once=at_once), [held])
+    assert outcome.booking.number == held.request.draft.number
+    assert await found(database, outcome.booking) == outcome.booking
+    losing = LosingDatabase(database, at_once=at_once)
+    (created,) = await all_done(losing, [replacement(key[0], "A-2")])
+    assert created.created
+    assert created.unit == (await Units(database).find(SLUG, "A-2"))[0]
+
+
+@pytest.mark.parametrize("at_once", [True, False], ids=["in its statement", "in its commit"])
+async def test_what_never_arrived_is_not_acknowledged(database: Database, at_once: bool) -> None:
+    """The transaction may have answered that it was stored; that was before the commit."""
+    key = await new_unit(database)
+    held = await opening(database, key)
+    for command in (held, replacement(key[0], "A-2")):
+        (outcome,) = await write(LosingDatabase(database, at_once=at_once, done=False), [command])
+        assert isinstance(outcome, errors.DatabaseUnavailable), outcome
+    assert await rows(database, "select code, status from unit") == [("A-1", "available")]
+    assert await rows(database, "select number from booking") == []
+    (written,) = await all_done(database, [held])
+    assert (written.booking.number, written.unit.status) == (held.request.draft.number, Status.HELD)
+
+
+async def test_a_lost_signature_is_looked_for_in_the_booking(database: Database) -> None:
+    key = await new_unit(database)
+    booking = await hold(database, key)
+    (never,) = await write(LosingDatabase(database, at_once=True, done=False), [signature(key, booking)])
+    assert isinstance(never, errors.DatabaseUnavailable), never
+    (signed,) = await all_done(LosingDatabase(database, at_once=True), [signature(key, booking)])
+    assert await found(database, booking) == signed.booking
+
+
+@pytest.mark.parametrize("done", [True, False])
+async def test_a_batch_whose_commit_was_lost_is_told(database: Database, done: bool) -> None:
+    project_id = await new_units(database, "A-1", "A-2")
+    keys = [(project_id, code) for code in ("A-1", "A-2")]
+    signed = signature(keys[1], await hold(database, keys[1]))
+    commands: list[Command] = [await opening(database, keys[0]), signed, replacement(project_id, "A-3")]
+    outcomes = await write(LosingDatabase(database, at_once=False, done=done), commands)
+    expected = WriteResult if done else errors.DatabaseUnavailable
+    assert all(isinstance(outcome, expected) for outcome in outcomes), outcomes
+    stored = await rows(database, "select status from booking order by status")
+    assert stored == ([("open",), ("signed",)] if done else [("open",)])
+    assert await value(database, "select count(*) from unit") == (3 if done else 2)
+
+
+async def test_nobody_is_told_that_a_change_is_stored_when_the_look_for_it_fails(database: Database) -> None:
+    project_id = await new_units(database, "A-1", "A-2")
+    for code, at_once in (("A-1", True), ("A-2", False)):
+        losing = LosingDatabase(database, at_once=at_once, then_away=True)
+        (outcome,) = await write(losing, [await opening(database, (project_id, code))])
+        assert isinstance(outcome, errors.DatabaseUnavailable), outcome
+
+
+async def test_what_is_known_to_be_stored_is_told(database: Database, project_id: UUID) -> None:
+    await store(database, replacement(project_id, "A-1", 1))
+    losing = LosingDatabase(database, at_once=True, at_statement="update unit set", then_away=True)
+    commands = [replacement(project_id, "A-1", 2), replacement(project_id, "A-2", 2)]
+    changed, created = await write(losing, commands)
+    assert isinstance(created, WriteResult), created
+    assert (created.created, created.unit.ref != "") == (True, True)
+    assert isinstance(changed, errors.DatabaseUnavailable), changed

@@ -11,6 +11,7 @@ from holdfast.domain.layout import Placement
 from holdfast.domain.status import Status
 from holdfast.operations import api_keys
 from holdfast.storage import audit
+from holdfast.storage.audit import StoredEntry
 from holdfast.storage.database import Database, current_time
 from tests.support.inventory import new_project, replacement, store
 
@@ -24,33 +25,24 @@ def entry(subject_id: UUID, action: str, author: Author = CLOCK, change: Change 
     return AuditEntry(subject_id, uuid4(), AT, author, action, "234-679-FHK", change)
 
 
+async def history(database: Database, unit_id: UUID, *entries: AuditEntry) -> list[StoredEntry]:
+    """Of a unit, after these entries."""
+    for one in entries:
+        await database.write(audit.insert, one)
+    return await database.read(audit.history, unit_id, LATEST, 100)
+
+
 async def test_an_entry_is_read_back_as_it_was_written(database: Database) -> None:
     unit_id = uuid4()
     change = Change({"status": Status.HELD}, {"status": Status.AVAILABLE, "hold_expires_at": None})
-    async with database.writing() as connection:
-        await audit.insert(connection, entry(unit_id, "cancel-hold", STAFF, change))
-        (found,) = await audit.history(connection, unit_id, LATEST, 10)
-    assert (found.at, *found[4:9]) == (
-        AT,
-        "staff",
-        "nora@example.com",
-        "request-1",
-        "cancel-hold",
-        "234-679-FHK",
-    )
+    (found,) = await history(database, unit_id, entry(unit_id, "cancel-hold", STAFF, change))
+    told = ("staff", "nora@example.com", "request-1", "cancel-hold", "234-679-FHK")
+    assert (found.at, *found[4:9]) == (AT, *told)
     assert json.loads(found.before or "") == {"status": "held"}
     assert json.loads(found.after) == {"status": "available", "holdExpiresAt": None}
-    assert found.key_name is None
-
-
-async def test_what_was_not_there_before_is_told_apart_from_what_had_nothing_to_tell(
-    database: Database,
-) -> None:
-    unit_id = uuid4()
-    async with database.writing() as connection:
-        for change in (Change(None, {}), Change({}, {})):
-            await audit.insert(connection, entry(unit_id, "x", change=change))
-        assert [one.before for one in await audit.history(connection, unit_id, LATEST, 10)] == ["{}", None]
+    # What was not there before is told apart from what had nothing to tell.
+    changes = [entry(unit_id, "x", change=change) for change in (NOTHING, Change({}, {}))]
+    assert [one.before for one in (await history(database, unit_id, *changes))[:2]] == ["{}", None]
 
 
 async def test_values_are_written_in_the_names_and_forms_of_the_wire(database: Database) -> None:
@@ -66,9 +58,7 @@ async def test_values_are_written_in_the_names_and_forms_of_the_wire(database: D
         "places": {"A_1": Placement("A", 1, 2)._asdict()},
         "description": "line\nشقة",
     }
-    async with database.writing() as connection:
-        await audit.insert(connection, entry(unit_id, "change", change=Change({}, told)))
-        (found,) = await audit.history(connection, unit_id, LATEST, 10)
+    (found,) = await history(database, unit_id, entry(unit_id, "change", change=Change({}, told)))
     assert json.loads(found.after, parse_float=Decimal) == {
         "priceSar": Decimal("999999999999.99"),
         "vatRate": Decimal("0.0001"),
@@ -84,14 +74,12 @@ async def test_values_are_written_in_the_names_and_forms_of_the_wire(database: D
 
 async def test_a_history_is_of_one_unit_the_latest_first_page_by_page(database: Database) -> None:
     unit_id, other_id = uuid4(), uuid4()
-    async with database.writing() as connection:
-        for number in range(5):
-            await audit.insert(connection, entry(unit_id, f"step {number}"))
-            await audit.insert(connection, entry(other_id, "elsewhere"))
-        first = await audit.history(connection, unit_id, LATEST, 2)
-        rest = await audit.history(connection, unit_id, first[-1].id, 10)
-    assert [one.action for one in first] == ["step 4", "step 3"]
-    assert [one.action for one in rest] == ["step 2", "step 1", "step 0"]
+    steps = [
+        entry(one, action) for number in range(5) for one, action in ((unit_id, f"{number}"), (other_id, "x"))
+    ]
+    everything = await history(database, unit_id, *steps)
+    assert [one.action for one in everything] == ["4", "3", "2", "1", "0"]
+    assert await database.read(audit.history, unit_id, everything[1].id, 2) == everything[2:4]
 
 
 async def test_a_key_is_shown_by_its_name(database: Database) -> None:
@@ -99,27 +87,16 @@ async def test_a_key_is_shown_by_its_name(database: Database) -> None:
     issued = await api_keys.issue(database, api_keys.NewApiKey("The nightly sync"))
     named = Author(ActorKind.KEY, str(issued.key.id), "request-2")
     namesake = Author(ActorKind.STAFF, str(issued.key.id))
-    async with database.writing() as connection:
-        await audit.insert(connection, entry(unit_id, "put", named))
-        await audit.insert(connection, entry(unit_id, "sign in", namesake))
-        found = await audit.history(connection, unit_id, LATEST, 10)
-    assert [one.key_name for one in found] == [None, "The nightly sync"]
+    entries = entry(unit_id, "put", named), entry(unit_id, "sign in", namesake)
+    assert [one.key_name for one in await history(database, unit_id, *entries)] == [None, "The nightly sync"]
 
 
-async def test_many_changes_in_one_batch_stand_in_the_order_in_which_they_were_decided(
-    database: Database,
-) -> None:
+async def test_the_changes_of_a_batch_stand_in_their_order(database: Database) -> None:
     project_id = await new_project(database)
     changes = [replacement(project_id, code, price) for price in range(1, 9) for code in ("A-1", "A-2")]
     written = await store(database, *changes)
-    async with database.reading() as connection:
-        found = await audit.history(connection, written[0].unit.id, LATEST, 100)
+    found = await history(database, written[0].unit.id)
     assert [one.action for one in found] == ["change"] * 7 + ["create"]
     assert [json.loads(one.after)["priceSar"] for one in reversed(found)] == list(range(1, 9))
-
-
-async def test_the_time_of_an_entry_is_in_whole_milliseconds(database: Database) -> None:
-    async with database.reading() as connection:
-        moments = [await current_time(connection) for _ in range(5)]
-    assert all(moment.microsecond % 1000 == 0 for moment in moments)
-    assert moments == sorted(moments)
+    # Times are in whole milliseconds.
+    assert (await database.read(current_time)).microsecond % 1000 == 0

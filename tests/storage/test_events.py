@@ -1,20 +1,40 @@
-"""The feed's order: numbered after the commit, gapless, each unit's events in their own order."""
+"""The feed, numbered after the commit, gapless, each unit's events in their order; and sums over time."""
 
-from datetime import timedelta
+from collections import Counter
+from collections.abc import Mapping
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import TypeVar
+from uuid import UUID
 
+import pytest
+
+from holdfast.domain.errors import CursorExpired, InvalidInput
+from holdfast.domain.reports import StatusPair
 from holdfast.domain.status import Status
 from holdfast.operations.events import EventFeed
 from holdfast.operations.reports import sum_up
 from holdfast.storage import events, reports
 from holdfast.storage.database import Database
 from tests.support.inventory import new_project, replacement, store
+from tests.support.sales import hold, new_units, sell
+from tests.support.sql import execute, value
 
-OFF, ON = Status.UNAVAILABLE, Status.AVAILABLE
+Key = TypeVar("Key")
+ZONE = "Asia/Riyadh"
+ON, HELD, RESERVED, SOLD, OFF = Status
+
+
+async def switched(database: Database) -> EventFeed:
+    """The feed of a unit that was taken off sale, put on sale, and taken off again."""
+    project_id = await new_units(database, "A-1")
+    for status in (OFF, ON, OFF):
+        await store(database, replacement(project_id, "A-1", status=status))
+    return EventFeed(database)
 
 
 async def test_an_event_that_commits_late_is_never_passed_by_a_reader(database: Database) -> None:
-    project_id = await new_project(database)
-    await store(database, replacement(project_id, "early"), replacement(project_id, "late"))
+    project_id = await new_units(database, "early", "late")
     feed = EventFeed(database)
     async with database.writing() as slow:
         await slow.execute("update unit set status = 'unavailable', version = 2 where code = 'early'")
@@ -34,80 +54,118 @@ async def test_an_event_that_commits_late_is_never_passed_by_a_reader(database: 
 
 
 async def test_positions_have_no_gaps_and_keep_the_order_of_each_unit(database: Database) -> None:
-    project_id = await new_project(database)
-    await store(database, *(replacement(project_id, f"A-{number}") for number in range(5)))
+    codes = [f"A-{number}" for number in range(5)]
+    project_id = await new_units(database, *codes)
     for status in (OFF, ON, OFF):
-        await store(database, *(replacement(project_id, f"A-{number}", status=status) for number in range(5)))
-    async with database.writing() as connection:
-        assert await events.number(connection, 4) == 4
+        await store(database, *(replacement(project_id, code, status=status) for code in codes))
+    async with database.writing() as first:
+        assert await events.number(first, 4) == 4
+        assert await database.read(events.any_unnumbered)
     page = await EventFeed(database).read(None, 100, None)
     assert [item.position for item in page.items] == list(range(1, 16))
-    for number in range(5):
-        statuses = [item.status for item in page.items if item.unit_code == f"A-{number}"]
-        assert statuses == [OFF, ON, OFF]
-
-
-async def test_two_numberers_at_once_number_each_event_once(database: Database) -> None:
-    project_id = await new_project(database)
-    await store(database, replacement(project_id, "A-1"))
-    await store(database, replacement(project_id, "A-1", status=OFF))
-    async with database.writing() as first:
-        assert await events.number(first, 10) == 1
-        async with database.reading() as other:
-            assert await events.any_unnumbered(other)
+    for code in codes:
+        assert [item.status for item in page.items if item.unit_code == code] == [OFF, ON, OFF]
     async with database.writing() as second:
         assert await events.number(second, 10) == 0
 
 
-async def test_forgotten_events_leave_the_feed_from_its_old_end(database: Database) -> None:
-    project_id = await new_project(database)
-    await store(database, replacement(project_id, "A-1"))
-    for status in (OFF, ON, OFF):
-        await store(database, replacement(project_id, "A-1", status=status))
-    feed = EventFeed(database)
+@pytest.mark.parametrize(
+    ("old", "forgotten", "kept"), [("(1, 2)", 2, [3]), ("(1, 3)", 1, [2, 3])], ids=["a run", "with a gap"]
+)
+async def test_forgotten_events_leave_the_feed_from_its_old_end_and_leave_no_gap(
+    database: Database, old: str, forgotten: int, kept: list[int]
+) -> None:
+    feed = await switched(database)
     before = await feed.read(None, 100, None)
-    async with database.writing() as connection:
-        await connection.execute(
-            "update event set created_at = created_at - interval '401 days' where position <= 2"
-        )
+    earlier = f"update event set created_at = created_at - interval '401 days' where position in {old}"
+    await execute(database, earlier)
     await sum_up(database)
-    assert await feed.trim(timedelta(days=400), 100) == 2
-    async with database.reading() as connection:
-        assert await events.ends(connection) == (3, 2)
-    assert (await feed.read(None, 100, None)).items == before.items[2:]
-
-
-async def test_no_kept_event_is_left_behind_a_forgotten_one(database: Database) -> None:
-    project_id = await new_project(database)
-    await store(database, replacement(project_id, "A-1"))
-    for status in (OFF, ON, OFF):
-        await store(database, replacement(project_id, "A-1", status=status))
-    feed = EventFeed(database)
-    before = await feed.read(None, 100, None)
-    async with database.writing() as connection:
-        await connection.execute(
-            "update event set created_at = created_at - interval '401 days' where position in (1, 3)"
-        )
-    await sum_up(database)
-    assert await feed.trim(timedelta(days=400), 100) == 1
-    assert [item.position for item in (await feed.read(None, 100, None)).items] == [2, 3]
+    assert await feed.trim(timedelta(days=400), 100) == forgotten
+    assert await database.read(events.ends) == (3, forgotten)
+    assert [item.position for item in (await feed.read(None, 100, None)).items] == kept
     assert before.next_position == 3
+    for cursor, error in ((0, CursorExpired), (4, InvalidInput)):
+        with pytest.raises(error):
+            await feed.read(cursor, 100, None)
 
 
 async def test_no_event_is_forgotten_before_it_is_summed(database: Database) -> None:
-    project_id = await new_project(database)
-    await store(database, replacement(project_id, "A-1"))
-    for status in (OFF, ON, OFF):
-        await store(database, replacement(project_id, "A-1", status=status))
-    feed = EventFeed(database)
+    feed = await switched(database)
     await feed.number()
-    async with database.writing() as connection:
-        await connection.execute("update event set created_at = created_at - interval '401 days'")
+    await execute(database, "update event set created_at = created_at - interval '401 days'")
     assert await feed.trim(timedelta(days=400), 100) == 0
-    async with database.writing() as connection:
-        assert await reports.sum_events(connection, 2) == 2
+    assert await summed(database, 2) == 2
     assert await feed.trim(timedelta(days=400), 100) == 2
     await sum_up(database)
     assert await feed.trim(timedelta(days=400), 100) == 1
-    async with database.reading() as connection:
-        assert await connection.fetchval("select sum(steps)::int from event_hour") == 3
+    assert await value(database, "select sum(steps)::int from event_hour") == 3
+
+
+# Sums over time: each event once, each unit once.
+
+
+async def summed(database: Database, limit: int = 1000) -> int:
+    async with database.writing() as connection:
+        return await reports.sum_events(connection, limit)
+
+
+def total(by_day: Mapping[date, Mapping[Key, int]]) -> dict[Key, int]:
+    """Of today and the days around it, for a test may run at midnight."""
+    counts: Counter[Key] = Counter()
+    for by_key in by_day.values():
+        counts.update(by_key)
+    return dict(counts)
+
+
+async def steps_of(database: Database, project_id: UUID) -> dict[StatusPair, int]:
+    today = await database.read(reports.today, ZONE)
+    return total(await database.read(reports.steps, project_id, today - timedelta(days=1), ZONE))
+
+
+async def test_steps_are_the_same_whether_they_are_summed_numbered_or_neither(database: Database) -> None:
+    project_id, other_id = (
+        await new_units(database, "A-1", "A-2", "A-3"),
+        await new_project(database, "other"),
+    )
+    await sell(database, (project_id, "A-1"))
+    await hold(database, (project_id, "A-2"))
+    expected = {(ON, HELD): 2, (HELD, RESERVED): 1, (RESERVED, SOLD): 1}
+    assert await steps_of(database, project_id) == expected
+    await EventFeed(database).number()
+    assert await steps_of(database, project_id) == expected
+    assert [await summed(database, 3) for _ in range(3)] == [3, 1, 0]
+    assert await steps_of(database, project_id) == expected
+    await hold(database, (project_id, "A-3"))
+    assert (await steps_of(database, project_id))[ON, HELD] == 3
+    await EventFeed(database).number()
+    await summed(database)
+    assert (await steps_of(database, project_id))[ON, HELD] == 3
+    assert await steps_of(database, other_id) == {}
+
+
+async def test_units_count_with_the_status_that_they_were_created_with(database: Database) -> None:
+    project_id = await new_units(database, "A-1", "A-2", "A-3")
+    assert await database.read(reports.miscounted) == [project_id]
+    await store(database, *(replacement(project_id, code, status=OFF) for code in ("B-1", "B-2")))
+    await store(database, replacement(project_id, "B-2", status=ON))
+    await store(database, replacement(project_id, "A-3", status=OFF))
+    await sell(database, (project_id, "A-1"))
+    await store(database, replacement(project_id, "A-2", 5))
+    for _ in range(2):
+        await database.write(reports.recount, project_id)
+        created = await database.read(reports.created, project_id, date(2020, 1, 1), ZONE)
+        assert total(created) == {ON: 3, OFF: 2}
+    # A project is miscounted until it is counted with all its units.
+    assert await database.read(reports.miscounted) == []
+    assert await database.read(reports.counted_units, project_id) == 5
+    await store(database, replacement(project_id, "A-4"))
+    assert await database.read(reports.miscounted) == [project_id]
+
+
+async def test_sales_stand_on_the_day_on_which_they_were_closed(database: Database) -> None:
+    project_id = await new_units(database, "A-1", "A-2")
+    await sell(database, (project_id, "A-1"))
+    await execute(database, "update booking set closed_at = '2026-03-01 22:30:00Z'")
+    found = await database.read(reports.sold, project_id, date(2026, 3, 1), ZONE)
+    assert found == {date(2026, 3, 2): (1, Decimal(1_000_000))}
+    assert await database.read(reports.today, ZONE) > date(2026, 1, 1)

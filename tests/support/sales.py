@@ -2,21 +2,21 @@
 
 from uuid import UUID
 
+from holdfast.domain import booking_actions as actions
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import Booking, Buyer, Draft, Holder
-from holdfast.domain.errors import DomainError
 from holdfast.domain.holds import NO_LIMITS, HoldLimits, HoldPeriods, HoldRequest
-from holdfast.domain.transitions import Caller
-from holdfast.operations.booking_commands import BookingCommand, BookingDrafts, HoldUnit
+from holdfast.domain.transitions import Action, Caller
+from holdfast.operations.booking_commands import BookingCommand, BookingDrafts, Decide, HoldUnit
 from holdfast.operations.write_path import Command, WriteResult, write
 from holdfast.storage import bookings
 from holdfast.storage.database import Database
 from holdfast.storage.units import UnitKey
-from tests.support.booking_commands import cancel_booking, close_booking, confirm_deposit, sign_booking
 from tests.support.inventory import new_project, replacement, store
 
 BUYER = Buyer("Nora Al-Harbi", "nora@example.com", "+966 50 123 4567")
 PERIODS = HoldPeriods()
+CODE = "A-1"
 
 
 async def new_draft(database: Database, holder: Holder | None = None) -> Draft:
@@ -41,15 +41,14 @@ async def new_units(database: Database, *codes: str) -> UUID:
     return project_id
 
 
+async def new_unit(database: Database) -> UnitKey:
+    """A project with one unit on sale."""
+    return await new_units(database, CODE), CODE
+
+
 async def done(database: Database, command: Command) -> WriteResult:
     (outcome,) = await write(database, [command])
     assert isinstance(outcome, WriteResult), outcome
-    return outcome
-
-
-async def refused(database: Database, command: Command) -> DomainError:
-    (outcome,) = await write(database, [command])
-    assert isinstance(outcome, DomainError), outcome
     return outcome
 
 
@@ -57,16 +56,48 @@ async def hold(database: Database, key: UnitKey, hold_seconds: float = 300) -> B
     return (await done(database, HoldUnit(key, COMMAND, await new_opening(database, hold_seconds)))).booking
 
 
-def signature(key: UnitKey, booking: Booking) -> BookingCommand:
-    return sign_booking(key, COMMAND, booking.number, BUYER)
+def command(key: UnitKey, booking: Booking | None, run: Decide) -> BookingCommand:
+    return BookingCommand(key, COMMAND, booking and booking.number, run)
 
 
-def deposit(key: UnitKey, booking: Booking, periods: HoldPeriods = PERIODS) -> BookingCommand:
-    return confirm_deposit(key, COMMAND, booking.number, Caller.PAYMENT_SYSTEM, periods)
+def signature(key: UnitKey, booking: Booking, language: str = actions.LANGUAGE) -> BookingCommand:
+    return command(key, booking, lambda found, now: actions.sign(found, booking.number, BUYER, now, language))
+
+
+def deposit(
+    key: UnitKey, booking: Booking, periods: HoldPeriods = PERIODS, payment_id: str | None = None
+) -> BookingCommand:
+    return command(
+        key,
+        booking,
+        lambda found, now: actions.confirm_deposit(
+            found, booking.number, Caller.PAYMENT_SYSTEM, periods, now, payment_id
+        ),
+    )
 
 
 def cancellation(key: UnitKey, booking: Booking) -> BookingCommand:
-    return cancel_booking(key, COMMAND, booking.number, Caller.STAFF)
+    return command(key, booking, lambda found, now: actions.cancel(found, booking.number, Caller.STAFF, now))
+
+
+def closing(key: UnitKey, booking: Booking) -> BookingCommand:
+    return command(
+        key,
+        booking,
+        lambda found, now: actions.close_sale_of_booking(found, booking.number, Caller.STAFF, now),
+    )
+
+
+def refund(key: UnitKey, booking: Booking) -> BookingCommand:
+    return command(key, booking, lambda found, now: actions.mark_refunded(found, booking.number, now))
+
+
+def archiving(key: UnitKey) -> BookingCommand:
+    return command(
+        key,
+        None,
+        lambda found, now: actions.change_status(found, key[1], Action.ARCHIVE, Caller.STAFF, now),
+    )
 
 
 async def sign(database: Database, key: UnitKey, hold_seconds: float = 300) -> Booking:
@@ -80,21 +111,19 @@ async def reserve(database: Database, key: UnitKey, seconds: float = 86_400) -> 
 
 async def sell(database: Database, key: UnitKey) -> Booking:
     booking = await reserve(database, key)
-    return (await done(database, close_booking(key, COMMAND, booking.number, Caller.STAFF))).booking
+    return (await done(database, closing(key, booking))).booking
 
 
 async def found(database: Database, booking: Booking) -> Booking:
     """As readers see it."""
-    async with database.reading() as connection:
-        seen = await bookings.find(connection, booking.number)
+    seen = await database.read(bookings.find, booking.number)
     assert seen is not None
     return seen.booking
 
 
 async def stored(database: Database, booking: Booking) -> Booking:
     """As it stands in its row, whatever the clock says."""
-    async with database.reading() as connection:
-        ((_, found),) = await bookings.load_related(connection, [], [booking.number])
+    ((_, found),) = await database.read(bookings.load_related, [], [booking.number])
     return found
 
 

@@ -126,12 +126,8 @@ async def reach_web_processes(server: RunningServer, address: str, count: int = 
 
 
 def _web_processes_reached(server: RunningServer, address: str) -> int:
-    port = int(address.rsplit(":", 1)[1])
+    taken_up = (psutil.CONN_ESTABLISHED, int(address.rsplit(":", 1)[1]))
+    web = children(server, "web")
     return sum(
-        any(_is_established(connection, port) for connection in child.net_connections())
-        for child in children(server, "web")
+        any((one.status, one.laddr.port) == taken_up for one in child.net_connections()) for child in web
     )
-
-
-def _is_established(connection: Any, port: int) -> bool:
-    return bool(connection.status == psutil.CONN_ESTABLISHED and connection.laddr.port == port)

@@ -1,12 +1,13 @@
-"""A synchronous connection beside the server's own, for what the API does not offer."""
+"""SQL beside the code: on a synchronous connection of its own, or on those of a database."""
 
 import asyncio
 from collections.abc import Coroutine
-from types import TracebackType
 from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 import asyncpg
+
+from holdfast.storage.database import Database
 
 Result = TypeVar("Result")
 
@@ -48,10 +49,22 @@ class Sql:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
+
+
+async def rows(database: Database, statement: str, *arguments: object) -> list[tuple[Any, ...]]:
+    async with database.reading() as connection:
+        return [tuple(row) for row in await connection.fetch(statement, *arguments)]
+
+
+async def value(database: Database, statement: str, *arguments: object) -> Any:
+    ((only,),) = await rows(database, statement, *arguments)
+    return only
+
+
+async def execute(database: Database, *statements: str) -> None:
+    """In one transaction."""
+    async with database.writing() as connection:
+        for statement in statements:
+            await connection.execute(statement)

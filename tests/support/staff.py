@@ -48,15 +48,15 @@ class Office(NamedTuple):
         async with self.database.reading() as connection:
             return float(await connection.fetchval("select extract(epoch from clock_timestamp())::float8"))
 
-    async def code(self, secret: str, apart: int = 0) -> str:
+    async def code(self, secret: str, apart: int = 1) -> str:
+        """The next one: it is good for more than half a minute, and after the present one was used."""
         return pyotp.TOTP(secret).at(int(await self.now()), apart)
 
     async def set_up_factor(self, who: OwnAccount, password: str = PASSWORD) -> str:
-        """Confirmed with the code before the present one, which is still good for a sign-in."""
         await self.accounts.offer_factor(who, password)
         secret = await self.accounts.offered_factor(who.staff.id)
         assert secret is not None
-        await self.accounts.confirm_factor(who, await self.code(secret, -1))
+        await self.accounts.confirm_factor(who, await self.code(secret, 0))
         return secret
 
     async def actions(self, staff_id: UUID) -> list[str]:
