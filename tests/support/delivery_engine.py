@@ -1,4 +1,4 @@
-"""The parts of the delivery engine, put together in the test's own process, on scaled times."""
+"""The parts of the delivery engine in the test's own process."""
 
 from __future__ import annotations
 
@@ -11,17 +11,9 @@ from ipaddress import ip_network
 from typing import Any
 from uuid import UUID
 
+from holdfast.domain import delivery
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.delivery import (
-    Attempt,
-    AttemptRecord,
-    AttemptResult,
-    ClaimedDelivery,
-    Delivery,
-    DeliveryFilter,
-    Schedule,
-    decide_after_attempt,
-)
+from holdfast.domain.delivery import ClaimedDelivery, DeliveryFilter, Schedule
 from holdfast.domain.endpoint import Endpoint, EndpointConfig, IssuedSecret
 from holdfast.domain.status import Status
 from holdfast.operations.deliveries import Deliveries
@@ -38,6 +30,7 @@ from holdfast.webhooks.resolver import Resolver
 from holdfast.webhooks.sender import Sender
 from tests.support.inventory import replacement, store
 from tests.support.receivers import Peer, Received, Talk
+from tests.support.sales import new_units
 
 LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 NOWHERE = "http://127.0.0.1:9/hook"
@@ -51,16 +44,9 @@ OFF, ON = Status.UNAVAILABLE, Status.AVAILABLE
 
 class Engine:
     def __init__(
-        self,
-        database: Database,
-        sender: Sender,
-        resolver: Resolver,
-        *,
-        schedule: Schedule = SCHEDULE,
-        lease_seconds: float = 35.0,
-        timeout_seconds: float = 1.0,
-        keys: Sequence[str] = (),
-    ) -> None:
+        self, database: Database, sender: Sender, resolver: Resolver, timeout_seconds: float,
+        schedule: Schedule = SCHEDULE, lease_seconds: float = 35.0, keys: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         self.database = database
         self.schedule = schedule
         self.box = SecretBox(keys or [new_encryption_key()])
@@ -75,6 +61,22 @@ class Engine:
     async def subscribe(self, url: str = NOWHERE, **config: Any) -> IssuedSecret:
         return await self.subscribing.add(EndpointConfig(url, **config), COMMAND)
 
+    async def endpoint(self, url: str = NOWHERE, **config: Any) -> Endpoint:
+        return (await self.subscribe(url, **config)).endpoint
+
+    async def load(self, endpoint: Endpoint) -> Endpoint:
+        return await self.subscribing.find(endpoint.id)
+
+    async def remove(self, endpoint: Endpoint) -> None:
+        await self.subscribing.remove(endpoint.id, COMMAND)
+
+    async def queue_events(self, *codes: str, times: int = 1) -> UUID:
+        """A new project with these units, each of which is taken off sale and put on again; its id."""
+        project_id = await new_units(self.database, *codes)
+        for code in codes:
+            await switch(self.database, project_id, code, times)
+        return project_id
+
     async def change(self, endpoint: Endpoint, **changes: Any) -> Endpoint:
         return await self.subscribing.change(endpoint.id, changes, COMMAND)
 
@@ -85,19 +87,13 @@ class Engine:
         """Record attempts that this test has not made; says which of them were still ours."""
         return await self.dispatching.record([made(one, self.schedule, status_code) for one in claimed])
 
-    async def send_all(self) -> int:
+    async def send_all(self) -> None:
         """Send what is due, until nothing is any more; what is to be tried again later is left."""
-        total = 0
-        while claimed := await self._send_once():
-            total += claimed
-        return total
-
-    async def _send_once(self) -> int:
-        before = await self.rows("select count(*) from attempt")
-        await self.dispatcher.run_once()
-        await self.dispatcher.drain()
-        after = await self.rows("select count(*) from attempt")
-        return int(after[0][0] - before[0][0])
+        attempts = -1
+        while (latest := await self.value("select count(*) from attempt")) > attempts:
+            attempts = latest
+            await self.dispatcher.run_once()
+            await self.dispatcher.drain()
 
     @asynccontextmanager
     async def running(self, listening_to: str | None = None) -> AsyncIterator[asyncio.Event]:
@@ -113,17 +109,17 @@ class Engine:
             finally:
                 stop.set()
 
-    async def log(self, filters: DeliveryFilter = ALWAYS, limit: int = 1000) -> list[Delivery]:
+    async def log(self, filters: DeliveryFilter = ALWAYS, limit: int = 1000) -> list[delivery.Delivery]:
         """The latest first."""
         return await self.deliveries.page(None, LATEST, filters, limit)
 
-    async def find(self, delivery_id: UUID) -> Delivery:
+    async def find(self, delivery_id: UUID) -> delivery.Delivery:
         return (await self.deliveries.find(delivery_id))[0]
 
-    async def attempts(self, delivery_id: UUID) -> list[Attempt]:
+    async def attempts(self, delivery_id: UUID) -> list[delivery.Attempt]:
         return (await self.deliveries.find(delivery_id))[1]
 
-    async def resend(self, delivery_id: UUID) -> Delivery:
+    async def resend(self, delivery_id: UUID) -> delivery.Delivery:
         return (await self.deliveries.resend(delivery_id, COMMAND))[0]
 
     async def ping(self, endpoint: Endpoint) -> UUID:
@@ -151,14 +147,14 @@ class Engine:
 
 @asynccontextmanager
 async def an_engine(
-    database: Database, *, timeout_seconds: float = 1.0, name_servers: Sequence[str] = (), **settings: Any
+    database: Database, *, timeout_seconds: float = 20.0, name_servers: Sequence[str] = (), **settings: Any
 ) -> AsyncIterator[Engine]:
     """``settings``: ``schedule``, ``lease_seconds``, ``keys``."""
     await ensure_log_partitions(database)
     resolver = Resolver(name_servers)
     sender = Sender(AddressGuard(LOOPBACK), resolver, timeout_seconds=timeout_seconds)
     try:
-        yield Engine(database, sender, resolver, timeout_seconds=timeout_seconds, **settings)
+        yield Engine(database, sender, resolver, timeout_seconds, **settings)
     finally:
         await sender.close()
         await resolver.close()
@@ -166,16 +162,16 @@ async def an_engine(
 
 def made(
     claimed: ClaimedDelivery, schedule: Schedule = SCHEDULE, status_code: int | None = 200
-) -> AttemptRecord:
+) -> delivery.AttemptRecord:
     """An attempt that was answered so; None is one that was refused."""
     succeeded = status_code is not None and 200 <= status_code < 300
-    decided = decide_after_attempt(claimed.progress, succeeded, schedule)
+    decided = delivery.decide_after_attempt(claimed.progress, succeeded, schedule)
     failure = causes.REFUSED if status_code is None else causes.explain_status(status_code)
     cause = None if succeeded else failure
-    result = AttemptResult(
+    result = delivery.AttemptResult(
         1.0, secret_id=claimed.secret.id, address="127.0.0.1", status_code=status_code, cause=cause
     )
-    return AttemptRecord(claimed, claimed.claimed_at, result, decided)
+    return delivery.AttemptRecord(claimed, claimed.claimed_at, result, decided)
 
 
 def replying(status_code_for: Callable[[Received], int | Awaitable[int]]) -> Talk:
@@ -196,7 +192,7 @@ async def switch(database: Database, project_id: UUID, code: str, times: int = 1
         await store(database, replacement(project_id, code, status=ON if turn % 2 else OFF))
 
 
-async def eventually(holds: Any, seconds: float = 5.0) -> None:
+async def eventually(holds: Any, seconds: float = 60.0) -> None:
     """``holds``: a function, or one that is awaited, of what is to become true."""
     async with asyncio.timeout(seconds):
         while True:

@@ -25,7 +25,6 @@ class NameServer(asyncio.DatagramProtocol):
     failing: set[str] = field(default_factory=set)
     questions: Counter[tuple[str, int]] = field(default_factory=Counter)
     asked: asyncio.Event = field(default_factory=asyncio.Event)
-    delay_seconds: float = 0.0
     place: str = ""
     _transport: asyncio.DatagramTransport | None = None
 
@@ -40,19 +39,15 @@ class NameServer(asyncio.DatagramProtocol):
         self.asked.set()
         if name not in self.hanging:
             assert self._transport is not None
-            answer = self._answer(data[:2], name, query_type, question)
-            asyncio.get_running_loop().call_later(self.delay_seconds, self._transport.sendto, answer, sender)
+            self._transport.sendto(self._answer(data[:2], name, query_type, question), sender)
 
     def _answer(self, query_id: bytes, name: str, query_type: int, question: bytes) -> bytes:
         known = self.addresses.get(name)
         code = _SERVER_FAILURE if name in self.failing else _NAME_ERROR if known is None else 0
         found = [ip_address(text) for text in known or () if not code]
-        records = [
-            _record(address, query_type) for address in found if address.version == _QUERY_TYPES[query_type]
-        ]
-        return (
-            query_id + struct.pack("!5H", 0x8180 | code, 1, len(records), 0, 0) + question + b"".join(records)
-        )
+        wanted = [address for address in found if address.version == _QUERY_TYPES[query_type]]
+        head = query_id + struct.pack("!5H", 0x8180 | code, 1, len(wanted), 0, 0)
+        return head + question + b"".join(_record(address, query_type) for address in wanted)
 
 
 def _question(data: bytes) -> tuple[str, int, bytes]:
@@ -65,7 +60,7 @@ def _question(data: bytes) -> tuple[str, int, bytes]:
 
 
 def _record(address: IPv4Address | IPv6Address, query_type: int) -> bytes:
-    """The name is a pointer to the question's; the time to live is 0, so that nobody keeps it."""
+    """The name is a pointer to that of the question; the time to live is 0, so that nobody caches it."""
     return struct.pack("!HHHIH", 0xC00C, query_type, 1, 0, len(address.packed)) + address.packed
 
 

@@ -1,4 +1,4 @@
-"""Receivers of webhooks on real sockets, each of which does exactly what its test tells it to."""
+"""Receivers of webhooks on real sockets that do what a test tells them to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import socket
 import ssl
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -23,15 +23,13 @@ class Received(NamedTuple):
         return dict(self.headers)[name]
 
 
+@dataclass
 class Peer:
     """One connection, seen from the receiver."""
 
-    def __init__(
-        self, receiver: Receiver, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        self._receiver = receiver
-        self._reader = reader
-        self._writer = writer
+    _receiver: Receiver
+    _reader: asyncio.StreamReader
+    _writer: asyncio.StreamWriter
 
     async def request(self) -> Received:
         """Raises ``IncompleteReadError`` when the sender is gone."""
@@ -49,26 +47,16 @@ class Peer:
         await self._writer.drain()
         self._receiver.bytes_sent += len(data)
 
-    async def drip(self, data: bytes, *, every_seconds: float = 0.02) -> None:
-        for byte in data:
-            await self.send(bytes((byte,)))
-            await asyncio.sleep(every_seconds)
+    async def read_some(self) -> bytes:
+        return await self._reader.read(65_536)
 
     async def left(self) -> None:
         """Until the sender has closed the connection."""
-        while await self._reader.read(65_536):
+        while await self.read_some():
             pass
 
-    async def pass_on(self, port: int) -> None:
-        """Be nothing but a wire to another port."""
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        try:
-            await asyncio.gather(_copy(self._reader, writer), _copy(reader, self._writer))
-        finally:
-            writer.transport.abort()
-
     def reset(self) -> None:
-        """Close it the rude way, so that the sender sees a reset."""
+        """Close it so that the sender sees a reset."""
         taken = self._writer.get_extra_info("socket")
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._writer.transport.abort()
@@ -100,10 +88,9 @@ class Receiver:
         return f"{self.scheme}://{host}:{self.port}/hook?of=test"
 
     async def all_left(self) -> None:
-        """The sender has let go of every connection, soon."""
-        if self.talks:
-            _, staying = await asyncio.wait(self.talks, timeout=1)
-            assert not staying, f"{len(staying)} connections were never closed"
+        """Wait until the sender has closed every connection."""
+        async with asyncio.timeout(60):
+            await asyncio.gather(*self.talks)
 
 
 @asynccontextmanager
@@ -140,14 +127,6 @@ async def receiving(
         await server.wait_closed()
 
 
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(OSError):
-        while (data := await reader.read(65_536)) and not writer.is_closing():
-            writer.write(data)
-            await writer.drain()
-    writer.transport.abort()
-
-
 async def answer_all(peer: Peer) -> None:
     """A receiver as it should be: 200 to every request, for as long as the sender stays."""
     while True:
@@ -155,13 +134,15 @@ async def answer_all(peer: Peer) -> None:
         await peer.send(OK)
 
 
-def answering(*pieces: bytes) -> Talk:
-    """Reads a request, sends the pieces, and stays."""
+def answering(*pieces: bytes, then_close: bool = False) -> Talk:
+    """Reads one request, sends the pieces, and keeps the connection open unless told otherwise."""
 
     async def talk(peer: Peer) -> None:
         await peer.request()
         for piece in pieces:
             await peer.send(piece)
+        if then_close:
+            await peer.close()
 
     return talk
 
@@ -169,19 +150,14 @@ def answering(*pieces: bytes) -> Talk:
 @asynccontextmanager
 async def never_accepting() -> AsyncIterator[int]:
     """A port whose queue is full: connects to it hang, as they do where a firewall drops them."""
-    with socket.socket() as listener:
+    with socket.socket() as listener, ExitStack() as fillers:
         listener.bind(("127.0.0.1", 0))
         listener.listen(0)
-        port = listener.getsockname()[1]
-        fillers = [socket.socket() for _ in range(4)]
-        for filler in fillers:
+        for _ in range(4):
+            filler = fillers.enter_context(socket.socket())
             filler.setblocking(False)
-            filler.connect_ex(("127.0.0.1", port))
-        try:
-            yield port
-        finally:
-            for filler in fillers:
-                filler.close()
+            filler.connect_ex(listener.getsockname())
+        yield listener.getsockname()[1]
 
 
 def unused_port() -> int:

@@ -1,20 +1,27 @@
-"""Claims: up to the cap of each endpoint over all workers, fairly, each delivery once."""
+"""Claims: each delivery once, up to the cap of each endpoint over all workers, and fairly."""
 
 import asyncio
-from collections import Counter
-from contextlib import AsyncExitStack
+import json
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 from uuid import UUID
 
 import pytest
 
-from holdfast.domain.delivery import ClaimedDelivery
+from holdfast.domain.delivery import ClaimedDelivery, Schedule
 from holdfast.operations.delivery_queue import DeliveryQueue
 from holdfast.storage import delivery_queue
-from holdfast.storage.database import Database
-from tests.support.delivery_engine import Engine, switch
+from holdfast.storage.database import DISPATCHER_SETTINGS, Database
+from holdfast.storage.secrets import new_encryption_key
+from tests.support.delivery_engine import OFF, ON, Engine, an_engine, eventually, replying, switch
+from tests.support.inventory import replacement, store
+from tests.support.receivers import Received, receiving
 from tests.support.sales import new_units
 
 CAP = 5
+CODES = [f"A-{number}" for number in range(6)]
 BACKLOG = """
     insert into pending_delivery
         (id, endpoint_id, event, unit_id, unit_version, unit_code, created_at, due_at, body)
@@ -22,52 +29,54 @@ BACKLOG = """
         now() - interval '1 hour' + number * interval '1 ms', '{}'
     from generate_series(1, $2) as number
 """
-LOCKING = "for no key update skip locked"
 
 
-async def backlog(engine: Engine, endpoint_id: UUID, count: int) -> None:
-    await engine.execute(BACKLOG, endpoint_id, count)
+async def endpoint_with_backlog(engine: Engine, count: int, **config: Any) -> UUID:
+    endpoint = await engine.endpoint(**config)
+    await engine.execute(BACKLOG, endpoint.id, count)
+    return endpoint.id
 
 
-async def claimed_at_once(
-    engine: Engine, postgres_url: str, claimers: int, budget: int
-) -> list[ClaimedDelivery]:
-    """By as many workers, each with connections of its own, that begin together."""
+def by_endpoint(claimed: list[ClaimedDelivery]) -> Counter[UUID]:
+    return Counter(one.endpoint_id for one in claimed)
+
+
+@asynccontextmanager
+async def workers(engine: Engine, postgres_url: str, count: int) -> AsyncIterator[list[DeliveryQueue]]:
+    """Each with connections of its own, which are open."""
     async with AsyncExitStack() as stack:
-        workers = []
-        for _ in range(claimers):
+        queues = []
+        for _ in range(count):
             database = await stack.enter_async_context(Database(postgres_url))
-            workers.append(DeliveryQueue(database, engine.schedule, 35))
-            await workers[-1].seconds_until_next()
-            async with database.writing() as connection:
-                await connection.execute("select")
-        taken = await asyncio.gather(*(worker.claim(budget) for worker in workers))
-    return [one for several in taken for one in several]
+            queues.append(DeliveryQueue(database, engine.schedule, 35))
+            await queues[-1].claim(0)
+        yield queues
 
 
-async def most_in_flight(engine: Engine, postgres_url: str, rounds: int) -> int:
-    """Of an endpoint with a cap, when two workers claim at the same time."""
-    endpoint = (await engine.subscribe(max_in_flight=CAP)).endpoint
-    await backlog(engine, endpoint.id, 100)
+async def most_in_flight(engine: Engine, postgres_url: str) -> int:
+    """Of an endpoint with a cap, when two workers claim at the same time, again and again."""
+    await endpoint_with_backlog(engine, 100, max_in_flight=CAP)
     most = 0
-    for _ in range(rounds):
-        await claimed_at_once(engine, postgres_url, 2, 100)
-        most = max(most, await engine.value("select count(*) from in_flight"))
-        await engine.execute("delete from in_flight")
+    async with workers(engine, postgres_url, 2) as queues:
+        for _ in range(20):
+            await asyncio.gather(*(queue.claim(100) for queue in queues))
+            most = max(most, await engine.value("select count(*) from in_flight"))
+            await engine.execute("delete from in_flight")
     return most
 
 
 async def test_two_workers_that_claim_at_once_keep_the_cap(engine: Engine, postgres_url: str) -> None:
-    assert await most_in_flight(engine, postgres_url, 20) == CAP
+    assert await most_in_flight(engine, postgres_url) == CAP
 
 
-async def test_without_the_lock_of_the_lane_they_would_break_the_cap(
+@pytest.mark.slow
+async def test_without_the_lock_of_the_lane_they_would_exceed_the_cap(
     engine: Engine, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The control: the race is there. Each looks in an order of its own, so that it is the cap that is in
-    the way, and not the other's claim of the very same delivery."""
+    """The control: the race is there. Each worker looks in an order of its own, so that it is the cap that
+    stops it, and not the other's claim of the same delivery."""
     for name, locked, unlocked in (
-        ("_LOCK_LANES", LOCKING, ""),
+        ("_LOCK_LANES", "for no key update skip locked", ""),
         ("_TAKE", "order by due_at\n", "order by hashtext(id::text || pg_backend_pid())\n"),
         ("_TAKE", "from ranked where", "from ranked cross join (select pg_sleep(0.02)) as slow where"),
         ("_TAKE", "and turn <= $4\n    )", "and turn <= $4 on conflict do nothing\n    )"),
@@ -75,153 +84,311 @@ async def test_without_the_lock_of_the_lane_they_would_break_the_cap(
         statement = getattr(delivery_queue, name)
         assert locked in statement
         monkeypatch.setattr(delivery_queue, name, statement.replace(locked, unlocked, 1))
-    assert await most_in_flight(engine, postgres_url, 20) > CAP
+    assert await most_in_flight(engine, postgres_url) > CAP
 
 
 async def test_many_workers_claim_each_delivery_once(engine: Engine, postgres_url: str) -> None:
     for _ in range(4):
-        endpoint = (await engine.subscribe(max_in_flight=100)).endpoint
-        await backlog(engine, endpoint.id, 90)
+        await endpoint_with_backlog(engine, 40, max_in_flight=100)
     taken: list[ClaimedDelivery] = []
-    for _ in range(40):
-        taken += await claimed_at_once(engine, postgres_url, 8, 25)
-        if len(taken) >= 360:
-            break
-    assert Counter(one.delivery_id for one in taken).most_common(1)[0][1] == 1
-    assert len(taken) == 360
+    async with workers(engine, postgres_url, 4) as queues:
+        while len(taken) < 160:
+            for claimed in await asyncio.gather(*(queue.claim(15) for queue in queues)):
+                taken += claimed
+    assert len({one.delivery_id for one in taken}) == len(taken) == 160
     assert len({one.token for one in taken}) > 1
 
 
-async def test_a_backlog_of_a_hundred_thousand_does_not_delay_another_endpoint(engine: Engine) -> None:
-    deep, fresh = (await engine.subscribe()).endpoint, (await engine.subscribe()).endpoint
-    await backlog(engine, deep.id, 100_000)
-    await engine.ping(fresh)
-    async with asyncio.timeout(1):
+@pytest.mark.parametrize("count", [100, pytest.param(100_000, marks=pytest.mark.slow)])
+async def test_a_long_backlog_does_not_delay_another_endpoint(engine: Engine, count: int) -> None:
+    await endpoint_with_backlog(engine, count)
+    other = await endpoint_with_backlog(engine, 1)
+    async with asyncio.timeout(60):
         claimed = await engine.claim(10)
     assert len(claimed) == 10
-    assert Counter(one.endpoint_id for one in claimed)[fresh.id] == 1
+    assert by_endpoint(claimed)[other] == 1
 
 
-async def test_a_budget_is_shared_out_evenly(engine: Engine) -> None:
-    endpoints = [(await engine.subscribe()).endpoint for _ in range(5)]
-    for number, endpoint in enumerate(endpoints):
-        await backlog(engine, endpoint.id, 10 * (number + 1))
-    first = await engine.claim(10)
-    assert set(Counter(one.endpoint_id for one in first).values()) == {2}
-    second = await engine.claim(15)
-    assert set(Counter(one.endpoint_id for one in second).values()) == {3}
+async def test_a_budget_is_kept_and_shared_evenly(engine: Engine) -> None:
+    for number in range(5):
+        await endpoint_with_backlog(engine, 10 * (number + 1))
+    assert list(by_endpoint(await engine.claim(10)).values()) == [2] * 5
+    assert list(by_endpoint(await engine.claim(15)).values()) == [3] * 5
+    idle = await endpoint_with_backlog(engine, 5)
+    assert by_endpoint(await engine.claim(1)) == {idle: 1}
 
 
-async def test_a_small_budget_serves_the_endpoint_with_the_least_in_flight(engine: Engine) -> None:
-    busy, idle = (await engine.subscribe()).endpoint, (await engine.subscribe()).endpoint
-    await backlog(engine, busy.id, 20)
-    assert len(await engine.claim(10)) == 10
-    await backlog(engine, idle.id, 5)
-    (only,) = await engine.claim(1)
-    assert only.endpoint_id == idle.id
+async def test_with_less_room_than_endpoints_each_gets_its_share(engine: Engine) -> None:
+    endpoints = {await endpoint_with_backlog(engine, 25) for _ in range(6)}
+    served: Counter[UUID] = Counter()
+    for _ in range(25):
+        claimed = await engine.claim(3)
+        assert len(claimed) == 3
+        served += by_endpoint(claimed)
+        await engine.answer(claimed)
+    assert set(served) == endpoints
 
 
-async def test_every_lane_has_its_turn_when_there_are_more_than_one_claim_looks_at(
+async def test_every_lane_has_its_turn_over_several_claims(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(delivery_queue, "LANES_AT_ONCE", 3)
-    endpoints = [(await engine.subscribe()).endpoint for _ in range(8)]
-    for endpoint in endpoints:
-        await backlog(engine, endpoint.id, 50)
+    endpoints = {await endpoint_with_backlog(engine, 50) for _ in range(8)}
     taken: Counter[UUID] = Counter()
     for _ in range(6):
-        taken.update(one.endpoint_id for one in await engine.claim(3))
-    assert set(taken) == {endpoint.id for endpoint in endpoints}
+        taken += by_endpoint(await engine.claim(3))
+    assert set(taken) == endpoints
     assert max(taken.values()) <= 3
 
 
-async def test_the_budget_is_never_exceeded(engine: Engine) -> None:
-    await backlog(engine, (await engine.subscribe()).endpoint.id, 20)
-    assert len(await engine.claim(7)) == 7
-    assert len(await engine.claim(1)) == 1
-
-
-async def test_the_oldest_go_first(engine: Engine) -> None:
-    await backlog(engine, (await engine.subscribe()).endpoint.id, 20)
-    taken = [one.delivery_id for one in await engine.claim(5)]
-    oldest = await engine.rows("select id from pending_delivery order by due_at limit 5")
-    assert set(taken) == {row[0] for row in oldest}
-
-
-async def test_a_paused_endpoint_keeps_its_backlog_and_sends_it_when_it_goes_on(
-    engine: Engine, database: Database
-) -> None:
-    endpoint = (await engine.subscribe(paused=True)).endpoint
-    project_id = await new_units(database, "A-1", "A-2")
-    await switch(database, project_id, "A-1")
-    await engine.ping(endpoint)
+async def test_a_paused_endpoint_keeps_its_backlog_and_sends_it_when_it_is_resumed(engine: Engine) -> None:
+    endpoint = await engine.endpoint(paused=True)
+    project_id = await engine.queue_events("A-1", "A-2")
     assert await engine.claim() == []
     assert await engine.dispatching.seconds_until_next() is None
     await engine.change(endpoint, paused=False)
     assert len(await engine.claim()) == 2
     await engine.execute("delete from in_flight")
     await engine.change(endpoint, paused=True)
-    await switch(database, project_id, "A-2")
+    await switch(engine.database, project_id, "A-2", 2)
     assert await engine.claim() == []
     assert await engine.value("select count(*) from pending_delivery") == 3
 
 
-async def test_a_lower_cap_bites_at_once_and_a_higher_one_too(engine: Engine) -> None:
-    endpoint = (await engine.subscribe(max_in_flight=4)).endpoint
-    await backlog(engine, endpoint.id, 20)
+async def test_a_cap_takes_effect_at_once(engine: Engine) -> None:
+    endpoint = await engine.endpoint(max_in_flight=4)
+    await engine.execute(BACKLOG, endpoint.id, 20)
     assert len(await engine.claim()) == 4
+    # Nobody need look again before one of them has ended.
+    assert await engine.dispatching.seconds_until_next() is None
     await engine.change(endpoint, max_in_flight=2)
     assert await engine.claim() == []
     await engine.change(endpoint, max_in_flight=6)
     assert len(await engine.claim()) == 2
 
 
-async def test_what_is_not_due_is_not_claimed_and_says_when_it_will_be(engine: Engine) -> None:
-    await backlog(engine, (await engine.subscribe()).endpoint.id, 2)
-    await engine.execute("update pending_delivery set due_at = now() + interval '100 seconds'")
+async def test_the_oldest_go_first_and_what_is_not_due_says_when_it_will_be(engine: Engine) -> None:
+    await endpoint_with_backlog(engine, 20)
+    oldest = await engine.rows("select id from pending_delivery order by due_at limit 5")
+    assert {(one.delivery_id,) for one in await engine.claim(5)} == set(oldest)
+    await engine.execute("update pending_delivery set due_at = now() + interval '1 hour'")
     assert await engine.claim() == []
     seconds = await engine.dispatching.seconds_until_next()
     assert seconds is not None
-    assert 95 < seconds <= 100
+    assert 1800 < seconds <= 3600
 
 
-async def test_an_endpoint_at_its_cap_makes_nobody_look_again_and_again(engine: Engine) -> None:
-    await backlog(engine, (await engine.subscribe(max_in_flight=2)).endpoint.id, 9)
-    assert len(await engine.claim()) == 2
-    assert await engine.dispatching.seconds_until_next() is None
+async def test_a_change_whose_time_is_ahead_of_the_clock_is_sent_at_once(engine: Engine) -> None:
+    """After the database's clock was set back; the times of one unit's events go up all the same."""
+    await engine.endpoint()
+    project_id = await new_units(engine.database, "A-1")
+    await engine.execute("update unit set updated_at = now() + interval '1 hour'")
+    await switch(engine.database, project_id, "A-1")
+    assert len(await engine.claim()) == 1
 
 
-async def test_a_lane_that_somebody_has_locked_is_passed_over_and_not_waited_for(
-    engine: Engine, database: Database
-) -> None:
-    locked, free = (await engine.subscribe()).endpoint, (await engine.subscribe()).endpoint
-    await engine.ping(locked)
-    await engine.ping(free)
-    async with database.writing() as other:
-        await other.execute("select from endpoint where id = $1 for no key update", locked.id)
-        async with asyncio.timeout(1):
-            assert [one.endpoint_id for one in await engine.claim()] == [free.id]
-    assert [one.endpoint_id for one in await engine.claim()] == [locked.id]
-
-
-async def test_a_claim_carries_the_secret_the_url_and_the_bytes_of_the_moment(engine: Engine) -> None:
+async def test_a_claim_has_the_secret_the_url_and_the_body_of_now(engine: Engine) -> None:
     issued = await engine.subscribe()
     delivery_id = await engine.ping(issued.endpoint)
     await engine.change(issued.endpoint, url="http://127.0.0.1:11/moved")
     (claimed,) = await engine.claim()
-    assert claimed.delivery_id == delivery_id
-    assert claimed.url == "http://127.0.0.1:11/moved"
+    assert (claimed.delivery_id, claimed.url) == (delivery_id, "http://127.0.0.1:11/moved")
     assert claimed.secret.id == issued.endpoint.secret_id
     assert engine.box.open(claimed.secret.sealed) == issued.text
     assert claimed.body == (await engine.find(delivery_id)).body
 
 
-async def test_a_change_whose_time_runs_ahead_of_the_clock_is_sent_at_once(
-    engine: Engine, database: Database
+async def test_statements_are_planned_anew_once_the_queue_is_many_times_larger(postgres_url: str) -> None:
+    """Plans are kept for as long as a connection is."""
+
+    async def backend(database: Database) -> int:
+        async with database.writing_autocommit() as connection:
+            return int(connection.get_server_pid())
+
+    async with (
+        Database(postgres_url, writers=1, readers=1, settings=DISPATCHER_SETTINGS) as database,
+        an_engine(database) as engine,
+    ):
+        first = await backend(database)
+        for _ in range(2):
+            await engine.tidying.run()
+        assert await backend(database) == first
+        await endpoint_with_backlog(engine, 5000)
+        await engine.tidying.run()
+        second = await backend(database)
+        assert second != first
+        await engine.tidying.run()
+        assert await backend(database) == second
+
+
+# First attempts for one endpoint and unit go out in the order of the commits, and never overlap.
+
+
+async def versions(engine: Engine, claimed: list[ClaimedDelivery]) -> list[int]:
+    rows = await engine.rows(
+        "select unit_version from pending_delivery where id = any($1) order by 1",
+        [one.delivery_id for one in claimed],
+    )
+    return [version for (version,) in rows]
+
+
+async def test_the_next_event_of_a_unit_waits_for_the_first_attempt_of_the_one_before(engine: Engine) -> None:
+    await engine.endpoint()
+    await engine.queue_events("A-1", times=3)
+    for status_code, expected in ((200, 2), (500, 3), (200, 4)):
+        claimed = await engine.claim()
+        assert await versions(engine, claimed) == [expected]
+        assert await engine.claim() == []
+        assert await engine.value("select count(*) from pending_delivery where postponed") == 4 - expected
+        await engine.answer(claimed, status_code)
+
+
+async def test_events_of_other_units_wait_for_nobody(engine: Engine) -> None:
+    await engine.endpoint()
+    await engine.queue_events(*CODES, times=2)
+    claimed = await engine.claim()
+    assert len({one.unit_id for one in claimed}) == len(claimed) == len(CODES)
+
+
+async def test_at_an_ordered_endpoint_an_event_waits_for_the_end_of_the_one_before(engine: Engine) -> None:
+    await engine.endpoint(ordered=True)
+    await engine.queue_events("A-1", times=2)
+    for _ in range(engine.schedule.attempts):
+        claimed = await engine.claim()
+        assert await versions(engine, claimed) == [2]
+        assert await engine.claim() == []
+        await engine.answer(claimed, 500)
+        await engine.tidying.run()
+        await engine.make_due()
+    assert await versions(engine, await engine.claim()) == [3]
+
+
+async def test_at_an_ordered_endpoint_a_retry_waits_for_an_earlier_event(engine: Engine) -> None:
+    """It was not ordered when the later event was first sent."""
+    endpoint = await engine.endpoint()
+    await engine.queue_events("A-1", times=2)
+    await engine.answer(await engine.claim(), 500)
+    assert await versions(engine, await engine.claim()) == [3]
+    await engine.execute("delete from in_flight")
+    await engine.change(endpoint, ordered=True)
+    await engine.make_due()
+    assert await versions(engine, await engine.claim()) == [2]
+
+
+@pytest.mark.parametrize("has_first_failed", [False, True])
+async def test_an_event_behind_a_cancelled_one_does_not_wait(engine: Engine, has_first_failed: bool) -> None:
+    endpoint = await engine.endpoint(ordered=True)
+    await engine.queue_events("A-1", times=2)
+    if has_first_failed:
+        (first,) = await engine.claim()
+        assert await engine.claim() == []
+        await engine.answer([first], 500)
+    await engine.change(endpoint, events=("unit.available",))
+    assert await versions(engine, await engine.claim()) == [3]
+
+
+async def test_the_next_event_does_not_overlap_an_attempt_whose_delivery_is_resent(engine: Engine) -> None:
+    await engine.endpoint()
+    await engine.queue_events("A-1", times=2)
+    (first,) = await engine.claim()
+    await engine.resend(first.delivery_id)
+    await engine.tidying.run()
+    await engine.make_due()
+    assert await engine.claim() == []
+    await engine.answer([first])
+    await engine.tidying.run()
+    await engine.make_due()
+    assert await versions(engine, await engine.claim()) == [2, 3]
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+async def test_a_resend_of_what_has_ended_neither_waits_nor_holds_back(engine: Engine, ordered: bool) -> None:
+    await engine.endpoint(ordered=ordered)
+    project_id = await engine.queue_events("A-1")
+    (delivered,) = await engine.claim()
+    await engine.answer([delivered])
+    await engine.resend(delivered.delivery_id)
+    (resent,) = await engine.claim()
+    await store(engine.database, replacement(project_id, "A-1", status=ON))
+    (next_one,) = await engine.claim()
+    assert resent.delivery_id == delivered.delivery_id != next_one.delivery_id
+    await engine.answer([resent], 500)
+    await engine.make_due()
+    assert [one.delivery_id for one in await engine.claim()] == [resent.delivery_id]
+
+
+async def test_a_resend_of_what_failed_at_an_ordered_endpoint_still_holds_back(engine: Engine) -> None:
+    await engine.endpoint(ordered=True)
+    await engine.queue_events("A-1", times=2)
+    (first,) = await engine.claim()
+    await engine.answer([first], 500)
+    assert await engine.claim() == []
+    await engine.resend(first.delivery_id)
+    (again,) = await engine.claim()
+    assert again.delivery_id == first.delivery_id
+    await engine.answer([again], 500)
+    await engine.tidying.run()
+    assert await engine.claim() == []
+
+
+async def test_a_postponed_event_that_fails_keeps_the_gap_of_its_schedule(engine: Engine) -> None:
+    """Though it was claimed because its own time had come, and not because it was unblocked."""
+    await engine.endpoint()
+    await engine.queue_events("A-1", times=2)
+    (first,) = await engine.claim()
+    assert await engine.claim() == []
+    await engine.resend(first.delivery_id)
+    await engine.answer([first])
+    await engine.execute("update pending_delivery set due_at = now() - interval '1 ms', postponed = true")
+    second = next(one for one in await engine.claim() if one.delivery_id != first.delivery_id)
+    await engine.answer([second], 500)
+    await engine.tidying.run()
+    assert await engine.value(
+        "select due_at > now() + interval '5 minutes' from pending_delivery where id = $1", second.delivery_id
+    )
+
+
+@pytest.mark.parametrize("ordered", [True, pytest.param(False, marks=pytest.mark.slow)])
+async def test_two_workers_and_a_slow_receiver_keep_the_order_of_each_unit(
+    database: Database, postgres_url: str, ordered: bool
 ) -> None:
-    """After the database's clock was set back; the times of one unit's events go up all the same."""
-    await engine.subscribe()
-    project_id = await new_units(database, "A-1")
-    await engine.execute("update unit set updated_at = now() + interval '1 hour'")
-    await switch(database, project_id, "A-1")
-    assert len(await engine.claim()) == 1
+    seen: set[str] = set()
+    times: dict[str, list[str]] = defaultdict(list)
+    in_progress: Counter[str] = Counter()
+    overlaps: list[str] = []
+
+    async def answer(request: Received) -> int:
+        body = json.loads(request.body)
+        unit, number = body["data"]["unit"]["code"], hash(body["id"])
+        if body["id"] in seen:
+            return 200
+        seen.add(body["id"])
+        times[unit].append(body["createdAt"])
+        overlaps.extend([unit] * in_progress[unit])
+        in_progress[unit] += 1
+        await asyncio.sleep(0.01 * (number % 4))
+        in_progress[unit] -= 1
+        return 500 if number % 5 == 0 else 200
+
+    settings: dict[str, Any] = {"schedule": Schedule(0.02, 8), "keys": [new_encryption_key()]}
+    async with (
+        receiving(replying(answer)) as receiver,
+        Database(postgres_url) as other,
+        an_engine(database, **settings) as engine,
+        an_engine(other, **settings) as second,
+        engine.running(postgres_url),
+        second.running(postgres_url),
+    ):
+        await engine.endpoint(receiver.url, ordered=ordered, max_in_flight=8)
+        project_id = await new_units(database, *CODES)
+        for turn in range(6):
+            status = ON if turn % 2 else OFF
+            await store(database, *(replacement(project_id, code, status=status) for code in CODES))
+        await eventually(lambda: has_ended(engine))
+    assert overlaps == []
+    assert set(times) == set(CODES)
+    assert all(len(of_unit) == 6 and of_unit == sorted(of_unit) for of_unit in times.values())
+
+
+async def has_ended(engine: Engine) -> bool:
+    return not await engine.value("select count(*) from pending_delivery")

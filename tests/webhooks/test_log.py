@@ -9,31 +9,48 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from holdfast.domain.delivery import Delivery, DeliveryFilter, DeliveryStatus
+from holdfast.domain.audit import COMMAND
+from holdfast.domain.delivery import Delivery, DeliveryStatus, FailedDeliveryFilter
 from holdfast.domain.endpoint import Endpoint
 from holdfast.domain.errors import UnknownDelivery, UnknownEndpoint
 from holdfast.operations.deliveries import Deliveries
+from holdfast.operations.units import Units
 from holdfast.storage.database import Connection, Database
-from tests.support.delivery_engine import ALWAYS, LATEST, Engine, switch
-from tests.support.inventory import new_project, replacement, store
+from tests.support.delivery_engine import ALWAYS, LATEST, NOWHERE, Engine, switch
+from tests.support.inventory import SLUG, new_project, replacement, store
 from tests.support.sales import hold, new_units
 
-Hook = Callable[[], Awaitable[None]]
+Hook = Callable[[], Awaitable[object]]
 PENDING, DELIVERED, FAILED = DeliveryStatus.PENDING, DeliveryStatus.DELIVERED, DeliveryStatus.FAILED
+OTHER = "other-court"
+OWN = (SLUG,)
+# As if all attempts had failed.
+FAIL = """
+    with gone as (delete from pending_delivery where unit_code = $1 returning *)
+    insert into ended_delivery (
+        id, endpoint_id, event, project_id, unit_id, unit_version, unit_code, created_at, body, attempts,
+        last_status_code, last_cause, status, ended_at
+    )
+    select id, endpoint_id, event, project_id, unit_id, unit_version, unit_code, created_at, body, 8, 503,
+        'x', 'failed', now()
+    from gone
+"""
 
 
-async def with_outcomes(engine: Engine, codes: dict[str, int | None]) -> Endpoint:
-    """An endpoint, and a delivery for each unit: answered so; 0 is one that was not tried yet."""
-    endpoint = (await engine.subscribe()).endpoint
-    project_id = await new_units(engine.database, *codes)
-    for code in codes:
-        await switch(engine.database, project_id, code)
+async def answer_each(engine: Engine, status_codes: dict[str, int | None]) -> None:
+    """Answer the delivery of each unit; 0 is one that was not tried yet."""
     by_unit = dict(await engine.rows("select id, code from unit"))
     for one in await engine.claim():
-        status_code = codes[by_unit[one.unit_id]]
-        if status_code != 0:
+        assert one.unit_id is not None
+        if (status_code := status_codes[by_unit[one.unit_id]]) != 0:
             await engine.answer([one], status_code)
     await engine.execute("delete from in_flight")
+
+
+async def endpoint_with_outcomes(engine: Engine, **status_codes: int | None) -> Endpoint:
+    endpoint = await engine.endpoint()
+    await engine.queue_events(*status_codes)
+    await answer_each(engine, status_codes)
     return endpoint
 
 
@@ -42,15 +59,8 @@ async def codes(engine: Engine, **filters: Any) -> set[str | None]:
 
 
 async def test_each_filter_finds_what_it_names_and_nothing_else(engine: Engine) -> None:
-    await with_outcomes(engine, {"ok": 200, "no": 404, "broken": 503, "refused": None, "new": 0})
-    await engine.execute(
-        """
-        with gone as (delete from pending_delivery where unit_code = 'broken' returning *)
-        insert into ended_delivery (id, endpoint_id, event, unit_code, created_at, body, attempts,
-            last_status_code, last_cause, status, ended_at)
-        select id, endpoint_id, event, unit_code, created_at, body, 8, 503, 'x', 'failed', now() from gone
-        """
-    )
+    await endpoint_with_outcomes(engine, ok=200, no=404, broken=503, refused=None, new=0)
+    await engine.execute(FAIL, "broken")
     assert await codes(engine) == {"ok", "no", "broken", "refused", "new"}
     assert await codes(engine, status=DELIVERED) == {"ok"}
     assert await codes(engine, status=FAILED) == {"broken"}
@@ -65,65 +75,61 @@ async def test_each_filter_finds_what_it_names_and_nothing_else(engine: Engine) 
     assert await codes(engine, unit_code="OK") == set()
     assert await codes(engine, events=("unit.held",)) == set()
     assert await codes(engine, events=("unit.held", "unit.unavailable"), code_class=5) == {"broken"}
+    project_id = await engine.value("select id from project")
+    await store(engine.database, replacement(project_id, "held"))
+    await hold(engine.database, (project_id, "held"))
+    assert await codes(engine, events=("unit.held",)) == {"held"}
 
 
-async def test_a_time_is_from_and_including_to_and_excluding(engine: Engine) -> None:
-    await with_outcomes(engine, {"A-1": 200, "A-2": 0})
-    by_code = {one.unit_code: one.created_at for one in await engine.log()}
+async def test_a_period_includes_its_start_and_not_its_end(engine: Engine) -> None:
+    await endpoint_with_outcomes(engine, first=200, later=0)
     await engine.execute("update pending_delivery set created_at = created_at + interval '1 minute'")
-    first = by_code["A-1"]
-    later = first + timedelta(seconds=30)
-    assert await codes(engine, since=first, until=later) == {"A-1"}
-    assert await codes(engine, since=first + timedelta(milliseconds=1)) == {"A-2"}
-    assert await codes(engine, until=first) == set()
+    (start,) = [one.created_at for one in await engine.log() if one.unit_code == "first"]
+    assert await codes(engine, since=start, until=start + timedelta(seconds=30)) == {"first"}
+    assert await codes(engine, since=start + timedelta(milliseconds=1)) == {"later"}
+    assert await codes(engine, until=start) == set()
 
 
-async def all_pages(engine: Engine, limit: int, filters: DeliveryFilter = ALWAYS) -> list[Delivery]:
+async def all_pages(engine: Engine, limit: int, after_each: Hook | None = None) -> list[Delivery]:
     found: list[Delivery] = []
     before = LATEST
-    while page := (await engine.deliveries.page(None, before, filters, limit))[:limit]:
+    while page := (await engine.deliveries.page(None, before, ALWAYS, limit))[:limit]:
         found += page
         before = (page[-1].created_at, page[-1].id)
+        if after_each is not None:
+            await after_each()
     return found
 
 
 @pytest.mark.parametrize("limit", [1, 3, 7])
 async def test_pages_show_everything_once_the_latest_first(engine: Engine, limit: int) -> None:
-    await engine.subscribe()
-    await with_outcomes(engine, {f"A-{number}": (200, 500, 0)[number % 3] for number in range(12)})
+    await engine.endpoint()
+    await endpoint_with_outcomes(engine, **{f"A-{number}": (200, 500, 0)[number % 3] for number in range(6)})
     # Some at the very same moment, so that the id has to tell them apart.
     await engine.execute("update pending_delivery set created_at = '2026-01-01'")
-    pages = await all_pages(engine, limit)
-    assert len(pages) == 24
-    keys = [(one.created_at, one.id) for one in pages]
+    keys = [(one.created_at, one.id) for one in await all_pages(engine, limit)]
+    assert len(keys) == 12
     assert keys == sorted(set(keys), reverse=True)
+    # One more than the limit says that there is another page.
+    assert len(await engine.log(limit=11)) == 12 == len(await engine.log(limit=12))
 
 
-async def test_a_page_says_whether_there_is_another(engine: Engine) -> None:
-    await with_outcomes(engine, {f"A-{number}": 200 for number in range(4)})
-    assert len(await engine.log(limit=3)) == 4
-    assert len(await engine.log(limit=4)) == 4
-
-
-async def test_what_is_written_while_somebody_turns_pages_is_neither_skipped_nor_shown_twice(
-    engine: Engine, database: Database
-) -> None:
-    endpoint = await with_outcomes(engine, {f"A-{number:02}": 0 for number in range(10)})
+async def test_what_is_written_between_two_pages_is_neither_skipped_nor_shown_twice(engine: Engine) -> None:
+    endpoint = await endpoint_with_outcomes(engine, **{f"A-{number}": 0 for number in range(10)})
     expected = {one.id for one in await engine.log()}
-    found: list[UUID] = []
-    before = LATEST
-    while page := (await engine.deliveries.page(None, before, ALWAYS, 2))[:2]:
-        found += [one.id for one in page]
-        before = (page[-1].created_at, page[-1].id)
+
+    async def write() -> None:
         await engine.ping(endpoint)
-        await engine.answer((await engine.claim(3))[:3], 200)
-        await engine.resend(page[0].id)
+        await engine.answer(await engine.claim(3), 200)
+        await engine.resend((await engine.log(limit=1))[-1].id)
+
+    found = [one.id for one in await all_pages(engine, 2, write)]
     assert len(found) == len(set(found))
     assert expected <= set(found)
 
 
-class Between:
-    """A connection on which something happens after its first look at what is pending."""
+class HookedConnection:
+    """A connection on which something happens after its first look at pending deliveries."""
 
     def __init__(self, connection: Connection, hook: Hook) -> None:
         self._connection = connection
@@ -139,7 +145,7 @@ class Between:
         return list(rows)
 
 
-class Interrupted(Database):
+class HookedDatabase(Database):
     def __init__(self, database: Database, hook: Hook) -> None:
         self._database = database
         self._hook = hook
@@ -147,36 +153,28 @@ class Interrupted(Database):
     @asynccontextmanager
     async def reading_snapshot(self) -> AsyncIterator[Connection]:
         async with self._database.reading_snapshot() as connection:
-            yield cast(Connection, Between(connection, self._hook))
+            yield cast(Connection, HookedConnection(connection, self._hook))
 
 
-async def page_during(engine: Engine, hook: Hook) -> list[UUID]:
-    deliveries = Deliveries(Interrupted(engine.database, hook), engine.feed)
-    return [one.id for one in await deliveries.page(None, LATEST, ALWAYS, 10)]
-
-
-async def test_what_ends_between_the_looks_of_one_page_is_shown_once(engine: Engine) -> None:
-    delivery_id = await engine.ping((await engine.subscribe()).endpoint)
+@pytest.mark.parametrize("is_resent", [False, True])
+async def test_what_moves_while_a_page_is_read_is_shown_once(engine: Engine, is_resent: bool) -> None:
+    delivery_id = await engine.ping(await engine.endpoint())
 
     async def end() -> None:
         await engine.answer(await engine.claim())
 
-    assert await page_during(engine, end) == [delivery_id]
-
-
-async def test_what_is_sent_anew_between_the_looks_of_one_page_is_still_shown(engine: Engine) -> None:
-    delivery_id = await engine.ping((await engine.subscribe()).endpoint)
-    await engine.answer(await engine.claim())
-
-    async def send_anew() -> None:
+    async def resend() -> None:
         await engine.resend(delivery_id)
 
-    assert await page_during(engine, send_anew) == [delivery_id]
+    if is_resent:
+        await end()
+    deliveries = Deliveries(HookedDatabase(engine.database, resend if is_resent else end), engine.feed)
+    assert [one.id for one in await deliveries.page(None, LATEST, ALWAYS, 10)] == [delivery_id]
 
 
-async def test_the_log_of_one_endpoint_is_its_own_and_outlives_it(engine: Engine, database: Database) -> None:
-    one, other = (await engine.subscribe()).endpoint, (await engine.subscribe()).endpoint
-    await switch(database, await new_units(database, "A-1"), "A-1")
+async def test_the_log_of_one_endpoint_is_its_own_and_outlives_it(engine: Engine) -> None:
+    one, other = await engine.endpoint(), await engine.endpoint()
+    await engine.queue_events("A-1")
     page = await engine.deliveries.page(one.id, LATEST, ALWAYS, 10)
     assert [found.endpoint_id for found in page] == [one.id]
     await engine.execute("update endpoint set removed_at = now() where id = $1", other.id)
@@ -185,29 +183,8 @@ async def test_the_log_of_one_endpoint_is_its_own_and_outlives_it(engine: Engine
         await engine.deliveries.page(UUID(int=5), LATEST, ALWAYS, 10)
 
 
-async def test_a_key_that_is_limited_to_projects_sees_the_deliveries_of_endpoints_within_them(
-    engine: Engine, database: Database
-) -> None:
-    project_id = await new_units(database, "A-1")
-    await new_project(database, "other-court")
-    for_all = (await engine.subscribe()).endpoint
-    within = (await engine.subscribe(project_slugs=("palm-court",))).endpoint
-    beyond = (await engine.subscribe(project_slugs=("palm-court", "other-court"))).endpoint
-    await switch(database, project_id, "A-1")
-    assert len(await engine.log()) == 3
-    own = await engine.deliveries.page(None, LATEST, ALWAYS, 10, ("palm-court",))
-    assert [one.endpoint_id for one in own] == [within.id]
-    assert (await engine.deliveries.find(own[0].id, ("palm-court",)))[0] == own[0]
-    for endpoint in (for_all, beyond):
-        with pytest.raises(UnknownEndpoint):
-            await engine.deliveries.page(endpoint.id, LATEST, ALWAYS, 10, ("palm-court",))
-        (foreign,) = await engine.deliveries.page(endpoint.id, LATEST, ALWAYS, 10)
-        with pytest.raises(UnknownDelivery):
-            await engine.deliveries.find(foreign.id, ("palm-court",))
-
-
 async def test_a_delivery_shows_when_it_is_tried_next_and_when_it_ended(engine: Engine) -> None:
-    await with_outcomes(engine, {"ok": 200, "no": 500})
+    endpoint = await endpoint_with_outcomes(engine, ok=200, no=500)
     now: datetime = await engine.value("select clock_timestamp()")
     found = {one.unit_code: one for one in await engine.log()}
     ok, no = found["ok"], found["no"]
@@ -216,33 +193,130 @@ async def test_a_delivery_shows_when_it_is_tried_next_and_when_it_ended(engine: 
     assert no.next_attempt_at is not None
     assert ok.created_at <= ok.ended_at <= now
     assert (no.attempts, no.last_status_code, str(no.last_cause)) == (1, 500, "The receiver answered 500.")
-
-
-async def test_what_waits_for_an_earlier_event_may_be_sent_before_the_time_that_it_shows(
-    engine: Engine, database: Database
-) -> None:
-    """That is only when it looks again at the latest."""
-    await engine.subscribe()
-    await switch(database, await new_units(database, "A-1"), "A-1", 2)
-    (first,) = await engine.claim()
-    waiting, _ = await engine.log()
-    await engine.answer([first])
-    (claimed,) = await engine.claim()
-    assert waiting.next_attempt_at is not None
-    assert claimed.delivery_id == waiting.id
-    assert claimed.claimed_at < waiting.next_attempt_at
-
-
-async def test_the_time_that_a_delivery_of_a_paused_endpoint_shows_may_be_past(engine: Engine) -> None:
-    delivery_id = await engine.ping((await engine.subscribe(paused=True)).endpoint)
-    due_at = (await engine.find(delivery_id)).next_attempt_at
+    # That of a paused endpoint may be past.
+    await engine.change(endpoint, paused=True)
+    due_at = (await engine.find(await engine.ping(endpoint))).next_attempt_at
     assert due_at is not None
     assert due_at <= await engine.value("select clock_timestamp()")
 
 
-async def test_the_events_of_one_unit_are_told_apart(engine: Engine, database: Database) -> None:
-    await engine.subscribe()
-    project_id = await new_units(database, "A-1", "A-2")
-    await hold(database, (project_id, "A-1"))
-    await store(database, replacement(project_id, "A-2", price=4))
-    assert await codes(engine, events=("unit.held",)) == {"A-1"}
+# Callers who are limited to projects.
+
+
+async def test_a_limited_caller_sees_the_deliveries_of_endpoints_within_its_projects(engine: Engine) -> None:
+    await new_project(engine.database, OTHER)
+    project_id = await new_units(engine.database, "A-1")
+    for_all, beyond = await engine.endpoint(), await engine.endpoint(project_slugs=(SLUG, OTHER))
+    within = await engine.endpoint(project_slugs=OWN)
+    await switch(engine.database, project_id, "A-1")
+    assert len(await engine.log()) == 3
+    own = await engine.deliveries.page(None, LATEST, ALWAYS, 10, OWN)
+    assert [one.endpoint_id for one in own] == [within.id]
+    assert (await engine.deliveries.find(own[0].id, OWN))[0] == own[0]
+    for endpoint in (for_all, beyond):
+        with pytest.raises(UnknownEndpoint):
+            await engine.deliveries.page(endpoint.id, LATEST, ALWAYS, 10, OWN)
+        (foreign,) = await engine.deliveries.page(endpoint.id, LATEST, ALWAYS, 10)
+        with pytest.raises(UnknownDelivery):
+            await engine.deliveries.find(foreign.id, OWN)
+
+
+@pytest.fixture(params=[None, (SLUG, OTHER)], ids=["for all", "for two"])
+async def narrowed(engine: Engine, request: pytest.FixtureRequest) -> Endpoint:
+    """An endpoint that is for fewer projects than before, with deliveries of units and a ping."""
+    # The codes are the same: they are unique in a project only.
+    outcomes: dict[str, int | None] = {"delivered": 200, "failed": 0, "pending": 0}
+    projects = await new_units(engine.database, *outcomes), await new_project(engine.database, OTHER)
+    await store(engine.database, *(replacement(projects[1], code) for code in outcomes))
+    endpoint = await engine.endpoint(project_slugs=request.param)
+    for project_id in projects:
+        for code in outcomes:
+            await switch(engine.database, project_id, code)
+    await answer_each(engine, outcomes)
+    await engine.execute(FAIL, "failed")
+    await engine.ping(endpoint)
+    return await engine.change(endpoint, project_slugs=OWN)
+
+
+async def test_a_limited_caller_sees_its_projects_and_pings(engine: Engine, narrowed: Endpoint) -> None:
+    own = {one.id for one in await engine.log() if f'"{OTHER}"' not in one.body}
+    of_filters: list[tuple[dict[str, Any], int]] = [
+        ({}, 4),
+        ({"status": PENDING}, 2),
+        ({"status": DELIVERED}, 1),
+        ({"status": FAILED}, 1),
+        ({"unit_code": "delivered"}, 1),
+        ({"code_class": 5}, 1),
+    ]
+    for filters, count in of_filters:
+        selected = ALWAYS._replace(**filters)
+        page = await engine.deliveries.page(narrowed.id, LATEST, selected, 10, OWN)
+        assert len(page) == count
+        assert {one.id for one in page} <= own
+        assert page == await engine.deliveries.page(None, LATEST, selected, 10, OWN)
+    for slugs, count in ((OWN, 3), (None, 6)):
+        feed = await engine.feed.read(None, 100, slugs, narrowed.id)
+        counts = (await engine.deliveries.reconcile(narrowed.id, None, slugs)).counts
+        assert counts.events == len(feed.items) == count
+        assert counts.delivered == counts.failed == counts.pending == count // 3
+        assert counts.missing == 0
+
+
+async def test_a_limited_caller_resends_of_its_projects_and_pings(engine: Engine, narrowed: Endpoint) -> None:
+    failed = FailedDeliveryFilter(ALWAYS.since)
+    assert await engine.deliveries.count_failed(narrowed.id, failed) == 2
+    assert await engine.deliveries.count_failed(narrowed.id, failed, OWN) == 1
+    assert await engine.deliveries.recover(narrowed.id, failed, COMMAND, OWN) == 1
+    for one in await engine.log():
+        if f'"{OTHER}"' not in one.body:
+            assert (await engine.deliveries.find(one.id, OWN))[0].id == one.id
+            assert (await engine.deliveries.resend(one.id, COMMAND, OWN))[0].id == one.id
+            continue
+        for refused in (engine.deliveries.find(one.id, OWN), engine.deliveries.resend(one.id, COMMAND, OWN)):
+            with pytest.raises(UnknownDelivery):
+                await refused
+        assert await engine.find(one.id) == one
+    assert {one.status for one in await engine.log()} == {PENDING, DELIVERED, FAILED}
+
+
+# The latest deliveries of one unit.
+
+
+async def latest(engine: Engine, code: str = "A-1", limit: int = 10, slug: str = SLUG) -> list[Delivery]:
+    units = Units(engine.database)
+    unit, _ = await units.find(slug, code)
+    return [delivery for delivery, _ in await units.latest_deliveries(unit, limit)]
+
+
+async def test_the_latest_deliveries_of_a_unit_are_pending_and_ended_ones(engine: Engine) -> None:
+    project_id = await new_units(engine.database, "A-1", "A-2")
+    await switch(engine.database, project_id, "A-1", 2)
+    assert await latest(engine) == []
+    await engine.endpoint()
+    await switch(engine.database, project_id, "A-2")
+    elsewhere = await new_project(engine.database, OTHER)
+    await store(engine.database, replacement(elsewhere, "A-1"))
+    await switch(engine.database, elsewhere, "A-1")
+    assert (await latest(engine), len(await latest(engine, slug=OTHER))) == ([], 1)
+    await switch(engine.database, project_id, "A-1", 2)
+    await engine.answer(await engine.claim(), 200)
+    await engine.answer(await engine.claim(), 500)
+    later, first = await latest(engine)
+    assert (first.event, first.status) == ("unit.unavailable", DELIVERED)
+    assert (later.status, later.attempts, later.last_status_code) == (PENDING, 1, 500)
+    assert later.next_attempt_at is not None
+    assert await latest(engine, limit=1) == [later]
+    await engine.resend(first.id)
+    assert [one.id for one in await latest(engine)] == [later.id, first.id]
+
+
+async def test_each_delivery_of_a_unit_names_its_endpoint_even_if_that_was_removed(engine: Engine) -> None:
+    endpoint = await engine.endpoint(description="Our CRM")
+    await engine.queue_events("A-1")
+    units = Units(engine.database)
+    unit, _ = await units.find(SLUG, "A-1")
+    ((_, label),) = await units.latest_deliveries(unit, 10)
+    assert label == (endpoint.id, NOWHERE, "Our CRM", False)
+    await engine.remove(endpoint)
+    ((_, label),) = await units.latest_deliveries(unit, 10)
+    assert label.is_removed is True

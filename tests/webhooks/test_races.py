@@ -1,4 +1,4 @@
-"""Two at the same moment: one holds a lock, the other has looked already and waits for it."""
+"""Two at the same moment: one holds a lock, and the other waits for it or passes it over."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable
@@ -9,26 +9,24 @@ from uuid import UUID
 
 import pytest
 
+from holdfast.domain.delivery import ClaimedDelivery
 from holdfast.domain.endpoint import MAX_IN_FLIGHT
-from holdfast.operations.delivery_queue import cancel_all
+from holdfast.operations.delivery_queue import DeliveryQueue, cancel_all
 from holdfast.storage import deliveries, delivery_queue
 from holdfast.storage.database import DISPATCHER_SETTINGS, Connection, Database, TransactionConflict
-from tests.support.delivery_engine import Engine, an_engine, made, switch
-from tests.support.sales import new_units
+from tests.support.delivery_engine import Engine, an_engine, eventually, made
 
 WAITING = (
     "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
 )
-LEASE = timedelta(seconds=35)
+LOCK_ENDPOINT = "select from endpoint where id = $1 for update"
 UNAVAILABLE = "unit.unavailable"
 
 
-async def blocked(database: Database, task: "asyncio.Future[Any]") -> None:
-    """Returns when it waits for somebody's lock, of which nothing tells."""
-    async with database.reading() as observer, asyncio.timeout(5):
-        while not await observer.fetchval(WAITING):
-            assert not task.done()
-            await asyncio.sleep(0.005)
+async def is_blocked(database: Database, task: "asyncio.Future[Any]") -> bool:
+    assert not task.done()
+    async with database.reading() as connection:
+        return bool(await connection.fetchval(WAITING))
 
 
 @asynccontextmanager
@@ -37,111 +35,181 @@ async def meanwhile(database: Database, other: Awaitable[object]) -> AsyncIterat
     async with database.writing() as connection:
         yield connection
         task = asyncio.ensure_future(other)
-        await blocked(database, task)
+        await eventually(lambda: is_blocked(database, task))
     await task
 
 
-async def test_what_is_claimed_at_the_moment_of_cancelling_is_left_to_arrive(
-    engine: Engine, database: Database
-) -> None:
-    endpoint = (await engine.subscribe()).endpoint
-    await switch(database, await new_units(database, "A-1"), "A-1")
+@pytest.fixture
+async def hurried(postgres_url: str) -> AsyncIterator[Engine]:
+    """With the settings of a worker: it does not wait for locks for long."""
+    async with Database(postgres_url, settings=DISPATCHER_SETTINGS) as own, an_engine(own) as engine:
+        yield engine
+
+
+async def test_what_is_claimed_at_the_moment_of_cancelling_is_left_to_arrive(engine: Engine) -> None:
+    endpoint = await engine.endpoint()
+    await engine.queue_events("A-1")
     await engine.execute("update pending_delivery set series = 2")
     await engine.execute("update endpoint set events = array['unit.sold']")
-    async with meanwhile(database, cancel_all(database, endpoint.id, [UNAVAILABLE])) as connection:
-        found = await delivery_queue.claim(connection, UUID(int=0), 10, LEASE, MAX_IN_FLIGHT)
+    cancelling = cancel_all(engine.database, endpoint.id, [UNAVAILABLE])
+    async with meanwhile(engine.database, cancelling) as connection:
+        lease = timedelta(seconds=35)
+        found = await delivery_queue.claim(connection, UUID(int=0), 10, lease, MAX_IN_FLIGHT)
     (claimed,) = found.claimed
     assert (await engine.find(claimed.delivery_id)).status == "pending"
     assert await engine.answer([claimed]) == {claimed.delivery_id}
     assert (await engine.find(claimed.delivery_id)).status == "delivered"
 
 
-async def test_an_event_that_is_selected_again_while_it_is_being_cancelled_is_cancelled_no_more(
-    engine: Engine, database: Database
-) -> None:
-    endpoint = (await engine.subscribe()).endpoint
-    await switch(database, await new_units(database, "A-1"), "A-1")
+async def test_an_event_that_is_selected_again_while_it_is_being_cancelled_is_kept(engine: Engine) -> None:
+    endpoint = await engine.endpoint()
+    await engine.queue_events("A-1")
     await engine.execute("update endpoint set events = array['unit.sold']")
-    async with meanwhile(database, cancel_all(database, endpoint.id, [UNAVAILABLE])) as connection:
+    cancelling = cancel_all(engine.database, endpoint.id, [UNAVAILABLE])
+    async with meanwhile(engine.database, cancelling) as connection:
         await connection.execute("update endpoint set events = array['unit.unavailable']")
     assert [one.status for one in await engine.log()] == ["pending"]
 
 
-async def test_the_gap_before_a_retry_is_kept_by_whoever_lets_go_of_those_who_wait(
-    engine: Engine, database: Database
-) -> None:
-    endpoint = (await engine.subscribe()).endpoint
-    await switch(database, await new_units(database, "A-1"), "A-1")
+async def test_unblocking_does_not_shorten_the_gap_before_a_retry(engine: Engine) -> None:
+    endpoint = await engine.endpoint()
+    await engine.queue_events("A-1")
     await engine.execute("update pending_delivery set postponed = true")
-    place = (endpoint.id, await engine.value("select unit_id from pending_delivery"))
-
-    async def let_go() -> None:
-        async with database.writing_autocommit() as connection:
-            await delivery_queue.unblock_next_delivery(connection, [place])
-
-    async with meanwhile(database, let_go()) as connection:
+    queue = (endpoint.id, await engine.value("select unit_id from pending_delivery"))
+    unblock = engine.database.write(delivery_queue.unblock_next_delivery, [queue])
+    async with meanwhile(engine.database, unblock) as connection:
         await connection.execute(
-            "update pending_delivery set postponed = false, attempts = 1, due_at = now() + interval '30 s'"
+            "update pending_delivery set postponed = false, attempts = 1, due_at = now() + interval '1 hour'"
         )
-    assert await engine.value("select due_at > now() + interval '20 s' from pending_delivery")
+    assert await engine.value("select due_at > now() + interval '1 minute' from pending_delivery")
 
 
-async def test_a_delivery_that_is_given_back_while_somebody_sends_it_anew_begins_a_new_series(
-    engine: Engine, database: Database
-) -> None:
-    endpoint = (await engine.subscribe()).endpoint
-    delivery_id = await engine.ping(endpoint)
+async def test_a_delivery_that_is_given_back_while_it_is_resent_begins_a_new_series(engine: Engine) -> None:
+    delivery_id = await engine.ping(await engine.endpoint())
     claimed = await engine.claim()
-    async with meanwhile(database, engine.dispatching.give_back(claimed)) as connection:
+    async with meanwhile(engine.database, engine.dispatching.give_back(claimed)) as connection:
         await deliveries.resend(connection, delivery_id)
     assert await engine.rows("select series, again from pending_delivery") == [(2, False)]
-    (again,) = await engine.claim()
-    await engine.answer([again])
+    await engine.answer(await engine.claim())
     assert await engine.claim() == []
 
 
-async def test_who_is_put_aside_just_when_the_one_before_is_recorded_is_let_go(
-    engine: Engine, database: Database
-) -> None:
-    await engine.subscribe()
-    await switch(database, await new_units(database, "A-1"), "A-1", 2)
+async def test_an_event_that_is_postponed_just_as_its_turn_comes_is_unblocked(engine: Engine) -> None:
+    await engine.endpoint()
+    await engine.queue_events("A-1", times=2)
     (first,) = await engine.claim()
     await engine.execute("update pending_delivery set postponed = false, due_at = created_at")
-    async with database.writing() as connection:
+    async with engine.database.writing() as connection:
         await connection.execute("select from pending_delivery where id <> $1 for update", first.delivery_id)
         claiming = asyncio.ensure_future(engine.claim())
-        await blocked(database, claiming)
+        await eventually(lambda: is_blocked(engine.database, claiming))
         await engine.answer([first])
     assert len(await claiming) == 1
 
 
-async def test_a_lock_that_is_not_to_be_had_is_a_reason_to_try_again(postgres_url: str) -> None:
-    async with (
-        Database(postgres_url) as theirs,
-        Database(postgres_url, settings=DISPATCHER_SETTINGS) as own,
-        theirs.writing() as connection,
-    ):
+async def test_a_lane_that_another_worker_has_locked_is_passed_over(engine: Engine) -> None:
+    locked, free = await engine.endpoint(), await engine.endpoint()
+    await engine.ping(locked)
+    await engine.ping(free)
+    async with engine.database.writing() as other:
+        await other.execute("select from endpoint where id = $1 for no key update", locked.id)
+        async with asyncio.timeout(60):
+            assert [one.endpoint_id for one in await engine.claim()] == [free.id]
+    assert [one.endpoint_id for one in await engine.claim()] == [locked.id]
+
+
+async def test_a_lock_that_is_held_for_long_is_a_conflict(database: Database, hurried: Engine) -> None:
+    async with database.writing() as connection:
         await connection.execute("lock table pending_delivery")
         with pytest.raises(TransactionConflict):
-            async with own.writing() as waiting:
-                await waiting.execute("update pending_delivery set again = false")
+            await hurried.execute("update pending_delivery set again = false")
+        assert await hurried.claim() == []
 
 
-async def test_a_recovery_that_could_not_be_noted_is_noted_with_the_next_record(postgres_url: str) -> None:
-    async with (
-        Database(postgres_url) as theirs,
-        Database(postgres_url, settings=DISPATCHER_SETTINGS) as own,
-        an_engine(own) as engine,
-    ):
-        sick, other = (await engine.subscribe()).endpoint, (await engine.subscribe()).endpoint
-        await engine.ping(sick)
-        await engine.answer(await engine.claim(), 500)
-        await engine.ping(sick)
-        (recovering,) = await engine.claim()
-        async with theirs.writing() as connection:
-            await connection.execute("select from endpoint where id = $1 for update", sick.id)
-            await engine.dispatching.record([made(recovering)])
-        assert (await engine.subscribing.find(sick.id)).failure is not None
-        await engine.ping(other)
+@pytest.mark.parametrize("is_recovering", [False, True])
+async def test_health_that_cannot_be_saved_is_saved_later_and_delays_no_other_endpoint(
+    database: Database, hurried: Engine, is_recovering: bool
+) -> None:
+    locked, other = await hurried.endpoint(), await hurried.endpoint()
+    if is_recovering:
+        await hurried.ping(locked)
+        await hurried.answer(await hurried.claim(), 500)
+    await hurried.ping(locked)
+    (claimed,) = await hurried.claim()
+    async with database.writing() as connection:
+        await connection.execute(LOCK_ENDPOINT, locked.id)
+        assert await hurried.answer([claimed], 200 if is_recovering else 500)
+        await hurried.ping(other)
+        (next_one,) = await hurried.claim()
+        assert next_one.endpoint_id == other.id
+    assert ((await hurried.load(locked)).failure is None) != is_recovering
+    await hurried.answer([next_one])
+    assert ((await hurried.load(locked)).failure is None) == is_recovering
+
+
+async def test_a_locked_backlog_is_cancelled_later(database: Database, hurried: Engine) -> None:
+    endpoint = await hurried.endpoint()
+    await hurried.ping(endpoint)
+    async with database.writing() as connection:
+        await connection.execute("select from pending_delivery for update")
+        await hurried.remove(endpoint)
+        await hurried.tidying.run()
+        assert [one.status for one in await hurried.log()] == ["pending"]
+    await hurried.tidying.run()
+    assert [one.status for one in await hurried.log()] == ["cancelled"]
+
+
+async def claimed_of(engine: Engine, count: int) -> list[ClaimedDelivery]:
+    """One delivery of each of so many endpoints."""
+    for _ in range(count):
+        await engine.endpoint()
+    await engine.queue_events("A-1")
+    return sorted(await engine.claim(), key=lambda one: one.endpoint_id)
+
+
+async def test_two_workers_that_rescue_at_once_log_each_once(engine: Engine, postgres_url: str) -> None:
+    await claimed_of(engine, 20)
+    await engine.let_leases_run_out()
+    async with Database(postgres_url) as database:
+        other = DeliveryQueue(database, engine.schedule, 35)
+        await asyncio.gather(engine.dispatching.rescue(), other.rescue())
+    assert await engine.value("select count(*) from attempt") == 20
+    assert await engine.value("select count(*) from in_flight") == 0
+
+
+async def test_workers_that_record_at_once_never_deadlock(engine: Engine, postgres_url: str) -> None:
+    """Many endpoints fail at once, and two workers record that, each in an order of its own."""
+    claimed = await claimed_of(engine, 20)
+    again = """
+        insert into in_flight (delivery_id, endpoint_id, token, claimed_at, lease_until)
+        select pending_delivery.id, endpoint_id, token, now(), now() + interval '1 hour'
+        from pending_delivery join unnest($1::uuid[], $2::bigint[]) as of (id, token) using (id)
+    """
+    async with Database(postgres_url) as database:
+        other = DeliveryQueue(database, engine.schedule._replace(attempts=99), 35)
+        for status_code in (500, 503) * 5:
+            records = [made(one, other.schedule, status_code) for one in claimed]
+            await asyncio.gather(engine.dispatching.record(records[::2]), other.record(records[1::2][::-1]))
+            await engine.execute(again, [one.delivery_id for one in claimed], [one.token for one in claimed])
+    assert await engine.value("select count(*) from attempt") == 10 * len(claimed)
+
+
+async def test_recording_and_resending_at_once_never_deadlock(engine: Engine) -> None:
+    """One locks the endpoint before the delivery, the other perhaps after it."""
+    claimed = await claimed_of(engine, 20)
+    resends = [engine.resend(one.delivery_id) for one in claimed]
+    await asyncio.gather(engine.answer(claimed, 500), *resends)
+    in_new_series = "select count(*) from pending_delivery where series = 2 and attempts = 1"
+    assert await engine.value(in_new_series) == 20
+
+
+async def test_a_resend_at_the_moment_of_the_end_is_never_lost_nor_doubled(engine: Engine) -> None:
+    endpoint = await engine.endpoint()
+    for _ in range(10):
+        delivery_id = await engine.ping(endpoint)
+        claimed = await engine.claim()
+        await asyncio.gather(engine.answer(claimed), *(engine.resend(delivery_id) for _ in range(2)))
+        assert (await engine.find(delivery_id)).status == "pending"
+        assert await engine.value("select count(*) from pending_delivery") == 1
+        await engine.make_due()
         await engine.answer(await engine.claim())
-        assert (await engine.subscribing.find(sick.id)).failure is None

@@ -1,0 +1,244 @@
+"""Names and certificates: where a delivery may go, and what is wrong with those that it may not go to."""
+
+import asyncio
+import gc
+import socket
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from ssl import SSLContext
+
+import pytest
+import trustme
+from aiodns.error import ARES_ENOTFOUND, DNSError
+from pycares import AddrInfoResult
+
+from holdfast.domain.delivery import AttemptResult
+from holdfast.webhooks.resolver import NameUnresolved, Resolver
+from holdfast.webhooks.sender import Sender
+from tests.support.delivery_engine import eventually
+from tests.support.name_server import NameServer, name_server
+from tests.support.receiver_certificates import certified_for, expired_for, self_signed, trusting
+from tests.support.receiver_posts import LOOPBACK, TRUSTS_NOBODY, a_post, a_sender, let_deadlines_pass
+from tests.support.receivers import Peer, Talk, answer_all, never_accepting, receiving
+
+A, AAAA = 1, 28
+UNKNOWN_ISSUER = "The certificate's issuer is not known."
+
+
+@asynccontextmanager
+async def resolving(
+    *, allowed: Sequence[str] = LOOPBACK, tls: SSLContext = TRUSTS_NOBODY, **addresses: list[str]
+) -> AsyncIterator[tuple[NameServer, Sender]]:
+    """A name server, and a sender that uses it."""
+    async with (
+        name_server(**addresses) as names,
+        a_sender(name_servers=[names.place], allowed=allowed, tls=tls) as sender,
+    ):
+        yield names, sender
+
+
+async def test_a_name_that_leads_nowhere_is_a_failure() -> None:
+    async with resolving(empty=[]) as (names, sender):
+        names.failing.add("broken.example")
+        unknown = await sender.send(a_post("https://nobody.example/"))
+        assert unknown.cause == "The host name does not exist."
+        assert unknown.timings.dns_ms is not None
+        assert (unknown.timings.connect_ms, unknown.address, unknown.request_headers) == (None, None, ())
+        empty = await sender.send(a_post("https://empty.example/"))
+        assert empty.cause == "The host name has no address."
+        broken = await sender.send(a_post("https://broken.example/"))
+        assert broken.cause == "The host name could not be resolved."
+    resolver = Resolver()
+    resolver._queries["bare.example"] = answer = asyncio.get_running_loop().create_future()
+    answer.set_result(AddrInfoResult([], []))
+    with pytest.raises(NameUnresolved, match="has no address"):
+        await resolver.resolve("bare.example")
+
+
+async def test_a_name_that_nobody_waits_for_fails_in_silence(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    query: asyncio.Future[AddrInfoResult] = asyncio.get_running_loop().create_future()
+    resolver = Resolver()
+    resolver._queries["broken.example"] = query
+    query.set_exception(DNSError(ARES_ENOTFOUND))
+    resolver._end_query("broken.example", query)
+    del query
+    gc.collect()
+    assert caplog.records == []
+
+
+async def test_a_name_server_that_hangs_is_asked_once_for_all_and_delays_nobody_else() -> None:
+    async with receiving(answer_all) as receiver, resolving(good=["127.0.0.1"]) as (names, sender):
+        names.hanging.add("hung.example")
+        waiting = [asyncio.ensure_future(sender.send(a_post("https://hung.example/"))) for _ in range(100)]
+        await names.asked.wait()
+        assert (await sender.send(a_post(receiver.url_at("good.example")))).cause is None
+        let_deadlines_pass(sender)
+        causes = {str(attempted.cause) for attempted in await asyncio.gather(*waiting)}
+        assert causes == {"The host name could not be resolved within 60 seconds."}
+        # The resolver asks again after one, two and four seconds.
+        assert names.questions["hung.example", A] <= 4
+
+
+async def test_one_of_several_that_wait_for_a_name_may_be_cancelled() -> None:
+    async with receiving(answer_all) as receiver, resolving(slow=["127.0.0.1"]) as (names, sender):
+        names.hanging.add("slow.example")
+        post = a_post(receiver.url_at("slow.example"))
+        first, second = asyncio.ensure_future(sender.send(post)), asyncio.ensure_future(sender.send(post))
+        await names.asked.wait()
+        first.cancel()
+        names.hanging.clear()
+        assert (await second).cause is None
+        with pytest.raises(asyncio.CancelledError):
+            await first
+
+
+async def test_a_single_blocked_address_of_a_name_blocks_it() -> None:
+    mixed, public = ["127.0.0.1", "10.0.0.1"], ["93.184.216.34", "fd00::1"]
+    async with receiving(answer_all) as receiver, resolving(mixed=mixed, public=public) as (_, sender):
+        first = await sender.send(a_post(receiver.url_at("mixed.example")))
+        second = await sender.send(a_post("https://public.example/"))
+        assert receiver.connections == 0
+    assert str(first.cause) == "The name resolves to 10.0.0.1, which is a private address."
+    assert str(second.cause) == "The name resolves to fd00::1, which is a private address."
+    assert second.address is None
+
+
+async def test_a_name_that_moves_to_a_blocked_address_is_blocked_from_then_on() -> None:
+    async with (
+        receiving(answer_all) as receiver,
+        receiving(answer_all, host="127.0.0.2", port=receiver.port) as inside,
+        resolving(moving=["127.0.0.1"], allowed=["127.0.0.1/32"]) as (names, sender),
+    ):
+        post = a_post(receiver.url_at("moving.example"))
+        sending = asyncio.ensure_future(sender.send(post))
+        await eventually(lambda: names.questions["moving.example", AAAA] > 0)
+        names.addresses["moving.example"] = ["127.0.0.2"]
+        # The address that was checked is contacted, and the name is not resolved again.
+        assert ((await sending).cause, (await sending).address) == (None, "127.0.0.1")
+        assert names.questions["moving.example", A] == 1
+        # An open connection leads to the address that was checked.
+        again = await sender.send(post)
+        assert (again.cause, again.address) == (None, "127.0.0.1")
+        await sender.close()
+        moved = await sender.send(post)
+        assert str(moved.cause) == "The name resolves to 127.0.0.2, which is a loopback address."
+        assert inside.connections == 0
+
+
+@pytest.mark.parametrize(
+    ("found", "host"),
+    [(["127.0.0.2", "127.0.0.3", "127.0.0.1"], "127.0.0.1"), (["127.0.0.1", "::1"], "::1")],
+)
+async def test_a_dead_address_is_passed_over_for_one_that_answers(found: list[str], host: str) -> None:
+    async with receiving(answer_all, host=host) as receiver, resolving(half=found) as (_, sender):
+        attempted = await sender.send(a_post(receiver.url_at("half.example")))
+    assert (attempted.cause, attempted.address) == (None, host)
+
+
+async def test_an_address_that_hangs_is_overtaken_by_one_that_answers() -> None:
+    loop = asyncio.get_running_loop()
+    async with never_accepting() as port, resolving(half=["127.0.0.1", "127.0.0.2"]) as (_, sender):
+        with socket.create_server(("127.0.0.2", port)) as listener:
+            listener.setblocking(False)
+            sending = asyncio.ensure_future(sender.send(a_post(f"http://half.example:{port}/")))
+            accepted, _ = await loop.sock_accept(listener)
+            with accepted:
+                await loop.sock_recv(accepted, 65_536)
+                await loop.sock_sendall(accepted, b"HTTP/1.1 204 OK\r\n\r\n")
+                attempted = await sending
+    assert (attempted.cause, attempted.address) == (None, "127.0.0.2")
+    assert attempted.timings.connect_ms is not None
+
+
+async def test_localhost_is_contacted_only_in_the_family_that_is_allowed() -> None:
+    async with (
+        receiving(answer_all, host="127.0.0.1") as receiver,
+        receiving(answer_all, host="::1", port=receiver.port) as other,
+        a_sender(allowed=["127.0.0.0/8"]) as sender,
+    ):
+        attempted = await sender.send(a_post(receiver.url_at("localhost")))
+        assert other.connections == 0
+    assert (attempted.cause, attempted.address) == (None, "127.0.0.1")
+
+
+async def test_when_no_address_answers_the_refusal_is_the_cause() -> None:
+    async with resolving(dead=["127.0.0.1", "127.0.0.2"]) as (_, sender):
+        attempted = await sender.send(a_post("http://dead.example:9/"))
+    assert attempted.cause == "The connection was refused."
+    assert attempted.address in ("127.0.0.1", "127.0.0.2")
+
+
+async def attempt_with(certificate: SSLContext, host: str = "shop.example") -> AttemptResult:
+    async with (
+        receiving(answer_all, tls=certificate) as receiver,
+        resolving(shop=["127.0.0.1"], tls=trusting()) as (_, sender),
+    ):
+        attempted = await sender.send(a_post(receiver.url_at(host)))
+        assert len(receiver.requests) == (attempted.cause is None)
+    return attempted
+
+
+async def test_a_good_certificate_lets_the_delivery_through_with_all_its_times() -> None:
+    attempted = await attempt_with(certified_for("shop.example"))
+    assert (attempted.cause, attempted.status_code, attempted.address) == (None, 200, "127.0.0.1")
+    assert all(milliseconds is not None and milliseconds >= 0 for milliseconds in attempted.timings)
+    assert (await attempt_with(certified_for("shop.example"), "shop.example.")).cause is None
+    assert (await attempt_with(certified_for("127.0.0.1"), "127.0.0.1")).cause is None
+    wrong = await attempt_with(certified_for("127.0.0.2"), "127.0.0.1")
+    assert wrong.cause == "The certificate is for another host."
+
+
+@pytest.mark.parametrize(
+    ("certificate", "cause"),
+    [
+        (lambda: expired_for("shop.example"), "The certificate has expired."),
+        (self_signed, "The certificate is self-signed."),
+        (lambda: certified_for("other.example"), "The certificate is for another host."),
+        (
+            lambda: certified_for("shop.example", issuer=trustme.CA()),
+            "The certificate's issuer is not known.",
+        ),
+    ],
+    ids=["expired", "self-signed", "wrong host", "unknown issuer"],
+)
+async def test_a_bad_certificate_is_a_failure(certificate: Callable[[], SSLContext], cause: str) -> None:
+    attempted = await attempt_with(certificate())
+    assert (attempted.cause, attempted.status_code) == (cause, None)
+    assert (attempted.request_headers, attempted.secret_id) == ((), None)
+    assert attempted.timings.tls_ms is not None
+
+
+async def test_the_authorities_of_the_system_are_trusted_by_default() -> None:
+    async with (
+        receiving(answer_all, tls=certified_for("127.0.0.1")) as receiver,
+        a_sender(tls=None) as sender,
+    ):
+        attempted = await sender.send(a_post(receiver.url))
+        assert receiver.requests == []
+    assert attempted.cause == UNKNOWN_ISSUER
+
+
+async def speak_http(peer: Peer) -> None:
+    await peer.send(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+    await peer.close()
+
+
+async def alert(peer: Peer) -> None:
+    await peer.send(b"\x15\x03\x03\x00\x02\x02\x28")
+
+
+@pytest.mark.parametrize(
+    ("talk", "cause"),
+    [
+        (speak_http, "The receiver does not speak TLS."),
+        (Peer.close, "The connection was closed during the TLS handshake."),
+        (alert, "The TLS handshake failed: handshake failure."),
+    ],
+)
+async def test_a_handshake_that_fails_is_a_failure(talk: Talk, cause: str) -> None:
+    async with receiving(talk) as receiver, a_sender(tls=trusting()) as sender:
+        attempted = await sender.send(a_post(f"https://127.0.0.1:{receiver.port}/"))
+        await receiver.all_left()
+    assert str(attempted.cause) == cause

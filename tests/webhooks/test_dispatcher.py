@@ -1,0 +1,424 @@
+"""The dispatcher sends what is due, signed with the secret of now, and stops without losing anything."""
+
+import asyncio
+import hashlib
+import hmac
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from holdfast.domain.audit import COMMAND
+from holdfast.domain.delivery import CUT_OFF, SEALING_KEY_MISSING, AttemptResult, DeliveryStatus, Schedule
+from holdfast.domain.endpoint import IssuedSecret
+from holdfast.domain.errors import DatabaseUnavailable
+from holdfast.operations.holds import expire_due_holds
+from holdfast.storage import database as database_module
+from holdfast.storage import notifications
+from holdfast.storage.database import Database, TransactionConflict
+from holdfast.storage.secrets import new_encryption_key
+from holdfast.webhooks import dispatcher
+from tests.support.delivery_engine import Engine, an_engine, eventually, replying, switch
+from tests.support.name_server import name_server
+from tests.support.receivers import Received, receiving, unused_port
+from tests.support.sales import hold, make_lapse, new_units
+
+PENDING, DELIVERED, FAILED = DeliveryStatus.PENDING, DeliveryStatus.DELIVERED, DeliveryStatus.FAILED
+LISTENERS = """
+    select pid from pg_stat_activity
+    where datname = current_database() and application_name = 'holdfast background' and state = 'idle'
+"""
+
+
+class Gate:
+    """A receiver that answers when it is opened."""
+
+    def __init__(self) -> None:
+        self.arrived = asyncio.Event()
+        self.open = asyncio.Event()
+
+    async def answer(self, _: Received) -> int:
+        self.arrived.set()
+        await self.open.wait()
+        return 200
+
+
+def is_signed(request: Received, secret: IssuedSecret) -> bool:
+    signed = request.header("X-Service-Timestamp").encode() + b"." + request.body
+    digest = hmac.new(secret.text.encode(), signed, hashlib.sha256).hexdigest()
+    return request.header("X-Service-Signature") == f"sha256={digest}"
+
+
+async def test_a_retry_has_the_same_id_and_body_and_a_signature_of_its_own(engine: Engine) -> None:
+    codes = iter([500, 503, 200])
+    async with receiving(replying(lambda _: next(codes))) as receiver:
+        issued = await engine.subscribe(receiver.url)
+        await engine.ping(issued.endpoint)
+        for _ in range(3):
+            await engine.make_due()
+            await engine.send_all()
+        requests = receiver.requests
+    assert len(requests) == 3
+    assert len({(request.body, request.header("X-Service-Delivery")) for request in requests}) == 1
+    assert all(is_signed(request, issued) for request in requests)
+
+
+async def test_retries_go_out_after_their_gap(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It looks when the next delivery is due, and does not wait for the next poll."""
+    monkeypatch.setattr(dispatcher, "POLL_SECONDS", 3600.0)
+    async with (
+        an_engine(database, schedule=Schedule(0.1, 3)) as engine,
+        receiving(replying(lambda _: 500)) as receiver,
+    ):
+        delivery_id = await engine.ping(await engine.endpoint(receiver.url))
+        async with engine.running():
+            await eventually(lambda: has_status(engine, FAILED))
+        first, second, third = await engine.attempts(delivery_id)
+    assert (second.started_at - first.ended_at).total_seconds() > 0.098
+    assert (third.started_at - second.ended_at).total_seconds() > 0.198
+
+
+async def has_status(engine: Engine, status: DeliveryStatus) -> bool:
+    return {one.status for one in await engine.log()} == {status}
+
+
+async def test_the_log_shows_what_was_sent_and_what_came_back(engine: Engine) -> None:
+    async with receiving(replying(lambda _: 422)) as receiver:
+        issued = await engine.subscribe(receiver.url)
+        delivery_id = await engine.ping(issued.endpoint)
+        await engine.send_all()
+        (request,) = receiver.requests
+        await engine.change(issued.endpoint, url=f"http://127.0.0.1:{unused_port()}/")
+        await engine.make_due()
+        await engine.send_all()
+    found, (attempt, refused) = await engine.deliveries.find(delivery_id)
+    assert found.body.encode() == request.body
+    assert tuple(attempt.request_headers) == request.headers
+    assert (attempt.status_code, attempt.secret_id) == (422, issued.endpoint.secret_id)
+    assert attempt.response_headers == [("Content-Length", "0")]
+    assert attempt.address == "127.0.0.1"
+    assert attempt.duration_ms > 0
+    assert (refused.cause, refused.status_code) == ("The connection was refused.", None)
+    assert (refused.request_headers, refused.secret_id) == ([], None)
+    assert found.status is PENDING
+
+
+async def test_with_a_secret_that_cannot_be_decrypted_the_attempt_fails_unsent(engine: Engine) -> None:
+    async with receiving(replying(lambda _: 200)) as receiver:
+        delivery_id = await engine.ping(await engine.endpoint(receiver.url))
+        async with an_engine(engine.database, keys=[new_encryption_key()]) as stranger:
+            await stranger.send_all()
+        assert receiver.connections == 0
+        (attempt,) = await engine.attempts(delivery_id)
+        assert attempt.cause == SEALING_KEY_MISSING
+        await engine.make_due()
+        await engine.send_all()
+        assert (await engine.find(delivery_id)).status is DELIVERED
+
+
+@pytest.mark.parametrize("at_once", [dispatcher.AT_ONCE, 8])
+async def test_endpoints_that_hang_leave_room_for_others(
+    database: Database, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    """Each has a cap of its own, and some room is kept free for endpoints with few in flight."""
+    monkeypatch.setattr(dispatcher, "AT_ONCE", at_once)
+    gate = Gate()
+    async with (
+        an_engine(database) as engine,
+        receiving(replying(gate.answer)) as hung,
+        receiving(replying(lambda _: 200)) as healthy,
+    ):
+        for _ in range(2):
+            await engine.endpoint(hung.url, max_in_flight=4)
+        await engine.queue_events(*(f"A-{number}" for number in range(8)))
+        async with engine.running():
+            await eventually(lambda: len(hung.requests) == 8)
+            endpoint = await engine.endpoint(healthy.url)
+            for _ in range(10):
+                await engine.ping(endpoint)
+            await eventually(lambda: len(healthy.requests) == 10)
+            assert len(hung.requests) == 8
+            gate.open.set()
+            await eventually(lambda: len(hung.requests) == 16)
+
+
+async def test_a_full_dispatcher_claims_nothing_more(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatcher, "AT_ONCE", 1)
+    monkeypatch.setattr(dispatcher, "KEPT_FREE", 1)
+    gate = Gate()
+    async with receiving(replying(gate.answer)) as receiver:
+        endpoint = await engine.endpoint(receiver.url)
+        for _ in range(3):
+            await engine.ping(endpoint)
+        for _ in range(3):
+            await engine.dispatcher.run_once()
+        assert await engine.value("select count(*) from in_flight") == 2
+        gate.open.set()
+        await engine.dispatcher.drain()
+
+
+# Secrets.
+
+
+async def test_what_is_queued_is_signed_with_the_new_secret(engine: Engine) -> None:
+    codes = [500] * 10
+    async with receiving(replying(lambda _: codes.pop() if codes else 200)) as receiver:
+        issued = await engine.subscribe(receiver.url, max_in_flight=50)
+        await engine.queue_events(*(f"A-{number}" for number in range(10)))
+        await engine.send_all()
+        rotated = await engine.subscribing.rotate(issued.endpoint.id, COMMAND)
+        await engine.make_due()
+        await engine.send_all()
+    assert rotated.text != issued.text
+    assert [is_signed(request, issued) for request in receiver.requests] == [True] * 10 + [False] * 10
+    assert [is_signed(request, rotated) for request in receiver.requests] == [False] * 10 + [True] * 10
+    by_secret = await engine.rows("select secret_id, count(*) from attempt group by 1 order by min(number)")
+    assert by_secret == [(issued.endpoint.secret_id, 10), (rotated.endpoint.secret_id, 10)]
+
+
+@pytest.mark.parametrize("becomes", ["rotated", "removed", "late"])
+async def test_a_claim_whose_secret_is_old_reads_it_again_before_it_is_sent(
+    database: Database, monkeypatch: pytest.MonkeyPatch, becomes: str
+) -> None:
+    monkeypatch.setattr(dispatcher, "SECRET_FRESH_SECONDS", -1.0)
+    async with (
+        name_server(slow=["127.0.0.1"]) as names,
+        receiving(replying(lambda _: 200)) as receiver,
+        an_engine(database, name_servers=[names.place]) as engine,
+    ):
+        issued = await engine.subscribe(receiver.url_at("slow.example"))
+        delivery_id = await engine.ping(issued.endpoint)
+        names.hanging.add("slow.example")
+        names.asked.clear()
+        await engine.dispatcher.run_once()
+        await names.asked.wait()
+        if becomes == "rotated":
+            issued = await engine.subscribing.rotate(issued.endpoint.id, COMMAND)
+        elif becomes == "removed":
+            await engine.remove(issued.endpoint)
+        else:
+            engine.dispatching.lease_seconds = -10
+        names.hanging.clear()
+        await engine.dispatcher.drain()
+        await engine.tidying.run()
+        status = {"rotated": "delivered", "removed": "cancelled", "late": "pending"}[becomes]
+        assert (await engine.find(delivery_id)).status == status
+        assert len(await engine.attempts(delivery_id)) == (becomes == "rotated")
+        assert [is_signed(request, issued) for request in receiver.requests] == [True] * (
+            becomes == "rotated"
+        )
+        assert await engine.value("select count(*) from in_flight") == 0
+
+
+async def test_a_claim_that_comes_too_late_for_its_lease_is_given_back(engine: Engine) -> None:
+    delivery_id = await engine.ping(await engine.endpoint())
+    engine.dispatcher._timeout_seconds = engine.dispatching.lease_seconds + 1
+    await engine.dispatcher.run_once()
+    await engine.dispatcher.drain()
+    assert await engine.attempts(delivery_id) == []
+    assert len(await engine.claim()) == 1
+
+
+async def test_rotating_keeps_the_old_secret_nowhere(engine: Engine) -> None:
+    issued = await engine.subscribe()
+    rotated = await engine.subscribing.rotate(issued.endpoint.id, COMMAND)
+    assert rotated.endpoint.secret_id != issued.endpoint.secret_id
+    assert engine.box.open(await engine.value("select secret_sealed from endpoint")) == rotated.text
+    audited = await engine.value("select string_agg(audit_entry::text, ' ') from audit_entry")
+    assert str(rotated.endpoint.secret_id) in audited
+    for secret in (issued, rotated):
+        assert secret.text not in audited
+
+
+# Stopping, and a database that is not there.
+
+
+@asynccontextmanager
+async def stopping(database: Database, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Engine, Gate]]:
+    """A dispatcher that is told to stop while a ping is with its receiver; it has to stop by itself."""
+    for name in ("LAST_ROUND_SECONDS", "CUT_OFF_SECONDS", "LAST_RECORD_SECONDS", "POLL_SECONDS"):
+        monkeypatch.setattr(dispatcher, name, 60.0)
+    gate, stop = Gate(), asyncio.Event()
+    async with an_engine(database) as engine, receiving(replying(gate.answer)) as receiver:
+        await engine.ping(await engine.endpoint(receiver.url))
+        running = asyncio.create_task(engine.dispatcher.run(stop))
+        await gate.arrived.wait()
+        stop.set()
+        yield engine, gate
+        await asyncio.wait_for(running, 60)
+        assert len(receiver.requests) == 1
+        gate.open.set()
+
+
+async def test_what_is_in_flight_is_finished_and_no_more(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatcher, "FINISH_SECONDS", 60.0)
+    async with stopping(database, monkeypatch) as (engine, gate):
+        await engine.subscribing.ping((await engine.log())[0].endpoint_id, COMMAND)
+        gate.open.set()
+    assert {one.status for one in await engine.log()} == {DELIVERED, PENDING}
+    assert await engine.value("select count(*) from in_flight") == 0
+
+
+async def test_what_takes_too_long_is_cut_off(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatcher, "FINISH_SECONDS", 0.1)
+    async with stopping(database, monkeypatch) as (engine, _):
+        pass
+    (found,) = await engine.log()
+    assert (found.status, found.attempts, found.last_cause) == (PENDING, 1, CUT_OFF)
+    assert await engine.value("select count(*) from in_flight") == 0
+
+
+@pytest.mark.parametrize("error", [DatabaseUnavailable, RuntimeError])
+async def test_what_cannot_be_recorded_at_the_end_goes_out_again_after_its_lease(
+    database: Database, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    async def fail(_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(dispatcher, "FINISH_SECONDS", 0.1)
+    async with stopping(database, monkeypatch) as (engine, gate):
+        record = engine.dispatching.record
+        monkeypatch.setattr(engine.dispatching, "record", fail)
+        gate.open.set()
+    monkeypatch.setattr(engine.dispatching, "record", record)
+    await engine.let_leases_run_out()
+    assert await engine.dispatching.rescue() == 1
+
+
+async def test_what_cannot_be_recorded_is_kept_until_the_database_is_back(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever goes wrong, the dispatcher goes on."""
+    monkeypatch.setattr(dispatcher, "PAUSE_AFTER_FAILURE_SECONDS", 0.01)
+    errors = [RuntimeError("unexpected"), TransactionConflict("deadlock"), DatabaseUnavailable()]
+    record = engine.dispatching.record
+
+    async def fail_at_first(records: Any) -> Any:
+        if errors:
+            raise errors.pop()
+        return await record(records)
+
+    monkeypatch.setattr(engine.dispatching, "record", fail_at_first)
+    async with receiving(replying(lambda _: 200)) as receiver:
+        await engine.ping(await engine.endpoint(receiver.url))
+        async with engine.running():
+            await eventually(lambda: has_status(engine, DELIVERED))
+        assert len(receiver.requests) == 1
+    assert await engine.value("select count(*) from attempt") == 1
+
+
+async def test_what_could_not_be_sent_is_given_back(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(_: object) -> AttemptResult:
+        raise DatabaseUnavailable
+
+    delivery_id = await engine.ping(await engine.endpoint())
+    monkeypatch.setattr(engine.dispatcher._sender, "send", fail)
+    await engine.dispatcher.run_once()
+    await engine.dispatcher.drain()
+    assert await engine.attempts(delivery_id) == []
+    assert len(await engine.claim()) == 1
+
+
+async def test_a_dispatcher_that_waits_for_a_busy_database_stops_all_the_same(
+    postgres_url: str, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database_module, "COMMAND_TIMEOUT_SECONDS", 3600.0)
+    monkeypatch.setattr(dispatcher, "LAST_ROUND_SECONDS", 0.1)
+    waiting = "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+    stop = asyncio.Event()
+    async with Database(postgres_url) as own, an_engine(own) as engine, database.writing() as other:
+        await engine.endpoint()
+        await other.execute("lock table in_flight")
+        running = asyncio.create_task(engine.dispatcher.run(stop))
+        await eventually(lambda: engine.rows(waiting))
+        stop.set()
+        await asyncio.wait_for(running, 60)
+
+
+async def test_an_idle_dispatcher_stops_at_once(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatcher, "POLL_SECONDS", 3600.0)
+    async with asyncio.timeout(60), engine.running():
+        await asyncio.sleep(0.05)
+
+
+# Notifications.
+
+
+@pytest.fixture
+def without_polling(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatcher, "POLL_SECONDS", 3600.0)
+
+
+@pytest.mark.usefixtures("without_polling")
+async def test_whatever_makes_something_due_wakes_the_worker(engine: Engine, postgres_url: str) -> None:
+    database, project_id = engine.database, await new_units(engine.database, "A-1", "A-2")
+    async with receiving(replying(lambda _: 200)) as receiver:
+        endpoint = await engine.endpoint(receiver.url)
+
+        async def arrived(count: int) -> None:
+            await eventually(lambda: len(receiver.requests) == count)
+            await eventually(lambda: has_status(engine, DELIVERED))
+
+        async with engine.running(postgres_url):
+            await eventually(lambda: engine.rows(LISTENERS))
+            delivery_id = await engine.ping(endpoint)
+            await arrived(1)
+            await engine.resend(delivery_id)
+            await arrived(2)
+            await switch(database, project_id, "A-2")
+            await arrived(3)
+            await engine.change(endpoint, paused=True)
+            booking = await hold(database, (project_id, "A-1"))
+            await engine.change(endpoint, paused=False)
+            await arrived(4)
+            await make_lapse(database, booking)
+            assert await expire_due_holds(database, 10) == 1
+            await arrived(5)
+
+
+async def test_without_a_notification_the_worker_polls(engine: Engine) -> None:
+    async with receiving(replying(lambda _: 200)) as receiver:
+        endpoint = await engine.endpoint(receiver.url)
+        async with engine.running():
+            await asyncio.sleep(0.05)
+            await engine.ping(endpoint)
+            await eventually(lambda: len(receiver.requests) == 1)
+
+
+@pytest.mark.usefixtures("without_polling")
+async def test_a_killed_listener_is_replaced_and_finds_what_came_meanwhile(
+    engine: Engine, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notifications, "ALIVE_SECONDS", 0.1)
+    monkeypatch.setattr(notifications, "PAUSE_AFTER_FAILURE_SECONDS", 0.1)
+    async with receiving(replying(lambda _: 200)) as receiver:
+        endpoint = await engine.endpoint(receiver.url)
+        async with engine.running(postgres_url):
+            for turn in (1, 2):
+                await eventually(lambda: engine.rows(LISTENERS))
+                await engine.execute(f"select pg_terminate_backend(pid) from ({LISTENERS}) as listener")
+                await engine.ping(endpoint)
+                await eventually(lambda: len(receiver.requests) == turn)  # noqa: B023
+
+
+async def test_notifications_that_are_requested_while_one_is_sent_share_the_next() -> None:
+    sent: list[int] = []
+
+    async def send() -> None:
+        sent.append(1)
+        if len(sent) == 1:
+            notifier.notify()
+            notifier.notify()
+        elif len(sent) == 3:
+            raise ConnectionResetError
+
+    notifier = notifications.Notifier(send)
+    # The third one fails, which does not keep the next from being sent.
+    for expected in (2, 3, 4):
+        notifier.notify()
+        notifier.notify()
+        await notifier.close()
+        assert len(sent) == expected
