@@ -3,6 +3,7 @@
 import re
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -65,6 +66,7 @@ def test_a_cell_that_cannot_be_read_is_refused_with_a_reason(
 @pytest.mark.parametrize("cell", ["", "-", "–", "  "])
 def test_an_empty_cell_is_nothing(cell: str) -> None:
     assert [parse_cell(field, cell, POINT) for field in ("price_sar", "vat_included", "status")] == [None] * 3
+    assert parse_cell("images", " ", POINT) is None
 
 
 VALUES: dict[str, list[tuple[Cell, object]]] = {
@@ -96,7 +98,7 @@ def test_words_years_and_floors_are_known_in_both_languages(field: str, cell: Ce
     [
         *((text, COMMA) for text in ("1.234,50", "12,5", "1.234.567")),
         *((text, POINT) for text in ("1,234.50", "12.5")),
-        *((text, None) for text in ("1,234", "1.234", "1234", "A-1.5,", "https://x.example/a,b", "")),
+        *((text, None) for text in ("1,234", "1.234", "1234", ".5", "A-1.5,", "https://x.example/a,b", "")),
     ],
 )
 def test_a_number_has_a_decimal_sign_only_where_there_is_no_doubt(text: str, sign: str | None) -> None:
@@ -133,6 +135,12 @@ named = st.fixed_dictionaries({"url": urls}, optional={"name": st.none() | st.te
 def test_media_are_read_as_they_were_written(media: list[Any]) -> None:
     read = parse_cell("images", escaped(cells.media_text(tuple(media))), POINT)
     assert (read or []) == media
+
+
+def test_media_without_names_are_written_on_lines_of_their_own() -> None:
+    assert (
+        cells.media_text(("https://a.example", "https://b.example")) == "https://a.example\nhttps://b.example"
+    )
 
 
 @pytest.mark.parametrize(
@@ -201,6 +209,16 @@ def test_a_sheet_with_headings_is_guessed_with_its_first_row_of_them() -> None:
 def test_a_choice_of_columns_has_faults(choice: imports.ColumnMapping, pointers: list[str]) -> None:
     faults = imports.choice_faults(choice, imports.Contents("csv", "utf-8", ",", [SHEET]))
     assert [fault.pointer for fault in faults] == pointers
+
+
+def test_an_import_has_rows_once_its_columns_are_chosen_and_runs_while_its_process_lives() -> None:
+    contents = imports.Contents("csv", "utf-8", ",", [SHEET])
+    choice = imports.ColumnMapping(0, 2, ["code", None], False, POINT)
+    started = imports.Import(UUID(int=1), UUID(int=2), "a.csv", NOW, contents, choice, "checking", None, True)
+    assert (started.rows, started._replace(choice=None).rows) == (1, 0)
+    assert (started.is_running, started.is_interrupted) == (True, False)
+    stopped = started._replace(is_alive=False)
+    assert (stopped.is_running, stopped.is_interrupted) == (False, True)
 
 
 # Rows

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from holdfast.domain.errors import TransitionNotAllowed, UnknownBooking
+from holdfast.domain.errors import Fault, InvalidInput, TransitionNotAllowed, UnknownBooking, raise_faults
 from holdfast.domain.event import EventName
 from holdfast.domain.status import Status
 from holdfast.domain.transitions import TRANSITIONS, Action, Caller, Transition, transition, transitions_for
@@ -121,6 +121,14 @@ def test_the_end_of_a_hold_is_told_where_it_helps_to_wait_for_it(action: Action,
     refused = refusal(action, caller, Status.HELD)
     expected = (NOW + MINUTE, 60) if Status.AVAILABLE in sources else (None, None)
     assert (refused.hold_expires_at, refused.retry_after_seconds) == expected
+
+
+def test_faults_are_raised_together_and_none_are_nothing() -> None:
+    raise_faults([None, None])
+    faults = [Fault(f"/{number}", "Wrong.") for number in range(4)]
+    with pytest.raises(InvalidInput, match=r"^0: Wrong\. 1: Wrong\. 2: Wrong\. And 1 more\.$") as refused:
+        raise_faults([None, *faults])
+    assert refused.value.faults == tuple(faults)
 
 
 def test_of_a_reference_that_is_long_only_the_beginning_is_repeated() -> None:

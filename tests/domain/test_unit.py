@@ -11,7 +11,17 @@ from holdfast.domain import errors
 from holdfast.domain.decision import TERMS, UNCONDITIONAL, Decision, Precondition, patch, replace
 from holdfast.domain.event import EventName
 from holdfast.domain.status import LOCKED, MID_BOOKING, Status
-from holdfast.domain.unit import Unit, UnitFields, as_seen, code_fault, expire_unit, is_expired, revision
+from holdfast.domain.transitions import Action, Caller, transition
+from holdfast.domain.unit import (
+    Unit,
+    UnitFields,
+    as_seen,
+    code_fault,
+    expire_unit,
+    is_expired,
+    move,
+    revision,
+)
 from tests.domain.units import FIELDS, MILLISECOND, MINUTE, NOW, PROJECT, fields, snapshot, unit, units
 
 settable = st.none() | st.sampled_from([Status.AVAILABLE, Status.UNAVAILABLE])
@@ -166,6 +176,11 @@ def test_a_claim_is_over_at_its_millisecond_and_not_before(status: Status) -> No
     assert (released.unit.status, released.unit.version) == (Status.AVAILABLE, claimed.version + 1)
     assert released.unit.updated_at == NOW + MINUTE
     assert [event.type for event in released.events] == [EventName.RELEASED]
+
+
+def test_a_transition_without_an_event_has_none() -> None:
+    extension = transition(Action.EXTEND, Caller.STAFF, Status.HELD, archived=False)
+    assert move(unit(Status.HELD), extension, NOW, hold_expires_at=NOW).events == ()
 
 
 @given(units(), st.integers(0, 600_000))
