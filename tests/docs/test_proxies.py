@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -40,12 +41,15 @@ def test_proxies_let_the_largest_body_pass_and_keep_inside_what_needs_no_key() -
     assert f"reverse_proxy {' '.join(targets)} {{" in CADDY
 
 
-@pytest.mark.parametrize("program", ["nginx", "caddy"])
+def _where_installed(program: str) -> Any:
+    skip = pytest.mark.skipif(not shutil.which(program), reason=f"{program} is not installed")
+    return pytest.param(program, marks=skip)
+
+
+@pytest.mark.parametrize("program", [_where_installed("nginx"), _where_installed("caddy")])
 def test_a_proxy_passes_requests_on_and_keeps_the_rest_inside(
     program: str, real_server: RunningServer, tmp_path: Path
 ) -> None:
-    if not shutil.which(program):
-        pytest.skip(f"{program} is not installed")
     port = free_port()
     if program == "nginx":
         address, command = f"https://127.0.0.1:{port}", _nginx(real_server, port, tmp_path)
