@@ -169,6 +169,6 @@ def pytest_runtest_makereport(
     report = yield
     for name in ("server", "real_server"):
         running = getattr(item, "funcargs", {}).get(name)
-        if report.failed and running is not None:
+        if report.failed and isinstance(running, InProcessApp | RunningServer):
             report.sections.append((f"the end of the log of {name}", running.log.read_text()[-4000:]))
     return report

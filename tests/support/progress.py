@@ -41,12 +41,13 @@ class Progress:
         self._running: dict[str, str] = {}
         self._measured: dict[str, list[float]] = {}
         self._failed = 0
-        self._started = self._last_line = time.monotonic()
+        self._started = self._first_test = self._last_line = time.monotonic()
 
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
         if not self._tests:
             self._tests.update(map(_file, ids))
             self._left.update(self._tests)
+            self._first_test = time.monotonic()
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self._running[_file(nodeid)] = nodeid
@@ -91,7 +92,7 @@ class Progress:
         running = ", ".join(Path(file).stem.removeprefix("test_") for file in self._running)
         line = (
             f"{_clock(now - self._started)}: {done:,} of {all_tests:,} tests{failed}, "
-            f"about {_clock(self._seconds_left(now - self._started))} left; running: {running}"
+            f"about {_clock(self._seconds_left(now - self._first_test))} left; running: {running}"
         )
         if reporter.isatty:
             reporter.rewrite(line[: self._config.get_terminal_writer().fullwidth - 1], erase=True)
