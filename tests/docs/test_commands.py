@@ -34,6 +34,12 @@ def test_the_commands_that_are_not_typed_are_those_on_the_list_with_a_reason() -
     assert set(commands.NOT_TYPED) == UNTYPED
 
 
+def test_the_first_change_finds_its_word_in_one_template_and_one_catalogue() -> None:
+    sources = [path for path in (PACKAGE / "web").rglob("*") if path.suffix in (".html", ".po", ".py")]
+    found = {path.name for path in sources if '"Show more"' in path.read_text()}
+    assert found == {"shop_list.html", "storefront.po"}
+
+
 @pytest.mark.parametrize("document", [*DOCUMENTS, *OF_OTHER_FOLDERS], ids=name_of)
 def test_a_document_has_blocks_of_a_language_and_names_commands_that_exist(document: Path) -> None:
     """The reader goes through README.md and docs; elsewhere a `bash` block would be typed by nobody."""

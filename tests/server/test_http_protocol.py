@@ -404,7 +404,7 @@ async def test_a_client_that_left_is_seen_by_the_request_that_is_served(
         writer.write(GET * 3)
         await begun.wait()
         writer.transport.abort()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await left.wait()
         await read_by_server()
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
@@ -439,7 +439,7 @@ async def test_nothing_of_a_closed_connection_is_left_for_the_garbage_collector(
             await read_by_server()
             writer.close()
             await writer.wait_closed()
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 await collected.wait()
             assert gone() is None
     finally:
