@@ -66,13 +66,13 @@ class Progress:
                 self._running.pop(file, None)
             self._show()
 
-    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str]:
         """Counted as always, without a letter."""
+        if report.skipped or (report.passed and report.when == "call"):
+            return report.outcome, "", ""
         if report.failed:
             return ("failed" if report.when == "call" else "error"), "", ""
-        if report.passed:
-            return ("passed" if report.when == "call" else ""), "", ""
-        return None
+        return "", "", ""
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:

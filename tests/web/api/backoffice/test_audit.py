@@ -101,7 +101,9 @@ def test_filters_are_combined_and_pages_follow_each_other_without_a_gap(
     start = read(**of_project, limit=3)
     rest = read(**of_project, limit=3, cursor=start["nextCursor"])
     assert start["entries"] + rest["entries"] == whole["entries"]
-    assert rest["nextCursor"] is None
+    while rest["nextCursor"] is not None:  # The entries of other tests are looked at, and left out.
+        rest = read(**of_project, limit=3, cursor=rest["nextCursor"])
+        assert rest["entries"] == []
 
 
 def test_a_filter_that_fits_little_looks_at_so_many_entries_and_goes_on_with_the_cursor(
