@@ -13,9 +13,11 @@ INSTALL := $(PIP) install --no-deps --require-hashes
 COMPILE := cd requirements && PIP_CONFIG_FILE=/dev/null PIP_FIND_LINKS= PIP_INDEX_URL= PIP_EXTRA_INDEX_URL= \
 	CUSTOM_COMPILE_COMMAND="make lock" ../$(BIN)/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras
-# Most tests wait for something most of the time. A file stays in one process: its tests share servers. The order
-# of the files is that of tests/conftest.py, in which the longest come first.
+# A file stays in one process: its tests share servers. tests/support/scheduling.py says which files stay together;
+# the longest come first.
 PYTEST := $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+# Tests start many processes. Each of them would compile all of the source.
+unexport PYTHONDONTWRITEBYTECODE
 ARGS ?=
 SITE ?= dist/site
 NPM_TOOLS := $(VENV)/openapi-tools

@@ -1,10 +1,13 @@
 """Ground for all the tests: PostgreSQL from the wheel, the application in this process, real servers."""
 
 import os
+import signal
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
 
 from holdfast.storage.database import Database
 from tests.support import commands
@@ -12,7 +15,8 @@ from tests.support.app import InProcessApp, running_app
 from tests.support.clusters import NEWEST, Cluster
 from tests.support.keys import Keys
 from tests.support.payment_system import SETTINGS as PAYMENTS
-from tests.support.progress import Durations, Progress
+from tests.support.progress import Progress
+from tests.support.scheduling import Durations, Scheduling, file_of, group_of
 from tests.support.server import RunningServer, serving
 from tests.support.sql import Sql
 
@@ -42,12 +46,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.option.numprocesses:
         config.pluginmanager.register(Progress(config))
+        # Whoever stops the run stops its servers and databases as well.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The longest files come first: whichever of them came last would run alone."""
-    durations = Durations(config)
-    items.sort(key=lambda item: -durations.of(item.nodeid.partition("::")[0]))
+    """The longest groups of files come first: whichever of them came last would run alone."""
+    durations, groups = Durations(config), defaultdict[str, float](float)
+    files = {file_of(item.nodeid) for item in items}
+    for file in files:
+        groups[group_of(file)] += durations.of(file)
+    order = {file: (-groups[group_of(file)], group_of(file), -durations.of(file)) for file in files}
+    items.sort(key=lambda item: order[file_of(item.nodeid)])
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
+    return Scheduling(config, log)
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -2,7 +2,7 @@
 
 A guard is an ``if`` without an ``else`` that does nothing but raise, return or continue. Some of those in
 `domain`, `operations` and `webhooks` are chosen at random. Each is taken out in a copy of the checkout, where
-the tests of its package run and, if they pass, all of `make test`.
+the tests of its package run and, if they pass, all of `make test`. A run without an end has noticed it too.
 """
 
 import argparse
@@ -14,14 +14,18 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
+
+import psutil
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("domain", "operations", "webhooks")
 NOT_COPIED = shutil.ignore_patterns(".git", ".venv", "dist", "__pycache__", ".*_cache", ".hypothesis")
 PYTEST = (".venv/bin/python", "-m", "pytest", "-m", "not slow", "-x", "-q", "--numprocesses", "auto")
 PYTEST_ORDER = ("--dist", "loadfile", "--no-loadscope-reorder")
+LIMIT_SECONDS = 1200
 
 
 class Guard(NamedTuple):
@@ -86,18 +90,33 @@ def _failure_without(guard: Guard) -> str | None:
 
 
 def _failure(checkout: Path, *paths: str) -> str | None:
-    environment = {**os.environ, "PYTHONPATH": str(checkout / "src")}
-    run = subprocess.run(
+    temporary = checkout.parent
+    environment = {**os.environ, "PYTHONPATH": f"{checkout}/src", "PYTEST_DEBUG_TEMPROOT": f"{temporary}"}
+    with subprocess.Popen(
         [*PYTEST, *PYTEST_ORDER, *paths],
         cwd=checkout,
         env=environment,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
-        check=False,
-    )
-    failed = [line for line in run.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
-    assert failed or run.returncode == 0, run.stdout[-3000:] + run.stderr[-3000:]
+    ) as run:
+        try:
+            output, _ = run.communicate(timeout=LIMIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            _kill_all_of(run, temporary)
+            return f"The tests did not end within {LIMIT_SECONDS // 60} minutes."
+    failed = [line for line in output.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+    assert failed or run.returncode == 0, output[-3000:]
     return failed[0] if failed else None
+
+
+def _kill_all_of(run: subprocess.Popen[str], temporary: Path) -> None:
+    """The tests, and the servers and databases that they have started in their folder."""
+    started = [psutil.Process(run.pid), *psutil.Process(run.pid).children(recursive=True)]
+    for process in psutil.process_iter():
+        with suppress(psutil.NoSuchProcess):
+            if process in started or str(temporary) in " ".join(process.cmdline()):
+                process.kill()
 
 
 if __name__ == "__main__":

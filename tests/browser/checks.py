@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from playwright.sync_api import Browser, Page
 
@@ -28,36 +28,38 @@ Check = Callable[..., None]
 """Called with a page, a language, a theme and axe's rules."""
 
 
+def checking_office(browser: Browser, scene: Scene) -> AbstractContextManager[Check]:
+    def open_window(role: str | None, language: str, theme: Theme) -> AbstractContextManager[Window]:
+        person = None if role is None else scene.person(role, language)
+        return window(browser, scene.office.address, person, theme=theme, locale=LOCALES[language])
+
+    return _checking(scene, open_window)
+
+
+def checking_shop(browser: Browser, scene: ShopScene) -> AbstractContextManager[Check]:
+    """Each page is seen by a buyer who has not been there before."""
+    return _checking(scene, lambda _, *look: shop_window(browser, scene, *look), forget=True)
+
+
 @contextmanager
-def checking_office(browser: Browser, scene: Scene) -> Iterator[Check]:
+def _checking(
+    scene: AnyScene, open_window: Callable[..., AbstractContextManager[Window]], *, forget: bool = False
+) -> Iterator[Check]:
     """One window for each role, language and theme, in which one page follows the other."""
     with ExitStack() as windows:
         opened: dict[tuple[str | None, str, Theme], Window] = {}
 
-        def check(page: BrowserPage[Scene], language: str, theme: Theme, rules: Rules) -> None:
-            key = page.role, language, theme
-            if key not in opened:
-                person = None if page.role is None else scene.person(page.role, language)
-                locale = LOCALES[language]
-                own = window(browser, scene.office.address, person, theme=theme, locale=locale)
-                opened[key] = windows.enter_context(own)
-            seen = opened[key]
+        def check(page: BrowserPage[AnyScene], language: str, theme: Theme, rules: Rules) -> None:
+            look = page.role, language, theme
+            if look not in opened:
+                opened[look] = windows.enter_context(open_window(*look))
+            seen = opened[look]
+            if forget:
+                seen.context.clear_cookies()
             faults = [*_faults(seen.page, page, scene, language, rules), *seen.watch.taken()]
             assert not faults, "\n".join(faults)
 
         yield check
-
-
-@contextmanager
-def checking_shop(browser: Browser, scene: ShopScene) -> Iterator[Check]:
-    """Buyers have no name: each page is looked at in a window of its own."""
-
-    def check(page: BrowserPage[ShopScene], language: str, theme: Theme, rules: Rules) -> None:
-        with shop_window(browser, scene, language, theme) as seen:
-            faults = list(_faults(seen.page, page, scene, language, rules))
-        assert not faults, "\n".join(faults)
-
-    yield check
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from contextlib import suppress
 
 import httpx
+import pytest
 from playwright.sync_api import Error, Page, expect
 
 from tests.browser.conftest import Open
@@ -40,6 +41,7 @@ def test_a_key_is_made_used_and_revoked(page: Page, office: Office, tower: Proje
         assert Unit(http, tower, "B-101").get().status_code == httpx.codes.UNAUTHORIZED
 
 
+@pytest.mark.slow
 def test_the_key_is_copied_by_a_button(open_window: Open, office: Office) -> None:
     window = open_window(office.people.add("integrator"))
     window.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -50,6 +52,7 @@ def test_the_key_is_copied_by_a_button(open_window: Open, office: Office) -> Non
     assert window.page.evaluate("() => navigator.clipboard.readText()") == text
 
 
+@pytest.mark.slow
 def test_the_answer_with_the_key_is_nowhere_kept(page: Page) -> None:
     """Going back leads to a question of the browser, since the answer to a form is kept nowhere."""
     text = made_key(page, "Seen once")

@@ -26,6 +26,7 @@ def test_a_person_chooses_arabic_and_the_pages_turn_round(open_window: Open, off
     assert rail["x"] > content["x"], "the menu stands on the right"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("digits", "price", "others"), [("arab", "٩٥٠٬٠٠٠", "[0-9]"), ("latn", "950,000", "[٠-٩]")]
 )
@@ -39,6 +40,7 @@ def test_prices_and_areas_have_the_digits_that_were_chosen(
     assert not re.search(others, facts), facts
 
 
+@pytest.mark.slow
 def test_codes_are_read_from_left_to_right(open_window: Open, office: Office, tower: Project) -> None:
     page = open_window(office.people.add("sales", language="ar", digits="arab")).page
     page.goto(f"/backoffice/projects/{tower.slug}")
@@ -51,6 +53,7 @@ def test_codes_are_read_from_left_to_right(open_window: Open, office: Office, to
     expect(page.get_by_role("heading", level=1)).to_have_text("A-101")
 
 
+@pytest.mark.slow
 def test_a_refusal_is_told_in_arabic(open_window: Open, office: Office, tower: Project) -> None:
     """Two people act on one unit, and the second is told that it has changed."""
     page = open_window(office.people.add("sales", language="ar"), scripts=False).page

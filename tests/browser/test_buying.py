@@ -46,7 +46,7 @@ def be_seen(phone: Phone, *, seen: bool) -> None:
     )
 
 
-@pytest.mark.parametrize("language", ["en", "ar"])
+@pytest.mark.parametrize("language", ["en", pytest.param("ar", marks=pytest.mark.slow)])
 def test_from_the_building_to_the_receipt(language: str, open_phone: OpenPhone, demo: Office) -> None:
     tower = new_tower(demo, "A-101", "A-102", "A-201")
     phone = open_phone(language)
@@ -69,6 +69,7 @@ def test_from_the_building_to_the_receipt(language: str, open_phone: OpenPhone, 
         assert reference in text_of_pdf(phone, f"{booking}/{paper}.pdf")
 
 
+@pytest.mark.slow
 def test_without_scripts_a_buyer_gets_to_the_receipt_too(open_phone: OpenPhone, demo: Office) -> None:
     tower = new_tower(demo, "A-101")
     phone = open_phone(scripts=False)
@@ -82,6 +83,7 @@ def test_without_scripts_a_buyer_gets_to_the_receipt_too(open_phone: OpenPhone, 
     expect(phone.page.locator("body")).to_contain_text(reference)
 
 
+@pytest.mark.slow
 def test_a_hold_lapses_and_the_unit_is_offered_again(open_phone: OpenPhone, demo: Office) -> None:
     unit = demo.unit(new_tower(demo, "A-101", holdSeconds=OVER_A_MINUTE), "A-101")
     phone = open_phone()
@@ -125,6 +127,7 @@ def test_a_unit_taken_elsewhere_greys_out_by_itself(open_phone: OpenPhone, demo:
     expect(beside.page.locator("#open-unit")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_page_that_nobody_sees_gives_its_stream_back_and_catches_up_later(
     open_phone: OpenPhone, demo: Office
 ) -> None:
@@ -139,6 +142,7 @@ def test_a_page_that_nobody_sees_gives_its_stream_back_and_catches_up_later(
     expect(watching.page.locator("a.u")).to_have_class(re.compile(r"\bis-held\b"))
 
 
+@pytest.mark.slow
 def test_a_new_unit_is_drawn_and_neither_pages_nor_focus_are_lost(
     open_phone: OpenPhone, demo: Office
 ) -> None:
@@ -154,6 +158,7 @@ def test_a_new_unit_is_drawn_and_neither_pages_nor_focus_are_lost(
     expect(phone.page.locator('a.u[href$="/units/A-105"]')).to_be_focused()
 
 
+@pytest.mark.slow
 def test_a_stream_that_is_refused_once_is_asked_for_again(open_phone: OpenPhone, demo: Office) -> None:
     tower = new_tower(demo, "A-101")
     watching = open_phone()
@@ -165,6 +170,7 @@ def test_a_stream_that_is_refused_once_is_asked_for_again(open_phone: OpenPhone,
     expect(watching.page.locator("a.u")).to_have_class(re.compile(r"\bis-held\b"))
 
 
+@pytest.mark.slow
 def test_a_late_payment_takes_the_unit_back_while_it_is_free(open_phone: OpenPhone, demo: Office) -> None:
     unit = demo.unit(new_tower(demo, "A-101"), "A-101")
     phone = open_phone()
@@ -178,6 +184,7 @@ def test_a_late_payment_takes_the_unit_back_while_it_is_free(open_phone: OpenPho
     assert unit.read()["status"] == "reserved"
 
 
+@pytest.mark.slow
 def test_a_late_payment_for_a_unit_that_is_gone_is_due_back(open_phone: OpenPhone, demo: Office) -> None:
     unit = demo.unit(new_tower(demo, "A-101", "A-102"), "A-101")
     late, faster = open_phone(), open_phone()
@@ -196,6 +203,7 @@ def test_a_late_payment_for_a_unit_that_is_gone_is_due_back(open_phone: OpenPhon
     faster.expect_status("open")
 
 
+@pytest.mark.slow
 def test_a_double_click_a_second_tab_and_the_way_back_lead_to_one_booking(
     open_phone: OpenPhone, demo: Office
 ) -> None:
@@ -219,6 +227,7 @@ def test_a_double_click_a_second_tab_and_the_way_back_lead_to_one_booking(
     assert [one["reference"] for one in made] == [booking.rpartition("/")[2]]
 
 
+@pytest.mark.slow
 def test_what_the_form_lacks_is_told_beside_its_field_and_nothing_is_signed(
     open_phone: OpenPhone, demo: Office
 ) -> None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Open
@@ -46,6 +47,7 @@ def test_bad_rows_are_told_and_the_good_ones_imported(page: Page, office: Office
     assert not office.unit(tower, "B-102").exists
 
 
+@pytest.mark.slow
 def test_what_is_exported_can_be_imported_and_changes_nothing(
     page: Page, tower: Project, tmp_path: Path
 ) -> None:
@@ -60,6 +62,7 @@ def test_what_is_exported_can_be_imported_and_changes_nothing(
     expect(page.locator("main")).to_contain_text("Every unit already is as the file says.")
 
 
+@pytest.mark.slow
 def test_without_a_script_it_works_too_and_the_same_file_again_changes_nothing(
     open_window: Open, office: Office, tower: Project
 ) -> None:

@@ -1,5 +1,6 @@
 """A unit is taken off sale by somebody who has no mouse."""
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.journeys import board, cell, panel
@@ -26,6 +27,7 @@ def tab_to(page: Page, words: str) -> None:
     raise AssertionError(f"the tabulator never comes to {words}")
 
 
+@pytest.mark.slow
 def test_the_first_stop_leads_past_the_menu(page: Page) -> None:
     page.goto("/backoffice/projects")
     page.keyboard.press("Tab")
@@ -52,6 +54,7 @@ def test_a_unit_is_taken_off_sale_by_keys_alone(page: Page, office: Office, towe
     assert office.unit(tower, "A-102").read()["status"] == "unavailable"
 
 
+@pytest.mark.slow
 def test_a_question_is_taken_back_with_escape(page: Page, office: Office, tower: Project) -> None:
     office.buyer.hold(office.unit(tower, "A-103"))
     board(page, tower)

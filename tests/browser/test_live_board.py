@@ -32,7 +32,7 @@ def is_marked(page: Page) -> bool:
     return bool(page.evaluate("() => window.mark === true"))
 
 
-@pytest.mark.parametrize("view", ["board", "table"])
+@pytest.mark.parametrize("view", ["board", pytest.param("table", marks=pytest.mark.slow)])
 def test_two_browsers_see_each_others_changes(
     view: str, open_window: Open, office: Office, tower: Project
 ) -> None:
@@ -61,6 +61,7 @@ def test_a_hold_of_a_buyer_appears_with_its_countdown(page: Page, office: Office
     assert is_marked(page)
 
 
+@pytest.mark.slow
 def test_a_filtered_board_counts_on_while_units_change(page: Page, office: Office, tower: Project) -> None:
     page.goto(f"/backoffice/projects/{tower.slug}?status=available")
     matching = page.locator("[data-matching]")
@@ -101,6 +102,7 @@ def is_for_everything(request: Request) -> bool:
     return "hx-request" in request.headers
 
 
+@pytest.mark.slow
 def test_what_changes_while_everything_is_fetched_is_not_taken_back(
     page: Page, office: Office, tower: Project
 ) -> None:
@@ -116,6 +118,7 @@ def test_what_changes_while_everything_is_fetched_is_not_taken_back(
     assert is_marked(page)
 
 
+@pytest.mark.slow
 def test_what_is_new_while_everything_is_fetched_is_fetched_too(
     page: Page, office: Office, tower: Project
 ) -> None:
@@ -129,6 +132,7 @@ def test_what_is_new_while_everything_is_fetched_is_fetched_too(
         expect(cell(page, code)).to_be_visible()
 
 
+@pytest.mark.slow
 def test_everything_that_could_not_be_fetched_is_fetched_later(
     open_window: Open, office: Office, tower: Project
 ) -> None:
@@ -143,6 +147,7 @@ def test_everything_that_could_not_be_fetched_is_fetched_later(
     assert is_marked(seen.page)
 
 
+@pytest.mark.slow
 def test_a_table_fetches_nothing_for_a_unit_of_another_page(page: Page, office: Office) -> None:
     codes = [f"A-{number}" for number in range(100, 201)]
     project = office.new_project("two-pages", "Two pages", [minimal(code=code) for code in codes])
@@ -159,6 +164,7 @@ def test_a_table_fetches_nothing_for_a_unit_of_another_page(page: Page, office: 
     expect(page.locator('tr[data-code="A-1005"]')).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_page_of_a_unit_follows_too(page: Page, office: Office, tower: Project) -> None:
     unit_page(page, tower, "A-102")
     mark(page)

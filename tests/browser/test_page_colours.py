@@ -1,4 +1,4 @@
-"""What `test_pages` and `test_shop_pages` leave out: colours in both themes, axe in Arabic, hostile names."""
+"""What `test_pages` leaves out: colours in both themes, axe in Arabic, hostile names."""
 
 from collections.abc import Iterator
 

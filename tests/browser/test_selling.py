@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Open
@@ -10,6 +11,7 @@ from tests.browser.office import Office
 from tests.support.client import Project
 
 
+@pytest.mark.slow
 def test_a_unit_is_taken_off_sale_and_put_on_sale_again(page: Page, office: Office, tower: Project) -> None:
     board(page, tower)
     cell(page, "A-101").click()
@@ -40,6 +42,7 @@ def test_a_walk_in_buyer_buys_a_unit(page: Page, office: Office, tower: Project)
     assert office.unit(tower, "A-102").read()["status"] == "sold"
 
 
+@pytest.mark.slow
 def test_what_a_walk_in_form_lacks_is_told_beside_its_field(
     open_window: Open, office: Office, tower: Project
 ) -> None:
@@ -58,6 +61,7 @@ def test_what_a_walk_in_form_lacks_is_told_beside_its_field(
     assert office.unit(tower, "A-103").read()["status"] == "available"
 
 
+@pytest.mark.slow
 def test_whoever_ends_a_hold_is_told_whom_it_hits_and_asked_once(
     page: Page, office: Office, tower: Project
 ) -> None:

@@ -1,5 +1,6 @@
 """The way in: by password, by a second factor, by a set-up link; and the way out."""
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Open
@@ -23,6 +24,7 @@ def test_whoever_signs_in_comes_to_the_page_they_wanted(open_window: Open, offic
     expect(page.get_by_role("heading", level=1)).to_have_text("Bookings")
 
 
+@pytest.mark.slow
 def test_an_unknown_account_and_a_wrong_password_are_told_the_same(open_window: Open, office: Office) -> None:
     page, person = open_window().page, office.people.add("sales")
     told = []
@@ -48,6 +50,7 @@ def test_a_second_factor_is_asked_for_after_the_password(open_window: Open, offi
     expect(page.get_by_role("heading", level=1)).to_have_text("Projects")
 
 
+@pytest.mark.slow
 def test_it_works_without_a_script(open_window: Open, office: Office) -> None:
     page, person = open_window(scripts=False).page, office.people.add("viewer")
     page.goto("/backoffice")
@@ -57,6 +60,7 @@ def test_it_works_without_a_script(open_window: Open, office: Office) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
 
 
+@pytest.mark.slow
 def test_a_set_up_link_is_good_for_one_password(open_window: Open, office: Office) -> None:
     page, link = open_window().page, office.people.invite("Omar Haddad")
     page.goto(link)
@@ -70,6 +74,7 @@ def test_a_set_up_link_is_good_for_one_password(open_window: Open, office: Offic
     expect(stranger.get_by_label("Password", exact=True)).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_signing_out_elsewhere_ends_other_sessions_and_not_this_one(
     open_window: Open, office: Office
 ) -> None:
@@ -86,6 +91,7 @@ def test_signing_out_elsewhere_ends_other_sessions_and_not_this_one(
     expect(elsewhere.get_by_role("heading", level=1)).to_have_text("Sign in")
 
 
+@pytest.mark.slow
 def test_a_page_whose_session_ends_while_it_is_open_goes_to_the_sign_in_and_back(
     open_window: Open, office: Office, tower: Project
 ) -> None:
@@ -99,6 +105,7 @@ def test_a_page_whose_session_ends_while_it_is_open_goes_to_the_sign_in_and_back
     page.wait_for_url(f"**{address}")
 
 
+@pytest.mark.slow
 def test_a_stranger_chooses_the_language(open_window: Open) -> None:
     page = open_window(locale="en-GB").page
     page.goto("/backoffice/sign-in")

@@ -72,6 +72,7 @@ def test_a_failing_delivery_is_retried_given_up_and_resent(
     expect(attempts).to_have_count(ATTEMPTS + 1)
 
 
+@pytest.mark.slow
 def test_a_failure_is_announced_on_every_page_until_it_is_seen(
     page: Page, office: Office, inbox: Inbox, tower: Project
 ) -> None:
@@ -95,6 +96,7 @@ def endpoint_id(page: Page, tower: Project) -> str:
     return page.url.rsplit("/", 1)[1]
 
 
+@pytest.mark.slow
 def test_a_rotated_secret_is_shown_once_and_signs_from_now_on(
     page: Page, inbox: Inbox, tower: Project
 ) -> None:
@@ -110,6 +112,7 @@ def test_a_rotated_secret_is_shown_once_and_signs_from_now_on(
         verify(post.headers, post.body, old)
 
 
+@pytest.mark.slow
 def test_what_failed_is_counted_before_it_is_sent_again(
     page: Page, office: Office, inbox: Inbox, tower: Project
 ) -> None:
@@ -129,6 +132,7 @@ def test_what_failed_is_counted_before_it_is_sent_again(
         assert office.registrar.ended(delivery["id"], ATTEMPTS + 1)["status"] == "delivered"
 
 
+@pytest.mark.slow
 def test_a_url_that_is_not_allowed_is_refused_beside_its_field(page: Page) -> None:
     page.goto(f"{WEBHOOKS}/new")
     page.get_by_label("URL").fill("https://10.0.0.1/hook")

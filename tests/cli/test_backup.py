@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from holdfast.domain.signature import sign
 from holdfast.storage.embedded.server import using_embedded
@@ -56,6 +57,7 @@ class Before:
     """Of a reader who had read everything."""
 
 
+@pytest.mark.slow
 def test_a_server_goes_on_from_a_backup_that_was_made_while_it_was_busy(tmp_path: Path) -> None:
     restored = tmp_path / "restored"
     with an_inbox() as inbox:

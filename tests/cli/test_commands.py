@@ -72,7 +72,13 @@ def test_every_command_explains_itself(command: str) -> None:
     assert command in run({}, "--help")
 
 
-@pytest.mark.parametrize("group", ["project", "key", "staff", "endpoint", "delivery"])
+@pytest.mark.parametrize(
+    "group",
+    [
+        "project",
+        *(pytest.param(group, marks=pytest.mark.slow) for group in ("key", "staff", "endpoint", "delivery")),
+    ],
+)
 def test_the_process_prints_what_the_command_says(settings: dict[str, str], group: str) -> None:
     done = finish_process(settings, group, "list", "--json")
     assert (done.returncode, done.stderr) == (0, "")

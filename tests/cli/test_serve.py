@@ -8,8 +8,11 @@ import subprocess
 from pathlib import Path
 from typing import IO, Any
 
+import pytest
+
 from tests.support.clusters import Cluster
 from tests.support.commands import finish_process, refused, run_for_json
+from tests.support.processes import stop_postgres
 from tests.support.server import PATIENCE_SECONDS, READY, started
 from tests.support.staff_client import Person
 
@@ -28,6 +31,7 @@ def start_for_json(settings: dict[str, str], *arguments: str) -> dict[str, Any]:
     return printed
 
 
+@pytest.mark.slow
 def test_without_staff_it_offers_a_link_that_makes_the_first_admin_once(settings: dict[str, str]) -> None:
     first = start_for_json(settings)
     assert set(first) == {"url", "setupUrl"}
@@ -51,6 +55,7 @@ def test_without_staff_it_offers_a_link_that_makes_the_first_admin_once(settings
     assert set(start_for_json(settings)) == {"url"}
 
 
+@pytest.mark.slow
 def test_the_demo_prints_a_sign_in_and_a_key_that_are_new_at_each_start_and_a_line_to_paste(
     settings: dict[str, str],
 ) -> None:
@@ -91,16 +96,21 @@ def test_a_port_or_host_that_cannot_be_is_one_sentence(tmp_path: Path) -> None:
     assert told == "holdfast: 'a..b' is not a host name or an IP address.\n"
 
 
+@pytest.mark.slow
 def test_work_runs_alone_beside_others_and_stops_when_told(tmp_path: Path) -> None:
     settings = {"HOLDFAST_DATA_DIR": str(tmp_path)}
-    with started(settings, "work", "--json") as one, started(settings, "work", "--json") as other:
-        for worker in (one, other):
-            assert output_of(worker).readline() == '{"working": true}\n'
-        for worker in (other, one):
-            worker.terminate()
-            assert worker.wait(PATIENCE_SECONDS) == 0
+    try:
+        with started(settings, "work", "--json") as one, started(settings, "work", "--json") as other:
+            for worker in (one, other):
+                assert output_of(worker).readline() == '{"working": true}\n'
+            for worker in (other, one):
+                worker.terminate()
+                assert worker.wait(PATIENCE_SECONDS) == 0
+    finally:
+        stop_postgres(tmp_path)
 
 
+@pytest.mark.slow
 def test_serve_waits_for_a_database_service_that_is_starting(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path / "service")
     with cluster:

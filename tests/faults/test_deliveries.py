@@ -94,6 +94,7 @@ async def test_what_a_killed_worker_had_sent_and_what_came_while_there_was_none_
     assert len(scene.journal.arrivals) == 10
 
 
+@pytest.mark.slow
 async def test_a_worker_that_stands_still_in_its_claim_keeps_nobody_from_sending(scene: Scene) -> None:
     """And what is no longer its own it does not send when it goes on."""
     paused = await stand_still_in_the_claim(scene)
@@ -169,6 +170,7 @@ async def test_no_event_is_lost_when_the_database_crashes_in_mid_flight(
         assert all(worker.lives for worker in scene.workers)
 
 
+@pytest.mark.slow
 async def test_an_event_that_commits_after_a_later_one_is_sent_too(scene: Scene) -> None:
     await scene.start_workers("one", "two")
     unit_id = await scene.value("select id from unit where code = 'A-1'")

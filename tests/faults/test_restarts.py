@@ -149,11 +149,8 @@ def test_what_buyers_were_told_survives_restarts_of_the_database(tmp_path: Path)
     assert load.unavailable > 0
 
 
-@pytest.mark.parametrize(
-    "database_too",
-    [pytest.param(False, marks=pytest.mark.slow), True],
-    ids=["serve", "serve and its database"],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("database_too", [False, True], ids=["serve", "serve and its database"])
 def test_what_buyers_were_told_survives_kill_9(tmp_path: Path, database_too: bool) -> None:
     data = tmp_path / "data"
     settings = {**SETTINGS, "HOLDFAST_DATA_DIR": str(data)}

@@ -25,7 +25,7 @@ from tests.support.history_checker import faults_of
 from tests.support.import_files import checked, commit
 from tests.support.lapsed_holds import leave_lapsed_holds
 from tests.support.payment_system import SETTINGS
-from tests.support.processes import children, postmaster, wait_until_gone
+from tests.support.processes import children, postmaster, stop_postgres, wait_until_gone
 from tests.support.projects import add_project
 from tests.support.sales_project import NO_HOLD_LIMIT, Market, expect, new_market, stock_up
 from tests.support.server import PATIENCE_SECONDS, RunningServer, wait_until
@@ -70,10 +70,7 @@ STANDS_STILL = f"select exists (select from pg_locks where objid = {TURN} and no
 @pytest.fixture
 def data(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path / "data"
-    left = postmaster(tmp_path / "data")
-    if left is not None:
-        left.send_signal(signal.SIGINT)
-        wait_until_gone([left])
+    stop_postgres(tmp_path / "data")
 
 
 @pytest.fixture
@@ -213,6 +210,7 @@ def page_with(person: Person, address: str, text: str) -> str:
     return page
 
 
+@pytest.mark.slow
 def test_an_import_that_was_killed_says_so_and_is_begun_again_without_doing_anything_twice(
     server: RunningServer, sql: Sql, postgres_url: str
 ) -> None:
@@ -240,6 +238,7 @@ def test_an_import_that_was_killed_says_so_and_is_begun_again_without_doing_anyt
     people.leave()
 
 
+@pytest.mark.slow
 def test_payments_are_taken_once_though_processes_are_killed(
     server: RunningServer, sql: Sql, postgres_url: str
 ) -> None:
@@ -279,6 +278,7 @@ async def told_again(market: Market, booking: dict[str, Any]) -> Answer:
             await asyncio.sleep(0.1)
 
 
+@pytest.mark.slow
 def test_what_a_killed_worker_leaves_another_one_finishes(
     sql: Sql, postgres_url: str, tmp_path: Path
 ) -> None:

@@ -35,9 +35,8 @@ a signature against this machine's clock, as a receiver does, and what `listen` 
 LOOK = "select unit.status, clock_timestamp() as now from unit where code = $1"
 
 
-@pytest.mark.parametrize(
-    "seconds", [OFF_SECONDS, pytest.param(-OFF_SECONDS, marks=pytest.mark.slow)], ids=["ahead", "behind"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [OFF_SECONDS, -OFF_SECONDS], ids=["ahead", "behind"])
 def test_a_wrong_clock_changes_nothing(tmp_path: Path, postgres_url: str, seconds: int) -> None:
     settings = NO_HOLD_LIMIT | wrong_clock(tmp_path, seconds)
     with (

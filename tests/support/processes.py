@@ -26,6 +26,14 @@ def postmaster(data: Path) -> psutil.Process | None:
     return None if found is None else psutil.Process(found.pid)
 
 
+def stop_postgres(data: Path) -> None:
+    """The embedded PostgreSQL of the data directory, if somebody has left it running."""
+    left = postmaster(data)
+    if left is not None:
+        left.send_signal(signal.SIGINT)
+        wait_until_gone([left])
+
+
 def kill_family(server: RunningServer, *others: psutil.Process) -> None:
     """The supervisor first, then all that it started, without a word of warning."""
     family = [*psutil.Process(server.process.pid).children(recursive=True), *others]

@@ -1,32 +1,19 @@
 """What a long run is doing and how long it will take, instead of thousands of dots.
 
-``tests/durations.json`` has the seconds of each file on the machine that wrote it: of its quick tests and of
-its slow ones. A run starts with the longest files, since a file stays in one process.
-``make check ARGS=--write-durations`` writes it anew.
+``make check ARGS=--write-durations`` writes the durations of all files anew, from which it is estimated.
 """
 
 import json
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
 
-DURATIONS = Path(__file__).parents[1] / "durations.json"
-UNKNOWN_SECONDS = 1.0
-"""Of a file that is not listed."""
+from tests.support.scheduling import DURATIONS, Durations, file_of, group_of
+
 LINE_EVERY_SECONDS = 30.0
 """Where lines stay, as in the log of CI."""
-
-
-class Durations:
-    def __init__(self, config: pytest.Config) -> None:
-        self._with_slow = "not slow" not in config.option.markexpr
-        self._seconds: dict[str, list[float]] = json.loads(DURATIONS.read_text())
-
-    def of(self, file: str) -> float:
-        quick, slow = self._seconds.get(file, (UNKNOWN_SECONDS, 0.0))
-        return max(quick + slow * self._with_slow, 0.01)
 
 
 class Progress:
@@ -45,15 +32,15 @@ class Progress:
 
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
         if not self._tests:
-            self._tests.update(map(_file, ids))
+            self._tests.update(map(file_of, ids))
             self._left.update(self._tests)
             self._first_test = time.monotonic()
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self._running[_file(nodeid)] = nodeid
+        self._running[file_of(nodeid)] = nodeid
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        file = _file(report.nodeid)
+        file = file_of(report.nodeid)
         self._measured.setdefault(file, [0.0, 0.0])["slow" in report.keywords] += report.duration
         if report.failed:
             self._failed += 1
@@ -101,7 +88,9 @@ class Progress:
 
     def _seconds_left(self, elapsed: float) -> float:
         expected = {file: self._durations.of(file) for file in self._tests}
-        left = {file: expected[file] * count / self._tests[file] for file, count in self._left.items()}
+        left: dict[str, float] = defaultdict(float)
+        for file, count in self._left.items():
+            left[group_of(file)] += expected[file] * count / self._tests[file]
         to_do = max(sum(left.values()) / self._processes, *left.values()) if left else 0.0
         done = (sum(expected.values()) - sum(left.values())) / self._processes
         # How this machine compares with the one that wrote the durations is known after a while.
@@ -111,10 +100,6 @@ class Progress:
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
         assert isinstance(reporter, pytest.TerminalReporter)
         return reporter
-
-
-def _file(nodeid: str) -> str:
-    return nodeid.partition("::")[0]
 
 
 def _clock(seconds: float) -> str:
