@@ -9,14 +9,13 @@ from uuid import uuid4
 
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from holdfast.domain.references import decode_reference
 from holdfast.web.pages.i18n import translations
 from tests.browser.office import Office
 from tests.browser.windows import LOCALES, PHONE, Window, window
 from tests.support.bodies import full
 from tests.support.chromium import beside_playwright
 from tests.support.client import Project, Unit
-from tests.support.sales import END_NOW
+from tests.support.unit_rows import end_now
 
 OpenPhone = Callable[..., "Phone"]
 
@@ -110,8 +109,7 @@ def new_tower(demo: Office, *codes: str, **settings: float) -> Project:
 def let_lapse(demo: Office, reference: str) -> None:
     """The hold is over now, as if its time had passed."""
     with beside_playwright():
-        for statement in END_NOW:
-            demo.sql.execute(statement, [decode_reference(reference)])
+        end_now(demo.sql, reference)
 
 
 def unit_path(unit: Unit) -> str:

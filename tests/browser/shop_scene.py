@@ -6,14 +6,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from holdfast.demo.project import NAME, SLUG
-from holdfast.domain.references import decode_reference
 from tests.browser.buyers import outside
 from tests.browser.office import Office
 from tests.browser.scene import BUYERS
 from tests.support.buying import Hold
 from tests.support.chromium import beside_playwright
 from tests.support.client import Project
-from tests.support.sales import END_NOW
 
 HALF_A_DAY = 43_200
 """Seconds of a hold, so that none ends while it is looked at."""
@@ -58,8 +56,7 @@ def set_up_shop(demo: Office) -> ShopScene:
             _settle(demo, scene.holds[status], status, BUYERS[at % len(BUYERS)])
     scene.holds["cancelled"].cancel()
     with beside_playwright():
-        for statement in END_NOW:
-            demo.sql.execute(statement, [decode_reference(scene.holds["lapsed"].reference)])
+        scene.holds["lapsed"].end_now(demo.sql)
     return scene
 
 

@@ -11,6 +11,7 @@ from tests.support.client import Unit, integration_client
 from tests.support.commands import finish, run, run_for_json, run_refused
 from tests.support.installation import Installation, installed
 from tests.support.keys import Keys
+from tests.support.projects import add_project
 from tests.support.webhooks import (
     ATTEMPTS,
     DELIVERIES,
@@ -63,7 +64,7 @@ def test_deliveries_are_listed_the_latest_first_and_page_by_page(
 def test_deliveries_are_filtered(
     settings: dict[str, str], registrar: Registrar, installation: Installation
 ) -> None:
-    project = installation.new_project()
+    project = add_project(installation.sql)
     endpoint_id = registrar.add(projects=[project.slug], paused=True)["id"]
     unit = Unit(installation.http, project, "A-101")
     unit.create(minimal())

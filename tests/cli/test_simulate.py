@@ -14,7 +14,8 @@ import pytest
 from holdfast.operations.health import record_start
 from holdfast.simulation.plans import Behavior, plan_buyers
 from holdfast.storage.database import Database
-from tests.support import exact_json, states
+from tests.support import exact_json
+from tests.support.backoffice import Desk
 from tests.support.bodies import full
 from tests.support.client import JSON, Project, Unit, integration_client
 from tests.support.commands import run_for_json, run_refused
@@ -99,7 +100,7 @@ def test_a_fifth_of_what_is_on_sale_is_never_bought(
 
 def test_a_short_hold_is_left_to_lapse(settings: dict[str, str], http: httpx.Client, sql: Sql) -> None:
     project = project_on_sale(http, sql, 10)
-    states.settle(sql, Unit(http, project, "A-00"), holdSeconds=1.5)
+    Desk(http).settle(project, holdSeconds=1.5)
     seed = next(
         seed for seed in range(100) if Behavior.WALKS_AWAY in {plan.behavior for plan in plan_buyers(4, seed)}
     )
@@ -146,7 +147,7 @@ def test_too_little_for_sale_or_no_such_project_is_one_sentence(
 ) -> None:
     small, empty = project_on_sale(http, sql, 5), add_project(sql)
     for number in range(4):
-        states.hold(sql, Unit(http, small, f"A-{number:02}"))
+        Desk(http).held(Unit(http, small, f"A-{number:02}"))
     sentences = {
         small.slug: f"Too little is for sale in {small.slug}: 1 of 5 units, and 1 always stay available.",
         empty.slug: f"Nothing is for sale in {empty.slug}.",

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from tests.docs.commands import check_complete, words_of
-from tests.support.buying import DETAILS
+from tests.support.buying import BUYER
 from tests.support.page_weight import MOST_BYTES, fonts_in, loaded_with, weight
 from tests.support.server import HOLDFAST, STOP_SECONDS, environment
 from tests.support.staff_client import Person
@@ -126,7 +126,7 @@ def test_a_payment_reserves_the_unit_and_arrives_at_the_receiver_verified(demo: 
     unit_page = "/p/narjis-heights/units/A-0603"
     with Person(demo.printed["url"]) as buyer:
         booking = buyer.submit(f"{unit_page}/hold", on=unit_page).headers["location"]
-        signature = {**DETAILS, "consent": "yes", "read": value_of("read", buyer.see(booking))}
+        signature = {**BUYER, "consent": "yes", "read": value_of("read", buyer.see(booking))}
         buyer.done(f"{booking}/sign", signature, on=booking)
         link = buyer.submit(f"{booking}/pay", on=booking).headers["location"]
     form = {"link": value_of("link", demo.outside.get(link).text), "choice": "now"}

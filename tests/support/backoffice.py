@@ -1,4 +1,4 @@
-"""Staff at their desk, with a key, and the little of a buyer that they need opposite them."""
+"""Staff at their desk, with a key: a client of the back office that brings units to any condition."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,55 +7,18 @@ from urllib.parse import quote
 
 import httpx
 
-from tests.support import exact_json
-from tests.support.client import JSON, Project, Unit, exact
-from tests.support.sql import Sql
+from tests.support.buying import Buyer, Hold
+from tests.support.client import Project, Unit, succeeded, with_body
 
 BACKOFFICE = "/v1/backoffice"
 PROJECTS = f"{BACKOFFICE}/projects"
 BOOKINGS = f"{BACKOFFICE}/bookings"
-STOREFRONT = "/v1/storefront"
-
-BUYER = {"buyerName": "Nora Al-Harbi", "buyerEmail": "nora@example.com", "buyerPhone": "+966 50 123 4567"}
-ANOTHER_BUYER = {"buyerName": "Omar Haddad", "buyerEmail": "omar@example.com", "buyerPhone": "0501112223"}
 
 BOOKING_FIELDS = {
     "reference", "status", "unitCode", "projectSlug", "holdExpiresAt", "reservedUntil", "terms", "buyer",
     "signedAt", "depositConfirmedAt", "closedAt", "buyerErasedAt",
 }  # fmt: skip
 ENTRY_FIELDS = {"at", "actor", "action", "bookingReference", "before", "after", "requestId"}
-_END_NOW = """
-    with clock as (
-        select date_trunc('milliseconds', clock_timestamp()) + interval '1 millisecond' as now
-    ), ended as (
-        update unit set hold_expires_at = case when hold_expires_at is not null then clock.now end,
-            reserved_until = case when reserved_until is not null then clock.now end
-        from clock where unit.project_id = $1 and unit.code = $2
-        returning unit.id, unit.hold_expires_at, unit.reserved_until
-    )
-    update booking set hold_expires_at = coalesce(ended.hold_expires_at, booking.hold_expires_at),
-        reserved_until = ended.reserved_until
-    from ended where booking.unit_id = ended.id and booking.status in ('open', 'signed', 'reserved')
-"""
-
-
-def succeeded(response: httpx.Response, status: int = 200) -> dict[str, Any]:
-    assert response.status_code == status, response.text
-    return dict(exact(response))
-
-
-def end_now(sql: Sql, unit: Unit) -> None:
-    """The hold or reservation of the unit is over, whether its end is written already or not."""
-    sql.execute(_END_NOW, unit.project.id, unit.code)
-    sql.value("select pg_sleep(0.002)")
-
-
-def with_body(body: object) -> dict[str, Any]:
-    """For httpx: the body as JSON, or nothing at all, not even a type."""
-    if body is None:
-        return {}
-    content = body if isinstance(body, str | bytes) else exact_json.write(body)
-    return {"content": content, "headers": {"Content-Type": JSON}}
 
 
 def project_url(project: Project) -> str:
@@ -68,7 +31,7 @@ def unit_url(unit: Unit) -> str:
 
 @dataclass(frozen=True)
 class Desk:
-    """What one key does in the back office."""
+    """What one key does in the back office, and the buyers whom its owner deals with."""
 
     http: httpx.Client
 
@@ -125,40 +88,50 @@ class Desk:
         """Change the project's settings."""
         return succeeded(self.http.patch(project_url(project), **with_body(changes)))
 
+    @property
+    def buyer(self) -> Buyer:
+        """Somebody at the storefront of the same server."""
+        return Buyer(self.http)
 
-@dataclass(frozen=True)
-class Held:
-    """A buyer's hold, and what opens it."""
+    def held(self, unit: Unit) -> Hold:
+        return self.buyer.hold(unit)
 
-    http: httpx.Client
-    reference: str
-    token: str
+    def signed(self, unit: Unit) -> Hold:
+        held = self.held(unit)
+        held.sign()
+        return held
 
-    def sign(self, buyer: dict[str, str] = BUYER) -> httpx.Response:
-        return self._call("POST", "/sign", buyer)
+    def reserved(self, unit: Unit) -> Hold:
+        held = self.signed(unit)
+        self.did_to_booking(held.reference, "confirm-deposit")
+        return held
 
-    def read(self) -> httpx.Response:
-        return self._call("GET")
+    def sold(self, unit: Unit) -> Hold:
+        held = self.reserved(unit)
+        self.did_to_booking(held.reference, "close-sale")
+        return held
 
-    def cancel(self) -> httpx.Response:
-        return self._call("DELETE")
+    def cancelled(self, unit: Unit) -> Hold:
+        """Signed, and then given up by the buyer."""
+        held = self.signed(unit)
+        assert held.cancel().status_code == 204
+        return held
 
-    def _call(self, method: str, rest: str = "", body: object = None) -> httpx.Response:
-        sent = with_body(body)
-        sent["headers"] = {**sent.get("headers", {}), "Authorization": f"Bearer {self.token}"}
-        return self.http.request(method, f"{STOREFRONT}/bookings/{self.reference}{rest}", **sent)
+    def refund_due(self, unit: Unit) -> Hold:
+        """Reserved, and then cancelled: the deposit is due back."""
+        held = self.reserved(unit)
+        self.did_to_booking(held.reference, "cancel")
+        return held
 
+    def book(self, unit: Unit, condition: str) -> Hold:
+        ways = {"held": self.held, "signed": self.signed, "reserved": self.reserved, "sold": self.sold}
+        return ways[condition](unit)
 
-def ask_for_hold(public: httpx.Client, unit: Unit) -> httpx.Response:
-    return public.post(unit_url(unit).replace(BACKOFFICE, STOREFRONT, 1) + "/hold")
-
-
-def hold(public: httpx.Client, unit: Unit) -> Held:
-    answer = succeeded(ask_for_hold(public, unit), 201)
-    return Held(public, answer["reference"], answer["token"])
-
-
-def hold_and_sign(public: httpx.Client, unit: Unit) -> Held:
-    held = hold(public, unit)
-    assert held.sign().status_code == 200
-    return held
+    def bring(self, unit: Unit, condition: str) -> Hold | None:
+        """From available to any condition; the buyer's side of it, if there is a buyer."""
+        moves = {"unavailable": "take-off-sale", "archived": "archive"}
+        if condition in moves:
+            self.did(unit, moves[condition])
+        elif condition != "available":
+            return self.book(unit, condition)
+        return None

@@ -1,21 +1,20 @@
 """A small client of the storefront: a buyer holds a unit, reads the booking, signs, cancels."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 import httpx
 
 from tests.support import exact_json
-from tests.support.backoffice import succeeded
-from tests.support.client import JSON, Project, Unit
+from tests.support.client import JSON, Project, Unit, succeeded
+from tests.support.sql import Sql
+from tests.support.unit_history import time_text
+from tests.support.unit_rows import end_now
 
-DETAILS = {
-    "buyerName": "Layla Haddad",
-    "buyerEmail": "layla@example.com",
-    "buyerPhone": "+966 50 123 4567",
-}
+BUYER = {"buyerName": "Nora Al-Harbi", "buyerEmail": "nora@example.com", "buyerPhone": "+966 50 123 4567"}
+ANOTHER_BUYER = {"buyerName": "Omar Haddad", "buyerEmail": "omar@example.com", "buyerPhone": "0501112223"}
 
 
 def offers_url(project: Project) -> str:
@@ -80,7 +79,7 @@ class Hold:
     unit: Unit
     reference: str
     token: str
-    expires_at: str
+    expires_at: str = ""
 
     @property
     def url(self) -> str:
@@ -97,19 +96,22 @@ class Hold:
         return succeeded(self.get())
 
     def try_to_sign(self, **changes: object) -> httpx.Response:
-        return self.send_signature({**DETAILS, **changes})
+        return self.send_signature({**BUYER, **changes})
 
     def send_signature(self, body: object) -> httpx.Response:
-        headers = {"Content-Type": JSON}
-        content = exact_json.write(body)
+        headers, content = {"Content-Type": JSON}, exact_json.write(body)
         url = f"{self.url}/sign"
         return self.buyer.send("POST", url, token=self.token, content=content, headers=headers)
 
-    def sign(self) -> dict[str, Any]:
-        return succeeded(self.try_to_sign())
+    def sign(self, **changes: object) -> dict[str, Any]:
+        return succeeded(self.try_to_sign(**changes))
 
     def cancel(self) -> httpx.Response:
         return self.buyer.send("DELETE", self.url, token=self.token)
+
+    def end_now(self, sql: Sql) -> "Hold":
+        """As `unit_rows.end_now` does; with its new end."""
+        return replace(self, expires_at=time_text(end_now(sql, self.reference)))
 
 
 def hold_in(response: httpx.Response, buyer: Buyer, unit: Unit) -> Hold:

@@ -46,6 +46,19 @@ def exact(response: httpx.Response) -> Any:
     return exact_json.read(response.text)
 
 
+def succeeded(response: httpx.Response, status: int = 200) -> dict[str, Any]:
+    assert response.status_code == status, response.text
+    return dict(exact(response))
+
+
+def with_body(body: object) -> dict[str, Any]:
+    """For httpx: the body as JSON, or nothing at all, not even a type."""
+    if body is None:
+        return {}
+    content = body if isinstance(body, str | bytes) else exact_json.write(body)
+    return {"content": content, "headers": {"Content-Type": JSON}}
+
+
 @dataclass(frozen=True)
 class Project:
     id: str
@@ -85,14 +98,10 @@ class Unit:
         return self.http.request(method, self.url, content=content, headers=all_headers)
 
     def create(self, body: dict[str, Any]) -> dict[str, Any]:
-        response = self.put(body)
-        assert response.status_code == 201, response.text
-        return dict(exact(response))
+        return succeeded(self.put(body), 201)
 
     def read(self) -> dict[str, Any]:
-        response = self.get()
-        assert response.status_code == 200, response.text
-        return dict(exact(response))
+        return succeeded(self.get())
 
     @property
     def etag(self) -> str:

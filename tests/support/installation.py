@@ -7,10 +7,11 @@ from pathlib import Path
 
 import httpx
 
-from tests.support import states
+from holdfast.domain.api_key import Scope
 from tests.support.app import running_app, transport_to
+from tests.support.backoffice import Desk
 from tests.support.bodies import full
-from tests.support.client import Project, Unit, integration_client
+from tests.support.client import Unit, integration_client
 from tests.support.keys import Keys
 from tests.support.projects import add_project
 from tests.support.server import serving
@@ -22,7 +23,11 @@ class Installation:
     address: str
     sql: Sql
     http: httpx.Client
-    """With a key for the integration API."""
+    """With a key that opens everything."""
+
+    @property
+    def desk(self) -> Desk:
+        return Desk(self.http)
 
     def units(self, count: int, *, hold_seconds: float | None = None) -> list[Unit]:
         """Units on sale, in a project of their own."""
@@ -31,11 +36,8 @@ class Installation:
         for unit in units:
             unit.create(full())
         if hold_seconds is not None:
-            states.settle(self.sql, units[0], holdSeconds=hold_seconds)
+            self.desk.settle(project, holdSeconds=hold_seconds)
         return units
-
-    def new_project(self) -> Project:
-        return add_project(self.sql)
 
 
 @contextmanager
@@ -62,7 +64,7 @@ def installed_server(
 def opened(address: str, database_url: str) -> Iterator[Installation]:
     """What is served at this address already."""
     with Sql(database_url) as sql:
-        key = Keys(sql, database_url).issue().text
+        key = Keys(sql, database_url).issue(scopes=tuple(Scope)).text
         with integration_client(address, key) as http:
             yield Installation(address, sql, http)
 

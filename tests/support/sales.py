@@ -13,6 +13,7 @@ from holdfast.storage import bookings
 from holdfast.storage.database import Database
 from holdfast.storage.units import UnitKey
 from tests.support.inventory import new_project, replacement, store
+from tests.support.unit_rows import END_NOW, WAIT
 
 BUYER = Buyer("Nora Al-Harbi", "nora@example.com", "+966 50 123 4567")
 PERIODS = HoldPeriods()
@@ -132,25 +133,7 @@ async def refund_due(database: Database, key: UnitKey) -> Booking:
 
 
 async def make_lapse(database: Database, *made: Booking) -> None:
-    """What was to end later is over: unit and booking are given an end that has just passed."""
-    numbers = [booking.number for booking in made]
+    """What was to end later is over by the database's clock."""
     async with database.writing() as connection:
-        for statement in END_NOW:
-            await connection.execute(statement, numbers)
-
-
-_JUST_NOW = "date_trunc('milliseconds', now()) - interval '5 milliseconds'"
-END_NOW = (
-    f"""
-    update unit set updated_at = created_at,
-        hold_expires_at = case when status = 'held' then {_JUST_NOW} end,
-        reserved_until = case when status = 'reserved' then {_JUST_NOW} end
-    where id in (select unit_id from booking where number = any($1))
-    """,
-    """
-    update booking
-    set hold_expires_at = coalesce(unit.hold_expires_at, booking.hold_expires_at),
-        reserved_until = unit.reserved_until
-    from unit where unit.id = booking.unit_id and number = any($1)
-    """,
-)
+        end = await connection.fetchval(END_NOW, [booking.reference for booking in made])
+        await connection.execute(WAIT, end)

@@ -12,6 +12,7 @@ from typing import Any
 
 import psutil
 
+from holdfast.domain.api_key import Scope
 from tests.support.concurrent_requests import Answer, Request, open_lines
 from tests.support.keys import Keys
 from tests.support.payment_system import CALLBACK, signed_headers
@@ -20,7 +21,6 @@ from tests.support.projects import add_project
 from tests.support.server import PATIENCE_SECONDS, RunningServer, serving
 from tests.support.sql import Sql
 
-SCOPES = ("integration", "payments", "backoffice", "admin")
 BUYER = {"buyerName": "Amal Haddad", "buyerEmail": "amal@example.com", "buyerPhone": "+966500000000"}
 FIELDS: dict[str, Any] = {
     "type": "apartment",
@@ -100,7 +100,7 @@ def open_market(
 
 def new_market(address: str, database_url: str) -> Market:
     with Sql(database_url) as sql:
-        key = Keys(sql, database_url).issue(scopes=SCOPES)
+        key = Keys(sql, database_url).issue(scopes=tuple(Scope))
         return Market(address, key.text, add_project(sql).slug)
 
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import httpx
 
-from tests.support.backoffice import BACKOFFICE, succeeded, with_body
+from tests.support.backoffice import BACKOFFICE
+from tests.support.client import succeeded, with_body
 
 ENDPOINTS = f"{BACKOFFICE}/endpoints"
 DELIVERIES = f"{BACKOFFICE}/deliveries"

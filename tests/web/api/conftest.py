@@ -1,6 +1,5 @@
 """A fresh project for every test, on one server for all of them."""
 
-import time
 from collections.abc import Callable, Iterator
 
 import httpx
@@ -8,13 +7,16 @@ import pytest
 
 from tests.conftest import UNLIMITED
 from tests.support.app import InProcessApp, running_app
+from tests.support.backoffice import Desk
 from tests.support.bodies import full, minimal
+from tests.support.buying import Buyer, Hold
 from tests.support.client import Project, Unit, integration_client
 from tests.support.clusters import NEWEST, Cluster
 from tests.support.feed import Feed
 from tests.support.installation import Installation, installed, opened
-from tests.support.keys import Keys
+from tests.support.keys import Key, Keys
 from tests.support.projects import add_project
+from tests.support.server import wait_until
 from tests.support.sql import Sql
 from tests.support.webhooks import IMPATIENT, Inbox, Registrar, an_inbox
 
@@ -27,10 +29,23 @@ def http(server: InProcessApp, api_key: str) -> Iterator[httpx.Client]:
         yield client
 
 
-@pytest.fixture
-def anonymous(server: InProcessApp) -> Iterator[httpx.Client]:
+@pytest.fixture(scope="session")
+def public(server: InProcessApp) -> Iterator[httpx.Client]:
+    """Without a key."""
     with integration_client(server.address, None) as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def backoffice_key(keys: Keys) -> Key:
+    return keys.issue(scopes=["backoffice"])
+
+
+@pytest.fixture(scope="session")
+def desk(server: InProcessApp, backoffice_key: Key) -> Iterator[Desk]:
+    """Staff, who are no admin."""
+    with integration_client(server.address, backoffice_key.text) as client:
+        yield Desk(client)
 
 
 @pytest.fixture(scope="session")
@@ -60,6 +75,35 @@ def stored(unit: Unit) -> Unit:
 def off_sale(unit: Unit) -> Unit:
     unit.create(minimal(status="unavailable"))
     return unit
+
+
+@pytest.fixture
+def new_unit(http: httpx.Client, project: Project) -> Callable[..., Unit]:
+    """Another unit of the test's project, on sale."""
+
+    def make(code: str, **fields: object) -> Unit:
+        made = Unit(http, project, code)
+        made.create(full(**fields))
+        return made
+
+    return make
+
+
+@pytest.fixture
+def buyer(public: httpx.Client) -> Buyer:
+    return Buyer(public)
+
+
+@pytest.fixture
+def held(buyer: Buyer, stored: Unit) -> Hold:
+    """A hold of the unit `stored`."""
+    return buyer.hold(stored)
+
+
+@pytest.fixture
+def signed(held: Hold) -> Hold:
+    held.sign()
+    return held
 
 
 @pytest.fixture(scope="session")
@@ -102,26 +146,17 @@ def work_until(idle_app: tuple[InProcessApp, str]) -> WorkUntil:
     def work(done: Callable[[], bool]) -> None:
         app, _ = idle_app
         app.start_background_work()
-        over = time.monotonic() + 60
         try:
-            while not done():
-                assert time.monotonic() < over, "the background work has not done what was waited for"
-                time.sleep(0.01)
+            wait_until(done)
         finally:
             app.stop_background_work()
 
     return work
 
 
-@pytest.fixture(scope="session")
-def staff_http(server: InProcessApp, keys: Keys) -> Iterator[httpx.Client]:
-    with integration_client(server.address, keys.issue(scopes=["backoffice"]).text) as client:
-        yield client
-
-
 @pytest.fixture
-def registrar(staff_http: httpx.Client) -> Iterator[Registrar]:
-    own = Registrar(staff_http)
+def registrar(desk: Desk) -> Iterator[Registrar]:
+    own = Registrar(desk.http)
     yield own
     own.remove_all()
 
@@ -150,9 +185,7 @@ def impatient(module_postgres_url: str) -> Iterator[Installation]:
 
 
 @pytest.fixture
-def impatient_registrar(impatient: Installation, module_postgres_url: str) -> Iterator[Registrar]:
-    key = Keys(impatient.sql, module_postgres_url).issue(scopes=["backoffice"])
-    with integration_client(impatient.address, key.text) as client:
-        own = Registrar(client)
-        yield own
-        own.remove_all()
+def impatient_registrar(impatient: Installation) -> Iterator[Registrar]:
+    own = Registrar(impatient.http)
+    yield own
+    own.remove_all()

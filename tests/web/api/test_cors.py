@@ -97,11 +97,9 @@ def test_an_ordinary_options_request_is_none_of_a_browser(browser: httpx.Client,
     problem(browser.options("/v1/integration/projects", headers=headers), 405)
 
 
-def test_where_no_site_is_named_nothing_is_said_of_origins(
-    http: httpx.Client, anonymous: httpx.Client
-) -> None:
+def test_where_no_site_is_named_nothing_is_said_of_origins(http: httpx.Client, public: httpx.Client) -> None:
     answer = http.get("/v1/integration/projects", headers={"Origin": SITE})
-    asked = preflight(anonymous, "/v1/integration/projects", SITE)
+    asked = preflight(public, "/v1/integration/projects", SITE)
     problem(asked, 401)
     for each in (answer, asked):
         assert ALLOW_ORIGIN not in each.headers

@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
-from tests.support import states
 from tests.support.app import running_app
 from tests.support.bodies import full, minimal
 from tests.support.client import Project, Unit, integration_client, put_array
@@ -217,14 +216,14 @@ def test_a_unit_is_the_same_in_a_database_of_other_habits(module_postgres_url: s
         for setting, value in HABITS.items():
             sql.execute(f"alter database {name} set {setting} = {value}")
     with installed(module_postgres_url, {}) as foreign:
-        there = Unit(foreign.http, foreign.new_project(), "A-101")
+        there = Unit(foreign.http, add_project(foreign.sql), "A-101")
         here, made, later = unit.create(full()), there.create(full()), unit.patch({"bedrooms": 9}).json()
         assert {name: made[name] for name in full()} == full()
         # A time zone taken for UTC would show.
         assert here["createdAt"] <= made["createdAt"] <= later["updatedAt"]
         assert foreign.http.get(there.project.units_url).json()["units"] == [there.get().json()]
-        ended_at = states.hold_and_let_lapse(foreign.sql, there)
-        assert there.read()["updatedAt"] == ended_at.strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+        lapsed = foreign.desk.held(there).end_now(foreign.sql)
+        assert there.read()["updatedAt"] == lapsed.expires_at
         assert there.patch({"status": "unavailable"}).status_code == 200
 
         def write(number: int) -> set[int]:

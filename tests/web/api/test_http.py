@@ -148,9 +148,9 @@ def test_an_odd_query_is_no_server_fault(
 
 @pytest.mark.parametrize("up", ["..", "%2e%2e", "..%2f..", "%2e%2e%2f%2e%2e", "....//", "..%5c"])
 def test_vendored_files_are_no_way_to_other_files(
-    real_server: RunningServer, anonymous: httpx.Client, up: str
+    real_server: RunningServer, public: httpx.Client, up: str
 ) -> None:
-    page = anonymous.get("/docs").text
+    page = public.get("/docs").text
     asset = next(path for path in re.findall(r'(?:src|href)="(/[^"]+)"', page) if "." in path)
     folder = asset.rsplit("/", 1)[0]
     for target in ("app.py", "etc/passwd", "../../../../../../etc/passwd"):
@@ -192,13 +192,13 @@ def test_two_conditions_are_one_list(stored: Unit) -> None:
     assert stored.http.patch(stored.url, content="{}", headers=headers).status_code == 200
 
 
-def test_every_answer_has_a_request_id_of_its_own(anonymous: httpx.Client) -> None:
+def test_every_answer_has_a_request_id_of_its_own(public: httpx.Client) -> None:
     paths = ["/healthz", "/healthz", "/nowhere", PROJECTS, "/docs", "/openapi.json"]
-    ids = [anonymous.get(path).headers["x-request-id"] for path in paths]
+    ids = [public.get(path).headers["x-request-id"] for path in paths]
     assert all(len(own) >= 8 for own in ids)
     assert len(set(ids)) == len(ids)
     for path in ("/healthz", "/readyz", "/openapi.json"):
-        response = anonymous.head(path)
+        response = public.head(path)
         assert (response.status_code in (200, 405), response.content) == (True, b"")
 
 

@@ -23,14 +23,14 @@ Call = Callable[[str | None], httpx.Response]
 
 
 @pytest.fixture
-def call(anonymous: httpx.Client) -> Call:
-    return lambda credentials: anonymous.get(
+def call(public: httpx.Client) -> Call:
+    return lambda credentials: public.get(
         PROJECTS, headers={} if credentials is None else {"Authorization": credentials}
     )
 
 
 def test_no_credentials_are_challenged_and_what_lies_below_a_guarded_path_is_not_told(
-    call: Call, anonymous: httpx.Client
+    call: Call, public: httpx.Client
 ) -> None:
     for credentials in (None, "Basic dXNlcjpwYXNz"):
         response = call(credentials)
@@ -40,22 +40,22 @@ def test_no_credentials_are_challenged_and_what_lies_below_a_guarded_path_is_not
         assert "error=" not in challenge
     for prefix in ("/v1/integration", "/v1/backoffice"):
         for below in (prefix, f"{prefix}/", f"{prefix}/nowhere"):
-            problem(anonymous.get(below), 401)
-        problem(anonymous.get(f"{prefix}x"), 404)
+            problem(public.get(below), 401)
+        problem(public.get(f"{prefix}x"), 404)
 
 
-def test_nonsense_is_refused(anonymous: httpx.Client, api_key: str) -> None:
+def test_nonsense_is_refused(public: httpx.Client, api_key: str) -> None:
     nonsense = ["", " ", "Bearer", "Bearer ", "Bearer x", "Bearer \xe9\xff", "Bearer " + "x" * 5000]
     for place in (-1, len(api_key) // 2):
         characters = list(api_key)
         characters[place] = "a" if api_key[place] != "a" else "b"
         nonsense.append("Bearer " + "".join(characters))
     for credentials in (*nonsense, "Bearer a b"):
-        response = anonymous.get(PROJECTS, headers={b"Authorization": credentials.encode("latin-1")})
+        response = public.get(PROJECTS, headers={b"Authorization": credentials.encode("latin-1")})
         assert response.status_code == 401
         assert response.headers["www-authenticate"].startswith("Bearer")
     for name in ("access_token", "key", "api_key"):
-        response = anonymous.get(PROJECTS, params={name: api_key})
+        response = public.get(PROJECTS, params={name: api_key})
         problem(response, 401)
         assert 'error="invalid_token"' in response.headers["www-authenticate"]
 
@@ -127,9 +127,9 @@ def test_the_last_use_is_written_once_a_minute_at_most(call: Call, keys: Keys, s
     assert again == first or (again - first).total_seconds() >= 60
 
 
-def test_a_refused_caller_stores_nothing(stored: Unit, anonymous: httpx.Client) -> None:
+def test_a_refused_caller_stores_nothing(stored: Unit, public: httpx.Client) -> None:
     etag = stored.etag
-    problem(Unit(anonymous, stored.project, stored.code).put(full(type="villa")), 401)
+    problem(Unit(public, stored.project, stored.code).put(full(type="villa")), 401)
     assert stored.etag == etag
 
 

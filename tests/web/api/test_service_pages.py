@@ -11,7 +11,7 @@ import pytest
 from holdfast.web.api.unit_bodies import UnitReplacement
 from holdfast.web.openapi.document import openapi_document
 from holdfast.web.openapi.schemas import BOOKING_REFERENCE
-from tests.support import states
+from tests.support.backoffice import Desk
 from tests.support.bodies import UNIT_FIELDS, full
 from tests.support.buying import Buyer
 from tests.support.client import JSON, Unit
@@ -19,7 +19,6 @@ from tests.support.feed import EVENTS
 from tests.support.keys import Keys
 from tests.support.payment_system import signed_headers
 from tests.support.problems import problem
-from tests.support.sql import Sql
 from tests.web.openapi_reading import Operation, operations
 
 FOREIGN = re.compile(r"""(?:src|href|action|url)\s*[=:(]\s*["']?\s*(?:https?:)?//""", re.IGNORECASE)
@@ -32,9 +31,9 @@ FIGURES = [
 ]
 
 
-def test_probes_need_no_key_and_metrics_are_in_the_format_of_prometheus(anonymous: httpx.Client) -> None:
+def test_probes_need_no_key_and_metrics_are_in_the_format_of_prometheus(public: httpx.Client) -> None:
     for path in ("/healthz", "/readyz", "/metrics"):
-        response = anonymous.get(path)
+        response = public.get(path)
         assert response.status_code == 200
     assert response.headers["content-type"].startswith("text/plain")
     assert re.search(r"^# TYPE holdfast_\w+ (counter|gauge|histogram|summary)$", response.text, re.MULTILINE)
@@ -60,20 +59,20 @@ def test_metrics_count_every_answer_and_its_time_and_name_nothing_that_callers_m
 
 
 def test_the_documentation_loads_nothing_from_elsewhere_and_all_it_loads_is_there(
-    anonymous: httpx.Client,
+    public: httpx.Client,
 ) -> None:
-    page = anonymous.get("/docs")
+    page = public.get("/docs")
     assert page.status_code == 200
     assert page.headers["content-type"].startswith("text/html")
     assert not FOREIGN.search(page.text)
     assets = [path for path in ASSETS.findall(page.text) if not path.startswith("data:")]
     assert assets
     for path in assets:
-        assert anonymous.get(str(page.url.join(path))).status_code == 200, path
+        assert public.get(str(page.url.join(path))).status_code == 200, path
 
 
-def test_the_description_is_served_as_it_is_tested(anonymous: httpx.Client) -> None:
-    response = anonymous.get("/openapi.json")
+def test_the_description_is_served_as_it_is_tested(public: httpx.Client) -> None:
+    response = public.get("/openapi.json")
     assert response.headers["content-type"].split(";")[0] == JSON
     served, tested = response.json(), json.loads(json.dumps(openapi_document()))
     assert (served["paths"], served["webhooks"]) == (tested["paths"], tested["webhooks"])
@@ -81,14 +80,14 @@ def test_the_description_is_served_as_it_is_tested(anonymous: httpx.Client) -> N
 
 
 def test_every_problem_has_one_title_one_status_and_a_page_that_explains_it(
-    stored: Unit, anonymous: httpx.Client, keys: Keys, sql: Sql
+    stored: Unit, public: httpx.Client, keys: Keys, desk: Desk
 ) -> None:
     http, unknown = stored.http, Unit(stored.http, stored.project, "A-999")
     payments = {"Authorization": f"Bearer {keys.issue(scopes=['payments']).text}"}
     refusals = [
-        anonymous.get(EVENTS),
-        anonymous.get(EVENTS, headers={"Authorization": "Bearer nonsense"}),
-        anonymous.get(EVENTS, headers=payments),
+        public.get(EVENTS),
+        public.get(EVENTS, headers={"Authorization": "Bearer nonsense"}),
+        public.get(EVENTS, headers=payments),
         http.delete(stored.url),
         stored.put("{}", Content_Type="text/plain"),
         stored.put(" " * (1024 * 1024 + 1)),
@@ -100,24 +99,24 @@ def test_every_problem_has_one_title_one_status_and_a_page_that_explains_it(
         http.get("/problems/no-such-problem"),
         stored.put(full(), If_Match='"stale"'),
     ]
-    states.hold(sql, stored)
+    desk.held(stored)
     refusals += [stored.patch({"status": "available"}), stored.patch({"priceSar": 1})]
-    states.archive(sql, stored)
+    desk.did(stored, "archive")
     refusals += [stored.patch({"status": "available"})]
     assert all(response.status_code >= 400 for response in refusals)
     bodies = [problem(response, response.status_code) for response in refusals]
     kinds = {(body["type"], body["title"], body["status"]) for body in bodies}
     assert len(kinds) == len({kind for kind, _, _ in kinds})
     for kind, title, _ in kinds:
-        page = anonymous.get(kind)
+        page = public.get(kind)
         assert page.status_code == 200, kind
         assert page.headers["content-type"].startswith("text/html")
         assert title in page.text
         assert not FOREIGN.search(page.text)
 
 
-def test_the_page_of_a_problem_names_the_status_routes_too(anonymous: httpx.Client) -> None:
-    page = anonymous.get("/problems/schema-not-current").text
+def test_the_page_of_a_problem_names_the_status_routes_too(public: httpx.Client) -> None:
+    page = public.get("/problems/schema-not-current").text
     assert "/readyz" in page
     assert "/docs#/Operation/getReadiness" in page
 

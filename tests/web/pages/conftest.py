@@ -5,24 +5,20 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from tests.support.backoffice import Desk
 from tests.support.bodies import full
 from tests.support.client import Project, Unit
 from tests.web.api.conftest import (  # noqa: F401 - the same ground as that of the API
+    backoffice_key,
+    desk,
     http,
     inbox,
     new_project,
     off_sale,
     project,
-    staff_http,
+    public,
     stored,
     unit,
 )
-
-
-@pytest.fixture(scope="session")
-def desk(staff_http: httpx.Client) -> Desk:  # noqa: F811
-    return Desk(staff_http)
 
 
 @pytest.fixture

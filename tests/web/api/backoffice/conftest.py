@@ -12,24 +12,12 @@ from tests.support.bodies import full
 from tests.support.client import Project, Unit, integration_client
 from tests.support.feed import Feed
 from tests.support.keys import Key, Keys
-from tests.web.api.backoffice.conditions import Office, Watch
-
-
-@pytest.fixture(scope="session")
-def backoffice_key(keys: Keys) -> Key:
-    return keys.issue(scopes=["backoffice"])
+from tests.web.api.backoffice.conditions import Watch
 
 
 @pytest.fixture(scope="session")
 def payments_key(keys: Keys) -> Key:
     return keys.issue(scopes=["payments"])
-
-
-@pytest.fixture(scope="session")
-def desk(server: InProcessApp, backoffice_key: Key) -> Iterator[Desk]:
-    """Staff, who are no admin."""
-    with integration_client(server.address, backoffice_key.text) as http:
-        yield Desk(http)
 
 
 @pytest.fixture(scope="session")
@@ -81,32 +69,9 @@ def limited_admin(desk_with: Callable[..., Desk], project: Project) -> Desk:
     return desk_with("admin", projects=[project.slug])
 
 
-@pytest.fixture(scope="session")
-def public(server: InProcessApp) -> Iterator[httpx.Client]:
-    with integration_client(server.address, None) as http:
-        yield http
-
-
-@pytest.fixture(scope="session")
-def office(admin: Desk, public: httpx.Client) -> Office:
-    return Office(admin, public)
-
-
 @pytest.fixture
 def watch(stored: Unit, admin: Desk, feed: Feed) -> Watch:
     return lambda: (stored.etag, feed.types_of(stored), len(admin.history(stored)))
-
-
-@pytest.fixture
-def new_unit(http: httpx.Client, project: Project) -> Callable[[str], Unit]:
-    """Another unit of the test's project, on sale."""
-
-    def make(code: str) -> Unit:
-        unit = Unit(http, project, code)
-        unit.create(full())
-        return unit
-
-    return make
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from holdfast.operations.audit import MAX_SCANNED
-from tests.support.backoffice import BACKOFFICE, Desk, succeeded, with_body
-from tests.support.client import Project, Unit
+from tests.support.backoffice import BACKOFFICE, Desk
+from tests.support.client import Project, Unit, succeeded, with_body
 from tests.support.keys import Key
 from tests.support.problems import invalid, problem
 from tests.support.sql import Sql

@@ -9,12 +9,12 @@ from uuid import uuid4
 
 import pytest
 
-from tests.support.backoffice import succeeded
 from tests.support.bodies import minimal
-from tests.support.client import Unit
+from tests.support.client import Unit, succeeded
 from tests.support.feed import Feed, concerning, page
 from tests.support.installation import Installation
 from tests.support.problems import invalid, problem
+from tests.support.projects import add_project
 from tests.support.webhooks import (
     ATTEMPTS,
     DELIVERIES,
@@ -39,7 +39,7 @@ def registrar(impatient_registrar: Registrar) -> Registrar:
 @pytest.fixture
 def units(impatient: Installation) -> list[Unit]:
     """Three of one project, off sale."""
-    project = impatient.new_project()
+    project = add_project(impatient.sql)
     found = [Unit(impatient.http, project, f"A-{number}") for number in range(3)]
     for unit in found:
         unit.create(minimal(status="unavailable"))

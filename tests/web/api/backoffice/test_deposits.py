@@ -5,31 +5,22 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from tests.support import states
-from tests.support.backoffice import (
-    BOOKINGS,
-    BUYER,
-    PROJECTS,
-    Desk,
-    Held,
-    end_now,
-    project_url,
-    succeeded,
-    unit_url,
-)
+from tests.support.backoffice import BOOKINGS, PROJECTS, Desk, project_url, unit_url
 from tests.support.bodies import full, minimal
+from tests.support.buying import BUYER, Hold
 from tests.support.client import Project, Unit, number
 from tests.support.feed import Feed, chain_is_unbroken
 from tests.support.keys import Key
 from tests.support.problems import conflict, problem
 from tests.support.sql import Sql
-from tests.web.api.backoffice.conditions import Condition, Office, Watch
+from tests.support.unit_rows import stored_version
+from tests.web.api.backoffice.conditions import Condition, Watch
 
 
 def test_a_confirmed_deposit_reserves_the_unit_once(
-    stored: Unit, office: Office, payments: Desk, desk: Desk, feed: Feed, watch: Watch
+    stored: Unit, payments: Desk, admin: Desk, feed: Feed, watch: Watch
 ) -> None:
-    held = office.signed(stored)
+    held = admin.signed(stored)
     answer = payments.did_to_booking(held.reference, "confirm-deposit")
     assert (answer["status"], answer["reference"]) == ("reserved", held.reference)
     confirmed, until = (
@@ -37,21 +28,21 @@ def test_a_confirmed_deposit_reserves_the_unit_once(
     )
     assert until - confirmed == timedelta(days=14)
     assert answer["depositConfirmedAt"] == stored.read()["updatedAt"]
-    assert answer == succeeded(held.read())
+    assert answer == held.read()
     assert feed.of(stored)[-1]["data"]["booking"] == {"reference": held.reference}
     before = watch()
     for _ in range(3):
         assert payments.did_to_booking(held.reference, "confirm-deposit") == answer
     assert watch() == before
     for ending in ("close-sale", "revoke-sale"):
-        office.desk.did(stored, ending)
-        after, before = desk.booking(held.reference), watch()
+        admin.did(stored, ending)
+        after, before = admin.booking(held.reference), watch()
         assert payments.did_to_booking(held.reference, "confirm-deposit") == after
         assert watch() == before
 
 
-def test_ten_at_once_are_once(stored: Unit, office: Office, payments: Desk, watch: Watch) -> None:
-    held = office.signed(stored)
+def test_ten_at_once_are_once(stored: Unit, desk: Desk, payments: Desk, watch: Watch) -> None:
+    held = desk.signed(stored)
     _, _, noted = watch()
     with ThreadPoolExecutor(10) as pool:
         confirm = payments.did_to_booking
@@ -60,10 +51,8 @@ def test_ten_at_once_are_once(stored: Unit, office: Office, payments: Desk, watc
     assert watch()[1:] == (["unit.held", "unit.reserved"], noted + 1)
 
 
-def test_without_a_signature_there_is_nothing_to_confirm(
-    stored: Unit, office: Office, payments: Desk, desk: Desk
-) -> None:
-    held = office.held(stored)
+def test_without_a_signature_there_is_nothing_to_confirm(stored: Unit, payments: Desk, desk: Desk) -> None:
+    held = desk.held(stored)
     etag = stored.etag
     response = payments.act_on_booking(held.reference, "confirm-deposit")
     # No time is told: it is not the hold that blocks, and waiting for its end would not help.
@@ -79,17 +68,17 @@ def test_without_a_signature_there_is_nothing_to_confirm(
     assert refusal["detail"] == "The booking ended without a signature (cancelled): pay the money back."
 
 
-def test_no_deposit_is_confirmed_all_the_same(unit: Unit, office: Office, payments: Desk) -> None:
+def test_no_deposit_is_confirmed_all_the_same(unit: Unit, desk: Desk, payments: Desk) -> None:
     unit.create(minimal())
-    answer = payments.did_to_booking(office.signed(unit).reference, "confirm-deposit", {})
+    answer = payments.did_to_booking(desk.signed(unit).reference, "confirm-deposit", {})
     assert answer["status"] == "reserved"
     assert number(answer["terms"]["depositSar"]) == 0
 
 
 def test_a_payment_system_does_this_and_nothing_else(
-    stored: Unit, office: Office, payments: Desk, project: Project
+    stored: Unit, desk: Desk, payments: Desk, project: Project
 ) -> None:
-    held = office.reserved(stored)
+    held = desk.reserved(stored)
     etag = stored.etag
     answers = [
         payments.http.get(BOOKINGS),
@@ -116,17 +105,15 @@ def test_a_payment_system_does_this_and_nothing_else(
 
 
 @pytest.fixture(params=["lapsed", "cancelled"])
-def ended(request: pytest.FixtureRequest, stored: Unit, office: Office, sql: Sql) -> Held:
+def ended(request: pytest.FixtureRequest, stored: Unit, desk: Desk, sql: Sql) -> Hold:
     """Signed, and over by the clock or by the buyer's wish."""
     if request.param == "cancelled":
-        return office.cancelled(stored)
-    held = office.signed(stored)
-    end_now(sql, stored)
-    return held
+        return desk.cancelled(stored)
+    return desk.signed(stored).end_now(sql)
 
 
 def test_a_late_deposit_reserves_a_free_unit_again_on_the_terms_agreed(
-    stored: Unit, ended: Held, payments: Desk, desk: Desk, feed: Feed, watch: Watch
+    stored: Unit, ended: Hold, payments: Desk, desk: Desk, feed: Feed, watch: Watch
 ) -> None:
     assert stored.put(full(priceSar=2_000_000, depositPercent=50, vatRate=5)).status_code == 200
     answer = payments.did_to_booking(ended.reference, "confirm-deposit")
@@ -142,16 +129,16 @@ def test_a_late_deposit_reserves_a_free_unit_again_on_the_terms_agreed(
     assert payments.did_to_booking(ended.reference, "confirm-deposit") == answer
     assert watch() == before
     assert desk.did_to_booking(ended.reference, "close-sale")["status"] == "sold"
-    assert succeeded(ended.read())["status"] == "sold"
+    assert ended.read()["status"] == "sold"
 
 
 def test_a_late_deposit_is_two_versions_and_one_entry_of_the_history(
-    stored: Unit, office: Office, payments: Desk, payments_key: Key, desk: Desk, sql: Sql
+    stored: Unit, payments: Desk, payments_key: Key, desk: Desk, sql: Sql
 ) -> None:
-    reference = office.cancelled(stored).reference
-    noted, version = len(desk.history(stored)), states.version(sql, stored)
+    reference = desk.cancelled(stored).reference
+    noted, version = len(desk.history(stored)), stored_version(sql, stored)
     answer = payments.did_to_booking(reference, "confirm-deposit")
-    assert states.version(sql, stored) == version + 2
+    assert stored_version(sql, stored) == version + 2
     entry, *older = desk.history(stored)
     assert len(older) == noted
     assert (entry["action"], entry["bookingReference"]) == ("confirm-deposit", reference)
@@ -166,22 +153,22 @@ def test_a_late_deposit_is_two_versions_and_one_entry_of_the_history(
 
 @pytest.mark.parametrize("condition", [Condition.HELD, Condition.RESERVED, Condition.ARCHIVED])
 def test_for_a_unit_that_is_taken_the_deposit_is_due_back(
-    condition: Condition, stored: Unit, office: Office, payments: Desk, watch: Watch
+    condition: Condition, stored: Unit, desk: Desk, payments: Desk, watch: Watch
 ) -> None:
-    late = office.cancelled(stored)
-    other = office.bring(stored, condition)
+    late = desk.cancelled(stored)
+    other = desk.bring(stored, condition)
     etag, told, _ = watch()
     answer = payments.did_to_booking(late.reference, "confirm-deposit")
     assert answer["status"] == "refund-due"
     assert answer["depositConfirmedAt"] is not None
     assert watch()[:2] == (etag, told)
     if other is not None:
-        seen = succeeded(other.read())["status"]
+        seen = other.read()["status"]
         assert seen == ("open" if condition is Condition.HELD else condition)
 
 
 def test_a_deposit_that_is_due_back_reserves_nothing_later(
-    stored: Unit, ended: Held, payments: Desk, admin: Desk
+    stored: Unit, ended: Hold, payments: Desk, admin: Desk
 ) -> None:
     admin.did(stored, "close-sale", BUYER)
     due = payments.did_to_booking(ended.reference, "confirm-deposit")
@@ -192,10 +179,8 @@ def test_a_deposit_that_is_due_back_reserves_nothing_later(
     assert stored.read()["status"] == "available"
 
 
-def test_of_two_late_deposits_one_gets_the_unit(
-    stored: Unit, office: Office, payments: Desk, feed: Feed
-) -> None:
-    late = [office.cancelled(stored), office.cancelled(stored)]
+def test_of_two_late_deposits_one_gets_the_unit(stored: Unit, desk: Desk, payments: Desk, feed: Feed) -> None:
+    late = [desk.cancelled(stored), desk.cancelled(stored)]
     with ThreadPoolExecutor(2) as pool:
         confirm = payments.did_to_booking
         answers = list(pool.map(lambda held: confirm(held.reference, "confirm-deposit"), late))
@@ -205,10 +190,9 @@ def test_of_two_late_deposits_one_gets_the_unit(
 
 
 def test_a_reservation_that_lapsed_is_not_sold_and_its_deposit_is_due(
-    stored: Unit, office: Office, desk: Desk, payments: Desk, sql: Sql, feed: Feed
+    stored: Unit, desk: Desk, payments: Desk, sql: Sql, feed: Feed
 ) -> None:
-    held = office.reserved(stored)
-    end_now(sql, stored)
+    held = desk.reserved(stored).end_now(sql)
     assert desk.booking(held.reference)["status"] == "refund-due"
     assert stored.read()["status"] == "available"
     for action in ("close-sale", "extend"):

@@ -13,9 +13,8 @@ from holdfast.domain.event import EventName
 from holdfast.web.api.backoffice.deliveries import Recovery
 from holdfast.web.api.backoffice.endpoints import EndpointChange, NewEndpoint
 from holdfast.web.api.bodies import validated
-from tests.support.backoffice import with_body
 from tests.support.bodies import minimal
-from tests.support.client import Project, Unit
+from tests.support.client import Project, Unit, with_body
 from tests.support.keys import Keys
 from tests.support.problems import invalid, problem
 from tests.support.sql import Sql
@@ -276,9 +275,9 @@ def test_what_is_no_id_is_told_together_with_the_rest(registrar: Registrar) -> N
     ],
 )
 def test_key_method_and_body_are_checked_before_the_id(
-    registrar: Registrar, anonymous: httpx.Client, keys: Keys, path: str, allowed: set[str]
+    registrar: Registrar, public: httpx.Client, keys: Keys, path: str, allowed: set[str]
 ) -> None:
-    problem(anonymous.get(path), 401)
+    problem(public.get(path), 401)
     headers = {"Authorization": f"Bearer {keys.issue(scopes=['integration', 'payments']).text}"}
     problem(registrar.http.get(path, headers=headers), 403)
     refused = registrar.http.put(path, json={})

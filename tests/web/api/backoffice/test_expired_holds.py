@@ -7,14 +7,15 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from tests.support import states
+from tests.support.backoffice import Desk
 from tests.support.bodies import full
-from tests.support.buying import Buyer, Hold, offer_url
+from tests.support.buying import Hold, offer_url
 from tests.support.client import Unit
 from tests.support.feed import Feed, chain_is_unbroken
 from tests.support.installation import Installation
 from tests.support.problems import conflict
 from tests.support.sql import Sql
+from tests.support.unit_rows import stored_status, stored_version
 from tests.web.api.conftest import WorkUntil
 
 
@@ -29,49 +30,49 @@ def stored(idle: Installation) -> Unit:
 
 
 @pytest.fixture
-def expired(stored: Unit, sql: Sql) -> Hold:
-    return states.end_now(sql, states.hold(sql, stored))
+def desk(idle: Installation) -> Desk:
+    return idle.desk
 
 
 @pytest.fixture
-def expired_signed(stored: Unit, sql: Sql) -> Hold:
-    held = states.hold(sql, stored)
-    held.sign()
-    return states.end_now(sql, held)
+def expired(stored: Unit, desk: Desk, sql: Sql) -> Hold:
+    return desk.held(stored).end_now(sql)
 
 
 @pytest.fixture
-def expired_reservation(stored: Unit, sql: Sql) -> Hold:
-    return states.end_now(sql, states.reserve(sql, stored))
+def expired_signed(stored: Unit, desk: Desk, sql: Sql) -> Hold:
+    return desk.signed(stored).end_now(sql)
 
 
-def found(sql: Sql, held: Hold, *statuses: str) -> list[list[str]]:
+@pytest.fixture
+def expired_reservation(stored: Unit, desk: Desk, sql: Sql) -> Hold:
+    return desk.reserved(stored).end_now(sql)
+
+
+def found(desk: Desk, held: Hold, *statuses: str) -> list[list[str]]:
     """The bookings that staff find in each of these statuses."""
-    url = f"/v1/backoffice/bookings?project={held.unit.project.slug}&status="
-    answers = [states.send_as_staff(sql, held.unit.http, "GET", url + status).json() for status in statuses]
+    answers = [desk.bookings(project=held.unit.project.slug, status=status) for status in statuses]
     return [[booking["reference"] for booking in answer["bookings"]] for answer in answers]
 
 
-def test_staff_see_a_lapsed_booking_and_can_do_nothing_that_needs_a_hold(expired: Hold, sql: Sql) -> None:
-    assert states.staff_booking(sql, expired) == expired.get().json()
-    assert found(sql, expired, "lapsed", "open", "signed") == [[expired.reference], [], []]
-    booking = f"/v1/backoffice/bookings/{expired.reference}"
-    unit = f"/v1/backoffice/projects/{expired.unit.project.slug}/units/{expired.unit.code}"
-    urls = [f"{booking}/{action}" for action in ("cancel", "extend", "close-sale")]
-    urls += [f"{unit}/{action}" for action in ("cancel-hold", "extend", "confirm-deposit")]
-    for url in urls:
-        response = states.send_as_staff(sql, expired.unit.http, "POST", url)
+def test_staff_see_a_lapsed_booking_and_can_do_nothing_that_needs_a_hold(expired: Hold, desk: Desk) -> None:
+    assert desk.booking(expired.reference) == expired.read()
+    assert found(desk, expired, "lapsed", "open", "signed") == [[expired.reference], [], []]
+    refused = [
+        desk.act_on_booking(expired.reference, action) for action in ("cancel", "extend", "close-sale")
+    ]
+    refused += [desk.act(expired.unit, action) for action in ("cancel-hold", "extend", "confirm-deposit")]
+    for response in refused:
         assert "holdExpiresAt" not in conflict(response, "transition-not-allowed", "available")
-    response = states.send_as_staff(sql, expired.unit.http, "POST", f"{booking}/confirm-deposit")
-    conflict(response, "not-signed", "available")
+    conflict(desk.act_on_booking(expired.reference, "confirm-deposit"), "not-signed", "available")
 
 
 def test_a_late_deposit_reserves_the_unit_that_is_still_free_on_the_agreed_terms(
-    expired_signed: Hold, sql: Sql, idle_feed: Feed
+    expired_signed: Hold, desk: Desk, idle_feed: Feed
 ) -> None:
     unit, agreed = expired_signed.unit, expired_signed.read()["terms"]
     assert unit.patch({"priceSar": 5_000_000}).status_code == 200
-    booking = states.confirm_deposit(sql, expired_signed)
+    booking = desk.did_to_booking(expired_signed.reference, "confirm-deposit")
     assert (booking["status"], booking["terms"]) == ("reserved", agreed)
     assert (unit.read()["status"], unit.read()["priceSar"]) == ("reserved", 5_000_000)
     events = idle_feed.of(unit)
@@ -81,37 +82,33 @@ def test_a_late_deposit_reserves_the_unit_that_is_still_free_on_the_agreed_terms
     assert events[-1]["data"]["booking"] == {"reference": expired_signed.reference}
 
 
-def test_a_deposit_that_comes_too_late_is_due_back(expired_signed: Hold, sql: Sql) -> None:
-    fresh = Buyer(expired_signed.unit.http).hold(expired_signed.unit)
-    assert states.confirm_deposit(sql, expired_signed)["status"] == "refund-due"
+def test_a_deposit_that_comes_too_late_is_due_back(expired_signed: Hold, desk: Desk) -> None:
+    fresh = desk.held(expired_signed.unit)
+    assert desk.did_to_booking(expired_signed.reference, "confirm-deposit")["status"] == "refund-due"
     assert fresh.read()["status"] == "open"
 
 
 def test_after_a_reservation_the_unit_is_available_and_the_deposit_is_due_back(
-    expired_reservation: Hold, sql: Sql
+    expired_reservation: Hold, desk: Desk, sql: Sql
 ) -> None:
     over, unit = expired_reservation, expired_reservation.unit.read()
     assert (unit["status"], unit["updatedAt"]) == ("available", over.read()["reservedUntil"])
     assert over.buyer.see(over.unit)["status"] == "available"
-    assert over.read()["status"] == states.staff_booking(sql, over)["status"] == "refund-due"
-    assert found(sql, over, "refund-due", "reserved") == [[over.reference], []]
-    assert states.stored_status(sql, over.unit) == "reserved"
-    assert states.confirm_deposit(sql, over)["status"] == "refund-due"
-    close = f"/v1/backoffice/bookings/{over.reference}/close-sale"
-    response = states.send_as_staff(sql, over.unit.http, "POST", close)
-    conflict(response, "transition-not-allowed", "available")
+    assert over.read()["status"] == desk.booking(over.reference)["status"] == "refund-due"
+    assert found(desk, over, "refund-due", "reserved") == [[over.reference], []]
+    assert stored_status(sql, over.unit) == "reserved"
+    assert desk.did_to_booking(over.reference, "confirm-deposit")["status"] == "refund-due"
+    conflict(desk.act_on_booking(over.reference, "close-sale"), "transition-not-allowed", "available")
     assert over.unit.put(full(priceSar=1, status="unavailable")).status_code == 200
 
 
 def test_after_a_reservation_another_buyer_may_hold_and_staff_mark_it_refunded(
-    expired_reservation: Hold, sql: Sql, idle_feed: Feed
+    expired_reservation: Hold, desk: Desk, idle_feed: Feed
 ) -> None:
     over = expired_reservation
-    refund = f"/v1/backoffice/bookings/{over.reference}/mark-refunded"
-    response = states.send_as_staff(sql, over.unit.http, "POST", refund)
-    assert (response.status_code, response.json()["status"]) == (200, "refunded")
+    assert desk.did_to_booking(over.reference, "mark-refunded")["status"] == "refunded"
     assert idle_feed.types_of(over.unit) == ["unit.held", "unit.reserved", "unit.released"]
-    assert Buyer(over.unit.http).hold(over.unit).read()["status"] == "open"
+    assert desk.held(over.unit).read()["status"] == "open"
     assert idle_feed.types_of(over.unit)[3:] == ["unit.held"]
     assert chain_is_unbroken(idle_feed.of(over.unit))
 
@@ -135,7 +132,7 @@ def test_readers_see_the_same_before_and_after_the_release(
 ) -> None:
     over: Hold = request.getfixturevalue(claim)
     before, told = representations(over), idle_feed.types_of(over.unit)
-    work_until(lambda: states.stored_status(sql, over.unit) == "available")
+    work_until(lambda: stored_status(sql, over.unit) == "available")
     assert representations(over) == before
     assert idle_feed.types_of(over.unit) == [*told, "unit.released"]
     released = idle_feed.of(over.unit)[-1]
@@ -144,20 +141,20 @@ def test_readers_see_the_same_before_and_after_the_release(
 
 
 def test_what_a_writer_has_released_or_staff_have_extended_is_left_alone(
-    expired: Hold, work_until: WorkUntil, sql: Sql, idle_feed: Feed
+    expired: Hold, work_until: WorkUntil, desk: Desk, sql: Sql, idle_feed: Feed
 ) -> None:
     assert expired.unit.patch({"bedrooms": 7}).status_code == 200
-    version = states.version(sql, expired.unit)
+    version = stored_version(sql, expired.unit)
     extended, others = (Unit(expired.unit.http, expired.unit.project, code) for code in ("B-1", "B-2"))
     for unit in (extended, others):
         unit.create(full())
-    held = states.hold(sql, extended)
+    held = desk.held(extended)
     later = (datetime.fromisoformat(held.expires_at) + timedelta(days=1)).isoformat()
-    end = states.act(sql, extended, "extend", {"until": later})["holdExpiresAt"]
+    end = desk.did(extended, "extend", {"until": later})["holdExpiresAt"]
     # The hold of another unit shows when the expirer has been round.
-    states.hold_and_let_lapse(sql, others)
-    work_until(lambda: states.stored_status(sql, others) == "available")
+    desk.held(others).end_now(sql)
+    work_until(lambda: stored_status(sql, others) == "available")
     assert idle_feed.types_of(expired.unit) == ["unit.held", "unit.released"]
-    assert states.version(sql, expired.unit) == version
+    assert stored_version(sql, expired.unit) == version
     assert (extended.read()["status"], idle_feed.types_of(extended)) == ("held", ["unit.held"])
     assert held.read()["holdExpiresAt"] == end

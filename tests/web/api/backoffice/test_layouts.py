@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.backoffice import PROJECTS, Desk, project_url, succeeded, with_body
+from tests.support.backoffice import PROJECTS, Desk, project_url
 from tests.support.bodies import minimal
-from tests.support.client import Project, Unit, put_array, put_lines
+from tests.support.client import Project, Unit, put_array, put_lines, succeeded, with_body
 from tests.support.problems import invalid, problem
 from tests.support.sql import Sql
 

@@ -10,13 +10,13 @@ import httpx
 import pytest
 
 from tests.support import check_order
-from tests.support.backoffice import BACKOFFICE, BOOKINGS, BUYER, PROJECTS, Desk, project_url, unit_url
+from tests.support.backoffice import BACKOFFICE, BOOKINGS, PROJECTS, Desk, project_url, unit_url
 from tests.support.bodies import full
+from tests.support.buying import BUYER
 from tests.support.check_order import Faults, refused_for_one, refused_for_the_first
 from tests.support.client import JSON, Project, Unit
 from tests.support.keys import Key
 from tests.support.problems import invalid, problem
-from tests.web.api.backoffice.conditions import Office
 
 # The order of checks
 
@@ -53,10 +53,10 @@ APART = [
 
 
 @pytest.fixture(scope="module")
-def sold(http: httpx.Client, new_project: Callable[[], Project], office: Office) -> Unit:
+def sold(http: httpx.Client, new_project: Callable[[], Project], desk: Desk) -> Unit:
     unit = Unit(http, new_project(), "A-101")
     unit.create(full())
-    office.sold(unit)
+    desk.sold(unit)
     return unit
 
 
@@ -115,8 +115,8 @@ def test_who_has_no_key_or_the_wrong_one_learns_nothing(
 
 
 @pytest.fixture
-def reference(stored: Unit, office: Office) -> str:
-    return office.held(stored).reference
+def reference(stored: Unit, desk: Desk) -> str:
+    return desk.held(stored).reference
 
 
 @pytest.fixture

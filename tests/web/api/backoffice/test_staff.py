@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 from tests.support.app import InProcessApp
-from tests.support.backoffice import BACKOFFICE, Desk, succeeded, with_body
+from tests.support.backoffice import BACKOFFICE, Desk
+from tests.support.client import succeeded, with_body
 from tests.support.keys import Key
 from tests.support.problems import invalid, problem
 from tests.support.sql import Sql

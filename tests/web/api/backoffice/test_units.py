@@ -11,24 +11,14 @@ import httpx
 import pytest
 
 from holdfast.domain.transitions import Action, Caller, transition
-from tests.support.backoffice import (
-    ANOTHER_BUYER,
-    BOOKINGS,
-    BUYER,
-    Desk,
-    Held,
-    ask_for_hold,
-    end_now,
-    project_url,
-    succeeded,
-    unit_url,
-)
+from tests.support.backoffice import BOOKINGS, Desk, project_url, unit_url
 from tests.support.bodies import UNIT_FIELDS, full, without
-from tests.support.client import Project, Unit, exact, number
+from tests.support.buying import ANOTHER_BUYER, BUYER, Hold
+from tests.support.client import Project, Unit, exact, number, succeeded
 from tests.support.feed import Feed
 from tests.support.problems import conflict, invalid, problem
 from tests.support.sql import Sql
-from tests.web.api.backoffice.conditions import Condition, Office, Watch
+from tests.web.api.backoffice.conditions import Condition, Watch
 
 STAFF_FIELDS = UNIT_FIELDS | {"archived", "reservedUntil", "bookingReference"}
 BUYER_POINTERS = tuple(f"/{name}" for name in BUYER)
@@ -57,10 +47,8 @@ def test_a_unit_is_that_of_the_integration_api_with_what_staff_alone_know(stored
 
 
 @pytest.mark.parametrize("condition", Condition)
-def test_a_unit_names_the_booking_that_has_it(
-    condition: Condition, stored: Unit, office: Office, desk: Desk
-) -> None:
-    held = office.bring(stored, condition)
+def test_a_unit_names_the_booking_that_has_it(condition: Condition, stored: Unit, desk: Desk) -> None:
+    held = desk.bring(stored, condition)
     found = succeeded(desk.http.get(unit_url(stored)))
     assert found["status"] == condition.status
     assert found["bookingReference"] == (held.reference if held else None)
@@ -69,11 +57,8 @@ def test_a_unit_names_the_booking_that_has_it(
     assert listed(desk, stored.project) == {stored.code: found}
 
 
-def test_a_hold_that_is_over_has_the_unit_no_longer(
-    stored: Unit, desk: Desk, office: Office, sql: Sql
-) -> None:
-    office.held(stored)
-    end_now(sql, stored)
+def test_a_hold_that_is_over_has_the_unit_no_longer(stored: Unit, desk: Desk, sql: Sql) -> None:
+    desk.held(stored).end_now(sql)
     found = succeeded(desk.http.get(unit_url(stored)))
     assert (found["status"], found["bookingReference"]) == ("available", None)
 
@@ -135,10 +120,10 @@ TABLE = {
 
 @pytest.mark.parametrize("action", Action)
 def test_an_action_is_refused_where_the_table_does_not_allow_it(
-    action: Action, stored: Unit, office: Office, admin: Desk, watch: Watch
+    action: Action, stored: Unit, admin: Desk, watch: Watch
 ) -> None:
     _, impossible = TABLE[action]
-    office.bring(stored, impossible)
+    admin.bring(stored, impossible)
     before = watch()
     conflict(admin.act(stored, action), "transition-not-allowed", impossible.status)
     assert watch() == before
@@ -148,9 +133,9 @@ def test_an_action_is_refused_where_the_table_does_not_allow_it(
     ("action", "condition"), [(action, possible) for action, (possible, _) in TABLE.items() if possible]
 )
 def test_an_action_moves_the_unit_as_the_table_says(
-    action: Action, condition: Condition, stored: Unit, office: Office, desk: Desk, admin: Desk, watch: Watch
+    action: Action, condition: Condition, stored: Unit, desk: Desk, admin: Desk, watch: Watch
 ) -> None:
-    office.bring(stored, condition)
+    desk.bring(stored, condition)
     etag, events, noted = watch()
     actor = admin if action is Action.REVOKE_SALE else desk
     answer = actor.did(stored, action)
@@ -166,9 +151,9 @@ def test_an_action_moves_the_unit_as_the_table_says(
 
 
 def test_other_keys_and_buyers_act_on_no_unit(
-    stored: Unit, office: Office, desk: Desk, payments: Desk, integration: Desk, watch: Watch
+    stored: Unit, desk: Desk, payments: Desk, integration: Desk, watch: Watch
 ) -> None:
-    held = office.reserved(stored)
+    held = desk.reserved(stored)
     before = watch()
     refused = [who.act(stored, action) for action in Action for who in (payments, integration)]
     refused += [who.http.get(units_url(stored.project)) for who in (payments, integration)]
@@ -180,18 +165,18 @@ def test_other_keys_and_buyers_act_on_no_unit(
         assert 'error="insufficient_scope"' in response.headers["www-authenticate"]
     buyer = {"Authorization": f"Bearer {held.token}"}
     for action in ("confirm-deposit", "cancel", "close-sale", "extend", "reissue-link", "erase-buyer"):
-        response = office.public.post(f"{BOOKINGS}/{held.reference}/{action}", headers=buyer)
+        response = desk.http.post(f"{BOOKINGS}/{held.reference}/{action}", headers=buyer)
         problem(response, 401)
         assert 'error="invalid_token"' in response.headers["www-authenticate"]
     assert watch() == before
 
 
-def test_staff_open_a_unit_for_a_buyer(stored: Unit, desk: Desk, public: httpx.Client) -> None:
+def test_staff_open_a_unit_for_a_buyer(stored: Unit, desk: Desk) -> None:
     answer = desk.did(stored, "open")
     booking = desk.booking(answer["bookingReference"])
     assert (booking["status"], booking["unitCode"], booking["buyer"]) == ("open", stored.code, None)
     assert booking["holdExpiresAt"] == answer["holdExpiresAt"]
-    conflict(ask_for_hold(public, stored), "not-available", "held")
+    conflict(desk.buyer.ask(stored), "not-available", "held")
 
 
 def test_the_end_of_a_hold_is_told_where_it_helps_to_wait_for_it(stored: Unit, desk: Desk) -> None:
@@ -229,32 +214,28 @@ def test_an_action_can_depend_on_the_state_that_staff_have_seen(stored: Unit, de
 
 
 @pytest.mark.parametrize("action", ["take-off-sale", "archive", "cancel-hold"])
-def test_ending_a_hold_cancels_its_booking(
-    action: str, stored: Unit, office: Office, desk: Desk, feed: Feed
-) -> None:
-    held = office.held(stored)
+def test_ending_a_hold_cancels_its_booking(action: str, stored: Unit, desk: Desk, feed: Feed) -> None:
+    held = desk.held(stored)
     answer = desk.did(stored, action)
     assert (answer["bookingReference"], answer["holdExpiresAt"]) == (None, None)
     assert desk.booking(held.reference)["status"] == "cancelled"
-    assert succeeded(held.read())["status"] == "cancelled"
+    assert held.read()["status"] == "cancelled"
     (_, ended) = feed.of(stored)
     released = "unit.released" if action == "cancel-hold" else "unit.unavailable"
     assert (ended["type"], ended["data"]["booking"]) == (released, None)
     assert ended["data"]["unit"]["previousStatus"] == "held"
-    conflict(held.sign(), "transition-not-allowed", answer["status"])
+    conflict(held.try_to_sign(), "transition-not-allowed", answer["status"])
 
 
-def test_ending_a_reservation_or_a_sale_makes_its_deposit_due(
-    stored: Unit, office: Office, admin: Desk, feed: Feed
-) -> None:
-    first = office.reserved(stored)
+def test_ending_a_reservation_or_a_sale_makes_its_deposit_due(stored: Unit, admin: Desk, feed: Feed) -> None:
+    first = admin.reserved(stored)
     answer = admin.did(stored, "archive")
     assert (answer["bookingReference"], answer["reservedUntil"]) == (None, None)
     booking = admin.booking(first.reference)
     assert (booking["status"], booking["depositConfirmedAt"] is None) == ("refund-due", False)
     assert feed.of(stored)[-1]["data"]["unit"]["previousStatus"] == "reserved"
     admin.did(stored, "put-on-sale")
-    second = office.sold(stored)
+    second = admin.sold(stored)
     revoked = admin.did(stored, "revoke-sale")
     assert (revoked["status"], revoked["bookingReference"]) == ("unavailable", None)
     booking = admin.booking(second.reference)
@@ -262,7 +243,7 @@ def test_ending_a_reservation_or_a_sale_makes_its_deposit_due(
     event = feed.of(stored)[-1]["data"]
     assert (event["unit"]["previousStatus"], event["booking"]) == ("sold", None)
     admin.did(stored, "put-on-sale")
-    assert admin.booking(office.sold(stored).reference)["status"] == "sold"
+    assert admin.booking(admin.sold(stored).reference)["status"] == "sold"
 
 
 def test_an_archived_unit_stays_so_until_staff_put_it_on_sale(off_sale: Unit, desk: Desk, feed: Feed) -> None:
@@ -297,7 +278,7 @@ def walk_in(desk: Desk, unit: Unit) -> dict[str, Any]:
 
 
 def test_a_walk_in_sale_makes_a_booking_that_is_sold_on_the_terms_of_the_unit(
-    stored: Unit, desk: Desk, public: httpx.Client, feed: Feed
+    stored: Unit, desk: Desk, feed: Feed
 ) -> None:
     booking = walk_in(desk, stored)
     assert (booking["status"], booking["unitCode"]) == ("sold", stored.code)
@@ -313,7 +294,7 @@ def test_a_walk_in_sale_makes_a_booking_that_is_sold_on_the_terms_of_the_unit(
     assert event["data"]["booking"] == {"reference": booking["reference"]}
     assert stored.put(full(priceSar=1)).status_code == 200
     assert desk.booking(booking["reference"])["terms"] == terms
-    conflict(ask_for_hold(public, stored), "not-available", "sold")
+    conflict(desk.buyer.ask(stored), "not-available", "sold")
 
 
 def test_a_walk_in_sale_needs_the_whole_buyer(stored: Unit, desk: Desk) -> None:
@@ -332,9 +313,9 @@ def test_a_walk_in_sale_needs_the_whole_buyer(stored: Unit, desk: Desk) -> None:
 
 
 def test_a_reserved_unit_is_sold_to_its_buyer_alone_and_a_held_one_to_nobody(
-    stored: Unit, office: Office, desk: Desk
+    stored: Unit, desk: Desk
 ) -> None:
-    held = office.signed(stored)
+    held = desk.signed(stored)
     conflict(desk.act(stored, "close-sale", ANOTHER_BUYER), "transition-not-allowed", "held")
     desk.did(stored, "confirm-deposit")
     refusal = conflict(desk.act(stored, "close-sale", ANOTHER_BUYER), "transition-not-allowed", "reserved")
@@ -345,15 +326,13 @@ def test_a_reserved_unit_is_sold_to_its_buyer_alone_and_a_held_one_to_nobody(
     assert (booking["status"], booking["buyer"]["name"]) == ("sold", BUYER["buyerName"])
 
 
-def test_a_walk_in_sale_has_a_link_and_neither_signature_nor_deposit(
-    stored: Unit, admin: Desk, public: httpx.Client
-) -> None:
+def test_a_walk_in_sale_has_a_link_and_neither_signature_nor_deposit(stored: Unit, admin: Desk) -> None:
     reference = walk_in(admin, stored)["reference"]
     refusal = conflict(admin.act_on_booking(reference, "confirm-deposit"), "not-signed", "sold")
     assert refusal["detail"] == "This sale was closed without a hold; there is no deposit to confirm."
-    own = Held(public, reference, admin.did_to_booking(reference, "reissue-link")["token"])
-    conflict(own.sign(), "transition-not-allowed", "sold")
-    seen = succeeded(own.read())
+    own = Hold(admin.buyer, stored, reference, admin.did_to_booking(reference, "reissue-link")["token"])
+    conflict(own.try_to_sign(), "transition-not-allowed", "sold")
+    seen = own.read()
     assert (seen["status"], seen["buyer"]["name"], seen["signedAt"]) == ("sold", BUYER["buyerName"], None)
     admin.did(stored, "revoke-sale")
     assert admin.booking(reference)["status"] == "cancelled"

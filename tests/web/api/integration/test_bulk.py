@@ -7,7 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support import exact_json, states
+from tests.support import exact_json
+from tests.support.backoffice import Desk
 from tests.support.bodies import full, minimal, without
 from tests.support.client import JSON, NDJSON, Project, Send, Unit, outcomes, put_array, put_bulk, put_lines
 from tests.support.feed import Feed, chain_is_unbroken
@@ -126,8 +127,8 @@ def test_thousands_of_units_keep_their_order_and_a_code_named_twice_is_noticed_a
 @pytest.mark.parametrize(
     ("state", "body"),
     [
-        ("", minimal(priceSar=-1, areaSqm="x", colour=1, status=None)),
-        ("", minimal(images=["nowhere"], files=[{}], projectSlug="another", status="sold")),
+        ("available", minimal(priceSar=-1, areaSqm="x", colour=1, status=None)),
+        ("available", minimal(images=["nowhere"], files=[{}], projectSlug="another", status="sold")),
         ("held", full(status="available")),
         ("sold", full(status="available")),
         ("held", minimal()),
@@ -135,13 +136,10 @@ def test_thousands_of_units_keep_their_order_and_a_code_named_twice_is_noticed_a
     ],
 )
 def test_the_problem_of_a_unit_is_that_of_a_single_put(
-    stored: Unit, sql: Sql, state: str, body: dict[str, Any]
+    stored: Unit, desk: Desk, state: str, body: dict[str, Any]
 ) -> None:
-    if state == "archived":
-        states.archive(sql, stored)
-    elif state:
-        states.bring_to(sql, stored, state)
-    single = problem(stored.put(body), 409 if state else 422)
+    desk.bring(stored, state)
+    single = problem(stored.put(body), 422 if state == "available" else 409)
     response = put_array(stored.http, stored.project, [body | {"code": stored.code}])
     (result,) = response.json()["results"]
     assert result["outcome"] == "refused"
@@ -164,11 +162,11 @@ def test_what_the_database_alone_refuses_fails_none_of_its_neighbours(
 
 
 def test_a_dry_run_decides_everything_and_stores_nothing(
-    http: httpx.Client, stored: Unit, sql: Sql, feed: Feed, send: Send
+    http: httpx.Client, stored: Unit, desk: Desk, feed: Feed, send: Send
 ) -> None:
     held, same = Unit(http, stored.project, "H-1"), Unit(http, stored.project, "S-1")
     held.create(full())
-    states.hold(sql, held)
+    desk.held(held)
     same.create(full())
     before, told = http.get(stored.project.units_url).text, feed.types_of(stored.project)
     items = [full(code=stored.code, status="unavailable"), full(code="H-1", priceSar=1), full(code="S-1")]

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 import httpx
 import pytest
 
-from tests.support import check_order, states
+from tests.support import check_order
 from tests.support.app import InProcessApp
+from tests.support.backoffice import Desk
 from tests.support.bodies import full
 from tests.support.check_order import Faults, refused_for_one, refused_for_the_first
 from tests.support.client import Project, Unit, integration_client
 from tests.support.keys import Keys
-from tests.support.sql import Sql
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,10 +63,11 @@ def draft(module_unit: Unit, api_key: str, keys: Keys) -> Draft:
 
 
 @pytest.fixture(scope="module")
-def module_unit(http: httpx.Client, new_project: Callable[[], Project], sql: Sql) -> Unit:
+def module_unit(http: httpx.Client, new_project: Callable[[], Project], desk: Desk) -> Unit:
     unit = Unit(http, new_project(), "A-101")
     unit.create(full())
-    states.hold(sql, unit, expires_in=3600)
+    desk.settle(unit.project, holdSeconds=3600)
+    desk.held(unit)
     return unit
 
 

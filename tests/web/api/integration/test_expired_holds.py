@@ -5,13 +5,13 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from tests.support import states
 from tests.support.bodies import full, without
 from tests.support.buying import Hold
 from tests.support.client import Unit, exact, put_array
 from tests.support.feed import Feed
 from tests.support.installation import Installation
 from tests.support.problems import problem
+from tests.support.unit_rows import stored_status, stored_version
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def stored(idle: Installation) -> Unit:
 @pytest.fixture
 def expired(idle: Installation, stored: Unit) -> Hold:
     """The hold on `stored`, which is over."""
-    return states.end_now(idle.sql, states.hold(idle.sql, stored))
+    return idle.desk.held(stored).end_now(idle.sql)
 
 
 def listed(unit: Unit, **query: str) -> list[str]:
@@ -42,13 +42,13 @@ def test_a_reader_sees_an_available_unit_since_the_end(
     just_after = (datetime.fromisoformat(expired.expires_at) + timedelta(milliseconds=1)).isoformat()
     assert listed(stored, updatedSince=expired.expires_at) == [stored.code]
     assert listed(stored, updatedSince=just_after) == []
-    assert states.stored_status(idle.sql, stored) == "held"
+    assert stored_status(idle.sql, stored) == "held"
 
 
 def test_the_etag_is_the_one_that_readers_see(stored: Unit, idle: Installation) -> None:
-    held = states.hold(idle.sql, stored)
+    held = idle.desk.held(stored)
     stale = stored.etag
-    states.end_now(idle.sql, held)
+    held.end_now(idle.sql)
     etag = stored.etag
     assert etag != stale
     problem(stored.patch({"priceSar": 1}, If_Match=stale), 412)
@@ -71,7 +71,7 @@ def test_a_unit_that_was_read_can_be_put_back_changed(stored: Unit, expired: Hol
 def test_the_release_comes_before_the_event_of_the_writer(
     stored: Unit, expired: Hold, idle_feed: Feed, idle: Installation, in_bulk: bool
 ) -> None:
-    version = states.version(idle.sql, stored)
+    version = stored_version(idle.sql, stored)
     if in_bulk:
         items = [full(code=stored.code, priceSar=1, status="unavailable")]
         assert put_array(stored.http, stored.project, items).json()["counts"]["replaced"] == 1
@@ -84,17 +84,17 @@ def test_the_release_comes_before_the_event_of_the_writer(
     assert taken_off["type"] == "unit.unavailable"
     assert taken_off["data"]["unit"]["previousStatus"] == "available"
     assert taken_off["createdAt"] > released["createdAt"]
-    assert states.version(idle.sql, stored) == version + 2
+    assert stored_version(idle.sql, stored) == version + 2
 
 
 def test_what_changes_nothing_moves_neither_etag_nor_time(
     stored: Unit, expired: Hold, idle: Installation, idle_feed: Feed
 ) -> None:
-    before, version = stored.get(), states.version(idle.sql, stored)
+    before, version = stored.get(), stored_version(idle.sql, stored)
     items = [full(code=stored.code, status="unavailable")]
     answer = put_array(stored.http, stored.project, items, dryRun="true")
     assert answer.json()["counts"]["replaced"] == 1
-    assert (states.version(idle.sql, stored), idle_feed.types_of(stored)) == (version, ["unit.held"])
+    assert (stored_version(idle.sql, stored), idle_feed.types_of(stored)) == (version, ["unit.held"])
     problem(stored.patch({"priceSar": -1}), 422)
     problem(stored.patch({"priceSar": 1}, If_Match='"stale"'), 412)
     for same in (stored.put(full()), stored.patch({}), stored.patch({"bedrooms": full()["bedrooms"]})):

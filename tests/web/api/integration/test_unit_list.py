@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support import states
+from tests.support.backoffice import Desk
 from tests.support.bodies import minimal
 from tests.support.client import Project, Unit, put_array
 from tests.support.problems import invalid, problem
@@ -86,9 +86,9 @@ def test_filtered_pages_skip_nothing_while_units_change(
     assert seen == set(CODES)
 
 
-def test_the_status_filter_gives_that_status_only(http: httpx.Client, filled: Project, sql: Sql) -> None:
+def test_the_status_filter_gives_that_status_only(http: httpx.Client, filled: Project, desk: Desk) -> None:
     for status, code in zip(("held", "reserved", "sold"), CODES, strict=False):
-        states.bring_to(sql, Unit(http, filled, code), status)
+        desk.book(Unit(http, filled, code), status)
     Unit(http, filled, CODES[3]).patch({"status": "unavailable"})
     for status, code in zip(("held", "reserved", "sold", "unavailable"), CODES, strict=False):
         assert codes(http, filled, status=status, limit=2) == [code]
@@ -96,12 +96,13 @@ def test_the_status_filter_gives_that_status_only(http: httpx.Client, filled: Pr
 
 
 def test_expired_holds_take_their_place_among_the_available(
-    http: httpx.Client, filled: Project, sql: Sql
+    http: httpx.Client, filled: Project, sql: Sql, desk: Desk
 ) -> None:
+    desk.settle(filled, holdSeconds=3600)
     for code in CODES[::3]:
-        states.hold(sql, Unit(http, filled, code), expires_in=3600)
+        desk.held(Unit(http, filled, code))
     for code in CODES[1::3]:
-        states.hold_and_let_lapse(sql, Unit(http, filled, code))
+        desk.held(Unit(http, filled, code)).end_now(sql)
     for limit in (1, 3, 100):
         free = codes(http, filled, status="available", limit=limit)
         assert sorted(free) == sorted({*CODES} - {*CODES[::3]})

@@ -5,7 +5,7 @@ from decimal import Decimal
 import httpx
 import pytest
 
-from tests.support import states
+from tests.support.backoffice import Desk
 from tests.support.bodies import TERMS, full, minimal, without
 from tests.support.client import Unit, exact
 from tests.support.feed import Feed, chain_is_unbroken
@@ -58,9 +58,9 @@ def test_the_same_status_and_a_change_of_fields_alone_are_no_event(
 
 @pytest.mark.parametrize("locked", LOCKED)
 def test_a_locked_unit_refuses_every_status_and_keeps_its_own(
-    stored: Unit, sql: Sql, feed: Feed, locked: str
+    stored: Unit, desk: Desk, feed: Feed, locked: str
 ) -> None:
-    states.bring_to(sql, stored, locked)
+    desk.book(stored, locked)
     before, told = stored.get(), feed.types_of(stored)
     for method in METHODS:
         for status in ("available", locked):
@@ -76,8 +76,9 @@ def test_a_locked_unit_refuses_every_status_and_keeps_its_own(
 
 
 @pytest.mark.parametrize("changes", [{"status": "unavailable"}, {"priceSar": 1}])
-def test_a_refusal_by_a_hold_tells_when_it_ends(stored: Unit, sql: Sql, changes: dict[str, object]) -> None:
-    states.hold(sql, stored, expires_in=1200)
+def test_a_refusal_by_a_hold_tells_when_it_ends(stored: Unit, desk: Desk, changes: dict[str, object]) -> None:
+    desk.settle(stored.project, holdSeconds=1200)
+    desk.held(stored)
     for response in (stored.patch(changes), stored.put(full(**changes))):
         refused = conflict(response, response.json()["reason"], "held", *changes)
         assert refused["holdExpiresAt"] == stored.read()["holdExpiresAt"]
@@ -104,8 +105,8 @@ def test_rapid_changes_give_events_with_strictly_increasing_times(stored: Unit, 
 
 
 @pytest.mark.parametrize("status", ["held", "reserved"])
-def test_while_a_buyer_is_mid_booking_the_terms_stand_still(stored: Unit, sql: Sql, status: str) -> None:
-    states.bring_to(sql, stored, status)
+def test_while_a_buyer_is_mid_booking_the_terms_stand_still(stored: Unit, desk: Desk, status: str) -> None:
+    desk.book(stored, status)
     before = stored.get()
     for name in TERMS:
         for response in (
@@ -122,9 +123,9 @@ def test_while_a_buyer_is_mid_booking_the_terms_stand_still(stored: Unit, sql: S
 
 @pytest.mark.parametrize("status", ["held", "reserved"])
 def test_the_stored_terms_and_all_other_fields_may_be_sent_mid_booking(
-    stored: Unit, sql: Sql, status: str
+    stored: Unit, desk: Desk, status: str
 ) -> None:
-    states.bring_to(sql, stored, status)
+    desk.book(stored, status)
     before = stored.get()
     assert stored.put(without(exact(before), "status")).text == before.text
     same = full(depositPercent=Decimal("2.5000"), vatRate=Decimal("1.5e1"), priceSar=Decimal("950000.00"))
@@ -134,26 +135,26 @@ def test_the_stored_terms_and_all_other_fields_may_be_sent_mid_booking(
     assert {name: answer[name] for name in changes} == changes
 
 
-def test_absent_terms_may_stay_absent_and_nothing_else(unit: Unit, sql: Sql) -> None:
+def test_absent_terms_may_stay_absent_and_nothing_else(unit: Unit, desk: Desk) -> None:
     body = without(full(), *CLEARABLE)
     unit.create(body)
-    states.hold(sql, unit)
+    desk.held(unit)
     assert unit.put(body | {"type": "villa"}).status_code == 200
     conflict(unit.put(full()), "terms-locked", "held", *CLEARABLE)
     conflict(unit.patch({"depositPercent": 0}), "terms-locked", "held", "depositPercent")
 
 
-def test_on_a_sold_unit_the_terms_may_change(stored: Unit, sql: Sql) -> None:
-    states.sell(sql, stored)
+def test_on_a_sold_unit_the_terms_may_change(stored: Unit, desk: Desk) -> None:
+    desk.sold(stored)
     answer = exact(stored.put(full(**OTHERS)))
     assert {name: answer[name] for name in TERMS} == OTHERS
     assert exact(stored.patch({"priceSar": 7}))["priceSar"] == 7
 
 
 def test_what_staff_archived_is_not_put_on_sale_again_and_its_fields_may_change(
-    stored: Unit, sql: Sql, feed: Feed
+    stored: Unit, sql: Sql, desk: Desk, feed: Feed
 ) -> None:
-    states.archive(sql, stored)
+    desk.did(stored, "archive")
     etag = stored.etag
     for method in METHODS:
         response = send_status(stored, method, "available", type="villa")

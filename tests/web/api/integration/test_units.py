@@ -7,12 +7,13 @@ from uuid import UUID
 
 import pytest
 
-from tests.support import states
+from tests.support.backoffice import Desk
 from tests.support.bodies import MEDIA, NULLABLE, REQUIRED, UNIT_FIELDS, full, minimal, without
 from tests.support.client import Project, Unit, exact
 from tests.support.feed import Feed
 from tests.support.problems import conflict, invalid, problem
 from tests.support.sql import Sql
+from tests.support.unit_rows import stored_version
 
 MILLISECONDS_UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 STRONG_ETAG = re.compile(r'"[\x21\x23-\x7e]+"')
@@ -64,7 +65,7 @@ def test_a_new_unit_of_required_fields_may_name_its_status(unit: Unit, feed: Fee
 
 
 def test_a_replacement_is_answered_with_200_and_clears_what_it_leaves_out(stored: Unit, sql: Sql) -> None:
-    before, version = stored.get(), states.version(sql, stored)
+    before, version = stored.get(), stored_version(sql, stored)
     after = stored.put(minimal(type="villa", status="unavailable"))
     assert after.status_code == 200
     for name in ("id", "ref", "createdAt"):
@@ -73,7 +74,7 @@ def test_a_replacement_is_answered_with_200_and_clears_what_it_leaves_out(stored
     assert [after.json()[name] for name in MEDIA] == [[], []]
     assert after.json()["updatedAt"] > before.json()["updatedAt"]
     assert after.headers["etag"] != before.headers["etag"]
-    assert states.version(sql, stored) == version + 1
+    assert stored_version(sql, stored) == version + 1
     assert stored.get().text == after.text
 
 
@@ -147,14 +148,14 @@ def test_a_patch_changes_only_the_field_in_its_body(stored: Unit, name: str, val
 
 
 def test_status_and_fields_change_together(stored: Unit, sql: Sql, feed: Feed) -> None:
-    version = states.version(sql, stored)
+    version = stored_version(sql, stored)
     answer = exact(stored.patch({"status": "unavailable", "bedrooms": 9}))
     assert (answer["status"], answer["bedrooms"]) == ("unavailable", 9)
-    assert (states.version(sql, stored), feed.types_of(stored)) == (version + 1, ["unit.unavailable"])
+    assert (stored_version(sql, stored), feed.types_of(stored)) == (version + 1, ["unit.unavailable"])
 
 
-def test_a_refused_call_names_every_fault_and_changes_nothing(stored: Unit, sql: Sql, feed: Feed) -> None:
-    states.hold(sql, stored)
+def test_a_refused_call_names_every_fault_and_changes_nothing(stored: Unit, desk: Desk, feed: Feed) -> None:
+    desk.held(stored)
     before, told = stored.get(), feed.types_of(stored)
     conflict(stored.patch({"bedrooms": 9, "priceSar": 1}), "terms-locked", "held", "priceSar")
     wrong = {"type": "", "priceSar": "1", "colour": 1, "status": "gone", "files": [{}]}

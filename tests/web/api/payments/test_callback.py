@@ -10,9 +10,9 @@ import pytest
 
 from holdfast.web.api.payments.callback import CALLBACK_BODY_LIMIT
 from tests.support.app import InProcessApp, running_app
-from tests.support.backoffice import BUYER, Desk, end_now
+from tests.support.backoffice import Desk
 from tests.support.bodies import full, without
-from tests.support.buying import Buyer, Hold
+from tests.support.buying import BUYER, Buyer, Hold
 from tests.support.client import Unit, integration_client
 from tests.support.feed import Feed, chain_is_unbroken
 from tests.support.payment_system import CALLBACK, SECRET, Till, signed_headers
@@ -142,7 +142,7 @@ def test_a_reference_is_read_as_people_write_it_and_an_unknown_one_is_logged(
 def test_late_money_for_a_free_unit_reserves_it_again(
     till: Till, signed: Hold, stored: Unit, sql: Sql, feed: Feed
 ) -> None:
-    end_now(sql, stored)
+    signed.end_now(sql)
     payment = a_payment()
     for _ in range(2):
         assert till.told(payment, signed.read()) == "reserved"

@@ -9,18 +9,17 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support import exact_json, states
-from tests.support.backoffice import BOOKING_FIELDS, end_now
+from tests.support import exact_json
+from tests.support.backoffice import BOOKING_FIELDS, Desk
 from tests.support.bodies import full, without
-from tests.support.buying import DETAILS, Buyer, Hold, booking_url
+from tests.support.buying import ANOTHER_BUYER, BUYER, Buyer, Hold, booking_url
 from tests.support.client import JSON, Unit
 from tests.support.feed import Feed, chain_is_unbroken
 from tests.support.problems import conflict, invalid, problem
 from tests.support.sql import Sql
 
 TERMS_FIELDS = {"priceSar", "vatIncluded", "vatRate", "totalSar", "depositPercent", "depositSar"}
-POINTERS = tuple(f"/{name}" for name in DETAILS)
-OTHER = {"buyerName": "Omar Aziz", "buyerEmail": "omar@example.com", "buyerPhone": "0501112233"}
+POINTERS = tuple(f"/{name}" for name in BUYER)
 
 
 def test_an_open_booking_has_exactly_its_members(held: Hold) -> None:
@@ -39,14 +38,14 @@ def test_an_open_booking_has_exactly_its_members(held: Hold) -> None:
     assert booking == named | others | {"terms": booking["terms"]}
 
 
-def test_a_booking_tells_how_far_it_has_come(held: Hold, sql: Sql) -> None:
+def test_a_booking_tells_how_far_it_has_come(held: Hold, sql: Sql, desk: Desk) -> None:
     signed = held.sign()
     assert (signed["status"], signed) == ("signed", held.read())
-    states.confirm_deposit(sql, held)
+    desk.did_to_booking(held.reference, "confirm-deposit")
     reserved = held.read()
     assert (reserved["status"], reserved["signedAt"]) == ("reserved", signed["signedAt"])
     assert reserved["reservedUntil"] > reserved["depositConfirmedAt"] >= reserved["signedAt"]
-    states.act(sql, held.unit, "close-sale")
+    desk.did(held.unit, "close-sale")
     sold = held.read()
     assert (sold["status"], set(sold)) == ("sold", BOOKING_FIELDS)
     assert sold["closedAt"] >= sold["depositConfirmedAt"] == reserved["depositConfirmedAt"]
@@ -126,11 +125,11 @@ def test_a_cancelled_hold_frees_the_unit_at_once_and_cancelling_again_changes_no
     other.sign()
     assert other.cancel().status_code == 204
     booking = other.read()
-    assert (booking["status"], booking["buyer"]["name"]) == ("cancelled", DETAILS["buyerName"])
+    assert (booking["status"], booking["buyer"]["name"]) == ("cancelled", BUYER["buyerName"])
 
 
 def test_a_lapsed_hold_can_be_neither_signed_nor_cancelled(held: Hold, sql: Sql) -> None:
-    end_now(sql, held.unit)
+    held.end_now(sql)
     conflict(held.try_to_sign(), "hold-lapsed", "available")
     conflict(held.cancel(), "hold-lapsed", "available")
     assert held.read()["status"] == "lapsed"
@@ -138,13 +137,13 @@ def test_a_lapsed_hold_can_be_neither_signed_nor_cancelled(held: Hold, sql: Sql)
 
 @pytest.mark.parametrize("status", ["reserved", "sold"])
 def test_what_is_reserved_or_sold_is_not_cancelled_and_signed_by_repeating_alone(
-    stored: Unit, sql: Sql, status: str
+    stored: Unit, desk: Desk, status: str
 ) -> None:
-    own = states.bring_to(sql, stored, status)
+    own = desk.book(stored, status)
     before = own.read()
     conflict(own.cancel(), "transition-not-allowed", status)
     assert own.sign() == before
-    conflict(own.send_signature(OTHER), "transition-not-allowed", status)
+    conflict(own.send_signature(ANOTHER_BUYER), "transition-not-allowed", status)
     assert own.read() == before
 
 
@@ -156,10 +155,10 @@ def test_a_signature_names_the_buyer_once_and_leaves_the_unit_as_it_is(held: Hol
     booking = held.sign()
     assert (booking["status"], booking["holdExpiresAt"]) == ("signed", held.expires_at)
     assert booking["signedAt"] is not None
-    name, email, phone = DETAILS.values()
+    name, email, phone = BUYER.values()
     assert booking["buyer"] == {"name": name, "email": email, "phone": phone}
     assert held.read() == booking == held.sign()
-    for detail, value in OTHER.items():
+    for detail, value in ANOTHER_BUYER.items():
         conflict(held.try_to_sign(**{detail: value}), "transition-not-allowed", "held")
     assert held.read() == booking
     after = held.unit.get()
@@ -169,7 +168,7 @@ def test_a_signature_names_the_buyer_once_and_leaves_the_unit_as_it_is(held: Hol
 
 def test_of_two_signatures_at_once_one_stands(held: Hold) -> None:
     with ThreadPoolExecutor(2) as pool:
-        answers = list(pool.map(held.send_signature, [DETAILS, OTHER]))
+        answers = list(pool.map(held.send_signature, [BUYER, ANOTHER_BUYER]))
     assert sorted(answer.status_code for answer in answers) == [200, 409]
     (winner,) = [answer for answer in answers if answer.status_code == 200]
     assert held.get().json() == winner.json()
@@ -179,10 +178,10 @@ def test_of_two_signatures_at_once_one_stands(held: Hold) -> None:
     ("body", "pointers"),
     [
         ({}, POINTERS),
-        (without(DETAILS, "buyerPhone"), ["/buyerPhone"]),
+        (without(BUYER, "buyerPhone"), ["/buyerPhone"]),
         ({"buyerName": 1, "buyerEmail": "none", "buyerPhone": "call me"}, POINTERS),
         ({"buyerName": "", "buyerEmail": "", "buyerPhone": None, "age": 4}, [*POINTERS, "/age"]),
-        ({**DETAILS, "status": "signed", "terms": {}}, ["/status", "/terms"]),
+        ({**BUYER, "status": "signed", "terms": {}}, ["/status", "/terms"]),
         ([], [""]),
         (None, [""]),
     ],
@@ -216,7 +215,7 @@ def test_details_of_people_everywhere_are_kept_and_what_is_pasted_along_is_dropp
 ) -> None:
     for before, after in (("", ""), (" ", "\n"), ("\u202b\u200f ", " \u202c\u200e")):
         pasted = [f"{before}{detail}{after}" for detail in details]
-        response = held.send_signature(dict(zip(DETAILS, pasted, strict=True)))
+        response = held.send_signature(dict(zip(BUYER, pasted, strict=True)))
         assert response.status_code == 200, response.text
         assert tuple(response.json()["buyer"].values()) == details
 
@@ -249,16 +248,18 @@ def test_the_checks_of_a_signature_come_in_their_order(held: Hold) -> None:
     assert held.read()["status"] == "open"
 
 
-def test_a_token_that_is_replaced_while_the_body_arrives_signs_nothing(held: Hold, sql: Sql) -> None:
+def test_a_token_that_is_replaced_while_the_body_arrives_signs_nothing(
+    held: Hold, desk: Desk, sql: Sql
+) -> None:
     """The server asks for the body once the token has opened the booking."""
     statement = "update booking set token_hash = sha256('another') where reference = $1"
 
     def body() -> Iterator[bytes]:
         with ThreadPoolExecutor(1) as pool:
             pool.submit(sql.execute, statement, held.reference).result()
-        yield exact_json.write(DETAILS).encode()
+        yield exact_json.write(BUYER).encode()
 
     headers = {"Content-Type": JSON}
     url = f"{held.url}/sign"
     problem(held.buyer.send("POST", url, token=held.token, content=body(), headers=headers), 404)
-    assert states.staff_booking(sql, held)["status"] == "open"
+    assert desk.booking(held.reference)["status"] == "open"

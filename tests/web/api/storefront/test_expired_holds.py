@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.support import states
 from tests.support.app import running_app
 from tests.support.bodies import full
 from tests.support.buying import Buyer, Hold, offers_url
@@ -14,6 +13,7 @@ from tests.support.client import exact
 from tests.support.feed import Feed, chain_is_unbroken
 from tests.support.installation import Installation, client_at, opened
 from tests.support.problems import conflict, problem
+from tests.support.unit_rows import stored_status
 
 LIMIT = 4
 SETTINGS = {"HOLDFAST_HOLDS_PER_ADDRESS": str(LIMIT), "HOLDFAST_HOLDS_PER_VISITOR": "2"}
@@ -29,7 +29,7 @@ def buyer(idle: Installation) -> Buyer:
 
 @pytest.fixture
 def expired(idle: Installation, buyer: Buyer) -> Hold:
-    return states.end_now(idle.sql, buyer.hold(idle.units(1)[0]))
+    return buyer.hold(idle.units(1)[0]).end_now(idle.sql)
 
 
 def test_the_storefront_shows_an_available_unit_and_the_booking_as_lapsed(
@@ -42,7 +42,7 @@ def test_the_storefront_shows_an_available_unit_and_the_booking_as_lapsed(
     assert exact(buyer.send("GET", f"{offers}?status=held"))["units"] == []
     booking = expired.read()
     assert (booking["status"], booking["holdExpiresAt"]) == ("lapsed", expired.expires_at)
-    assert states.stored_status(idle.sql, expired.unit) == "held"
+    assert stored_status(idle.sql, expired.unit) == "held"
     assert expired.unit.put(full(priceSar=1, depositPercent=None)).status_code == 200
     assert expired.read()["terms"] == booking["terms"]
 
@@ -56,7 +56,7 @@ def test_it_can_neither_be_signed_nor_cancelled(expired: Hold) -> None:
 def test_a_signature_cannot_be_repeated(idle: Installation, buyer: Buyer) -> None:
     held = buyer.hold(idle.units(1)[0])
     held.sign()
-    conflict(states.end_now(idle.sql, held).try_to_sign(), "hold-lapsed", "available")
+    conflict(held.end_now(idle.sql).try_to_sign(), "hold-lapsed", "available")
 
 
 def test_of_many_other_buyers_one_gets_the_unit_at_once(expired: Hold, buyer: Buyer, idle_feed: Feed) -> None:
@@ -101,8 +101,8 @@ def test_expired_holds_make_room_for_as_many_when_all_ask_at_once(
     holds = [visitor.hold(unit) for unit in units]
     assert visitor.ask(installation.units(1)[0]).status_code == 429
     for held in holds:
-        states.end_now(installation.sql, held)
-    assert {states.stored_status(installation.sql, unit) for unit in units} == {"held"}
+        held.end_now(installation.sql)
+    assert {stored_status(installation.sql, unit) for unit in units} == {"held"}
     with ThreadPoolExecutor(12) as pool:
         answers = list(pool.map(visitor.ask, installation.units(12)))
     assert sorted(answer.status_code for answer in answers) == [201] * LIMIT + [429] * (12 - LIMIT)
@@ -110,7 +110,7 @@ def test_expired_holds_make_room_for_as_many_when_all_ask_at_once(
 
 def test_one_that_has_expired_makes_room_for_one(installation: Installation, visitor: Buyer) -> None:
     first, *_ = [visitor.hold(unit) for unit in installation.units(LIMIT)]
-    states.end_now(installation.sql, first)
+    first.end_now(installation.sql)
     assert [visitor.ask(unit).status_code for unit in installation.units(2)] == [201, 429]
 
 
@@ -120,7 +120,7 @@ def test_the_wait_for_the_same_unit_begins_at_the_end(
 ) -> None:
     known = Buyer(visitor.http, {"Cookie": COOKIE} if known_by == "cookie" else {})
     (unit,) = installation.units(1)
-    expired = states.end_now(installation.sql, known.hold(unit))
+    expired = known.hold(unit).end_now(installation.sql)
     response = known.ask(unit, token=expired.token if known_by == "token" else None)
     assert problem(response, 429)["type"] == "/problems/held-too-recently"
     assert visitor.ask(unit).status_code == 201

@@ -1,15 +1,14 @@
 """A buyer holds a unit, nobody else does, and a request that is sent twice makes one hold."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
 import httpx
 import pytest
 
-from tests.support import states
 from tests.support.app import InProcessApp
-from tests.support.backoffice import end_now
-from tests.support.bodies import full
+from tests.support.backoffice import Desk
 from tests.support.buying import Buyer, Hold, hold_in, offer_url
 from tests.support.client import JSON, Unit, exact
 from tests.support.feed import Feed
@@ -27,15 +26,13 @@ def hold_url(unit: Unit) -> str:
 
 
 @pytest.fixture
-def second(http: httpx.Client, stored: Unit) -> Unit:
+def second(new_unit: Callable[..., Unit]) -> Unit:
     """Another unit of the same project."""
-    unit = Unit(http, stored.project, "A-102")
-    unit.create(full())
-    return unit
+    return new_unit("A-102")
 
 
 def test_a_hold_is_answered_with_what_opens_its_booking_and_is_echoed_once(
-    buyer: Buyer, stored: Unit, feed: Feed, sql: Sql
+    buyer: Buyer, stored: Unit, feed: Feed, desk: Desk
 ) -> None:
     def seconds(held: Hold) -> float:
         return (held.ends - datetime.fromisoformat(stored.read()["updatedAt"])).total_seconds()
@@ -55,7 +52,7 @@ def test_a_hold_is_answered_with_what_opens_its_booking_and_is_echoed_once(
     held = hold_in(response, buyer, stored)
     assert seconds(held) == 300
     held.cancel()
-    states.settle(sql, stored, holdSeconds=90.5)
+    desk.settle(stored.project, holdSeconds=90.5)
     assert seconds(buyer.hold(stored)) == 90.5
 
 
@@ -75,18 +72,18 @@ def test_a_held_unit_is_not_available_and_tells_when_it_may_be(
 
 @pytest.mark.parametrize("status", ["reserved", "sold"])
 def test_a_unit_that_somebody_has_is_not_available_to_anybody(
-    buyer: Buyer, stored: Unit, sql: Sql, status: str
+    buyer: Buyer, stored: Unit, desk: Desk, status: str
 ) -> None:
-    own = states.bring_to(sql, stored, status)
+    own = desk.book(stored, status)
     for token in (None, own.token):
         response = buyer.ask(stored, token=token)
         assert "holdExpiresAt" not in conflict(response, "not-available", status)
         assert "retry-after" not in response.headers
 
 
-def test_a_unit_off_sale_is_not_available(buyer: Buyer, off_sale: Unit, sql: Sql) -> None:
+def test_a_unit_off_sale_is_not_available(buyer: Buyer, off_sale: Unit, desk: Desk) -> None:
     conflict(buyer.ask(off_sale), "not-available", "unavailable")
-    states.archive(sql, off_sale)
+    desk.did(off_sale, "archive")
     conflict(buyer.ask(off_sale), "not-available", "unavailable")
 
 
@@ -173,7 +170,7 @@ def test_a_refused_request_may_be_sent_again_when_the_unit_is_free(buyer: Buyer,
 
 
 def test_a_key_is_used_up_when_its_hold_has_lapsed(buyer: Buyer, keyed: Hold, sql: Sql) -> None:
-    end_now(sql, keyed.unit)
+    keyed.end_now(sql)
     conflict(buyer.ask(keyed.unit, Idempotency_Key=KEY), "hold-lapsed", "available")
     assert buyer.ask(keyed.unit, Idempotency_Key="another").status_code == 201
 
@@ -193,15 +190,14 @@ def test_a_key_is_used_up_when_its_hold_was_cancelled(buyer: Buyer, buyers: list
 
 
 def test_a_key_is_used_up_when_its_link_was_issued_anew_or_its_booking_went_on(
-    buyer: Buyer, keyed: Hold, sql: Sql
+    buyer: Buyer, keyed: Hold, sql: Sql, desk: Desk
 ) -> None:
-    url = f"/v1/backoffice/bookings/{keyed.reference}/reissue-link"
-    token = states.send_as_staff(sql, keyed.unit.http, "POST", url).json()["token"]
+    token = desk.did_to_booking(keyed.reference, "reissue-link")["token"]
     conflict(buyer.ask(keyed.unit, Idempotency_Key=KEY), "transition-not-allowed", "held")
     again = buyer.ask(keyed.unit, token=token, Idempotency_Key=KEY)
     assert (again.status_code, again.json()["reference"]) == (200, keyed.reference)
     hold_in(again, buyer, keyed.unit).sign()
-    states.confirm_deposit(sql, keyed)
+    desk.did_to_booking(keyed.reference, "confirm-deposit")
     response = buyer.ask(keyed.unit, Idempotency_Key=KEY)
     conflict(response, "transition-not-allowed", "reserved")
     assert token not in response.text

@@ -6,8 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
-from tests.support import states
-from tests.support.backoffice import end_now
 from tests.support.buying import Buyer, Hold, booking_url, hold_in, offer_url, offers_url
 from tests.support.client import Unit
 from tests.support.installation import Installation, client_at, installed
@@ -134,12 +132,12 @@ def cancel(shop: Installation, held: Hold) -> None:
 
 
 def lapse(shop: Installation, held: Hold) -> None:
-    end_now(shop.sql, held.unit)
+    held.end_now(shop.sql)
 
 
 def reserve(shop: Installation, held: Hold) -> None:
     held.sign()
-    states.confirm_deposit(shop.sql, held)
+    shop.desk.did_to_booking(held.reference, "confirm-deposit")
 
 
 @pytest.mark.parametrize("end", [cancel, lapse, reserve])
@@ -164,8 +162,7 @@ def test_a_hold_that_has_ended_gives_its_place_back(
 def test_after_a_lapse_the_same_visitor_waits(shop: Installation) -> None:
     cookie = new_cookie()
     (unit,) = shop.units(1)
-    lapsed = coming_from(shop.http, cookie=cookie).hold(unit)
-    end_now(shop.sql, unit)
+    lapsed = coming_from(shop.http, cookie=cookie).hold(unit).end_now(shop.sql)
     for asked in (
         coming_from(shop.http, cookie=cookie).ask(unit),
         coming_from(shop.http).ask(unit, token=lapsed.token),

@@ -6,13 +6,12 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support import states
+from tests.support.backoffice import Desk
 from tests.support.bodies import full, minimal
 from tests.support.buying import Buyer, Hold, offer_url, offers_url
 from tests.support.client import Project, Unit, exact, number
 from tests.support.feed import Feed
 from tests.support.problems import invalid, problem
-from tests.support.sql import Sql
 
 OFFER_FIELDS = {
     "code", "projectSlug", "projectName", "type", "areaSqm", "priceSar", "vatIncluded", "vatRate", "totalSar",
@@ -54,15 +53,15 @@ def test_a_held_unit_shows_when_its_hold_ends_and_nothing_of_its_booking(buyer: 
 
 
 def test_units_on_sale_are_listed_by_status_and_others_are_not_shown(
-    buyer: Buyer, http: httpx.Client, project: Project, sql: Sql
+    buyer: Buyer, http: httpx.Client, project: Project, desk: Desk
 ) -> None:
     shown, hidden = ("available", "held", "reserved", "sold"), ("unavailable", "archived")
     units = {status: Unit(http, project, f"A-{at}") for at, status in enumerate(shown + hidden)}
     for status, unit in units.items():
         unit.create(full(status="unavailable" if status == "unavailable" else "available"))
     for status in shown[1:]:
-        states.bring_to(sql, units[status], status)
-    states.archive(sql, units["archived"])
+        desk.book(units[status], status)
+    desk.did(units["archived"], "archive")
     assert listed(buyer, project) == [units[status].code for status in shown]
     for status in shown:
         assert listed(buyer, project, f"?status={status}") == [units[status].code]
@@ -170,7 +169,7 @@ def test_total_and_deposit_are_exact(
     assert {name: offered[name] for name in agreed} == agreed
 
 
-def test_terms_are_those_of_the_moment_of_the_hold(buyer: Buyer, stored: Unit, sql: Sql) -> None:
+def test_terms_are_those_of_the_moment_of_the_hold(buyer: Buyer, stored: Unit, desk: Desk) -> None:
     def reprice(price: int) -> None:
         body = full(priceSar=price, vatIncluded=None, vatRate=None, depositPercent=None)
         assert stored.put(body).status_code == 200
@@ -183,7 +182,7 @@ def test_terms_are_those_of_the_moment_of_the_hold(buyer: Buyer, stored: Unit, s
     cancelled.cancel()
     reprice(1)
     assert terms(cancelled) == agreed
-    sold = states.sell(sql, stored)
+    sold = desk.sold(stored)
     fresh = terms(sold)
     assert (fresh["priceSar"], fresh["totalSar"], fresh["depositSar"]) == (1, 1, 0)
     reprice(2)

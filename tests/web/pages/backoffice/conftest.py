@@ -3,16 +3,14 @@
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
 import pytest
 
 from tests.support.app import InProcessApp
 from tests.support.backoffice import Desk
-from tests.support.client import Project, integration_client
+from tests.support.client import Project
 from tests.support.sql import Sql
 from tests.support.staff_client import People, Person
 from tests.support.webhooks import NOBODY_LISTENS, Registrar
-from tests.web.pages.backoffice.sales import Market
 
 
 class OwnRegistrar(Registrar):
@@ -25,17 +23,11 @@ class OwnRegistrar(Registrar):
 
 
 @pytest.fixture
-def registrar(staff_http: httpx.Client, project: Project) -> Iterator[Registrar]:
-    own = OwnRegistrar(staff_http)
+def registrar(desk: Desk, project: Project) -> Iterator[Registrar]:
+    own = OwnRegistrar(desk.http)
     own.project = project
     yield own
     own.remove_all()
-
-
-@pytest.fixture(scope="session")
-def market(server: InProcessApp, desk: Desk) -> Iterator[Market]:
-    with integration_client(server.address, None) as public:
-        yield Market(public, desk)
 
 
 @pytest.fixture(scope="session")

@@ -6,16 +6,13 @@ from html import unescape
 from urllib.parse import quote
 from uuid import uuid4
 
-import httpx
-
 from holdfast.operations.audit import MAX_SCANNED
-from tests.support.backoffice import ask_for_hold
+from tests.support.backoffice import Desk
 from tests.support.client import Project, Unit
 from tests.support.keys import Keys
 from tests.support.sql import Sql
 from tests.support.staff_client import Person, missing, next_page
 from tests.support.webhooks import Registrar
-from tests.web.pages.backoffice.sales import Market
 
 AUDIT = "/backoffice/audit"
 INSERT = """
@@ -43,14 +40,13 @@ def of_project(project: Project, **more: str) -> str:
 
 
 def test_an_entry_tells_who_did_what_to_what_and_what_it_was_before(
-    admin: Person, arab: Person, stored: Unit, staff_http: httpx.Client
+    admin: Person, arab: Person, stored: Unit, desk: Desk
 ) -> None:
-    url = f"/v1/backoffice/projects/{stored.project.slug}/units/{stored.code}"
-    assert staff_http.post(f"{url}/archive").status_code == 200
+    desk.did(stored, "archive")
     page = admin.see(of_project(stored.project))
     told = ("Moved to the archive", stored.code, "Available → became Unavailable", "a key of the tests")
     assert missing(rows(page)[0], *told) == []
-    assert f'href="{url.removeprefix("/v1")}"' in page
+    assert f'href="/backoffice/projects/{stored.project.slug}/units/{stored.code}"' in page
     page = arab.see(of_project(stored.project))
     assert "سجل التدقيق" in page
     assert "أُنشئ" in rows(page)[1]
@@ -71,8 +67,8 @@ def test_endpoints_and_keys_are_told_by_name(admin: Person, registrar: Registrar
     assert key.text not in str(seen)
 
 
-def test_filters_are_kept_and_a_nonsensical_one_is_off(admin: Person, stored: Unit, market: Market) -> None:
-    reference = ask_for_hold(market.public, stored).json()["reference"]
+def test_filters_are_kept_and_a_nonsensical_one_is_off(admin: Person, stored: Unit, desk: Desk) -> None:
+    reference = desk.held(stored).reference
     page = admin.see(of_project(stored.project, by="buyer"))
     assert f'href="/backoffice/bookings/{reference}"' in page
     assert len(rows(page)) == 1

@@ -11,10 +11,10 @@ import pytest
 from holdfast.web.pages.backoffice.boards import CellWriter
 from holdfast.web.pages.backoffice.reports import HEIGHT, WIDTH, areas, bars, round_up
 from holdfast.web.pages.i18n import language_of
+from tests.support.backoffice import Desk
 from tests.support.bodies import minimal
 from tests.support.client import Project, Unit, put_array
 from tests.support.staff_client import Person, missing
-from tests.web.pages.backoffice.sales import Market
 
 EVIL = '<img src=x onerror="alert(1)">'
 CODES = ("A-101", "A-103", "A-201", "B-101")
@@ -76,8 +76,8 @@ def test_a_type_is_read_in_ones_own_language(viewer: Person, http: httpx.Client,
     assert page.count("&lt;img src=x onerror=&#34;alert(1)&#34;&gt;") == 4, "in words, for filters, to choose"
 
 
-def test_a_held_unit_shows_when_its_hold_ends(viewer: Person, stored: Unit, market: Market) -> None:
-    market.held(stored)
+def test_a_held_unit_shows_when_its_hold_ends(viewer: Person, stored: Unit, desk: Desk) -> None:
+    desk.held(stored)
     page = viewer.see(address(stored.project))
     assert cells(page)["A-101"] == "is-held timed"
     assert re.search(r"<bdi>A-101</bdi><span data-ends=\"[\d.]+\">\d\d:\d\d</span>", page)
@@ -145,10 +145,10 @@ def test_cells_write_amounts_as_all_pages_do(code: str, digits: str) -> None:
 
 
 def test_what_happened_today_is_in_the_numbers(
-    viewer: Person, arab: Person, new_unit: Callable[..., Unit], project: Project, market: Market
+    viewer: Person, arab: Person, new_unit: Callable[..., Unit], project: Project, desk: Desk
 ) -> None:
     units = [new_unit(code) for code in ("A-101", "A-102", "A-103")]
-    market.held(units[0])
+    desk.held(units[0])
     page = viewer.see(address(project, "/figures"))
     (latest,) = re.findall(r"<tbody><tr><th.*?</tr>", page, re.DOTALL)[:1]
     assert re.findall(r'<td class="number">(\d+)</td>', latest) == ["2", "1", "0", "0"]

@@ -13,11 +13,11 @@ from python_calamine import load_workbook
 
 from holdfast.web.pages.backoffice.imports import EXPORTED_AT_ONCE
 from tests.support import import_files as files
+from tests.support.backoffice import Desk
 from tests.support.bodies import full, minimal
 from tests.support.client import Project, Unit, put_array
 from tests.support.sql import Sql
 from tests.support.staff_client import People, Person, missing
-from tests.web.pages.backoffice.sales import Market
 
 PRICES = "Code,Price (SAR)\r\n"
 VILLA = "Code,Type,Area,Price\r\nA-1,Villa,300,100\r\n"
@@ -36,7 +36,7 @@ STAGE = (
 
 
 def test_a_file_is_uploaded_named_checked_and_brought_in(
-    sales: Person, staff_http: httpx.Client, http: httpx.Client, project: Project
+    sales: Person, desk: Desk, http: httpx.Client, project: Project
 ) -> None:
     put_array(http, project, [full(code="A-1", priceSar=1_000_000.5), full(code="A-2", priceSar=200)])
     unit = Unit(http, project, "A-1")
@@ -52,8 +52,7 @@ def test_a_file_is_uploaded_named_checked_and_brought_in(
     assert files.tiles(files.commit(sales, address)) == counts
     after = unit.read()
     assert {name for name in after if after[name] != before[name]} == {"priceSar", "updatedAt"}
-    history = staff_http.get(f"/v1/backoffice/projects/{project.slug}/units/A-1/history").json()
-    entry = history["entries"][0]
+    entry = desk.last_entry(unit)
     assert (entry["action"], entry["actor"]["kind"], entry["actor"]["id"]) == ("change", "staff", sales.email)
     etag = unit.etag
     _, page = files.checked(sales, project, text.removesuffix("A-3,300\r\n"))
@@ -204,14 +203,14 @@ def table(content: bytes, kind: str = "csv") -> list[list[Any]]:
 
 @pytest.mark.parametrize(("kind", "role"), [("csv", "sales"), ("xlsx", "arab")])
 def test_an_export_runs_nothing_where_it_is_opened_and_changes_nothing_when_it_comes_back(
-    request: pytest.FixtureRequest, market: Market, http: httpx.Client, project: Project, kind: str, role: str
+    request: pytest.FixtureRequest, desk: Desk, http: httpx.Client, project: Project, kind: str, role: str
 ) -> None:
     person: Person = request.getfixturevalue(role)
     odd = [full(code=code, type=code, description=f"{code}\r\nand more ") for code in ODD]
     media = full(code="media", images=MEDIA, files=["https://x/a,"])
     put_array(http, project, [*odd, media, minimal(code="bare"), full(code="held"), full(code="sold")])
-    market.held(Unit(http, project, "held"))
-    market.sold(Unit(http, project, "sold"))
+    desk.held(Unit(http, project, "held"))
+    desk.sold(Unit(http, project, "sold"))
     content = exported(person, project, kind)
     rows = table(content, kind)[1:]
     if kind == "csv":
@@ -235,12 +234,12 @@ def test_numbers_are_numbers_and_times_are_utc(sales: Person, http: httpx.Client
 
 
 def test_an_export_has_the_units_of_the_statuses_asked_for_all_of_them_once(
-    viewer: Person, market: Market, http: httpx.Client, project: Project
+    viewer: Person, desk: Desk, http: httpx.Client, project: Project
 ) -> None:
     codes = [f"A-{number:04}" for number in range(EXPORTED_AT_ONCE + 2)]
     units = [minimal(code=code) for code in codes[2:]]
     put_array(http, project, [minimal(code=codes[0], status="unavailable"), full(code=codes[1]), *units])
-    market.held(Unit(http, project, codes[1]))
+    desk.held(Unit(http, project, codes[1]))
 
     def found(query: str) -> list[str]:
         return [row[0] for row in table(exported(viewer, project, "csv", query))[1:]]

@@ -7,12 +7,13 @@ import pytest
 
 from holdfast.domain.status import Status
 from holdfast.domain.transitions import Caller, transitions_for
-from tests.support.backoffice import ANOTHER_BUYER, BUYER
+from tests.support.backoffice import Desk
 from tests.support.bodies import full, minimal
+from tests.support.buying import ANOTHER_BUYER
 from tests.support.client import Unit
 from tests.support.staff_client import Person, missing
 from tests.support.webhooks import Registrar
-from tests.web.pages.backoffice.sales import Market, booking_page, known, offered, unit_page
+from tests.web.pages.backoffice.sales import booking_page, known, offered, unit_page
 
 EVIL = "<img src=x onerror=alert(1)>"
 PART = {"hx-request": "true"}
@@ -51,12 +52,12 @@ def test_a_picture_that_browsers_would_not_load_here_is_a_link(sales: Person, un
 
 
 def test_whatever_unit_and_buyer_are_called_is_just_a_name(
-    sales: Person, http: httpx.Client, stored: Unit, market: Market
+    sales: Person, http: httpx.Client, stored: Unit, desk: Desk
 ) -> None:
     evil = Unit(http, stored.project, EVIL)
     media = {"url": "https://media.example/x", "name": EVIL}
     evil.create(full(type=EVIL, description=EVIL, images=[media], files=[media]))
-    assert market.held(evil).sign({**BUYER, "buyerName": EVIL}).status_code == 200
+    desk.held(evil).sign(buyerName=EVIL)
     escaped = "&lt;img src=x onerror=alert(1)&gt;"
     for rest, told in (("", f"The hold of <bdi>{escaped}</bdi>"), ("/history", escaped)):
         page = sales.see(unit_page(evil) + rest)
@@ -74,9 +75,9 @@ def test_a_unit_of_any_code_can_be_acted_on(sales: Person, new_unit: Callable[..
 
 
 def test_who_has_the_unit_is_shown_to_those_who_may_see_bookings(
-    sales: Person, integrator: Person, stored: Unit, market: Market
+    sales: Person, integrator: Person, stored: Unit, desk: Desk
 ) -> None:
-    held = market.signed(stored)
+    held = desk.signed(stored)
     page = sales.see(unit_page(stored))
     assert missing(page, "Nora Al-Harbi", booking_page(held), "data-ends=") == []
     secrets = ["Nora", held.reference]
@@ -86,9 +87,9 @@ def test_who_has_the_unit_is_shown_to_those_who_may_see_bookings(
 
 @pytest.mark.parametrize("status", Status)
 def test_the_buttons_are_the_lines_of_the_status_table(
-    admin: Person, sales: Person, viewer: Person, stored: Unit, market: Market, status: Status
+    admin: Person, sales: Person, viewer: Person, stored: Unit, desk: Desk, status: Status
 ) -> None:
-    market.bring(stored, status)
+    desk.bring(stored, status)
     for person, caller in ((admin, Caller.ADMIN), (sales, Caller.STAFF)):
         possible = {str(row.action) for row in transitions_for(caller, status, archived=False)}
         if status is Status.HELD:
@@ -98,19 +99,19 @@ def test_the_buttons_are_the_lines_of_the_status_table(
     assert offered(viewer.see(unit_page(stored))) == set()
 
 
-def test_a_dangerous_action_says_whom_it_hits(sales: Person, stored: Unit, market: Market) -> None:
-    held = market.held(stored)
+def test_a_dangerous_action_says_whom_it_hits(sales: Person, stored: Unit, desk: Desk) -> None:
+    held = desk.held(stored)
     assert "The buyer's hold ends now." in sales.see(unit_page(stored))
-    assert held.sign().status_code == 200
+    held.sign()
     page = sales.see(unit_page(stored))
     assert "The hold of <bdi>Nora Al-Harbi</bdi> ends now." in page
     assert "confirm-deposit" in offered(page)
-    market.desk.did_to_booking(held.reference, "confirm-deposit")
+    desk.did_to_booking(held.reference, "confirm-deposit")
     page = sales.see(unit_page(stored))
     assert "The reservation of <bdi>Nora Al-Harbi</bdi> ends now, and the deposit of SAR\xa027,312.50" in page
 
 
-def test_a_unit_is_put_on_and_off_sale_archived_and_held(sales: Person, stored: Unit, market: Market) -> None:
+def test_a_unit_is_put_on_and_off_sale_archived_and_held(sales: Person, stored: Unit, desk: Desk) -> None:
     for action, status in (
         ("take-off-sale", "unavailable"),
         ("put-on-sale", "available"),
@@ -120,12 +121,12 @@ def test_a_unit_is_put_on_and_off_sale_archived_and_held(sales: Person, stored: 
         act(sales, stored, action)
         assert stored.read()["status"] == status
     assert "The unit is held until" in act(sales, stored, "open")
-    entry = market.desk.last_entry(stored)
+    entry = desk.last_entry(stored)
     assert (entry["action"], entry["actor"]["kind"], entry["actor"]["id"]) == ("open", "staff", sales.email)
 
 
-def test_a_sale_is_revoked_by_admins(admin: Person, sales: Person, stored: Unit, market: Market) -> None:
-    market.signed(stored)
+def test_a_sale_is_revoked_by_admins(admin: Person, sales: Person, stored: Unit, desk: Desk) -> None:
+    desk.signed(stored)
     act(sales, stored, "confirm-deposit")
     assert stored.read()["status"] == "reserved"
     assert "The unit is sold." in act(sales, stored, "close-sale")
@@ -135,7 +136,7 @@ def test_a_sale_is_revoked_by_admins(admin: Person, sales: Person, stored: Unit,
     assert stored.read()["status"] == "unavailable"
 
 
-def test_a_walk_in_buyer_is_named_and_the_unit_sold(sales: Person, stored: Unit, market: Market) -> None:
+def test_a_walk_in_buyer_is_named_and_the_unit_sold(sales: Person, stored: Unit, desk: Desk) -> None:
     typed = {"buyerName": "Omar <b>", "buyerEmail": "nonsense", "buyerPhone": ""}
     page = refused(sales, stored, "close-sale", 422, **typed)
     told = ('value="Omar &lt;b&gt;"', 'value="nonsense"', "This field is required.")
@@ -143,14 +144,14 @@ def test_a_walk_in_buyer_is_named_and_the_unit_sold(sales: Person, stored: Unit,
     assert page.count('aria-invalid="true"') == 2
     page = act(sales, stored, "close-sale", **ANOTHER_BUYER)
     assert missing(page, "The unit is sold.", "Omar Haddad") == []
-    (booking,) = market.desk.bookings(project=stored.project.slug)["bookings"]
+    (booking,) = desk.bookings(project=stored.project.slug)["bookings"]
     assert booking["buyer"]["email"] == ANOTHER_BUYER["buyerEmail"]
 
 
-def test_a_hold_is_extended_in_the_time_of_the_person(sales: Person, stored: Unit, market: Market) -> None:
+def test_a_hold_is_extended_in_the_time_of_the_person(sales: Person, stored: Unit, desk: Desk) -> None:
     page = refused(sales, stored, "extend", 422, until="2001-01-01T00:00")
     assert "must not be before the present end" in page.split('class="notice refused"')[1], "there is no form"
-    market.held(stored)
+    desk.held(stored)
     before = stored.read()["holdExpiresAt"]
     act(sales, stored, "extend", until="")
     assert stored.read()["holdExpiresAt"] > before
@@ -162,13 +163,13 @@ def test_a_hold_is_extended_in_the_time_of_the_person(sales: Person, stored: Uni
     assert stored.read()["holdExpiresAt"] == "2030-01-02T09:30:00.000Z"
 
 
-def test_an_outdated_page_changes_nothing(sales: Person, arab: Person, stored: Unit, market: Market) -> None:
+def test_an_outdated_page_changes_nothing(sales: Person, arab: Person, stored: Unit, desk: Desk) -> None:
     seen = known(sales, stored)
     assert stored.patch({"priceSar": 960_000}).status_code == 200
     page = sales.refused(f"{unit_page(stored)}/close-sale", {**seen, **ANOTHER_BUYER}, 412)
     told = ('value="Omar Haddad"', '<details class="asks" open>', "The unit is sold at SAR\xa01,104,000")
     assert missing(page, *told) == []
-    market.reserved(stored)
+    desk.reserved(stored)
     for revision in (seen["revision"], "", "*", "nonsense"):
         page = sales.refused(f"{unit_page(stored)}/archive", {"revision": revision}, 412)
         assert missing(page, "has changed since you opened this page", "Nora Al-Harbi") == []
@@ -177,11 +178,11 @@ def test_an_outdated_page_changes_nothing(sales: Person, arab: Person, stored: U
     assert "تغيّرت الوحدة منذ أن فتحت هذه الصفحة" in page
 
 
-def test_what_the_status_forbids_is_told(sales: Person, stored: Unit, market: Market) -> None:
+def test_what_the_status_forbids_is_told(sales: Person, stored: Unit, desk: Desk) -> None:
     page = refused(sales, stored, "cancel-hold", 409)
     told = ('class="notice refused"', "is not possible while the unit is available", "Price and terms")
     assert missing(page, *told) == []
-    market.held(stored)
+    desk.held(stored)
     assert "The buyer has not signed yet" in refused(sales, stored, "confirm-deposit", 409)
     assert sales.look(f"{unit_page(stored)}/archive").headers["location"] == unit_page(stored), "reloaded"
 
@@ -209,20 +210,20 @@ def test_the_history_goes_on_page_by_page(sales: Person, stored: Unit) -> None:
 
 
 def test_the_latest_deliveries_lead_to_the_log(
-    sales: Person, stored: Unit, registrar: Registrar, market: Market
+    sales: Person, stored: Unit, registrar: Registrar, desk: Desk
 ) -> None:
     endpoint = registrar.add(description="Our <CRM>")
-    market.desk.did(stored, "open")
+    desk.did(stored, "open")
     (delivery,) = registrar.deliveries(endpoint=endpoint["id"])["deliveries"]
     told = ("unit.held", "Our &lt;CRM&gt;", f"/backoffice/deliveries/{delivery['id']}")
     assert missing(sales.see(unit_page(stored)), *told) == []
 
 
-def test_a_script_gets_the_new_state_alone(sales: Person, arab: Person, stored: Unit, market: Market) -> None:
+def test_a_script_gets_the_new_state_alone(sales: Person, arab: Person, stored: Unit, desk: Desk) -> None:
     panel = f"{unit_page(stored)}/panel?revision={known(sales, stored)['revision']}"
     answer = sales.look(panel, **PART)
     assert (answer.status_code, answer.content) == (204, b"")
-    market.signed(stored)
+    desk.signed(stored)
     page = sales.see(panel, 200, **PART)
     assert "Nora Al-Harbi" in page
     assert "<html" not in page

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -11,25 +10,18 @@ from urllib.parse import quote, urlsplit
 import httpx
 
 from holdfast.web.pages.forms import csrf_token
-from tests.support.backoffice import BUYER
+from tests.support.buying import BUYER
 from tests.support.client import Project, Unit
 from tests.support.sql import Sql
 from tests.support.staff_client import Person
+from tests.support.unit_rows import end_now
 from tests.web.api.storefront.limits import new_address
 
 VISITOR = "holdfast_visitor"
 SECRET = "__Host-holdfast_buyer"
-PATIENCE_SECONDS = 120
 BOOKING_COOKIE = "__Host-holdfast_booking_"
 _READ = re.compile(r'name="read" value="([0-9a-f]{64})"')
 _OWN_LINK = re.compile(r'id="own-link".*?value="([^"]+)"', re.DOTALL)
-_LET_LAPSE = """
-    with ended as (
-        update unit set hold_expires_at = now() where project_id = $1 and code = $2 returning id
-    )
-    update booking set hold_expires_at = now() from ended
-    where booking.unit_id = ended.id and booking.status in ('open', 'signed')
-"""
 
 
 def project_page(project: Project) -> str:
@@ -83,17 +75,9 @@ class Buyer(Person):
     def state(self, path: str) -> dict[str, Any]:
         return dict(self.look(f"{path}/state").json())
 
-    def lapse(self, path: str, unit: Unit, sql: Sql) -> None:
-        """The buyer's time for the unit is over; the route that the page's script asks says so."""
-        sql.execute(_LET_LAPSE, unit.project.id, unit.code)
-        until = time.monotonic() + PATIENCE_SECONDS
-        while (found := self.state(path)["status"]) != "lapsed":
-            assert time.monotonic() < until, found
-            time.sleep(0.02)
-
     def lapsed(self, unit: Unit, sql: Sql) -> str:
         path = self.hold(unit)
-        self.lapse(path, unit, sql)
+        end_now(sql, reference_in(path))
         return path
 
 

@@ -5,11 +5,13 @@ from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
 
 from tests.support.app import InProcessApp
-from tests.support.backoffice import ANOTHER_BUYER, BUYER, Desk
+from tests.support.backoffice import Desk
+from tests.support.buying import ANOTHER_BUYER, BUYER
 from tests.support.client import Project, Unit
 from tests.support.payment_system import PAGE, Till
 from tests.support.sql import Sql
 from tests.support.staff_client import missing
+from tests.support.unit_rows import end_now
 from tests.web.pages.storefront.buyers import BOOKING_COOKIE, Buyer, link_on, reference_in, unit_page
 
 NewUnit = Callable[..., Unit]
@@ -274,7 +276,7 @@ def test_a_payment_that_comes_too_late_is_explained_until_it_is_paid_back(
     buyer: Buyer, new_buyer: NewBuyer, stored: Unit, desk: Desk, sql: Sql
 ) -> None:
     path = buyer.signed(stored)
-    buyer.lapse(path, stored, sql)
+    end_now(sql, reference_in(path))
     assert missing(buyer.see(path), "Have you paid already?", 'data-poll="15"') == []
     new_buyer().hold(stored)
     desk.did_to_booking(reference_in(path), "confirm-deposit")
