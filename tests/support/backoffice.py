@@ -8,7 +8,7 @@ from urllib.parse import quote
 import httpx
 
 from tests.support.buying import Buyer, Hold
-from tests.support.client import Project, Unit, succeeded, with_body
+from tests.support.client import Project, Unit, pages_of, succeeded, with_body
 
 BACKOFFICE = "/v1/backoffice"
 PROJECTS = f"{BACKOFFICE}/projects"
@@ -74,15 +74,7 @@ class Desk:
         return answer
 
     def pages(self, url: str, name: str, **query: str | int) -> Iterator[list[dict[str, Any]]]:
-        """All pages of a list."""
-        cursor: dict[str, str] = {}
-        while True:
-            page = succeeded(self.http.get(url, params={**query, **cursor}))
-            assert set(page) == {name, "nextCursor"}
-            yield page[name]
-            if page["nextCursor"] is None:
-                return
-            cursor = {"cursor": page["nextCursor"]}
+        return pages_of(self.http, url, name, **query)
 
     def settle(self, project: Project, **changes: object) -> dict[str, Any]:
         """Change the project's settings."""

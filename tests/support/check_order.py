@@ -68,16 +68,17 @@ def pairs(faults: Faults, apart: list[set[str]]) -> list[tuple[str, str]]:
     ]
 
 
-def refused_for_one(draft: Draft, http: httpx.Client, faults: Faults, name: str) -> httpx.Response:
+def refused_in_order(
+    draft: Draft, http: httpx.Client, faults: Faults, apart: list[set[str]], name: str
+) -> httpx.Response:
+    """Alone, and before every fault that is checked later; the answer to the fault alone."""
     status, fault = faults[name]
-    response = fault(draft).send(http)
+    for first, second in pairs(faults, apart):
+        if first == name:
+            problem(fault(faults[second][1](draft)).send(http), status)
+    response: httpx.Response = fault(draft).send(http)
     problem(response, status)
-    return response  # type: ignore[no-any-return]
-
-
-def refused_for_the_first(draft: Draft, http: httpx.Client, faults: Faults, first: str, second: str) -> None:
-    (status, fault), (_, other) = faults[first], faults[second]
-    problem(fault(other(draft)).send(http), status)
+    return response
 
 
 def _rank(faults: Faults, name: str) -> int:

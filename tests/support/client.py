@@ -1,7 +1,7 @@
 """A small client of the integration API: one unit is one object."""
 
 import ssl
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -119,6 +119,19 @@ def _wire_names(headers: dict[str, str]) -> dict[str, str]:
 def outcomes(response: httpx.Response) -> list[tuple[str, str]]:
     assert response.status_code == 200, response.text
     return [(result["code"], result["outcome"]) for result in response.json()["results"]]
+
+
+def pages_of(http: httpx.Client, url: str, name: str, **query: str | int) -> Iterator[list[dict[str, Any]]]:
+    """All pages of a list."""
+    cursor: dict[str, str] = {}
+    while True:
+        page = succeeded(http.get(url, params={**query, **cursor}))
+        assert set(page) == {name, "nextCursor"}
+        yield page[name]
+        if page["nextCursor"] is None:
+            return
+        assert cursor != {"cursor": page["nextCursor"]}, "the pages do not go on"
+        cursor = {"cursor": page["nextCursor"]}
 
 
 def put_array(http: httpx.Client, project: Project, items: list[Any], **query: str) -> httpx.Response:

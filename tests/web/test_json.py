@@ -21,6 +21,15 @@ from tests.support.problems import invalid, problem
 
 REQUIRED, OPTIONAL = "/v1/required", "/v1/optional"
 JSON = {"Content-Type": "application/json"}
+JSON_TYPES = [
+    "application/json", "Application/JSON", "application/json; charset=utf-8",
+    "application/json;charset=UTF-8", 'application/json; charset="utf-8"',
+]  # fmt: skip
+OTHER_TYPES = [
+    "", "json", "text/plain", "text/json", "application/jsonx", "application/merge-patch+json",
+    "application/json; charset=latin-1", "application/json; charset=utf-16",
+    "application/x-www-form-urlencoded", "multipart/form-data; boundary=x",
+]  # fmt: skip
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.text(max_size=50),
@@ -111,14 +120,12 @@ async def in_chunks(*parts: bytes) -> AsyncIterator[bytes]:
 async def test_a_json_body_is_read_and_a_wrong_one_refused_required_or_not(
     http: httpx.AsyncClient, path: str
 ) -> None:
-    for headers in (JSON, {"Content-Type": "application/json; charset=utf-8"}):
-        response = await http.post(path, content=b'{"a": [1, null]}', headers=headers)
+    for media_type in JSON_TYPES:
+        response = await http.post(path, content=b'{"a": [1, null]}', headers={"Content-Type": media_type})
         assert response.json() == {"a": [1, None]}
     for wrong in (
         {},
-        {"Content-Type": "text/plain"},
-        {"Content-Type": "application/json; charset=latin-1"},
-        {"Content-Type": "application/x-www-form-urlencoded"},
+        *({"Content-Type": other} for other in OTHER_TYPES),
         JSON | {"Content-Encoding": "gzip"},
     ):
         problem(await http.post(path, content=b"{}", headers=wrong), 415)

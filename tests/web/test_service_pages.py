@@ -92,13 +92,9 @@ async def test_the_page_of_a_problem_explains_it_and_leads_to_the_calls_that_giv
     text = (await browser.get("/problems/cursor-expired")).text
     assert 'href="/docs#/Events/listEvents"' in text
     assert "putUnit" not in text
-
-
-async def test_the_description_is_json(browser: httpx.AsyncClient) -> None:
-    answer = await browser.get("/openapi.json")
-    assert answer.headers["content-type"] == "application/json"
-    assert answer.headers["x-content-type-options"] == "nosniff"
-    assert answer.json()["info"]["title"] == "Holdfast"
+    text = (await browser.get("/problems/schema-not-current")).text
+    assert "/readyz" in text
+    assert 'href="/docs#/Operation/getReadiness"' in text
 
 
 def test_what_stands_between_backticks_is_code_and_the_rest_is_escaped() -> None:

@@ -90,6 +90,21 @@ def new_unit(http: httpx.Client, project: Project) -> Callable[..., Unit]:
 
 
 @pytest.fixture
+def elsewhere(http: httpx.Client, new_project: Callable[[], Project]) -> Unit:
+    """A unit of another project, on sale."""
+    unit = Unit(http, new_project(), "A-101")
+    unit.create(full())
+    return unit
+
+
+@pytest.fixture
+def limited(server: InProcessApp, keys: Keys, project: Project) -> Iterator[httpx.Client]:
+    """With a key of the integration API that is limited to `project`."""
+    with integration_client(server.address, keys.issue(projects=[project.slug]).text) as client:
+        yield client
+
+
+@pytest.fixture
 def buyer(public: httpx.Client) -> Buyer:
     return Buyer(public)
 

@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from tests.support.app import running_app
+from tests.support.buying import offers_url
 from tests.support.client import Project, integration_client
 from tests.support.problems import problem
 
@@ -40,10 +41,6 @@ def names(value: str) -> set[str]:
     return {name.strip().lower() for name in value.split(",")}
 
 
-def offers(project: Project) -> str:
-    return f"/v1/storefront/projects/{project.slug}/units"
-
-
 @pytest.mark.parametrize("origin", [SITE, OTHER])
 @pytest.mark.parametrize("surface", ["storefront", "integration", "backoffice"])
 def test_a_browser_may_ask_beforehand_without_a_key(browser: httpx.Client, surface: str, origin: str) -> None:
@@ -62,7 +59,7 @@ def test_what_a_page_reads_is_shown_to_its_site_alone_and_so_are_refusals(
     browser: httpx.Client, project: Project, api_key: str
 ) -> None:
     headers = {"Origin": SITE, "Authorization": f"Bearer {api_key}"}
-    paths = ("/openapi.json", offers(project), "/v1/integration/projects")
+    paths = ("/openapi.json", offers_url(project), "/v1/integration/projects")
     answers = [browser.get(path, headers=headers) for path in paths]
     assert [answer.status_code for answer in answers] == [200] * 3
     refused = browser.get("/v1/backoffice/keys", headers={"Origin": SITE})
@@ -77,7 +74,7 @@ def test_what_a_page_reads_is_shown_to_its_site_alone_and_so_are_refusals(
 
 @pytest.mark.parametrize("origin", [STRANGER, "null", SITE + ":8443", SITE.replace("https", "http"), "*"])
 def test_other_sites_are_shown_nothing(browser: httpx.Client, project: Project, origin: str) -> None:
-    answer = browser.get(offers(project), headers={"Origin": origin})
+    answer = browser.get(offers_url(project), headers={"Origin": origin})
     asked = preflight(browser, "/v1/integration/projects", origin)
     assert (answer.status_code, asked.status_code) == (200, 400)
     for each in (answer, asked):
@@ -123,6 +120,6 @@ def test_only_a_site_that_is_named_and_what_is_no_site_may_hold(
     browser: httpx.Client, project: Project, headers: dict[str, str], may_hold: bool
 ) -> None:
     """There is no such unit, which is told to those who may."""
-    answer = browser.post(f"{offers(project)}/A-1/hold", headers=headers)
+    answer = browser.post(f"{offers_url(project)}/A-1/hold", headers=headers)
     refused = problem(answer, 404 if may_hold else 403)
     assert may_hold or "another site" in refused["detail"]

@@ -4,7 +4,6 @@ And one that its operators have set up in their own way, where everything is as 
 """
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -19,9 +18,9 @@ from tests.support.installation import installed
 from tests.support.keys import Keys
 from tests.support.problems import check_shape, problem
 from tests.support.projects import add_project
+from tests.support.server import PATIENCE_SECONDS, wait_until
 from tests.support.sql import Sql
 
-PATIENCE_SECONDS = 60
 PROJECTS, EVENTS = "/v1/integration/projects", "/v1/integration/events"
 STORED = "select code from unit where project_id = $1"
 STAND_STILL = """
@@ -82,11 +81,12 @@ def tower(client: httpx.Client, url: str) -> Project:
 
 
 def wait_until_ready(http: httpx.Client) -> None:
-    over = time.monotonic() + PATIENCE_SECONDS
-    while (answer := http.get("/readyz")).status_code != 200:
-        assert answer.status_code == 503, answer.text
-        assert time.monotonic() < over, "the server did not find its database again"
-        time.sleep(0.05)
+    def is_ready() -> bool:
+        answer = http.get("/readyz")
+        assert answer.status_code in (200, 503), answer.text
+        return answer.is_success
+
+    wait_until(is_ready)
 
 
 def unavailable(response: httpx.Response) -> None:

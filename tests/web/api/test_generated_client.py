@@ -3,10 +3,10 @@
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import datetime, timedelta
+from functools import partial
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -18,8 +18,8 @@ from holdfast.web.openapi.document import openapi_document
 from tests.support.bodies import without
 from tests.support.client import NO_TLS, Project, Unit
 from tests.support.keys import Keys
-from tests.support.server import HOLDFAST, RunningServer
-from tests.support.webhooks import NOBODY_LISTENS, PATIENCE_SECONDS
+from tests.support.server import HOLDFAST, RunningServer, wait_until
+from tests.support.webhooks import NOBODY_LISTENS
 
 pytestmark = pytest.mark.slow
 
@@ -183,16 +183,11 @@ def test_it_registers_an_endpoint_and_reads_its_log(staff: Any, project: Project
     assert [one.id for one in listed.deliveries] == [ping.id]
     change = model("EndpointChange")(paused=False)
     call("change_endpoint", "webhooks").sync(made.id, client=staff, body=change)
-    tried = read_once_tried(staff, ping.id)
+    get_delivery = partial(call("get_delivery", "webhooks").sync, ping.id, client=staff)
+    wait_until(lambda: get_delivery().attempts)
+    tried = get_delivery()
     assert (tried.attempts[0].cause, tried.attempts[0].response) == ("The connection was refused.", None)
     assert call("remove_endpoint", "webhooks").sync_detailed(made.id, client=staff).status_code == 204
     refusal = call("resend_delivery", "webhooks").sync(ping.id, client=staff)
     assert isinstance(refusal, model("Problem"))
     assert (refusal.status, refusal.type_) == (409, "/problems/endpoint-removed")
-
-
-def read_once_tried(staff: Any, delivery_id: Any) -> Any:
-    until = time.monotonic() + PATIENCE_SECONDS
-    while not (found := call("get_delivery", "webhooks").sync(delivery_id, client=staff)).attempts:
-        assert time.monotonic() < until
-    return found

@@ -7,7 +7,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from holdfast.domain.api_key import Scope
 from tests.support.bodies import minimal
+from tests.support.buying import Buyer, Hold
 from tests.support.client import Project, Unit, integration_client
 from tests.support.keys import Keys
 from tests.support.payment_system import SETTINGS as PAYMENTS
@@ -69,8 +71,7 @@ def explored(tmp_path_factory: pytest.TempPathFactory, module_postgres_url: str)
 @pytest.fixture
 def key(sql_here: Sql, module_postgres_url: str) -> str:
     """It opens everything, so that no answer is hidden behind a 403. Each test has its own."""
-    scopes = ("integration", "payments", "backoffice", "admin")
-    return Keys(sql_here, module_postgres_url).issue(scopes=scopes).text
+    return Keys(sql_here, module_postgres_url).issue(scopes=tuple(Scope)).text
 
 
 @pytest.fixture
@@ -92,13 +93,13 @@ def with_parameters(**values: str) -> str:
     return "\n[parameters]\n" + "".join(f'"path.{name}" = "{value}"\n' for name, value in values.items())
 
 
-def with_own_booking(reference: str, token: str) -> str:
+def with_own_booking(hold: Hold) -> str:
     """The buyer's, to which staff do nothing: a new link would end the token."""
     return f"""
 [[operations]]
 include-path-regex = "^/v1/storefront/bookings/"
-headers = {{ Authorization = "Bearer {token}" }}
-parameters = {{ "path.reference" = "{reference}" }}
+headers = {{ Authorization = "Bearer {hold.token}" }}
+parameters = {{ "path.reference" = "{hold.reference}" }}
 # The answer to another token is 404: whether there is such a booking is not told.
 checks.ignored_auth.enabled = false
 """
@@ -132,11 +133,10 @@ def explore(folder: Path, server: RunningServer, config: str, *options: str) -> 
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def held(http: httpx.Client, project: Project, code: str) -> tuple[str, str]:
-    """The reference and the token of a hold."""
-    Unit(http, project, code).create(minimal(depositPercent=10))
-    answer = http.post(f"/v1/storefront/projects/{project.slug}/units/{code}/hold").json()
-    return answer["reference"], answer["token"]
+def held(http: httpx.Client, project: Project, code: str) -> Hold:
+    unit = Unit(http, project, code)
+    unit.create(minimal(depositPercent=10))
+    return Buyer(http).hold(unit)
 
 
 def test_in_a_project_that_exists_every_answer_is_as_described(
@@ -150,8 +150,8 @@ def test_in_a_project_that_exists_every_answer_is_as_described(
 def test_around_a_booking_that_exists_every_answer_is_as_described(
     explored: RunningServer, key: str, project: Project, http: httpx.Client, tmp_path: Path
 ) -> None:
-    reference, _ = held(http, project, "A-1203")
-    own = with_own_booking(*held(http, project, "A-1204"))
+    reference = held(http, project, "A-1203").reference
+    own = with_own_booking(held(http, project, "A-1204"))
     known = with_parameters(slug=project.slug, code="A-1203", reference=reference)
     config = CONFIGURATION + own + with_key(key) + known
     options = (

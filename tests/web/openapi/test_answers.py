@@ -1,6 +1,5 @@
 """Real answers are as described: a sale from the hold to the refund, and all that staff do."""
 
-import time
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
@@ -11,13 +10,14 @@ import httpx
 import pytest
 
 from tests.support.app import InProcessApp, transport_to
+from tests.support.buying import BUYER
 from tests.support.keys import Keys
 from tests.support.projects import add_project
+from tests.support.server import wait_until
 from tests.support.sql import Sql
 from tests.web.openapi_reading import Document, nodes, operations, resolved, validator
 
 UNIT = {"type": "apartment", "areaSqm": 120.5, "priceSar": 950000, "vatIncluded": False, "vatRate": 15}
-BUYER = {"buyerName": "Noura Al-Harbi", "buyerEmail": "noura@example.com", "buyerPhone": "+966 50 123 4567"}
 
 
 @dataclass
@@ -71,10 +71,8 @@ def call(document: Document, server: InProcessApp, keys: Keys, sql: Sql) -> Iter
 
 def call_until(call: Caller, name: str, member: str, **parts: str) -> Any:
     """The document, as soon as this member of it is set."""
-    until = time.monotonic() + 60
-    while not (found := call(name, 200, **parts))[member]:
-        assert time.monotonic() < until, found
-    return found
+    wait_until(lambda: call(name, 200, **parts)[member])
+    return call(name, 200, **parts)
 
 
 def test_a_sale_from_the_hold_to_the_refund(call: Caller) -> None:

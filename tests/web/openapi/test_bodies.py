@@ -27,11 +27,11 @@ from holdfast.web.fields import PRINTABLE_PATTERN, UNPRINTABLE
 from holdfast.web.json import parse_json
 from holdfast.web.openapi.document import openapi_document
 from holdfast.web.openapi.schemas import MEDIA_URL_PATTERN, PROJECT, UNIT, as_json
+from tests.support.buying import BUYER
 from tests.web.openapi_reading import Document, resolved, schema, validator
 
 LEAST_UNIT = {"type": "villa", "areaSqm": 80, "priceSar": 0}
 SENT_BACK = as_json(unit_document(UNIT, PROJECT))
-BUYER = {"buyerName": "Noura Al-Harbi", "buyerEmail": "noura@example.com", "buyerPhone": "+966 50 123 4567"}
 LAYOUT = json.loads(
     layouts.encode_layout(
         "narjis-heights", arrange([LayoutUnit("A-0304"), LayoutUnit("GARDEN", Placement("A", 0, 1))])

@@ -8,7 +8,6 @@ import pytest
 
 from tests.support.app import InProcessApp
 from tests.support.backoffice import Desk
-from tests.support.bodies import full
 from tests.support.client import Project, Unit, integration_client
 from tests.support.feed import Feed
 from tests.support.keys import Key, Keys
@@ -72,11 +71,3 @@ def limited_admin(desk_with: Callable[..., Desk], project: Project) -> Desk:
 @pytest.fixture
 def watch(stored: Unit, admin: Desk, feed: Feed) -> Watch:
     return lambda: (stored.etag, feed.types_of(stored), len(admin.history(stored)))
-
-
-@pytest.fixture
-def elsewhere(http: httpx.Client, new_project: Callable[[], Project]) -> Unit:
-    """A unit of another project."""
-    unit = Unit(http, new_project(), "A-101")
-    unit.create(full())
-    return unit

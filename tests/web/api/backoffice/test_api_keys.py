@@ -128,17 +128,6 @@ def test_an_unknown_project_or_key_is_404(admin: Desk) -> None:
     invalid(admin.http.delete(f"{KEYS}/7"), "/path/id")
 
 
-def test_only_an_admin_may(desk: Desk, payments: Desk, integration: Desk) -> None:
-    for caller in (desk, payments, integration):
-        answers = [
-            caller.http.get(KEYS),
-            ask(caller, name="x"),
-            caller.http.delete(f"{KEYS}/{uuid4()}"),
-            caller.http.put(KEYS),
-        ]
-        assert {problem(answer, 403)["type"] for answer in answers} == {"/problems/insufficient-scope"}
-
-
 def test_a_limited_key_issues_sees_and_revokes_only_keys_within_its_projects(
     issue: Issue, admin: Desk, limited_admin: Desk, project: Project, new_project: Callable[[], Project]
 ) -> None:

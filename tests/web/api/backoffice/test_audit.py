@@ -135,26 +135,10 @@ def test_a_key_of_some_projects_sees_nothing_of_the_rest(
         assert told(read(subject=hidden))
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("project", "Not A Slug"),
-        ("actor", ""),
-        ("actor", "x" * 255),
-        ("action", "a\u0000b"),
-        ("subject", "A-101"),
-        ("since", "yesterday"),
-        ("until", "2026-02-30T00:00:00Z"),
-        ("cursor", "x"),
-        ("limit", "0"),
-        ("user", "x"),
-    ],
-)
-def test_a_wrong_parameter_is_refused(admin: Desk, name: str, value: str) -> None:
-    invalid(admin.http.get(AUDIT, params={name: value}), f"/query/{name}")
-
-
-def test_it_is_for_keys_of_the_back_office(desk: Desk, payments: Desk, integration: Desk) -> None:
-    assert desk.http.get(AUDIT).status_code == 200
-    for caller in (payments, integration):
-        problem(caller.http.get(AUDIT), 403)
+def test_every_wrong_parameter_is_refused(admin: Desk) -> None:
+    wrong = {
+        "project": "Not A Slug", "actor": "x" * 255, "action": "a\u0000b", "subject": "A-101",
+        "since": "yesterday", "until": "2026-02-30T00:00:00Z", "cursor": "x", "limit": "0", "user": "x",
+    }  # fmt: skip
+    invalid(admin.http.get(AUDIT, params=wrong), *(f"/query/{name}" for name in wrong))
+    invalid(admin.http.get(AUDIT, params={"actor": ""}), "/query/actor")

@@ -90,26 +90,19 @@ def test_the_bookings_of_a_unit_are_found_by_its_code(desk: Desk, new_unit: NewU
     assert references(desk.bookings(unitCode=code, limit=1)) == [second.reference]
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("status", "held"),
-        ("status", "OPEN"),
-        ("project", ""),
-        ("unitCode", ""),
-        ("unitCode", "\x00"),
-        ("limit", "1001"),
-        ("cursor", ""),
-        ("reference", "x"),
-    ],
-)
-def test_a_bad_query_is_refused(desk: Desk, name: str, value: str) -> None:
-    invalid(desk.http.get(BOOKINGS, params={name: value}), f"/query/{name}")
-
-
 def test_every_fault_of_a_query_is_told_at_once(desk: Desk) -> None:
-    query = {"status": "x", "project": "X", "unitCode": "x" * 51, "limit": "0", "cursor": "x", "more": "1"}
-    refusal = invalid(desk.http.get(BOOKINGS, params=query), *(f"/query/{name}" for name in query))
+    for query in (
+        {
+            "status": "held",
+            "project": "",
+            "unitCode": "\x00",
+            "limit": "1001",
+            "cursor": "",
+            "reference": "x",
+        },
+        {"status": "OPEN", "project": "X", "unitCode": "x" * 51, "limit": "0", "cursor": "x", "more": "1"},
+    ):
+        refusal = invalid(desk.http.get(BOOKINGS, params=query), *(f"/query/{name}" for name in query))
     assert "This is not a cursor that a page has given." in str(refusal["errors"])
     names = ("status", "project", "unitCode", "limit", "cursor")
     not_text = "&".join(f"{name}=%FF" for name in names)

@@ -5,13 +5,13 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from tests.support.backoffice import BOOKINGS, PROJECTS, Desk, project_url, unit_url
+from tests.support.backoffice import Desk
 from tests.support.bodies import full, minimal
 from tests.support.buying import BUYER, Hold
-from tests.support.client import Project, Unit, number
+from tests.support.client import Unit, number
 from tests.support.feed import Feed, chain_is_unbroken
 from tests.support.keys import Key
-from tests.support.problems import conflict, problem
+from tests.support.problems import conflict
 from tests.support.sql import Sql
 from tests.support.unit_rows import stored_version
 from tests.web.api.backoffice.conditions import Condition, Watch
@@ -73,32 +73,6 @@ def test_no_deposit_is_confirmed_all_the_same(unit: Unit, desk: Desk, payments: 
     answer = payments.did_to_booking(desk.signed(unit).reference, "confirm-deposit", {})
     assert answer["status"] == "reserved"
     assert number(answer["terms"]["depositSar"]) == 0
-
-
-def test_a_payment_system_does_this_and_nothing_else(
-    stored: Unit, desk: Desk, payments: Desk, project: Project
-) -> None:
-    held = desk.reserved(stored)
-    etag = stored.etag
-    answers = [
-        payments.http.get(BOOKINGS),
-        payments.http.get(f"{BOOKINGS}/{held.reference}"),
-        payments.http.get(PROJECTS),
-        payments.http.post(PROJECTS, json={"slug": "x-y", "name": "X"}),
-        payments.http.get(project_url(project)),
-        payments.http.patch(project_url(project), json={"name": "X"}),
-        payments.http.get(f"{project_url(project)}/layout"),
-        payments.http.put(f"{project_url(project)}/layout", json={"units": []}),
-        payments.http.get(f"{unit_url(stored)}/history"),
-        payments.http.get("/v1/backoffice/nothing"),
-        payments.http.get(stored.url),
-    ]
-    others = ("cancel", "close-sale", "extend", "mark-refunded", "reissue-link", "erase-buyer")
-    answers += [payments.act_on_booking(held.reference, action) for action in others]
-    for answer in answers:
-        problem(answer, 403)
-        assert 'error="insufficient_scope"' in answer.headers["www-authenticate"]
-    assert stored.etag == etag
 
 
 # Late deposits: money is never silently lost
@@ -187,18 +161,3 @@ def test_of_two_late_deposits_one_gets_the_unit(stored: Unit, desk: Desk, paymen
     assert sorted(answer["status"] for answer in answers) == ["refund-due", "reserved"]
     assert feed.types_of(stored)[-2:] == ["unit.held", "unit.reserved"]
     assert chain_is_unbroken(feed.of(stored))
-
-
-def test_a_reservation_that_lapsed_is_not_sold_and_its_deposit_is_due(
-    stored: Unit, desk: Desk, payments: Desk, sql: Sql, feed: Feed
-) -> None:
-    held = desk.reserved(stored).end_now(sql)
-    assert desk.booking(held.reference)["status"] == "refund-due"
-    assert stored.read()["status"] == "available"
-    for action in ("close-sale", "extend"):
-        conflict(desk.act_on_booking(held.reference, action), "transition-not-allowed", "available")
-    assert stored.patch({}).status_code == 200
-    assert feed.types_of(stored) == ["unit.held", "unit.reserved", "unit.released"]
-    assert feed.of(stored)[-1]["data"]["booking"] is None
-    assert payments.did_to_booking(held.reference, "confirm-deposit")["status"] == "refund-due"
-    assert stored.read()["status"] == "available"

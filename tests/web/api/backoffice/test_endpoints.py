@@ -14,7 +14,7 @@ from holdfast.web.api.backoffice.deliveries import Recovery
 from holdfast.web.api.backoffice.endpoints import EndpointChange, NewEndpoint
 from holdfast.web.api.bodies import validated
 from tests.support.bodies import minimal
-from tests.support.client import Project, Unit, with_body
+from tests.support.client import Project, Unit, pages_of, with_body
 from tests.support.keys import Keys
 from tests.support.problems import invalid, problem
 from tests.support.sql import Sql
@@ -49,13 +49,7 @@ def is_signed_with(secret: str, post: Post) -> bool:
 
 
 def listed(registrar: Registrar, **query: str | int) -> list[str]:
-    found: list[str] = []
-    while True:
-        page = registrar.http.get(ENDPOINTS, params=query).json()
-        found += [one["id"] for one in page["endpoints"]]
-        if page["nextCursor"] is None:
-            return found
-        query["cursor"] = page["nextCursor"]
+    return [one["id"] for page in pages_of(registrar.http, ENDPOINTS, "endpoints", **query) for one in page]
 
 
 def test_an_endpoint_receives_everything_unless_it_is_told_otherwise(

@@ -40,11 +40,6 @@ def expired(stored: Unit, desk: Desk, sql: Sql) -> Hold:
 
 
 @pytest.fixture
-def expired_signed(stored: Unit, desk: Desk, sql: Sql) -> Hold:
-    return desk.signed(stored).end_now(sql)
-
-
-@pytest.fixture
 def expired_reservation(stored: Unit, desk: Desk, sql: Sql) -> Hold:
     return desk.reserved(stored).end_now(sql)
 
@@ -67,25 +62,12 @@ def test_staff_see_a_lapsed_booking_and_can_do_nothing_that_needs_a_hold(expired
     conflict(desk.act_on_booking(expired.reference, "confirm-deposit"), "not-signed", "available")
 
 
-def test_a_late_deposit_reserves_the_unit_that_is_still_free_on_the_agreed_terms(
-    expired_signed: Hold, desk: Desk, idle_feed: Feed
+def test_a_late_deposit_reserves_the_unit_that_nobody_has_released_yet(
+    stored: Unit, desk: Desk, sql: Sql, idle_feed: Feed
 ) -> None:
-    unit, agreed = expired_signed.unit, expired_signed.read()["terms"]
-    assert unit.patch({"priceSar": 5_000_000}).status_code == 200
-    booking = desk.did_to_booking(expired_signed.reference, "confirm-deposit")
-    assert (booking["status"], booking["terms"]) == ("reserved", agreed)
-    assert (unit.read()["status"], unit.read()["priceSar"]) == ("reserved", 5_000_000)
-    events = idle_feed.of(unit)
-    types = ["unit.held", "unit.released", "unit.held", "unit.reserved"]
-    assert [event["type"] for event in events] == types
-    assert chain_is_unbroken(events)
-    assert events[-1]["data"]["booking"] == {"reference": expired_signed.reference}
-
-
-def test_a_deposit_that_comes_too_late_is_due_back(expired_signed: Hold, desk: Desk) -> None:
-    fresh = desk.held(expired_signed.unit)
-    assert desk.did_to_booking(expired_signed.reference, "confirm-deposit")["status"] == "refund-due"
-    assert fresh.read()["status"] == "open"
+    expired = desk.signed(stored).end_now(sql)
+    assert desk.did_to_booking(expired.reference, "confirm-deposit")["status"] == "reserved"
+    assert idle_feed.types_of(stored) == ["unit.held", "unit.released", "unit.held", "unit.reserved"]
 
 
 def test_after_a_reservation_the_unit_is_available_and_the_deposit_is_due_back(
@@ -98,7 +80,8 @@ def test_after_a_reservation_the_unit_is_available_and_the_deposit_is_due_back(
     assert found(desk, over, "refund-due", "reserved") == [[over.reference], []]
     assert stored_status(sql, over.unit) == "reserved"
     assert desk.did_to_booking(over.reference, "confirm-deposit")["status"] == "refund-due"
-    conflict(desk.act_on_booking(over.reference, "close-sale"), "transition-not-allowed", "available")
+    for action in ("close-sale", "extend"):
+        conflict(desk.act_on_booking(over.reference, action), "transition-not-allowed", "available")
     assert over.unit.put(full(priceSar=1, status="unavailable")).status_code == 200
 
 

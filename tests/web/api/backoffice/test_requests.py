@@ -13,7 +13,7 @@ from tests.support import check_order
 from tests.support.backoffice import BACKOFFICE, BOOKINGS, PROJECTS, Desk, project_url, unit_url
 from tests.support.bodies import full
 from tests.support.buying import BUYER
-from tests.support.check_order import Faults, refused_for_one, refused_for_the_first
+from tests.support.check_order import Faults, refused_in_order
 from tests.support.client import JSON, Project, Unit
 from tests.support.keys import Key
 from tests.support.problems import invalid, problem
@@ -85,18 +85,13 @@ def test_a_request_without_fault_is_refused_for_the_status_alone(draft: Draft, p
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_each_fault_alone_has_its_answer(draft: Draft, public: httpx.Client, sold: Unit, name: str) -> None:
+def test_each_fault_alone_has_its_answer_and_comes_before_those_that_are_checked_later(
+    draft: Draft, public: httpx.Client, sold: Unit, name: str
+) -> None:
     etag = sold.etag
-    response = refused_for_one(draft, public, FAULTS, name)
+    response = refused_in_order(draft, public, FAULTS, APART, name)
     assert ("allow" in response.headers) is (response.status_code == 405)
     assert sold.etag == etag
-
-
-@pytest.mark.parametrize(("first", "second"), check_order.pairs(FAULTS, APART))
-def test_of_two_faults_the_first_in_order_answers(
-    draft: Draft, public: httpx.Client, first: str, second: str
-) -> None:
-    refused_for_the_first(draft, public, FAULTS, first, second)
 
 
 def test_who_has_no_key_or_the_wrong_one_learns_nothing(

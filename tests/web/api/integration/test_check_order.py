@@ -3,18 +3,17 @@
 The order is 401, 403, 405/415/413, 400, 422, 404, 412, 409.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import httpx
 import pytest
 
 from tests.support import check_order
-from tests.support.app import InProcessApp
 from tests.support.backoffice import Desk
 from tests.support.bodies import full
-from tests.support.check_order import Faults, refused_for_one, refused_for_the_first
-from tests.support.client import Project, Unit, integration_client
+from tests.support.check_order import Faults, refused_in_order
+from tests.support.client import Project, Unit
 from tests.support.keys import Keys
 
 
@@ -48,7 +47,6 @@ APART = [
     {"invalid slug", "unknown project"},
     {"wrong method", "unknown unit"},
 ]
-PAIRS = check_order.pairs(FAULTS, APART)
 
 
 @pytest.fixture(scope="module")
@@ -71,23 +69,14 @@ def module_unit(http: httpx.Client, new_project: Callable[[], Project], desk: De
     return unit
 
 
-@pytest.fixture(scope="module")
-def bare(server: InProcessApp) -> Iterator[httpx.Client]:
-    with integration_client(server.address, None) as http:
-        yield http
-
-
-def test_the_draft_is_right(draft: Draft, bare: httpx.Client) -> None:
-    assert draft.send(bare).status_code == 200
+def test_the_draft_is_right(draft: Draft, public: httpx.Client) -> None:
+    assert draft.send(public).status_code == 200
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_each_fault_alone_has_its_answer_and_comes_before_those_that_are_checked_later(
-    draft: Draft, bare: httpx.Client, module_unit: Unit, name: str
+    draft: Draft, public: httpx.Client, module_unit: Unit, name: str
 ) -> None:
     before = module_unit.etag
-    refused_for_one(draft, bare, FAULTS, name)
-    for first, second in PAIRS:
-        if first == name:
-            refused_for_the_first(draft, bare, FAULTS, first, second)
+    refused_in_order(draft, public, FAULTS, APART, name)
     assert module_unit.etag == before

@@ -17,7 +17,6 @@ from tests.support.app import InProcessApp
 from tests.support.bodies import minimal
 from tests.support.client import Project, Unit, integration_client
 from tests.support.feed import EVENTS, TRIM_UP_TO_UNIT, Feed, chain_is_unbroken, concerning, page, read_on
-from tests.support.keys import Keys
 from tests.support.problems import invalid, problem
 from tests.support.sql import Sql
 from tests.support.webhooks import Inbox, Registrar
@@ -34,21 +33,6 @@ def toggle(unit: Unit, times: int) -> None:
     for number in range(times):
         status = "unavailable" if number % 2 == 0 else "available"
         assert unit.patch({"status": status}).status_code == 200
-
-
-@pytest.fixture
-def other(http: httpx.Client, new_project: Callable[[], Project]) -> Unit:
-    """A unit of another project, on sale."""
-    unit = Unit(http, new_project(), "A-1")
-    unit.create(minimal())
-    return unit
-
-
-@pytest.fixture
-def limited(server: InProcessApp, keys: Keys, project: Project) -> Iterator[httpx.Client]:
-    """With a key that is limited to `project`."""
-    with integration_client(server.address, keys.issue(projects=[project.slug]).text) as client:
-        yield client
 
 
 @pytest.fixture
@@ -182,16 +166,16 @@ def test_a_cursor_older_than_what_is_kept_is_gone(
 
 
 def test_a_limited_key_reads_the_events_of_its_projects_and_goes_on_past_the_others(
-    limited: httpx.Client, stored: Unit, other: Unit, feed: Feed
+    limited: httpx.Client, stored: Unit, elsewhere: Unit, feed: Feed
 ) -> None:
     start = feed.end()
     for _ in range(2):
         toggle(stored, 2)
-        toggle(other, 2)
+        toggle(elsewhere, 2)
     events, _ = read_on(limited, start, 1)
     assert [event["data"]["unit"]["projectSlug"] for event in events] == [stored.project.slug] * 4
     cursor = feed.end()
-    toggle(other, 5)
+    toggle(elsewhere, 5)
     answer = page(limited, after=cursor, limit=2)
     assert answer["events"] == []
     toggle(stored, 1)
@@ -200,16 +184,16 @@ def test_a_limited_key_reads_the_events_of_its_projects_and_goes_on_past_the_oth
 
 
 def test_a_reader_of_a_quiet_project_is_not_left_behind(
-    limited: httpx.Client, other: Unit, feed: Feed, trim: Callable[[Unit], None]
+    limited: httpx.Client, elsewhere: Unit, feed: Feed, trim: Callable[[Unit], None]
 ) -> None:
     """Its cursor moves with the feed, so that it is not among the forgotten ones one day."""
     cursor = feed.end()
     for _ in range(2):
-        toggle(other, 1)
+        toggle(elsewhere, 1)
         cursor = page(limited, after=cursor)["nextCursor"]
-        other.patch({"status": "available"})
+        elsewhere.patch({"status": "available"})
     cursor = page(limited, after=cursor)["nextCursor"]
-    trim(other)
+    trim(elsewhere)
     assert page(limited, after=cursor)["events"] == []
 
 
@@ -229,12 +213,12 @@ def test_the_feed_of_an_endpoint_has_what_was_delivered_under_the_same_ids(
 
 
 def test_the_feed_of_an_endpoint_has_what_it_chose_since_it_is_there(
-    registrar: Registrar, feed: Feed, http: httpx.Client, stored: Unit, other: Unit
+    registrar: Registrar, feed: Feed, http: httpx.Client, stored: Unit, elsewhere: Unit
 ) -> None:
     start = feed.end()
     toggle(stored, 2)
     chosen = registrar.add(projects=[stored.project.slug], events=["unit.unavailable"], paused=True)
-    elsewhere = registrar.add(projects=[other.project.slug], paused=True)
+    foreign = registrar.add(projects=[elsewhere.project.slug], paused=True)
     for _ in range(3):
         toggle(stored, 2)
     first = page(http, after=start, endpoint=chosen["id"], limit=2)
@@ -243,7 +227,7 @@ def test_the_feed_of_an_endpoint_has_what_it_chose_since_it_is_there(
     # Its cursors are those of the feed.
     behind = concerning(stored, page(http, after=first["nextCursor"])["events"])
     assert [one["type"] for one in behind] == ["unit.available", "unit.unavailable", "unit.available"]
-    assert page(http, after=start, endpoint=elsewhere["id"])["events"] == []
+    assert page(http, after=start, endpoint=foreign["id"])["events"] == []
 
 
 def test_a_limited_key_reads_the_feed_of_endpoints_within_its_projects_only(

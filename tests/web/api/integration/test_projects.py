@@ -1,13 +1,12 @@
 """GET …/projects, and keys that are limited to projects: for them there are no others."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import httpx
-import pytest
 
 from tests.support.app import InProcessApp
 from tests.support.bodies import full, minimal
-from tests.support.client import Project, Unit, integration_client, put_array
+from tests.support.client import Project, Unit, integration_client, pages_of, put_array
 from tests.support.keys import Keys
 from tests.support.problems import invalid, problem
 
@@ -15,29 +14,7 @@ PROJECTS = "/v1/integration/projects"
 
 
 def all_projects(http: httpx.Client, **query: str) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = []
-    cursor: str | None = None
-    while True:
-        more = {} if cursor is None else {"cursor": cursor}
-        response = http.get(PROJECTS, params={**query, **more})
-        assert response.status_code == 200, response.text
-        found += response.json()["projects"]
-        assert cursor is None or cursor != response.json()["nextCursor"], "the pages do not go on"
-        cursor = response.json()["nextCursor"]
-        if cursor is None:
-            return found
-
-
-@pytest.fixture
-def other(new_project: Callable[[], Project]) -> Project:
-    return new_project()
-
-
-@pytest.fixture
-def limited(server: InProcessApp, keys: Keys, project: Project) -> Iterator[httpx.Client]:
-    """A client whose key is for `project` only."""
-    with integration_client(server.address, keys.issue(projects=[project.slug]).text) as http:
-        yield http
+    return [item for page in pages_of(http, PROJECTS, "projects", **query) for item in page]
 
 
 def test_the_projects_are_listed_page_by_page(http: httpx.Client, new_project: Callable[[], Project]) -> None:
@@ -50,7 +27,7 @@ def test_the_projects_are_listed_page_by_page(http: httpx.Client, new_project: C
 
 
 def test_a_limited_key_lists_and_writes_its_own_projects(
-    server: InProcessApp, keys: Keys, limited: httpx.Client, project: Project, other: Project
+    server: InProcessApp, keys: Keys, limited: httpx.Client, project: Project, elsewhere: Unit
 ) -> None:
     unit = Unit(limited, project, "A-1")
     assert unit.put(minimal()).status_code == 201
@@ -58,24 +35,23 @@ def test_a_limited_key_lists_and_writes_its_own_projects(
     assert unit.exists
     answer = limited.get(PROJECTS).json()
     assert ([item["slug"] for item in answer["projects"]], answer["nextCursor"]) == ([project.slug], None)
-    both = keys.issue(projects=[project.slug, other.slug])
+    both = keys.issue(projects=[project.slug, elsewhere.project.slug])
     with integration_client(server.address, both.text) as http:
-        assert {item["slug"] for item in all_projects(http)} == {project.slug, other.slug}
+        assert {item["slug"] for item in all_projects(http)} == {project.slug, elsewhere.project.slug}
 
 
-def test_another_project_is_not_there(limited: httpx.Client, http: httpx.Client, other: Project) -> None:
-    there = Unit(http, other, "A-1")
-    there.create(full())
-    etag = there.etag
-    unit = Unit(limited, other, "A-1")
+def test_another_project_is_not_there(limited: httpx.Client, elsewhere: Unit) -> None:
+    etag, other = elsewhere.etag, elsewhere.project
+    unit = Unit(limited, other, elsewhere.code)
     for response in (unit.get(), unit.put(full(type="villa")), unit.patch({"type": "villa"})):
         problem(response, 404)
     problem(limited.get(other.units_url), 404)
-    problem(put_array(limited, other, [minimal(code="A-1")]), 404)
-    assert there.etag == etag
+    problem(put_array(limited, other, [minimal(code=elsewhere.code)]), 404)
+    assert elsewhere.etag == etag
 
 
-def test_another_project_looks_like_an_unknown_one(limited: httpx.Client, other: Project) -> None:
+def test_another_project_looks_like_an_unknown_one(limited: httpx.Client, elsewhere: Unit) -> None:
+    other = elsewhere.project
     unknown = Project("", other.slug[:-1] + ("x" if other.slug[-1] != "x" else "y"), "")
     answers = [problem(Unit(limited, where, "A-1").get(), 404) for where in (other, unknown)]
     for answer, where in zip(answers, (other, unknown), strict=True):

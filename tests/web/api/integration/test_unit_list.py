@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.backoffice import Desk
 from tests.support.bodies import minimal
-from tests.support.client import Project, Unit, put_array
+from tests.support.client import Project, Unit, pages_of, put_array
 from tests.support.problems import invalid, problem
 from tests.support.sql import Sql
 
@@ -18,18 +18,7 @@ SINCE = "2020-01-01T00:00:00Z"
 
 
 def pages(http: httpx.Client, project: Project, **query: str | int) -> Iterator[list[dict[str, Any]]]:
-    cursor: str | None = None
-    while True:
-        more = {} if cursor is None else {"cursor": cursor}
-        response = http.get(project.units_url, params={**query, **more})
-        assert response.status_code == 200, response.text
-        body = response.json()
-        assert set(body) == {"units", "nextCursor"}
-        yield body["units"]
-        assert cursor is None or cursor != body["nextCursor"], "the pages do not go on"
-        cursor = body["nextCursor"]
-        if cursor is None:
-            return
+    return pages_of(http, project.units_url, "units", **query)
 
 
 def codes(http: httpx.Client, project: Project, **query: str | int) -> list[str]:

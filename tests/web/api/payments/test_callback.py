@@ -17,9 +17,9 @@ from tests.support.client import Unit, integration_client
 from tests.support.feed import Feed, chain_is_unbroken
 from tests.support.payment_system import CALLBACK, SECRET, Till, signed_headers
 from tests.support.problems import conflict, invalid, problem
+from tests.support.server import wait_until
 from tests.support.sql import Sql
 
-LOGGED_WITHIN_SECONDS = 60
 PAYMENT: dict[str, object] = {"id": "pay_1", "reference": "222-222-222", "amountSar": Decimal("1.00")}
 BODY = b'{"id":"pay_1","reference":"222-222-222","amountSar":1.00}'
 UNSIGNED = {"X-Payment-Signature": "sha256=" + "0" * 64}
@@ -36,12 +36,8 @@ def logged(server: InProcessApp) -> Logged:
     """The lines of the server's log that tell of something, written once a request is over."""
 
     def find(told: str) -> list[str]:
-        give_up_at = time.monotonic() + LOGGED_WITHIN_SECONDS
-        while True:
-            found = [line for line in server.log.read_text().splitlines() if told in line]
-            if found or time.monotonic() > give_up_at:
-                return found
-            time.sleep(0.02)
+        wait_until(lambda: told in server.log.read_text())
+        return [line for line in server.log.read_text().splitlines() if told in line]
 
     return find
 

@@ -5,8 +5,7 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -21,11 +20,10 @@ from tests.docs.documents import ROOT
 from tests.support.buying import Hold
 from tests.support.payment_system import CALLBACK, SECRET, Till
 from tests.support.ports import free_port, wait_until_it_listens
-from tests.support.server import RunningServer
+from tests.support.server import RunningServer, wait_until
 
 ADAPTER = ROOT / "examples" / "payment-adapter" / "adapter.py"
 BACK = "https://units.example.com/p/tower/bookings/1?paid=1"
-SEEN_WITHIN_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -43,12 +41,6 @@ class Adapter:
     @property
     def printed(self) -> str:
         return (self.folder / "printed").read_text()
-
-    def until(self, is_so: Callable[[], bool]) -> None:
-        give_up_at = time.monotonic() + SEEN_WITHIN_SECONDS
-        while not is_so():
-            assert time.monotonic() < give_up_at, self.printed
-            time.sleep(0.02)
 
     def address(
         self,
@@ -106,7 +98,7 @@ def test_a_buyer_sees_the_amount_pays_once_and_goes_back(
         answer = browser.post(address)
         assert (answer.status_code, answer.headers["location"]) == (303, BACK)
     assert signed.read()["status"] == "reserved"
-    adapter.until(lambda: len(adapter.written(signed.reference)) == 2)
+    wait_until(lambda: len(adapter.written(signed.reference)) == 2)
     paid, told = adapter.written(signed.reference)
     assert told == {"id": paid["id"], "outcome": "reserved"}
 
@@ -147,7 +139,7 @@ def test_what_was_charged_before_a_crash_is_told_after_the_next_start(
     (tmp_path / "payments.ndjson").write_text(json.dumps(payment) + '\n{"id": "pay_cut_off", "ref')
     with running(tmp_path) as adapter:
         told = {"id": payment["id"], "outcome": "reserved"}
-        adapter.until(lambda: adapter.written(signed.reference) == [payment, told])
+        wait_until(lambda: adapter.written(signed.reference) == [payment, told])
     assert signed.read()["status"] == "reserved"
 
 
@@ -160,7 +152,7 @@ def test_it_tells_again_until_there_is_an_answer(adapter: Adapter, browser: http
         "holdExpiresAt": "2099-01-01T00:00:00.000Z",
     }
     assert browser.post(adapter.address(nowhere, booking)).status_code == 303
-    adapter.until(lambda: adapter.printed.count("not told yet pay_222222222") >= 2)
+    wait_until(lambda: adapter.printed.count("not told yet pay_222222222") >= 2)
     assert len(adapter.written("222-222-222")) == 1
 
 
@@ -170,7 +162,7 @@ def test_what_holdfast_does_not_take_is_paid_back(
     booking = signed.read()
     assert till.told("pay_by_other_means", booking) == "reserved"
     browser.post(adapter.address(real_server.address, booking))
-    adapter.until(lambda: len(adapter.written(signed.reference)) == 2)
+    wait_until(lambda: len(adapter.written(signed.reference)) == 2)
     paid, told = adapter.written(signed.reference)
     assert told["outcome"].startswith("refused: The deposit was paid by the payment pay_by_other_means")
     assert f"refund {paid['id']} {signed.reference}" in adapter.printed

@@ -128,13 +128,6 @@ def test_a_cancelled_hold_frees_the_unit_at_once_and_cancelling_again_changes_no
     assert (booking["status"], booking["buyer"]["name"]) == ("cancelled", BUYER["buyerName"])
 
 
-def test_a_lapsed_hold_can_be_neither_signed_nor_cancelled(held: Hold, sql: Sql) -> None:
-    held.end_now(sql)
-    conflict(held.try_to_sign(), "hold-lapsed", "available")
-    conflict(held.cancel(), "hold-lapsed", "available")
-    assert held.read()["status"] == "lapsed"
-
-
 @pytest.mark.parametrize("status", ["reserved", "sold"])
 def test_what_is_reserved_or_sold_is_not_cancelled_and_signed_by_repeating_alone(
     stored: Unit, desk: Desk, status: str

@@ -108,12 +108,6 @@ def test_expired_holds_make_room_for_as_many_when_all_ask_at_once(
     assert sorted(answer.status_code for answer in answers) == [201] * LIMIT + [429] * (12 - LIMIT)
 
 
-def test_one_that_has_expired_makes_room_for_one(installation: Installation, visitor: Buyer) -> None:
-    first, *_ = [visitor.hold(unit) for unit in installation.units(LIMIT)]
-    first.end_now(installation.sql)
-    assert [visitor.ask(unit).status_code for unit in installation.units(2)] == [201, 429]
-
-
 @pytest.mark.parametrize("known_by", ["cookie", "token"])
 def test_the_wait_for_the_same_unit_begins_at_the_end(
     installation: Installation, visitor: Buyer, known_by: str

@@ -9,7 +9,7 @@ import pytest
 from tests.support.backoffice import Desk
 from tests.support.bodies import full, minimal
 from tests.support.buying import Buyer, Hold, offer_url, offers_url
-from tests.support.client import Project, Unit, exact, number
+from tests.support.client import Project, Unit, exact, number, pages_of
 from tests.support.feed import Feed
 from tests.support.problems import invalid, problem
 
@@ -81,18 +81,15 @@ def test_what_is_stored_is_shown_at_once(buyer: Buyer, stored: Unit) -> None:
     problem(buyer.send("GET", offer_url(stored)), 404)
 
 
-def test_pages_show_every_unit_once_and_in_order(buyer: Buyer, http: httpx.Client, project: Project) -> None:
+def test_pages_show_every_unit_once_and_in_order(http: httpx.Client, project: Project) -> None:
     codes = [f"A-{number:02}" for number in range(7)]
     for at, code in enumerate(codes):
         Unit(http, project, code).create(full(status="unavailable" if at % 3 == 2 else "available"))
-    seen: list[str] = []
-    cursor: str | None = ""
-    while cursor is not None:
-        query = f"?limit=2&cursor={cursor}" if cursor else "?limit=2"
-        answer = buyer.send("GET", offers_url(project) + query).json()
-        seen += [unit["code"] for unit in answer["units"]]
-        cursor = answer["nextCursor"]
-    assert seen == [code for at, code in enumerate(codes) if at % 3 != 2]
+    pages = list(pages_of(http, offers_url(project), "units", limit=2))
+    assert max(map(len, pages)) == 2
+    assert [unit["code"] for page in pages for unit in page] == [
+        code for at, code in enumerate(codes) if at % 3 != 2
+    ]
 
 
 @pytest.mark.parametrize(
