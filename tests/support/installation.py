@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import httpx
 
@@ -14,7 +13,6 @@ from tests.support.bodies import full
 from tests.support.client import Unit, integration_client
 from tests.support.keys import Keys
 from tests.support.projects import add_project
-from tests.support.server import serving
 from tests.support.sql import Sql
 
 
@@ -47,16 +45,6 @@ def installed(database_url: str, settings: Mapping[str, str]) -> Iterator[Instal
         running_app({"HOLDFAST_DATABASE_URL": database_url, **settings}) as app,
         opened(app.address, database_url) as installation,
     ):
-        yield installation
-
-
-@contextmanager
-def installed_server(
-    folder: Path, database_url: str, settings: Mapping[str, str], *arguments: str
-) -> Iterator[Installation]:
-    """A real server."""
-    own = {"HOLDFAST_DATABASE_URL": database_url, **settings}
-    with serving(folder, own, *arguments) as server, opened(server.address, database_url) as installation:
         yield installation
 
 

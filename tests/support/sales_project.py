@@ -13,6 +13,7 @@ from typing import Any
 import psutil
 
 from holdfast.domain.api_key import Scope
+from tests.support.buying import BUYER
 from tests.support.concurrent_requests import Answer, Request, open_lines
 from tests.support.keys import Keys
 from tests.support.payment_system import CALLBACK, signed_headers
@@ -21,7 +22,6 @@ from tests.support.projects import add_project
 from tests.support.server import PATIENCE_SECONDS, RunningServer, serving
 from tests.support.sql import Sql
 
-BUYER = {"buyerName": "Amal Haddad", "buyerEmail": "amal@example.com", "buyerPhone": "+966500000000"}
 FIELDS: dict[str, Any] = {
     "type": "apartment",
     "areaSqm": 120.5,

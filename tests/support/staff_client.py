@@ -14,7 +14,7 @@ import httpx
 
 from holdfast.web.pages.forms import csrf_token
 from tests.support.app import transport_to
-from tests.support.client import NO_TLS
+from tests.support.client import NO_TLS, is_no_fault_of_ours
 from tests.support.sql import Sql
 
 _INSERT_STAFF = """
@@ -54,7 +54,7 @@ class Person(httpx.Client):
         self._jar = {} if token is None else {_SESSION: token}
         self.email = ""
         self.staff_id = ""
-        self.event_hooks = {"response": [self._keep_cookies, _is_no_fault_of_ours]}
+        self.event_hooks = {"response": [self._keep_cookies, is_no_fault_of_ours]}
 
     def see(self, path: str, status: int = 200, **headers: str) -> str:
         """The page at this path."""
@@ -120,12 +120,6 @@ class Person(httpx.Client):
                 self._jar.pop(name, None)
             else:
                 self._jar[name] = value.strip('"')
-
-
-def _is_no_fault_of_ours(response: httpx.Response) -> None:
-    assert response.status_code < 500, (
-        f"{response.status_code} on {response.request.url}: {response.read()!r}"
-    )
 
 
 class People:
