@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
+from tests.support.buying import BUYER
 from tests.support.client import integration_client
 from tests.support.concurrent_requests import Answer, Line, Request, open_lines, salvo
 from tests.support.feed import read_on
 from tests.support.history_checker import faults_of, feed_faults
 from tests.support.payment_system import SETTINGS
 from tests.support.sales_project import (
-    BUYER,
     NO_HOLD_LIMIT,
     Market,
     expect,

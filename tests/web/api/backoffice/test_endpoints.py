@@ -309,10 +309,7 @@ def test_an_endpoint_never_gets_beyond_the_projects_of_a_limited_key(
 
 
 def test_a_limited_key_sees_only_endpoints_and_deliveries_within_its_projects(
-    registrar: Registrar,
-    limited_registrar: Registrar,
-    project: Project,
-    new_project: Callable[[], Project],
+    registrar: Registrar, limited_registrar: Registrar, project: Project, new_project: Callable[[], Project]
 ) -> None:
     other = new_project().slug
     own = registrar.add(projects=[project.slug], paused=True)["id"]

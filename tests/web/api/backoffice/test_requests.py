@@ -124,21 +124,6 @@ def test_a_body_that_cannot_be_read_is_refused(
     assert desk.history(stored) == before
 
 
-def test_a_body_that_is_not_needed_may_be_left_out_or_empty(desk: Desk, stored: Unit) -> None:
-    def do(action: str, **more: object) -> int:
-        request = desk.http.build_request("POST", f"{unit_url(stored)}/{action}", **more)  # type: ignore[arg-type]
-        if not more:
-            del request.headers["Content-Length"]
-        return desk.http.send(request).status_code
-
-    assert do("open") == 200
-    assert do("cancel-hold", headers={"Content-Type": JSON, "Content-Length": "0"}) == 200
-    assert do("archive", content="{}", headers={"Content-Type": JSON}) == 200
-    chunks = iter([b"{", *[b" " * 65_536] * 16, b"}"])
-    assert do("put-on-sale", content=chunks, headers={"Content-Type": JSON}) == 413
-    assert stored.read()["status"] == "unavailable"
-
-
 # Paths, queries and methods
 
 

@@ -9,7 +9,7 @@ from tests.support.client import Unit
 from tests.support.sql import Sql
 from tests.support.staff_client import People, Person, missing
 from tests.support.webhooks import Registrar
-from tests.web.pages.backoffice.sales import unit_page
+from tests.web.pages.backoffice.unit_pages import unit_page
 
 SEEN = "/backoffice/announcements/seen"
 UP_TO = {"upTo": "2026-01-01T00:00:00+00:00"}

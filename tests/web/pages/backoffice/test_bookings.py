@@ -13,7 +13,7 @@ from tests.support.buying import Hold
 from tests.support.client import Project, Unit
 from tests.support.payment_system import Till
 from tests.support.staff_client import Person, missing
-from tests.web.pages.backoffice.sales import BOOKINGS, booking_page, offered, unit_page
+from tests.web.pages.backoffice.unit_pages import BOOKINGS, booking_page, offered, unit_page
 
 EVIL = "<img src=x onerror=alert(1)>"
 

@@ -15,7 +15,7 @@ from tests.support.client import Project, Unit
 from tests.support.sql import Sql
 from tests.support.staff_client import Person, missing
 from tests.web.documents.reading import text_of
-from tests.web.pages.backoffice.sales import BOOKINGS
+from tests.web.pages.backoffice.unit_pages import BOOKINGS
 
 PAPERS = ("agreement", "receipt", "agreement.pdf", "receipt.pdf")
 PAGES = PAPERS[:2]

@@ -13,7 +13,7 @@ from tests.support.buying import ANOTHER_BUYER
 from tests.support.client import Unit
 from tests.support.staff_client import Person, missing
 from tests.support.webhooks import Registrar
-from tests.web.pages.backoffice.sales import booking_page, known, offered, unit_page
+from tests.web.pages.backoffice.unit_pages import booking_page, known, offered, unit_page
 
 EVIL = "<img src=x onerror=alert(1)>"
 PART = {"hx-request": "true"}
