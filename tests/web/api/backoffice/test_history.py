@@ -160,11 +160,6 @@ def test_a_hold_of_staff_tells_its_end_and_a_sale_its_booking(stored: Unit, desk
     assert entry["after"] == {"status": "sold", "bookingStatus": "sold"}
 
 
-@pytest.fixture
-def held(stored: Unit, desk: Desk) -> Hold:
-    return desk.held(stored)
-
-
 def test_a_hold_its_signature_and_its_end_are_put_down_to_the_buyer(
     stored: Unit, held: Hold, desk: Desk, made: Made
 ) -> None:
