@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import Open
 from tests.browser.journeys import board, cell, panel, press, unfold, unit_page
 from tests.browser.office import Office
+from tests.support.buying import BUYER
 from tests.support.client import Project
 
 
@@ -69,7 +70,7 @@ def test_whoever_ends_a_hold_is_told_whom_it_hits_and_asked_once(
     hold.sign()
     unit_page(page, tower, "A-201")
     form = unfold(panel(page), "Cancel the hold")
-    expect(form).to_contain_text("The hold of Layla Haddad ends now.")
+    expect(form).to_contain_text(f"The hold of {BUYER['buyerName']} ends now.")
     press(form, "Leave it")
     expect(form).not_to_be_visible()
     assert office.unit(tower, "A-201").read()["status"] == "held"

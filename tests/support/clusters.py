@@ -10,6 +10,7 @@ import psutil
 
 from holdfast.storage.embedded.server import EmbeddedPostgres
 from tests.support import commands
+from tests.support.server import PATIENCE_SECONDS
 from tests.support.sql import Sql, with_database
 
 NEWEST = 18
@@ -97,7 +98,7 @@ class Cluster:
         """As if the power had failed: no goodbye to clients, no checkpoint."""
         postmaster = self.postmaster()
         postmaster.send_signal(signal.SIGQUIT)
-        postmaster.wait(30)
+        postmaster.wait(PATIENCE_SECONDS)
 
     def postmaster(self) -> psutil.Process:
         lock_file = self._postgres.cluster / "postmaster.pid"
