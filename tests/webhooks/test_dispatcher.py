@@ -158,9 +158,6 @@ async def test_a_full_dispatcher_claims_nothing_more(engine: Engine, monkeypatch
         await engine.dispatcher.drain()
 
 
-# Secrets.
-
-
 async def test_what_is_queued_is_signed_with_the_new_secret(engine: Engine) -> None:
     codes = [500] * 10
     async with receiving(replying(lambda _: codes.pop() if codes else 200)) as receiver:
@@ -177,11 +174,11 @@ async def test_what_is_queued_is_signed_with_the_new_secret(engine: Engine) -> N
     assert by_secret == [(issued.endpoint.secret_id, 10), (rotated.endpoint.secret_id, 10)]
 
 
-@pytest.mark.parametrize("becomes", ["rotated", "removed", "late"])
-async def test_a_claim_whose_secret_is_old_reads_it_again_before_it_is_sent(
+@pytest.mark.parametrize("becomes", ["fresh", "rotated", "removed", "late"])
+async def test_a_claim_reads_its_secret_again_before_it_is_sent_unless_it_is_fresh(
     database: Database, monkeypatch: pytest.MonkeyPatch, becomes: str
 ) -> None:
-    monkeypatch.setattr(dispatcher, "SECRET_FRESH_SECONDS", -1.0)
+    monkeypatch.setattr(dispatcher, "SECRET_FRESH_SECONDS", 3600.0 if becomes == "fresh" else -1.0)
     async with (
         name_server(slow=["127.0.0.1"]) as names,
         receiving(replying(lambda _: 200)) as receiver,
@@ -193,7 +190,9 @@ async def test_a_claim_whose_secret_is_old_reads_it_again_before_it_is_sent(
         names.asked.clear()
         await engine.dispatcher.run_once()
         await names.asked.wait()
-        if becomes == "rotated":
+        if becomes == "fresh":
+            await engine.subscribing.rotate(issued.endpoint.id, COMMAND)
+        elif becomes == "rotated":
             issued = await engine.subscribing.rotate(issued.endpoint.id, COMMAND)
         elif becomes == "removed":
             await engine.remove(issued.endpoint)
@@ -202,12 +201,10 @@ async def test_a_claim_whose_secret_is_old_reads_it_again_before_it_is_sent(
         names.hanging.clear()
         await engine.dispatcher.drain()
         await engine.tidying.run()
-        status = {"rotated": "delivered", "removed": "cancelled", "late": "pending"}[becomes]
-        assert (await engine.find(delivery_id)).status == status
-        assert len(await engine.attempts(delivery_id)) == (becomes == "rotated")
-        assert [is_signed(request, issued) for request in receiver.requests] == [True] * (
-            becomes == "rotated"
-        )
+        found, attempts = await engine.deliveries.find(delivery_id)
+        assert found.status == {"removed": "cancelled", "late": "pending"}.get(becomes, "delivered")
+        assert len(attempts) == (found.status == "delivered")
+        assert [is_signed(request, issued) for request in receiver.requests] == [True] * len(attempts)
         assert await engine.value("select count(*) from in_flight") == 0
 
 
@@ -280,10 +277,9 @@ async def test_what_cannot_be_recorded_at_the_end_goes_out_again_after_its_lease
 
     monkeypatch.setattr(dispatcher, "FINISH_SECONDS", 0.1)
     async with stopping(database, monkeypatch) as (engine, gate):
-        record = engine.dispatching.record
         monkeypatch.setattr(engine.dispatching, "record", fail)
         gate.open.set()
-    monkeypatch.setattr(engine.dispatching, "record", record)
+    monkeypatch.undo()
     await engine.let_leases_run_out()
     assert await engine.dispatching.rescue() == 1
 
@@ -340,11 +336,11 @@ async def test_a_dispatcher_that_waits_for_a_busy_database_stops_all_the_same(
 
 async def test_an_idle_dispatcher_stops_at_once(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatcher, "POLL_SECONDS", 3600.0)
+    assert await engine.dispatcher.run_once() == 3600.0
+    engine.dispatcher.wake()
+    assert await engine.dispatcher.run_once() == 0.0
     async with asyncio.timeout(60), engine.running():
         await asyncio.sleep(0.05)
-
-
-# Notifications.
 
 
 @pytest.fixture

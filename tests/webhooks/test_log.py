@@ -200,9 +200,6 @@ async def test_a_delivery_shows_when_it_is_tried_next_and_when_it_ended(engine: 
     assert due_at <= await engine.value("select clock_timestamp()")
 
 
-# Callers who are limited to projects.
-
-
 async def test_a_limited_caller_sees_the_deliveries_of_endpoints_within_its_projects(engine: Engine) -> None:
     await new_project(engine.database, OTHER)
     project_id = await new_units(engine.database, "A-1")
@@ -277,9 +274,6 @@ async def test_a_limited_caller_resends_of_its_projects_and_pings(engine: Engine
                 await refused
         assert await engine.find(one.id) == one
     assert {one.status for one in await engine.log()} == {PENDING, DELIVERED, FAILED}
-
-
-# The latest deliveries of one unit.
 
 
 async def latest(engine: Engine, code: str = "A-1", limit: int = 10, slug: str = SLUG) -> list[Delivery]:

@@ -109,9 +109,6 @@ async def test_an_internal_error_is_logged_and_no_failure_of_the_endpoint(engine
     assert (await engine.load(endpoint)).failure is None
 
 
-# Leases.
-
-
 @pytest.fixture
 async def late(engine: Engine) -> ClaimedDelivery:
     """A claim whose lease has expired; another worker has claimed the delivery again."""
@@ -186,9 +183,6 @@ async def test_lost_and_failed_attempts_count_together(database: Database) -> No
     assert (found.last_status_code, found.last_cause) == (None, OUTCOME_UNKNOWN)
     assert [attempt.number for attempt in attempts] == [1, 2, 3, 4]
     assert [attempt.trigger for attempt in attempts] == ["first", "retry", "retry", "retry"]
-
-
-# The health of endpoints.
 
 
 async def ping_and_answer(engine: Engine, endpoint: Endpoint, status_code: int | None) -> Endpoint:

@@ -4,7 +4,7 @@ import asyncio
 import gc
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from ssl import SSLContext
 
 import pytest
@@ -14,7 +14,7 @@ from pycares import AddrInfoResult
 
 from holdfast.domain.delivery import AttemptResult
 from holdfast.webhooks.resolver import NameUnresolved, Resolver
-from holdfast.webhooks.sender import Sender
+from holdfast.webhooks.sender import Sender, connect_first
 from tests.support.delivery_engine import eventually
 from tests.support.name_server import NameServer, name_server
 from tests.support.receiver_certificates import certified_for, expired_for, self_signed, trusting
@@ -152,6 +152,22 @@ async def test_an_address_that_hangs_is_overtaken_by_one_that_answers() -> None:
     assert attempted.timings.connect_ms is not None
 
 
+async def test_a_socket_that_connects_too_late_is_closed() -> None:
+    winner, loser = socket.socketpair()
+
+    async def connect_late() -> socket.socket:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(3600)
+        return loser
+
+    async def connect() -> socket.socket:
+        return winner
+
+    with winner:
+        assert await connect_first([connect_late, connect]) is winner
+        assert (loser.fileno(), winner.fileno() == -1) == (-1, False)
+
+
 async def test_localhost_is_contacted_only_in_the_family_that_is_allowed() -> None:
     async with (
         receiving(answer_all, host="127.0.0.1") as receiver,
@@ -215,6 +231,7 @@ async def test_the_authorities_of_the_system_are_trusted_by_default() -> None:
         receiving(answer_all, tls=certified_for("127.0.0.1")) as receiver,
         a_sender(tls=None) as sender,
     ):
+        assert isinstance(sender._connector._tls, SSLContext)
         attempted = await sender.send(a_post(receiver.url))
         assert receiver.requests == []
     assert attempted.cause == UNKNOWN_ISSUER

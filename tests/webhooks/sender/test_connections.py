@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from unittest.mock import Mock
 
 import pytest
 
@@ -56,7 +57,7 @@ async def test_a_hundred_attempts_at_once_have_a_connection_each() -> None:
         assert receiver.connections == 100
         assert len({request.header("X-Service-Delivery") for request in receiver.requests}) == 100
         await sender.close()
-        assert sender._idle._sweep_timer is None
+        assert (sender._idle._sweep_timer, sender._idle._closing) == (None, set())
         await receiver.all_left()
 
 
@@ -67,7 +68,6 @@ async def test_a_hundred_attempts_at_once_have_a_connection_each() -> None:
         OK + b"garbage",
         b"HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n" + b"x" * 20_000,
     ],
-    ids=["close", "garbage", "longer than is read"],
 )
 async def test_a_connection_that_is_in_doubt_is_closed_and_not_used_again(sent: bytes) -> None:
     async with receiving(answering(sent)) as receiver, a_sender() as sender:
@@ -79,6 +79,14 @@ async def test_a_connection_that_is_in_doubt_is_closed_and_not_used_again(sent: 
             )
             assert receiver.connections == number
             await receiver.all_left()
+
+
+async def test_a_connection_that_is_not_kept_is_closed_before_the_sender_wakes() -> None:
+    opened = connection.Connection(asyncio.get_running_loop(), "127.0.0.1")
+    opened._transport = transport = Mock(spec=asyncio.Transport)
+    opened.send(b"")
+    opened.data_received(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+    transport.abort.assert_called_once()
 
 
 async def test_a_connection_that_the_receiver_closed_is_not_used_again() -> None:

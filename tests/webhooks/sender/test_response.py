@@ -143,7 +143,6 @@ def test_what_follows_a_response_changes_nothing_and_ends_the_connection(doubtfu
         b"HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok",
         b"\r\nHTTP/1.1 200 OK\r\ncontent-length:2\r\n\r\nok",
         HEAD + b"Content-Length: 2\r\nConnection: close\r\n\r\nok and more",
-        TWO_LENGTHS,
     ],
 )
 def test_sloppy_responses_of_real_servers_are_understood(sloppy: bytes) -> None:
@@ -189,12 +188,6 @@ def test_a_body_that_breaks_off_after_a_200_is_a_success(
     response.end(is_reset=is_reset)
     result = AttemptTrace().response_result(response)
     assert (result.cause, result.response_body, result.response_clipped) == (None, body, is_clipped)
-
-
-def test_a_response_that_is_complete_is_not_changed_by_the_end_of_its_connection() -> None:
-    response = parse(OK)
-    response.end(is_reset=True)
-    assert not response.is_clipped
 
 
 def test_interim_responses_are_skipped() -> None:

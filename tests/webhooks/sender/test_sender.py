@@ -314,13 +314,14 @@ async def test_receivers_that_hang_or_never_read_take_nothing_from_their_neighbo
 
 
 async def test_attempts_that_are_cut_off_say_so_even_if_one_is_just_ending() -> None:
-    async with receiving(answering()) as receiver, a_sender() as sender:
+    async with receiving(answering()) as receiver, a_sender(timeout_seconds=3600) as sender:
         waiting = [asyncio.ensure_future(sender.send(a_post(receiver.url))) for _ in range(2)]
         await eventually(lambda: len(receiver.requests) == 2)
         next(iter(sender._timeouts)).reschedule(asyncio.get_running_loop().time())
         await asyncio.sleep(0)
         sender.cut_off()
-        assert {attempted.cause for attempted in await asyncio.gather(*waiting)} == {CUT_OFF}
+        async with asyncio.timeout(60):
+            assert {attempted.cause for attempted in await asyncio.gather(*waiting)} == {CUT_OFF}
 
 
 def connections_to(*ports: int) -> int:
