@@ -14,9 +14,10 @@ from starlette.types import ASGIApp
 
 from holdfast.server.http_protocol import HttpProtocol
 from holdfast.server.http_server import ConnectionCounts, WebServer
+from tests.support.server import PATIENCE_SECONDS
 
 SHORT_SECONDS = 0.1
-PATIENCE_SECONDS = 120
+LIMITS = ("head_seconds", "body_seconds", "stalled_seconds", "drain_seconds", "idle_seconds")
 GET = b"GET /echo HTTP/1.1\r\nHost: holdfast.example\r\n\r\n"
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -76,6 +77,23 @@ async def connected(app: ASGIApp, **limits: Any) -> AsyncIterator[Streams]:
         yield await served.connect()
 
 
+@asynccontextmanager
+async def connected_without_time(app: ASGIApp) -> AsyncIterator[tuple[*Streams, HttpProtocol]]:
+    """All limits have passed at the second look at what is waited for, and nobody looks but the test."""
+    async with serving(app, check_seconds=3600.0, **dict.fromkeys(LIMITS, 0.0)) as served:
+        reader, writer = await served.connect()
+        connections = served.server.server_state.connections
+        await until(lambda: connections)
+        (connection,) = connections
+        assert isinstance(connection, HttpProtocol)
+        yield reader, writer, connection
+
+
+def look_twice(connection: HttpProtocol) -> None:
+    for _ in range(2):
+        connection.check_deadline()
+
+
 async def response_to(sent: bytes, app: ASGIApp | None = None, **limits: Any) -> bytes:
     """All that comes until the server closes the connection."""
     async with connected(ECHO if app is None else app, **limits) as (reader, writer):
@@ -105,11 +123,6 @@ async def rest_of(reader: asyncio.StreamReader) -> bytes:
     """Read until the server closes the connection."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         return await reader.read()
-
-
-async def read_by_server() -> None:
-    """Let the server, which is in the same loop, read what was sent."""
-    await asyncio.sleep(SHORT_SECONDS / 10)
 
 
 def put(body: bytes, path: bytes = b"/echo", *lines: bytes) -> bytes:

@@ -17,9 +17,10 @@ from tests.server.connecting import (
     Slow,
     body_of,
     connected,
+    connected_without_time,
     head_of,
+    look_twice,
     put,
-    read_by_server,
     response_to,
     rest_of,
     serving,
@@ -35,8 +36,8 @@ async def large(_: Request) -> Response:
     return PlainTextResponse("a" * 20_000_000)
 
 
-def with_header(size: int) -> bytes:
-    return GET.replace(b"\r\n\r\n", b"\r\nX-Filler: %b\r\n\r\n" % (b"a" * size))
+def with_header(size: int, more: bytes = b"") -> bytes:
+    return GET[:-2] + b"X-Filler: %b\r\n%b\r\n" % (b"a" * size, more)
 
 
 async def test_requests_sent_ahead_are_answered_in_order() -> None:
@@ -51,13 +52,15 @@ async def test_requests_sent_ahead_are_answered_in_order() -> None:
 
 
 async def test_many_small_requests_sent_ahead_are_not_a_large_head() -> None:
-    async with connected(ECHO) as (reader, writer):
-        requests = GET * 3000
-        for piece in (requests[:20], requests[20:-20], requests[-20:]):
-            writer.write(piece)
-            await read_by_server()
-        for _ in range(3000):
+    requests = GET * 3000
+    async with connected_without_time(ECHO) as (reader, writer, connection):
+        writer.write(requests[:20])
+        await until(lambda: connection.data_bytes == 20)
+        writer.write(requests[20:-20])
+        for _ in range(2999):
             assert json.loads(await body_of(reader))[0] == "GET"
+        writer.write(requests[-20:])
+        assert json.loads(await body_of(reader))[0] == "GET"
 
 
 @pytest.mark.parametrize("lines", [[], [*UPGRADE, b"X: 0"]], ids=["plain", "offers another protocol"])
@@ -130,9 +133,7 @@ async def test_a_response_before_the_client_was_told_to_continue_ends_the_connec
     response = await response_to(put(b"a body", b"/nowhere", b"Expect: 100-continue")[:-6])
     assert response.startswith(b"HTTP/1.1 404")
     assert b"connection: close" in response
-
-
-async def test_a_client_of_http_1_0_is_not_told_to_continue() -> None:
+    # A client of HTTP/1.0 does not wait for that.
     request = put(b"a body", b"/echo", b"Expect: 100-continue").replace(b"HTTP/1.1", b"HTTP/1.0")
     assert (await response_to(request)).startswith(b"HTTP/1.1 200")
 
@@ -202,6 +203,7 @@ async def test_what_is_not_http_is_refused(request_bytes: bytes, caplog: pytest.
 
 
 TOO_MUCH = {
+    "not yet a head of nearly 64 KiB": (200, with_header(65_000, b"Connection: close\r\n")),
     "a head of more than 64 KiB": (431, with_header(66_000)),
     "many lines": (431, GET[:-2] + b"A: b\r\n" * 70_000),
     "an endless line": (431, GET[:-2] + b"A: " + b"a" * 400_000),
@@ -215,26 +217,13 @@ async def test_what_is_too_large_is_refused(status: int, sent: bytes) -> None:
     assert (await response_to(sent, framing_bytes=200_000)).startswith(b"HTTP/1.1 %d " % status)
 
 
-async def test_a_head_of_64_kib_is_served() -> None:
-    async with connected(ECHO) as (reader, writer):
-        writer.write(with_header(65_000))
-        assert json.loads(await body_of(reader))[0] == "GET"
-
-
-async def test_what_is_not_http_is_refused_after_earlier_requests_are_answered() -> None:
+@pytest.mark.parametrize("broken", [b"nonsense\r\n\r\n", CHUNKED + b"no length\r\n"], ids=["head", "body"])
+async def test_what_is_not_http_is_dropped_after_earlier_requests_are_answered(
+    broken: bytes,
+) -> None:
     slow = Slow()
     async with connected(starlette(echo=slow.answer)) as (reader, writer):
-        writer.write(GET + b"nonsense\r\n\r\n")
-        await slow.begun.wait()
-        slow.go_on.set()
-        assert await body_of(reader) == b'"served"'
-        assert await rest_of(reader) == b""
-
-
-async def test_a_waiting_request_with_a_broken_body_is_never_served() -> None:
-    slow = Slow()
-    async with connected(starlette(echo=slow.answer)) as (reader, writer):
-        writer.write(GET + GET + CHUNKED + b"no length\r\n")
+        writer.write(GET + GET + broken)
         await slow.begun.wait()
         slow.go_on.set()
         response = await rest_of(reader)
@@ -275,54 +264,57 @@ async def test_what_takes_too_long_is_refused(sent: bytes) -> None:
     assert response.count(b"HTTP/1.1 200 ") == sent.count(GET)
 
 
-async def test_the_time_of_a_head_does_not_run_while_earlier_requests_are_served() -> None:
+@pytest.mark.parametrize("following", [b"", GET * 2 + GET[:20]], ids=["idle", "head"])
+async def test_no_time_runs_while_a_response_is_waited_for(following: bytes) -> None:
     slow = Slow()
-    app = starlette(echo=slow.answer)
-    async with serving(app, head_seconds=SHORT_SECONDS, idle_seconds=SHORT_SECONDS / 5) as served:
-        reader, writer = await served.connect()
-        writer.write(GET * 2 + GET[:20])
+    async with connected_without_time(starlette(echo=slow.answer)) as (reader, writer, connection):
+        writer.write(GET + following)
         await slow.begun.wait()
-        await asyncio.sleep(3 * SHORT_SECONDS)
+        look_twice(connection)
         slow.go_on.set()
-        writer.write(GET[20:])
-        assert [await body_of(reader) for _ in range(3)] == [b'"served"'] * 3
+        assert await body_of(reader) == b'"served"'
+        if following:
+            writer.write(GET[20:])
+            assert [await body_of(reader) for _ in range(3)] == [b'"served"'] * 3
 
 
 async def test_a_body_that_trickles_is_refused() -> None:
-    async with connected(ECHO, body_seconds=SHORT_SECONDS) as (reader, writer):
+    async with connected_without_time(ECHO) as (reader, writer, connection):
         writer.write(put(b"a" * 10_000)[:-10_000])
-        response = asyncio.create_task(rest_of(reader))
-        while not response.done():
+        for received in (0, 1):
+            await until(lambda: (connection.part, connection.received) == ("body", received))  # noqa: B023
+            connection.check_deadline()
             writer.write(b"a")
-            await asyncio.sleep(SHORT_SECONDS / 20)
-        assert response.result().startswith(b"HTTP/1.1 408 ")
+        assert (await rest_of(reader)).startswith(b"HTTP/1.1 408 ")
 
 
 async def test_a_large_body_may_take_longer_as_long_as_enough_of_it_arrives() -> None:
-    """Twice the time that a small one has, though no pause in it is half as long on a busy machine."""
-    async with connected(ECHO, body_seconds=20 * SHORT_SECONDS, body_bytes=1000) as (reader, writer):
+    async with connected_without_time(ECHO) as (reader, writer, connection):
+        connection.body_bytes = 1000
         writer.write(put(b"a" * 80_000)[:-80_000])
-        for _ in range(40):
+        for received in range(0, 80_000, 2000):
+            await until(lambda: (connection.part, connection.received) == ("body", received))  # noqa: B023
+            connection.check_deadline()
             writer.write(b"a" * 2000)
-            await asyncio.sleep(SHORT_SECONDS)
         assert len(json.loads(await body_of(reader))[3]) == 80_000
 
 
 @pytest.mark.parametrize("expects", [False, True], ids=["sent at once", "waits to be told to continue"])
 async def test_the_time_of_a_body_does_not_run_while_the_application_does_not_read(expects: bool) -> None:
-    go_on = asyncio.Event()
+    begun, go_on = asyncio.Event(), asyncio.Event()
 
     async def read_late(request: Request) -> JSONResponse:
+        begun.set()
         await go_on.wait()
         return JSONResponse(len(await request.body()))
 
     body = b"a" * 2_000_000
-    async with connected(starlette(echo=read_late), body_seconds=SHORT_SECONDS) as (reader, writer):
+    async with connected_without_time(starlette(echo=read_late)) as (reader, writer, connection):
         request = put(body, b"/echo", *([b"Expect: 100-continue"] if expects else []))
-        writer.write(request.removesuffix(body))
-        if not expects:
-            writer.write(body)
-        await asyncio.sleep(3 * SHORT_SECONDS)
+        writer.write(request.removesuffix(body) if expects else request)
+        await begun.wait()
+        await until(lambda: expects or connection.flow.read_paused)
+        look_twice(connection)
         go_on.set()
         if expects:
             assert await head_of(reader) == b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -341,31 +333,29 @@ async def test_the_rest_of_a_refused_request_is_read_and_the_connection_stays_in
 
 @pytest.mark.parametrize("sent", [put(b"a" * 20_000_000, b"/nowhere"), put(b"a body", b"/nowhere")[:-3]])
 async def test_not_more_than_a_little_of_a_refused_request_is_read_nor_waited_for(sent: bytes) -> None:
-    async with connected(ECHO, drain_seconds=SHORT_SECONDS) as (reader, writer):
+    async with connected_without_time(ECHO) as (reader, writer, connection):
         writer.write(sent)
         assert await body_of(reader) == b"Not Found"
+        look_twice(connection)
         with suppress(ConnectionResetError):
             assert await rest_of(reader) == b""
 
 
 async def test_a_client_that_still_sends_gets_the_refusal_of_what_is_not_http() -> None:
-    async with connected(ECHO, drain_seconds=SHORT_SECONDS) as (reader, writer):
+    async with connected(ECHO) as (reader, writer):
         writer.write(b"nonsense\r\n\r\n" + b"a" * 20_000_000)
         assert (await head_of(reader)).startswith(b"HTTP/1.1 400 ")
 
 
 @pytest.mark.parametrize("sent", [b"", b"\r\n", GET * 3])
 async def test_a_connection_that_is_idle_for_too_long_is_closed(sent: bytes) -> None:
-    assert (await response_to(sent, idle_seconds=SHORT_SECONDS)).count(b"HTTP/1.1 200") == sent.count(GET)
-
-
-async def test_a_connection_that_waits_for_its_response_is_not_idle() -> None:
-    slow = Slow()
-    async with connected(starlette(echo=slow.answer), idle_seconds=SHORT_SECONDS) as (reader, writer):
-        writer.write(GET)
-        await asyncio.sleep(3 * SHORT_SECONDS)
-        slow.go_on.set()
-        assert await body_of(reader) == b'"served"'
+    async with connected_without_time(ECHO) as (reader, writer, connection):
+        writer.write(sent)
+        await until(lambda: connection.data_bytes == len(sent))
+        for _ in range(sent.count(GET)):
+            await body_of(reader)
+        look_twice(connection)
+        assert await rest_of(reader) == b""
 
 
 @pytest.mark.parametrize("line", [b"", b"Connection: close\r\n"], ids=["kept", "closed"])
@@ -380,12 +370,17 @@ async def test_a_client_that_does_not_read_is_given_up(line: bytes) -> None:
 
 
 async def test_a_client_that_reads_slowly_gets_all_of_a_response() -> None:
-    async with connected(starlette(echo=large), stalled_seconds=20 * SHORT_SECONDS) as (reader, writer):
+    async with connected_without_time(starlette(echo=large)) as (reader, writer, connection):
         writer.write(GET)
         await head_of(reader)
-        for _ in range(40):
-            await reader.readexactly(500_000)
-            await asyncio.sleep(SHORT_SECONDS)
+        received, seen = 0, -1
+        while received < 20_000_000:
+            unsent = connection.transport.get_write_buffer_size()
+            if unsent != seen:
+                connection.check_deadline()
+            seen = unsent
+            received += len(await reader.read(500_000))
+        assert received == 20_000_000
 
 
 async def test_a_client_that_left_is_seen_by_the_request_that_is_served(
@@ -400,13 +395,12 @@ async def test_a_client_that_left_is_seen_by_the_request_that_is_served(
         left.set()
         return Response()
 
-    async with connected(starlette(echo=wait_for_disconnect)) as (_, writer):
+    async with serving(starlette(echo=wait_for_disconnect)) as served:
+        _, writer = await served.connect()
         writer.write(GET * 3)
         await begun.wait()
         writer.transport.abort()
-        async with asyncio.timeout(60):
-            await left.wait()
-        await read_by_server()
+        await until(lambda: left.is_set() and not served.server.server_state.tasks)
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
@@ -436,7 +430,7 @@ async def test_nothing_of_a_closed_connection_is_left_for_the_garbage_collector(
             gone = weakref.ref(connection, lambda _: collected.set())
             del connection
             writer.write(put(b"a body")[:-3])
-            await read_by_server()
+            await until(lambda: getattr(gone(), "part", None) == "body")
             writer.close()
             await writer.wait_closed()
             async with asyncio.timeout(60):
