@@ -15,7 +15,7 @@ from tests.support.bodies import minimal
 from tests.support.chromium import beside_playwright, opened_beside_playwright
 from tests.support.client import Project
 from tests.support.clusters import NEWEST, Cluster
-from tests.support.receivers import unused_port
+from tests.support.ports import free_port
 from tests.support.server import serving
 
 OFF_SALE = re.compile(r"\bis-unavailable\b")
@@ -176,7 +176,7 @@ def test_the_page_of_a_unit_follows_too(page: Page, office: Office, tower: Proje
 @pytest.fixture
 def own_office(tmp_path: Path, cluster_of: Callable[[int], Cluster]) -> Iterator[tuple[Office, str]]:
     """One whose server may be stopped, at a port that it comes back to."""
-    port = str(unused_port())
+    port = str(free_port())
     with beside_playwright():
         url = cluster_of(NEWEST).new_database()
     with opened_beside_playwright(open_office(tmp_path, url, "--port", port)) as office:

@@ -129,7 +129,7 @@ async def _trace_put(http: httpx.AsyncClient, sql: asyncpg.Connection, status: s
     with _traced() as found:
         path = "/v1/integration/projects/traced/units/A-1"
         (await http.put(path, json={**UNIT, "status": status})).raise_for_status()
-        await eventually(is_recorded, 120)
+        await eventually(is_recorded)
     return found
 
 
@@ -150,7 +150,7 @@ async def _serving(settings: Settings) -> AsyncIterator[str]:
         async with asyncio.TaskGroup() as group:
             group.create_task(server.serve(sockets=[listener]))
             group.create_task(run_background_work(settings, stop))
-            await eventually(lambda: server.started, 120)
+            await eventually(lambda: server.started)
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
             server.should_exit = True
             stop.set()

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 
 from holdfast.server.http_protocol import HttpProtocol
 from holdfast.server.http_server import ConnectionCounts, WebServer
+from tests.support.delivery_engine import eventually
 from tests.support.server import PATIENCE_SECONDS
 
 SHORT_SECONDS = 0.1
@@ -59,7 +60,7 @@ async def serving(
     running = asyncio.create_task(server.serve([listener]))
     served = Serving(server, listener.getsockname())
     try:
-        await until(lambda: server.started)
+        await eventually(lambda: server.started)
         yield served
     finally:
         served.close()
@@ -83,7 +84,7 @@ async def connected_without_time(app: ASGIApp) -> AsyncIterator[tuple[*Streams, 
     async with serving(app, check_seconds=3600.0, **dict.fromkeys(LIMITS, 0.0)) as served:
         reader, writer = await served.connect()
         connections = served.server.server_state.connections
-        await until(lambda: connections)
+        await eventually(lambda: connections)
         (connection,) = connections
         assert isinstance(connection, HttpProtocol)
         yield reader, writer, connection
@@ -99,12 +100,6 @@ async def response_to(sent: bytes, app: ASGIApp | None = None, **limits: Any) ->
     async with connected(ECHO if app is None else app, **limits) as (reader, writer):
         writer.write(sent)
         return await rest_of(reader)
-
-
-async def until(condition: Any) -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while not condition():  # noqa: ASYNC110 - what is waited for has no event
-            await asyncio.sleep(0.001)
 
 
 async def head_of(reader: asyncio.StreamReader) -> bytes:

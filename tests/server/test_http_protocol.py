@@ -25,8 +25,8 @@ from tests.server.connecting import (
     rest_of,
     serving,
     starlette,
-    until,
 )
+from tests.support.delivery_engine import eventually
 
 CHUNKED = b"PUT /echo HTTP/1.1\r\nHost: holdfast.example\r\nTransfer-Encoding: chunked\r\n\r\n"
 UPGRADE = [b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"HTTP2-Settings: AAEAAEAAAAIAAAAB"]
@@ -55,7 +55,7 @@ async def test_many_small_requests_sent_ahead_are_not_a_large_head() -> None:
     requests = GET * 3000
     async with connected_without_time(ECHO) as (reader, writer, connection):
         writer.write(requests[:20])
-        await until(lambda: connection.data_bytes == 20)
+        await eventually(lambda: connection.data_bytes == 20)
         writer.write(requests[20:-20])
         for _ in range(2999):
             assert json.loads(await body_of(reader))[0] == "GET"
@@ -282,7 +282,7 @@ async def test_a_body_that_trickles_is_refused() -> None:
     async with connected_without_time(ECHO) as (reader, writer, connection):
         writer.write(put(b"a" * 10_000)[:-10_000])
         for received in (0, 1):
-            await until(lambda: (connection.part, connection.received) == ("body", received))  # noqa: B023
+            await eventually(lambda: (connection.part, connection.received) == ("body", received))  # noqa: B023
             connection.check_deadline()
             writer.write(b"a")
         assert (await rest_of(reader)).startswith(b"HTTP/1.1 408 ")
@@ -293,7 +293,7 @@ async def test_a_large_body_may_take_longer_as_long_as_enough_of_it_arrives() ->
         connection.body_bytes = 1000
         writer.write(put(b"a" * 80_000)[:-80_000])
         for received in range(0, 80_000, 2000):
-            await until(lambda: (connection.part, connection.received) == ("body", received))  # noqa: B023
+            await eventually(lambda: (connection.part, connection.received) == ("body", received))  # noqa: B023
             connection.check_deadline()
             writer.write(b"a" * 2000)
         assert len(json.loads(await body_of(reader))[3]) == 80_000
@@ -313,7 +313,7 @@ async def test_the_time_of_a_body_does_not_run_while_the_application_does_not_re
         request = put(body, b"/echo", *([b"Expect: 100-continue"] if expects else []))
         writer.write(request.removesuffix(body) if expects else request)
         await begun.wait()
-        await until(lambda: expects or connection.flow.read_paused)
+        await eventually(lambda: expects or connection.flow.read_paused)
         look_twice(connection)
         go_on.set()
         if expects:
@@ -351,7 +351,7 @@ async def test_a_client_that_still_sends_gets_the_refusal_of_what_is_not_http() 
 async def test_a_connection_that_is_idle_for_too_long_is_closed(sent: bytes) -> None:
     async with connected_without_time(ECHO) as (reader, writer, connection):
         writer.write(sent)
-        await until(lambda: connection.data_bytes == len(sent))
+        await eventually(lambda: connection.data_bytes == len(sent))
         for _ in range(sent.count(GET)):
             await body_of(reader)
         look_twice(connection)
@@ -365,8 +365,8 @@ async def test_a_client_that_does_not_read_is_given_up(line: bytes) -> None:
         writer.transport.pause_reading()  # type: ignore[attr-defined]
         writer.write((GET[:-2] + line + b"\r\n") * 3)
         state = served.server.server_state
-        await until(lambda: state.connections)
-        await until(lambda: not state.connections and not state.tasks)
+        await eventually(lambda: state.connections)
+        await eventually(lambda: not state.connections and not state.tasks)
 
 
 async def test_a_client_that_reads_slowly_gets_all_of_a_response() -> None:
@@ -400,7 +400,7 @@ async def test_a_client_that_left_is_seen_by_the_request_that_is_served(
         writer.write(GET * 3)
         await begun.wait()
         writer.transport.abort()
-        await until(lambda: left.is_set() and not served.server.server_state.tasks)
+        await eventually(lambda: left.is_set() and not served.server.server_state.tasks)
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
@@ -430,7 +430,7 @@ async def test_nothing_of_a_closed_connection_is_left_for_the_garbage_collector(
             gone = weakref.ref(connection, lambda _: collected.set())
             del connection
             writer.write(put(b"a body")[:-3])
-            await until(lambda: getattr(gone(), "part", None) == "body")
+            await eventually(lambda: getattr(gone(), "part", None) == "body")
             writer.close()
             await writer.wait_closed()
             async with asyncio.timeout(60):

@@ -11,7 +11,8 @@ from starlette.responses import Response, StreamingResponse
 
 from holdfast.server.http_protocol import HttpProtocol
 from holdfast.server.http_server import ConnectionCounts, ResponseTransport
-from tests.server.connecting import ECHO, GET, Slow, body_of, head_of, put, rest_of, serving, starlette, until
+from tests.server.connecting import ECHO, GET, Slow, body_of, head_of, put, rest_of, serving, starlette
+from tests.support.delivery_engine import eventually
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n"
 CHUNKED_HEAD = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -55,7 +56,7 @@ async def test_a_stream_ends_when_its_client_leaves() -> None:
         writer.write(GET + GET)
         await reader.readuntil(b"first\r\n")
         writer.transport.abort()
-        await until(lambda: not served.server.server_state.tasks)
+        await eventually(lambda: not served.server.server_state.tasks)
 
 
 async def test_a_client_that_does_not_read_does_not_keep_the_server_from_stopping() -> None:
@@ -66,9 +67,9 @@ async def test_a_client_that_does_not_read_does_not_keep_the_server_from_stoppin
         writer.transport.pause_reading()  # type: ignore[attr-defined]
         writer.write(GET)
         state = served.server.server_state
-        await until(lambda: any(is_paused(one) for one in state.connections))
+        await eventually(lambda: any(is_paused(one) for one in state.connections))
         served.server.stop()
-        await until(lambda: not state.connections and not state.tasks)
+        await eventually(lambda: not state.connections and not state.tasks)
 
 
 async def test_a_server_that_stops_answers_the_requests_it_has_and_closes() -> None:
@@ -94,7 +95,7 @@ async def test_connections_beyond_the_limit_of_an_address_are_refused() -> None:
             writer.write(GET)
             await body_of(reader)
             served.close()
-            await until(lambda: not served.server.server_state.connections)
+            await eventually(lambda: not served.server.server_state.connections)
 
 
 class FromElsewhere(ConnectionCounts):
@@ -148,9 +149,9 @@ async def read_after_leaving(request_bytes: bytes) -> list[str]:
         writer.write(request_bytes)
         await begun.wait()
         writer.transport.abort()
-        await until(lambda: not served.server.server_state.connections)
+        await eventually(lambda: not served.server.server_state.connections)
         is_gone.set()
-        await until(found.done)
+        await eventually(found.done)
         return found.result()
 
 

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
-from ipaddress import ip_network
 from typing import Any
 from uuid import UUID
 
@@ -24,15 +23,16 @@ from holdfast.storage.database import Database, connect_to_listen
 from holdfast.storage.notifications import listen
 from holdfast.storage.secrets import SecretBox, new_encryption_key
 from holdfast.webhooks import causes
-from holdfast.webhooks.address_guard import AddressGuard, find_url_error
+from holdfast.webhooks.address_guard import find_url_error
 from holdfast.webhooks.dispatcher import Dispatcher
-from holdfast.webhooks.resolver import Resolver
 from holdfast.webhooks.sender import Sender
+from tests.support import sql
 from tests.support.inventory import replacement, store
+from tests.support.receiver_posts import a_sender, guard_for
 from tests.support.receivers import Peer, Received, Talk
 from tests.support.sales import new_units
+from tests.support.server import PATIENCE_SECONDS
 
-LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 NOWHERE = "http://127.0.0.1:9/hook"
 """Nobody listens there; for tests that record answers of their own."""
 SCHEDULE = Schedule(first_gap_seconds=600, attempts=3)
@@ -44,7 +44,7 @@ OFF, ON = Status.UNAVAILABLE, Status.AVAILABLE
 
 class Engine:
     def __init__(
-        self, database: Database, sender: Sender, resolver: Resolver, timeout_seconds: float,
+        self, database: Database, sender: Sender, timeout_seconds: float,
         schedule: Schedule = SCHEDULE, lease_seconds: float = 35.0, keys: Sequence[str] = (),
     ) -> None:  # fmt: skip
         self.database = database
@@ -54,7 +54,7 @@ class Engine:
         self.deliveries = Deliveries(database, self.feed)
         self.dispatching = DeliveryQueue(database, schedule, lease_seconds)
         self.tidying = QueueCleanup(database)
-        check = partial(find_url_error, guard=AddressGuard(LOOPBACK), resolver=resolver)
+        check = partial(find_url_error, guard=guard_for(), resolver=sender._connector._resolver)
         self.subscribing = Endpoints(database, self.box, check)
         self.dispatcher = Dispatcher(self.dispatching, sender, self.box, timeout_seconds)
 
@@ -82,6 +82,13 @@ class Engine:
 
     async def claim(self, budget: int = 1000) -> list[ClaimedDelivery]:
         return await self.dispatching.claim(budget)
+
+    async def claim_one(self, times: int = 1, **config: Any) -> tuple[Endpoint, ClaimedDelivery]:
+        """The first delivery to a new endpoint about a new unit that is switched so often."""
+        endpoint = await self.endpoint(**config)
+        await self.queue_events("A-1", times=times)
+        (claimed,) = await self.claim()
+        return endpoint, claimed
 
     async def answer(self, claimed: Iterable[ClaimedDelivery], status_code: int | None = 200) -> set[UUID]:
         """Record attempts that this test has not made; says which of them were still ours."""
@@ -126,12 +133,10 @@ class Engine:
         return (await self.subscribing.ping(endpoint.id, COMMAND)).id
 
     async def rows(self, statement: str, *arguments: object) -> list[tuple[Any, ...]]:
-        async with self.database.reading() as connection:
-            return [tuple(row) for row in await connection.fetch(statement, *arguments)]
+        return await sql.rows(self.database, statement, *arguments)
 
     async def value(self, statement: str, *arguments: object) -> Any:
-        ((only,),) = await self.rows(statement, *arguments)
-        return only
+        return await sql.value(self.database, statement, *arguments)
 
     async def execute(self, statement: str, *arguments: object) -> None:
         async with self.database.writing() as connection:
@@ -151,13 +156,8 @@ async def an_engine(
 ) -> AsyncIterator[Engine]:
     """``settings``: ``schedule``, ``lease_seconds``, ``keys``."""
     await ensure_log_partitions(database)
-    resolver = Resolver(name_servers)
-    sender = Sender(AddressGuard(LOOPBACK), resolver, timeout_seconds=timeout_seconds)
-    try:
-        yield Engine(database, sender, resolver, timeout_seconds, **settings)
-    finally:
-        await sender.close()
-        await resolver.close()
+    async with a_sender(timeout_seconds=timeout_seconds, name_servers=name_servers) as sender:
+        yield Engine(database, sender, timeout_seconds, **settings)
 
 
 def made(
@@ -192,9 +192,9 @@ async def switch(database: Database, project_id: UUID, code: str, times: int = 1
         await store(database, replacement(project_id, code, status=ON if turn % 2 else OFF))
 
 
-async def eventually(holds: Any, seconds: float = 60.0) -> None:
+async def eventually(holds: Any) -> None:
     """``holds``: a function, or one that is awaited, of what is to become true."""
-    async with asyncio.timeout(seconds):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
             found = holds()
             if await found if asyncio.iscoroutine(found) else found:

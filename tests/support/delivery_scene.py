@@ -24,13 +24,14 @@ from holdfast.settings import Settings
 from holdfast.storage.database import Database
 from holdfast.wiring import open_endpoints
 from tests.support.delivery_checker import DeliveryHistory, faults_of
+from tests.support.delivery_engine import OFF, ON, eventually
 from tests.support.delivery_journal import Journal, journalling
 from tests.support.inventory import new_project, replacement, store
-from tests.support.server import PATIENCE_SECONDS
+from tests.support.server import LOOK_SECONDS, PATIENCE_SECONDS
+from tests.support.sql import value
 from tests.support.workers import Pace, Worker
 
-LOOK_SECONDS = 0.02
-OTHER = {Status.AVAILABLE: Status.UNAVAILABLE, Status.UNAVAILABLE: Status.AVAILABLE}
+OTHER = {ON: OFF, OFF: ON}
 
 EVENTS = "select id::text, unit_id::text, unit_version, type, endpoint_ids::text[] from event"
 _COLUMNS = "id::text, endpoint_id::text, unit_id::text, unit_version, event, body, attempts"
@@ -70,9 +71,7 @@ class Scene:
         """And wait until they work."""
         started = [Worker(name, self.settings, self.folder) for name in names]
         self.workers += started
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while not all(worker.is_working for worker in started):  # noqa: ASYNC110 - its file tells nobody
-                await asyncio.sleep(LOOK_SECONDS)
+        await eventually(lambda: all(worker.is_working for worker in started))
         return started
 
     async def endpoint(self, path: str, **config: Any) -> UUID:
@@ -84,7 +83,7 @@ class Scene:
 
     async def add_units(self, codes: Sequence[str]) -> None:
         await store(self.database, *(replacement(self.project_id, code) for code in codes))
-        self._statuses.update(dict.fromkeys(codes, Status.AVAILABLE))
+        self._statuses.update(dict.fromkeys(codes, ON))
 
     async def change(self, *codes: str) -> None:
         """One event of each; insists while the database is away."""
@@ -108,8 +107,7 @@ class Scene:
             return [dict(row) for row in await connection.fetch(statement, *arguments)]
 
     async def value(self, statement: str, *arguments: object) -> Any:
-        async with self.database.reading() as connection:
-            return await connection.fetchval(statement, *arguments)
+        return await value(self.database, statement, *arguments)
 
     async def execute(self, statement: str) -> None:
         async with self.database.writing_autocommit() as connection:
@@ -117,9 +115,7 @@ class Scene:
 
     async def until(self, statement: str, *arguments: object) -> None:
         """Until the database says so, and is there to say it."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while not await self._answer(statement, *arguments):  # noqa: ASYNC110 - only rows tell
-                await asyncio.sleep(LOOK_SECONDS)
+        await eventually(lambda: self._answer(statement, *arguments))
 
     async def _answer(self, statement: str, *arguments: object) -> bool:
         try:

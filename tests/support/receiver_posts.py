@@ -28,6 +28,10 @@ async def read_secret() -> Secret:
     return SECRET
 
 
+def guard_for(*networks: str) -> AddressGuard:
+    return AddressGuard([ip_network(text) for text in networks or LOOPBACK])
+
+
 def a_post(url: str, *, body: bytes = BODY, secret: Callable[[], Awaitable[Secret]] = read_secret) -> Post:
     return Post(url, "unit.held", uuid4(), body, secret, time.time)
 

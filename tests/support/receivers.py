@@ -158,9 +158,3 @@ async def never_accepting() -> AsyncIterator[int]:
             filler.setblocking(False)
             filler.connect_ex(listener.getsockname())
         yield listener.getsockname()[1]
-
-
-def unused_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

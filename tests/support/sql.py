@@ -43,8 +43,12 @@ class Sql:
         return self.run(self._connection.fetchval(statement, *arguments))
 
     def close(self) -> None:
-        self.run(self._connection.close())
-        self._runner.close()
+        try:
+            self.run(self._connection.close())
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):  # The database has crashed.
+            self._connection.terminate()
+        finally:
+            self._runner.close()
 
     def __enter__(self) -> Self:
         return self

@@ -21,7 +21,8 @@ from holdfast.storage.secrets import new_encryption_key
 from holdfast.webhooks import dispatcher
 from tests.support.delivery_engine import Engine, an_engine, eventually, replying, switch
 from tests.support.name_server import name_server
-from tests.support.receivers import Received, receiving, unused_port
+from tests.support.ports import free_port
+from tests.support.receivers import Received, receiving
 from tests.support.sales import hold, make_lapse, new_units
 
 PENDING, DELIVERED, FAILED = DeliveryStatus.PENDING, DeliveryStatus.DELIVERED, DeliveryStatus.FAILED
@@ -89,7 +90,7 @@ async def test_the_log_shows_what_was_sent_and_what_came_back(engine: Engine) ->
         delivery_id = await engine.ping(issued.endpoint)
         await engine.send_all()
         (request,) = receiver.requests
-        await engine.change(issued.endpoint, url=f"http://127.0.0.1:{unused_port()}/")
+        await engine.change(issued.endpoint, url=f"http://127.0.0.1:{free_port()}/")
         await engine.make_due()
         await engine.send_all()
     found, (attempt, refused) = await engine.deliveries.find(delivery_id)

@@ -17,9 +17,10 @@ from holdfast.webhooks.connection import ResponseParser
 from tests.support import receiver_posts as posts
 from tests.support.delivery_engine import eventually
 from tests.support.name_server import name_server
+from tests.support.ports import free_port
 from tests.support.receiver_certificates import certified_for, trusting
 from tests.support.receiver_posts import a_post, a_sender, attempt, attempt_at, attempt_until
-from tests.support.receivers import Peer, Talk, answer_all, answering, never_accepting, receiving, unused_port
+from tests.support.receivers import Peer, Talk, answer_all, answering, never_accepting, receiving
 
 DELIVERY = UUID("0191e5b0-1111-7000-8000-000000000002")
 HEAD = b"HTTP/1.1 200 OK\r\n"
@@ -125,7 +126,7 @@ async def test_the_secret_is_read_for_each_request_once_the_connection_is_open()
         return Secret(posts.SECRET.id, f"secret number {len(connections)}")
 
     async with receiving(answer_all) as receiver, a_sender() as sender:
-        refused = await sender.send(a_post(f"http://127.0.0.1:{unused_port()}/", secret=secret))
+        refused = await sender.send(a_post(f"http://127.0.0.1:{free_port()}/", secret=secret))
         assert refused.cause == "The connection was refused."
         assert (refused.request_headers, refused.secret_id, connections) == ((), None, [])
         for _ in range(2):
