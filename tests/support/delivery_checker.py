@@ -6,7 +6,6 @@ It is for the end of a test, when nothing is on its way any more and nothing was
 
 from __future__ import annotations
 
-import hmac
 import itertools
 import json
 from collections import Counter, defaultdict
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from holdfast.domain.delivery import OUTCOME_UNKNOWN
+from holdfast.domain.signature import sign
 from tests.support.delivery_journal import Arrival
 from tests.support.workers import Pace
 
@@ -198,8 +198,7 @@ def _signature_faults(
 
 
 def signature(secret: str, arrival: Arrival) -> str:
-    signed = arrival.timestamp.encode() + b"." + arrival.body
-    return f"sha256={hmac.new(secret.encode(), signed, 'sha256').hexdigest()}"
+    return sign(secret, int(arrival.timestamp), arrival.body)
 
 
 def _order_faults(

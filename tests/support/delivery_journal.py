@@ -76,15 +76,10 @@ class Journal:
 
 
 def _arrival(received: Received) -> Arrival:
-    return Arrival(
-        time.time(),
-        received.line.split(" ")[1].removeprefix("/"),
-        received.header("X-Service-Delivery"),
-        received.header("X-Service-Event"),
-        received.header("X-Service-Timestamp"),
-        received.header("X-Service-Signature"),
-        received.body,
-    )
+    headers = [
+        received.header(f"X-Service-{name}") for name in ("Delivery", "Event", "Timestamp", "Signature")
+    ]
+    return Arrival(time.time(), received.line.split(" ")[1].removeprefix("/"), *headers, received.body)
 
 
 @asynccontextmanager
@@ -103,12 +98,13 @@ class Gate:
     """A behaviour that answers nobody until it is opened."""
 
     def __init__(self) -> None:
-        self._opened = asyncio.Event()
+        self.arrived, self._opened = asyncio.Event(), asyncio.Event()
 
     def open(self) -> None:
         self._opened.set()
 
-    async def __call__(self, _: Arrival) -> int:
+    async def __call__(self, _: object) -> int:
+        self.arrived.set()
         await self._opened.wait()
         return 200
 

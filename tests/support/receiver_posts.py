@@ -28,8 +28,8 @@ async def read_secret() -> Secret:
     return SECRET
 
 
-def guard_for(*networks: str) -> AddressGuard:
-    return AddressGuard([ip_network(text) for text in networks or LOOPBACK])
+def guard_for(networks: Sequence[str] = LOOPBACK) -> AddressGuard:
+    return AddressGuard([ip_network(text) for text in networks])
 
 
 def a_post(url: str, *, body: bytes = BODY, secret: Callable[[], Awaitable[Secret]] = read_secret) -> Post:
@@ -45,8 +45,7 @@ async def a_sender(
     tls: SSLContext | None = TRUSTS_NOBODY,
 ) -> AsyncIterator[Sender]:
     resolver = Resolver(name_servers)
-    guard = AddressGuard([ip_network(text) for text in allowed])
-    sender = Sender(guard, resolver, timeout_seconds=timeout_seconds, tls=tls)
+    sender = Sender(guard_for(allowed), resolver, timeout_seconds=timeout_seconds, tls=tls)
     try:
         yield sender
     finally:

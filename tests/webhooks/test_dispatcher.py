@@ -1,8 +1,6 @@
 """The dispatcher sends what is due, signed with the secret of now, and stops without losing anything."""
 
 import asyncio
-import hashlib
-import hmac
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,6 +11,7 @@ from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import CUT_OFF, SEALING_KEY_MISSING, AttemptResult, DeliveryStatus, Schedule
 from holdfast.domain.endpoint import IssuedSecret
 from holdfast.domain.errors import DatabaseUnavailable
+from holdfast.domain.signature import sign
 from holdfast.operations.holds import expire_due_holds
 from holdfast.storage import database as database_module
 from holdfast.storage import notifications
@@ -20,9 +19,10 @@ from holdfast.storage.database import Database, TransactionConflict
 from holdfast.storage.secrets import new_encryption_key
 from holdfast.webhooks import dispatcher
 from tests.support.delivery_engine import Engine, an_engine, eventually, replying, switch
+from tests.support.delivery_journal import Gate
 from tests.support.name_server import name_server
 from tests.support.ports import free_port
-from tests.support.receivers import Received, receiving
+from tests.support.receivers import Received, answer_all, receiving
 from tests.support.sales import hold, make_lapse, new_units
 
 PENDING, DELIVERED, FAILED = DeliveryStatus.PENDING, DeliveryStatus.DELIVERED, DeliveryStatus.FAILED
@@ -32,23 +32,9 @@ LISTENERS = """
 """
 
 
-class Gate:
-    """A receiver that answers when it is opened."""
-
-    def __init__(self) -> None:
-        self.arrived = asyncio.Event()
-        self.open = asyncio.Event()
-
-    async def answer(self, _: Received) -> int:
-        self.arrived.set()
-        await self.open.wait()
-        return 200
-
-
 def is_signed(request: Received, secret: IssuedSecret) -> bool:
-    signed = request.header("X-Service-Timestamp").encode() + b"." + request.body
-    digest = hmac.new(secret.text.encode(), signed, hashlib.sha256).hexdigest()
-    return request.header("X-Service-Signature") == f"sha256={digest}"
+    signature = sign(secret.text, int(request.header("X-Service-Timestamp")), request.body)
+    return request.header("X-Service-Signature") == signature
 
 
 async def test_a_retry_has_the_same_id_and_body_and_a_signature_of_its_own(engine: Engine) -> None:
@@ -68,11 +54,8 @@ async def test_a_retry_has_the_same_id_and_body_and_a_signature_of_its_own(engin
 async def test_retries_go_out_after_their_gap(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """It looks when the next delivery is due, and does not wait for the next poll."""
     monkeypatch.setattr(dispatcher, "POLL_SECONDS", 3600.0)
-    async with (
-        an_engine(database, schedule=Schedule(0.1, 3)) as engine,
-        receiving(replying(lambda _: 500)) as receiver,
-    ):
-        delivery_id = await engine.ping(await engine.endpoint(receiver.url))
+    async with an_engine(database, schedule=Schedule(0.1, 3)) as engine:
+        delivery_id = await engine.ping(await engine.endpoint())
         async with engine.running():
             await eventually(lambda: has_status(engine, FAILED))
         first, second, third = await engine.attempts(delivery_id)
@@ -106,7 +89,7 @@ async def test_the_log_shows_what_was_sent_and_what_came_back(engine: Engine) ->
 
 
 async def test_with_a_secret_that_cannot_be_decrypted_the_attempt_fails_unsent(engine: Engine) -> None:
-    async with receiving(replying(lambda _: 200)) as receiver:
+    async with receiving(answer_all) as receiver:
         delivery_id = await engine.ping(await engine.endpoint(receiver.url))
         async with an_engine(engine.database, keys=[new_encryption_key()]) as stranger:
             await stranger.send_all()
@@ -127,8 +110,8 @@ async def test_endpoints_that_hang_leave_room_for_others(
     gate = Gate()
     async with (
         an_engine(database) as engine,
-        receiving(replying(gate.answer)) as hung,
-        receiving(replying(lambda _: 200)) as healthy,
+        receiving(replying(gate)) as hung,
+        receiving(answer_all) as healthy,
     ):
         for _ in range(2):
             await engine.endpoint(hung.url, max_in_flight=4)
@@ -140,7 +123,7 @@ async def test_endpoints_that_hang_leave_room_for_others(
                 await engine.ping(endpoint)
             await eventually(lambda: len(healthy.requests) == 10)
             assert len(hung.requests) == 8
-            gate.open.set()
+            gate.open()
             await eventually(lambda: len(hung.requests) == 16)
 
 
@@ -148,14 +131,14 @@ async def test_a_full_dispatcher_claims_nothing_more(engine: Engine, monkeypatch
     monkeypatch.setattr(dispatcher, "AT_ONCE", 1)
     monkeypatch.setattr(dispatcher, "KEPT_FREE", 1)
     gate = Gate()
-    async with receiving(replying(gate.answer)) as receiver:
+    async with receiving(replying(gate)) as receiver:
         endpoint = await engine.endpoint(receiver.url)
         for _ in range(3):
             await engine.ping(endpoint)
         for _ in range(3):
             await engine.dispatcher.run_once()
         assert await engine.value("select count(*) from in_flight") == 2
-        gate.open.set()
+        gate.open()
         await engine.dispatcher.drain()
 
 
@@ -182,7 +165,7 @@ async def test_a_claim_reads_its_secret_again_before_it_is_sent_unless_it_is_fre
     monkeypatch.setattr(dispatcher, "SECRET_FRESH_SECONDS", 3600.0 if becomes == "fresh" else -1.0)
     async with (
         name_server(slow=["127.0.0.1"]) as names,
-        receiving(replying(lambda _: 200)) as receiver,
+        receiving(answer_all) as receiver,
         an_engine(database, name_servers=[names.place]) as engine,
     ):
         issued = await engine.subscribe(receiver.url_at("slow.example"))
@@ -191,14 +174,13 @@ async def test_a_claim_reads_its_secret_again_before_it_is_sent_unless_it_is_fre
         names.asked.clear()
         await engine.dispatcher.run_once()
         await names.asked.wait()
-        if becomes == "fresh":
-            await engine.subscribing.rotate(issued.endpoint.id, COMMAND)
-        elif becomes == "rotated":
-            issued = await engine.subscribing.rotate(issued.endpoint.id, COMMAND)
-        elif becomes == "removed":
+        if becomes == "removed":
             await engine.remove(issued.endpoint)
-        else:
+        elif becomes == "late":
             engine.dispatching.lease_seconds = -10
+        else:
+            rotated = await engine.subscribing.rotate(issued.endpoint.id, COMMAND)
+            issued = rotated if becomes == "rotated" else issued
         names.hanging.clear()
         await engine.dispatcher.drain()
         await engine.tidying.run()
@@ -238,7 +220,7 @@ async def stopping(database: Database, monkeypatch: pytest.MonkeyPatch) -> Async
     for name in ("LAST_ROUND_SECONDS", "CUT_OFF_SECONDS", "LAST_RECORD_SECONDS", "POLL_SECONDS"):
         monkeypatch.setattr(dispatcher, name, 60.0)
     gate, stop = Gate(), asyncio.Event()
-    async with an_engine(database) as engine, receiving(replying(gate.answer)) as receiver:
+    async with an_engine(database) as engine, receiving(replying(gate)) as receiver:
         await engine.ping(await engine.endpoint(receiver.url))
         running = asyncio.create_task(engine.dispatcher.run(stop))
         await gate.arrived.wait()
@@ -246,7 +228,7 @@ async def stopping(database: Database, monkeypatch: pytest.MonkeyPatch) -> Async
         yield engine, gate
         await asyncio.wait_for(running, 60)
         assert len(receiver.requests) == 1
-        gate.open.set()
+        gate.open()
 
 
 async def test_what_is_in_flight_is_finished_and_no_more(
@@ -255,7 +237,7 @@ async def test_what_is_in_flight_is_finished_and_no_more(
     monkeypatch.setattr(dispatcher, "FINISH_SECONDS", 60.0)
     async with stopping(database, monkeypatch) as (engine, gate):
         await engine.subscribing.ping((await engine.log())[0].endpoint_id, COMMAND)
-        gate.open.set()
+        gate.open()
     assert {one.status for one in await engine.log()} == {DELIVERED, PENDING}
     assert await engine.value("select count(*) from in_flight") == 0
 
@@ -279,7 +261,7 @@ async def test_what_cannot_be_recorded_at_the_end_goes_out_again_after_its_lease
     monkeypatch.setattr(dispatcher, "FINISH_SECONDS", 0.1)
     async with stopping(database, monkeypatch) as (engine, gate):
         monkeypatch.setattr(engine.dispatching, "record", fail)
-        gate.open.set()
+        gate.open()
     monkeypatch.undo()
     await engine.let_leases_run_out()
     assert await engine.dispatching.rescue() == 1
@@ -299,7 +281,7 @@ async def test_what_cannot_be_recorded_is_kept_until_the_database_is_back(
         return await record(records)
 
     monkeypatch.setattr(engine.dispatching, "record", fail_at_first)
-    async with receiving(replying(lambda _: 200)) as receiver:
+    async with receiving(answer_all) as receiver:
         await engine.ping(await engine.endpoint(receiver.url))
         async with engine.running():
             await eventually(lambda: has_status(engine, DELIVERED))
@@ -352,7 +334,7 @@ def without_polling(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("without_polling")
 async def test_whatever_makes_something_due_wakes_the_worker(engine: Engine, postgres_url: str) -> None:
     database, project_id = engine.database, await new_units(engine.database, "A-1", "A-2")
-    async with receiving(replying(lambda _: 200)) as receiver:
+    async with receiving(answer_all) as receiver:
         endpoint = await engine.endpoint(receiver.url)
 
         async def arrived(count: int) -> None:
@@ -377,7 +359,7 @@ async def test_whatever_makes_something_due_wakes_the_worker(engine: Engine, pos
 
 
 async def test_without_a_notification_the_worker_polls(engine: Engine) -> None:
-    async with receiving(replying(lambda _: 200)) as receiver:
+    async with receiving(answer_all) as receiver:
         endpoint = await engine.endpoint(receiver.url)
         async with engine.running():
             await asyncio.sleep(0.05)
@@ -391,7 +373,7 @@ async def test_a_killed_listener_is_replaced_and_finds_what_came_meanwhile(
 ) -> None:
     monkeypatch.setattr(notifications, "ALIVE_SECONDS", 0.1)
     monkeypatch.setattr(notifications, "PAUSE_AFTER_FAILURE_SECONDS", 0.1)
-    async with receiving(replying(lambda _: 200)) as receiver:
+    async with receiving(answer_all) as receiver:
         endpoint = await engine.endpoint(receiver.url)
         async with engine.running(postgres_url):
             for turn in (1, 2):

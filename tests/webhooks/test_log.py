@@ -1,9 +1,8 @@
 """The log: every delivery once, the latest first, by filters, on pages that writes do not disturb."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 import asyncpg
@@ -13,37 +12,26 @@ from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import Delivery, DeliveryStatus, FailedDeliveryFilter
 from holdfast.domain.endpoint import Endpoint
 from holdfast.domain.errors import UnknownDelivery, UnknownEndpoint
-from holdfast.operations.deliveries import Deliveries
 from holdfast.operations.units import Units
-from holdfast.storage.database import Connection, Database
-from tests.support.delivery_engine import ALWAYS, LATEST, NOWHERE, Engine, switch
+from tests.support.delivery_engine import ALWAYS, LATEST, NOWHERE, Engine, made, switch
 from tests.support.inventory import SLUG, new_project, replacement, store
 from tests.support.sales import hold, new_units
 
 Hook = Callable[[], Awaitable[object]]
-PENDING, DELIVERED, FAILED = DeliveryStatus.PENDING, DeliveryStatus.DELIVERED, DeliveryStatus.FAILED
+PENDING, DELIVERED, FAILED, CANCELLED = DeliveryStatus
 OTHER = "other-court"
 OWN = (SLUG,)
-# As if all attempts had failed.
-FAIL = """
-    with gone as (delete from pending_delivery where unit_code = $1 returning *)
-    insert into ended_delivery (
-        id, endpoint_id, event, project_id, unit_id, unit_version, unit_code, created_at, body, attempts,
-        last_status_code, last_cause, status, ended_at
-    )
-    select id, endpoint_id, event, project_id, unit_id, unit_version, unit_code, created_at, body, 8, 503,
-        'x', 'failed', now()
-    from gone
-"""
 
 
 async def answer_each(engine: Engine, status_codes: dict[str, int | None]) -> None:
-    """Answer the delivery of each unit; 0 is one that was not tried yet."""
+    """Answer the delivery of each unit, for the last time with 503; 0 is one that was not tried yet."""
     by_unit = dict(await engine.rows("select id, code from unit"))
     for one in await engine.claim():
         assert one.unit_id is not None
-        if (status_code := status_codes[by_unit[one.unit_id]]) != 0:
-            await engine.answer([one], status_code)
+        status_code = status_codes[by_unit[one.unit_id]]
+        if status_code != 0:
+            schedule = engine.schedule._replace(attempts=1 if status_code == 503 else 3)
+            await engine.dispatching.record([made(one, schedule, status_code)])
     await engine.execute("delete from in_flight")
 
 
@@ -60,15 +48,12 @@ async def codes(engine: Engine, **filters: Any) -> set[str | None]:
 
 async def test_each_filter_finds_what_it_names_and_nothing_else(engine: Engine) -> None:
     await endpoint_with_outcomes(engine, ok=200, no=404, broken=503, refused=None, new=0)
-    await engine.execute(FAIL, "broken")
     assert await codes(engine) == {"ok", "no", "broken", "refused", "new"}
-    assert await codes(engine, status=DELIVERED) == {"ok"}
-    assert await codes(engine, status=FAILED) == {"broken"}
-    assert await codes(engine, status=PENDING) == {"no", "refused", "new"}
-    assert await codes(engine, status=DeliveryStatus.CANCELLED) == set()
-    assert await codes(engine, code_class=2) == {"ok"}
-    assert await codes(engine, code_class=4) == {"no"}
-    assert await codes(engine, code_class=5) == {"broken"}
+    by_status = {DELIVERED: {"ok"}, FAILED: {"broken"}, PENDING: {"no", "refused", "new"}, CANCELLED: set()}
+    for status, found in by_status.items():
+        assert await codes(engine, status=status) == found
+    for code_class, code in {2: "ok", 4: "no", 5: "broken"}.items():
+        assert await codes(engine, code_class=code_class) == {code}
     assert await codes(engine, unanswered=True) == {"refused", "new"}
     assert await codes(engine, unanswered=False) == {"ok", "no", "broken"}
     assert await codes(engine, unit_code="ok") == {"ok"}
@@ -128,48 +113,31 @@ async def test_what_is_written_between_two_pages_is_neither_skipped_nor_shown_tw
     assert expected <= set(found)
 
 
-class HookedConnection:
-    """A connection on which something happens after its first look at pending deliveries."""
-
-    def __init__(self, connection: Connection, hook: Hook) -> None:
-        self._connection = connection
-        self._hooks = [hook]
-
-    async def execute(self, statement: str) -> None:
-        await self._connection.execute(statement)
-
-    async def fetch(self, statement: str, *arguments: object) -> list[asyncpg.Record]:
-        rows = await self._connection.fetch(statement, *arguments)
-        if "pending_delivery" in statement and self._hooks:
-            await self._hooks.pop()()
-        return list(rows)
-
-
-class HookedDatabase(Database):
-    def __init__(self, database: Database, hook: Hook) -> None:
-        self._database = database
-        self._hook = hook
-
-    @asynccontextmanager
-    async def reading_snapshot(self) -> AsyncIterator[Connection]:
-        async with self._database.reading_snapshot() as connection:
-            yield cast(Connection, HookedConnection(connection, self._hook))
-
-
 @pytest.mark.parametrize("is_resent", [False, True])
-async def test_what_moves_while_a_page_is_read_is_shown_once(engine: Engine, is_resent: bool) -> None:
+async def test_what_moves_while_a_page_is_read_is_shown_once(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, is_resent: bool
+) -> None:
+    """It moves after the first look at pending deliveries."""
     delivery_id = await engine.ping(await engine.endpoint())
-
-    async def end() -> None:
-        await engine.answer(await engine.claim())
-
-    async def resend() -> None:
-        await engine.resend(delivery_id)
-
+    before = PENDING
     if is_resent:
-        await end()
-    deliveries = Deliveries(HookedDatabase(engine.database, resend if is_resent else end), engine.feed)
-    assert [one.id for one in await deliveries.page(None, LATEST, ALWAYS, 10)] == [delivery_id]
+        await engine.answer(await engine.claim())
+        before = DELIVERED
+    fetch = asyncpg.Connection.fetch
+
+    async def fetch_and_move(connection: asyncpg.Connection, statement: str, *arguments: object) -> Any:
+        rows = await fetch(connection, statement, *arguments)
+        if "pending_delivery" in statement:
+            monkeypatch.undo()
+            if is_resent:
+                await engine.resend(delivery_id)
+            else:
+                await engine.answer(await engine.claim())
+        return rows
+
+    monkeypatch.setattr(asyncpg.Connection, "fetch", fetch_and_move)
+    assert [(one.id, one.status) for one in await engine.log()] == [(delivery_id, before)]
+    assert (await engine.find(delivery_id)).status is not before
 
 
 async def test_the_log_of_one_endpoint_is_its_own_and_outlives_it(engine: Engine) -> None:
@@ -222,7 +190,7 @@ async def test_a_limited_caller_sees_the_deliveries_of_endpoints_within_its_proj
 async def narrowed(engine: Engine, request: pytest.FixtureRequest) -> Endpoint:
     """An endpoint that is for fewer projects than before, with deliveries of units and a ping."""
     # The codes are the same: they are unique in a project only.
-    outcomes: dict[str, int | None] = {"delivered": 200, "failed": 0, "pending": 0}
+    outcomes: dict[str, int | None] = {"delivered": 200, "failed": 503, "pending": 0}
     projects = await new_units(engine.database, *outcomes), await new_project(engine.database, OTHER)
     await store(engine.database, *(replacement(projects[1], code) for code in outcomes))
     endpoint = await engine.endpoint(project_slugs=request.param)
@@ -230,23 +198,20 @@ async def narrowed(engine: Engine, request: pytest.FixtureRequest) -> Endpoint:
         for code in outcomes:
             await switch(engine.database, project_id, code)
     await answer_each(engine, outcomes)
-    await engine.execute(FAIL, "failed")
+
     await engine.ping(endpoint)
     return await engine.change(endpoint, project_slugs=OWN)
 
 
 async def test_a_limited_caller_sees_its_projects_and_pings(engine: Engine, narrowed: Endpoint) -> None:
     own = {one.id for one in await engine.log() if f'"{OTHER}"' not in one.body}
-    of_filters: list[tuple[dict[str, Any], int]] = [
-        ({}, 4),
-        ({"status": PENDING}, 2),
-        ({"status": DELIVERED}, 1),
-        ({"status": FAILED}, 1),
-        ({"unit_code": "delivered"}, 1),
-        ({"code_class": 5}, 1),
-    ]
-    for filters, count in of_filters:
-        selected = ALWAYS._replace(**filters)
+    for selected, count in (
+        (ALWAYS, 4),
+        (ALWAYS._replace(status=PENDING), 2),
+        *((ALWAYS._replace(status=status), 1) for status in (DELIVERED, FAILED)),
+        (ALWAYS._replace(unit_code="delivered"), 1),
+        (ALWAYS._replace(code_class=5), 1),
+    ):
         page = await engine.deliveries.page(narrowed.id, LATEST, selected, 10, OWN)
         assert len(page) == count
         assert {one.id for one in page} <= own

@@ -18,15 +18,23 @@ from tests.support.delivery_engine import Engine, an_engine, eventually
 
 KEEP = timedelta(days=90)
 TODAY = "select (clock_timestamp() at time zone 'UTC')::date"
+DELIVERED = """
+    insert into ended_delivery (id, endpoint_id, event, created_at, body, status, ended_at)
+    values (gen_random_uuid(), gen_random_uuid(), 'ping', $1, '{}', 'delivered', $1)
+"""
+ATTEMPTED = """
+    insert into attempt (delivery_id, number, trigger, started_at, ended_at, duration_ms, url,
+        request_headers, response_headers, response_body, response_clipped)
+    values (gen_random_uuid(), 1, 'first', $1, $1, 1, 'x', '[]', '[]', '', false)
+"""
+OLD = "interval '100 days'"
 DETACHING = "from pg_stat_activity where query like '%detach%' and wait_event_type = 'Lock'"
 
 
 async def partitions(engine: Engine) -> list[str]:
     """Of the attempts."""
-    rows = await engine.rows(
-        "select inhrelid::regclass::text from pg_inherits where inhparent = 'attempt'::regclass order by 1"
-    )
-    return [row[0] for row in rows]
+    partition = "select inhrelid::regclass::text from pg_inherits where inhparent = 'attempt'::regclass"
+    return sorted(name for (name,) in await engine.rows(partition))
 
 
 async def create_day(engine: Engine, days_ago: int) -> date:
@@ -36,26 +44,9 @@ async def create_day(engine: Engine, days_ago: int) -> date:
     async with engine.database.writing() as connection:
         for table in log_partitions.TABLES:
             await log_partitions._create_day(connection, table, day)
-        await connection.execute(
-            """
-            insert into ended_delivery (id, endpoint_id, event, created_at, body, status, ended_at)
-            values (gen_random_uuid(), gen_random_uuid(), 'ping', $1, '{}', 'delivered', $1)
-            """,
-            midnight,
-        )
-        await connection.execute(
-            """
-            insert into attempt (delivery_id, number, trigger, started_at, ended_at, duration_ms, url,
-                request_headers, response_headers, response_body, response_clipped)
-            values (gen_random_uuid(), 1, 'first', $1, $1, 1, 'x', '[]', '[]', '', false)
-            """,
-            midnight,
-        )
+        await connection.execute(DELIVERED, midnight)
+        await connection.execute(ATTEMPTED, midnight)
     return day
-
-
-async def is_detaching(engine: Engine) -> bool:
-    return bool(await engine.value(f"select count(*) {DETACHING}"))
 
 
 @asynccontextmanager
@@ -86,14 +77,9 @@ async def test_days_are_created_ahead_and_again_if_one_is_missing(engine: Engine
 
 
 async def test_what_ends_at_the_edge_of_a_day_has_its_place(engine: Engine) -> None:
-    await engine.execute(
-        """
-        insert into ended_delivery (id, endpoint_id, event, created_at, body, status, ended_at)
-        select gen_random_uuid(), gen_random_uuid(), 'ping', at, '{}', 'failed', at
-        from (select (date_trunc('day', now() at time zone 'UTC') + edge) at time zone 'UTC' as at
-            from unnest(array['0 ms', '86399999 ms', '86400000 ms', '-1 ms']::interval[]) as edge) as edges
-        """
-    )
+    midnight = datetime.combine(await engine.value(TODAY), datetime.min.time(), UTC)
+    for milliseconds in (0, 86_399_999, 86_400_000, -1):
+        await engine.execute(DELIVERED, midnight + timedelta(milliseconds=milliseconds))
     assert await engine.value("select count(distinct tableoid) from ended_delivery") == 3
 
 
@@ -132,7 +118,7 @@ async def test_while_a_day_is_detached_nobody_waits_and_the_next_process_finishe
     endpoint = await engine.endpoint()
     async with reading_the_log(postgres_url) as reader, Database(postgres_url) as stopped:
         dropping = asyncio.create_task(drop_old_log_partitions(stopped, KEEP))
-        await eventually(lambda: is_detaching(engine))
+        await eventually(lambda: engine.rows(f"select {DETACHING}"))
         async with asyncio.timeout(60):
             # Others read and write the log, the reader reads on, and days are created.
             delivery_id = await engine.ping(endpoint)
@@ -189,9 +175,7 @@ async def test_each_event_is_counted_as_what_became_of_it(database: Database) ->
         claimed = await engine.claim(3)
         await engine.answer(claimed[:2], 200)
         await engine.answer(claimed[2:], 500)
-        expected = ReconciliationCounts(
-            6, delivered=2, pending=3, failed=1, cancelled=0, forgotten=0, missing=0
-        )
+        expected = ReconciliationCounts(6, 2, pending=3, failed=1, cancelled=0, forgotten=0, missing=0)
         assert await counts(engine) == expected
         await engine.change(endpoint, events=("unit.sold",))
         expected = expected._replace(pending=0, cancelled=3)
@@ -227,24 +211,15 @@ async def test_what_is_older_than_the_log_is_forgotten_not_missing(engine: Engin
     await engine.queue_events("old", "new")
     await engine.answer(await engine.claim())
     await create_day(engine, 100)
-    await engine.execute(
-        """
-        update event set created_at = created_at - interval '100 days'
-        where unit_id = (select id from unit where code = 'old')
-        """
-    )
-    await engine.execute(
-        """
-        update ended_delivery
-        set created_at = created_at - interval '100 days', ended_at = ended_at - interval '100 days'
-        where unit_code = 'old'
-        """
-    )
+    old_unit = "(select id from unit where code = 'old')"
+    await engine.execute(f"update event set created_at = created_at - {OLD} where unit_id = {old_unit}")
+    older = f"created_at = created_at - {OLD}, ended_at = ended_at - {OLD}"
+    await engine.execute(f"update ended_delivery set {older} where unit_id = {old_unit}")
     expected = ReconciliationCounts(2, 2, 0, 0, 0, 0, 0)
     assert await counts(engine) == expected
     async with reading_the_log(postgres_url):
         dropping = asyncio.create_task(drop_old_log_partitions(engine.database, KEEP))
-        await eventually(lambda: is_detaching(engine))
+        await eventually(lambda: engine.rows(f"select {DETACHING}"))
         meanwhile = await counts(engine)
     await dropping
     assert meanwhile.missing == 0

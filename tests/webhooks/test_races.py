@@ -15,18 +15,16 @@ from holdfast.operations.delivery_queue import DeliveryQueue, cancel_all
 from holdfast.storage import deliveries, delivery_queue
 from holdfast.storage.database import DISPATCHER_SETTINGS, Connection, Database, TransactionConflict
 from tests.support.delivery_engine import Engine, an_engine, eventually, made
+from tests.support.sql import rows
 
-WAITING = (
-    "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
-)
+WAITING = "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
 LOCK_ENDPOINT = "select from endpoint where id = $1 for update"
 UNAVAILABLE = "unit.unavailable"
 
 
 async def is_blocked(database: Database, task: "asyncio.Future[Any]") -> bool:
     assert not task.done()
-    async with database.reading() as connection:
-        return bool(await connection.fetchval(WAITING))
+    return bool(await rows(database, WAITING))
 
 
 @asynccontextmanager
@@ -55,10 +53,9 @@ async def test_what_is_claimed_at_the_moment_of_cancelling_is_left_to_arrive(eng
     async with meanwhile(engine.database, cancelling) as connection:
         lease = timedelta(seconds=35)
         found = await delivery_queue.claim(connection, UUID(int=0), 10, lease, MAX_IN_FLIGHT)
-    (claimed,) = found.claimed
-    assert (await engine.find(claimed.delivery_id)).status == "pending"
-    assert await engine.answer([claimed]) == {claimed.delivery_id}
-    assert (await engine.find(claimed.delivery_id)).status == "delivered"
+    assert [one.status for one in await engine.log()] == ["pending"]
+    assert len(await engine.answer(found.claimed)) == 1
+    assert [one.status for one in await engine.log()] == ["delivered"]
 
 
 async def test_an_event_that_is_selected_again_while_it_is_being_cancelled_is_kept(engine: Engine) -> None:
@@ -78,9 +75,8 @@ async def test_unblocking_does_not_shorten_the_gap_before_a_retry(engine: Engine
     queue = (endpoint.id, await engine.value("select unit_id from pending_delivery"))
     unblock = engine.database.write(delivery_queue.unblock_next_delivery, [queue])
     async with meanwhile(engine.database, unblock) as connection:
-        await connection.execute(
-            "update pending_delivery set postponed = false, attempts = 1, due_at = now() + interval '1 hour'"
-        )
+        later = "due_at = now() + interval '1 hour'"
+        await connection.execute(f"update pending_delivery set postponed = false, attempts = 1, {later}")
     assert await engine.value("select due_at > now() + interval '1 minute' from pending_delivery")
 
 
@@ -95,9 +91,7 @@ async def test_a_delivery_that_is_given_back_while_it_is_resent_begins_a_new_ser
 
 
 async def test_an_event_that_is_postponed_just_as_its_turn_comes_is_unblocked(engine: Engine) -> None:
-    await engine.endpoint()
-    await engine.queue_events("A-1", times=2)
-    (first,) = await engine.claim()
+    _, first = await engine.claim_one(times=2)
     await engine.execute("update pending_delivery set postponed = false, due_at = created_at")
     async with engine.database.writing() as connection:
         await connection.execute("select from pending_delivery where id <> $1 for update", first.delivery_id)
