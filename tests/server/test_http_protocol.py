@@ -218,9 +218,7 @@ async def test_what_is_too_large_is_refused(status: int, sent: bytes) -> None:
 
 
 @pytest.mark.parametrize("broken", [b"nonsense\r\n\r\n", CHUNKED + b"no length\r\n"], ids=["head", "body"])
-async def test_what_is_not_http_is_dropped_after_earlier_requests_are_answered(
-    broken: bytes,
-) -> None:
+async def test_what_is_not_http_is_dropped_after_earlier_requests_are_answered(broken: bytes) -> None:
     slow = Slow()
     async with connected(starlette(echo=slow.answer)) as (reader, writer):
         writer.write(GET + GET + broken)
@@ -383,9 +381,7 @@ async def test_a_client_that_reads_slowly_gets_all_of_a_response() -> None:
         assert received == 20_000_000
 
 
-async def test_a_client_that_left_is_seen_by_the_request_that_is_served(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_request_that_is_served_sees_its_client_leave(caplog: pytest.LogCaptureFixture) -> None:
     begun, left = asyncio.Event(), asyncio.Event()
 
     async def wait_for_disconnect(request: Request) -> Response:

@@ -5,6 +5,7 @@ import os
 import subprocess
 import tarfile
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import parse_qs, quote, urlsplit
@@ -21,7 +22,7 @@ from holdfast.storage.schema import ADVISORY_LOCK, HEAD, LAST_COMMIT_FOR_OLDER
 from holdfast.storage.secrets import new_encryption_key
 from tests.support.clusters import NEWEST, Cluster
 from tests.support.receiver_certificates import authority, certified_for
-from tests.support.sql import Sql, with_database
+from tests.support.sql import Sql, blank_database
 from tests.support.tls_front import TlsFront, tls_front
 
 KEYS = (new_encryption_key(), new_encryption_key())
@@ -175,18 +176,8 @@ ClusterOf = Callable[[int], Cluster]
 @pytest.fixture
 def empty_on(cluster_of: ClusterOf) -> Iterator[Callable[[int], str]]:
     """Databases with nothing in them, on the server of a version."""
-    made: list[tuple[Cluster, str]] = []
-
-    def make(version: int) -> str:
-        cluster, name = cluster_of(version), f"empty_{len(made)}"
-        with Sql(with_database(cluster.url, "postgres")) as sql:
-            sql.execute(f"create database {name}")
-        made.append((cluster, with_database(cluster.url, name)))
-        return made[-1][1]
-
-    yield make
-    for cluster, url in made:
-        cluster.drop_database(url)
+    with ExitStack() as stack:
+        yield lambda version: stack.enter_context(blank_database(cluster_of(version).url))
 
 
 @pytest.fixture
@@ -197,13 +188,6 @@ def target(empty_on: Callable[[int], str]) -> str:
 @pytest.fixture(scope="module")
 def source(module_postgres_url: str) -> str:
     return filled(module_postgres_url)
-
-
-@pytest.fixture(scope="module")
-def backup_file(source: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("backups") / "a.backup"
-    made(source, file)
-    return file
 
 
 @pytest.fixture
@@ -257,14 +241,17 @@ def test_a_restored_database_counts_on_far_beyond(postgres_url: str, file: Path,
     manifest = made(postgres_url, file)
     assert (manifest.schema, manifest.counts["projects"], manifest.counts["units"]) == (HEAD, 1, 1)
     assert restored(target, file) == []
-    assert values(target, "select name from project") == ["The | البرج"]
-    assert values(target, "select version_num from alembic_version") == [HEAD]
-    assert values(target, "select count(*) from staff") == [1]
-    assert values(target, "select count(*) from staff_session") == [0]
-    assert values(target, "select nextval('booking_number')") == [4_000_000_000 + COUNTER_GAP + 1]
-    assert values(target, "select nextval('unit_ref_number')") == [100_001 + COUNTER_GAP + 1]
-    assert values(target, "select last_position from event_feed") == [10 + COUNTER_GAP]
-    assert values(target, "select version from unit") == [7 + COUNTER_GAP]
+    for statement, expected in {
+        "select name from project": "The | البرج",
+        "select version_num from alembic_version": HEAD,
+        "select count(*) from staff": 1,
+        "select count(*) from staff_session": 0,
+        "select nextval('booking_number')": 4_000_000_000 + COUNTER_GAP + 1,
+        "select nextval('unit_ref_number')": 100_001 + COUNTER_GAP + 1,
+        "select last_position from event_feed": 10 + COUNTER_GAP,
+        "select version from unit": 7 + COUNTER_GAP,
+    }.items():
+        assert values(target, statement) == [expected]
 
 
 def test_a_backup_of_an_older_schema_is_brought_up_to_date(
@@ -280,9 +267,10 @@ def test_a_backup_of_an_older_schema_is_brought_up_to_date(
     assert values(target, "select version_num from alembic_version") == [HEAD]
 
 
-def test_a_restore_that_fails_on_its_way_leaves_nothing(backup_file: Path, file: Path, target: str) -> None:
+def test_a_restore_that_fails_on_its_way_leaves_nothing(source: str, file: Path, target: str) -> None:
     """The dump breaks off or has not what it says, and yet its checksum is right."""
-    with open_backup(backup_file) as backup:
+    made(source, file)
+    with open_backup(file) as backup:
         dump = b"".join(backup.chunks())
     without = backup.manifest._replace(counts=dict.fromkeys(COUNTED, 0))
     for part, about, reason in (
@@ -296,16 +284,17 @@ def test_a_restore_that_fails_on_its_way_leaves_nothing(backup_file: Path, file:
         assert values(target, TABLES) == []
 
 
-def test_a_database_that_is_not_empty_is_left_alone(backup_file: Path, target: str) -> None:
+def test_a_database_that_is_not_empty_is_left_alone(source: str, file: Path, target: str) -> None:
+    made(source, file)
     with Sql(target) as other:
         for kind, name in (("table", "t ()"), ("domain", "t as text"), ("sequence", "t")):
             other.execute(f"create {kind} {name}")
             with pytest.raises(BackupError, match="not empty"):
-                restored(target, backup_file)
+                restored(target, file)
             other.execute(f"drop {kind} t")
         other.execute("select pg_advisory_lock($1)", ADVISORY_LOCK)
         with pytest.raises(BackupError, match="Another process migrates"):
-            restored(target, backup_file)
+            restored(target, file)
 
 
 def test_secrets_that_the_keys_do_not_open_are_noticed(source: str, target: str, file: Path) -> None:

@@ -2,21 +2,21 @@
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Awaitable, Callable
-from datetime import UTC, datetime
+from collections.abc import AsyncIterator
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import asyncpg
 import psutil
 import pytest
 
-from holdfast.domain.delivery import DeliveryFilter, DeliveryStatus
+from holdfast.domain.delivery import DeliveryStatus
 from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.storage import database as module
 from holdfast.storage import delivery_log, units
 from holdfast.storage.database import CommitUnknown, Connection, Connections, Database, connect, parse_hosts
 from holdfast.storage.units import UnitWrite
+from tests.support.delivery_engine import ALWAYS, LATEST, eventually
 from tests.support.inventory import replacement, store
 from tests.support.sales import hold, new_unit
 from tests.support.sql import execute, value, with_database
@@ -92,27 +92,15 @@ async def test_a_late_statement_is_not_stored(postgres_url: str, monkeypatch: py
         assert await value(database, "select number from waited") == 1
 
 
-LAST = datetime(9999, 1, 1, tzinfo=UTC)
-EVERYTHING = DeliveryFilter(datetime(2020, 1, 1, tzinfo=UTC), LAST)
-PENDING = EVERYTHING._replace(status=DeliveryStatus.PENDING)
-BEFORE = (LAST, UUID(int=0))
-PLANNER = """
-    select current_setting('enable_sort'), current_setting('enable_seqscan'),
-        current_setting('enable_bitmapscan')
-"""
-LOOKS: list[Callable[[Connection], Awaitable[object]]] = [
-    lambda connection: delivery_log.list_deliveries(connection, [], None, BEFORE, EVERYTHING, 1),
-    lambda connection: delivery_log.list_deliveries(connection, [], None, BEFORE, PENDING, 1),
-    lambda connection: delivery_log.find_latest(connection, [], EVERYTHING),
-]
-
-
 async def test_a_look_along_the_indexes_leaves_the_planner_as_it_was(database: Database) -> None:
-    for look in LOOKS:
-        async with database.reading_snapshot() as connection:
-            before = await connection.fetchrow(PLANNER)
-            await look(connection)
-            assert await connection.fetchrow(PLANNER) == before
+    planner = "select name, setting from pg_settings where name like 'enable_%'"
+    async with database.reading_snapshot() as connection:
+        before = await connection.fetch(planner)
+        for filters in (ALWAYS, ALWAYS._replace(status=DeliveryStatus.PENDING)):
+            await delivery_log.list_deliveries(connection, [], None, LATEST, filters, 1)
+            assert await connection.fetch(planner) == before
+        await delivery_log.find_latest(connection, [], ALWAYS)
+        assert await connection.fetch(planner) == before
 
 
 # Connections
@@ -275,9 +263,8 @@ async def gate(database: Database, postgres_url: str) -> AsyncIterator[asyncpg.C
 
 async def waiting_in_commit(gate: asyncpg.Connection) -> int:
     """The process of the transaction that waits there."""
-    while (pid := await gate.fetchval(WHO_WAITS, GATE)) is None:
-        await gate.execute("select pg_sleep(0.01)")
-    return int(pid)
+    await eventually(lambda: gate.fetchval(WHO_WAITS, GATE))
+    return int(await gate.fetchval(WHO_WAITS, GATE))
 
 
 async def keep(database: Database, used: list[Connection] | None = None) -> None:
@@ -295,8 +282,8 @@ async def test_a_cut_line_leaves_the_commit_unknown(database: Database, gate: as
     with pytest.raises(CommitUnknown):
         await keeping
     await gate.execute("select pg_advisory_unlock($1)", GATE)
-    while await gate.fetchval("select exists(select from pg_stat_activity where pid = $1)", pid):
-        await gate.execute("select pg_sleep(0.01)")
+    ended = "select not exists (select from pg_stat_activity where pid = $1)"
+    await eventually(lambda: gate.fetchval(ended, pid))
     # The server has gone on without us.
     assert await gate.fetchval("select count(*) from kept") == 1
 
@@ -322,11 +309,8 @@ async def test_a_refused_commit_is_known_not_to_be_stored(database: Database) ->
         *((state, CommitUnknown) for state in ("57P01", "57P02", "57P03", "08006")),
     ]
     for state, meaning in outcomes:
-        body = f"begin raise exception 'no' using errcode = '{state}'; end"
-        replaced = (
-            f"create or replace function wait_at_commit() returns trigger language plpgsql as $${body}$$"
-        )
-        await execute(database, replaced)
+        body = f"$$ begin raise exception 'no' using errcode = '{state}'; end $$ language plpgsql"
+        await execute(database, f"create or replace function wait_at_commit() returns trigger as {body}")
         with pytest.raises(meaning) as refused:
             await keep(database)
         assert isinstance(refused.value, CommitUnknown) is (meaning is CommitUnknown)

@@ -5,10 +5,9 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Generator
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
-from uuid import uuid4
 
 import asyncpg
 import pytest
@@ -25,7 +24,7 @@ from holdfast.storage.errors import SchemaError
 from tests.support.clusters import NEWEST, Cluster
 from tests.support.inventory import replacement
 from tests.support.sales import done, hold
-from tests.support.sql import Sql, with_database
+from tests.support.sql import Sql, blank_database, with_database
 
 BASELINE = "0012"
 REVISIONS = [BASELINE, "0013", "0014", "0015"]
@@ -60,16 +59,9 @@ def cluster(cluster_of: Callable[[int], Cluster], postgres_version: int) -> Clus
 
 
 @pytest.fixture
-def empty_url(cluster: Cluster) -> Generator[str, None, None]:
-    yield from new_database(cluster)
-
-
-def new_database(cluster: Cluster, options: str = "") -> Generator[str, None, None]:
-    name = f"schema_{uuid4().hex}"
-    with Sql(with_database(cluster.url, "postgres")) as sql:
-        sql.execute(f"create database {name} {options}")
-        yield with_database(cluster.url, name)
-        sql.execute(f"drop database {name} with (force)")
+def empty_url(cluster: Cluster) -> Iterator[str]:
+    with blank_database(cluster.url) as url:
+        yield url
 
 
 @asynccontextmanager
@@ -106,9 +98,8 @@ async def test_a_database_in_use_keeps_what_it_holds(empty_url: str, monkeypatch
                 before = await contents(connection)
             # A later revision may add columns, and leaves alone what is in the others.
             after = await contents(connection)
-            assert [found.items() >= kept.items() for found, kept in zip(after, before, strict=True)] == [
-                True
-            ] * 9
+            assert len(after) == 9
+            assert all(found.items() >= kept.items() for found, kept in zip(after, before, strict=True))
 
 
 def test_the_baseline_makes_the_schema_of_the_revisions_that_it_replaced(
@@ -116,8 +107,7 @@ def test_the_baseline_makes_the_schema_of_the_revisions_that_it_replaced(
 ) -> None:
     """And a database of theirs ends with the same schema as a new one."""
     cluster = cluster_of(NEWEST)
-    with closing(new_database(cluster)) as one, closing(new_database(cluster)) as another:
-        new, before = next(one), next(another)
+    with blank_database(cluster.url) as new, blank_database(cluster.url) as before:
         with monkeypatch.context() as earlier_release:
             earlier_release.setattr(schema, "HEAD", BASELINE)
             asyncio.run(schema.migrate(new))
@@ -139,10 +129,8 @@ def dump(url: str) -> str:
 
 def reloaded_dump(url: str, cluster: Cluster) -> str:
     """Return the dump of a database that was made from a dump, in which nested ANDs are flat."""
-    with closing(new_database(cluster)) as copies:
-        copy = next(copies)
-        with Sql(copy) as sql:
-            sql.execute(dump(url))
+    with blank_database(cluster.url) as copy, Sql(copy) as sql:
+        sql.execute(dump(url))
         return dump(copy)
 
 
@@ -215,15 +203,13 @@ async def test_a_schema_that_this_release_does_not_know_is_refused_with_the_way_
             await schema.migrate(empty_url)
 
 
-def test_an_old_server_or_another_encoding_is_refused(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for url in new_database(cluster, "encoding 'LATIN1' template template0"):
-        with Sql(url) as sql, pytest.raises(SchemaError, match="encoding UTF8; this one has LATIN1"):
-            sql.run(schema.migrate(url))
+def test_an_old_server_or_encoding_is_refused(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    with blank_database(cluster.url, "encoding 'LATIN1' template template0") as url:
+        with pytest.raises(SchemaError, match="encoding UTF8; this one has LATIN1"):
+            asyncio.run(schema.migrate(url))
         monkeypatch.setattr(schema, "OLDEST_SERVER", 99)
-        with Sql(url) as sql, pytest.raises(SchemaError, match=r"needs PostgreSQL 99 or newer; .* is 1[68]"):
-            sql.run(schema.migrate(url))
+        with pytest.raises(SchemaError, match=r"needs PostgreSQL 99 or newer; .* is 1[68]"):
+            asyncio.run(schema.migrate(url))
 
 
 async def test_the_first_host_that_answers_is_migrated(empty_url: str) -> None:

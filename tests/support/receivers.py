@@ -134,13 +134,13 @@ async def answer_all(peer: Peer) -> None:
         await peer.send(OK)
 
 
-def answering(*pieces: bytes, then_close: bool = False) -> Talk:
+def answering(*pieces: bytes | asyncio.Event, then_close: bool = False) -> Talk:
     """Reads one request, sends the pieces, and keeps the connection open unless told otherwise."""
 
     async def talk(peer: Peer) -> None:
         await peer.request()
         for piece in pieces:
-            await peer.send(piece)
+            await (piece.wait() if isinstance(piece, asyncio.Event) else peer.send(piece))
         if then_close:
             await peer.close()
 

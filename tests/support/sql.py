@@ -1,9 +1,11 @@
 """SQL beside the code: on a synchronous connection of its own, or on those of a database."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import asyncpg
 
@@ -55,6 +57,16 @@ class Sql:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+@contextmanager
+def blank_database(cluster_url: str, options: str = "") -> Iterator[str]:
+    """A database without even a schema."""
+    name = f"blank_{uuid4().hex}"
+    with Sql(with_database(cluster_url, "postgres")) as sql:
+        sql.execute(f"create database {name} {options}")
+        yield with_database(cluster_url, name)
+        sql.execute(f"drop database {name} with (force)")
 
 
 async def rows(database: Database, statement: str, *arguments: object) -> list[tuple[Any, ...]]:

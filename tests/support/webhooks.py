@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ import httpx
 
 from tests.support.backoffice import BACKOFFICE
 from tests.support.client import succeeded, with_body
+from tests.support.server import PATIENCE_SECONDS, wait_until
 
 ENDPOINTS = f"{BACKOFFICE}/endpoints"
 DELIVERIES = f"{BACKOFFICE}/deliveries"
@@ -34,7 +34,7 @@ ATTEMPT_FIELDS = [
     "number", "trigger", "startedAt", "endedAt", "durationMs", "statusCode", "cause", "secretId", "address",
     "timings", "request", "response",
 ]  # fmt: skip
-PATIENCE_SECONDS = 60
+
 ATTEMPTS = 2
 IMPATIENT = {"HOLDFAST_ATTEMPTS": str(ATTEMPTS), "HOLDFAST_RETRY_FIRST_GAP_SECONDS": "0.05"}
 """Where a delivery has failed as soon as its second attempt did."""
@@ -114,10 +114,13 @@ class Registrar:
         return self.when(delivery_id, lambda it: it["attemptCount"] >= attempts)
 
     def when(self, delivery_id: str, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        until = time.monotonic() + PATIENCE_SECONDS
-        while not holds(found := self.delivery(delivery_id)):
-            assert time.monotonic() < until, found
-            time.sleep(0.02)
+        found: dict[str, Any] = {}
+
+        def look() -> bool:
+            found.update(self.delivery(delivery_id))
+            return holds(found)
+
+        wait_until(look)
         return found
 
 

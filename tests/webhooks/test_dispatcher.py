@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.delivery import CUT_OFF, SEALING_KEY_MISSING, AttemptResult, DeliveryStatus, Schedule
+from holdfast.domain.delivery import CUT_OFF, SEALING_KEY_MISSING, DeliveryStatus, Schedule
 from holdfast.domain.endpoint import IssuedSecret
 from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.domain.signature import sign
@@ -105,7 +106,10 @@ async def test_with_a_secret_that_cannot_be_decrypted_the_attempt_fails_unsent(e
 async def test_endpoints_that_hang_leave_room_for_others(
     database: Database, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
-    """Each has a cap of its own, and some room is kept free for endpoints with few in flight."""
+    """Each has a cap of its own, and some room is kept free for endpoints with few in flight.
+
+    Nobody notifies the dispatcher: it polls.
+    """
     monkeypatch.setattr(dispatcher, "AT_ONCE", at_once)
     gate = Gate()
     async with (
@@ -191,15 +195,6 @@ async def test_a_claim_reads_its_secret_again_before_it_is_sent_unless_it_is_fre
         assert await engine.value("select count(*) from in_flight") == 0
 
 
-async def test_a_claim_that_comes_too_late_for_its_lease_is_given_back(engine: Engine) -> None:
-    delivery_id = await engine.ping(await engine.endpoint())
-    engine.dispatcher._timeout_seconds = engine.dispatching.lease_seconds + 1
-    await engine.dispatcher.run_once()
-    await engine.dispatcher.drain()
-    assert await engine.attempts(delivery_id) == []
-    assert len(await engine.claim()) == 1
-
-
 async def test_rotating_keeps_the_old_secret_nowhere(engine: Engine) -> None:
     issued = await engine.subscribe()
     rotated = await engine.subscribing.rotate(issued.endpoint.id, COMMAND)
@@ -255,12 +250,9 @@ async def test_what_takes_too_long_is_cut_off(database: Database, monkeypatch: p
 async def test_what_cannot_be_recorded_at_the_end_goes_out_again_after_its_lease(
     database: Database, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
-    async def fail(_: object) -> None:
-        raise error
-
     monkeypatch.setattr(dispatcher, "FINISH_SECONDS", 0.1)
     async with stopping(database, monkeypatch) as (engine, gate):
-        monkeypatch.setattr(engine.dispatching, "record", fail)
+        monkeypatch.setattr(engine.dispatching, "record", AsyncMock(side_effect=error))
         gate.open()
     monkeypatch.undo()
     await engine.let_leases_run_out()
@@ -289,12 +281,13 @@ async def test_what_cannot_be_recorded_is_kept_until_the_database_is_back(
     assert await engine.value("select count(*) from attempt") == 1
 
 
-async def test_what_could_not_be_sent_is_given_back(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def fail(_: object) -> AttemptResult:
-        raise DatabaseUnavailable
-
+@pytest.mark.parametrize("is_late", [False, True], ids=["no database", "too late for its lease"])
+async def test_what_is_not_sent_is_given_back(engine: Engine, is_late: bool) -> None:
     delivery_id = await engine.ping(await engine.endpoint())
-    monkeypatch.setattr(engine.dispatcher._sender, "send", fail)
+    if is_late:
+        engine.dispatcher._timeout_seconds = engine.dispatching.lease_seconds + 1
+    else:
+        engine.dispatcher._sender.send = AsyncMock(side_effect=DatabaseUnavailable)  # type: ignore[method-assign]
     await engine.dispatcher.run_once()
     await engine.dispatcher.drain()
     assert await engine.attempts(delivery_id) == []
@@ -356,15 +349,6 @@ async def test_whatever_makes_something_due_wakes_the_worker(engine: Engine, pos
             await make_lapse(database, booking)
             assert await expire_due_holds(database, 10) == 1
             await arrived(5)
-
-
-async def test_without_a_notification_the_worker_polls(engine: Engine) -> None:
-    async with receiving(answer_all) as receiver:
-        endpoint = await engine.endpoint(receiver.url)
-        async with engine.running():
-            await asyncio.sleep(0.05)
-            await engine.ping(endpoint)
-            await eventually(lambda: len(receiver.requests) == 1)
 
 
 @pytest.mark.usefixtures("without_polling")

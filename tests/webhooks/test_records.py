@@ -230,9 +230,7 @@ async def test_a_success_counts_wherever_it_stands_in_a_batch(engine: Engine, la
     assert (await engine.load(gone)).state is FAILING
 
 
-async def test_the_same_failure_is_saved_only_once_in_a_while(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_failure_is_saved_once_in_a_while(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delivery_queue, "HEALTH_REPEAT_SECONDS", 3600.0)
     endpoint = await engine.endpoint()
     await ping_and_answer(engine, endpoint, 500)

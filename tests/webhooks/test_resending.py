@@ -67,12 +67,11 @@ async def test_a_failed_one_has_a_new_series_of_as_many_attempts(engine: Engine)
 
 
 async def test_a_pending_one_is_sent_now_and_has_all_its_attempts_again(engine: Engine) -> None:
-    delivery_id = await engine.ping(await engine.endpoint())
-    await engine.answer(await engine.claim(), 500)
+    _, claimed = await engine.claim_one()
+    await engine.answer([claimed], 500)
     assert await engine.claim() == []
-    await engine.resend(delivery_id)
-    (claimed,) = await engine.claim()
-    assert claimed.progress == Progress(series=2, tried=0, attempts=1)
+    await engine.resend(claimed.delivery_id)
+    assert [one.progress for one in await engine.claim()] == [Progress(series=2, tried=0, attempts=1)]
 
 
 @pytest.mark.parametrize("status_code", [200, 500])
@@ -158,9 +157,7 @@ async def test_a_recovery_resends_what_is_selected_and_nothing_else(engine: Engi
         assert await engine.deliveries.recover(endpoint.id, selection, COMMAND) == count
 
 
-async def test_an_interrupted_recovery_is_in_the_audit_log(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_interrupted_recovery_is_audited(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deliveries, "RESENT_AT_ONCE", 1)
     endpoint = await endpoint_with_failed(engine, 5)
     recover_some = engine.deliveries.recover_some

@@ -98,19 +98,13 @@ async def test_a_connection_that_the_receiver_closed_is_not_used_again() -> None
 async def test_a_connection_that_closes_while_the_secret_is_read_costs_no_attempt() -> None:
     closing = asyncio.Event()
 
-    async def talk(peer: Peer) -> None:
-        await peer.request()
-        await peer.send(OK)
-        await closing.wait()
-        await peer.close()
-
     async def slow_secret() -> Secret:
         if not closing.is_set():
             closing.set()
             await receiver.all_left()
         return SECRET
 
-    async with receiving(talk) as receiver, a_sender() as sender:
+    async with receiving(answering(OK, closing, then_close=True)) as receiver, a_sender() as sender:
         await sender.send(a_post(receiver.url))
         assert (await sender.send(a_post(receiver.url, secret=slow_secret))).cause is None
         assert (receiver.connections, len(receiver.requests)) == (2, 2)
@@ -144,14 +138,8 @@ async def test_a_receiver_that_closed_unnoticed_by_a_busy_loop_costs_no_attempt(
 
 async def test_an_idle_connection_that_receives_data_is_closed() -> None:
     speak = asyncio.Event()
-
-    async def talk(peer: Peer) -> None:
-        await peer.request()
-        await peer.send(OK)
-        await speak.wait()
-        await peer.send(b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n")
-
-    async with receiving(talk) as receiver, a_sender() as sender:
+    timed_out = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"
+    async with receiving(answering(OK, speak, timed_out)) as receiver, a_sender() as sender:
         await sender.send(a_post(receiver.url))
         speak.set()
         await receiver.all_left()
@@ -161,10 +149,8 @@ async def test_an_idle_connection_that_receives_data_is_closed() -> None:
 
 async def test_a_request_on_a_reused_connection_that_then_closes_is_never_sent_again() -> None:
     async def talk(peer: Peer) -> None:
-        await peer.request()
-        await peer.send(OK)
-        await peer.request()
-        await peer.close()
+        await answering(OK)(peer)
+        await answering(then_close=True)(peer)
 
     async with receiving(talk) as receiver, a_sender() as sender:
         assert (await sender.send(a_post(receiver.url))).cause is None
