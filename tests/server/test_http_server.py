@@ -49,16 +49,6 @@ async def test_a_stream_ends_when_the_server_stops() -> None:
         assert (await rest_of(reader)).endswith(b"last\r\n0\r\n\r\n")
 
 
-async def test_a_stream_ends_when_its_client_leaves() -> None:
-    stream = Stream()
-    async with serving(starlette(echo=stream.answer)) as served:
-        reader, writer = await served.connect()
-        writer.write(GET + GET)
-        await reader.readuntil(b"first\r\n")
-        writer.transport.abort()
-        await eventually(lambda: not served.server.server_state.tasks)
-
-
 async def test_a_client_that_does_not_read_does_not_keep_the_server_from_stopping() -> None:
     stream = Stream(b"a" * 20_000_000)
     app = starlette(echo=stream.answer)

@@ -196,21 +196,6 @@ async def test_lately_lapsed_are_those_of_the_visitor_or_the_token(database: Dat
     assert await lately((await stored(database, first)).ended_at, [visitor], []) == []
 
 
-async def test_the_booking_of_an_idempotency_key_is_found_by_unit_and_key(database: Database) -> None:
-    project_id, key_id = await new_units(database, "A-1", "A-2"), uuid4()
-    made = await held(database, (project_id, "A-1"), None, key_id)
-    other = await hold(database, (project_id, "A-2"))
-    both = [made.unit_id, other.unit_id]
-
-    async def by_key(units: list[UUID], *keys: UUID) -> list[tuple[int, Booking]]:
-        return await database.read(bookings.load_by_idempotency, units, keys)
-
-    assert await by_key(both, uuid4(), key_id) == [(2, made)]
-    assert await by_key([other.unit_id], key_id) == await by_key(both, uuid4()) == []
-    ended = (await done(database, cancellation((project_id, "A-1"), made))).booking
-    assert await by_key(both, key_id) == [(3, ended)]
-
-
 async def test_a_booking_is_given_with_the_turn_of_its_unit(database: Database) -> None:
     """By which a reader without locks knows whether the two belong together."""
     key = await new_unit(database)

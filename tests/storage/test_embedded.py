@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from holdfast.storage.embedded import server as module
-from holdfast.storage.embedded.files import FileLock, make_socket_folder, socket_folder
+from holdfast.storage.embedded.files import make_socket_folder, socket_folder
 from holdfast.storage.embedded.server import EmbeddedPostgres, running_postmaster, using_embedded
 from holdfast.storage.errors import EmbeddedPostgresError
 from tests.support.sql import Sql
@@ -240,15 +240,6 @@ def test_root_lends_the_server_a_user(tmp_path: Path, servers: list[EmbeddedPost
         os.chown(path, 12345, 12345)
     server.start()
     assert postmaster_of(server).uids().effective == server.cluster.stat().st_uid == 12345
-
-
-def test_locks_exclude_each_other_and_end_when_closed(tmp_path: Path) -> None:
-    first, second = FileLock(tmp_path / "lock"), FileLock(tmp_path / "lock")
-    first.take(exclusive=False)
-    assert not second.try_exclusive()
-    first.close()
-    assert second.try_exclusive()
-    second.close()
 
 
 def test_a_data_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from holdfast.domain.delivery import (
     Schedule,
 )
 from holdfast.domain.endpoint import Endpoint
-from holdfast.domain.errors import EndpointRemoved, Message, UnknownDelivery, UnknownEndpoint
+from holdfast.domain.errors import EndpointRemoved, Message, UnknownEndpoint
 from holdfast.operations import deliveries, delivery_queue
 from holdfast.operations.delivery_queue import DeliveryQueue
 from holdfast.storage.database import Database
@@ -247,15 +247,6 @@ async def test_of_a_removed_endpoint_nothing_is_resent(engine: Engine, status_co
     for endpoint_id in (endpoint.id, UUID(int=3)):
         with pytest.raises(UnknownEndpoint):
             await engine.deliveries.recover(endpoint_id, ALL, COMMAND)
-
-
-async def test_an_unknown_delivery_cannot_be_resent(engine: Engine) -> None:
-    delivery_id = await engine.ping(await engine.endpoint())
-    with pytest.raises(UnknownDelivery):
-        await engine.resend(UUID(int=1))
-    # Nor one of an endpoint for all projects, by a caller who is limited to some.
-    with pytest.raises(UnknownDelivery):
-        await engine.deliveries.resend(delivery_id, COMMAND, ("palm-court",))
 
 
 async def endpoint_with_failed(engine: Engine, count: int) -> Endpoint:

@@ -1,8 +1,7 @@
 """Claims: each delivery once, up to the cap of each endpoint over all workers, and fairly."""
 
 import asyncio
-import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
@@ -12,14 +11,12 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.domain.delivery import ClaimedDelivery, Schedule
+from holdfast.domain.delivery import ClaimedDelivery
 from holdfast.operations.delivery_queue import DeliveryQueue
 from holdfast.storage import delivery_queue
 from holdfast.storage.database import DISPATCHER_SETTINGS, Database
-from holdfast.storage.secrets import new_encryption_key
-from tests.support.delivery_engine import OFF, ON, Engine, an_engine, eventually, replying, switch
+from tests.support.delivery_engine import ON, Engine, an_engine, switch
 from tests.support.inventory import replacement, store
-from tests.support.receivers import Received, receiving
 from tests.support.sales import new_units
 
 CAP = 5
@@ -319,45 +316,3 @@ async def test_a_postponed_event_that_fails_keeps_the_gap_of_its_schedule(engine
     next_at = (await engine.find(second.delivery_id)).next_attempt_at
     assert next_at is not None
     assert next_at > second.claimed_at + timedelta(minutes=5)
-
-
-@pytest.mark.parametrize("ordered", [True, pytest.param(False, marks=pytest.mark.slow)])
-async def test_two_workers_and_a_slow_receiver_keep_the_order_of_each_unit(
-    database: Database, postgres_url: str, ordered: bool
-) -> None:
-    seen: set[str] = set()
-    times: dict[str, list[str]] = defaultdict(list)
-    in_progress: Counter[str] = Counter()
-    overlaps: list[str] = []
-
-    async def answer(request: Received) -> int:
-        body = json.loads(request.body)
-        unit, number = body["data"]["unit"]["code"], hash(body["id"])
-        if body["id"] in seen:
-            return 200
-        seen.add(body["id"])
-        times[unit].append(body["createdAt"])
-        overlaps.extend([unit] * in_progress[unit])
-        in_progress[unit] += 1
-        await asyncio.sleep(0.01 * (number % 4))
-        in_progress[unit] -= 1
-        return 500 if number % 5 == 0 else 200
-
-    settings: dict[str, Any] = {"schedule": Schedule(0.02, 8), "keys": [new_encryption_key()]}
-    async with (
-        receiving(replying(answer)) as receiver,
-        Database(postgres_url) as other,
-        an_engine(database, **settings) as engine,
-        an_engine(other, **settings) as second,
-        engine.running(postgres_url),
-        second.running(postgres_url),
-    ):
-        await engine.endpoint(receiver.url, ordered=ordered, max_in_flight=8)
-        project_id = await new_units(database, *CODES)
-        for turn in range(6):
-            status = ON if turn % 2 else OFF
-            await store(database, *(replacement(project_id, code, status=status) for code in CODES))
-        await eventually(lambda: engine.value("select not exists (select from pending_delivery)"))
-    assert overlaps == []
-    assert set(times) == set(CODES)
-    assert all(len(of_unit) == 6 and of_unit == sorted(of_unit) for of_unit in times.values())

@@ -1,6 +1,6 @@
 """The log: every delivery once, the latest first, by filters, on pages that writes do not disturb."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -182,8 +182,15 @@ async def test_a_limited_caller_sees_the_deliveries_of_endpoints_within_its_proj
         with pytest.raises(UnknownEndpoint):
             await engine.deliveries.page(endpoint.id, LATEST, ALWAYS, 10, OWN)
         (foreign,) = await engine.deliveries.page(endpoint.id, LATEST, ALWAYS, 10)
+        await assert_unknown(engine, foreign.id, OWN)
+    await assert_unknown(engine, UUID(int=1), None)
+
+
+async def assert_unknown(engine: Engine, delivery_id: UUID, slugs: Sequence[str] | None) -> None:
+    find, resend = engine.deliveries.find, engine.deliveries.resend
+    for refused in (find(delivery_id, slugs), resend(delivery_id, COMMAND, slugs)):
         with pytest.raises(UnknownDelivery):
-            await engine.deliveries.find(foreign.id, OWN)
+            await refused
 
 
 @pytest.fixture(params=[None, (SLUG, OTHER)], ids=["for all", "for two"])
@@ -234,9 +241,7 @@ async def test_a_limited_caller_resends_of_its_projects_and_pings(engine: Engine
             assert (await engine.deliveries.find(one.id, OWN))[0].id == one.id
             assert (await engine.deliveries.resend(one.id, COMMAND, OWN))[0].id == one.id
             continue
-        for refused in (engine.deliveries.find(one.id, OWN), engine.deliveries.resend(one.id, COMMAND, OWN)):
-            with pytest.raises(UnknownDelivery):
-                await refused
+        await assert_unknown(engine, one.id, OWN)
         assert await engine.find(one.id) == one
     assert {one.status for one in await engine.log()} == {PENDING, DELIVERED, FAILED}
 
