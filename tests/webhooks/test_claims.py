@@ -20,7 +20,6 @@ from tests.support.inventory import replacement, store
 from tests.support.sales import new_units
 
 CAP = 5
-CODES = [f"A-{number}" for number in range(6)]
 BACKLOG = """
     insert into pending_delivery
         (id, endpoint_id, event, unit_id, unit_version, unit_code, created_at, due_at, body)

@@ -198,8 +198,11 @@ async def test_rotating_keeps_the_old_secret_nowhere(engine: Engine) -> None:
 
 
 @asynccontextmanager
-async def stopping(database: Database, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Engine, Gate]]:
+async def stopping(
+    database: Database, monkeypatch: pytest.MonkeyPatch, finish_seconds: float
+) -> AsyncIterator[tuple[Engine, Gate]]:
     """A dispatcher that is told to stop while a ping is with its receiver; it has to stop by itself."""
+    monkeypatch.setattr(dispatcher, "FINISH_SECONDS", finish_seconds)
     for name in ("LAST_ROUND_SECONDS", "CUT_OFF_SECONDS", "LAST_RECORD_SECONDS", "POLL_SECONDS"):
         monkeypatch.setattr(dispatcher, name, 60.0)
     gate, stop = Gate(), asyncio.Event()
@@ -217,8 +220,7 @@ async def stopping(database: Database, monkeypatch: pytest.MonkeyPatch) -> Async
 async def test_what_is_in_flight_is_finished_and_no_more(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dispatcher, "FINISH_SECONDS", 60.0)
-    async with stopping(database, monkeypatch) as (engine, gate):
+    async with stopping(database, monkeypatch, 60.0) as (engine, gate):
         await engine.subscribing.ping((await engine.log())[0].endpoint_id, COMMAND)
         gate.open()
     assert {one.status for one in await engine.log()} == {DELIVERED, PENDING}
@@ -226,8 +228,7 @@ async def test_what_is_in_flight_is_finished_and_no_more(
 
 
 async def test_what_takes_too_long_is_cut_off(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatcher, "FINISH_SECONDS", 0.1)
-    async with stopping(database, monkeypatch) as (engine, _):
+    async with stopping(database, monkeypatch, 0.1) as (engine, _):
         pass
     (found,) = await engine.log()
     assert (found.status, found.attempts, found.last_cause) == (PENDING, 1, CUT_OFF)
@@ -238,8 +239,7 @@ async def test_what_takes_too_long_is_cut_off(database: Database, monkeypatch: p
 async def test_what_cannot_be_recorded_at_the_end_goes_out_again_after_its_lease(
     database: Database, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
-    monkeypatch.setattr(dispatcher, "FINISH_SECONDS", 0.1)
-    async with stopping(database, monkeypatch) as (engine, gate):
+    async with stopping(database, monkeypatch, 0.1) as (engine, gate):
         monkeypatch.setattr(engine.dispatching, "record", AsyncMock(side_effect=error))
         gate.open()
     monkeypatch.undo()
