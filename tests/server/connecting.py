@@ -19,6 +19,7 @@ from tests.support.server import PATIENCE_SECONDS
 
 SHORT_SECONDS = 0.1
 LIMITS = ("head_seconds", "body_seconds", "stalled_seconds", "drain_seconds", "idle_seconds")
+WITHOUT_TIME: dict[str, Any] = {**dict.fromkeys(LIMITS, 0.0), "check_seconds": 3600.0}
 GET = b"GET /echo HTTP/1.1\r\nHost: holdfast.example\r\n\r\n"
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -81,7 +82,7 @@ async def connected(app: ASGIApp, **limits: Any) -> AsyncIterator[Streams]:
 @asynccontextmanager
 async def connected_without_time(app: ASGIApp) -> AsyncIterator[tuple[*Streams, HttpProtocol]]:
     """All limits have passed at the second look at what is waited for, and nobody looks but the test."""
-    async with serving(app, check_seconds=3600.0, **dict.fromkeys(LIMITS, 0.0)) as served:
+    async with serving(app, **WITHOUT_TIME) as served:
         reader, writer = await served.connect()
         connections = served.server.server_state.connections
         await eventually(lambda: connections)
@@ -95,9 +96,9 @@ def look_twice(connection: HttpProtocol) -> None:
         connection.check_deadline()
 
 
-async def response_to(sent: bytes, app: ASGIApp | None = None, **limits: Any) -> bytes:
+async def response_to(sent: bytes, **limits: Any) -> bytes:
     """All that comes until the server closes the connection."""
-    async with connected(ECHO if app is None else app, **limits) as (reader, writer):
+    async with connected(ECHO, **limits) as (reader, writer):
         writer.write(sent)
         return await rest_of(reader)
 

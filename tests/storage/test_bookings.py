@@ -304,7 +304,7 @@ BOOKED = [
     ("other", "A-1", CANCELLED),
     *((slug, code, OPEN) for slug, code in zip(BOTH * 2, ("A-1", "A-1", "A-2", "B-1"), strict=True)),
 ]
-SLUGS = (None, PALM, OTHER, BOTH, [*PALM, "elsewhere"], [], ["elsewhere"])
+SLUGS: tuple[list[str] | None, ...] = (None, PALM, OTHER, BOTH, [*PALM, "elsewhere"], [], ["elsewhere"])
 CODES = (None, "A-1", "A-2", "nowhere")
 
 

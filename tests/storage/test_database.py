@@ -19,7 +19,7 @@ from holdfast.storage.units import UnitWrite
 from tests.support.delivery_engine import ALWAYS, LATEST, eventually
 from tests.support.inventory import replacement, store
 from tests.support.sales import hold, new_unit
-from tests.support.sql import execute, value, with_database
+from tests.support.sql import connected, execute, value, with_database
 
 
 @pytest.mark.parametrize(
@@ -255,10 +255,9 @@ async def gate(database: Database, postgres_url: str) -> AsyncIterator[asyncpg.C
     """At its commit a transaction with a row in ``kept`` waits until the gate is opened."""
     body = f"begin perform pg_advisory_xact_lock({GATE}); return null; end"
     await execute(database, SLOW_COMMIT.format(body=body))
-    keeper = await asyncpg.connect(postgres_url)
-    await keeper.execute("select pg_advisory_lock($1)", GATE)
-    yield keeper
-    await keeper.close()
+    async with connected(postgres_url) as keeper:
+        await keeper.execute("select pg_advisory_lock($1)", GATE)
+        yield keeper
 
 
 async def waiting_in_commit(gate: asyncpg.Connection) -> int:

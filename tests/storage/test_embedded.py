@@ -89,9 +89,7 @@ def test_a_new_cluster_is_private_checked_utf8_and_durable_and_keeps_what_was_st
     assert is_running(server)
     server.stop()
     assert not is_running(server)
-    if version != 18:
-        with pytest.raises(EmbeddedPostgresError, match=r"made by PostgreSQL 16, but .* PostgreSQL 18"):
-            EmbeddedPostgres(tmp_path).start()
+
     assert answer(server.start()) == 42
 
 

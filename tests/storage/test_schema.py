@@ -5,8 +5,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import asyncpg
@@ -24,7 +23,7 @@ from holdfast.storage.errors import SchemaError
 from tests.support.clusters import NEWEST, Cluster
 from tests.support.inventory import replacement
 from tests.support.sales import done, hold
-from tests.support.sql import Sql, blank_database, with_database
+from tests.support.sql import Sql, blank_database, connected, with_database
 
 BASELINE = "0012"
 REVISIONS = [BASELINE, "0013", "0014", "0015"]
@@ -62,13 +61,6 @@ def cluster(cluster_of: Callable[[int], Cluster], postgres_version: int) -> Clus
 def empty_url(cluster: Cluster) -> Iterator[str]:
     with blank_database(cluster.url) as url:
         yield url
-
-
-@asynccontextmanager
-async def connected(url: str) -> AsyncIterator[asyncpg.Connection]:
-    connection = await asyncpg.connect(url)
-    yield connection
-    await connection.close()
 
 
 async def test_an_empty_database_gets_every_revision_and_then_no_more(empty_url: str) -> None:

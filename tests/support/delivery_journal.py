@@ -76,10 +76,11 @@ class Journal:
 
 
 def _arrival(received: Received) -> Arrival:
-    headers = [
-        received.header(f"X-Service-{name}") for name in ("Delivery", "Event", "Timestamp", "Signature")
-    ]
-    return Arrival(time.time(), received.line.split(" ")[1].removeprefix("/"), *headers, received.body)
+    path, header = received.line.split(" ")[1].removeprefix("/"), received.header
+    return Arrival(
+        time.time(), path, header("X-Service-Delivery"), header("X-Service-Event"),
+        header("X-Service-Timestamp"), header("X-Service-Signature"), received.body,
+    )  # fmt: skip
 
 
 @asynccontextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from tests.support.delivery_engine import OFF, ON, eventually
 from tests.support.delivery_journal import Journal, journalling
 from tests.support.inventory import new_project, replacement, store
 from tests.support.server import LOOK_SECONDS, PATIENCE_SECONDS
-from tests.support.sql import value
+from tests.support.sql import connected, value
 from tests.support.workers import Pace, Worker
 
 OTHER = {ON: OFF, OFF: ON}
@@ -129,25 +129,13 @@ class Scene:
 
     async def _history(self) -> DeliveryHistory:
         return DeliveryHistory(
-            await self.rows(EVENTS),
-            await self.rows(DELIVERIES),
-            await self.rows(ATTEMPTS),
-            await self.rows(IN_FLIGHT),
-            list(self.journal.arrivals),
-            self.secrets,
-            frozenset(self.ordered),
-            frozenset(self.acknowledged),
-            self.journal.lag_seconds,
-        )
+            await self.rows(EVENTS), await self.rows(DELIVERIES), await self.rows(ATTEMPTS),
+            await self.rows(IN_FLIGHT), list(self.journal.arrivals), self.secrets, frozenset(self.ordered),
+            frozenset(self.acknowledged), self.journal.lag_seconds,
+        )  # fmt: skip
 
-    @asynccontextmanager
-    async def aside(self) -> AsyncIterator[asyncpg.Connection]:
-        """A connection for what no part of ours does."""
-        connection = await asyncpg.connect(self.settings["HOLDFAST_DATABASE_URL"])
-        try:
-            yield connection
-        finally:
-            await connection.close()
+    def aside(self) -> AbstractAsyncContextManager[asyncpg.Connection]:
+        return connected(self.settings["HOLDFAST_DATABASE_URL"])
 
     async def assert_sound(self, *, foreseen: str = "nothing") -> DeliveryHistory:
         """Once everything is settled; no worker has anything to complain of but what is foreseen."""

@@ -42,15 +42,10 @@ def failed(sql: Sql, endpoint_id: str, count: int = 1, ago: timedelta = timedelt
 
 
 def attempted(
-    sql: Sql,
-    delivery_id: UUID,
-    number: int = 1,
-    *,
-    answer: bytes | None = b"no",
-    headers: tuple[tuple[str, str], ...] = (("Server", "receiver"),),
-    cause: AnyMessage = ANSWERED_500,
+    sql: Sql, delivery_id: UUID, number: int = 1, *, answer: bytes | None = b"no",
+    headers: tuple[tuple[str, str], ...] = (("Server", "receiver"),), cause: AnyMessage = ANSWERED_500,
     is_clipped: bool = False,
-) -> UUID:
+) -> UUID:  # fmt: skip
     """An attempt of it; without an answer the request was never written. Gives the id of its secret."""
     secret_id, at = uuid4(), datetime.now(UTC) - timedelta(seconds=10)
     trigger = "first" if number == 1 else "retry"

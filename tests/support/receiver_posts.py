@@ -38,12 +38,9 @@ def a_post(url: str, *, body: bytes = BODY, secret: Callable[[], Awaitable[Secre
 
 @asynccontextmanager
 async def a_sender(
-    *,
-    timeout_seconds: float = 60.0,
-    allowed: Sequence[str] = LOOPBACK,
-    name_servers: Sequence[str] = (),
+    *, timeout_seconds: float = 60.0, allowed: Sequence[str] = LOOPBACK, name_servers: Sequence[str] = (),
     tls: SSLContext | None = TRUSTS_NOBODY,
-) -> AsyncIterator[Sender]:
+) -> AsyncIterator[Sender]:  # fmt: skip
     resolver = Resolver(name_servers)
     sender = Sender(guard_for(allowed), resolver, timeout_seconds=timeout_seconds, tls=tls)
     try:

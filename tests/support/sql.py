@@ -1,8 +1,8 @@
 """SQL beside the code: on a synchronous connection of its own, or on those of a database."""
 
 import asyncio
-from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -67,6 +67,16 @@ def blank_database(cluster_url: str, options: str = "") -> Iterator[str]:
         sql.execute(f"create database {name} {options}")
         yield with_database(cluster_url, name)
         sql.execute(f"drop database {name} with (force)")
+
+
+@asynccontextmanager
+async def connected(url: str) -> AsyncIterator[asyncpg.Connection]:
+    """A connection for what no part of ours does."""
+    connection = await asyncpg.connect(url)
+    try:
+        yield connection
+    finally:
+        await connection.close()
 
 
 async def rows(database: Database, statement: str, *arguments: object) -> list[tuple[Any, ...]]:

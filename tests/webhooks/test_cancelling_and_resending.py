@@ -7,15 +7,9 @@ from uuid import UUID
 
 import pytest
 
+from holdfast.domain import delivery
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.delivery import (
-    ENDPOINT_REMOVED,
-    EVENT_UNSELECTED,
-    DeliveryStatus,
-    FailedDeliveryFilter,
-    Progress,
-    Schedule,
-)
+from holdfast.domain.delivery import DeliveryStatus, FailedDeliveryFilter, Progress, Schedule
 from holdfast.domain.endpoint import Endpoint
 from holdfast.domain.errors import EndpointRemoved, Message, UnknownEndpoint
 from holdfast.operations import deliveries, delivery_queue
@@ -27,7 +21,7 @@ from tests.support.receivers import answer_all, receiving
 from tests.support.sales import hold
 
 PENDING, DELIVERED, FAILED, CANCELLED = DeliveryStatus
-REMOVED, UNSELECTED = (CANCELLED, ENDPOINT_REMOVED), (CANCELLED, EVENT_UNSELECTED)
+REMOVED, UNSELECTED = (CANCELLED, delivery.ENDPOINT_REMOVED), (CANCELLED, delivery.EVENT_UNSELECTED)
 DAYS = """
     select inhrelid::regclass::text from pg_inherits
     where inhparent in ('attempt'::regclass, 'ended_delivery'::regclass)

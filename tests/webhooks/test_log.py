@@ -1,7 +1,7 @@
 """The log: every delivery once, the latest first, by filters; and its partitions, which come and go."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -10,14 +10,9 @@ from uuid import UUID
 import asyncpg
 import pytest
 
+from holdfast.domain import delivery
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.delivery import (
-    Delivery,
-    DeliveryStatus,
-    FailedDeliveryFilter,
-    ReconciliationCounts,
-    Schedule,
-)
+from holdfast.domain.delivery import Delivery, DeliveryStatus, FailedDeliveryFilter, ReconciliationCounts
 from holdfast.domain.endpoint import Endpoint
 from holdfast.domain.errors import CursorExpired, DatabaseUnavailable, UnknownDelivery, UnknownEndpoint
 from holdfast.operations.delivery_queue import drop_old_log_partitions, ensure_log_partitions, maintain_log
@@ -28,8 +23,8 @@ from holdfast.storage.database import Database
 from tests.support.delivery_engine import ALWAYS, LATEST, NOWHERE, Engine, an_engine, eventually, made, switch
 from tests.support.inventory import SLUG, new_project, replacement, store
 from tests.support.sales import hold, new_units
+from tests.support.sql import connected
 
-Hook = Callable[[], Awaitable[object]]
 PENDING, DELIVERED, FAILED, CANCELLED = DeliveryStatus
 OTHER = "other-court"
 OWN = (SLUG,)
@@ -87,14 +82,14 @@ async def test_a_period_includes_its_start_and_not_its_end(engine: Engine) -> No
     assert await codes(engine, until=start) == set()
 
 
-async def all_pages(engine: Engine, limit: int, after_each: Hook | None = None) -> list[Delivery]:
+async def all_pages(engine: Engine, limit: int, hook: Callable[[], Any] | None = None) -> list[Delivery]:
     found: list[Delivery] = []
     before = LATEST
     while page := (await engine.deliveries.page(None, before, ALWAYS, limit))[:limit]:
         found += page
         before = (page[-1].created_at, page[-1].id)
-        if after_each is not None:
-            await after_each()
+        if hook is not None:
+            await hook()
     return found
 
 
@@ -131,10 +126,9 @@ async def test_what_moves_while_a_page_is_read_is_shown_once(
 ) -> None:
     """It moves after the first look at pending deliveries."""
     delivery_id = await engine.ping(await engine.endpoint())
-    before = PENDING
+    before = DELIVERED if is_resent else PENDING
     if is_resent:
         await engine.answer(await engine.claim())
-        before = DELIVERED
     fetch = asyncpg.Connection.fetch
 
     async def fetch_and_move(connection: asyncpg.Connection, statement: str, *arguments: object) -> Any:
@@ -198,7 +192,7 @@ async def test_a_limited_caller_sees_the_deliveries_of_endpoints_within_its_proj
     await assert_unknown(engine, UUID(int=1), None)
 
 
-async def assert_unknown(engine: Engine, delivery_id: UUID, slugs: Sequence[str] | None) -> None:
+async def assert_unknown(engine: Engine, delivery_id: UUID, slugs: tuple[str, ...] | None) -> None:
     find, resend = engine.deliveries.find, engine.deliveries.resend
     for refused in (find(delivery_id, slugs), resend(delivery_id, COMMAND, slugs)):
         with pytest.raises(UnknownDelivery):
@@ -261,7 +255,7 @@ async def test_a_limited_caller_resends_of_its_projects_and_pings(engine: Engine
 async def latest(engine: Engine, code: str = "A-1", limit: int = 10, slug: str = SLUG) -> list[Delivery]:
     units = Units(engine.database)
     unit, _ = await units.find(slug, code)
-    return [delivery for delivery, _ in await units.latest_deliveries(unit, limit)]
+    return [found for found, _ in await units.latest_deliveries(unit, limit)]
 
 
 async def test_the_latest_deliveries_of_a_unit_are_pending_and_ended_ones(engine: Engine) -> None:
@@ -336,14 +330,10 @@ async def create_day(engine: Engine, days_ago: int) -> date:
 @asynccontextmanager
 async def reading_the_log(postgres_url: str) -> AsyncIterator[asyncpg.Connection]:
     """A transaction that has read all of the log and stays open."""
-    connection = await asyncpg.connect(postgres_url)
-    try:
-        async with connection.transaction():
-            await connection.fetchval("select count(*) from ended_delivery")
-            await connection.fetchval("select count(*) from attempt")
-            yield connection
-    finally:
-        await connection.close()
+    async with connected(postgres_url) as connection, connection.transaction():
+        await connection.fetchval("select count(*) from ended_delivery")
+        await connection.fetchval("select count(*) from attempt")
+        yield connection
 
 
 async def test_days_are_created_ahead_and_again_if_one_is_missing(engine: Engine, postgres_url: str) -> None:
@@ -448,7 +438,7 @@ async def counts(engine: Engine) -> ReconciliationCounts:
 
 
 async def test_each_event_is_counted_as_what_became_of_it(database: Database) -> None:
-    async with an_engine(database, schedule=Schedule(0.01, 1)) as engine:
+    async with an_engine(database, schedule=delivery.Schedule(0.01, 1)) as engine:
         endpoint = await engine.endpoint()
         await engine.queue_events(*(f"A-{number}" for number in range(6)))
         # Neither pings nor the events of others are counted.

@@ -1,6 +1,7 @@
 """Records: what came of an attempt, or that it was lost with its worker, and how well the endpoint is."""
 
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -29,7 +30,7 @@ ODD_VALUES = ('quote " backslash \\ é', "a\x00b", "a\\u0000b", "\x80\xff")
 async def test_an_attempt_is_logged_in_full(engine: Engine) -> None:
     _, claimed = await engine.claim_one()
     timings = delivery.Timings(1.5, 2.5, None, 4.5)
-    told = {
+    told: dict[str, Any] = {
         "request_headers": [("Content-Type", "application/json")],
         "response_headers": [*zip(("X-Odd", "X-Odd", "X-Text", "X-High"), ODD_VALUES, strict=True)],
         "response_body": b"\x00\xff<html>",

@@ -96,10 +96,7 @@ async def test_one_of_several_that_wait_for_a_name_may_be_cancelled() -> None:
 
 
 async def test_a_single_blocked_address_of_a_name_blocks_it() -> None:
-    async with (
-        receiving(answer_all) as receiver,
-        resolving(mixed=["127.0.0.1", "fd00::1"]) as (_, sender),
-    ):
+    async with receiving(answer_all) as receiver, resolving(mixed=["127.0.0.1", "fd00::1"]) as (_, sender):
         attempted = await sender.send(a_post(receiver.url_at("mixed.example")))
         assert receiver.connections == 0
     assert str(attempted.cause) == "The name resolves to fd00::1, which is a private address."
