@@ -28,24 +28,16 @@ STAFF_MOVES: dict[str, tuple[tuple[str, ...], str, str]] = {
     "lapse-reservation": ((), "", ""),
 }
 
+Event = tuple[str, str, str, str | None]
+"""Its type, both statuses, and the reference of its booking."""
+Entry = tuple[str, str | None, str]
+"""Of the history: the action, the reference of the booking, and who did it."""
+
 
 class Answer(NamedTuple):
     code: int
     reason: str | None = None
     fields: tuple[str, ...] = ()
-
-
-class ExpectedEvent(NamedTuple):
-    type: str
-    previous: str
-    status: str
-    reference: str | None
-
-
-class ExpectedEntry(NamedTuple):
-    action: str
-    reference: str | None
-    actor: str
 
 
 OK = Answer(200)
@@ -83,17 +75,17 @@ class Unit:
     claim: Booking | None = None
     changes: int = 0
     """Of the unit itself: a signature is none."""
-    events: list[ExpectedEvent] = field(default_factory=list)
-    history: list[ExpectedEntry] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    history: list[Entry] = field(default_factory=list)
 
     def move(self, target: str, event: str, reference: str | None = None) -> None:
         assert self.status is not None
-        self.events.append(ExpectedEvent(event, self.status, target, reference))
+        self.events.append((event, self.status, target, reference))
         self.status, self.is_archived = target, False
         self.changes += 1
 
     def note(self, action: str, actor: str, booking: Booking | None = None) -> None:
-        self.history.append(ExpectedEntry(action, None if booking is None else booking.reference, actor))
+        self.history.append((action, booking and booking.reference, actor))
 
     # The integration API
 

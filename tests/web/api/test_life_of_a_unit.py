@@ -11,9 +11,8 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.support import model
 from tests.support.app import InProcessApp
 from tests.support.feed import Feed
-from tests.support.modelled_units import CODES, World, world_of
 from tests.support.sql import Sql
-from tests.support.unit_rules import NORA, OMAR, TERMS, WAYS, LifeOfUnits
+from tests.support.unit_rules import CODES, NORA, OMAR, TERMS, WAYS, LifeOfUnits, World, world_of
 
 EXAMPLES, STEPS = 8, 20
 AMONG_THE_FAST = ("held", "signed", "reserved")
