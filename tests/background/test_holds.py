@@ -8,7 +8,7 @@ from holdfast.background import holds
 from holdfast.background.holds import LONGEST_PAUSE_SECONDS, SHORTEST_PAUSE_SECONDS, HoldExpiryLoop
 from holdfast.storage.database import BACKGROUND, Database
 from holdfast.storage.holds import is_foreground_busy
-from tests.support.sales import hold, make_lapse, new_units
+from tests.support.sales import hold, make_lapse, new_units, reserve
 
 HELD = "select count(*) from unit where status = 'held'"
 RELEASED = "select count(*) from event where type = 'unit.released'"
@@ -39,12 +39,13 @@ async def test_it_pauses_until_the_next_end_or_for_its_longest_pause(
     loop = HoldExpiryLoop(database)
     assert await loop.run_once() == LONGEST_PAUSE_SECONDS
     project_id = await new_units(database, "A-1", "A-2")
-    await hold(database, (project_id, "A-1"), hold_seconds=1000)
-    await hold(database, (project_id, "A-2"), hold_seconds=500)
+    await reserve(database, (project_id, "A-1"), seconds=1000)
     assert await loop.run_once() == LONGEST_PAUSE_SECONDS
     monkeypatch.setattr(holds, "LONGEST_PAUSE_SECONDS", 10_000)
+    assert 500 < await loop.run_once() <= 1000
+    await hold(database, (project_id, "A-2"), hold_seconds=500)
     assert 0 < await loop.run_once() <= 500
-    assert await count(database, HELD) == 2
+    assert await count(database, HELD) == 1
 
 
 async def test_a_locked_unit_is_tried_again_after_the_shortest_pause(database: Database) -> None:

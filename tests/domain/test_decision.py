@@ -22,13 +22,9 @@ from tests.domain.units import FIELDS, MINUTE, NOW, PROJECT, fields, snapshot, u
 LATER = unit(fields=FIELDS._replace(bedrooms=3), version=8)
 
 
-def test_a_change_of_the_unit_alone_leaves_the_booking() -> None:
-    found = claimed()
-    assert apply(found, Decision(LATER)) == found._replace(unit=LATER)
-
-
 @pytest.mark.parametrize("status", BookingStatus)
 def test_a_booking_that_claims_is_the_claim_and_an_ended_one_has_its_number(status: BookingStatus) -> None:
+    assert apply(claimed(), Decision(LATER)) == claimed()._replace(unit=LATER)
     decided = booking(status)
     for before in (claimed(), snapshot(unit())):
         after = apply(before, Decision(LATER, booking=decided))
@@ -64,11 +60,6 @@ def test_the_clock_writes_what_readers_saw_already(status: BookingStatus) -> Non
     assert event.created_at == ends_at
     over = BookingStatus.LAPSED if held else BookingStatus.REFUND_DUE
     assert decision.booking == found.booking._replace(status=over, ended_at=ends_at, slots=Slots())
-
-
-def test_a_unit_without_a_booking_is_released_all_the_same() -> None:
-    decision = expire(snapshot(unit(Status.HELD)))
-    assert (decision.unit.status, decision.booking) == (Status.AVAILABLE, None)
 
 
 # Audit entries: the difference, and nothing of the buyer's person

@@ -7,12 +7,11 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.domain import booking_actions, errors
+from holdfast.domain import errors
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import BookingStatus, Holder, Slots
 from holdfast.domain.holds import HoldLimits
 from holdfast.domain.status import Status
-from holdfast.domain.transitions import Caller
 from holdfast.operations.booking_commands import HoldUnit
 from holdfast.operations.write_path import Command, RetriesExhausted, WriteResult, write
 from holdfast.storage.database import Database
@@ -128,19 +127,6 @@ async def test_a_hold_right_behind_a_cancellation_is_counted_too(database: Datab
     assert kinds(outcomes) == [WriteResult, errors.TooManyHoldsAtAddress]
 
 
-async def test_a_lapsed_hold_ends_before_the_next_one_begins(database: Database) -> None:
-    key = await new_unit(database)
-    lapsed = await hold(database, key)
-    await make_lapse(database, lapsed)
-    (held,) = await all_done(database, [await opening(database, key)])
-    ended = await found(database, lapsed)
-    assert (ended.status, (await found(database, held.booking)).status) == ("lapsed", "open")
-    told = await rows(database, "select type, previous_status from event order by unit_version")
-    assert told == [("unit.held", "available"), ("unit.released", "held"), ("unit.held", "available")]
-    author = "select actor_kind, booking_reference from audit_entry where action = 'lapse-hold'"
-    assert await rows(database, author) == [("clock", lapsed.reference)]
-
-
 async def test_whoever_lets_a_hold_lapse_waits_even_if_nobody_has_written_its_end(database: Database) -> None:
     key = await new_unit(database)
     holder, other = Holder(None, uuid4()), Holder(None, uuid4())
@@ -226,19 +212,6 @@ async def test_a_claim_that_is_gone_at_the_second_look_is_looked_for_again(datab
     assert (written.unit.status, written.unit.archived) == (Status.UNAVAILABLE, True)
     assert [event.previous_status for event in written.decision.events] == [Status.AVAILABLE]
     assert written.decision.booking is None
-
-
-async def test_nobody_is_told_of_a_claim_that_is_gone_at_the_second_look(database: Database) -> None:
-    key, draft = await new_unit(database), await sales.new_draft(database)
-    booking = await sales.reserve(database, key)
-    close = sales.command(
-        key,
-        None,
-        lambda found, now: booking_actions.close_sale(found, "A-1", draft, None, Caller.STAFF, now),
-    )
-    interfering = InterferingDatabase(database, lambda: done(database, cancellation(key, booking)))
-    # The unit is available again, so the sale needs the name of its buyer.
-    assert kinds(await write(interfering, [close])) == [errors.InvalidInput]
 
 
 async def test_a_claim_of_somebody_else_that_came_between_is_the_one_that_ends(database: Database) -> None:

@@ -200,16 +200,6 @@ async def test_a_body_is_checked_after_the_revision(selling: Bookings, database:
         await act(selling, nameless, known)
 
 
-async def test_a_walk_in_sale_of_a_reserved_unit_is_a_conflict(selling: Bookings, database: Database) -> None:
-    known, walk_in = await current(database), StaffAction(Action.CLOSE_SALE, BUYER)
-    await selling.act_on_booking(await signed(selling), BookingAction.CONFIRM_DEPOSIT, Caller.STAFF, STAFF)
-    with pytest.raises(errors.PreconditionFailed):
-        await act(selling, walk_in, known)
-    with pytest.raises(errors.TransitionNotAllowed) as refused:
-        await act(selling, walk_in, await current(database))
-    assert refused.value.status is Status.RESERVED
-
-
 async def test_an_action_on_a_booking_needs_its_status(selling: Bookings, database: Database) -> None:
     found = await signed(selling)
     for action in set(BookingAction) - {BookingAction.REISSUE_LINK}:

@@ -71,16 +71,6 @@ async def test_visitors_and_addresses_have_limits_of_their_own(selling: Bookings
     assert (await hold(selling)).booking.status is BookingStatus.OPEN
 
 
-async def test_after_a_lapse_only_the_same_visitor_waits(selling: Bookings, database: Database) -> None:
-    held = await hold(selling)
-    await make_lapse(database, held.booking)
-    with pytest.raises(errors.HeldTooRecently):
-        await hold(selling)
-    with pytest.raises(errors.HeldTooRecently):
-        await hold(selling, OMAR, token=held.token)
-    assert (await hold(selling, NORA._replace(visitor=None))).is_new
-
-
 async def test_refused_holds_leave_nothing_for_the_garbage_collector(selling: Bookings) -> None:
     """Each batch holds all its commands and snapshots: a flood of refusals must not wait for a collection."""
 

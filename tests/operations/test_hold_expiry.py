@@ -10,7 +10,6 @@ from holdfast.domain.booking import Booking, BookingStatus
 from holdfast.domain.status import Status
 from holdfast.operations.holds import expire_due_holds
 from holdfast.operations.units import PatchUnit, Units
-from holdfast.storage import holds
 from holdfast.storage.database import ConstraintViolated, Database
 from tests.support.inventory import SLUG
 from tests.support.sales import done, found, hold, make_lapse, new_unit, new_units, reserve, sell, sign
@@ -120,19 +119,3 @@ async def test_a_release_is_written_whole_or_not_at_all(database: Database, tabl
         await expire_due_holds(database, 10)
     assert await rows(database, STATE) == before
     assert await rows(database, ENTRIES) == []
-
-
-async def test_the_next_end_is_told_in_seconds(database: Database) -> None:
-    async def until_next() -> float:
-        found = await database.read(holds.seconds_until_next_end)
-        assert found is not None
-        return found
-
-    project_id = await new_units(database, "A-1", "A-2")
-    assert await database.read(holds.seconds_until_next_end) is None
-    await reserve(database, (project_id, "A-1"), seconds=3600)
-    assert 2000 < await until_next() <= 3600
-    booking = await hold(database, (project_id, "A-2"), hold_seconds=1800)
-    assert 0 < await until_next() <= 1800
-    await make_lapse(database, booking)
-    assert await until_next() < 0

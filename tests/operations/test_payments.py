@@ -157,17 +157,6 @@ async def test_what_is_not_taken_is_logged_with_all_that_it_takes_to_pay_it_back
     assert BUYER.name not in caplog.text + str(fields)
 
 
-async def test_a_payment_that_is_due_back_is_logged_too(
-    paying: Payments, selling: Bookings, database: Database, caplog: pytest.LogCaptureFixture
-) -> None:
-    found = await signed(selling)
-    await make_lapse(database, found.booking)
-    await hold(selling, OMAR)
-    written = await paying.confirm(paid(found), "request-3")
-    assert written.booking.status is BookingStatus.REFUND_DUE
-    assert caplog.messages == [DUE_BACK]
-
-
 async def test_a_payment_for_what_staff_confirmed_is_to_be_looked_at_or_paid_back(
     paying: Payments, selling: Bookings, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -192,15 +181,3 @@ async def test_a_payment_for_what_staff_confirmed_is_to_be_looked_at_or_paid_bac
     written = await paying.confirm(paid(found, "pay_2", nothing), "request-3")
     assert written.booking.status is BookingStatus.REFUND_DUE
     assert caplog.messages == [STAFF_HAD_CONFIRMED, DUE_BACK]
-
-
-async def test_a_payment_for_what_staff_confirmed_and_paid_back_is_not_taken(
-    paying: Payments, selling: Bookings, caplog: pytest.LogCaptureFixture
-) -> None:
-    found = await signed(selling)
-    for action in (BookingAction.CONFIRM_DEPOSIT, BookingAction.CANCEL, BookingAction.MARK_REFUNDED):
-        await selling.act_on_booking(found, action, Caller.STAFF, STAFF)
-    with pytest.raises(TransitionNotAllowed):
-        await paying.confirm(paid(found), "request-3")
-    assert [record.__dict__["fields"]["paymentId"] for record in caplog.records] == ["pay_1"]
-    assert (await selling.find(found.booking.reference)).booking.payment_id is None
