@@ -1,6 +1,7 @@
 """Selling on five units, with limits, and an office with quick passwords."""
 
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 
@@ -9,8 +10,15 @@ from holdfast.domain.holds import HoldLimits, HoldPeriods
 from holdfast.operations.bookings import Bookings
 from holdfast.operations.units import Units
 from holdfast.storage.database import Database
+from tests.support.inventory import new_project
 from tests.support.sales import new_units
 from tests.support.staff import Office, open_office
+
+
+@pytest.fixture
+async def project_id(database: Database) -> UUID:
+    """Of a project without units."""
+    return await new_project(database)
 
 
 @pytest.fixture

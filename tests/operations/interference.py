@@ -33,12 +33,7 @@ class _Intercepted:
 class WrappedDatabase(Database):
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.project_cache = database.project_cache
-
-    @asynccontextmanager
-    async def reading(self) -> AsyncIterator[Connection]:
-        async with self._database.reading() as connection:
-            yield connection
+        self._readers, self.project_cache = database._readers, database.project_cache
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[Connection]:

@@ -16,19 +16,11 @@ from holdfast.operations.booking_commands import HoldUnit
 from holdfast.operations.write_path import Command, RetriesExhausted, WriteResult, write
 from holdfast.storage.database import Database
 from tests.operations.interference import CountingDatabase, Hook, InterferingDatabase
-from tests.operations.scene import all_done, kinds, opening, until_somebody_waits
+from tests.operations.scene import REFUSE, kinds, new_keys, opening, until_somebody_waits
 from tests.support import sales
-from tests.support.inventory import replacement
-from tests.support.sales import cancellation, deposit, done, found, hold, make_lapse, new_unit, new_units
+from tests.support.inventory import replacement, store
+from tests.support.sales import cancellation, deposit, done, found, hold, make_lapse, new_unit
 from tests.support.sql import execute, rows
-
-REFUSE = """
-    create function refuse() returns trigger language plpgsql as $$
-        begin raise exception 'not today' using errcode = '{state}'; end
-    $$;
-    create trigger refuse before insert on {table}
-        for each row when ({condition}) execute function refuse()
-"""
 
 
 def logged(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str, str]]:
@@ -38,11 +30,10 @@ def logged(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str, str]]:
 
 
 async def test_a_hold_has_the_terms_of_the_put_before_it_and_locks_them(database: Database) -> None:
-    project_id = await new_units(database, "A-1", "A-2")
-    first, second = (project_id, "A-1"), (project_id, "A-2")
+    first, second = await new_keys(database, "A-1", "A-2")
     outcomes = await write(database, [await opening(database, first), replacement(*first, 5)])
     assert kinds(outcomes) == [WriteResult, errors.TermsLocked]
-    _, held = await all_done(database, [replacement(*second, 5), await opening(database, second)])
+    _, held = await store(database, replacement(*second, 5), await opening(database, second))
     assert held.booking.terms.price_sar == Decimal(5)
     assert await found(database, held.booking) == held.booking
     stored = await rows(database, "select price_sar, status, version from unit order by code")
@@ -51,26 +42,24 @@ async def test_a_hold_has_the_terms_of_the_put_before_it_and_locks_them(database
 
 
 async def test_the_first_hold_wins_and_the_same_request_twice_is_one_hold(database: Database) -> None:
-    project_id = await new_units(database, "A-1", "A-2")
-    key = (project_id, "A-1")
+    key, other = await new_keys(database, "A-1", "A-2")
     outcomes = await write(database, [await opening(database, key) for _ in range(3)])
     assert kinds(outcomes) == [WriteResult, errors.NotAvailable, errors.NotAvailable]
-    key, key_id = (project_id, "A-2"), uuid4()
-    same = []
+    same, key_id = [], uuid4()
     for _ in range(2):
-        one = (await opening(database, key)).request
+        one = (await opening(database, other)).request
         draft = one.draft._replace(idempotency_id=key_id, token_hash=b"made of the key")
-        same.append(HoldUnit(key, COMMAND, one._replace(draft=draft)))
-    first, again = await all_done(database, same)
+        same.append(HoldUnit(other, COMMAND, one._replace(draft=draft)))
+    first, again = await store(database, *same)
     assert (first.booking, first.changed, again.changed) == (again.booking, True, False)
     assert await rows(database, "select count(*) from booking") == [(2,)]
 
 
 async def test_a_whole_sale_in_one_batch_is_one_row_and_all_its_events(database: Database) -> None:
     key = await new_unit(database)
-    (first,) = await all_done(database, [await opening(database, key)])
+    (first,) = await store(database, await opening(database, key))
     steps = [step(key, first.booking) for step in (sales.signature, deposit, sales.closing)]
-    *_, sold = await all_done(database, steps)
+    *_, sold = await store(database, *steps)
     assert await found(database, sold.booking) == sold.booking
     told = await rows(database, "select type, booking_reference from event order by unit_version")
     reference = first.booking.reference
@@ -81,8 +70,7 @@ async def test_a_whole_sale_in_one_batch_is_one_row_and_all_its_events(database:
 
 @pytest.mark.parametrize("by", ["visitor", "address"])
 async def test_the_holds_of_one_batch_count_against_the_limit(database: Database, by: str) -> None:
-    codes = [f"A-{number}" for number in range(5)]
-    keys = [(project_id, code) for project_id in [await new_units(database, *codes)] for code in codes]
+    keys = await new_keys(database, *(f"A-{number}" for number in range(5)))
     holder = Holder(None, uuid4()) if by == "visitor" else Holder(uuid4(), None)
     outcomes = await write(database, [await opening(database, key, holder) for key in keys])
     refused = errors.TooManyHolds if by == "visitor" else errors.TooManyHoldsAtAddress
@@ -98,29 +86,27 @@ async def test_the_holds_of_one_batch_count_against_the_limit(database: Database
 
 
 async def test_a_signature_is_no_second_hold(database: Database) -> None:
-    codes = ["A-1", "A-2", "A-3"]
-    keys = [(project_id, code) for project_id in [await new_units(database, *codes)] for code in codes]
+    keys = await new_keys(database, "A-1", "A-2", "A-3")
     holder = Holder(uuid4(), uuid4())
-    held = await all_done(database, [await opening(database, key, holder) for key in keys[:2]])
+    held = await store(database, *[await opening(database, key, holder) for key in keys[:2]])
     signatures = [sales.signature(key, one.booking) for key, one in zip(keys, held, strict=False)]
-    *_, third = await all_done(database, [*signatures, await opening(database, keys[2], holder)])
+    *_, third = await store(database, *signatures, await opening(database, keys[2], holder))
     assert third.booking.slots == (3, 3)
 
 
 async def test_a_hold_right_behind_a_cancellation_is_counted_too(database: Database) -> None:
     """The unit is not free when the batch begins. One that was not counted would be refused by the database,
     each time, and with it a stranger in the batch."""
-    codes = ["A-1", "A-2", "A-3", "A-4", "B-1"]
-    keys = [(project_id, code) for project_id in [await new_units(database, *codes)] for code in codes]
+    keys = await new_keys(database, "A-1", "A-2", "A-3", "A-4", "B-1")
     holder = Holder(uuid4(), None)
-    await all_done(database, [await opening(database, key, holder) for key in keys[:2]])
+    await store(database, *[await opening(database, key, holder) for key in keys[:2]])
     commands: list[Command] = [
         cancellation(keys[2], await hold(database, keys[2])),
         await opening(database, keys[2], holder),
         await opening(database, keys[4]),
     ]
     counting = CountingDatabase(database)
-    _, held, _ = await all_done(counting, commands)
+    _, held, _ = await store(counting, *commands)
     assert (held.booking.slots.of_address, counting.transactions) == (3, 1)
     taken = await hold(database, keys[3])
     outcomes = await write(database, [cancellation(keys[3], taken), await opening(database, keys[3], holder)])
@@ -130,7 +116,7 @@ async def test_a_hold_right_behind_a_cancellation_is_counted_too(database: Datab
 async def test_whoever_lets_a_hold_lapse_waits_even_if_nobody_has_written_its_end(database: Database) -> None:
     key = await new_unit(database)
     holder, other = Holder(None, uuid4()), Holder(None, uuid4())
-    (held,) = await all_done(database, [await opening(database, key, holder)])
+    (held,) = await store(database, await opening(database, key, holder))
     await make_lapse(database, held.booking)
     again = [await opening(database, key, who) for who in (holder, other, holder)]
     assert kinds(await write(database, again)) == [errors.HeldTooRecently, WriteResult, errors.NotAvailable]
@@ -153,14 +139,13 @@ async def test_a_hold_is_stored_with_its_booking_its_event_and_its_entry_or_not_
 async def test_a_command_that_is_overtaken_for_ever_does_not_fail_its_neighbours(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
-    codes = ["A-0", "A-1", "A-2"]
-    project_id = await new_units(database, *codes)
-    commands = [await opening(database, (project_id, code)) for code in codes]
+    keys = await new_keys(database, "A-0", "A-1", "A-2")
+    commands = [await opening(database, key) for key in keys]
     overtaken = f"new.number = {commands[1].request.draft.number}"
     await execute(
         database, REFUSE.format(table="booking", state="serialization_failure", condition=overtaken)
     )
-    outcomes = await write(database, [*commands, replacement(project_id, "B-1")])
+    outcomes = await write(database, [*commands, replacement(keys[0][0], "B-1")])
     assert kinds(outcomes) == [WriteResult, RetriesExhausted, WriteResult, WriteResult]
     assert isinstance(outcomes[1], errors.DatabaseUnavailable)
     assert "Other changes came first" in str(outcomes[1])
@@ -173,20 +158,18 @@ async def test_a_command_that_is_overtaken_for_ever_does_not_fail_its_neighbours
 
 
 async def overtaken(database: Database, command: Command, meanwhile: Hook) -> WriteResult:
-    (written,) = await all_done(InterferingDatabase(database, meanwhile), [command])
+    (written,) = await store(InterferingDatabase(database, meanwhile), command)
     return written
 
 
 async def test_a_signature_or_a_deposit_between_two_looks_is_seen(database: Database) -> None:
     """The unit is the same before and after a signature; only its turn is not."""
-    key = await new_unit(database)
+    key, other = await new_keys(database, "A-1", "A-2")
     booking = await hold(database, key)
     paid = await overtaken(
         database, deposit(key, booking), lambda: done(database, sales.signature(key, booking))
     )
     assert (paid.unit.status, paid.booking.status) == (Status.RESERVED, BookingStatus.RESERVED)
-    other = (key[0], "A-2")
-    await done(database, replacement(*other))
     signed = await sales.sign(database, other)
     sold = await overtaken(
         database, sales.closing(other, signed), lambda: done(database, deposit(other, signed))
@@ -243,15 +226,15 @@ class GivenUpError(Exception):
 async def test_a_hold_that_is_over_does_not_count_while_its_end_is_being_written(
     database: Database, who: str, slots: Slots, committed: bool
 ) -> None:
-    project_id = await new_units(database, "A-1", "A-2")
+    keys = await new_keys(database, "A-1", "A-2")
     holder, one_each = Holder(**{f"{who}_id": uuid4()}), HoldLimits(1, 1, 0)
-    first, second = [await opening(database, (project_id, code), holder, one_each) for code in ("A-1", "A-2")]
+    first, second = [await opening(database, key, holder, one_each) for key in keys]
     booking = (await done(database, first)).booking
     await make_lapse(database, booking)
     with suppress(GivenUpError):
         async with database.writing() as connection:
             await connection.execute(END, booking.number)
-            asked = asyncio.create_task(all_done(database, [second]))
+            asked = asyncio.create_task(store(database, second))
             await until_somebody_waits(database)
             if not committed:
                 raise GivenUpError

@@ -11,8 +11,9 @@ from holdfast.domain.status import Status
 from holdfast.operations.holds import expire_due_holds
 from holdfast.operations.units import PatchUnit, Units
 from holdfast.storage.database import ConstraintViolated, Database
+from tests.operations.scene import REFUSE, new_keys
 from tests.support.inventory import SLUG
-from tests.support.sales import done, found, hold, make_lapse, new_unit, new_units, reserve, sell, sign
+from tests.support.sales import done, found, hold, make_lapse, new_unit, reserve, sell, sign
 from tests.support.sql import execute
 
 Make = Callable[..., Awaitable[Booking]]
@@ -36,12 +37,12 @@ async def rows(database: Database, statement: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("make", [hold, sign, reserve])
 async def test_the_clock_writes_what_readers_saw_and_writers_write(database: Database, make: Make) -> None:
-    project_id = await new_units(database, "A-1", "A-2")
-    made = [await make(database, (project_id, code)) for code in ("A-1", "A-2")]
+    keys = await new_keys(database, "A-1", "A-2")
+    made = [await make(database, key) for key in keys]
     await make_lapse(database, *made)
     seen, _ = await Units(database).find(SLUG, "A-2")
     seen_booking = await found(database, made[1])
-    await done(database, PatchUnit((project_id, "A-1"), {}))
+    await done(database, PatchUnit(keys[0], {}))
     assert await expire_due_holds(database, 10) == 1
     assert (await Units(database).find(SLUG, "A-2"))[0] == seen
     assert (await found(database, made[1]))._replace(slots=seen_booking.slots) == seen_booking
@@ -59,15 +60,14 @@ async def test_the_clock_writes_what_readers_saw_and_writers_write(database: Dat
 
 
 async def test_only_what_is_over_is_released_with_or_without_a_booking(database: Database) -> None:
-    project_id = await new_units(database, "A-1", "A-2", "A-3", "A-4")
-    made = [
-        await make(database, (project_id, code))
-        for make, code in ((hold, "A-1"), (reserve, "A-2"), (sell, "A-3"))
-    ]
+    first, second, third, _ = await new_keys(database, "A-1", "A-2", "A-3", "A-4")
+    held = await hold(database, first)
+    await reserve(database, second)
+    await sell(database, third)
     before = await rows(database, STATE)
     assert await expire_due_holds(database, 10) == 0
     assert await rows(database, STATE) == before
-    await make_lapse(database, made[0])
+    await make_lapse(database, held)
     await execute(database, "delete from booking")
     assert await expire_due_holds(database, 10) == 1
     unit, _ = await Units(database).find(SLUG, "A-1")
@@ -75,9 +75,8 @@ async def test_only_what_is_over_is_released_with_or_without_a_booking(database:
 
 
 async def test_the_longest_over_come_first_and_what_is_locked_comes_later(database: Database) -> None:
-    codes = [f"A-{number}" for number in range(4)]
-    project_id = await new_units(database, *codes)
-    for booking in reversed([await hold(database, (project_id, code)) for code in codes]):
+    keys = await new_keys(database, *(f"A-{number}" for number in range(4)))
+    for booking in reversed([await hold(database, key) for key in keys]):
         await make_lapse(database, booking)
     async with database.writing() as writer:
         await writer.execute("select from unit where code = 'A-2' for update")
@@ -89,10 +88,9 @@ async def test_the_longest_over_come_first_and_what_is_locked_comes_later(databa
 
 
 async def test_many_at_once_and_writers_beside_them_release_each_unit_once(database: Database) -> None:
-    codes = [f"A-{number:02}" for number in range(20)]
-    project_id = await new_units(database, *codes)
-    await make_lapse(database, *[await hold(database, (project_id, code)) for code in codes])
-    writers = [done(database, PatchUnit((project_id, code), {})) for code in codes[:10]]
+    keys = await new_keys(database, *(f"A-{number:02}" for number in range(20)))
+    await make_lapse(database, *[await hold(database, key) for key in keys])
+    writers = [done(database, PatchUnit(key, {})) for key in keys[:10]]
     await asyncio.gather(*writers, *(expire_due_holds(database, 3) for _ in range(8)))
     await expire_due_holds(database, 100)
     told = await rows(database, "select unit_id from event where type = 'unit.released'")
@@ -101,20 +99,12 @@ async def test_many_at_once_and_writers_beside_them_release_each_unit_once(datab
     assert {row["booking"] for row in await rows(database, STATE)} == {BookingStatus.LAPSED}
 
 
-REFUSE = """
-    create function refuse() returns trigger language plpgsql as $$
-        begin raise exception 'not today' using errcode = 'check_violation'; end
-    $$;
-    create trigger refuse before insert or update on {table} execute function refuse()
-"""
-
-
 @pytest.mark.parametrize("table", ["booking", "event", "audit_entry"])
 async def test_a_release_is_written_whole_or_not_at_all(database: Database, table: str) -> None:
     key = await new_unit(database)
     await make_lapse(database, await hold(database, key))
     before = await rows(database, STATE)
-    await execute(database, REFUSE.format(table=table))
+    await execute(database, REFUSE.format(table=table, state="check_violation", condition="true"))
     with pytest.raises(ConstraintViolated):
         await expire_due_holds(database, 10)
     assert await rows(database, STATE) == before

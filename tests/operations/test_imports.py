@@ -1,6 +1,5 @@
 """Files of units: what their rows change, how far a run is, and what is left when it stops."""
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from decimal import Decimal
 from uuid import UUID, uuid4
@@ -20,7 +19,8 @@ from holdfast.storage.database import Database
 from holdfast.web.spreadsheets import file_parser
 from holdfast.web.spreadsheets.unit_rows import RowParser
 from tests.operations.interference import InterferingDatabase
-from tests.support.inventory import SLUG, claim, new_project, replacement, store
+from tests.support.delivery_engine import eventually
+from tests.support.inventory import SLUG, claim, replacement, store
 from tests.support.sql import execute, rows, value
 
 AUTHOR = Author(ActorKind.STAFF, "sales@example.com", "request-1")
@@ -83,11 +83,6 @@ class Importer:
             for finding in await self.findings(file, "refused")
             for reason in finding.reasons
         ]
-
-
-@pytest.fixture
-async def project_id(database: Database) -> UUID:
-    return await new_project(database)
 
 
 @pytest.fixture
@@ -318,8 +313,6 @@ async def test_a_sign_of_life_that_fails_is_followed_by_others(
         await slow.execute("lock table import_part")
         assert await importer.imports.start(SLUG, file, AUTHOR, guess(file.contents))
         await execute(database, *FAIL_THE_FIRST_BEAT)
-        async with asyncio.timeout(60):
-            while await value(database, "select last_value from beats") < 3:
-                pass
+        await eventually(lambda: value(database, "select last_value >= 3 from beats"))
     assert (await importer.settled(file.id)).stage == "checked"
     assert "a heartbeat failed" in caplog.messages

@@ -16,18 +16,13 @@ from holdfast.operations.units import PatchUnit, Units
 from holdfast.operations.write_path import Command, WritePath, WriteResult, write
 from holdfast.storage.database import Database, TransactionConflict
 from tests.operations.interference import CountingDatabase, InterferingDatabase, LosingDatabase
-from tests.operations.scene import all_done, kinds, opening
+from tests.operations.scene import kinds, new_keys, opening
 from tests.support.inventory import SLUG, claim, new_project, replacement, store
-from tests.support.sales import found, hold, new_unit, new_units, signature
+from tests.support.sales import found, hold, new_unit, signature
 from tests.support.sql import execute, rows, value
 
 STALE = Precondition(match=frozenset({"99-1"}))
 LARGEST = 12
-
-
-@pytest.fixture
-async def project_id(database: Database) -> UUID:
-    return await new_project(database)
 
 
 @pytest.fixture
@@ -163,7 +158,7 @@ async def test_many_processes_at_once_create_a_unit_once(database: Database, pro
     batches = [
         [replacement(project_id, f"A-{number}", writer) for number in range(10)] for writer in range(1, 7)
     ]
-    outcomes = await asyncio.gather(*(all_done(database, batch) for batch in batches))
+    outcomes = await asyncio.gather(*(store(database, *batch) for batch in batches))
     written = [one for batch in outcomes for one in batch]
     assert sum(one.created for one in written) == 10
     for number in range(10):
@@ -192,8 +187,8 @@ async def test_a_unit_changed_meanwhile_is_decided_again(database: Database, pro
     overtaken = InterferingDatabase(
         database, lambda: store(database, replacement(project_id, "A-1", 50)), always=True
     )
-    patched, other = await all_done(
-        overtaken, [PatchUnit((project_id, "A-1"), {"bedrooms": 3}), replacement(project_id, "A-2", 9)]
+    patched, other = await store(
+        overtaken, PatchUnit((project_id, "A-1"), {"bedrooms": 3}), replacement(project_id, "A-2", 9)
     )
     assert (patched.unit.fields.price_sar, patched.unit.fields.bedrooms) == (Decimal(50), 3)
     assert (patched.unit.version, other.unit.version) == (3, 2)
@@ -247,11 +242,13 @@ async def test_a_dry_run_decides_everything_and_stores_nothing(
 async def test_what_was_stored_without_an_answer_is_told(database: Database, at_once: bool) -> None:
     key = await new_unit(database)
     held = await opening(database, key, Holder(uuid4(), uuid4()))
-    (outcome,) = await all_done(LosingDatabase(database, at_once=at_once), [held])
+    (outcome,) = await store(LosingDatabase(database, at_once=at_once), held)
     assert outcome.booking.number == held.request.draft.number
     assert await found(database, outcome.booking) == outcome.booking
+    (signed,) = await store(LosingDatabase(database, at_once=at_once), signature(key, outcome.booking))
+    assert await found(database, outcome.booking) == signed.booking
     losing = LosingDatabase(database, at_once=at_once)
-    (created,) = await all_done(losing, [replacement(key[0], "A-2")])
+    (created,) = await store(losing, replacement(key[0], "A-2"))
     assert created.created
     assert created.unit == (await Units(database).find(SLUG, "A-2"))[0]
 
@@ -266,25 +263,18 @@ async def test_what_never_arrived_is_not_acknowledged(database: Database, at_onc
         assert isinstance(outcome, errors.DatabaseUnavailable), outcome
     assert await rows(database, "select code, status from unit") == [("A-1", "available")]
     assert await rows(database, "select number from booking") == []
-    (written,) = await all_done(database, [held])
+    (written,) = await store(database, held)
     assert (written.booking.number, written.unit.status) == (held.request.draft.number, Status.HELD)
-
-
-async def test_a_lost_signature_is_looked_for_in_the_booking(database: Database) -> None:
-    key = await new_unit(database)
-    booking = await hold(database, key)
-    (never,) = await write(LosingDatabase(database, at_once=True, done=False), [signature(key, booking)])
-    assert isinstance(never, errors.DatabaseUnavailable), never
-    (signed,) = await all_done(LosingDatabase(database, at_once=True), [signature(key, booking)])
-    assert await found(database, booking) == signed.booking
+    losing = LosingDatabase(database, at_once=at_once, done=False)
+    (unsigned,) = await write(losing, [signature(key, written.booking)])
+    assert isinstance(unsigned, errors.DatabaseUnavailable), unsigned
 
 
 @pytest.mark.parametrize("done", [True, False])
 async def test_a_batch_whose_commit_was_lost_is_told(database: Database, done: bool) -> None:
-    project_id = await new_units(database, "A-1", "A-2")
-    keys = [(project_id, code) for code in ("A-1", "A-2")]
+    keys = await new_keys(database, "A-1", "A-2")
     signed = signature(keys[1], await hold(database, keys[1]))
-    commands: list[Command] = [await opening(database, keys[0]), signed, replacement(project_id, "A-3")]
+    commands: list[Command] = [await opening(database, keys[0]), signed, replacement(keys[0][0], "A-3")]
     outcomes = await write(LosingDatabase(database, at_once=False, done=done), commands)
     expected = WriteResult if done else errors.DatabaseUnavailable
     assert all(isinstance(outcome, expected) for outcome in outcomes), outcomes
@@ -294,10 +284,9 @@ async def test_a_batch_whose_commit_was_lost_is_told(database: Database, done: b
 
 
 async def test_nobody_is_told_that_a_change_is_stored_when_the_look_for_it_fails(database: Database) -> None:
-    project_id = await new_units(database, "A-1", "A-2")
-    for code, at_once in (("A-1", True), ("A-2", False)):
+    for key, at_once in zip(await new_keys(database, "A-1", "A-2"), (True, False), strict=True):
         losing = LosingDatabase(database, at_once=at_once, then_away=True)
-        (outcome,) = await write(losing, [await opening(database, (project_id, code))])
+        (outcome,) = await write(losing, [await opening(database, key)])
         assert isinstance(outcome, errors.DatabaseUnavailable), outcome
 
 

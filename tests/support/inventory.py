@@ -7,7 +7,7 @@ from holdfast.domain.status import Status
 from holdfast.domain.unit import UnitFields
 from holdfast.operations.projects import add_project
 from holdfast.operations.units import ReplaceUnit
-from holdfast.operations.write_path import WriteResult, write
+from holdfast.operations.write_path import Command, WriteResult, write
 from holdfast.storage.database import Database
 
 SLUG = "palm-court"
@@ -27,7 +27,7 @@ async def new_project(database: Database, slug: str = SLUG) -> UUID:
     return (await add_project(database, slug, "Palm Court")).id
 
 
-async def store(database: Database, *commands: ReplaceUnit) -> list[WriteResult]:
+async def store(database: Database, *commands: Command) -> list[WriteResult]:
     outcomes = await write(database, commands)
     assert all(isinstance(outcome, WriteResult) for outcome in outcomes), outcomes
     return [outcome for outcome in outcomes if isinstance(outcome, WriteResult)]

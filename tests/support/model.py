@@ -85,7 +85,7 @@ class Unit:
         self.changes += 1
 
     def note(self, action: str, actor: str, booking: Booking | None = None) -> None:
-        self.history.append((action, booking and booking.reference, actor))
+        self.history.append((action, None if booking is None else booking.reference, actor))
 
     # The integration API
 
