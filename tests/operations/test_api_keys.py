@@ -1,5 +1,6 @@
 """API keys: issued within the limits of their issuer, cached for a moment, and revoked."""
 
+import asyncio
 from datetime import timedelta
 from uuid import uuid4
 
@@ -12,6 +13,9 @@ from holdfast.operations.api_keys import ApiKeyCache, KeyIssuer, NewApiKey
 from holdfast.storage.database import Database, current_time
 from tests.operations.interference import CountingDatabase
 from tests.support.inventory import SLUG, new_project
+from tests.support.sql import execute, value
+
+LAST_USE = "select last_used_at from api_key"
 
 
 async def test_a_key_opens_no_more_and_lasts_no_longer_than_that_of_its_issuer(database: Database) -> None:
@@ -54,3 +58,20 @@ async def test_a_key_is_cached_and_its_use_written_once_a_minute(database: Datab
     # What is no key at all is not even looked for.
     with pytest.raises(errors.InvalidApiKey):
         await ApiKeyCache(Database("postgresql://nowhere/db"), lambda: 0.0).find("nonsense")
+
+
+async def test_the_last_use_is_written_at_most_once_a_minute_by_all_processes(database: Database) -> None:
+    issued = await api_keys.issue(database, NewApiKey("Sync"))
+    stored = []
+    for ago in ("0 seconds", "59 seconds", "61 seconds"):
+        await execute(database, f"update api_key set last_used_at = last_used_at - interval '{ago}'")
+        before = await value(database, LAST_USE)
+        # A process of its own, which has written nothing yet. Requests at the same time share one look-up.
+        process = ApiKeyCache(database, lambda: 0.0)
+        found = await asyncio.gather(*(process.find(issued.text) for _ in range(5)))
+        assert all(key is found[0] for key in found)
+        await process.close()
+        stored.append((before, await value(database, LAST_USE)))
+    (nothing, first), (moved, still), (old, new) = stored
+    assert (nothing, still) == (None, moved)
+    assert old < moved < first < new
