@@ -32,9 +32,7 @@ async def add_lapsed(database: Database, number: int) -> None:
     await make_lapse(database, *[await hold(database, (project_id, code)) for code in codes])
 
 
-async def test_it_pauses_until_the_next_end_or_for_its_longest_pause(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_it_pauses_until_the_next_end(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the next end is far away: a hold that begins meanwhile may be shorter."""
     loop = HoldExpiryLoop(database)
     assert await loop.run_once() == LONGEST_PAUSE_SECONDS
@@ -91,9 +89,7 @@ async def test_while_the_foreground_is_busy_it_does_less_at_a_time_and_pauses_in
     assert await count(database, HELD) == 0
 
 
-async def test_the_foreground_is_busy_for_a_moment_after_a_statement(
-    database: Database, postgres_url: str
-) -> None:
+async def test_the_foreground_is_busy_just_after_a_statement(database: Database, postgres_url: str) -> None:
     seen = []
     async with Database(postgres_url) as foreground, foreground.reading() as other:
         # On a machine that is very busy the moment may be over before it is asked for.

@@ -21,9 +21,7 @@ QUEUE = "select due_at, postponed from pending_delivery order by unit_version"
 POSTPONED = "select count(*) from pending_delivery where postponed"
 
 
-async def test_a_round_that_fails_ends_nothing_and_one_that_does_not_end_is_cancelled_at_the_stop(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_round_may_fail_and_an_endless_one_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "PAUSE_AFTER_FAILURE_SECONDS", 0.0)
     monkeypatch.setattr(jobs, "LAST_ROUND_SECONDS", 0.0)
     stop, rounds = asyncio.Event(), []
@@ -107,9 +105,7 @@ async def lose_claims(engine: Engine, count: int) -> None:
     await engine.let_leases_run_out()
 
 
-async def test_the_deliveries_of_a_crashed_worker_go_out_again_within_the_lease_and_two_rounds(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_deliveries_of_a_crashed_worker_go_out(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delivery_queue, "RESCUED_AT_ONCE", 2)
     rescue, _ = queue_jobs(engine.dispatching, engine.tidying)
     assert await rescue.run_once() == RESCUE_SECONDS
@@ -137,9 +133,7 @@ async def lose_deliveries(engine: Engine) -> None:
     await engine.execute("delete from in_flight")
 
 
-async def test_a_delivery_that_waits_for_another_waits_until_that_is_gone(
-    engine: Engine, database: Database
-) -> None:
+async def test_a_delivery_waits_until_the_one_before_it_is_gone(engine: Engine, database: Database) -> None:
     await engine.subscribe()
     await switch(database, await new_units(database, "A-1"), "A-1", 2)
     assert len(await engine.claim()) == 1

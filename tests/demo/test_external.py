@@ -90,7 +90,7 @@ def test_a_link_is_valid_for_five_minutes_and_as_it_was_signed() -> None:
             parse_link(changed, SECRET, now)
 
 
-async def test_a_late_payment_is_called_back_after_the_end_of_the_hold_until_it_is_answered(
+async def test_a_late_payment_is_reported_after_the_hold_until_answered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(payments, "FIRST_RETRY_SECONDS", 0)
@@ -181,9 +181,7 @@ async def test_a_forged_delivery_is_refused_with_the_reason(client: httpx.AsyncC
     assert not any("signature verified" in entry for entry in (old, wrong, unsigned))
 
 
-async def test_the_next_delivery_is_answered_with_500_if_asked_for_on_this_site_and_comes_again(
-    client: httpx.AsyncClient,
-) -> None:
+async def test_a_delivery_fails_if_asked_for_on_this_site_and_comes_again(client: httpx.AsyncClient) -> None:
     fail = {"fail": "yes"}
     elsewhere = await client.post("/fail-next", data=fail, headers={"Sec-Fetch-Site": "cross-site"})
     assert "Answer normally" not in elsewhere.text

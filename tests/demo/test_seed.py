@@ -92,9 +92,7 @@ async def seeded_units(database: Database, url: str) -> list[Unit]:
     return units
 
 
-async def test_it_has_bookings_of_every_kind_and_the_next_start_leaves_everything_as_it_is(
-    database: Database,
-) -> None:
+async def test_it_has_bookings_of_every_kind_and_the_next_start_changes_nothing(database: Database) -> None:
     here, elsewhere = "http://127.0.0.1:8000", "https://demo.example.com"
     units = await seeded_units(database, here)
     assert Counter(unit.status for unit in units) == {
@@ -132,9 +130,7 @@ async def test_the_units_that_an_interrupted_start_left_out_are_added_by_the_nex
     assert {unit.code: unit.status for unit in units}[first.code] is Status.SOLD
 
 
-async def test_each_start_has_a_new_key_and_a_new_password_of_an_admin_whatever_a_visitor_made_of_them(
-    database: Database,
-) -> None:
+async def test_each_start_has_a_new_key_and_password_whatever_a_visitor_did(database: Database) -> None:
     # Beside other projects there is no demo project, and that is quick.
     await add_project(database, "other", "Another project")
     office = open_office(database)

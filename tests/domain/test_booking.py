@@ -31,9 +31,7 @@ terms = st.builds(
         ("0.10", False, "4.9999", "0.10"), ("999999999999.99", False, "100", "1999999999999.98"),
     ],
 )  # fmt: skip
-def test_vat_comes_on_top_only_where_the_price_is_without_it(
-    price: str, included: bool | None, rate: str | None, total: str
-) -> None:
+def test_vat_is_added_to_a_net_price(price: str, included: bool | None, rate: str | None, total: str) -> None:
     agreed = Terms(Decimal(price), included, None if rate is None else Decimal(rate), None)
     assert str(agreed.total_sar) == total
 
@@ -76,9 +74,7 @@ def test_a_new_booking_has_the_terms_of_its_unit_and_ends_with_its_hold() -> Non
 
 @pytest.mark.parametrize("expired", [True, False])
 @pytest.mark.parametrize("status", sorted(UNIT_STATUS))
-def test_a_booking_that_ends_unsold_after_its_deposit_is_due_back(
-    status: BookingStatus, expired: bool
-) -> None:
+def test_a_booking_that_ends_unsold_after_a_deposit_is_due_back(status: BookingStatus, expired: bool) -> None:
     found = booking(status, slots=Slots(1, 2))
     unpaid = BookingStatus.LAPSED if expired else BookingStatus.CANCELLED
     status_after = BookingStatus.REFUND_DUE if found.deposit_confirmed_at else unpaid

@@ -155,9 +155,7 @@ def test_staff_and_callers_without_a_cookie_need_no_slot_of_a_visitor() -> None:
         (ADDRESS, errors.TooManyHoldsAtAddress, "Your network address"),
     ],
 )
-def test_each_limit_refuses_alone_and_after_the_status(
-    full: UUID, refusal: type[TooManyHolds], who: str
-) -> None:
+def test_each_limit_refuses_alone_after_the_status(full: UUID, refusal: type[TooManyHolds], who: str) -> None:
     live = {VISITOR: [], ADDRESS: [], full: [LiveHold(1, LIVE), LiveHold(2, LIVE)]}
     with pytest.raises(TooManyHolds, match=who) as refused:
         opened(UnitSnapshot(PROJECT, unit(), live_holds=live), limits=HoldLimits(2, 2, 0))
@@ -216,9 +214,7 @@ def ended(*seconds_ago: float, status: BookingStatus = BookingStatus.LAPSED, **o
     ],
     ids=["by cookie", "by token", "the last of several"],
 )
-def test_whoever_let_a_hold_lapse_waits(
-    found: UnitSnapshot, token_hash: bytes | None, seconds: float
-) -> None:
+def test_who_let_a_hold_lapse_waits(found: UnitSnapshot, token_hash: bytes | None, seconds: float) -> None:
     with pytest.raises(errors.HeldTooRecently, match="for 60 s") as refused:
         opened(found, limits=HoldLimits(0, 0, 60), token_hash=token_hash)
     assert refused.value.retry_after_seconds == seconds

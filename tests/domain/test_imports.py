@@ -55,9 +55,7 @@ def test_a_number_is_read_as_people_write_it(sign: str, cell: Cell, number: str)
     ],
     ids=lambda value: str(value)[:20],
 )  # fmt: skip
-def test_a_cell_that_cannot_be_read_is_refused_with_a_reason(
-    field: str, cell: Cell, sign: str, message: str
-) -> None:
+def test_a_cell_that_cannot_be_read_has_a_reason(field: str, cell: Cell, sign: str, message: str) -> None:
     with pytest.raises(InvalidCell) as refused:
         parse_cell(field, cell, sign)
     assert str(refused.value) == message

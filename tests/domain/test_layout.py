@@ -133,9 +133,7 @@ def unit(code: str = "A-101", bedrooms: int | None = 3, status: Status = Status.
     ],
     ids=["the highest floor on top", "no floor last", "two in one position", "a position far away"],
 )
-def test_a_board_shows_units_by_building_floor_and_position(
-    chosen: dict[str, Placement | None], floors: list[object]
-) -> None:
+def test_a_board_shows_units_by_place(chosen: dict[str, Placement | None], floors: list[object]) -> None:
     placed = arrange(LayoutUnit(code, place) for code, place in chosen.items())
     buildings = arrange_buildings(map(unit, chosen), placed)
     assert floors == [
@@ -194,9 +192,7 @@ def test_a_listing_is_filtered_by_what_a_buyer_pays_and_whether_it_is_free() -> 
     [("1000", False, 15, "150.00"), ("0.33", False, 15, "0.05"), ("1150", True, 15, "150.00"),
      ("1150", None, 15, "150.00"), ("1150", False, None, None), ("1150", True, 0, None)],
 )  # fmt: skip
-def test_vat_and_the_rest_are_the_total(
-    price: str, included: bool | None, rate: int | None, vat: str | None
-) -> None:
+def test_vat_is_part_of_totals(price: str, included: bool | None, rate: int | None, vat: str | None) -> None:
     terms = Terms(Decimal(price), included, None if rate is None else Decimal(rate), None)
     assert vat_amount(terms) == (vat and Decimal(vat))
 

@@ -45,9 +45,7 @@ def slips(right: str) -> Iterator[str]:
 # Here two equal symbols stand side by side.
 @example(1000)
 @example(123_456_791)
-def test_a_reference_is_nine_symbols_that_lead_back_to_its_number_and_every_slip_is_noticed(
-    number: int,
-) -> None:
+def test_a_reference_is_nine_symbols_that_lead_to_its_number_and_every_slip_is_noticed(number: int) -> None:
     reference = encode_reference(number)
     assert decode_reference(reference) == number
     groups = reference.split("-")

@@ -13,7 +13,7 @@ from tests.domain.units import MINUTE, NOW
 STAFF = {"staff", "admin"}
 OFF_SALE = Status.UNAVAILABLE
 
-# (action, callers, source, target, event): the table of docs/state-machine.md.
+# (action, callers, sources, target, event): the table of docs/state-machine.md.
 CONTRACT: list[tuple[str, set[str], str, str, str | None]] = [
     ("open", {"buyer", *STAFF}, "available", "held", "unit.held"),
     ("extend", STAFF, "held", "held", None),
@@ -23,26 +23,20 @@ CONTRACT: list[tuple[str, set[str], str, str, str | None]] = [
     ("confirm-deposit", {"payment system", *STAFF}, "held", "reserved", "unit.reserved"),
     ("lapse-reservation", {"clock"}, "reserved", "available", "unit.released"),
     ("cancel-reservation", STAFF, "reserved", "available", "unit.released"),
-    ("close-sale", STAFF, "reserved", "sold", "unit.sold"),
-    ("close-sale", STAFF, "available", "sold", "unit.sold"),
+    ("close-sale", STAFF, "reserved, available", "sold", "unit.sold"),
     ("put-on-sale", {"API", *STAFF}, "unavailable", "available", "unit.available"),
     ("take-off-sale", {"API", *STAFF}, "available", "unavailable", "unit.unavailable"),
-    ("take-off-sale", STAFF, "held", "unavailable", "unit.unavailable"),
-    ("take-off-sale", STAFF, "reserved", "unavailable", "unit.unavailable"),
-    ("archive", STAFF, "available", "unavailable", "unit.unavailable"),
-    ("archive", STAFF, "held", "unavailable", "unit.unavailable"),
-    ("archive", STAFF, "reserved", "unavailable", "unit.unavailable"),
-    ("archive", STAFF, "unavailable", "unavailable", "unit.unavailable"),
+    ("take-off-sale", STAFF, "held, reserved", "unavailable", "unit.unavailable"),
+    ("archive", STAFF, "available, held, reserved, unavailable", "unavailable", "unit.unavailable"),
     ("revoke-sale", {"admin"}, "sold", "unavailable", "unit.unavailable"),
 ]
 
 
 @pytest.mark.parametrize(("status", "caller"), list(product(Status, Caller)))
 @pytest.mark.parametrize("action", Action)
-def test_each_action_from_each_status_by_each_caller_is_what_the_contract_says(
-    action: Action, status: Status, caller: Caller
-) -> None:
-    expected = [row[3:] for row in CONTRACT if (row[0], row[2]) == (action, status) and caller in row[1]]
+def test_every_action_is_what_the_contract_says(action: Action, status: Status, caller: Caller) -> None:
+    rows = [row for row in CONTRACT if row[0] == action and status in row[2].split(", ")]
+    expected = [row[3:] for row in rows if caller in row[1]]
     if not expected:
         with pytest.raises(TransitionNotAllowed) as refused:
             transition(action, caller, status, archived=False)
@@ -71,28 +65,22 @@ def allowed(action: Action, caller: Caller, status: Status, archived: bool) -> l
 
 
 @pytest.mark.parametrize(("caller", "status", "archived"), list(product(Caller, Status, (False, True))))
-def test_the_actions_that_are_offered_are_those_that_are_possible_in_the_order_of_the_table(
-    caller: Caller, status: Status, archived: bool
-) -> None:
+def test_possible_actions_are_offered_in_their_order(caller: Caller, status: Status, archived: bool) -> None:
     possible = [row for action in Action for row in allowed(action, caller, status, archived)]
     offered = list(transitions_for(caller, status, archived))
     assert offered == sorted(possible, key=TRANSITIONS.index)
 
 
 LOSSES = {
-    "lapse-hold": {"held"},
-    "cancel-hold": {"held"},
-    "lapse-reservation": {"reserved"},
-    "cancel-reservation": {"reserved"},
-    "take-off-sale": {"held", "reserved"},
-    "archive": {"held", "reserved"},
-    "revoke-sale": {"sold"},
+    "held": {"lapse-hold", "cancel-hold", "take-off-sale", "archive"},
+    "reserved": {"lapse-reservation", "cancel-reservation", "take-off-sale", "archive"},
+    "sold": {"revoke-sale"},
 }
 
 
 @pytest.mark.parametrize("row", TRANSITIONS, ids=lambda row: f"{row.action} from {row.source}")
 def test_a_transition_says_what_the_buyer_loses_by_it(row: Transition) -> None:
-    assert row.ends == (row.source if row.source in LOSSES.get(row.action, ()) else None)
+    assert row.ends == (row.source if row.action in LOSSES.get(row.source, ()) else None)
 
 
 def refusal(action: Action, caller: Caller, status: Status, archived: bool = False) -> TransitionNotAllowed:

@@ -40,7 +40,7 @@ def test_a_new_unit_is_available_unless_it_starts_off_sale_and_has_no_event(stat
 
 
 @given(units(), fields, settable)
-def test_a_replacement_stores_its_fields_once_or_names_the_terms_that_are_locked(
+def test_a_put_stores_all_or_names_what_is_locked(
     found: Unit, wanted: UnitFields, status: Status | None
 ) -> None:
     differing = tuple(name for name in TERMS if getattr(found.fields, name) != getattr(wanted, name))
@@ -61,9 +61,7 @@ def test_a_replacement_stores_its_fields_once_or_names_the_terms_that_are_locked
 
 
 @given(units(), fields, st.sets(st.sampled_from(UnitFields._fields)))
-def test_a_patch_changes_the_named_fields_and_no_other(
-    found: Unit, wanted: UnitFields, names: set[str]
-) -> None:
+def test_a_patch_changes_the_named_fields_alone(found: Unit, wanted: UnitFields, names: set[str]) -> None:
     changes = {name: getattr(wanted, name) for name in names}
     try:
         patched = change(found, **changes).unit
@@ -88,9 +86,7 @@ def test_no_status_can_be_sent_while_the_unit_is_held_reserved_or_sold(status: S
 
 @pytest.mark.parametrize("found", [None, unit(Status.AVAILABLE), unit(Status.UNAVAILABLE)])
 @pytest.mark.parametrize("sent", sorted(LOCKED))
-def test_a_status_that_only_the_service_sets_is_invalid_where_nothing_is_locked(
-    found: Unit | None, sent: Status
-) -> None:
+def test_a_status_of_the_service_is_invalid_where_nothing_is_locked(found: Unit | None, sent: Status) -> None:
     for send in (put, change):
         with pytest.raises(errors.InvalidInput) as refused:
             send(found, status=sent)

@@ -136,9 +136,7 @@ async def test_a_hold_is_stored_with_its_booking_its_event_and_its_entry_or_not_
     assert logged(caplog) == [("the database rejected a change that the domain allows", "A-1", "23514")]
 
 
-async def test_a_command_that_is_overtaken_for_ever_does_not_fail_its_neighbours(
-    database: Database, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_overtaken_command_fails_alone(database: Database, caplog: pytest.LogCaptureFixture) -> None:
     keys = await new_keys(database, "A-0", "A-1", "A-2")
     commands = [await opening(database, key) for key in keys]
     overtaken = f"new.number = {commands[1].request.draft.number}"

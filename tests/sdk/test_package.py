@@ -79,9 +79,7 @@ async def test_the_receivers_of_the_readme_receive(
     assert capsys.readouterr().out.count("marina-heights/A-101 is sold, booking HF-7K2M9Q") == 1
 
 
-async def test_the_handler_of_the_readme_with_its_own_transaction_acts_once(
-    readme: list[dict[str, Any]],
-) -> None:
+async def test_the_handler_of_the_readme_with_its_transaction_acts_once(readme: list[dict[str, Any]]) -> None:
     (own,) = (names for names in readme if "SeenElsewhere" in names)
     sold = delivery()
     assert [await post(own["app"], sold) for _ in range(3)] == [204] * 3

@@ -195,9 +195,7 @@ def test_wsgi_reads_all_that_the_length_says_and_no_more() -> None:
 
 
 @pytest.mark.parametrize("environ", [{}, {"CONTENT_LENGTH": ""}])
-def test_without_a_length_wsgi_reads_only_if_the_server_says_that_the_input_ends(
-    environ: dict[str, str],
-) -> None:
+def test_without_a_length_wsgi_reads_only_if_the_server_says_the_input_ends(environ: dict[str, str]) -> None:
     sent = delivery()
     assert wsgi_status(sent, io.BytesIO(sent.body), **environ) == "401"
     terminated = {"wsgi.input_terminated": True, **environ}

@@ -26,9 +26,7 @@ def add(state: SimulationState, reference: str, code: str = "A-1", status: str =
     return state.bookings[reference]
 
 
-async def test_a_second_booking_of_a_unit_conflicts_unless_the_first_is_ending(
-    state: SimulationState,
-) -> None:
+async def test_a_second_booking_of_a_unit_conflicts_unless_the_first_ends(state: SimulationState) -> None:
     first = add(state, "one")
     assert state.find_conflict(first) is None
     assert state.find_conflict(add(state, "other", "A-2")) is None

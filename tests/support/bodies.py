@@ -5,32 +5,15 @@ from typing import Any
 
 REQUIRED = ("type", "areaSqm", "priceSar")
 NULLABLE = (
-    "vatIncluded",
-    "vatRate",
-    "depositPercent",
-    "bedrooms",
-    "bathrooms",
-    "deliveryYear",
-    "floor",
+    "vatIncluded", "vatRate", "depositPercent", "bedrooms", "bathrooms", "deliveryYear", "floor",
     "description",
-)
+)  # fmt: skip
 MEDIA = ("images", "files")
 TERMS = ("priceSar", "depositPercent", "vatIncluded", "vatRate")
 UNIT_FIELDS = {
-    *REQUIRED,
-    *NULLABLE,
-    *MEDIA,
-    "id",
-    "projectId",
-    "code",
-    "status",
-    "holdExpiresAt",
-    "createdAt",
-    "updatedAt",
-    "projectName",
-    "projectSlug",
-    "ref",
-}
+    *REQUIRED, *NULLABLE, *MEDIA, "id", "projectId", "code", "status", "holdExpiresAt", "createdAt",
+    "updatedAt", "projectName", "projectSlug", "ref",
+}  # fmt: skip
 
 
 def minimal(**changes: Any) -> dict[str, Any]:
@@ -38,21 +21,12 @@ def minimal(**changes: Any) -> dict[str, Any]:
 
 
 def full(**changes: Any) -> dict[str, Any]:
-    return (
-        minimal(
-            vatIncluded=False,
-            vatRate=15,
-            depositPercent=Decimal("2.5"),
-            bedrooms=3,
-            bathrooms=2,
-            deliveryYear=2027,
-            floor=4,
-            description="A corner flat.\nSea view.",
-            images=["https://media.example/a.jpg", {"url": "https://media.example/b.jpg", "name": "Plan"}],
-            files=[{"url": "https://media.example/contract.pdf"}],
-        )
-        | changes
-    )
+    return minimal(
+        vatIncluded=False, vatRate=15, depositPercent=Decimal("2.5"), bedrooms=3, bathrooms=2,
+        deliveryYear=2027, floor=4, description="A corner flat.\nSea view.",
+        images=["https://media.example/a.jpg", {"url": "https://media.example/b.jpg", "name": "Plan"}],
+        files=[{"url": "https://media.example/contract.pdf"}],
+    ) | changes  # fmt: skip
 
 
 def without(body: dict[str, Any], *names: str) -> dict[str, Any]:
