@@ -13,7 +13,7 @@ from holdfast.domain.api_key import is_well_formed, key_hash, key_hint, new_key_
 from holdfast.domain.login import Attempts, SubjectKind, normalize_password, password_fault
 from holdfast.domain.permissions import ROLE_PERMISSIONS, Permission, Role
 from holdfast.domain.project import is_within_projects, name_fault, slug_fault
-from holdfast.domain.staff import Preferences, Staff, email_fault, email_key
+from holdfast.domain.staff import Preferences, Staff, email_fault
 
 NOW = datetime(2026, 11, 14, 9, 30, tzinfo=UTC)
 
@@ -59,11 +59,6 @@ def test_an_e_mail_address_is_something_at_something() -> None:
     faults = {email: email_fault(email) for email in (*good, *bad, "a" * 254 + "@b")}
     assert [email for email, fault in faults.items() if fault is None] == good
     assert {fault.pointer for fault in faults.values() if fault is not None} == {"/email"}
-
-
-def test_addresses_are_compared_without_capitals_and_spaces_around_them() -> None:
-    assert email_key(" Nora@Example.COM ") == email_key("nora@example.com")
-    assert email_key("nora@example.com") != email_key("noura@example.com")
 
 
 def test_a_name_is_one_line() -> None:

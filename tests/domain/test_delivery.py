@@ -38,17 +38,12 @@ def test_the_gap_doubles_from_thirty_seconds_until_the_eighth_failure_is_the_las
     assert again == AttemptDecision(Outcome.RETRY, timedelta(seconds=30))
 
 
-def test_a_success_ends_a_delivery_whenever_it_comes() -> None:
-    decisions = {
-        delivery.decide_after_attempt(Progress(1, tried, tried), True, DEFAULT) for tried in range(8)
-    }
-    assert decisions == {AttemptDecision(Outcome.DELIVERED)}
-
-
-def test_a_lost_attempt_counts_and_the_next_one_comes_at_once() -> None:
+def test_a_success_ends_a_delivery_and_a_lost_attempt_is_made_again_at_once() -> None:
     for tried, outcome in ((0, Outcome.RETRY), (7, Outcome.FAILED)):
-        decision = delivery.decide_after_lost(Progress(1, tried, tried), DEFAULT)
-        assert decision == AttemptDecision(outcome, timedelta())
+        progress = Progress(1, tried, tried)
+        succeeded = delivery.decide_after_attempt(progress, True, DEFAULT)
+        assert succeeded == AttemptDecision(Outcome.DELIVERED)
+        assert delivery.decide_after_lost(progress, DEFAULT) == AttemptDecision(outcome, timedelta())
 
 
 def test_an_attempt_is_the_first_a_retry_or_a_resend() -> None:

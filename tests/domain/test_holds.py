@@ -89,6 +89,10 @@ def test_a_stranger_is_not_taken_for_the_holder() -> None:
     ):
         with pytest.raises(NotAvailable):
             opened(claimed(idempotency_id=key), draft, token_hash=token_hash)
+    # Nor is the token of a booking that is no hold any more.
+    for status in (BookingStatus.RESERVED, BookingStatus.SOLD):
+        with pytest.raises(NotAvailable):
+            opened(claimed(status), token_hash=b"a token")
 
 
 def made_before(status: BookingStatus, found: UnitSnapshot | None = None) -> UnitSnapshot:
@@ -121,12 +125,6 @@ def test_the_token_of_the_hold_counts_before_the_key_of_the_request() -> None:
     found = made_before(BookingStatus.CANCELLED, claimed(number=OTHER_NUMBER + 1, token_hash=b"their token"))
     decision = opened(found, SAME_REQUEST, token_hash=b"their token")
     assert (decision.booking, decision.unit) == (found.booking, found.unit)
-
-
-@pytest.mark.parametrize("status", [BookingStatus.RESERVED, BookingStatus.SOLD])
-def test_the_token_of_a_booking_that_is_no_hold_any_more_holds_nothing(status: BookingStatus) -> None:
-    with pytest.raises(NotAvailable):
-        opened(claimed(status), token_hash=b"a token")
 
 
 # Limits

@@ -80,11 +80,6 @@ def test_units_are_arranged_by_building_floor_and_position_then_by_code(codes: l
     assert arranged(codes[::-1]) == arranged(sorted(codes)) == codes
 
 
-@given(st.lists(st.sampled_from([*CLEAR, "Roof", "A-5"]), unique=True, max_size=8).flatmap(st.permutations))
-def test_the_order_is_the_same_however_the_units_come(codes: list[str]) -> None:
-    assert arranged(codes) == arranged(sorted(codes))
-
-
 def test_what_staff_set_wins_over_the_guess_even_where_it_is_nowhere() -> None:
     own, roof = Placement("B", -1, 4), Placement("A", 30, 1)
     units = [LayoutUnit("A-1203", own), LayoutUnit("A-1204", NO_PLACEMENT), LayoutUnit("Roof", roof)]

@@ -102,13 +102,9 @@ async def test_whatever_differs_gets_another_token(database: Database) -> None:
 
 # Actions of staff that are conditional on the state that they know
 
-ACTIONS = [
-    StaffAction(Action.OPEN),
-    StaffAction(Action.CLOSE_SALE, BUYER),
-    StaffAction(Action.TAKE_OFF_SALE),
-    StaffAction(Action.ARCHIVE),
-]
 FUTURE = datetime.now(UTC) + timedelta(days=3000)
+ON_SALE = [*map(StaffAction, (Action.OPEN, Action.TAKE_OFF_SALE, Action.ARCHIVE))]
+HELD = [*map(StaffAction, (Action.EXTEND, Action.CONFIRM_DEPOSIT, Action.CANCEL_HOLD))]
 
 
 async def act(selling: Bookings, asked: StaffAction, *revisions: str, code: str = "A-1") -> WriteResult:
@@ -126,7 +122,7 @@ async def signed(selling: Bookings) -> FoundBooking:
     return found
 
 
-@pytest.mark.parametrize("asked", ACTIONS, ids=[asked.action for asked in ACTIONS])
+@pytest.mark.parametrize("asked", [*ON_SALE, StaffAction(Action.CLOSE_SALE, BUYER)])
 async def test_actions_need_the_revision(selling: Bookings, database: Database, asked: StaffAction) -> None:
     known = await current(database)
     with pytest.raises(errors.PreconditionFailed) as refused:
@@ -141,15 +137,7 @@ async def test_actions_need_the_revision(selling: Bookings, database: Database, 
         await act(selling, asked, known)
 
 
-@pytest.mark.parametrize(
-    "asked",
-    [
-        StaffAction(Action.EXTEND),
-        StaffAction(Action.EXTEND, until=FUTURE),
-        StaffAction(Action.CONFIRM_DEPOSIT),
-        StaffAction(Action.CANCEL_HOLD),
-    ],
-)
+@pytest.mark.parametrize("asked", [*HELD, StaffAction(Action.EXTEND, until=FUTURE)])
 async def test_a_hold_needs_the_revision(selling: Bookings, database: Database, asked: StaffAction) -> None:
     await signed(selling)
     known = await current(database)

@@ -178,20 +178,16 @@ async def test_spaces_around_a_text_are_no_change(importer: Importer) -> None:
 STARTED = """
     update import_file set stage = 'importing', run_id = '{run}', beat_at = now() - interval '{seconds} s'
 """
-FAIL_THE_FIRST_BEAT = (
-    "create sequence beats",
-    """
+FAIL_THE_FIRST_BEAT = """
+    create sequence beats;
     create function fail_first() returns trigger language plpgsql as $$
     begin
         if nextval('beats') = 1 then raise exception 'not this one'; end if;
         return new;
-    end $$
-    """,
-    """
+    end $$;
     create trigger fail_first before update of beat_at on import_file
     for each row execute function fail_first()
-    """,
-)
+"""
 
 
 async def test_many_rows_are_brought_in_part_by_part_and_findings_are_paged(importer: Importer) -> None:
@@ -312,7 +308,7 @@ async def test_a_sign_of_life_that_fails_is_followed_by_others(
     async with database.writing() as slow:
         await slow.execute("lock table import_part")
         assert await importer.imports.start(SLUG, file, AUTHOR, guess(file.contents))
-        await execute(database, *FAIL_THE_FIRST_BEAT)
+        await execute(database, FAIL_THE_FIRST_BEAT)
         await eventually(lambda: value(database, "select last_value >= 3 from beats"))
     assert (await importer.settled(file.id)).stage == "checked"
     assert "a heartbeat failed" in caplog.messages

@@ -36,14 +36,9 @@ async def similar(database: Database, code: str, slug: str = "palm-court-b") -> 
 async def test_similar_units_are_free_and_alike_in_bedrooms_type_and_price(database: Database) -> None:
     for slug in ("palm-court-b", "palm-court-c"):
         project_id = await new_project(database, slug)
-        units = [
-            UnitFields(kind, Decimal(100), Decimal(price), bedrooms=bedrooms)
-            for kind, bedrooms, price in ALIKE.values()
-        ]
-        await store(
-            database,
-            *(ReplaceUnit((project_id, code), unit) for code, unit in zip(ALIKE, units, strict=True)),
-        )
+        for code, (kind, bedrooms, price) in ALIKE.items():
+            fields = UnitFields(kind, Decimal(100), Decimal(price), bedrooms=bedrooms)
+            await store(database, ReplaceUnit((project_id, code), fields))
     assert await similar(database, "B-1") == ["B-4", "B-3", "B-2"]
     assert await similar(database, "B-2") == ["B-1", "B-4", "B-3"]
     assert await similar(database, "B-6") == ["B-1", "B-5", "B-4"]

@@ -7,6 +7,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -17,17 +18,9 @@ THREADS = 8
 HOUR_SECONDS = 3600.0
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> Mock:
+    return Mock(return_value=1_000_000.0)
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -75,36 +68,36 @@ def test_memory_keeps_no_more_than_it_is_told_and_forgets_the_oldest_first() -> 
     assert [seen.claim(name, "2") for name in "cba"] == [Claim.DONE, Claim.DONE, Claim.TAKEN]
 
 
-def test_both_forget_by_age_and_keep_the_rest(tmp_path: Path, clock: Clock) -> None:
+def test_both_forget_by_age_and_keep_the_rest(tmp_path: Path, clock: Mock) -> None:
     file = tmp_path / "seen.db"
     for seen in (
         SeenInMemory(keep_seconds=HOUR_SECONDS, clock=clock),
         SeenInSqlite(file, keep_seconds=HOUR_SECONDS, clock=clock),
     ):
         seen.remember("old", "1")
-        clock.now += HOUR_SECONDS - 1
+        clock.return_value += HOUR_SECONDS - 1
         assert seen.claim("old", "2") is Claim.DONE
         seen.remember("young", "1")
-        clock.now += 2
+        clock.return_value += 2
         seen.remember("another", "1")
         assert [seen.claim(name, "3") for name in ("young", "old")] == [Claim.DONE, Claim.TAKEN]
 
 
-def test_memory_never_forgets_what_is_under_way(clock: Clock) -> None:
+def test_memory_never_forgets_what_is_under_way(clock: Mock) -> None:
     seen = SeenInMemory(at_most=1, keep_seconds=HOUR_SECONDS, clock=clock)
     seen.claim("under way", "1")
-    clock.now += 2 * HOUR_SECONDS
+    clock.return_value += 2 * HOUR_SECONDS
     for name in "abc":
         seen.remember(name, "1")
     assert seen.claim("under way", "2") is Claim.BUSY
 
 
-def test_a_claim_of_a_process_that_died_ends(tmp_path: Path, clock: Clock) -> None:
+def test_a_claim_of_a_process_that_died_ends(tmp_path: Path, clock: Mock) -> None:
     seen = SeenInSqlite(tmp_path / "seen.db", claim_seconds=60, clock=clock)
     seen.claim("a", "dead")
-    clock.now += 59
+    clock.return_value += 59
     assert seen.claim("a", "2") is Claim.BUSY
-    clock.now += 1
+    clock.return_value += 1
     assert seen.claim("a", "3") is Claim.TAKEN
     seen.release("a", "dead")
     assert seen.claim("a", "4") is Claim.BUSY
