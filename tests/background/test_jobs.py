@@ -68,10 +68,9 @@ async def test_a_round_sums_every_numbered_event_once_and_compares_units_seldom(
     await store(database, replacement(project_id, "A-2"))
     await sum_up(database)
     assert await totals(database, project_id) == (1, 3)
+    compared = "update event_sums set units_compared_at = units_compared_at - $1::interval"
     async with database.writing() as connection:
-        await connection.execute(
-            "update event_sums set units_compared_at = units_compared_at - $1::interval", COMPARED_EVERY
-        )
+        await connection.execute(compared, COMPARED_EVERY)
     await sum_up(database)
     assert await totals(database, project_id) == (2, 3)
 

@@ -16,9 +16,7 @@ OF_OTHER_FOLDERS = sorted(
     path for folder in ("sdk", "examples", "benchmarks") for path in (ROOT / folder).rglob("*.md")
 )
 
-_BLOCK = re.compile(
-    r"^(?P<indent> *)```(?P<language>\w*)\n(?P<text>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL
-)
+_BLOCK = re.compile(r"(?ms)^(?P<indent> *)```(?P<language>\w*)\n(?P<text>.*?)^(?P=indent)```$")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _ENTRY = re.compile(r"^( *)(\S+)")
 
@@ -73,9 +71,8 @@ def table(document: Path, first_heading: str) -> list[list[str]]:
 
 
 def _cells(line: str) -> list[str]:
-    return (
-        [cell.strip().replace("`", "") for cell in line.strip("|").split("|")] if line.startswith("|") else []
-    )
+    cells = line.strip("|").split("|") if line.startswith("|") else []
+    return [cell.strip().replace("`", "") for cell in cells]
 
 
 def map_paths(document: Path) -> list[Path]:

@@ -22,10 +22,7 @@ from tests.support.client import NO_TLS
 from tests.support.make import ROOT, make, make_command, outside_of_make
 from tests.support.server import environment
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not shutil.which("make"), reason="make is not installed"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")]
 OF_OTHER_TESTS = ("HOLDFAST_ALLOWED_NETWORKS", "HOLDFAST_ENCRYPTION_KEYS")
 # What a page loads. An <a> only leads somewhere, and Sphinx has warned if it does not.
 LOAD = re.compile(

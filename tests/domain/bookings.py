@@ -103,10 +103,7 @@ def changed(decision: Decision) -> Booking:
 
 
 def event_summary(decision: Decision) -> list[tuple[str, str, str, str | None]]:
-    return [
-        (event.type, event.previous_status, event.status, event.booking_reference)
-        for event in decision.events
-    ]
+    return [(one.type, one.previous_status, one.status, one.booking_reference) for one in decision.events]
 
 
 def unchanged(decision: Decision, found: UnitSnapshot) -> bool:

@@ -122,13 +122,10 @@ def address_wait(failures: int, first_at: datetime) -> timedelta:
     return login.wait_before_next(SubjectKind.ADDRESS, Attempts(failures, first_at, NOW), NOW)
 
 
-def test_after_five_failures_each_wait_of_an_account_is_twice_the_last_up_to_a_quarter_of_an_hour() -> None:
+def test_after_five_failures_each_wait_is_twice_the_last_up_to_a_quarter_of_an_hour_and_ends() -> None:
     waits = [account_wait(failures).total_seconds() for failures in range(14)]
     assert waits == [0, 0, 0, 0, 0, 15, 30, 60, 120, 240, 480, 900, 900, 900]
     assert account_wait(10**9) == login.LONGEST_WAIT
-
-
-def test_a_wait_ends() -> None:
     assert account_wait(5, NOW - timedelta(seconds=15) + A_MOMENT) == A_MOMENT
     assert account_wait(5, NOW - timedelta(seconds=15)) == account_wait(5, NOW - AGO) == NONE
     assert account_wait(10**9, NOW - login.LONGEST_WAIT) == NONE
@@ -142,7 +139,7 @@ def test_an_address_waits_after_many_failures_until_its_window_is_over() -> None
 
 
 @pytest.mark.parametrize(
-    ("kind", "first_ago", "last_ago", "is_forgotten"),
+    ("kind", "first", "last", "over"),
     [
         (SubjectKind.ACCOUNT, login.FORGET_AFTER * 2, login.FORGET_AFTER, True),
         (SubjectKind.ACCOUNT, login.FORGET_AFTER * 2, login.FORGET_AFTER - A_MOMENT, False),
@@ -150,12 +147,10 @@ def test_an_address_waits_after_many_failures_until_its_window_is_over() -> None
         (SubjectKind.ADDRESS, login.ADDRESS_WINDOW - A_MOMENT, NONE, False),
     ],
 )
-def test_old_attempts_are_forgotten(
-    kind: SubjectKind, first_ago: timedelta, last_ago: timedelta, is_forgotten: bool
-) -> None:
-    attempts = Attempts(7, NOW - first_ago, NOW - last_ago)
+def test_old_attempts_are_forgotten(kind: SubjectKind, first: timedelta, last: timedelta, over: bool) -> None:
+    attempts = Attempts(7, NOW - first, NOW - last)
     current = login.current_attempts(kind, attempts, NOW)
-    assert current == (Attempts(0, NOW, NOW) if is_forgotten else attempts)
+    assert current == (Attempts(0, NOW, NOW) if over else attempts)
 
 
 def test_attempts_are_counted_apart_for_each_account_and_address() -> None:

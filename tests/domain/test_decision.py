@@ -67,9 +67,8 @@ def test_the_clock_writes_what_readers_saw_already(status: BookingStatus) -> Non
 
 def put(found: Unit | None, wanted: UnitFields) -> Change:
     before = snapshot(found)
-    return describe_change(
-        before, decisions.replace(before, "A-101", wanted, None, decisions.UNCONDITIONAL, NOW)
-    )
+    decided = decisions.replace(before, "A-101", wanted, None, decisions.UNCONDITIONAL, NOW)
+    return describe_change(before, decided)
 
 
 def test_the_entry_of_a_new_unit_has_all_that_was_given() -> None:

@@ -87,9 +87,7 @@ def failure(ago: timedelta, gone_at: datetime | None = None) -> EndpointFailure:
         (failure(timedelta(), gone_at=NOW), True),
     ],
 )
-def test_an_endpoint_fails_after_a_day_or_when_it_is_gone(
-    found: EndpointFailure | None, failing: bool
-) -> None:
+def test_an_endpoint_fails_after_a_day_or_if_it_is_gone(found: EndpointFailure | None, failing: bool) -> None:
     def state(*, paused: bool) -> EndpointState:
         config = EndpointConfig("https://example.com/hook", paused=paused)
         return Endpoint(UUID(int=1), config, UUID(int=2), NOW, found, NOW, NOW, NOW).state

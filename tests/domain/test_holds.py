@@ -114,14 +114,12 @@ def test_the_same_request_makes_no_second_booking_whatever_became_of_the_first(s
     assert refused.value.status is found.unit.status
 
 
-def test_the_same_request_is_not_given_a_token_that_was_replaced() -> None:
+def test_the_same_request_is_not_given_a_token_that_was_replaced_but_the_hold_for_its_token() -> None:
     found = claimed(idempotency_id=KEY, token_hash=b"a reissued token")
     with pytest.raises(TransitionNotAllowed, match="issued anew"):
         opened(found, SAME_REQUEST)
     assert opened(found, SAME_REQUEST, token_hash=b"a reissued token").booking is found.booking
-
-
-def test_the_token_of_the_hold_counts_before_the_key_of_the_request() -> None:
+    # The token of the hold counts before the key of the request.
     found = made_before(BookingStatus.CANCELLED, claimed(number=OTHER_NUMBER + 1, token_hash=b"their token"))
     decision = opened(found, SAME_REQUEST, token_hash=b"their token")
     assert (decision.booking, decision.unit) == (found.booking, found.unit)
@@ -134,13 +132,11 @@ LIVE = NOW + MINUTE
 live_holds = st.sets(st.integers(1, 15)).map(lambda taken: [LiveHold(slot, LIVE) for slot in sorted(taken)])
 
 
-def test_a_hold_takes_a_slot_of_its_visitor_and_one_of_its_address() -> None:
+def test_a_hold_takes_a_slot_of_its_visitor_and_one_of_its_address_where_they_are_known() -> None:
     live = {VISITOR: [LiveHold(1, LIVE)], ADDRESS: [LiveHold(1, LIVE), LiveHold(2, LIVE)]}
     found = UnitSnapshot(PROJECT, unit(), live_holds=live)
     assert changed(opened(found, limits=HoldLimits(3, 20, 0))).slots == Slots(of_address=3, of_visitor=2)
-
-
-def test_staff_and_callers_without_a_cookie_need_no_slot_of_a_visitor() -> None:
+    # Staff and callers without a cookie need none of a visitor.
     for holder, slots in ((NOBODY, Slots()), (Holder(ADDRESS, None), Slots(1, None))):
         decision = opened(snapshot(unit()), DRAFT._replace(holder=holder), limits=HoldLimits(1, 1, 0))
         assert changed(decision).slots == slots
@@ -276,12 +272,10 @@ def test_an_extension_is_one_more_period_or_ends_when_asked_within_bounds() -> N
 def lapsing(draw: st.DrawFn) -> UnitSnapshot:
     status = draw(st.sampled_from([BookingStatus.OPEN, BookingStatus.SIGNED, BookingStatus.RESERVED]))
     end, changed_at = (NOW + draw(st.integers(-300_000, 300_000)) * MILLISECOND for _ in range(2))
-    is_reserved = status is BookingStatus.RESERVED
-    ends: dict[str, Any] = {"reserved_until" if is_reserved else "hold_expires_at": end}
+    column = "reserved_until" if status is BookingStatus.RESERVED else "hold_expires_at"
+    ends: dict[str, Any] = {column: end}
     version = draw(st.integers(1, 1000))
-    found = unit(
-        Status.RESERVED if is_reserved else Status.HELD, version=version, updated_at=changed_at, **ends
-    )
+    found = unit(UNIT_STATUS[status], version=version, updated_at=changed_at, **ends)
     claim = booking(status, **ends) if draw(st.booleans()) else None
     return UnitSnapshot(PROJECT, found, booking=claim)
 
@@ -293,19 +287,14 @@ def test_the_expiry_of_many_units_writes_the_same_as_that_of_one(found: UnitSnap
     assert one is not None
     end = ends_at(one)
     assert end is not None
-    made = holds.expire_due_unit(
-        holds.DueUnit(
-            one.id, one.project_id, one.status, end, one.version, one.updated_at, one.code, "tower"
-        ),
-        None if claim is None else holds.LiveBooking(claim.number, claim.reference, claim.status),
-    )
+    ids, state = (one.id, one.project_id), (one.status, end, one.version, one.updated_at)
+    live = None if claim is None else holds.LiveBooking(claim.number, claim.reference, claim.status)
+    made = holds.expire_due_unit(holds.DueUnit(*ids, *state, one.code, "tower"), live)
     assert (made.unit_id, made.version, made.at) == (one.id, decision.unit.version, decision.unit.updated_at)
     assert (made.event,) == decision.events
     assert made.entry.change == describe_change(found, decision)
     assert (made.entry.subject_id, made.entry.at, made.entry.action) == (one.id, made.at, decision.action)
-    assert (made.booking_number, made.entry.booking_reference) == (
-        claim and claim.number,
-        claim and claim.reference,
-    )
+    named = (claim.number, claim.reference) if claim else (None, None)
+    assert (made.booking_number, made.entry.booking_reference) == named
     if decision.booking is not None:
         assert (made.booking_status, made.ended_at) == (decision.booking.status, decision.booking.ended_at)

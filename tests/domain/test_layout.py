@@ -89,9 +89,7 @@ def test_what_staff_set_wins_over_the_guess_even_where_it_is_nowhere() -> None:
         PlacedUnit("A-1203", own, False),
         PlacedUnit("A-1204", NO_PLACEMENT, False),
     ]
-
-
-def test_a_floor_that_was_sent_wins_over_the_guess_and_staff_over_both() -> None:
+    # A floor that was sent wins over the guess, and staff over both.
     assert LayoutUnit("A-1203", floor=7).placement == ("A", 7, 3)
     assert LayoutUnit("Villa", floor=-1).placement == (None, -1, None)
     assert LayoutUnit("A-1204", Placement("B", None, 1), floor=7).placement == ("B", None, 1)
@@ -119,10 +117,7 @@ def unit(code: str = "A-101", bedrooms: int | None = 3, status: Status = Status.
             dict.fromkeys(("A-101", "A-103", "A-201", "B-101")),
             [("A", 2, ["A-201"]), ("A", 1, ["A-101", None, "A-103"]), ("B", 1, ["B-101"])],
         ),
-        (
-            {"A-101": Placement(None, 1, 1), "Villa": None},
-            [(None, 1, ["A-101"]), (None, None, ["Villa"])],
-        ),
+        ({"A-101": Placement(None, 1, 1), "Villa": None}, [(None, 1, ["A-101"]), (None, None, ["Villa"])]),
         (dict.fromkeys(("x", "y"), Placement("A", 1, 2)), [("A", 1, [None, "x", "y"])]),
         ({"x": Placement("A", 1, WIDEST_FLOOR + 1)}, [("A", 1, ["x"])]),
     ],

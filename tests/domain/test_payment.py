@@ -65,10 +65,6 @@ def test_no_address_in_the_query_moves_the_borders_of_what_is_signed(first: str,
     assert verify(SECRET, timestamp, signature, signed.encode(), None) is None
 
 
-def test_a_buyer_pays_between_the_signature_and_the_end_of_the_hold() -> None:
-    check_payable(unit(Status.HELD), booking(SIGNED))
-
-
 UNPAID = {"deposit_confirmed_at": None}
 UNSIGNED = "The buyer has not signed yet; the hold ends at 2026-11-14T09:31:00.000Z."
 NOTHING_TO_PAY = "The booking is %s: there is nothing to pay."
@@ -105,7 +101,8 @@ def pay(amount: str, percent: Decimal | None = Decimal(100)) -> None:
     check_amount(Payment("pay_1", "234-679-FHK", Decimal(amount)), booking(SIGNED, terms=terms))
 
 
-def test_only_the_exact_deposit_is_accepted_however_it_is_written() -> None:
+def test_only_the_exact_deposit_of_a_signed_hold_is_accepted_however_it_is_written() -> None:
+    check_payable(unit(Status.HELD), booking(SIGNED))
     for amount in ("1000.10", "1000.1", "1000.100"):
         pay(amount)
     pay("0", percent=None)

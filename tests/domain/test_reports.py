@@ -26,10 +26,7 @@ def test_each_day_is_the_next_one_without_its_steps_and_its_new_units_and_the_la
 
 def test_a_day_without_sales_is_there_with_none() -> None:
     sold = {SECOND: (2, Decimal("1500000.50"))}
-    assert sales_days(days, sold)[:2] == [
-        SalesDay(FIRST, 0, Decimal(0)),
-        SalesDay(SECOND, 2, sold[SECOND][1]),
-    ]
+    assert sales_days(days, sold)[:2] == [SalesDay(FIRST, 0, Decimal(0)), SalesDay(SECOND, *sold[SECOND])]
 
 
 def test_conversion_counts_the_steps_of_the_period_alone() -> None:

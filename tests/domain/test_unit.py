@@ -40,9 +40,7 @@ def test_a_new_unit_is_available_unless_it_starts_off_sale_and_has_no_event(stat
 
 
 @given(units(), fields, settable)
-def test_a_put_stores_all_or_names_what_is_locked(
-    found: Unit, wanted: UnitFields, status: Status | None
-) -> None:
+def test_a_put_stores_or_names_what_is_locked(found: Unit, wanted: UnitFields, status: Status | None) -> None:
     differing = tuple(name for name in TERMS if getattr(found.fields, name) != getattr(wanted, name))
     if found.status in MID_BOOKING and differing:
         with pytest.raises(errors.TermsLocked) as refused:
@@ -126,13 +124,10 @@ def test_a_precondition_names_the_revision_that_must_stand() -> None:
         patch(snapshot(unit()), "A-101", {}, None, other, NOW)
 
 
-def test_every_status_has_a_revision_of_its_own() -> None:
+def test_every_status_has_a_revision_of_its_own_and_so_has_an_expiry_that_is_never_written() -> None:
     revisions = {revision(unit()._replace(status=status), PROJECT) for status in Status}
     assert len(revisions) == len(Status)
-
-
-def test_an_expiry_that_is_never_written_has_another_revision_than_what_is() -> None:
-    """Decided just before the end of the hold, stored just after it, and looked at in between."""
+    # Decided just before the end of the hold, stored just after it, and looked at in between.
     held = unit(Status.HELD)
     seen = as_seen(held, NOW + 2 * MINUTE)
     stored = held._replace(fields=FIELDS._replace(bedrooms=3), version=held.version + 1)

@@ -13,6 +13,7 @@ from holdfast.storage.database import CommitUnknown, Connection, Database, trans
 Hook = Callable[[], Awaitable[object]]
 Arguments = tuple[object, ...]
 Rows = list[asyncpg.Record]
+STORES = "with stored as"
 Fetch = Callable[[Connection, str, Arguments], Awaitable[Rows]]
 
 
@@ -100,7 +101,7 @@ class LosingDatabase(WrappedDatabase):
     """Loses the connection once: at a statement that stores (``at_once``), or at the commit.
 
     ``done``: the database has done what it was asked to, though it cannot say so any more.
-    ``then_away``: and takes no writes from then on.
+    ``away``: and takes no writes from then on.
     """
 
     def __init__(
@@ -109,19 +110,17 @@ class LosingDatabase(WrappedDatabase):
         *,
         at_once: bool,
         done: bool = True,
-        at_statement: str = "with stored as",
-        then_away: bool = False,
+        at: str = STORES,
+        away: bool = False,
     ) -> None:
         super().__init__(database)
-        self._at_once = at_once
-        self._done = done
-        self._at_statement = at_statement
-        self._then_away = then_away
+        self._at_once, self._at_statement = at_once, at
+        self._done, self._away = done, away
         self._is_lost = False
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[Connection]:
-        if self._is_lost and self._then_away:
+        if self._is_lost and self._away:
             raise DatabaseUnavailable
         is_to_be_lost = not self._at_once and not self._is_lost
         async with self._database.writing() as connection:

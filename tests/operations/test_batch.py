@@ -19,7 +19,7 @@ from tests.operations.interference import CountingDatabase, Hook, InterferingDat
 from tests.operations.scene import REFUSE, kinds, new_keys, opening, until_somebody_waits
 from tests.support import sales
 from tests.support.inventory import replacement, store
-from tests.support.sales import cancellation, deposit, done, found, hold, make_lapse, new_unit
+from tests.support.sales import cancellation, closing, deposit, done, found, hold, make_lapse, new_unit
 from tests.support.sql import execute, rows
 
 
@@ -58,7 +58,7 @@ async def test_the_first_hold_wins_and_the_same_request_twice_is_one_hold(databa
 async def test_a_whole_sale_in_one_batch_is_one_row_and_all_its_events(database: Database) -> None:
     key = await new_unit(database)
     (first,) = await store(database, await opening(database, key))
-    steps = [step(key, first.booking) for step in (sales.signature, deposit, sales.closing)]
+    steps = [step(key, first.booking) for step in (sales.signature, deposit, closing)]
     *_, sold = await store(database, *steps)
     assert await found(database, sold.booking) == sold.booking
     told = await rows(database, "select type, booking_reference from event order by unit_version")
@@ -139,10 +139,8 @@ async def test_a_hold_is_stored_with_its_booking_its_event_and_its_entry_or_not_
 async def test_an_overtaken_command_fails_alone(database: Database, caplog: pytest.LogCaptureFixture) -> None:
     keys = await new_keys(database, "A-0", "A-1", "A-2")
     commands = [await opening(database, key) for key in keys]
-    overtaken = f"new.number = {commands[1].request.draft.number}"
-    await execute(
-        database, REFUSE.format(table="booking", state="serialization_failure", condition=overtaken)
-    )
+    second = f"new.number = {commands[1].request.draft.number}"
+    await execute(database, REFUSE.format(table="booking", state="serialization_failure", condition=second))
     outcomes = await write(database, [*commands, replacement(keys[0][0], "B-1")])
     assert kinds(outcomes) == [WriteResult, RetriesExhausted, WriteResult, WriteResult]
     assert isinstance(outcomes[1], errors.DatabaseUnavailable)
@@ -163,15 +161,11 @@ async def overtaken(database: Database, command: Command, meanwhile: Hook) -> Wr
 async def test_a_signature_or_a_deposit_between_two_looks_is_seen(database: Database) -> None:
     """The unit is the same before and after a signature; only its turn is not."""
     key, other = await new_keys(database, "A-1", "A-2")
-    booking = await hold(database, key)
-    paid = await overtaken(
-        database, deposit(key, booking), lambda: done(database, sales.signature(key, booking))
-    )
+    held = await hold(database, key)
+    paid = await overtaken(database, deposit(key, held), lambda: done(database, sales.signature(key, held)))
     assert (paid.unit.status, paid.booking.status) == (Status.RESERVED, BookingStatus.RESERVED)
     signed = await sales.sign(database, other)
-    sold = await overtaken(
-        database, sales.closing(other, signed), lambda: done(database, deposit(other, signed))
-    )
+    sold = await overtaken(database, closing(other, signed), lambda: done(database, deposit(other, signed)))
     assert (sold.unit.status, sold.booking.status) == (Status.SOLD, BookingStatus.SOLD)
 
 
@@ -186,10 +180,8 @@ async def test_a_booking_is_never_put_beside_a_unit_of_another_moment(database: 
 
 async def test_a_claim_that_is_gone_at_the_second_look_is_looked_for_again(database: Database) -> None:
     key = await new_unit(database)
-    booking = await hold(database, key)
-    written = await overtaken(
-        database, sales.archiving(key), lambda: done(database, cancellation(key, booking))
-    )
+    held = await hold(database, key)
+    written = await overtaken(database, sales.archiving(key), lambda: done(database, cancellation(key, held)))
     assert (written.unit.status, written.unit.archived) == (Status.UNAVAILABLE, True)
     assert [event.previous_status for event in written.decision.events] == [Status.AVAILABLE]
     assert written.decision.booking is None

@@ -65,9 +65,8 @@ async def test_the_same_request_gets_the_same_token_from_every_process(database:
     assert first.draft.token_hash == token_hash(first.token)
     assert first.draft.number != again.draft.number
     # A database that is gone, and another in its place.
-    await execute(
-        database, "select setval('booking_number', 5000)", "update installation set secret = sha256(secret)"
-    )
+    await execute(database, "select setval('booking_number', 5000)")
+    await execute(database, "update installation set secret = sha256(secret)")
     book.forget()
     other = await book.draft_for(ASKED, PROJECT_ID, CODE)
     assert (other.draft.number, other.token != first.token) == (5001, True)

@@ -205,9 +205,8 @@ async def test_a_hold_that_was_made_meanwhile_is_given_whole(selling: Bookings, 
         made.append(await hold(selling, KEYED))
 
     again = await repeated(database, hold_it)
-    assert [(again.booking, again.token, again.unit)] == [
-        (first.booking, first.token, first.unit) for first in made
-    ]
+    (first,) = made
+    assert (again.booking, again.token, again.unit) == (first.booking, first.token, first.unit)
 
 
 # Another database under a running process, such as a restored backup, issues numbers again.
@@ -239,10 +238,8 @@ async def test_a_number_that_is_taken_stores_nothing(selling: Bookings, database
     assert await rows(database, EVERYTHING) == before
     # The other numbers of the block are not tried one by one.
     held = await hold(selling, code="A-4")
-    taken = await rows(
-        database, "select number from booking where unit_id <> (select id from unit where code = 'A-4')"
-    )
-    assert held.booking.number > max(number for (number,) in taken)
+    others = "select number from booking where unit_id <> (select id from unit where code = 'A-4')"
+    assert held.booking.number > max(number for (number,) in await rows(database, others))
     assert (await selling.find_with_token(held.booking.reference, held.token)).booking == held.booking
 
 
@@ -274,9 +271,8 @@ async def test_of_many_clicks_at_once_one_makes_the_hold_and_all_lead_to_it(sell
     assert await opened(selling) == entered[0]
     found = await selling.find_with_token(*entered[0])
     assert (found.booking.status, found.unit_code) == (BookingStatus.OPEN, "A-1")
-    outcomes = await asyncio.gather(
-        opened(selling, "a", "A-4"), opened(selling, "b", "A-4"), return_exceptions=True
-    )
+    two = [opened(selling, secret, "A-4") for secret in "ab"]
+    outcomes = await asyncio.gather(*two, return_exceptions=True)
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["NotAvailable", "OpenedBooking"]
     twice = await asyncio.gather(*(opened(selling, code="A-2") for _ in range(5)))
     assert len(set(twice)) == 1

@@ -159,9 +159,8 @@ async def end(engine: Engine, endpoint: Endpoint, status_code: int, ended_at: da
         await engine.make_due()
     if ended_at is not None:
         await engine.execute(LOG_DAY.format(day=ended_at, after=ended_at + timedelta(days=1)))
-        await engine.execute(
-            "update ended_delivery set created_at = $2, ended_at = $2 where id = $1", delivery_id, ended_at
-        )
+        move = "update ended_delivery set created_at = $2, ended_at = $2 where id = $1"
+        await engine.execute(move, delivery_id, ended_at)
     while not await engine.value(HAVE_PASSED):
         pass
 
@@ -284,16 +283,13 @@ async def test_the_count_is_capped(search: DeliverySearch, engine: Engine, endpo
 async def test_an_endpoint_that_fails_for_a_day_is_announced_with_its_name_until_it_was_seen(
     search: DeliverySearch, engine: Engine, endpoint: Endpoint
 ) -> None:
-    named = (await engine.subscribe(description="Portal ERP")).endpoint
+    named = (await engine.subscribe(description="ERP")).endpoint
     unnamed = (await engine.subscribe("http://127.0.0.1:9/other")).endpoint
     await be_failing(engine, named, timedelta(minutes=1))
     await be_failing(engine, unnamed)
     await be_failing(engine, endpoint, timedelta(hours=-1))
     unseen = await search.load_unseen_failures(START)
-    assert [(one.id, one.name) for one in unseen.failing] == [
-        (named.id, "Portal ERP"),
-        (unnamed.id, "127.0.0.1:9"),
-    ]
+    assert [(one.id, one.name) for one in unseen.failing] == [(named.id, "ERP"), (unnamed.id, "127.0.0.1:9")]
     assert (await engine.subscribing.find(named.id)).state is EndpointState.FAILING
     assert (await engine.subscribing.find(endpoint.id)).state is EndpointState.ACTIVE
     assert await failing(search, unseen.up_to - timedelta(seconds=1)) == [named.id]

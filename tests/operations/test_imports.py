@@ -159,9 +159,8 @@ async def test_a_status_is_set_an_empty_one_is_left_alone_and_no_file_sells_a_ne
     units, _ = await importer.units.page(SLUG, "", 10, None, None)
     assert [unit.status for unit in units] == [Status.AVAILABLE, Status.UNAVAILABLE]
     file = await importer.check(csv_of("A-3,Villa,1,1,مباعة", heading="Code,Type,Area,Price,Status"))
-    assert await importer.reasons(file) == [
-        (2, "status", "مباعة", "A new unit cannot be sold: only a booking makes it so.")
-    ]
+    message = "A new unit cannot be sold: only a booking makes it so."
+    assert await importer.reasons(file) == [(2, "status", "مباعة", message)]
 
 
 async def test_spaces_around_a_text_are_no_change(importer: Importer) -> None:
@@ -298,10 +297,7 @@ async def test_a_file_is_kept_for_a_day_or_a_few_more(importer: Importer, databa
 
 
 async def test_a_sign_of_life_that_fails_is_followed_by_others(
-    importer: Importer,
-    database: Database,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    importer: Importer, database: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(operation, "HEARTBEAT_SECONDS", 0.02)
     file = await importer.upload(csv_of("A-1,Villa,1,1"))

@@ -16,6 +16,7 @@ from holdfast.operations.live_updates import BoardChanges, LiveUpdates, Watcher
 from holdfast.storage import boards, layouts
 from holdfast.storage.database import Connection, Database, current_time
 from tests.operations.interference import Hook, WrappedDatabase
+from tests.support.delivery_engine import eventually
 from tests.support.inventory import claim, new_project, replacement, store
 from tests.support.sales import hold, make_lapse, new_units
 from tests.support.sql import execute
@@ -43,9 +44,7 @@ class AskedDatabase(WrappedDatabase):
 
     async def until_read_again(self) -> None:
         reads = self.reads
-        async with asyncio.timeout(60):
-            while self.reads < reads + 2:  # noqa: ASYNC110 - nothing tells of a read
-                await asyncio.sleep(0)
+        await eventually(lambda: self.reads >= reads + 2)
 
 
 @pytest.fixture
@@ -64,13 +63,11 @@ async def watching(asked: AskedDatabase, monkeypatch: pytest.MonkeyPatch) -> Asy
 
 
 @pytest.fixture
-async def polling(asked: AskedDatabase, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[LiveUpdates]:
+def polling(watching: LiveUpdates, monkeypatch: pytest.MonkeyPatch) -> LiveUpdates:
     """Looks all the time."""
     monkeypatch.setattr(operation, "POLL_SECONDS", 0)
     monkeypatch.setattr(operation, "LONGEST_PAUSE_SECONDS", 0)
-    opened = LiveUpdates(asked)
-    yield opened
-    await opened.close()
+    return watching
 
 
 async def started(watching: LiveUpdates, project_id: UUID) -> Watcher:

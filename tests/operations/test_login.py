@@ -137,15 +137,13 @@ async def test_a_notice_is_told_once_and_only_to_who_shows_it(office: Office) ->
 
 async def test_a_session_ends_when_nobody_has_used_it_for_long_or_at_an_age(office: Office) -> None:
     opened = await office.sign_in()
-    for column, interval, lives in (
+    for column, ago, lives in (
         ("last_seen_at", "119 minutes", True),
         ("last_seen_at", "119 minutes", True),
         ("created_at", "11.9 hours", True),
         ("created_at", "0.2 hours", False),
     ):
-        await execute(
-            office.database, f"update staff_session set {column} = {column} - interval '{interval}'"
-        )
+        await execute(office.database, f"update staff_session set {column} = {column} - interval '{ago}'")
         assert await office.is_signed_in(opened) is lives
     opened = await office.sign_in()
     # Those that were too old have been deleted.

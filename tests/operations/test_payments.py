@@ -100,12 +100,8 @@ async def test_only_signed_holds_are_paid(database: Database, paying: Payments, 
 
 async def test_a_callback_is_ours_and_recent(database: Database, paying: Payments) -> None:
     now = int((await database.read(current_time)).timestamp())
-    for seconds, fault in (
-        (0, None),
-        (-302, SignatureProblem.TOO_OLD),
-        (400, SignatureProblem.TOO_FAR_AHEAD),
-    ):
-        moment = now + seconds
+    for ahead, fault in ((0, None), (-302, SignatureProblem.TOO_OLD), (400, SignatureProblem.TOO_FAR_AHEAD)):
+        moment = now + ahead
         assert await paying.signature_fault(str(moment), sign(SECRET, moment, b"{}"), b"{}") is fault
     own, differs = sign(SECRET, now, b"{}"), SignatureProblem.DIGEST_DIFFERS
     for timestamp, signature, body, fault in (

@@ -253,13 +253,10 @@ async def test_a_new_name_and_preferences_are_kept(office: Office, nora: OwnAcco
 
 async def test_a_new_password_needs_the_old_one(office: Office, nora: OwnAccount) -> None:
     elsewhere = await office.sign_in()
-    for old, new, pointer in (
-        (WRONG_PASSWORD, NEW_PASSWORD, "/password"),
-        (PASSWORD, "short", "/newPassword"),
-    ):
+    for old, new, fault in ((WRONG_PASSWORD, NEW_PASSWORD, "/password"), (PASSWORD, "short", "/newPassword")):
         with pytest.raises(errors.InvalidInput) as refused:
             await office.accounts.change_password(nora, old, new)
-        assert pointers(refused) == [pointer]
+        assert pointers(refused) == [fault]
     assert await office.is_signed_in(elsewhere)
     await office.accounts.change_password(nora, PASSWORD, NEW_PASSWORD)
     assert not await office.is_signed_in(elsewhere)

@@ -18,9 +18,8 @@ class Delivery(NamedTuple):
     body: bytes
 
     def with_headers(self, **changed: str) -> Self:
-        return self._replace(
-            headers={**self.headers, **{f"X-Service-{name}": changed[name] for name in changed}}
-        )
+        named = {f"X-Service-{name}": value for name, value in changed.items()}
+        return self._replace(headers={**self.headers, **named})
 
     def signed_at(self, moment: int) -> Self:
         signature = f"sha256={digest(SECRET, str(moment), self.body.decode())}"

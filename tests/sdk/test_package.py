@@ -18,9 +18,7 @@ from tests.sdk.deliveries import delivery, post, post_to_wsgi
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "sdk" / "python"
-BLOCKS = re.findall(
-    r"^ *```python\n(.*?)^ *```", (PACKAGE / "README.md").read_text(), re.DOTALL | re.MULTILINE
-)
+BLOCKS = re.findall(r"(?ms)^ *```python\n(.*?)^ *```", (PACKAGE / "README.md").read_text())
 
 
 def test_the_wheel_holds_the_types_and_the_licence_and_works_on_its_own(tmp_path: Path) -> None:
@@ -32,10 +30,8 @@ def test_the_wheel_holds_the_types_and_the_licence_and_works_on_its_own(tmp_path
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert (PACKAGE / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
     assert {name.split("/")[0].split("-")[0] for name in names} == {"holdfast_webhooks"}
-    alone = (
-        "import sys; sys.path.insert(0, sys.argv[1]); import holdfast_webhooks as kit; print(kit.__file__)"
-    )
-    command = [sys.executable, "-I", "-S", "-W", "error", "-c", alone, str(wheel)]
+    code = "import sys; sys.path.insert(0, sys.argv[1]); import holdfast_webhooks as kit; print(kit.__file__)"
+    command = [sys.executable, "-I", "-S", "-W", "error", "-c", code, str(wheel)]
     ran = subprocess.run(command, capture_output=True, check=True, timeout=60)
     assert str(wheel) in ran.stdout.decode()
 

@@ -13,13 +13,11 @@ from holdfast.storage.database import Database
 SLUG = "palm-court"
 
 
-def fields(price: int = 1_000_000) -> UnitFields:
+def fields(price: int = 10**6) -> UnitFields:
     return UnitFields("apartment", Decimal("120.5"), Decimal(price), description="Corner")
 
 
-def replacement(
-    project_id: UUID, code: str, price: int = 1_000_000, status: Status | None = None
-) -> ReplaceUnit:
+def replacement(project_id: UUID, code: str, price: int = 10**6, status: Status | None = None) -> ReplaceUnit:
     return ReplaceUnit((project_id, code), fields(price), status)
 
 

@@ -24,8 +24,7 @@ STAFF_MOVES: dict[str, tuple[tuple[str, ...], str, str]] = {
     "take-off-sale": (("available", "held", "reserved"), "unavailable", "unit.unavailable"),
     "archive": (("available", "held", "reserved", "unavailable"), "unavailable", "unit.unavailable"),
     "revoke-sale": (("sold",), "unavailable", "unit.unavailable"),
-    "lapse-hold": ((), "", ""),
-    "lapse-reservation": ((), "", ""),
+    **dict.fromkeys(("lapse-hold", "lapse-reservation"), ((), "", "")),
 }
 
 Event = tuple[str, str, str, str | None]

@@ -19,17 +19,13 @@ from tests.support.projects import add_project
 from tests.support.sql import Sql
 
 CODES = ("A-101", "A-102", "B/7")
-WAIT_UNTIL = (
-    "select pg_sleep(greatest(extract(epoch from $1::text::timestamptz - clock_timestamp()), 0) + 0.001)"
-)
+WAIT = "select pg_sleep(greatest(extract(epoch from $1::text::timestamptz - clock_timestamp()), 0) + 0.001)"
 BLOCKED_BY_A_HOLD = ("status-locked", "terms-locked", "not-available")
 
 NORA = {"buyerName": "Nora Al-Harbi", "buyerEmail": "nora@example.com", "buyerPhone": "+966 50 123 4567"}
 OMAR = {"buyerName": "عمر حداد", "buyerEmail": "omar@example.com", "buyerPhone": "0501112223"}
-SOME_TERMS = (
-    "[100000, null, null, null], [100000.5, 2.5, false, 15], [0.1, 50, false, 5], [250000, 10, true, 15]"
-)
-TERMS = [dict(zip(model.TERMS, values, strict=True)) for values in exact_json.read(f"[{SOME_TERMS}]")]
+PRICES = "[100000, null, null, null], [100000.5, 2.5, false, 15], [0.1, 50, false, 5], [250000, 10, true, 15]"
+TERMS = [dict(zip(model.TERMS, values, strict=True)) for values in exact_json.read(f"[{PRICES}]")]
 SHORT_HOLD_SECONDS, TIME_TO_SIGN_SECONDS, SHORT_RESERVATION_DAYS = 0.02, 0.2, 0.00001
 WAYS: dict[str, tuple[str, ...]] = {
     "": (),
@@ -84,7 +80,7 @@ class World:
 
     def wait_until(self, moment: str) -> None:
         """By the database's clock, the one that counts."""
-        self.sql.value(WAIT_UNTIL, moment)
+        self.sql.value(WAIT, moment)
 
 
 @contextmanager
