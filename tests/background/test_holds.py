@@ -9,6 +9,7 @@ from holdfast.background.holds import LONGEST_PAUSE_SECONDS, SHORTEST_PAUSE_SECO
 from holdfast.storage.database import BACKGROUND, Database
 from holdfast.storage.holds import is_foreground_busy
 from tests.support.sales import hold, make_lapse, new_units, reserve
+from tests.support.sql import value
 
 HELD = "select count(*) from unit where status = 'held'"
 RELEASED = "select count(*) from event where type = 'unit.released'"
@@ -19,11 +20,6 @@ async def database(postgres_url: str) -> AsyncIterator[Database]:
     """Of the background, where the loop runs; the foreground is idle."""
     async with Database(postgres_url, name=BACKGROUND) as opened:
         yield opened
-
-
-async def count(database: Database, statement: str) -> int:
-    async with database.reading() as connection:
-        return int(await connection.fetchval(statement))
 
 
 async def add_lapsed(database: Database, number: int) -> None:
@@ -43,7 +39,7 @@ async def test_it_pauses_until_the_next_end(database: Database, monkeypatch: pyt
     assert 500 < await loop.run_once() <= 1000
     await hold(database, (project_id, "A-2"), hold_seconds=500)
     assert 0 < await loop.run_once() <= 500
-    assert await count(database, HELD) == 1
+    assert await value(database, HELD) == 1
 
 
 async def test_a_locked_unit_is_tried_again_after_the_shortest_pause(database: Database) -> None:
@@ -53,7 +49,7 @@ async def test_a_locked_unit_is_tried_again_after_the_shortest_pause(database: D
         await writer.execute("select from unit for update")
         assert await loop.run_once() == SHORTEST_PAUSE_SECONDS
     assert await loop.run_once() == LONGEST_PAUSE_SECONDS
-    assert await count(database, HELD) == 0
+    assert await value(database, HELD) == 0
 
 
 @pytest.mark.parametrize(("lapsed", "left"), [(1, []), (2, [0]), (3, [1]), (30, [28, 4])])
@@ -66,10 +62,10 @@ async def test_round_follows_upon_round_until_all_are_released(
     loop = HoldExpiryLoop(database)
     for still_held in left:
         assert await loop.run_once() == 0
-        assert await count(database, HELD) == still_held
+        assert await value(database, HELD) == still_held
     assert await loop.run_once() == LONGEST_PAUSE_SECONDS
-    assert await count(database, HELD) == 0
-    assert await count(database, RELEASED) == lapsed
+    assert await value(database, HELD) == 0
+    assert await value(database, RELEASED) == lapsed
 
 
 async def test_while_the_foreground_is_busy_it_does_less_at_a_time_and_pauses_in_between(
@@ -82,11 +78,11 @@ async def test_while_the_foreground_is_busy_it_does_less_at_a_time_and_pauses_in
         await other.execute("select")
         for still_held in (8, 4):
             assert await loop.run_once() > 0
-            assert await count(database, HELD) == still_held
+            assert await value(database, HELD) == still_held
     while await database.read(is_foreground_busy):
         continue
     assert await loop.run_once() == 0
-    assert await count(database, HELD) == 0
+    assert await value(database, HELD) == 0
 
 
 async def test_the_foreground_is_busy_just_after_a_statement(database: Database, postgres_url: str) -> None:

@@ -16,6 +16,7 @@ from holdfast.storage.database import Database
 from tests.support.delivery_engine import Engine, an_engine, switch
 from tests.support.inventory import replacement, store
 from tests.support.sales import new_units, sell
+from tests.support.sql import value
 
 QUEUE = "select due_at, postponed from pending_delivery order by unit_version"
 POSTPONED = "select count(*) from pending_delivery where postponed"
@@ -53,9 +54,8 @@ async def test_a_round_may_fail_and_an_endless_one_is_cancelled(monkeypatch: pyt
 
 async def totals(database: Database, project_id: UUID) -> tuple[int, int]:
     """How many units are counted, and steps summed."""
-    async with database.reading() as connection:
-        steps = await connection.fetchval("select coalesce(sum(steps), 0)::int from event_hour")
-        return await reports.counted_units(connection, project_id), steps
+    steps = await value(database, "select coalesce(sum(steps), 0)::int from event_hour")
+    return await database.read(reports.counted_units, project_id), steps
 
 
 async def test_a_round_sums_every_numbered_event_once_and_compares_units_seldom(database: Database) -> None:
@@ -63,8 +63,7 @@ async def test_a_round_sums_every_numbered_event_once_and_compares_units_seldom(
     await sell(database, (project_id, "A-1"))
     await EventFeed(database).number()
     await sum_up(database)
-    async with database.reading() as connection:
-        assert await reports.unsummed(connection) == 0
+    assert await database.read(reports.unsummed) == 0
     await store(database, replacement(project_id, "A-2"))
     await sum_up(database)
     assert await totals(database, project_id) == (1, 3)

@@ -16,10 +16,9 @@ import pytest
 from tests.docs.commands import check_complete, words_of
 from tests.support.buying import BUYER
 from tests.support.page_weight import MOST_BYTES, fonts_in, loaded_with, weight
-from tests.support.server import HOLDFAST, STOP_SECONDS, environment
+from tests.support.server import HOLDFAST, PATIENCE_SECONDS, STOP_SECONDS, environment
 from tests.support.staff_client import Person
 
-PATIENCE_SECONDS = 120
 COPIED = re.compile(r'data-copy="([^"]+)"')
 
 

@@ -158,11 +158,18 @@ def test_each_limit_refuses_alone_after_the_status(full: UUID, refusal: type[Too
         opened(claimed()._replace(live_holds=live), limits=HoldLimits(2, 2, 60))
 
 
-def test_a_full_limit_says_when_the_first_hold_ends() -> None:
+def test_a_full_limit_says_when_the_first_hold_ends_and_an_expired_one_gives_up_its_slot_last() -> None:
     taken = [LiveHold(slot, NOW + slot * 2 * MINUTE) for slot in (1, 2, 3)]
     with pytest.raises(TooManyHolds, match="This visitor holds 3 units already") as refused:
         free_slot(taken, 3, "This visitor", NOW)
     assert refused.value.retry_after_seconds == 120
+    over, live = LiveHold(1, NOW), LiveHold(2, LIVE)
+    assert free_slot([over, live], 3, "This visitor", NOW) == 3
+    assert free_slot([over, live], 2, "This visitor", NOW) == 1
+    assert free_slot([over], 1, "This visitor", NOW) == 1
+    assert free_slot([LiveHold(1, LIVE), LiveHold(1, LIVE + MINUTE)], 2, "This visitor", NOW) == 2
+    with pytest.raises(TooManyHolds, match="holds 2 units"):
+        free_slot([over, live, LiveHold(1, LIVE)], 2, "This visitor", NOW)
 
 
 @given(live_holds, st.integers(1, 12))
@@ -175,16 +182,6 @@ def test_there_are_as_many_slots_as_the_limit_says(held: list[LiveHold], limit: 
         return
     with pytest.raises(TooManyHolds):
         free_slot(held, limit, "This visitor", NOW)
-
-
-def test_an_expired_hold_does_not_count_and_gives_up_its_slot_last() -> None:
-    over, live = LiveHold(1, NOW), LiveHold(2, LIVE)
-    assert free_slot([over, live], 3, "This visitor", NOW) == 3
-    assert free_slot([over, live], 2, "This visitor", NOW) == 1
-    assert free_slot([over], 1, "This visitor", NOW) == 1
-    assert free_slot([live, live], 3, "This visitor", NOW) == 1
-    with pytest.raises(TooManyHolds, match="holds 2 units"):
-        free_slot([over, live, LiveHold(1, LIVE)], 2, "This visitor", NOW)
 
 
 # The wait after a hold that lapsed
@@ -287,9 +284,9 @@ def test_the_expiry_of_many_units_writes_the_same_as_that_of_one(found: UnitSnap
     assert one is not None
     end = ends_at(one)
     assert end is not None
-    ids, state = (one.id, one.project_id), (one.status, end, one.version, one.updated_at)
+    due = holds.DueUnit(one.id, one.project_id, one.status, end, one.version, one.updated_at, one.code, "p-1")
     live = None if claim is None else holds.LiveBooking(claim.number, claim.reference, claim.status)
-    made = holds.expire_due_unit(holds.DueUnit(*ids, *state, one.code, "tower"), live)
+    made = holds.expire_due_unit(due, live)
     assert (made.unit_id, made.version, made.at) == (one.id, decision.unit.version, decision.unit.updated_at)
     assert (made.event,) == decision.events
     assert made.entry.change == describe_change(found, decision)

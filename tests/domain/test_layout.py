@@ -93,9 +93,7 @@ def test_what_staff_set_wins_over_the_guess_even_where_it_is_nowhere() -> None:
     assert LayoutUnit("A-1203", floor=7).placement == ("A", 7, 3)
     assert LayoutUnit("Villa", floor=-1).placement == (None, -1, None)
     assert LayoutUnit("A-1204", Placement("B", None, 1), floor=7).placement == ("B", None, 1)
-
-
-def test_what_is_not_known_of_a_place_comes_last() -> None:
+    # What is not known of a place comes last.
     known = [("A", -1, 1), ("A", 0, 1), ("A", 0, None), ("A", None, None), (None, 0, 1), (None, None, 1)]
     places = [*(Placement(*place) for place in known), NO_PLACEMENT]
     units = [LayoutUnit(str(9 - at), place) for at, place in enumerate(places)]

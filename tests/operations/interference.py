@@ -57,7 +57,8 @@ class CountingDatabase(WrappedDatabase):
     def __init__(self, database: Database) -> None:
         super().__init__(database)
         self.transactions = 0
-        self.gate: asyncio.Event | None = None
+        self.gate = asyncio.Event()
+        self.gate.set()
         self.begun = asyncio.Semaphore(0)
 
     @asynccontextmanager
@@ -74,8 +75,7 @@ class CountingDatabase(WrappedDatabase):
     async def _counted(self, opened: AbstractAsyncContextManager[Connection]) -> AsyncIterator[Connection]:
         self.transactions += 1
         self.begun.release()
-        if self.gate is not None:
-            await self.gate.wait()
+        await self.gate.wait()
         async with opened as connection:
             yield connection
 

@@ -24,9 +24,8 @@ from tests.support.sql import execute, rows
 
 
 def logged(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str, str]]:
-    fields = [vars(record)["fields"] for record in caplog.records]
-    told = [(one["unitCode"], one["why"]) for one in fields]
-    return [(record.message, *one) for record, one in zip(caplog.records, told, strict=True)]
+    told = [(record.message, vars(record)["fields"]) for record in caplog.records]
+    return [(message, fields["unitCode"], fields["why"]) for message, fields in told]
 
 
 async def test_a_hold_has_the_terms_of_the_put_before_it_and_locks_them(database: Database) -> None:

@@ -27,6 +27,7 @@ from tests.support.sales import BUYER, make_lapse
 from tests.support.sql import execute, rows
 
 PROJECT_ID, CODE = uuid4(), "A-1"
+SIGNED = BookingStatus.SIGNED
 ASKED = Requester("192.0.2.1", "visitor-cookie", "key-1")
 
 
@@ -193,9 +194,7 @@ async def test_an_action_on_a_booking_needs_its_status(selling: Bookings, databa
         with pytest.raises(errors.BookingChanged, match="it is signed now"):
             await selling.act_on_booking(found, action, Caller.STAFF, STAFF, seen_status=BookingStatus.OPEN)
     assert await rows(database, "select status from booking") == [("signed",)]
-    done = await selling.act_on_booking(
-        found, BookingAction.CANCEL, Caller.STAFF, STAFF, seen_status=BookingStatus.SIGNED
-    )
+    done = await selling.act_on_booking(found, BookingAction.CANCEL, Caller.STAFF, STAFF, seen_status=SIGNED)
     assert done.booking.status is BookingStatus.CANCELLED
 
 
@@ -207,7 +206,5 @@ async def test_a_booking_that_has_changed_is_not_cancelled(selling: Bookings, da
         lambda: selling.act_on_booking(found, BookingAction.CONFIRM_DEPOSIT, Caller.PAYMENT_SYSTEM, STAFF),
     )
     with pytest.raises(errors.BookingChanged):
-        await other.act_on_booking(
-            found, BookingAction.CANCEL, Caller.STAFF, STAFF, seen_status=BookingStatus.SIGNED
-        )
+        await other.act_on_booking(found, BookingAction.CANCEL, Caller.STAFF, STAFF, seen_status=SIGNED)
     assert await rows(database, "select status from booking") == [("reserved",)]

@@ -57,20 +57,6 @@ async def test_nobody_is_blocked_by_their_own_hold_and_an_old_token_does_no_harm
     assert (second.is_new, second.token != first.token) == (True, True)
 
 
-async def test_visitors_and_addresses_have_limits_of_their_own(selling: Bookings, database: Database) -> None:
-    first, second = await hold(selling), await hold(selling, NORA, "A-2")
-    with pytest.raises(errors.TooManyHolds, match="This visitor holds 2"):
-        await hold(selling, NORA, "A-3")
-    await hold(selling, NORA._replace(visitor=None), "A-3")
-    with pytest.raises(errors.TooManyHolds, match="Your network address holds 3"):
-        await hold(selling, NORA._replace(visitor="another-cookie"), "A-4")
-    await hold(selling, OMAR, "A-4")
-    await cancel(selling, first.booking.reference)
-    await hold(selling, NORA, "A-5")
-    await make_lapse(database, second.booking)
-    assert (await hold(selling)).booking.status is BookingStatus.OPEN
-
-
 async def test_refused_holds_leave_nothing_for_the_garbage_collector(selling: Bookings) -> None:
     """Each batch holds all its commands and snapshots: a flood of refusals must not wait for a collection."""
 
@@ -98,13 +84,10 @@ def _alive() -> set[int]:
 
 
 async def test_a_booking_is_put_down_to_its_buyer_by_reference(selling: Bookings, database: Database) -> None:
-    reference = (await hold(selling)).booking.reference
-    await selling.sign(await selling.find(reference), BUYER, "request-2")
+    booked = (await hold(selling)).booking.reference
+    await selling.sign(await selling.find(booked), BUYER, "request-2")
     statement = "select action, actor_id, request_id from audit_entry where actor_kind = 'buyer' order by id"
-    assert await rows(database, statement) == [
-        ("open", reference, "request-1"),
-        ("sign", reference, "request-2"),
-    ]
+    assert await rows(database, statement) == [("open", booked, "request-1"), ("sign", booked, "request-2")]
 
 
 async def test_staff_sell_to_a_buyer_who_walked_in_and_hand_out_the_link(selling: Bookings) -> None:

@@ -279,7 +279,6 @@ async def test_polls_are_for_watchers(database: Database, asked: AskedDatabase, 
 
 
 async def test_while_the_database_is_away_nobody_is_told_to_be_up_to_date(
-    database: Database,
     asked: AskedDatabase,
     polling: LiveUpdates,
     monkeypatch: pytest.MonkeyPatch,
@@ -287,7 +286,7 @@ async def test_while_the_database_is_away_nobody_is_told_to_be_up_to_date(
 ) -> None:
     clock = [100.0]
     monkeypatch.setattr(operation, "monotonic", lambda: clock[0])
-    project_id = await new_units(database, "A-1")
+    project_id = await new_units(asked, "A-1")
     watcher = await polling.watch(project_id, None)
     await polling.run_once()
     assert is_current(polling)
@@ -301,7 +300,7 @@ async def test_while_the_database_is_away_nobody_is_told_to_be_up_to_date(
     assert caplog.messages.count(caplog.messages[0]) == 1
     assert caplog.messages[-1] == "the changes of boards could not be loaded"
     asked.failure = None
-    await store(database, replacement(project_id, "A-1", 5))
+    await store(asked, replacement(project_id, "A-1", 5))
     async with asyncio.timeout(60):
         while not any(unit.price_sar == 5 for unit in watcher.take().units):
             await watcher.wait()

@@ -62,9 +62,8 @@ async def test_a_session_is_found_by_its_token_alone_which_is_nowhere_in_the_dat
         assert await office.login.find(other) is None
         await office.login.sign_out(other)
     assert await office.is_signed_in(opened)
-    stored = str(
-        await rows(office.database, "select staff_session::text, staff::text from staff_session, staff")
-    )
+    everything = "select staff_session::text, staff::text from staff_session, staff"
+    stored = str(await rows(office.database, everything))
     assert (opened.token in stored, PASSWORD in stored) == (False, False)
     for email in ("NORA@example.com", "  nora@example.com "):
         assert (await office.sign_in(email)).staff.email == NORA

@@ -97,7 +97,6 @@ def test_totals_are_formatted_as_sentences_and_tell_of_violations_and_of_nothing
         "122 requests, 2.0 a second; the slowest took 41 ms.",
         "No unit was held twice: the histories of 8 units agree.",
     ]
-
     sentence = "A-1 was given to two buyers at once: one and two."
     assert format_totals({**TOTALS, "brokenPromises": [sentence]})[-2:] == ["A promise was broken:", sentence]
     nothing = {**TOTALS, **dict.fromkeys(COUNTS, 0), "bookings": {}, "refusals": {}, "unitsChecked": 0}
@@ -105,13 +104,10 @@ def test_totals_are_formatted_as_sentences_and_tell_of_violations_and_of_nothing
     assert format_totals(nothing)[-1] == "No unit was held, so there is no promise to check."
 
 
-def test_prices_rise_to_round_numbers() -> None:
+def test_prices_rise_to_round_numbers_and_a_description_is_changed_and_changed_back() -> None:
     assert list(map(raise_price, (0, 500_000, 437_000.5))) == [1_000, 506_000, 442_000]
-
-
-@pytest.mark.parametrize("text", ["", "A flat.", "A flat.\nشقة.", "شقة.", "A flat. | شقة.", "شقة. | A flat."])
-def test_a_description_is_changed_and_changed_back(text: str) -> None:
-    once = toggle_note(text)
-    assert once != text
-    assert len(once.split("\n")) == len(text.split("\n"))
-    assert toggle_note(once) == text
+    for text in ("", "A flat.", "A flat.\nشقة.", "شقة.", "A flat. | شقة.", "شقة. | A flat."):
+        once = toggle_note(text)
+        assert once != text
+        assert len(once.split("\n")) == len(text.split("\n"))
+        assert toggle_note(once) == text
