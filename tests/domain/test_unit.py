@@ -11,7 +11,8 @@ from holdfast.domain import errors
 from holdfast.domain.decision import TERMS, UNCONDITIONAL, Decision, Precondition, patch, replace
 from holdfast.domain.event import EventName
 from holdfast.domain.status import LOCKED, MID_BOOKING, Status
-from holdfast.domain.unit import Unit, UnitFields, as_seen, code_fault, expire_unit, revision
+from holdfast.domain.transitions import Action, Caller, transition
+from holdfast.domain.unit import Unit, UnitFields, as_seen, code_fault, expire_unit, move, revision
 from tests.domain.units import FIELDS, MILLISECOND, MINUTE, NOW, PROJECT, fields, snapshot, unit, units
 
 settable = st.none() | st.sampled_from([Status.AVAILABLE, Status.UNAVAILABLE])
@@ -144,6 +145,8 @@ def test_a_claim_is_over_at_its_millisecond_and_not_before(status: Status) -> No
     assert (released.unit.status, released.unit.version) == (Status.AVAILABLE, claimed.version + 1)
     assert released.unit.updated_at == NOW + MINUTE
     assert [event.type for event in released.events] == [EventName.RELEASED]
+    extension = transition(Action.EXTEND, Caller.STAFF, status, archived=False)
+    assert move(claimed, extension, NOW).events == ()
 
 
 def test_a_code_is_printable_text_in_nfc() -> None:

@@ -126,6 +126,12 @@ async def test_a_payment_reserves_the_unit_and_is_noted_as_who_did_it(
     statement = "select actor_kind, actor_id, request_id from audit_entry where action = 'confirm-deposit'"
     assert await rows(database, statement) == [("payment", "pay_1", "request-3")]
     assert caplog.messages == []
+    # One that is too late is due back, and logged.
+    late = await signed(selling, "A-2")
+    await make_lapse(database, late.booking)
+    await hold(selling, OMAR, "A-2")
+    written = await paying.confirm(paid(late, "pay_2", late.booking.terms.deposit_sar), "request-3")
+    assert (written.booking.status, caplog.messages) == (BookingStatus.REFUND_DUE, [DUE_BACK])
 
 
 async def test_what_is_not_taken_is_logged_with_all_that_it_takes_to_pay_it_back(
