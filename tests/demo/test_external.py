@@ -207,6 +207,5 @@ async def test_a_declined_payment_leads_back_to_the_booking(client: httpx.AsyncC
     request = REQUEST._replace(return_url=f"{RETURN_URL}?paid=1", made_at=datetime.now(UTC))
     link = signed_query(request, SECRET)
     assert "129,950" in (await client.get(f"/pay?{link}")).text
-    form = {"link": link, "choice": "decline"}
-    back = await client.post("/pay", data=form, follow_redirects=False)
+    back = await client.post("/pay", data={"link": link, "choice": "decline"}, follow_redirects=False)
     assert back.headers["location"] == RETURN_URL

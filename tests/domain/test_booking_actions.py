@@ -348,7 +348,6 @@ def test_nothing_else_is_sold() -> None:
 
 # Actions on a unit, which end its booking
 
-
 UNCLAIMED = (Status.AVAILABLE, Status.UNAVAILABLE)
 MOVES = [
     (Action.CANCEL_HOLD, {Status.HELD}, Status.AVAILABLE),
@@ -449,7 +448,6 @@ def test_a_late_deposit_of_an_erased_buyer_is_due_back_though_the_unit_is_free()
 
 
 # What is offered
-
 
 OFFERED = {
     OPEN: {"extend", "cancel"},

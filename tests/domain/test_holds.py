@@ -127,7 +127,6 @@ def test_the_same_request_is_not_given_a_token_that_was_replaced_but_the_hold_fo
 
 # Limits
 
-
 LIVE = NOW + MINUTE
 live_holds = st.sets(st.integers(1, 15)).map(lambda taken: [LiveHold(slot, LIVE) for slot in sorted(taken)])
 
@@ -221,7 +220,6 @@ def test_others_do_not_wait() -> None:
 
 
 # Lengths
-
 
 LONGEST = holds.LONGEST_RESERVATION_DAYS * DAY
 LAST_MOMENT = datetime(9999, 12, 31, 23, 59, tzinfo=UTC)

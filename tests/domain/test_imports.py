@@ -220,7 +220,6 @@ def test_an_import_has_rows_once_its_columns_are_chosen_and_runs_while_its_proce
 
 # Rows
 
-
 NEW = {"type": " Flat ", "area_sqm": Decimal(80), "price_sar": Decimal(1)}
 
 

@@ -145,8 +145,7 @@ def test_a_claim_is_over_at_its_millisecond_and_not_before(status: Status) -> No
     assert (released.unit.status, released.unit.version) == (Status.AVAILABLE, claimed.version + 1)
     assert released.unit.updated_at == NOW + MINUTE
     assert [event.type for event in released.events] == [EventName.RELEASED]
-    extension = transition(Action.EXTEND, Caller.STAFF, status, archived=False)
-    assert move(claimed, extension, NOW).events == ()
+    assert move(claimed, transition(Action.EXTEND, Caller.STAFF, status, archived=False), NOW).events == ()
 
 
 def test_a_code_is_printable_text_in_nfc() -> None:

@@ -7,6 +7,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -69,11 +70,8 @@ def test_memory_keeps_no_more_than_it_is_told_and_forgets_the_oldest_first() -> 
 
 
 def test_both_forget_by_age_and_keep_the_rest(tmp_path: Path, clock: Mock) -> None:
-    file = tmp_path / "seen.db"
-    for seen in (
-        SeenInMemory(keep_seconds=HOUR_SECONDS, clock=clock),
-        SeenInSqlite(file, keep_seconds=HOUR_SECONDS, clock=clock),
-    ):
+    for_an_hour: dict[str, Any] = {"keep_seconds": HOUR_SECONDS, "clock": clock}
+    for seen in (SeenInMemory(**for_an_hour), SeenInSqlite(tmp_path / "seen.db", **for_an_hour)):
         seen.remember("old", "1")
         clock.return_value += HOUR_SECONDS - 1
         assert seen.claim("old", "2") is Claim.DONE
