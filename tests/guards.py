@@ -114,7 +114,7 @@ def _kill_all_of(run: subprocess.Popen[str], temporary: Path) -> None:
     """The tests, and the servers and databases that they have started in their folder."""
     started = [psutil.Process(run.pid), *psutil.Process(run.pid).children(recursive=True)]
     for process in psutil.process_iter():
-        with suppress(psutil.NoSuchProcess):
+        with suppress(psutil.Error):
             if process in started or str(temporary) in " ".join(process.cmdline()):
                 process.kill()
 

@@ -103,7 +103,9 @@ async def lose_claims(engine: Engine, count: int) -> None:
     await engine.let_leases_run_out()
 
 
-async def test_deliveries_of_a_crashed_worker_go_out(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_deliveries_that_a_crashed_worker_had_claimed_are_sent_again(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(delivery_queue, "RESCUED_AT_ONCE", 2)
     rescue, _ = queue_jobs(engine.dispatching, engine.tidying)
     assert await rescue.run_once() == RESCUE_SECONDS

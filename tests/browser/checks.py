@@ -55,7 +55,9 @@ def _checking(
                 opened[look] = windows.enter_context(open_window(*look))
             seen = opened[look]
             if forget:
+                seen.page.close()
                 seen.context.clear_cookies()
+                seen.page = seen.another()
             faults = [*_faults(seen.page, page, scene, language, rules), *seen.watch.taken()]
             assert not faults, "\n".join(faults)
 

@@ -110,7 +110,6 @@ def test_work_runs_alone_beside_others_and_stops_when_told(tmp_path: Path) -> No
         stop_postgres(tmp_path)
 
 
-@pytest.mark.slow
 def test_serve_waits_for_a_database_service_that_is_starting(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path / "service")
     with cluster:

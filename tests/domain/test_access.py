@@ -139,7 +139,7 @@ def test_an_address_waits_after_many_failures_until_its_window_is_over() -> None
 
 
 @pytest.mark.parametrize(
-    ("kind", "first", "last", "over"),
+    ("kind", "first", "last", "forgotten"),
     [
         (SubjectKind.ACCOUNT, login.FORGET_AFTER * 2, login.FORGET_AFTER, True),
         (SubjectKind.ACCOUNT, login.FORGET_AFTER * 2, login.FORGET_AFTER - A_MOMENT, False),
@@ -147,10 +147,12 @@ def test_an_address_waits_after_many_failures_until_its_window_is_over() -> None
         (SubjectKind.ADDRESS, login.ADDRESS_WINDOW - A_MOMENT, NONE, False),
     ],
 )
-def test_old_attempts_are_forgotten(kind: SubjectKind, first: timedelta, last: timedelta, over: bool) -> None:
+def test_old_attempts_are_forgotten(
+    kind: SubjectKind, first: timedelta, last: timedelta, forgotten: bool
+) -> None:
     attempts = Attempts(7, NOW - first, NOW - last)
     current = login.current_attempts(kind, attempts, NOW)
-    assert current == (Attempts(0, NOW, NOW) if over else attempts)
+    assert current == (Attempts(0, NOW, NOW) if forgotten else attempts)
 
 
 def test_attempts_are_counted_apart_for_each_account_and_address() -> None:

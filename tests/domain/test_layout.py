@@ -80,7 +80,7 @@ def test_units_are_arranged_by_building_floor_and_position_then_by_code(codes: l
     assert arranged(codes[::-1]) == arranged(sorted(codes)) == codes
 
 
-def test_what_staff_set_wins_over_the_guess_even_where_it_is_nowhere() -> None:
+def test_what_staff_set_wins_over_the_guess_even_where_it_is_nowhere_which_comes_last() -> None:
     own, roof = Placement("B", -1, 4), Placement("A", 30, 1)
     units = [LayoutUnit("A-1203", own), LayoutUnit("A-1204", NO_PLACEMENT), LayoutUnit("Roof", roof)]
     assert arrange([*units, LayoutUnit("A-101")]) == [
@@ -180,7 +180,9 @@ def test_a_listing_is_filtered_by_what_a_buyer_pays_and_whether_it_is_free() -> 
     [("1000", False, 15, "150.00"), ("0.33", False, 15, "0.05"), ("1150", True, 15, "150.00"),
      ("1150", None, 15, "150.00"), ("1150", False, None, None), ("1150", True, 0, None)],
 )  # fmt: skip
-def test_vat_is_part_of_totals(price: str, included: bool | None, rate: int | None, vat: str | None) -> None:
+def test_the_amount_of_vat_is_known_where_its_rate_is(
+    price: str, included: bool | None, rate: int | None, vat: str | None
+) -> None:
     terms = Terms(Decimal(price), included, None if rate is None else Decimal(rate), None)
     assert vat_amount(terms) == (vat and Decimal(vat))
 

@@ -13,8 +13,10 @@ from holdfast.storage.database import CommitUnknown, Connection, Database, trans
 Hook = Callable[[], Awaitable[object]]
 Arguments = tuple[object, ...]
 Rows = list[asyncpg.Record]
-STORES = "with stored as"
 Fetch = Callable[[Connection, str, Arguments], Awaitable[Rows]]
+
+STORES = "with stored as"
+"""How the statement begins that stores units."""
 
 
 class _Intercepted:

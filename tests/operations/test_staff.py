@@ -106,7 +106,9 @@ async def test_the_first_admin_is_made_by_the_latest_link(office: Office) -> Non
 
 
 @pytest.mark.parametrize("comes", ["by a command", "before", "meanwhile"])
-async def test_others_end_the_first_link(office: Office, monkeypatch: pytest.MonkeyPatch, comes: str) -> None:
+async def test_the_first_link_is_void_once_there_is_somebody_else(
+    office: Office, monkeypatch: pytest.MonkeyPatch, comes: str
+) -> None:
     insert = """
         insert into staff (id, email, email_key, name, role)
         values (gen_random_uuid(), 'a@b', 'a@b', 'A', 'viewer')

@@ -31,7 +31,7 @@ class SlowHandler:
 
 
 @pytest.mark.parametrize("fails", [False, True])
-async def test_a_delivery_that_comes_again_while_it_is_handled_is_409_and_later_known(fails: bool) -> None:
+async def test_a_delivery_that_comes_again_while_it_is_handled_is_refused_until_then(fails: bool) -> None:
     handler, sent = SlowHandler(), delivery()
     receiver, handler.fails = Receiver(SECRET, handler), fails
     first = asyncio.create_task(post(receiver, sent))

@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
@@ -19,7 +19,7 @@ from tests.support.server import PATIENCE_SECONDS
 
 SHORT_SECONDS = 0.1
 LIMITS = ("head_seconds", "body_seconds", "stalled_seconds", "drain_seconds", "idle_seconds")
-WITHOUT_TIME: dict[str, Any] = {**dict.fromkeys(LIMITS, 0.0), "check_seconds": 3600.0}
+LONG_SECONDS = 3600.0
 GET = b"GET /echo HTTP/1.1\r\nHost: holdfast.example\r\n\r\n"
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -80,9 +80,12 @@ async def connected(app: ASGIApp, **limits: Any) -> AsyncIterator[Streams]:
 
 
 @asynccontextmanager
-async def connected_without_time(app: ASGIApp) -> AsyncIterator[tuple[*Streams, HttpProtocol]]:
-    """All limits have passed at the second look at what is waited for, and nobody looks but the test."""
-    async with serving(app, **WITHOUT_TIME) as served:
+async def connected_without_time(
+    app: ASGIApp, passed: Collection[str] = LIMITS
+) -> AsyncIterator[tuple[*Streams, HttpProtocol]]:
+    """These limits have passed at the second look at what is waited for. Nobody looks but the test."""
+    limits: dict[str, Any] = {limit: 0.0 if limit in passed else LONG_SECONDS for limit in LIMITS}
+    async with serving(app, check_seconds=LONG_SECONDS, **limits) as served:
         reader, writer = await served.connect()
         connections = served.server.server_state.connections
         await eventually(lambda: connections)

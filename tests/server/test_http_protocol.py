@@ -203,13 +203,16 @@ async def test_what_is_not_http_is_refused(request_bytes: bytes, caplog: pytest.
 
 
 TOO_MUCH = {
-    "not yet a head of nearly 64 KiB": (200, with_header(65_000, b"Connection: close\r\n")),
     "a head of more than 64 KiB": (431, with_header(66_000)),
     "many lines": (431, GET[:-2] + b"A: b\r\n" * 70_000),
     "an endless line": (431, GET[:-2] + b"A: " + b"a" * 400_000),
     "a length of many zeros": (431, put(b"a").replace(b": 1\r\n", b": " + b"0" * 5000 + b"1\r\n")),
     "chunks that say more than they bring": (400, CHUNKED + b"1;%b\r\na\r\n" % (b"a" * 600_000)),
 }
+
+
+async def test_a_head_of_nearly_64_kib_is_read() -> None:
+    assert (await response_to(with_header(65_000, b"Connection: close\r\n"))).startswith(b"HTTP/1.1 200 ")
 
 
 @pytest.mark.parametrize(("status", "sent"), TOO_MUCH.values(), ids=TOO_MUCH.keys())
@@ -276,8 +279,26 @@ async def test_no_time_runs_while_a_response_is_waited_for(following: bytes) -> 
             assert [await body_of(reader) for _ in range(3)] == [b'"served"'] * 3
 
 
+async def test_what_is_within_its_time_is_served_however_often_somebody_looks() -> None:
+    request = put(b"a body")
+    async with connected_without_time(ECHO, passed=()) as (reader, writer, connection):
+        look_twice(connection)
+        for sent, part in ((request[:20], "head"), (request[20:-3], "body")):
+            writer.write(sent)
+            await eventually(lambda: connection.part == part)  # noqa: B023
+            look_twice(connection)
+        writer.write(request[-3:])
+        assert json.loads(await body_of(reader))[3] == "a body"
+        look_twice(connection)
+        writer.write(put(b"a body", b"/nowhere")[:-3])
+        assert await body_of(reader) == b"Not Found"
+        look_twice(connection)
+        writer.write(b"ody" + GET)
+        assert json.loads(await body_of(reader))[0] == "GET"
+
+
 async def test_a_body_that_trickles_is_refused() -> None:
-    async with connected_without_time(ECHO) as (reader, writer, connection):
+    async with connected_without_time(ECHO, ["body_seconds"]) as (reader, writer, connection):
         writer.write(put(b"a" * 10_000)[:-10_000])
         for received in (0, 1):
             await eventually(lambda: (connection.part, connection.received) == ("body", received))  # noqa: B023
@@ -331,7 +352,7 @@ async def test_the_rest_of_a_refused_request_is_read_and_the_connection_stays_in
 
 @pytest.mark.parametrize("sent", [put(b"a" * 20_000_000, b"/nowhere"), put(b"a body", b"/nowhere")[:-3]])
 async def test_not_more_than_a_little_of_a_refused_request_is_read_nor_waited_for(sent: bytes) -> None:
-    async with connected_without_time(ECHO) as (reader, writer, connection):
+    async with connected_without_time(ECHO, ["drain_seconds"]) as (reader, writer, connection):
         writer.write(sent)
         assert await body_of(reader) == b"Not Found"
         look_twice(connection)
@@ -347,7 +368,7 @@ async def test_a_client_that_still_sends_gets_the_refusal_of_what_is_not_http() 
 
 @pytest.mark.parametrize("sent", [b"", b"\r\n", GET * 3])
 async def test_a_connection_that_is_idle_for_too_long_is_closed(sent: bytes) -> None:
-    async with connected_without_time(ECHO) as (reader, writer, connection):
+    async with connected_without_time(ECHO, ["idle_seconds"]) as (reader, writer, connection):
         writer.write(sent)
         await eventually(lambda: connection.data_bytes == len(sent))
         for _ in range(sent.count(GET)):
@@ -377,7 +398,9 @@ async def test_a_client_that_reads_slowly_gets_all_of_a_response() -> None:
             if unsent != seen:
                 connection.check_deadline()
             seen = unsent
-            received += len(await reader.read(500_000))
+            piece = await reader.read(500_000)
+            assert piece
+            received += len(piece)
         assert received == 20_000_000
 
 

@@ -84,7 +84,7 @@ class Engine:
         return await self.dispatching.claim(budget)
 
     async def claim_one(self, times: int = 1, **config: Any) -> tuple[Endpoint, ClaimedDelivery]:
-        """The first delivery to a new endpoint about a new unit that is switched so often."""
+        """The first delivery to a new endpoint. Its unit is A-1, made here and switched ``times`` times."""
         endpoint = await self.endpoint(**config)
         await self.queue_events("A-1", times=times)
         (claimed,) = await self.claim()

@@ -135,7 +135,7 @@ async def answer_all(peer: Peer) -> None:
 
 
 def answering(*pieces: bytes | asyncio.Event, then_close: bool = False) -> Talk:
-    """Reads one request, sends the pieces, and keeps the connection open unless told otherwise."""
+    """Reads one request, sends the pieces, waits for each event among them, and stays connected."""
 
     async def talk(peer: Peer) -> None:
         await peer.request()

@@ -34,7 +34,6 @@ ATTEMPT_FIELDS = [
     "number", "trigger", "startedAt", "endedAt", "durationMs", "statusCode", "cause", "secretId", "address",
     "timings", "request", "response",
 ]  # fmt: skip
-
 ATTEMPTS = 2
 IMPATIENT = {"HOLDFAST_ATTEMPTS": str(ATTEMPTS), "HOLDFAST_RETRY_FIRST_GAP_SECONDS": "0.05"}
 """Where a delivery has failed as soon as its second attempt did."""

@@ -9,11 +9,11 @@ from starlette.types import Message
 
 from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.web.pages.live import EventStream, event
+from tests.support.server import PATIENCE_SECONDS
 
 BEAT = event("heartbeat", b"0")
 SOON = 0.01
 NEVER = 600.0
-PATIENCE_SECONDS = 120
 
 
 class Source:

@@ -211,7 +211,6 @@ async def narrowed(engine: Engine, request: pytest.FixtureRequest) -> Endpoint:
         for code in outcomes:
             await switch(engine.database, project_id, code)
     await answer_each(engine, outcomes)
-
     await engine.ping(endpoint)
     return await engine.change(endpoint, project_slugs=OWN)
 

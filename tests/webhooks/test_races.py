@@ -24,7 +24,6 @@ from tests.support.sales import new_units
 from tests.support.sql import rows
 
 WAITING = "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
-
 UNAVAILABLE = "unit.unavailable"
 
 

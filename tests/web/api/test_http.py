@@ -81,10 +81,10 @@ def test_a_client_that_hangs_up_while_its_write_is_under_way_changes_nothing_abo
 ) -> None:
     sql.execute("begin")
     sql.execute("select 1 from unit where id = $1 for update", stored.read()["id"])
-    blocked = "select exists (select from pg_locks where not granted)"
+    blocked = "select from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))"
     with raw_http.open_socket(real_server.address) as connection:
         connection.sendall(head(stored.url, LENGTH) + BODY)
-        wait_until(lambda: sql.value(blocked))
+        wait_until(lambda: sql.rows(blocked))
     sql.execute("rollback")
     wait_until(lambda: stored.read()["description"] is None)
 

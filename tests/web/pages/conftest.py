@@ -23,6 +23,8 @@ from tests.web.api.conftest import (  # noqa: F401 - the same ground as that of 
 
 @pytest.fixture
 def new_unit(http: httpx.Client, project: Project) -> Callable[..., Unit]:  # noqa: F811
+    """Makes a unit whose floor is guessed from its code."""
+
     def make(code: str, **fields: object) -> Unit:
         made = Unit(http, project, code)
         made.create(full(**{"floor": None, **fields}))

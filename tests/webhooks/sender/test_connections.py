@@ -23,6 +23,7 @@ from tests.support.name_server import NameServer, name_server
 from tests.support.receiver_certificates import certified_for, expired_for, self_signed, trusting
 from tests.support.receiver_posts import LOOPBACK, SECRET, TRUSTS_NOBODY, a_post, a_sender, let_deadlines_pass
 from tests.support.receivers import OK, Peer, Talk, answer_all, answering, never_accepting, receiving
+from tests.support.server import PATIENCE_SECONDS
 
 A, AAAA = 1, 28
 UNKNOWN_ISSUER = "The certificate's issuer is not known."
@@ -223,7 +224,6 @@ async def test_a_bad_certificate_is_a_failure(certificate: Callable[[], SSLConte
 async def test_the_authorities_of_the_system_are_trusted_by_default() -> None:
     certificate = certified_for("127.0.0.1")
     async with receiving(answer_all, tls=certificate) as receiver, a_sender(tls=None) as sender:
-        assert isinstance(sender._connector._tls, SSLContext)
         attempted = await sender.send(a_post(receiver.url))
         assert receiver.requests == []
     assert attempted.cause == UNKNOWN_ISSUER
@@ -278,7 +278,8 @@ async def test_an_encrypted_connection_is_used_again_but_never_for_another_host(
     assert again.address == "127.0.0.1"
 
 
-async def test_a_hundred_attempts_at_once_have_a_connection_each() -> None:
+async def test_a_hundred_attempts_at_once_have_a_connection_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "_LONGEST_SHUTDOWN_SECONDS", PATIENCE_SECONDS)
     all_there = asyncio.Event()
 
     async def talk(peer: Peer) -> None:

@@ -38,7 +38,7 @@ def test_an_open_booking_has_exactly_its_members(held: Hold) -> None:
     assert booking == named | others | {"terms": booking["terms"]}
 
 
-def test_a_booking_tells_how_far_it_has_come(held: Hold, sql: Sql, desk: Desk) -> None:
+def test_a_booking_tells_how_far_it_has_come(held: Hold, desk: Desk) -> None:
     signed = held.sign()
     assert (signed["status"], signed) == ("signed", held.read())
     desk.did_to_booking(held.reference, "confirm-deposit")

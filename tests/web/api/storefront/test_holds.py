@@ -189,7 +189,7 @@ def test_a_key_is_used_up_when_its_hold_was_cancelled(buyer: Buyer, buyers: list
 
 
 def test_a_key_is_used_up_when_its_link_was_issued_anew_or_its_booking_went_on(
-    buyer: Buyer, keyed: Hold, sql: Sql, desk: Desk
+    buyer: Buyer, keyed: Hold, desk: Desk
 ) -> None:
     token = desk.did_to_booking(keyed.reference, "reissue-link")["token"]
     conflict(buyer.ask(keyed.unit, Idempotency_Key=KEY), "transition-not-allowed", "held")

@@ -81,11 +81,13 @@ def test_what_is_stored_is_shown_at_once(buyer: Buyer, stored: Unit) -> None:
     problem(buyer.send("GET", offer_url(stored)), 404)
 
 
-def test_pages_show_every_unit_once_and_in_order(http: httpx.Client, project: Project) -> None:
+def test_pages_show_every_unit_once_and_in_order(
+    http: httpx.Client, public: httpx.Client, project: Project
+) -> None:
     codes = [f"A-{number:02}" for number in range(7)]
     for at, code in enumerate(codes):
         Unit(http, project, code).create(full(status="unavailable" if at % 3 == 2 else "available"))
-    pages = list(pages_of(http, offers_url(project), "units", limit=2))
+    pages = list(pages_of(public, offers_url(project), "units", limit=2))
     assert max(map(len, pages)) == 2
     assert [unit["code"] for page in pages for unit in page] == [
         code for at, code in enumerate(codes) if at % 3 != 2
