@@ -128,6 +128,19 @@ def test_a_unit_taken_elsewhere_greys_out_by_itself(open_phone: OpenPhone, demo:
 
 
 @pytest.mark.slow
+def test_the_button_of_a_unit_that_is_still_free_is_not_replaced(open_phone: OpenPhone, demo: Office) -> None:
+    """Whoever was pressing it would have pressed nothing."""
+    unit, phone = demo.unit(new_tower(demo, "A-101"), "A-101"), open_phone()
+    phone.look_at(unit)
+    button, similar = phone.page.locator("#open-unit"), phone.page.locator("#similar-place")
+    button.evaluate("one => { one.mark = true; }")
+    similar.evaluate("one => one.append('as it was')")
+    unit.patch({"description": "With a view"})
+    expect(similar).not_to_contain_text("as it was")
+    assert button.evaluate("one => one.mark") is True
+
+
+@pytest.mark.slow
 def test_a_page_that_nobody_sees_gives_its_stream_back_and_catches_up_later(
     open_phone: OpenPhone, demo: Office
 ) -> None:

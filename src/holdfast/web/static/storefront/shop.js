@@ -168,9 +168,15 @@
       const similar = state.querySelector("#similar-new");
       similar.remove();
       const old = byId("state");
-      const hadFocus = old.contains(document.activeElement);
-      old.replaceWith(state);
-      if (hadFocus) state.querySelector("a, button")?.focus();
+      // What has not changed stays: somebody may be about to press its button.
+      state.normalize();
+      const csrf = state.querySelector("[name=csrf]");
+      csrf?.setAttribute("value", old.querySelector("[name=csrf]")?.value ?? csrf.value);
+      if (!old.isEqualNode(state)) {
+        const hadFocus = old.contains(document.activeElement);
+        old.replaceWith(state);
+        if (hadFocus) state.querySelector("a, button")?.focus();
+      }
       byId("similar-place").replaceChildren(similar.content);
       look();
       own[state.dataset.look === "mine" ? "add" : "delete"](here);
