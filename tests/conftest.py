@@ -13,6 +13,7 @@ from holdfast.storage.database import Database
 from tests.support import commands
 from tests.support.app import InProcessApp, running_app
 from tests.support.clusters import NEWEST, Cluster
+from tests.support.delivery_engine import Engine, an_engine
 from tests.support.keys import Keys
 from tests.support.payment_system import SETTINGS as PAYMENTS
 from tests.support.progress import Progress
@@ -106,6 +107,13 @@ def anyio_backend() -> str:
 async def database(postgres_url: str) -> AsyncIterator[Database]:
     async with Database(postgres_url) as opened:
         yield opened
+
+
+@pytest.fixture
+async def engine(database: Database) -> AsyncIterator[Engine]:
+    """Deliveries of webhooks in this process."""
+    async with an_engine(database) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """Loops that run until their process stops, and the periodic jobs: event totals, expired leases, cleanup."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from uuid import UUID
 
 import pytest
@@ -13,7 +12,7 @@ from holdfast.operations.events import EventFeed
 from holdfast.operations.reports import COMPARED_EVERY, sum_up
 from holdfast.storage import reports
 from holdfast.storage.database import Database
-from tests.support.delivery_engine import Engine, an_engine, switch
+from tests.support.delivery_engine import Engine, switch
 from tests.support.inventory import replacement, store
 from tests.support.sales import new_units, sell
 from tests.support.sql import value
@@ -87,12 +86,6 @@ async def test_a_loop_does_not_wait_for_another_that_sums(database: Database) ->
 
 
 # Expired leases
-
-
-@pytest.fixture
-async def engine(database: Database) -> AsyncIterator[Engine]:
-    async with an_engine(database) as running:
-        yield running
 
 
 async def lose_claims(engine: Engine, count: int) -> None:

@@ -21,13 +21,6 @@ NORA, OMAR = Requester("192.0.2.1", "noras-cookie"), Requester("192.0.2.2", "oma
 KEYED = NORA._replace(idempotency_key="key-1")
 STAFF = Author(ActorKind.STAFF, "staff@example.com", "request-1")
 LIMITS = HoldLimits(per_visitor=3, per_address=3, rehold_seconds=60)
-REFUSE = """
-    create function refuse() returns trigger language plpgsql as $$
-        begin raise exception 'not today' using errcode = '{state}'; end
-    $$;
-    create trigger refuse before insert or update on {table}
-        for each row when ({condition}) execute function refuse()
-"""
 SOMEBODY_WAITS = """
     select exists (
         select from pg_stat_activity

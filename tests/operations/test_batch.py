@@ -16,11 +16,11 @@ from holdfast.operations.booking_commands import HoldUnit
 from holdfast.operations.write_path import Command, RetriesExhausted, WriteResult, write
 from holdfast.storage.database import Database
 from tests.operations.interference import CountingDatabase, Hook, InterferingDatabase
-from tests.operations.scene import REFUSE, kinds, new_keys, opening, until_somebody_waits
+from tests.operations.scene import kinds, new_keys, opening, until_somebody_waits
 from tests.support import sales
 from tests.support.inventory import replacement, store
 from tests.support.sales import cancellation, closing, deposit, done, found, hold, make_lapse, new_unit
-from tests.support.sql import execute, rows
+from tests.support.sql import REFUSE, execute, rows
 
 
 def logged(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str, str]]:

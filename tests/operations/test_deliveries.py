@@ -1,6 +1,5 @@
 """What staff see of deliveries: the log from now back, the last hours, and failures until they were seen."""
 
-from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -14,17 +13,11 @@ from holdfast.domain.endpoint import FAILING_AFTER, FAILURES_COUNTED, Endpoint, 
 from holdfast.operations.deliveries import END, NO_CURSOR, START, DeliverySearch, DeliverySearchPage
 from holdfast.operations.delivery_queue import count_delivery_hours
 from holdfast.storage.database import Database
-from tests.support.delivery_engine import Engine, an_engine
+from tests.support.delivery_engine import Engine
 
 EVERYTHING = DeliveryFilter(START, END)
 UNANSWERED = EVERYTHING._replace(unanswered=True)
 OLDER = "update pending_delivery set created_at = created_at - $2::interval where id = $1"
-
-
-@pytest.fixture
-async def engine(database: Database) -> AsyncIterator[Engine]:
-    async with an_engine(database) as running:
-        yield running
 
 
 @pytest.fixture

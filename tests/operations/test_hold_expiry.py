@@ -11,10 +11,10 @@ from holdfast.domain.status import Status
 from holdfast.operations.holds import expire_due_holds
 from holdfast.operations.units import PatchUnit, Units
 from holdfast.storage.database import ConstraintViolated, Database
-from tests.operations.scene import REFUSE, new_keys
+from tests.operations.scene import new_keys
 from tests.support.inventory import SLUG
 from tests.support.sales import done, found, hold, make_lapse, new_unit, reserve, sell, sign
-from tests.support.sql import execute
+from tests.support.sql import REFUSE, execute
 
 Make = Callable[..., Awaitable[Booking]]
 STATE = """

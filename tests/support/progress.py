@@ -54,12 +54,10 @@ class Progress:
             self._show()
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str]:
-        """Counted as always, without a letter."""
-        if report.skipped or (report.passed and report.when == "call"):
-            return report.outcome, "", ""
+        """Counted and summed up as always, without a letter."""
         if report.failed:
-            return ("failed" if report.when == "call" else "error"), "", ""
-        return "", "", ""
+            return ("failed", "", "FAILED") if report.when == "call" else ("error", "", "ERROR")
+        return report.outcome if report.skipped or report.when == "call" else "", "", ""
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:

@@ -13,6 +13,14 @@ from holdfast.storage.database import Database
 
 Result = TypeVar("Result")
 
+REFUSE = """
+    create function refuse() returns trigger language plpgsql as $$
+        begin raise exception 'not today' using errcode = '{state}'; end
+    $$;
+    create trigger refuse before insert or update on {table}
+        for each row when ({condition}) execute function refuse()
+"""
+
 
 def with_database(url: str, name: str) -> str:
     """The same cluster, another database."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import httpx
@@ -17,9 +18,9 @@ from tests.support.model import Answer, Booking
 from tests.support.problems import conflict, problem
 from tests.support.projects import add_project
 from tests.support.sql import Sql
+from tests.support.unit_rows import WAIT
 
 CODES = ("A-101", "A-102", "B/7")
-WAIT = "select pg_sleep(greatest(extract(epoch from $1::text::timestamptz - clock_timestamp()), 0) + 0.001)"
 BLOCKED_BY_A_HOLD = ("status-locked", "terms-locked", "not-available")
 NORA = {"buyerName": "Nora Al-Harbi", "buyerEmail": "nora@example.com", "buyerPhone": "+966 50 123 4567"}
 OMAR = {"buyerName": "عمر حداد", "buyerEmail": "omar@example.com", "buyerPhone": "0501112223"}
@@ -77,8 +78,7 @@ class World:
     admin: httpx.Client
 
     def wait_until(self, moment: str) -> None:
-        """By the database's clock, the one that counts."""
-        self.sql.value(WAIT, moment)
+        self.sql.value(WAIT, datetime.fromisoformat(moment))
 
 
 @contextmanager

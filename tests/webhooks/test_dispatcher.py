@@ -3,20 +3,17 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
-from unittest.mock import AsyncMock
 
 import pytest
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import CUT_OFF, SEALING_KEY_MISSING, DeliveryStatus, Schedule
 from holdfast.domain.endpoint import IssuedSecret
-from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.domain.signature import sign
 from holdfast.operations.holds import expire_due_holds
 from holdfast.storage import database as database_module
 from holdfast.storage import notifications
-from holdfast.storage.database import Database, TransactionConflict
+from holdfast.storage.database import Database
 from holdfast.storage.secrets import new_encryption_key
 from holdfast.webhooks import dispatcher
 from tests.support.delivery_engine import Engine, an_engine, eventually, replying, switch
@@ -25,6 +22,7 @@ from tests.support.name_server import name_server
 from tests.support.ports import free_port
 from tests.support.receivers import Received, answer_all, receiving
 from tests.support.sales import hold, make_lapse, new_units
+from tests.support.sql import REFUSE
 
 PENDING, DELIVERED, FAILED = DeliveryStatus.PENDING, DeliveryStatus.DELIVERED, DeliveryStatus.FAILED
 LISTENERS = """
@@ -150,15 +148,16 @@ async def test_a_retry_has_the_same_id_and_body_and_is_signed_with_the_new_secre
     assert by_secret == [(issued.endpoint.secret_id, 10), (rotated.endpoint.secret_id, 10)]
 
 
-@pytest.mark.parametrize("becomes", ["fresh", "rotated", "removed", "late"])
+@pytest.mark.parametrize("becomes", ["fresh", "rotated", "removed", "late", "locked"])
 async def test_a_claim_reads_its_secret_again_before_it_is_sent_unless_it_is_fresh(
-    database: Database, monkeypatch: pytest.MonkeyPatch, becomes: str
+    postgres_url: str, database: Database, monkeypatch: pytest.MonkeyPatch, becomes: str
 ) -> None:
     monkeypatch.setattr(dispatcher, "SECRET_FRESH_SECONDS", 3600.0 if becomes == "fresh" else -1.0)
     async with (
         name_server(slow=["127.0.0.1"]) as names,
         receiving(answer_all) as receiver,
-        an_engine(database, name_servers=[names.place]) as engine,
+        Database(postgres_url, settings=database_module.DISPATCHER_SETTINGS) as own,
+        an_engine(own, name_servers=[names.place]) as engine,
     ):
         issued = await engine.subscribe(receiver.url_at("slow.example"))
         delivery_id = await engine.ping(issued.endpoint)
@@ -166,18 +165,22 @@ async def test_a_claim_reads_its_secret_again_before_it_is_sent_unless_it_is_fre
         names.asked.clear()
         await engine.dispatcher.run_once()
         await names.asked.wait()
-        if becomes == "removed":
-            await engine.remove(issued.endpoint)
-        elif becomes == "late":
-            engine.dispatching.lease_seconds = -10
-        else:
-            rotated = await engine.subscribing.rotate(issued.endpoint.id, COMMAND)
-            issued = rotated if becomes == "rotated" else issued
-        names.hanging.clear()
-        await engine.dispatcher.drain()
+        async with database.writing() as other:
+            if becomes == "removed":
+                await engine.remove(issued.endpoint)
+            elif becomes == "late":
+                engine.dispatching.lease_seconds = -10
+            elif becomes == "locked":
+                await other.execute("lock table endpoint")
+            else:
+                rotated = await engine.subscribing.rotate(issued.endpoint.id, COMMAND)
+                issued = rotated if becomes == "rotated" else issued
+            names.hanging.clear()
+            await engine.dispatcher.drain()
         await engine.tidying.run()
         found, attempts = await engine.deliveries.find(delivery_id)
-        assert found.status == {"removed": "cancelled", "late": "pending"}.get(becomes, "delivered")
+        not_sent = {"removed": "cancelled", "late": "pending", "locked": "pending"}
+        assert found.status == not_sent.get(becomes, "delivered")
         assert len(attempts) == (found.status == "delivered")
         assert [is_signed(request, issued) for request in receiver.requests] == [True] * len(attempts)
         assert await engine.value("select count(*) from in_flight") == 0
@@ -235,16 +238,31 @@ async def test_what_takes_too_long_is_cut_off(database: Database, monkeypatch: p
     assert await engine.value("select count(*) from in_flight") == 0
 
 
-@pytest.mark.parametrize("error", [DatabaseUnavailable, RuntimeError])
+@pytest.mark.parametrize("state", ["cannot_connect_now", "division_by_zero"])
 async def test_what_cannot_be_recorded_at_the_end_goes_out_again_after_its_lease(
-    database: Database, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+    database: Database, monkeypatch: pytest.MonkeyPatch, state: str
 ) -> None:
+    """Whether the database is unavailable or says something unexpected."""
     async with stopping(database, monkeypatch, 0.1) as (engine, gate):
-        monkeypatch.setattr(engine.dispatching, "record", AsyncMock(side_effect=error))
+        await engine.execute(REFUSE.format(table="attempt", state=state, condition="true"))
         gate.open()
-    monkeypatch.undo()
+    await engine.execute("drop trigger refuse on attempt")
     await engine.let_leases_run_out()
     assert await engine.dispatching.rescue() == 1
+
+
+REFUSE_AT_FIRST = """
+    create sequence refusals;
+    create function refuse_at_first() returns trigger language plpgsql as $$
+    declare
+        states text[] := '{cannot_connect_now, deadlock_detected, division_by_zero}';
+        state text := states[nextval('refusals')];
+    begin
+        if state is not null then raise exception 'not now' using errcode = state; end if;
+        return new;
+    end $$;
+    create trigger refuse_at_first before insert on attempt for each row execute function refuse_at_first()
+"""
 
 
 async def test_what_cannot_be_recorded_is_kept_until_the_database_is_back(
@@ -252,30 +270,19 @@ async def test_what_cannot_be_recorded_is_kept_until_the_database_is_back(
 ) -> None:
     """Whatever goes wrong, the dispatcher goes on."""
     monkeypatch.setattr(dispatcher, "PAUSE_AFTER_FAILURE_SECONDS", 0.01)
-    errors = [RuntimeError("unexpected"), TransactionConflict("deadlock"), DatabaseUnavailable()]
-    record = engine.dispatching.record
-
-    async def fail_at_first(records: Any) -> Any:
-        if errors:
-            raise errors.pop()
-        return await record(records)
-
-    monkeypatch.setattr(engine.dispatching, "record", fail_at_first)
+    await engine.execute(REFUSE_AT_FIRST)
     async with receiving(answer_all) as receiver:
         await engine.ping(await engine.endpoint(receiver.url))
         async with engine.running():
             await eventually(lambda: has_status(engine, DELIVERED))
         assert len(receiver.requests) == 1
+    assert await engine.value("select last_value from refusals") == 4
     assert await engine.value("select count(*) from attempt") == 1
 
 
-@pytest.mark.parametrize("is_late", [False, True], ids=["no database", "too late for its lease"])
-async def test_what_is_not_sent_is_given_back(engine: Engine, is_late: bool) -> None:
+async def test_what_is_too_late_for_its_lease_is_given_back(engine: Engine) -> None:
     delivery_id = await engine.ping(await engine.endpoint())
-    if is_late:
-        engine.dispatcher._timeout_seconds = engine.dispatching.lease_seconds + 1
-    else:
-        engine.dispatcher._sender.send = AsyncMock(side_effect=DatabaseUnavailable)  # type: ignore[method-assign]
+    engine.dispatcher._timeout_seconds = engine.dispatching.lease_seconds + 1
     await engine.dispatcher.run_once()
     await engine.dispatcher.drain()
     assert await engine.attempts(delivery_id) == []

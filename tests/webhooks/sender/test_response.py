@@ -211,8 +211,8 @@ def test_a_101_is_a_failure(upgrade: bytes) -> None:
 def test_every_2xx_is_delivered_and_nothing_else_is() -> None:
     for status in (200, 201, 204, 226, 299, 300, 304, 400, 401, 404, 410, 429, 500, 503, 599, 999):
         result = result_of(b"HTTP/1.1 %d Any\r\nContent-Length: 0\r\n\r\n" % status)
-        expected = "None" if status < 300 else f"The receiver answered {status}."
-        assert (result.status_code, str(result.cause)) == (status, expected)
+        expected = None if status < 300 else f"The receiver answered {status}."
+        assert (result.status_code, result.cause and str(result.cause)) == (status, expected)
         assert result.is_gone == (status == 410)
     for status in (301, 302, 303, 307, 308):
         result = result_of(b"HTTP/1.1 %d Moved\r\nContent-Length: 0\r\n\r\n" % status)
