@@ -54,11 +54,12 @@ class WrappedDatabase(Database):
 
 
 class CountingDatabase(WrappedDatabase):
-    """Counts the batches, and can hold them up."""
+    """Counts the batches and their statements, and can hold them up."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
         self.transactions = 0
+        self.statements: list[str] = []
         self.gate = asyncio.Event()
         self.gate.set()
         self.begun = asyncio.Semaphore(0)
@@ -79,7 +80,8 @@ class CountingDatabase(WrappedDatabase):
         self.begun.release()
         await self.gate.wait()
         async with opened as connection:
-            yield connection
+            with connection.query_logger(lambda logged: self.statements.append(logged.query)):
+                yield connection
 
 
 class InterferingDatabase(WrappedDatabase):

@@ -72,6 +72,9 @@ async def test_a_search_in_a_hurry_tells_how_far_it_got(engine: Engine, endpoint
         found = await hasty.page(None, (found.searched_back_to, UUID(int=0)), within_a_week, 10)
         seen += ids(found)
     assert seen == [far]
+    # Those of an index are found at once.
+    found = await hasty.page(None, NO_CURSOR, within_a_week._replace(events=("ping",)), 10)
+    assert (ids(found), found.searched_back_to) == ([near, far], None)
 
 
 async def test_deliveries_are_filtered(engine: Engine, search: DeliverySearch, endpoint: Endpoint) -> None:

@@ -114,6 +114,9 @@ async def test_a_callback_is_ours_and_recent(database: Database, paying: Payment
         (str(now), None, b"{}", SignatureProblem.SIGNATURE_MISSING),
     ):
         assert await paying.signature_fault(timestamp, signature, body) is fault
+        # Nor does the database work for them.
+        apart = Payments(Database("postgresql://nowhere/db"), paying._units, paying._bookings, paying._page)
+        assert await apart.signature_fault(timestamp, signature, body) is fault
 
 
 async def test_a_payment_reserves_the_unit_and_is_noted_as_who_did_it(
