@@ -30,7 +30,7 @@ setup: $(VENV)/.base ## Make .venv with everything the product needs; the comman
 serve: $(VENV)/.base ## Run Holdfast with a demo project on its embedded database (ARGS="--port 9000" adds options)
 	@exec $(BIN)/holdfast serve --demo $(ARGS)
 
-test: $(VENV)/.dev $(VENV)/.npm ## Run the tests but for the slow ones (ARGS="tests/domain -x" chooses)
+test: $(VENV)/.dev $(VENV)/.npm ## Run the tests that are not slow (ARGS="tests/domain -x" chooses)
 	$(PYTEST) -m "not slow" $(ARGS)
 
 check: $(VENV)/.dev $(VENV)/.npm ## All that CI runs: lint, format, types, import rules, all tests
@@ -41,7 +41,7 @@ check: $(VENV)/.dev $(VENV)/.npm ## All that CI runs: lint, format, types, impor
 	$(PYTEST) $(ARGS)
 
 stress: ## Run `make test` five times beside four busy loops
-	@set -e; loops=; trap 'kill $$loops' EXIT; \
+	@set -e; loops=; trap 'kill $$loops' EXIT; trap 'exit 130' INT TERM HUP; \
 	for loop in 1 2 3 4; do (while :; do :; done) & loops="$$loops $$!"; done; \
 	for run in 1 2 3 4 5; do echo "Run $$run of 5"; $(MAKE) --no-print-directory test; done
 
@@ -53,14 +53,14 @@ coverage: $(VENV)/.dev $(VENV)/.npm ## Measure which branches `make test` runs (
 	@for package in domain operations storage webhooks; do \
 		echo "$$package $$($(BIN)/coverage report --format=total --include="src/holdfast/$$package/*") %"; done
 
-guards: $(VENV)/.dev ## Take out guards at random and see whether the tests notice (ARGS="--seed 1 --count 30")
+guards: $(VENV)/.dev ## Disable guards at random and see whether a test fails (ARGS="--seed 1 --count 30")
 	$(BIN)/python -m tests.guards $(ARGS)
 
-format: $(VENV)/.dev ## Put the code into shape
+format: $(VENV)/.dev ## Format the code, with the fixes that ruff can make
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(VENV)/.dev ## Write the generated pages of docs/ anew
+docs: $(VENV)/.dev ## Regenerate the generated pages of docs/
 	$(BIN)/python docs/_site/state_machine.py
 
 site: $(VENV)/.dev ## Build the documents as a site into dist/site
@@ -72,7 +72,7 @@ screenshots: $(VENV)/.dev ## Take a screenshot of every page into dist/screensho
 bench: $(VENV)/.bench $(VENV)/.dev ## Measure against the peers; writes benchmarks/results (needs wrk and Chromium)
 	$(BIN)/python -m benchmarks $(ARGS)
 
-lock: $(VENV)/.dev ## Take the newest versions into requirements/*.txt
+lock: $(VENV)/.dev ## Update requirements/*.txt to the newest versions
 	$(COMPILE) --output-file base.txt base.in
 	$(COMPILE) --output-file dev.txt dev.in
 	$(COMPILE) --output-file bench.txt bench.in

@@ -23,7 +23,7 @@ def axe_faults(page: Page, rules: Rules = "all") -> list[str]:
         return []
     page.evaluate(_script())
     only = {"type": "rule", "values": COLOURS} if rules == "colours" else {"type": "tag", "values": STANDARDS}
-    # The element itself is told: to compute a selector for each takes most of the time that is left.
+    # A fault shows the element's HTML; to compute a selector for each takes longer than the rules.
     options: dict[str, Any] = {"runOnly": only, "resultTypes": ["violations"], "selectors": False}
     if rules == "structure":
         options["rules"] = {rule: {"enabled": False} for rule in COLOURS}

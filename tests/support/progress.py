@@ -57,7 +57,8 @@ class Progress:
         """Counted and summed up as always, without a letter."""
         if report.failed:
             return ("failed", "", "FAILED") if report.when == "call" else ("error", "", "ERROR")
-        return report.outcome if report.skipped or report.when == "call" else "", "", ""
+        is_counted = report.skipped or report.when == "call"
+        return (report.outcome if is_counted else ""), "", ""
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:

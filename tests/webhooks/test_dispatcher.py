@@ -22,12 +22,16 @@ from tests.support.name_server import name_server
 from tests.support.ports import free_port
 from tests.support.receivers import Received, answer_all, receiving
 from tests.support.sales import hold, make_lapse, new_units
-from tests.support.sql import REFUSE
+from tests.support.sql import REFUSE, connected, execute
 
 PENDING, DELIVERED, FAILED = DeliveryStatus.PENDING, DeliveryStatus.DELIVERED, DeliveryStatus.FAILED
 LISTENERS = """
     select pid from pg_stat_activity
     where datname = current_database() and application_name = 'holdfast background' and state = 'idle'
+"""
+CANCEL_WHO_WAITS = """
+    select pg_cancel_backend(pid) from pg_stat_activity
+    where wait_event_type = 'Lock' and datname = current_database()
 """
 
 
@@ -148,16 +152,15 @@ async def test_a_retry_has_the_same_id_and_body_and_is_signed_with_the_new_secre
     assert by_secret == [(issued.endpoint.secret_id, 10), (rotated.endpoint.secret_id, 10)]
 
 
-@pytest.mark.parametrize("becomes", ["fresh", "rotated", "removed", "late", "locked"])
-async def test_a_claim_reads_its_secret_again_before_it_is_sent_unless_it_is_fresh(
+@pytest.mark.parametrize("becomes", ["fresh", "rotated", "removed", "late", "unreadable"])
+async def test_a_claim_that_is_not_fresh_reads_its_secret_again_or_is_given_back(
     postgres_url: str, database: Database, monkeypatch: pytest.MonkeyPatch, becomes: str
 ) -> None:
     monkeypatch.setattr(dispatcher, "SECRET_FRESH_SECONDS", 3600.0 if becomes == "fresh" else -1.0)
     async with (
         name_server(slow=["127.0.0.1"]) as names,
         receiving(answer_all) as receiver,
-        Database(postgres_url, settings=database_module.DISPATCHER_SETTINGS) as own,
-        an_engine(own, name_servers=[names.place]) as engine,
+        an_engine(database, name_servers=[names.place]) as engine,
     ):
         issued = await engine.subscribe(receiver.url_at("slow.example"))
         delivery_id = await engine.ping(issued.endpoint)
@@ -165,21 +168,24 @@ async def test_a_claim_reads_its_secret_again_before_it_is_sent_unless_it_is_fre
         names.asked.clear()
         await engine.dispatcher.run_once()
         await names.asked.wait()
-        async with database.writing() as other:
+        async with connected(postgres_url) as other, other.transaction():
             if becomes == "removed":
                 await engine.remove(issued.endpoint)
             elif becomes == "late":
                 engine.dispatching.lease_seconds = -10
-            elif becomes == "locked":
+            elif becomes == "unreadable":
                 await other.execute("lock table endpoint")
             else:
                 rotated = await engine.subscribing.rotate(issued.endpoint.id, COMMAND)
                 issued = rotated if becomes == "rotated" else issued
             names.hanging.clear()
-            await engine.dispatcher.drain()
+            draining = asyncio.create_task(engine.dispatcher.drain())
+            if becomes == "unreadable":
+                await eventually(lambda: engine.rows(CANCEL_WHO_WAITS))
+            await draining
         await engine.tidying.run()
         found, attempts = await engine.deliveries.find(delivery_id)
-        not_sent = {"removed": "cancelled", "late": "pending", "locked": "pending"}
+        not_sent = {"removed": "cancelled", "late": "pending", "unreadable": "pending"}
         assert found.status == not_sent.get(becomes, "delivered")
         assert len(attempts) == (found.status == "delivered")
         assert [is_signed(request, issued) for request in receiver.requests] == [True] * len(attempts)
@@ -238,14 +244,22 @@ async def test_what_takes_too_long_is_cut_off(database: Database, monkeypatch: p
     assert await engine.value("select count(*) from in_flight") == 0
 
 
-@pytest.mark.parametrize("state", ["cannot_connect_now", "division_by_zero"])
+@pytest.mark.parametrize(
+    ("state", "level"), [("cannot_connect_now", "WARNING"), ("insufficient_privilege", "ERROR")]
+)
 async def test_what_cannot_be_recorded_at_the_end_goes_out_again_after_its_lease(
-    database: Database, monkeypatch: pytest.MonkeyPatch, state: str
+    database: Database,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    state: str,
+    level: str,
 ) -> None:
     """Whether the database is unavailable or says something unexpected."""
-    async with stopping(database, monkeypatch, 0.1) as (engine, gate):
-        await engine.execute(REFUSE.format(table="attempt", state=state, condition="true"))
+    await execute(database, REFUSE.format(table="attempt", state=state, condition="true"))
+    async with stopping(database, monkeypatch, 60.0) as (engine, gate):
         gate.open()
+    logged = [one.levelname for one in caplog.records if "the last attempts could not" in one.message]
+    assert {*logged} == {level}
     await engine.execute("drop trigger refuse on attempt")
     await engine.let_leases_run_out()
     assert await engine.dispatching.rescue() == 1
@@ -255,7 +269,7 @@ REFUSE_AT_FIRST = """
     create sequence refusals;
     create function refuse_at_first() returns trigger language plpgsql as $$
     declare
-        states text[] := '{cannot_connect_now, deadlock_detected, division_by_zero}';
+        states text[] := '{cannot_connect_now, deadlock_detected, insufficient_privilege}';
         state text := states[nextval('refusals')];
     begin
         if state is not null then raise exception 'not now' using errcode = state; end if;
@@ -266,7 +280,7 @@ REFUSE_AT_FIRST = """
 
 
 async def test_what_cannot_be_recorded_is_kept_until_the_database_is_back(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Whatever goes wrong, the dispatcher goes on."""
     monkeypatch.setattr(dispatcher, "PAUSE_AFTER_FAILURE_SECONDS", 0.01)
@@ -277,6 +291,7 @@ async def test_what_cannot_be_recorded_is_kept_until_the_database_is_back(
             await eventually(lambda: has_status(engine, DELIVERED))
         assert len(receiver.requests) == 1
     assert await engine.value("select last_value from refusals") == 4
+    assert {"dispatcher: the database is unavailable", "dispatcher failed"} <= {*caplog.messages}
     assert await engine.value("select count(*) from attempt") == 1
 
 
@@ -296,7 +311,7 @@ async def test_a_dispatcher_that_waits_for_a_busy_database_stops_all_the_same(
     monkeypatch.setattr(dispatcher, "LAST_ROUND_SECONDS", 0.1)
     waiting = "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
     stop = asyncio.Event()
-    async with Database(postgres_url) as own, an_engine(own) as engine, database.writing() as other:
+    async with an_engine(database) as engine, connected(postgres_url) as other, other.transaction():
         await engine.endpoint()
         await other.execute("lock table in_flight")
         running = asyncio.create_task(engine.dispatcher.run(stop))
@@ -311,7 +326,7 @@ async def test_an_idle_dispatcher_stops_at_once(engine: Engine, monkeypatch: pyt
     engine.dispatcher.wake()
     assert await engine.dispatcher.run_once() == 0.0
     async with asyncio.timeout(60), engine.running():
-        await asyncio.sleep(0.05)
+        await eventually(lambda: engine.dispatcher._wake._waiters)
 
 
 @pytest.fixture
