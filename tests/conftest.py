@@ -105,7 +105,8 @@ def anyio_backend() -> str:
 
 @pytest.fixture
 async def database(postgres_url: str) -> AsyncIterator[Database]:
-    async with Database(postgres_url) as opened:
+    # On a busy machine a test may stand still in a transaction.
+    async with Database(postgres_url, settings={"idle_in_transaction_session_timeout": "5min"}) as opened:
         yield opened
 
 
