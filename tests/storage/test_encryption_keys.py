@@ -7,7 +7,8 @@ import pytest
 
 from holdfast.domain.errors import SecretsUnreadable
 from holdfast.settings import Settings, WrongSetting
-from holdfast.storage.secrets import FILE, SecretBox, load_encryption_keys, new_encryption_key
+from holdfast.storage.errors import BackupError
+from holdfast.storage.secrets import FILE, SecretBox, load_encryption_keys, new_encryption_key, store_keys
 
 SECRET = "hfs_a-secret"
 
@@ -50,6 +51,16 @@ def test_a_file_that_is_not_keys_is_refused_and_left_alone(tmp_path: Path, conte
     assert str(refused.value).startswith(f"{path} is ")
     assert ("hunter2" in str(refused.value), "A" * 10 in str(refused.value)) == (False, False)
     assert path.read_text("latin-1") == content
+
+
+def test_a_backup_brings_its_keys_but_replaces_none(tmp_path: Path) -> None:
+    first, second, other = (new_encryption_key() for _ in range(3))
+    for keys in ([first, second], [second]):
+        store_keys(tmp_path, keys)
+        assert load_encryption_keys(Settings(data_dir=tmp_path)) == (first, second)
+    with pytest.raises(BackupError, match="has other encryption keys than the backup"):
+        store_keys(tmp_path, [first, other])
+    assert load_encryption_keys(Settings(data_dir=tmp_path)) == (first, second)
 
 
 def test_with_a_database_of_ones_own_the_keys_must_be_named(tmp_path: Path) -> None:
