@@ -24,6 +24,7 @@ from tests.support.sql import Sql
 # All tests come from one address, and hold more units than one visitor may.
 UNLIMITED = {"HOLDFAST_HOLDS_PER_ADDRESS": "0", "HOLDFAST_REHOLD_SECONDS": "0"}
 AT_MOST_PROCESSES = 6
+SERVER = pytest.StashKey[InProcessApp]()
 
 # How fast examples are made says something of the machine, and nothing of what they are for.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -59,6 +60,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         groups[group_of(file)] += durations.of(file)
     order = {file: (-groups[group_of(file)], group_of(file), -durations.of(file)) for file in files}
     items.sort(key=lambda item: order[file_of(item.nodeid)])
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """The background work of `server` rests while other tests run: they may replace what it uses."""
+    if isinstance(item, pytest.Function) and (server := item.config.stash.get(SERVER, None)):
+        if "server" in item.fixturenames:
+            server.start_background_work()
+        else:
+            server.stop_background_work()
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling | None:
@@ -156,9 +166,10 @@ def settings_of_servers(database_url: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def server(settings_of_servers: dict[str, str]) -> Iterator[InProcessApp]:
+def server(settings_of_servers: dict[str, str], pytestconfig: pytest.Config) -> Iterator[InProcessApp]:
     """The application in this process, with its background work. It has no socket."""
     with running_app(settings_of_servers) as running:
+        pytestconfig.stash[SERVER] = running
         yield running
 
 

@@ -81,7 +81,6 @@ def _failure_without(guard: Guard) -> str | None:
     with tempfile.TemporaryDirectory() as folder:
         checkout = Path(folder) / "checkout"
         shutil.copytree(ROOT, checkout, ignore=NOT_COPIED)
-        (checkout / ".venv").symlink_to(ROOT / ".venv")
         path = checkout / guard.file
         source = path.read_bytes()
         condition = b"(" + source[guard.start : guard.end] + b") and False"

@@ -1,5 +1,6 @@
 """The loop that releases expired holds: rounds until none is left, then a pause until the next end."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -26,6 +27,12 @@ async def add_lapsed(database: Database, number: int) -> None:
     codes = [f"A-{at:02}" for at in range(number)]
     project_id = await new_units(database, *codes)
     await make_lapse(database, *[await hold(database, (project_id, code)) for code in codes])
+
+
+async def until_the_foreground_is_idle(database: Database) -> None:
+    async with asyncio.timeout(60):
+        while await database.read(is_foreground_busy):
+            continue
 
 
 async def test_it_pauses_until_the_next_end(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,8 +86,7 @@ async def test_while_the_foreground_is_busy_it_does_less_at_a_time_and_pauses_in
         for still_held in (8, 4):
             assert await loop.run_once() > 0
             assert await value(database, HELD) == still_held
-    while await database.read(is_foreground_busy):
-        continue
+    await until_the_foreground_is_idle(database)
     assert await loop.run_once() == 0
     assert await value(database, HELD) == 0
 
@@ -93,5 +99,4 @@ async def test_the_foreground_is_busy_just_after_a_statement(database: Database,
             await other.execute("select")
             seen.append(await database.read(is_foreground_busy))
         assert any(seen)
-        while await database.read(is_foreground_busy):
-            continue
+        await until_the_foreground_is_idle(database)

@@ -141,8 +141,9 @@ def test_a_server_that_was_killed_is_started_again_and_has_lost_nothing(server: 
     lines = pid_file.read_text().splitlines()
     second.stop()
     pid_file.write_text("\n".join([str(os.getpid()), *lines[1:]]))
-    socket_lock = socket_folder(server.data_dir) / ".s.PGSQL.5432.lock"
-    socket_lock.write_text("\n".join([str(os.getpid()), *lines[1:5]]))
+    folder = socket_folder(server.data_dir)
+    make_socket_folder(folder, None)
+    (folder / ".s.PGSQL.5432.lock").write_text("\n".join([str(os.getpid()), *lines[1:5]]))
     assert not is_running(server)
     server.start()
     assert not server.adopted

@@ -305,13 +305,19 @@ async def test_what_is_too_late_for_its_lease_is_given_back(engine: Engine) -> N
 
 
 async def test_a_dispatcher_that_waits_for_a_busy_database_stops_all_the_same(
-    postgres_url: str, database: Database, monkeypatch: pytest.MonkeyPatch
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database_module, "COMMAND_TIMEOUT_SECONDS", 3600.0)
     monkeypatch.setattr(dispatcher, "LAST_ROUND_SECONDS", 0.1)
+    database = Database(postgres_url, settings={"statement_timeout": "0"})
     waiting = "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
     stop = asyncio.Event()
-    async with an_engine(database) as engine, connected(postgres_url) as other, other.transaction():
+    async with (
+        database,
+        an_engine(database) as engine,
+        connected(postgres_url) as other,
+        other.transaction(),
+    ):
         await engine.endpoint()
         await other.execute("lock table in_flight")
         running = asyncio.create_task(engine.dispatcher.run(stop))
