@@ -29,8 +29,6 @@ NO_MEDIA: dict[str, object] = {"images": [], "files": []}
 # Of the package, not of the session: while Playwright is there, no test of another folder can run its loop.
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    if chromium.chromium_path() is None and not chromium.is_required():
-        pytest.skip(chromium.MISSING)
     expect.set_options(timeout=PATIENCE_MS)
     with chromium.chromium() as opened:
         yield opened

@@ -72,8 +72,6 @@ def test_every_document_stands_in_the_navigation_in_the_order_in_which_it_is_rea
 
 
 def test_the_search_finds_something_without_a_network(site: Path) -> None:
-    if chromium.chromium_path() is None and not chromium.is_required():
-        pytest.skip(chromium.MISSING)
     asked: list[str] = []
     with chromium.chromium() as browser:
         page = browser.new_page()

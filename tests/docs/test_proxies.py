@@ -2,12 +2,10 @@
 
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -17,6 +15,7 @@ from holdfast.web.api.integration.units import BULK_BODY_LIMIT
 from tests.docs.documents import OPERATIONS, block_beginning
 from tests.support.client import NO_TLS
 from tests.support.ports import free_port, wait_until_it_listens
+from tests.support.programs import installed
 from tests.support.receiver_certificates import authority
 from tests.support.server import RunningServer
 
@@ -41,15 +40,11 @@ def test_proxies_let_the_largest_body_pass_and_keep_inside_what_needs_no_key() -
     assert f"reverse_proxy {' '.join(targets)} {{" in CADDY
 
 
-def _where_installed(program: str) -> Any:
-    skip = pytest.mark.skipif(not shutil.which(program), reason=f"{program} is not installed")
-    return pytest.param(program, marks=skip)
-
-
-@pytest.mark.parametrize("program", [_where_installed("nginx"), _where_installed("caddy")])
+@pytest.mark.parametrize("program", ["nginx", "caddy"])
 def test_a_proxy_passes_requests_on_and_keeps_the_rest_inside(
     program: str, real_server: RunningServer, tmp_path: Path
 ) -> None:
+    installed(program)
     port = free_port()
     if program == "nginx":
         address, command = f"https://127.0.0.1:{port}", _nginx(real_server, port, tmp_path)

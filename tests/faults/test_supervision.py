@@ -174,7 +174,7 @@ def test_a_signal_before_it_is_ready_takes_everything_along(data: Path, settings
 
 
 @pytest.fixture
-def server(tmp_path: Path, postgres_url: str) -> Iterator[RunningServer]:
+def own_server(tmp_path: Path, postgres_url: str) -> Iterator[RunningServer]:
     settings = {"HOLDFAST_DATABASE_URL": postgres_url, **NO_HOLD_LIMIT, **SETTINGS}
     with servers.serving(tmp_path, settings, "--processes", "2") as running:
         yield running
@@ -212,9 +212,9 @@ def page_with(person: Person, address: str, text: str) -> str:
 
 @pytest.mark.slow
 def test_an_import_that_was_killed_says_so_and_is_begun_again_without_doing_anything_twice(
-    server: RunningServer, sql: Sql, postgres_url: str
+    own_server: RunningServer, sql: Sql, postgres_url: str
 ) -> None:
-    project, people = add_project(sql), People(sql, server.address)
+    project, people = add_project(sql), People(sql, own_server.address)
     person = people.signed_in("sales")
     rows = "".join(f"A-{number},Villa,100,{number}\r\n" for number in range(ROWS))
     address, _ = checked(person, project, "Code,Type,Area,Price\r\n" + rows)
@@ -225,7 +225,7 @@ def test_an_import_that_was_killed_says_so_and_is_begun_again_without_doing_anyt
         sending = threading.Thread(target=commit_and_be_hung_up_on, args=(person, address))
         sending.start()
         wait_until(lambda: sql.value(STANDS_STILL))
-        kill_web_processes(server)
+        kill_web_processes(own_server)
         sending.join()
     page = page_with(person, address, "The import was interrupted")
     done = re.search(r"([\d,]+) of 3,000 rows", page)
@@ -240,10 +240,10 @@ def test_an_import_that_was_killed_says_so_and_is_begun_again_without_doing_anyt
 
 @pytest.mark.slow
 def test_payments_are_taken_once_though_processes_are_killed(
-    server: RunningServer, sql: Sql, postgres_url: str
+    own_server: RunningServer, sql: Sql, postgres_url: str
 ) -> None:
-    market = new_market(server.address, postgres_url)
-    answers = asyncio.run(pay_again_after_a_kill(server, market, [f"B-{number}" for number in range(20)]))
+    market = new_market(own_server.address, postgres_url)
+    answers = asyncio.run(pay_again_after_a_kill(own_server, market, [f"B-{number}" for number in range(20)]))
     assert {expect(answer, 200).body["status"] for answer in answers} == {"reserved"}
     histories = read_histories(sql, market.slug)
     assert [fault for history in histories for fault in faults_of(history)] == []

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from holdfast.web.openapi.document import openapi_document
-from tests.support.node import NODE_REQUIRED, node
+from tests.support.programs import installed, is_required
 from tests.support.projects import add_project
 from tests.support.server import HOLDFAST, RunningServer
 from tests.support.sql import Sql
@@ -60,9 +60,9 @@ def run(folder: Path, *command: str | Path) -> str:
 
 def npm_tool(name: str) -> Path:
     """Its path; without it the test is skipped, except where it must not be."""
-    node()
+    installed("node")
     tool = NODE_MODULES / ".bin" / name
-    if not tool.exists() and not os.environ.get(NODE_REQUIRED):
+    if not tool.exists() and not is_required("node"):
         pytest.skip(NO_TOOLS)
     assert tool.exists(), NO_TOOLS
     return tool
@@ -105,7 +105,7 @@ def test_a_generated_typescript_client_is_type_checked_and_works(
     (tmp_path / "node_modules").symlink_to(NODE_MODULES)
     run(tmp_path, compiler, "--project", ".")
     compiled = Path("built", program.replace("ts", "js"))
-    run(tmp_path, node(), compiled, real_server.address, api_key, add_project(sql).slug)
+    run(tmp_path, installed("node"), compiled, real_server.address, api_key, add_project(sql).slug)
 
 
 def test_the_python_client_of_openapi_generator_works(

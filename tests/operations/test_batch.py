@@ -93,11 +93,11 @@ async def test_a_signature_is_no_second_hold(database: Database) -> None:
     assert third.booking.slots == (3, 3)
 
 
-async def test_a_hold_of_a_free_unit_takes_four_statements(database: Database) -> None:
+async def test_a_hold_of_a_free_unit_takes_two_statements(database: Database) -> None:
     (key,) = await new_keys(database, "A-1")
     counting = CountingDatabase(database)
     await store(counting, await opening(database, key))
-    assert len(counting.statements) == 4, counting.statements
+    assert len(counting.statements) == 2, counting.statements
 
 
 async def test_a_hold_right_behind_a_cancellation_is_counted_too(database: Database) -> None:

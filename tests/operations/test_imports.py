@@ -224,7 +224,7 @@ async def test_a_dead_run_is_taken_over_after_its_last_part(importer: Importer, 
     again = (ROWS + 2, "code", "A-0", "This code stands in row 2 already.")
     assert await importer.reasons(file) == [again]
     first_part, dead = ROWS_A_PART - len(["the heading"]), uuid4()
-    await execute(database, STARTED.format(run=dead, seconds=0))
+    await execute(database, STARTED.format(run=dead, seconds=-600))
     file = await importer.find(file.id)
     assert file.is_running
     assert not await importer.imports.start(SLUG, file, AUTHOR)

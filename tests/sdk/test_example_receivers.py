@@ -20,8 +20,8 @@ from tests.support.app import InProcessApp
 from tests.support.bodies import minimal
 from tests.support.client import Unit, integration_client
 from tests.support.keys import Keys
-from tests.support.node import node
 from tests.support.ports import free_port, wait_until_it_listens
+from tests.support.programs import installed
 from tests.support.projects import add_project
 from tests.support.sql import Sql
 from tests.support.webhooks import Registrar
@@ -81,9 +81,8 @@ class ExampleReceiver:
 
 
 PYTHON = ExampleReceiver("receiver-python/receiver.py", "py", lambda: sys.executable, ["-c", JUDGE_IN_PYTHON])
-NODE = ExampleReceiver(
-    "receiver-node/receiver.mjs", "js", node, ["--input-type=module", "-e", JUDGE_IN_NODE, "--"]
-)
+AS_MODULE = ["--input-type=module", "-e", JUDGE_IN_NODE, "--"]
+NODE = ExampleReceiver("receiver-node/receiver.mjs", "js", lambda: installed("node"), AS_MODULE)
 
 
 @pytest.fixture(params=[PYTHON, NODE], ids=["python", "node"])

@@ -78,18 +78,20 @@ async def test_a_database_that_is_not_there_is_away(postgres_url: str) -> None:
             await value(database, "select 1")
 
 
-async def test_a_late_statement_is_not_stored(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_late_statement_is_not_stored(postgres_url: str, database: Database) -> None:
     limit = float(module._SESSION["statement_timeout"].removesuffix("s"))
     assert limit < module.COMMAND_TIMEOUT_SECONDS, "the server gives up before we do"
-    monkeypatch.setitem(module._SESSION, "statement_timeout", "200ms")
-    async with Database(postgres_url) as database:
-        await execute(database, "create table waited as select 1 as number")
-        async with database.writing() as holder:
-            await holder.execute("select * from waited for update")
-            with pytest.raises(DatabaseUnavailable):
-                async with database.writing_autocommit() as connection:
-                    await connection.execute("update waited set number = 2")
-        assert await value(database, "select number from waited") == 1
+    assert await value(database, "show statement_timeout") == f"{limit:g}s"
+    await execute(database, "create table waited as select 1 as number")
+    async with (
+        Database(postgres_url, settings={"statement_timeout": "200ms"}) as impatient,
+        database.writing() as holder,
+    ):
+        await holder.execute("select * from waited for update")
+        with pytest.raises(DatabaseUnavailable):
+            async with impatient.writing_autocommit() as connection:
+                await connection.execute("update waited set number = 2")
+    assert await value(database, "select number from waited") == 1
 
 
 async def test_a_look_along_the_indexes_leaves_the_planner_as_it_was(database: Database) -> None:

@@ -32,7 +32,7 @@ def servers(tmp_path: Path) -> Iterator[list[EmbeddedPostgres]]:
 
 
 @pytest.fixture
-def server(tmp_path: Path, servers: list[EmbeddedPostgres]) -> EmbeddedPostgres:
+def embedded(tmp_path: Path, servers: list[EmbeddedPostgres]) -> EmbeddedPostgres:
     return EmbeddedPostgres(tmp_path, extra_settings=QUICK)
 
 
@@ -93,16 +93,18 @@ def test_a_new_cluster_is_private_checked_utf8_and_durable_and_keeps_what_was_st
     assert answer(server.start()) == 42
 
 
-def test_an_unfinished_cluster_is_made_again_and_holds_none_of_our_locks(server: EmbeddedPostgres) -> None:
-    unfinished = server.data_dir / "postgres.unfinished"
+def test_an_unfinished_cluster_is_made_again_and_holds_none_of_our_locks(embedded: EmbeddedPostgres) -> None:
+    unfinished = embedded.data_dir / "postgres.unfinished"
     unfinished.mkdir()
     (unfinished / "PG_VERSION").write_text("18\n")
-    server.start()
+    embedded.start()
     assert not unfinished.exists()
-    postmaster = postmaster_of(server)
-    for process in (postmaster, *postmaster.children()):
+    postmaster = postmaster_of(embedded)
+    opened = postmaster.open_files()
+    for child in postmaster.children():
         with suppress(psutil.NoSuchProcess):  # It may end while we look.
-            assert not [file for file in process.open_files() if file.path.endswith(".lock")]
+            opened += child.open_files()
+    assert not [file for file in opened if file.path.endswith(".lock")]
 
 
 @pytest.mark.parametrize(
@@ -112,23 +114,23 @@ def test_an_unfinished_cluster_is_made_again_and_holds_none_of_our_locks(server:
         ("PG_VERSION", r"made by PostgreSQL 16, but this release .* PostgreSQL 18"),
     ],
 )
-def test_a_foreign_folder_is_left_alone(server: EmbeddedPostgres, file: str, reason: str) -> None:
-    server.cluster.mkdir()
-    (server.cluster / file).write_text("16\n")
+def test_a_foreign_folder_is_left_alone(embedded: EmbeddedPostgres, file: str, reason: str) -> None:
+    embedded.cluster.mkdir()
+    (embedded.cluster / file).write_text("16\n")
     with pytest.raises(EmbeddedPostgresError, match=reason):
-        server.start()
-    assert (server.cluster / file).read_text() == "16\n"
+        embedded.start()
+    assert (embedded.cluster / file).read_text() == "16\n"
 
 
-def test_a_server_that_was_killed_is_started_again_and_has_lost_nothing(server: EmbeddedPostgres) -> None:
-    with Sql(server.start()) as sql:
+def test_a_server_that_was_killed_is_started_again_and_has_lost_nothing(embedded: EmbeddedPostgres) -> None:
+    with Sql(embedded.start()) as sql:
         sql.execute("create table kept as select 42 as number")
-    assert not server.restart_if_ended()
-    kill_everything(server)
-    assert server.restart_if_ended()
-    assert answer(server.url) == 42
-    kill_everything(server)
-    second = EmbeddedPostgres(server.data_dir, extra_settings=QUICK)
+    assert not embedded.restart_if_ended()
+    kill_everything(embedded)
+    assert embedded.restart_if_ended()
+    assert answer(embedded.url) == 42
+    kill_everything(embedded)
+    second = EmbeddedPostgres(embedded.data_dir, extra_settings=QUICK)
     assert answer(second.start()) == 42
     assert not second.adopted
     # Its children linger.
@@ -137,52 +139,54 @@ def test_a_server_that_was_killed_is_started_again_and_has_lost_nothing(server: 
     psutil.wait_procs([postmaster], timeout=60)
     assert answer(second.start()) == 42
     # A file names the process of somebody else.
-    pid_file = server.cluster / "postmaster.pid"
+    pid_file = embedded.cluster / "postmaster.pid"
     lines = pid_file.read_text().splitlines()
     second.stop()
     pid_file.write_text("\n".join([str(os.getpid()), *lines[1:]]))
-    folder = socket_folder(server.data_dir)
-    make_socket_folder(folder, None)
+    folder = socket_folder(embedded.data_dir)
+    folder.mkdir(mode=0o700, exist_ok=True)
     (folder / ".s.PGSQL.5432.lock").write_text("\n".join([str(os.getpid()), *lines[1:5]]))
-    assert not is_running(server)
-    server.start()
-    assert not server.adopted
+    assert not is_running(embedded)
+    embedded.start()
+    assert not embedded.adopted
 
 
-def test_a_command_stops_the_server_that_it_started_unless_somebody_uses_it(server: EmbeddedPostgres) -> None:
-    with using_embedded(server.data_dir):
-        assert is_running(server)
-    assert not is_running(server)
+def test_a_command_stops_the_server_that_it_started_unless_somebody_uses_it(
+    embedded: EmbeddedPostgres,
+) -> None:
+    with using_embedded(embedded.data_dir):
+        assert is_running(embedded)
+    assert not is_running(embedded)
     with ExitStack() as second_command:
-        with using_embedded(server.data_dir):
-            url = second_command.enter_context(using_embedded(server.data_dir))
+        with using_embedded(embedded.data_dir):
+            url = second_command.enter_context(using_embedded(embedded.data_dir))
         assert answer(url, "select 1") == 1
-    server.start()
-    with using_embedded(server.data_dir):
+    embedded.start()
+    with using_embedded(embedded.data_dir):
         pass
-    assert is_running(server)
+    assert is_running(embedded)
 
 
-def test_serve_stops_any_server_but_waits_for_a_command(server: EmbeddedPostgres) -> None:
-    server.start()
-    second_user = EmbeddedPostgres(server.data_dir)
+def test_serve_stops_any_server_but_waits_for_a_command(embedded: EmbeddedPostgres) -> None:
+    embedded.start()
+    second_user = EmbeddedPostgres(embedded.data_dir)
     second_user.start()
-    server.leave()
+    embedded.leave()
     second_user.leave()
-    with module.serving_embedded(server.data_dir, connections=100) as served:
+    with module.serving_embedded(embedded.data_dir, connections=100) as served:
         assert served.adopted
-    assert not is_running(server)
-    server.start()
-    command = EmbeddedPostgres(server.data_dir)
+    assert not is_running(embedded)
+    embedded.start()
+    command = EmbeddedPostgres(embedded.data_dir)
     command.start()
-    stopping = threading.Thread(target=server.stop, args=(600.0,))
+    stopping = threading.Thread(target=embedded.stop, args=(600.0,))
     stopping.start()
     assert answer(command.url, "select 1") == 1
     assert stopping.is_alive()
     command.leave()
     stopping.join(60.0)
     assert not stopping.is_alive()
-    assert not is_running(server)
+    assert not is_running(embedded)
 
 
 def test_a_second_serve_on_the_same_data_directory_is_refused(tmp_path: Path) -> None:

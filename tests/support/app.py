@@ -23,10 +23,9 @@ from holdfast.observability.logging import set_up_logging
 from holdfast.settings import Settings
 from holdfast.web.app import create_app
 from holdfast.wiring import run_background_work
-from tests.support.server import WEBHOOKS
+from tests.support.server import PATIENCE_SECONDS, WEBHOOKS
 
 _LOOPBACK = "127.0.0.1"
-_START_SECONDS = 60
 _ports = itertools.count(61_000)
 """Above those that the kernel gives to real servers."""
 _running: dict[str, InProcessApp] = {}
@@ -51,14 +50,16 @@ class InProcessApp:
         ready: Future[Starlette] = Future()
         self._served = asyncio.run_coroutine_threadsafe(self._serve(ready), _loop())
         self._served.add_done_callback(lambda served: _pass_on_failure(served, ready))
-        self._app = ready.result(_START_SECONDS)
+        self._app = ready.result(PATIENCE_SECONDS)
         _running[self.address] = self
 
     def stop(self) -> None:
         del _running[self.address]
-        self.stop_background_work()
-        _loop().call_soon_threadsafe(self._stop.set)
-        self._served.result(_START_SECONDS)
+        try:
+            self.stop_background_work()
+        finally:
+            _loop().call_soon_threadsafe(self._stop.set)
+            self._served.result(PATIENCE_SECONDS)
 
     def start_background_work(self) -> None:
         """Lapse holds, number events and send deliveries, as the worker process of ``serve`` does."""
@@ -66,9 +67,9 @@ class InProcessApp:
             self._background = BackgroundWork(self._settings)
 
     def stop_background_work(self) -> None:
-        if self._background is not None:
-            self._background.stop()
-            self._background = None
+        background, self._background = self._background, None
+        if background is not None:
+            background.stop()
 
     def respond(self, request: httpx.Request, peer: str) -> httpx.Response:
         timeout = request.extensions.get("timeout", {}).get("read")
@@ -107,7 +108,7 @@ class BackgroundWork:
     def stop(self) -> None:
         """After the round that it is in."""
         _loop().call_soon_threadsafe(self._stop.set)
-        self._done.result(_START_SECONDS)
+        self._done.result(PATIENCE_SECONDS)
 
 
 class AppTransport(httpx.BaseTransport):

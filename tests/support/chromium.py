@@ -1,21 +1,17 @@
 """A real Chromium, driven by Playwright: Debian's own, never one that Playwright would download."""
 
 import asyncio
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TypeVar
 
 from playwright.sync_api import Browser, sync_playwright
 
+from tests.support.programs import installed
+
 Opened = TypeVar("Opened")
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-MISSING = "There is no Chromium on this machine; on Debian: apt install chromium"
-REQUIRED = "REQUIRE_CHROMIUM"
-"""Set where a missing Chromium is a failure, and no reason to skip."""
-
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # Containers lack what the sandbox is made of, and nothing here is to talk to anybody but our own server.
 _FLAGS = (
     "--no-sandbox",
@@ -29,18 +25,9 @@ _FLAGS = (
 )
 
 
-def chromium_path() -> str | None:
-    return next((path for path in map(shutil.which, NAMES) if path), None)
-
-
-def is_required() -> bool:
-    return bool(os.environ.get(REQUIRED))
-
-
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    path = chromium_path()
-    assert path is not None, MISSING
+    path = installed(*_NAMES)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=_FLAGS)
         try:

@@ -34,7 +34,7 @@ from tests.support.sales import new_units
 from tests.support.server import PATIENCE_SECONDS
 
 NOWHERE = "http://127.0.0.1:9/hook"
-"""Nobody listens there; for tests that record answers of their own."""
+"""Nobody listens there: a connection is refused."""
 SCHEDULE = Schedule(first_gap_seconds=600, attempts=3)
 """What failed stays where it is until a test makes it due."""
 LATEST = (datetime.max.replace(tzinfo=UTC), UUID(int=2**128 - 1))
@@ -45,7 +45,7 @@ OFF, ON = Status.UNAVAILABLE, Status.AVAILABLE
 class Engine:
     def __init__(
         self, database: Database, sender: Sender, timeout_seconds: float,
-        schedule: Schedule = SCHEDULE, lease_seconds: float = 35.0, keys: Sequence[str] = (),
+        schedule: Schedule = SCHEDULE, lease_seconds: float = 180.0, keys: Sequence[str] = (),
     ) -> None:  # fmt: skip
         self.database = database
         self.schedule = schedule
@@ -152,7 +152,7 @@ class Engine:
 
 @asynccontextmanager
 async def an_engine(
-    database: Database, *, timeout_seconds: float = 20.0, name_servers: Sequence[str] = (), **settings: Any
+    database: Database, *, timeout_seconds: float = 60.0, name_servers: Sequence[str] = (), **settings: Any
 ) -> AsyncIterator[Engine]:
     """``settings``: ``schedule``, ``lease_seconds``, ``keys``."""
     await ensure_log_partitions(database)

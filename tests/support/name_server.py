@@ -11,6 +11,10 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import cast
 
+import pytest
+
+from holdfast.webhooks import resolver
+
 _QUERY_TYPES = {1: 4, 28: 6}
 _NAME_ERROR = 3
 _SERVER_FAILURE = 2
@@ -22,6 +26,7 @@ class NameServer(asyncio.DatagramProtocol):
 
     addresses: dict[str, list[str]] = field(default_factory=dict)
     hanging: set[str] = field(default_factory=set)
+    withheld: list[tuple[bytes, tuple[str, int]]] = field(default_factory=list)
     failing: set[str] = field(default_factory=set)
     questions: Counter[tuple[str, int]] = field(default_factory=Counter)
     asked: asyncio.Event = field(default_factory=asyncio.Event)
@@ -37,9 +42,17 @@ class NameServer(asyncio.DatagramProtocol):
         name, query_type, question = _question(data)
         self.questions[name, query_type] += 1
         self.asked.set()
-        if name not in self.hanging:
+        if name in self.hanging:
+            self.withheld.append((data, sender))
+        else:
             assert self._transport is not None
             self._transport.sendto(self._answer(data[:2], name, query_type, question), sender)
+
+    def go_on(self) -> None:
+        """Answer what was asked while it hung."""
+        self.hanging.clear()
+        for data, sender in self.withheld:
+            self.datagram_received(data, sender)
 
     def _answer(self, query_id: bytes, name: str, query_type: int, question: bytes) -> bytes:
         known = self.addresses.get(name)
@@ -71,6 +84,10 @@ async def name_server(**addresses: list[str]) -> AsyncIterator[NameServer]:
     loop = asyncio.get_running_loop()
     transport, _ = await loop.create_datagram_endpoint(lambda: server, local_addr=("127.0.0.1", 0))
     try:
-        yield server
+        with pytest.MonkeyPatch.context() as patch:
+            # It answers in the loop of the test, which may stand still: for about five minutes.
+            patch.setattr(resolver, "_FIRST_TIMEOUT_SECONDS", 5.0)
+            patch.setattr(resolver, "_TRIES", 6)
+            yield server
     finally:
         transport.close()

@@ -16,11 +16,11 @@ WORKING = "Holdfast is working"
 
 
 class Pace(NamedTuple):
-    """How fast the workers of a test give up, and try again; never as fast as a busy machine is slow."""
+    """How fast the workers of a test give up, and try again."""
 
-    timeout_seconds: float = 5.0
+    timeout_seconds: float = 10.0
     first_gap_seconds: float = 0.4
-    lease_seconds: float = 7.0
+    lease_seconds: float = 12.0
     attempts: int = 8
 
     def gap_after(self, number: int) -> float:

@@ -16,10 +16,9 @@ from holdfast.storage import notifications
 from holdfast.storage.database import Database
 from holdfast.storage.secrets import new_encryption_key
 from holdfast.webhooks import dispatcher
-from tests.support.delivery_engine import Engine, an_engine, eventually, replying, switch
+from tests.support.delivery_engine import NOWHERE, Engine, an_engine, eventually, replying, switch
 from tests.support.delivery_journal import Gate
 from tests.support.name_server import name_server
-from tests.support.ports import free_port
 from tests.support.receivers import Received, answer_all, receiving
 from tests.support.sales import hold, make_lapse, new_units
 from tests.support.sql import REFUSE, connected, execute
@@ -62,7 +61,7 @@ async def test_the_log_shows_what_was_sent_and_what_came_back(engine: Engine) ->
         delivery_id = await engine.ping(issued.endpoint)
         await engine.send_all()
         (request,) = receiver.requests
-        await engine.change(issued.endpoint, url=f"http://127.0.0.1:{free_port()}/")
+        await engine.change(issued.endpoint, url=NOWHERE)
         await engine.make_due()
         await engine.send_all()
     found, (attempt, refused) = await engine.deliveries.find(delivery_id)
@@ -178,7 +177,7 @@ async def test_a_claim_that_is_not_fresh_reads_its_secret_again_or_is_given_back
             else:
                 rotated = await engine.subscribing.rotate(issued.endpoint.id, COMMAND)
                 issued = rotated if becomes == "rotated" else issued
-            names.hanging.clear()
+            names.go_on()
             draining = asyncio.create_task(engine.dispatcher.drain())
             if becomes == "unreadable":
                 await eventually(lambda: engine.rows(CANCEL_WHO_WAITS))
@@ -309,11 +308,10 @@ async def test_a_dispatcher_that_waits_for_a_busy_database_stops_all_the_same(
 ) -> None:
     monkeypatch.setattr(database_module, "COMMAND_TIMEOUT_SECONDS", 3600.0)
     monkeypatch.setattr(dispatcher, "LAST_ROUND_SECONDS", 0.1)
-    database = Database(postgres_url, settings={"statement_timeout": "0"})
     waiting = "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
     stop = asyncio.Event()
     async with (
-        database,
+        Database(postgres_url, settings={"statement_timeout": "0"}) as database,
         an_engine(database) as engine,
         connected(postgres_url) as other,
         other.transaction(),
@@ -378,7 +376,7 @@ async def test_a_killed_listener_is_replaced_and_finds_what_came_meanwhile(
         async with engine.running(postgres_url):
             for turn in (1, 2):
                 await eventually(lambda: engine.rows(LISTENERS))
-                await engine.execute(f"select pg_terminate_backend(pid) from ({LISTENERS}) as listener")
+                await engine.execute(f"select pg_terminate_backend(pid, 60_000) from ({LISTENERS})")
                 await engine.ping(endpoint)
                 await eventually(lambda: len(receiver.requests) == turn)  # noqa: B023
 

@@ -1,6 +1,7 @@
 """Who may call, with what, for how long, and how often."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
@@ -128,10 +129,12 @@ def test_too_many_calls_with_a_key_are_refused_and_store_nothing(
     limited_server: InProcessApp, keys: Keys, http: httpx.Client, project: Project
 ) -> None:
     with integration_client(limited_server.address, keys.issue().text) as hasty:
-        answers = {f"A-{n}": Unit(hasty, project, f"A-{n}").put(minimal()) for n in range(10)}
-        assert answers["A-0"].status_code == 201
+        with ThreadPoolExecutor(10) as pool:
+            codes = [f"A-{n}" for n in range(10)]
+            put = pool.map(lambda code: Unit(hasty, project, code).put(minimal()), codes)
+            answers = dict(zip(codes, put, strict=True))
         refused = [answer for answer in answers.values() if answer.status_code != 201]
-        assert refused
+        assert 0 < len(refused) < 10
         for answer in refused:
             problem(answer, 429)
             assert 1 <= int(answer.headers["retry-after"]) <= 60

@@ -13,9 +13,8 @@ from holdfast.webhooks.attempt import Secret
 from holdfast.webhooks.causes import Phase, explain_timeout
 from holdfast.webhooks.connection import ResponseParser
 from tests.support import receiver_posts as posts
-from tests.support.delivery_engine import eventually
+from tests.support.delivery_engine import NOWHERE, eventually
 from tests.support.name_server import name_server
-from tests.support.ports import free_port
 from tests.support.receiver_certificates import certified_for, trusting
 from tests.support.receiver_posts import a_post, a_sender, attempt, attempt_at, attempt_until
 from tests.support.receivers import Peer, Talk, answer_all, answering, never_accepting, receiving
@@ -114,7 +113,7 @@ async def test_the_secret_is_read_for_each_request_once_the_connection_is_open()
         return Secret(posts.SECRET.id, f"secret number {len(connections)}")
 
     async with receiving(answer_all) as receiver, a_sender() as sender:
-        refused = await sender.send(a_post(f"http://127.0.0.1:{free_port()}/", secret=secret))
+        refused = await sender.send(a_post(NOWHERE, secret=secret))
         assert refused.cause == "The connection was refused."
         assert (refused.request_headers, refused.secret_id, connections) == ((), None, [])
         for _ in range(2):

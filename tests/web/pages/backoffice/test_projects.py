@@ -134,6 +134,7 @@ def test_who_only_reads_sees_the_settings_without_fields(viewer: Person, project
     ("role", "more"),
     [("admin", {"keys", "staff", "audit"}), ("integrator", {"keys"}), ("sales", set()), ("viewer", set())],
 )
+@pytest.mark.usefixtures("server")
 def test_the_settings_lead_to_open_doors(request: pytest.FixtureRequest, role: str, more: set[str]) -> None:
     person: Person = request.getfixturevalue(role)
     main = person.see("/backoffice/settings").partition("<main")[2]

@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import shutil
 import subprocess
 import time
 from datetime import UTC, datetime, timedelta
@@ -17,6 +16,7 @@ from holdfast.domain.delivery import HOURS, Attempt, Delivery, DeliveryStatus, H
 from holdfast.domain.signature import TOLERANCE_SECONDS, sign
 from holdfast.web.pages.backoffice import deliveries, endpoints
 from holdfast.web.pages.backoffice.endpoints import sparkline, verification_snippets
+from tests.support.programs import installed
 from tests.support.webhooks import an_inbox
 
 NOW = datetime(2026, 11, 14, 9, 30, tzinfo=UTC)
@@ -33,11 +33,6 @@ ATTEMPT = Attempt(
 SNIPPETS = verification_snippets("https://erp.example/hook")
 SECRET = "hfs_" + "k" * 43
 BODY = '{"id":"1","data":{"unit":{"code":"أ-1"}}}\n'.encode()
-
-
-def needs(*programs: str) -> pytest.MarkDecorator:
-    absent = [name for name in programs if shutil.which(name) is None]
-    return pytest.mark.skipif(bool(absent), reason=f"not here: {', '.join(absent)}")
 
 
 def hour(ago: int, delivered: int, failed: int) -> HourlyDeliveries:
@@ -161,7 +156,6 @@ def test_the_python_lines_tell_the_genuine_from_the_forged() -> None:
         assert names["is_genuine"](SECRET, headers, sent.body) is (case == "genuine"), case
 
 
-@needs("node")
 def test_the_node_lines_tell_the_genuine_from_the_forged(tmp_path: Path) -> None:
     (tmp_path / "snippet.js").write_text(SNIPPETS["node"])
     (tmp_path / "run.js").write_text(
@@ -176,12 +170,12 @@ def test_the_node_lines_tell_the_genuine_from_the_forged(tmp_path: Path) -> None
         """
     )
     given = {case: [*sent[:2], sent.body.decode()] for case, sent in sent_cases().items()}
-    told = run("node", str(tmp_path / "run.js"), SECRET, json.dumps(given), folder=tmp_path)
+    told = run(installed("node"), str(tmp_path / "run.js"), SECRET, json.dumps(given), folder=tmp_path)
     assert json.loads(told) == {case: case == "genuine" for case in given}
 
 
-@needs("openssl")
 def test_the_openssl_lines_tell_the_genuine_from_the_forged(tmp_path: Path) -> None:
+    installed("openssl")
     for case in ("genuine", "other secret", "other body", "no signature"):
         timestamp, signature, body = sent_cases()[case]
         (tmp_path / "body.json").write_bytes(body)
@@ -192,8 +186,9 @@ def test_the_openssl_lines_tell_the_genuine_from_the_forged(tmp_path: Path) -> N
         assert told.strip() == ("genuine" if case == "genuine" else "forged"), case
 
 
-@needs("openssl", "curl")
 def test_the_curl_lines_send_a_ping_that_is_genuine(tmp_path: Path) -> None:
+    installed("openssl")
+    installed("curl")
     with an_inbox() as inbox:
         lines = verification_snippets(f"{inbox.url}?it's=1")["curl"]
         run("sh", "-c", lines.replace("SECRET='hfs_…'", f"SECRET='{SECRET}'"), folder=tmp_path)
