@@ -19,7 +19,7 @@ from tests.support.payment_system import SETTINGS as PAYMENTS
 from tests.support.progress import Progress
 from tests.support.scheduling import Durations, Scheduling, file_of, group_of
 from tests.support.server import RunningServer, serving
-from tests.support.sql import STANDSTILL, Sql
+from tests.support.sql import MAY_IDLE, Sql
 
 # All tests come from one address, and hold more units than one visitor may.
 UNLIMITED = {"HOLDFAST_HOLDS_PER_ADDRESS": "0", "HOLDFAST_REHOLD_SECONDS": "0"}
@@ -115,7 +115,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture
 async def database(postgres_url: str) -> AsyncIterator[Database]:
-    async with Database(postgres_url, settings=STANDSTILL) as opened:
+    async with Database(postgres_url, settings=MAY_IDLE) as opened:
         yield opened
 
 

@@ -10,7 +10,7 @@ from holdfast.background.holds import LONGEST_PAUSE_SECONDS, SHORTEST_PAUSE_SECO
 from holdfast.storage.database import BACKGROUND, Database
 from holdfast.storage.holds import is_foreground_busy
 from tests.support.sales import hold, make_lapse, new_units, reserve
-from tests.support.sql import STANDSTILL, value
+from tests.support.sql import MAY_IDLE, value
 
 HELD = "select count(*) from unit where status = 'held'"
 RELEASED = "select count(*) from event where type = 'unit.released'"
@@ -19,7 +19,7 @@ RELEASED = "select count(*) from event where type = 'unit.released'"
 @pytest.fixture
 async def database(postgres_url: str) -> AsyncIterator[Database]:
     """Of the background, where the loop runs; the foreground is idle."""
-    async with Database(postgres_url, name=BACKGROUND, settings=STANDSTILL) as opened:
+    async with Database(postgres_url, name=BACKGROUND, settings=MAY_IDLE) as opened:
         yield opened
 
 
@@ -81,7 +81,7 @@ async def test_while_the_foreground_is_busy_it_does_less_at_a_time_and_pauses_in
     monkeypatch.setattr(holds, "EXPIRED_AT_ONCE", 2)
     await add_lapsed(database, 10)
     loop = HoldExpiryLoop(database)
-    async with Database(postgres_url, settings=STANDSTILL) as foreground, foreground.writing() as other:
+    async with Database(postgres_url, settings=MAY_IDLE) as foreground, foreground.writing() as other:
         await other.execute("select")
         for still_held in (8, 4):
             assert await loop.run_once() > 0

@@ -42,9 +42,10 @@ def test_proxies_let_the_largest_body_pass_and_keep_inside_what_needs_no_key() -
 
 @pytest.mark.parametrize("program", ["nginx", "caddy"])
 def test_a_proxy_passes_requests_on_and_keeps_the_rest_inside(
-    program: str, real_server: RunningServer, tmp_path: Path
+    program: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     installed(program)
+    real_server = request.getfixturevalue("real_server")
     port = free_port()
     if program == "nginx":
         address, command = f"https://127.0.0.1:{port}", _nginx(real_server, port, tmp_path)

@@ -13,7 +13,7 @@ from holdfast.storage.database import Database
 
 Result = TypeVar("Result")
 
-STANDSTILL = {"idle_in_transaction_session_timeout": "5min"}
+MAY_IDLE = {"idle_in_transaction_session_timeout": "5min"}
 """Settings of a database: on a busy machine a test may stand still in a transaction."""
 REFUSE = """
     create function refuse() returns trigger language plpgsql as $$
