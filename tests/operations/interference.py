@@ -29,8 +29,8 @@ class _Intercepted:
     async def fetch(self, statement: str, *arguments: object) -> Rows:
         return await self._fetch(self._connection, statement, arguments)
 
-    async def execute(self, statement: str, *arguments: object) -> str:
-        return str(await self._connection.execute(statement, *arguments))
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._connection, name)
 
 
 class WrappedDatabase(Database):
@@ -41,7 +41,7 @@ class WrappedDatabase(Database):
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[Connection]:
         async with self._database.writing() as connection:
-            yield connection
+            yield cast(Connection, _Intercepted(connection, self._fetch))
 
     @asynccontextmanager
     async def writing_autocommit(self) -> AsyncIterator[Connection]:
@@ -90,18 +90,15 @@ class CountingDatabase(WrappedDatabase):
 
 
 class InterferingDatabase(WrappedDatabase):
-    """Runs ``after_look`` after the first look at units without a lock, or after every one."""
+    """Runs ``after_looks`` in turn, each after a look at units, with a lock or without."""
 
-    def __init__(self, database: Database, after_look: Hook, *, always: bool = False) -> None:
+    def __init__(self, database: Database, *after_looks: Hook) -> None:
         super().__init__(database)
-        self._after_look: Hook | None = after_look
-        self._always = always
+        self._after_looks = iter(after_looks)
 
     async def _fetch(self, connection: Connection, statement: str, arguments: Arguments) -> Rows:
         rows = await connection.fetch(statement, *arguments)
-        hook = self._after_look
-        if "wanted.place" in statement and hook is not None:
-            self._after_look = hook if self._always else None
+        if "wanted.place" in statement and (hook := next(self._after_looks, None)) is not None:
             await hook()
         return rows
 

@@ -38,6 +38,10 @@ def submitted(path: WritePath, project_id: UUID, codes: Iterable[str]) -> list[a
     return [asyncio.create_task(path.submit(replacement(project_id, code))) for code in codes]
 
 
+async def conflict() -> None:
+    raise TransactionConflict("another came first")
+
+
 async def test_commands_share_the_next_transaction(counting: CountingDatabase, project_id: UUID) -> None:
     path = WritePath(counting)
     waiting = submitted(path, project_id, ["first"])
@@ -174,10 +178,17 @@ async def test_a_writer_releases_a_lapsed_hold_first(database: Database, project
 async def test_a_unit_changed_meanwhile_is_decided_again(database: Database, project_id: UUID) -> None:
     await store(database, replacement(project_id, "A-1", 1), replacement(project_id, "A-2", 1))
     another, bedrooms = replacement(project_id, "A-1", 50), PatchUnit((project_id, "A-1"), {"bedrooms": 3})
-    overtaken = InterferingDatabase(database, lambda: store(database, another), always=True)
+    overtaken = InterferingDatabase(database, lambda: store(database, another))
     patched, other = await store(overtaken, bedrooms, replacement(project_id, "A-2", 9))
     assert (patched.unit.fields.price_sar, patched.unit.fields.bedrooms) == (Decimal(50), 3)
     assert (patched.unit.version, other.unit.version) == (3, 2)
+
+
+async def test_a_unit_created_after_the_lock_is_replaced(database: Database, project_id: UUID) -> None:
+    another = replacement(project_id, "A-1", 50)
+    overtaken = InterferingDatabase(database, conflict, lambda: store(database, another))
+    (written,) = await store(overtaken, replacement(project_id, "A-1", 9))
+    assert (written.created, written.unit.version, written.unit.fields.price_sar) == (False, 2, Decimal(9))
 
 
 async def test_a_renamed_project_is_known_at_once(database: Database, project_id: UUID) -> None:
@@ -212,10 +223,6 @@ async def test_a_dry_run_decides_everything_and_stores_nothing(
     outcomes = await write(database, commands, store=False)
     assert [one.created for one in outcomes if isinstance(one, WriteResult)] == [False, True]
     assert await value(database, "select array_agg(version) from unit") == [1]
-
-    async def conflict() -> None:
-        raise TransactionConflict("another came first")
-
     outcomes = await write(InterferingDatabase(database, conflict), commands, store=False)
     assert kinds(outcomes) == [errors.DatabaseUnavailable, errors.DatabaseUnavailable]
     assert caplog.messages == ["the database rejected a dry run"]

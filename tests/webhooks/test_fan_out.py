@@ -148,9 +148,7 @@ async def test_a_delivery_that_cannot_be_stored_undoes_the_change_itself(engine:
 async def test_a_change_that_was_overtaken_is_sent_once_as_it_was_stored(engine: Engine) -> None:
     await engine.endpoint()
     database, project_id = engine.database, await new_units(engine.database, "A-1")
-    interfering = InterferingDatabase(
-        database, lambda: store(database, replacement(project_id, "A-1", price=5))
-    )
+    interfering = InterferingDatabase(database, lambda: store(database, replacement(project_id, "A-1", 5)))
     interfering.notify_workers = database.notify_workers  # type: ignore[method-assign]
     (written,) = await write(interfering, [replacement(project_id, "A-1", price=5, status=OFF)])
     assert isinstance(written, WriteResult)
