@@ -22,7 +22,9 @@ from tests.support.server import RunningServer, serving
 from tests.support.sql import MAY_IDLE, Sql
 
 # All tests come from one address, and hold more units than one visitor may.
-UNLIMITED = {"HOLDFAST_HOLDS_PER_ADDRESS": "0", "HOLDFAST_REHOLD_SECONDS": "0"}
+UNLIMITED = {
+    f"HOLDFAST_{name}": "0" for name in ("HOLDS_PER_ADDRESS", "HOLDS_SHARE_PER_NETWORK", "REHOLD_SECONDS")
+}
 AT_MOST_PROCESSES = 6
 SERVER = pytest.StashKey[InProcessApp]()
 

@@ -16,7 +16,8 @@ PAYMENT_PAGE = "https://pay.example.com"
 DEFAULTS: dict[str, object] = {
     "database_url": None, "data_dir": Path.cwd() / "data", "public_url": None, "trusted_proxies": (),
     "cors_origins": (), "hold_seconds": 300.0, "reservation_days": 14.0, "holds_per_visitor": 3,
-    "holds_per_address": 20, "rehold_seconds": 60.0, "session_idle_minutes": 120.0, "session_hours": 12.0,
+    "holds_per_address": 20, "holds_share_per_network": 20, "rehold_seconds": 60.0,
+    "session_idle_minutes": 120.0, "session_hours": 12.0,
     "time_zone": "Asia/Riyadh", "rate_limit": 0.0, "public_rate_limit": 50.0, "connections_per_address": 1000,
     "event_retention_days": 400.0, "retry_first_gap_seconds": 30.0, "attempts": 8, "lease_seconds": None,
     "attempt_timeout_seconds": 10.0, "delivery_retention_days": 90.0, "allowed_networks": (),
@@ -25,6 +26,7 @@ DEFAULTS: dict[str, object] = {
 DATABASE_URL = "postgresql://u:p@h1:5432,h2:5433/db?sslmode=require"
 NUMBERS = {
     "hold_seconds": 0.5, "reservation_days": 7, "holds_per_visitor": 1, "holds_per_address": 100,
+    "holds_share_per_network": 5,
     "rehold_seconds": 1.5, "session_idle_minutes": 0.5, "session_hours": 8, "rate_limit": 2.5,
     "public_rate_limit": 20, "connections_per_address": 5, "event_retention_days": 0.5, "attempts": 3,
     "retry_first_gap_seconds": 0.25, "attempt_timeout_seconds": 1.5, "lease_seconds": 2.5,
@@ -78,7 +80,8 @@ ACCEPTED: dict[str, list[Any]] = {
         "postgresql://u@/db?host=/var/run/postgresql", "postgresql://u@/db?host=h1,h2&port=1,2",
     ],
     # A limit of zero is off.
-    "holds_per_visitor": [0], "holds_per_address": [0], "rehold_seconds": [0], "rate_limit": [0],
+    "holds_per_visitor": [0], "holds_per_address": [0], "holds_share_per_network": [0, 100],
+    "rehold_seconds": [0], "rate_limit": [0],
     "public_rate_limit": [0], "connections_per_address": [0], "hold_seconds": [604_800],
     "reservation_days": [3_650],
 }  # fmt: skip
@@ -122,7 +125,7 @@ REFUSED = {
     "hold_seconds": ["0", "-1", "604800.1", "nan"],
     "reservation_days": ["0", "3651"],
     "holds_per_visitor": ["-1", "1.5"],
-    "holds_per_address": ["many", "9" * 5000],
+    "holds_per_address": ["many", "9" * 5000], "holds_share_per_network": ["-1", "101", "2.5"],
     "rehold_seconds": ["-1", "1e300"],
     "session_idle_minutes": ["0", "soon"],
     "session_hours": ["-1", "1e9"],

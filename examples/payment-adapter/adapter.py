@@ -54,7 +54,7 @@ def asked_in(query, secret, now):
     """What Holdfast asks for in this query, and how old that is; None if Holdfast has not signed it."""
     signed, _, rest = query.partition("&timestamp=")
     timestamp, _, signature = rest.partition("&signature=")
-    right = signature_of(secret, timestamp, signed.encode())
+    right = signature_of(secret, "redirect." + timestamp, signed.encode())
     if not re.fullmatch("[0-9]{1,15}", timestamp) or not hmac.compare_digest(
         right.encode(), signature.encode()
     ):

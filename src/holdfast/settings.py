@@ -16,8 +16,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, Va
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from holdfast.domain.addresses import IPNetwork
+from holdfast.domain.booking import HoldLimits
 from holdfast.domain.delivery import Schedule
-from holdfast.domain.holds import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DAYS, HoldLimits, HoldPeriods
+from holdfast.domain.holds import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DAYS, HoldPeriods
 
 LOOPBACK: tuple[IPNetwork, ...] = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 SHORTEST_PAYMENT_SECRET = 16
@@ -217,6 +218,9 @@ class Settings(BaseSettings):
     holds_per_visitor: _Count = _count(_LIMITS.per_visitor, 0, _MAX_HOLDS)
     """Live at the same time; 0 is no limit. The same goes for addresses."""
     holds_per_address: _Count = _count(_LIMITS.per_address, 0, _MAX_HOLDS)
+    """An IPv6 /56 has twice and a /48 four times as many as an address, which is a /64."""
+    holds_share_per_network: _Count = _count(_LIMITS.share_percent, 0, 100)
+    """Percent of a project's available and held units, for an IPv4 /24 or an IPv6 /48; 0 is no limit."""
     rehold_seconds: _Number = Field(
         _LIMITS.rehold_seconds,
         ge=0,

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from holdfast.background.holds import HoldExpiryLoop
 from holdfast.background.jobs import Loop, database_jobs, queue_jobs, run_loops
+from holdfast.domain.booking import HoldLimits
 from holdfast.domain.delivery import Schedule
-from holdfast.domain.holds import HoldLimits, HoldPeriods
+from holdfast.domain.holds import HoldPeriods
 from holdfast.domain.staff import SessionTimes
 from holdfast.operations.api_keys import ApiKeyCache
 from holdfast.operations.boards import Boards
@@ -84,7 +85,12 @@ def build_services(settings: Settings, row_reader: RowReader) -> Services:
     resolver = Resolver()
     units = Units(database)
     periods = HoldPeriods(settings.hold_seconds, settings.reservation_days)
-    limits = HoldLimits(settings.holds_per_visitor, settings.holds_per_address, settings.rehold_seconds)
+    limits = HoldLimits(
+        settings.holds_per_visitor,
+        settings.holds_per_address,
+        settings.rehold_seconds,
+        settings.holds_share_per_network,
+    )
     bookings = Bookings(database, units, periods, limits)
     idle, longest = timedelta(minutes=settings.session_idle_minutes), timedelta(hours=settings.session_hours)
     box, passwords = SecretBox(load_encryption_keys(settings)), Passwords()

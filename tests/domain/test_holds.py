@@ -9,11 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain import errors, holds
-from holdfast.domain.booking import HOLDING, NOBODY, BookingStatus, Draft, Holder, LiveHold, Slots, unit_terms
+from holdfast.domain.booking import (
+    NO_LIMITS,
+    NOBODY,
+    BookingStatus,
+    Draft,
+    Holder,
+    HoldLimits,
+    LiveHold,
+    Slots,
+    unit_terms,
+)
 from holdfast.domain.decision import Decision, UnitSnapshot, describe_change, expire
 from holdfast.domain.errors import NotAvailable, TooManyHolds, TransitionNotAllowed
 from holdfast.domain.event import EventName
-from holdfast.domain.holds import NO_LIMITS, HoldLimits, HoldPeriods, HoldRequest, free_slot, open_unit
+from holdfast.domain.holds import HoldPeriods, HoldRequest, free_slot, open_unit
 from holdfast.domain.status import Status
 from holdfast.domain.transitions import Caller
 from holdfast.domain.unit import ends_at
@@ -71,12 +81,51 @@ def test_a_unit_that_is_not_available_cannot_be_opened(status: Status, sentence:
 # The same buyer, and the same request, again
 
 
-@pytest.mark.parametrize("status", sorted(HOLDING))
-def test_nobody_is_blocked_by_their_own_hold(status: BookingStatus) -> None:
-    found = claimed(status, idempotency_id=KEY)
-    for draft, token_hash in ((SAME_REQUEST, None), (DRAFT, b"a token")):
-        decision = opened(found, draft, limits=HoldLimits(1, 1, 60), token_hash=token_hash)
-        assert (decision.unit, decision.booking, decision.events) == (found.unit, found.booking, ())
+@pytest.mark.parametrize(
+    ("status", "draft", "token_hash"),
+    [
+        (BookingStatus.OPEN, SAME_REQUEST, None),
+        (BookingStatus.OPEN, DRAFT, b"a token"),
+        (BookingStatus.SIGNED, SAME_REQUEST, b"a token"),
+    ],
+)
+def test_nobody_is_blocked_by_their_own_hold(
+    status: BookingStatus, draft: Draft, token_hash: bytes | None
+) -> None:
+    found = claimed(status, idempotency_id=KEY, holder=DRAFT.holder)
+    decision = opened(found, draft, limits=HoldLimits(1, 1, 60), token_hash=token_hash)
+    assert (decision.unit, decision.booking, decision.events) == (found.unit, found.booking, ())
+
+
+@pytest.mark.parametrize(
+    ("holder", "seconds", "is_repeated"),
+    [
+        (Holder(ADDRESS, VISITOR), 0, True),
+        (Holder(ADDRESS), 60, True),
+        (Holder(ADDRESS), 60.001, False),
+        (Holder(UUID(int=1), VISITOR), 200, True),
+        (Holder(UUID(int=1)), 0, False),
+        (Holder(ADDRESS, UUID(int=1)), 61, False),
+    ],
+)
+def test_a_request_is_repeated_to_the_same_visitor_and_for_a_minute_to_the_same_address(
+    holder: Holder, seconds: float, is_repeated: bool
+) -> None:
+    found = claimed(
+        idempotency_id=KEY, holder=Holder(ADDRESS, VISITOR), created_at=NOW - timedelta(seconds=seconds)
+    )
+    if is_repeated:
+        assert opened(found, SAME_REQUEST._replace(holder=holder)).booking is found.booking
+        return
+    with pytest.raises(errors.IdempotencyKeyUsed) as used:
+        opened(found, SAME_REQUEST._replace(holder=holder))
+    assert used.value.status is Status.HELD
+
+
+def test_a_visitor_without_a_cookie_is_not_every_visitor_without_one() -> None:
+    found = claimed(idempotency_id=KEY, holder=Holder(ADDRESS))
+    with pytest.raises(errors.IdempotencyKeyUsed):
+        opened(found, SAME_REQUEST._replace(holder=Holder(UUID(int=1))))
 
 
 def test_a_stranger_is_not_taken_for_the_holder() -> None:
@@ -103,20 +152,19 @@ def made_before(status: BookingStatus, found: UnitSnapshot | None = None) -> Uni
     return (found or snapshot(unit()))._replace(others={first.number: first})
 
 
-@pytest.mark.parametrize("status", [status for status in BookingStatus if status not in HOLDING])
+@pytest.mark.parametrize("status", [status for status in BookingStatus if status is not BookingStatus.OPEN])
 def test_the_same_request_makes_no_second_booking_whatever_became_of_the_first(status: BookingStatus) -> None:
     found = made_before(status)
     assert found.unit is not None
     is_lapsed = status is BookingStatus.LAPSED
-    sentence = f"{'has' if is_lapsed else 'is'} {status}"
-    with pytest.raises(errors.HoldLapsed if is_lapsed else TransitionNotAllowed, match=sentence) as refused:
+    with pytest.raises(errors.HoldLapsed if is_lapsed else errors.IdempotencyKeyUsed) as refused:
         opened(found, SAME_REQUEST)
     assert refused.value.status is found.unit.status
 
 
 def test_the_same_request_is_not_given_a_token_that_was_replaced_but_the_hold_for_its_token() -> None:
     found = claimed(idempotency_id=KEY, token_hash=b"a reissued token")
-    with pytest.raises(TransitionNotAllowed, match="issued anew"):
+    with pytest.raises(errors.IdempotencyKeyUsed):
         opened(found, SAME_REQUEST)
     assert opened(found, SAME_REQUEST, token_hash=b"a reissued token").booking is found.booking
     # The token of the hold counts before the key of the request.

@@ -10,8 +10,15 @@ from hypothesis import strategies as st
 
 from holdfast.domain import errors
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.payment import Payment, PaymentRequest, check_amount, check_payable, signed_query
-from holdfast.domain.signature import sign, verify
+from holdfast.domain.payment import (
+    LINK_PREFIX,
+    Payment,
+    PaymentRequest,
+    check_amount,
+    check_payable,
+    signed_query,
+)
+from holdfast.domain.signature import SignatureProblem, sign, verify
 from holdfast.domain.status import Status
 from tests.domain.bookings import UNIT_STATUS, booking
 from tests.domain.units import MILLISECOND, MINUTE, NOW, unit
@@ -36,7 +43,7 @@ def split(query: str) -> tuple[str, str, str]:
     return signed, timestamp, signature
 
 
-def test_the_address_of_the_payment_page_says_everything_and_is_signed_as_webhooks_are() -> None:
+def test_the_address_of_the_payment_page_says_everything_and_is_signed() -> None:
     signed, timestamp, signature = split(signed_query(REQUEST, SECRET))
     assert dict(parse_qsl(signed, strict_parsing=True)) == {
         "reference": "Q39-4F6-4K6",
@@ -47,8 +54,10 @@ def test_the_address_of_the_payment_page_says_everything_and_is_signed_as_webhoo
         "expiresAt": "2026-11-14T09:35:00.000Z",
     }
     assert timestamp == "1794648600"
-    assert signature == sign(SECRET, 1_794_648_600, signed.encode())
-    assert verify("another", timestamp, signature, signed.encode(), None) is not None
+    assert signature == sign(SECRET, 1_794_648_600, signed.encode(), LINK_PREFIX)
+    # One secret signs both: the signature of an address is none of a callback.
+    assert verify(SECRET, timestamp, signature, signed.encode(), None) is SignatureProblem.DIGEST_DIFFERS
+    assert verify("another", timestamp, signature, signed.encode(), None, LINK_PREFIX) is not None
 
 
 @given(st.text(), st.text())
@@ -62,7 +71,7 @@ def test_no_address_in_the_query_moves_the_borders_of_what_is_signed(first: str,
     assert query.isascii()
     read = dict(parse_qsl(signed, strict_parsing=True))
     assert (read["returnUrl"], read["callbackUrl"]) == (request.return_url, request.callback_url)
-    assert verify(SECRET, timestamp, signature, signed.encode(), None) is None
+    assert verify(SECRET, timestamp, signature, signed.encode(), None, LINK_PREFIX) is None
 
 
 UNPAID = {"deposit_confirmed_at": None}

@@ -9,8 +9,7 @@ import pytest
 
 from holdfast.domain import errors
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.booking import BookingStatus, Holder, Slots
-from holdfast.domain.holds import HoldLimits
+from holdfast.domain.booking import BookingStatus, Holder, HoldLimits, Slots
 from holdfast.domain.status import Status
 from holdfast.operations.booking_commands import HoldUnit
 from holdfast.operations.write_path import Command, RetriesExhausted, WriteResult, write
@@ -90,7 +89,7 @@ async def test_a_signature_is_no_second_hold(database: Database) -> None:
     held = await store(database, *[await opening(database, key, holder) for key in keys[:2]])
     signatures = [sales.signature(key, one.booking) for key, one in zip(keys, held, strict=False)]
     *_, third = await store(database, *signatures, await opening(database, keys[2], holder))
-    assert third.booking.slots == (3, 3)
+    assert third.booking.slots == Slots(3, 3)
 
 
 async def test_a_hold_of_a_free_unit_takes_two_statements(database: Database) -> None:

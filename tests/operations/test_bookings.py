@@ -11,7 +11,7 @@ from holdfast.domain.booking import BookingStatus
 from holdfast.domain.booking_actions import BookingAction
 from holdfast.domain.status import Status
 from holdfast.domain.transitions import Action, Caller
-from holdfast.operations.bookings import Bookings, Held, OpenedBooking, StaffAction
+from holdfast.operations.bookings import Bookings, Held, OpenedBooking, Requester, StaffAction
 from holdfast.operations.holds import expire_due_holds
 from holdfast.operations.write_path import LARGEST_BATCH, Batch
 from holdfast.storage.database import Database
@@ -119,9 +119,26 @@ async def test_the_same_request_again_gets_the_same_answer(selling: Bookings) ->
     first, again = held[0], await hold(selling, KEYED)
     assert (again.booking, again.token, again.is_new) == (first.booking, first.token, True)
     await selling.find_with_token(first.booking.reference, first.token)
-    with pytest.raises(errors.NotAvailable):
-        await hold(selling, KEYED._replace(address="192.0.2.9"))
+    # By the cookie from another address, and at the same address without it.
+    for same in (KEYED._replace(address="192.0.2.9"), KEYED._replace(visitor=None)):
+        assert (await hold(selling, same)).token == first.token
+    with pytest.raises(errors.IdempotencyKeyUsed):
+        await hold(selling, OMAR._replace(idempotency_key=KEYED.idempotency_key))
     assert (await hold(selling, KEYED, "A-2")).token != first.token
+
+
+async def test_a_request_is_repeated_to_its_address_for_a_minute_and_until_the_signature(
+    selling: Bookings, database: Database
+) -> None:
+    first = await hold(selling, KEYED)
+    await execute(database, "update booking set created_at = created_at - interval '61 s'")
+    assert (await hold(selling, KEYED)).token == first.token
+    with pytest.raises(errors.IdempotencyKeyUsed):
+        await hold(selling, KEYED._replace(visitor="another cookie"))
+    await selling.sign(await selling.find(first.booking.reference), BUYER, "request-3")
+    with pytest.raises(errors.IdempotencyKeyUsed) as used:
+        await hold(selling, KEYED)
+    assert used.value.status is Status.HELD
 
 
 async def test_a_request_whose_hold_has_ended_makes_no_other(selling: Bookings, database: Database) -> None:
@@ -131,7 +148,7 @@ async def test_a_request_whose_hold_has_ended_makes_no_other(selling: Bookings, 
         await hold(selling, KEYED)
     await cancel(selling, cancelled.booking.reference)
     for token in (None, cancelled.token):
-        with pytest.raises(errors.TransitionNotAllowed):
+        with pytest.raises(errors.IdempotencyKeyUsed):
             await hold(selling, KEYED, "A-2", token)
     second = await hold(selling, NORA, "A-2")
     again = await hold(selling, KEYED, "A-2", second.token)
@@ -143,7 +160,7 @@ async def test_a_new_link_ends_the_old_one_for_repeated_requests_too(selling: Bo
     _, token = await selling.reissue_link(await selling.find(first.booking.reference), STAFF)
     with pytest.raises(errors.UnknownBooking):
         await selling.find_with_token(first.booking.reference, first.token)
-    with pytest.raises(errors.TransitionNotAllowed):
+    with pytest.raises(errors.IdempotencyKeyUsed):
         await hold(selling, KEYED)
     for requester in (NORA, KEYED):
         again = await hold(selling, requester, token=token)
@@ -167,7 +184,7 @@ async def test_a_hold_that_lapsed_meanwhile_is_told_as_lapsed(selling: Bookings,
 
 
 @pytest.mark.parametrize("is_made_meanwhile", [False, True])
-async def test_a_hold_that_was_cancelled_meanwhile_is_told_as_cancelled(
+async def test_a_hold_that_was_cancelled_meanwhile_is_not_repeated(
     selling: Bookings, database: Database, is_made_meanwhile: bool
 ) -> None:
     if not is_made_meanwhile:
@@ -176,7 +193,7 @@ async def test_a_hold_that_was_cancelled_meanwhile_is_told_as_cancelled(
     async def cancel_it() -> None:
         await cancel(selling, (await hold(selling, KEYED)).booking.reference)
 
-    with pytest.raises(errors.TransitionNotAllowed) as refused:
+    with pytest.raises(errors.IdempotencyKeyUsed) as refused:
         await repeated(database, cancel_it)
     assert refused.value.status is Status.AVAILABLE
 
@@ -244,8 +261,12 @@ def counted(secret: str) -> str:
     return f"visitor-with-{secret}"
 
 
+def buyer(secret: str) -> Requester:
+    return Requester("192.0.2.1", counted(secret), secret=secret)
+
+
 async def opened(selling: Bookings, secret: str = NORAS, code: str = "A-1") -> OpenedBooking:
-    return await selling.open(SLUG, code, "192.0.2.1", counted(secret), secret, "request-1")
+    return await selling.open(SLUG, code, buyer(secret), "request-1")
 
 
 async def test_of_many_clicks_at_once_one_makes_the_hold_and_all_lead_to_it(selling: Bookings) -> None:
@@ -262,7 +283,7 @@ async def test_of_many_clicks_at_once_one_makes_the_hold_and_all_lead_to_it(sell
     with pytest.raises(errors.TooManyHolds):
         await opened(selling, code="A-3")
     with pytest.raises(errors.UnknownProject):
-        await selling.open("no-such-project", "A-1", "192.0.2.1", counted(NORAS), NORAS, "request-1")
+        await selling.open("no-such-project", "A-1", buyer(NORAS), "request-1")
 
 
 async def test_a_unit_stays_the_visitors_own_until_they_give_it_up(selling: Bookings) -> None:

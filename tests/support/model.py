@@ -273,7 +273,8 @@ def _again(earlier: Booking) -> Answer:
     """The answer of the first request, while it is still true."""
     if earlier.status == "lapsed":
         return Answer(409, "hold-lapsed")
-    return Answer(201) if earlier.status in HOLDING and not earlier.is_reissued else NOT_ALLOWED
+    is_unchanged = earlier.status == "open" and not earlier.is_reissued
+    return Answer(201) if is_unchanged else Answer(409, "idempotency-key-used")
 
 
 def agreed(fields: dict[str, Any]) -> dict[str, Any]:

@@ -31,7 +31,7 @@ FIELDS: dict[str, Any] = {
     "depositPercent": 5,
 }
 # Every caller of a test comes from one address.
-NO_HOLD_LIMIT = {"HOLDFAST_HOLDS_PER_ADDRESS": "0"}
+NO_HOLD_LIMIT = {"HOLDFAST_HOLDS_PER_ADDRESS": "0", "HOLDFAST_HOLDS_SHARE_PER_NETWORK": "0"}
 
 
 @dataclass(frozen=True)

@@ -274,7 +274,7 @@ class LifeOfUnits(RuleBasedStateMachine):
         own_again = self.units[code].claim if expected.code == 200 else None
         self.check_hold(response, expected, code, own_again, None)
 
-    @rule(code=codes, key=st.sampled_from(["first", "second"]))
+    @rule(code=codes, key=st.sampled_from(["the first request", "the second request"]))
     def hold_with_a_key(self, code: str, key: str) -> None:
         earlier = next((one for one in self.bookings.values() if (one.code, one.key) == (code, key)), None)
         expected = self.units[code].hold(None, earlier)

@@ -5,9 +5,9 @@ import pytest
 from holdfast.domain.errors import Fault
 from holdfast.operations.bookings import Requester
 from holdfast.settings import Settings
+from holdfast.web import visitors
 from holdfast.web.client_address import ClientAddresses
 from holdfast.web.request import Request
-from holdfast.web.visitors import parse_requester
 
 PEER = "127.0.0.1"
 PROXIES = "127.0.0.0/8,10.0.0.0/8,2001:db8:ffff::/48"
@@ -89,24 +89,26 @@ def requester_of(*lines: str, trusted: str = "") -> tuple[Requester, list[str]]:
     request = Request(scope)
     request.client_address = addresses(trusted).find(scope)
     faults: list[Fault] = []
-    return parse_requester(request, faults), [fault.pointer for fault in faults]
+    key = visitors.read_idempotency_key(request, faults)
+    requester = visitors.requester_of(request, visitors.read_visitor_cookie(request), key)
+    return requester, [fault.pointer for fault in faults]
 
 
 @pytest.mark.parametrize(
-    ("forwarded", "counted_as"),
+    ("forwarded", "address", "site", "network"),
     [
-        ("192.0.2.1", "192.0.2.1"),
-        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
-        ("2001:db8:1:2::1", "2001:db8:1:2::/64"),
-        ("2001:db8:1:3::1", "2001:db8:1:3::/64"),
+        ("192.0.2.1", "192.0.2.1", None, "192.0.2.0/24"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64", "2001:db8:1::/56", "2001:db8:1::/48"),
+        ("2001:db8:1:2::1", "2001:db8:1:2::/64", "2001:db8:1::/56", "2001:db8:1::/48"),
+        ("2001:db8:1:103::1", "2001:db8:1:103::/64", "2001:db8:1:100::/56", "2001:db8:1::/48"),
     ],
 )
-def test_whoever_says_nothing_is_known_by_the_address_and_a_household_counts_as_one(
-    forwarded: str, counted_as: str
+def test_whoever_says_nothing_is_known_by_the_address_and_its_networks(
+    forwarded: str, address: str, site: str | None, network: str
 ) -> None:
     line = f"X-Forwarded-For: {forwarded}"
-    assert requester_of(line, trusted=PROXIES) == (Requester(counted_as), [])
-    assert requester_of(line) == requester_of() == (Requester(PEER), [])
+    assert requester_of(line, trusted=PROXIES) == (Requester(address, site=site, network=network), [])
+    assert requester_of(line) == requester_of() == (Requester(PEER, network="127.0.0.0/24"), [])
 
 
 @pytest.mark.parametrize(
@@ -139,9 +141,9 @@ def test_what_our_pages_did_not_make_is_no_cookie(line: str) -> None:
 
 
 def test_an_idempotency_key_is_any_printable_text_given_once() -> None:
-    for value in ("k", "a b;c=d", '"quoted"', "k" * 255):
+    for value in ("k" * 16, "a b;c=d and so on", '"quoted and long"', "k" * 255):
         requester, faults = requester_of(f"idempotency-key:  {value}  ")
         assert (requester.idempotency_key, faults) == (value, [])
-    for wrong in ("", "   ", "k" * 256, "schlüssel", "a\tb"):
+    for wrong in ("", "   ", "k" * 15, "k" * 256, "schlüssel schlüssel", "a\tb a\tb a\tb a\tb"):
         assert requester_of(f"Idempotency-Key: {wrong}")[1] == [POINTER]
-    assert requester_of("Idempotency-Key: one", "Idempotency-Key: one")[1] == [POINTER]
+    assert requester_of(*[f"Idempotency-Key: {'k' * 16}"] * 2)[1] == [POINTER]

@@ -1,7 +1,6 @@
 """Limits of one process: requests of a caller in a second, and clients that watch live."""
 
 from collections.abc import AsyncIterator
-from ipaddress import ip_address
 
 import httpx
 import pytest
@@ -9,7 +8,7 @@ from starlette.applications import Starlette
 
 from holdfast.domain.errors import TooManyRequests
 from holdfast.web.auth import PUBLIC
-from holdfast.web.client_address import Client
+from holdfast.web.client_address import Client, ClientAddresses
 from holdfast.web.json import JsonResponse
 from holdfast.web.rate_limit import LiveLimits, RateLimit
 from holdfast.web.request import Request
@@ -85,6 +84,11 @@ async def test_a_household_has_one_limit_and_the_machine_itself_none(
 ) -> None:
     household = [f"2001:db8::{n}" for n in range(1, 4)]
     assert await statuses(http, *household, "2001:db8:0:1::1") == [200, 200, 429, 200]
+    # A /56 has twice and a /48 four times the limit of an address, however many it uses.
+    site = [f"2001:db8:1:{n}::1" for n in range(1, 6)]
+    assert await statuses(http, *site) == [200, 200, 200, 200, 429]
+    network = [f"2001:db8:2:{n}00::1" for n in range(1, 10)]
+    assert await statuses(http, *network) == [200] * 8 + [429]
     assert {(await http.get(GUARDED)).status_code for _ in range(5)} == {200}
     assert set(await statuses(http, *["::1"] * 5)) == {200}
     async with client_of(app_with_limit(0, clock)) as unlimited:
@@ -100,7 +104,7 @@ async def test_what_is_asked_for_in_vain_below_the_pages_counts_too(clock: Clock
 
 
 def client(address: str) -> Client:
-    return Client(ip_address(address), address, address)
+    return ClientAddresses(()).find({"client": (address, 1), "headers": []})
 
 
 def test_live_watchers_are_limited_for_an_address_and_in_all() -> None:
@@ -115,6 +119,14 @@ def test_live_watchers_are_limited_for_an_address_and_in_all() -> None:
     limits.take(client("192.0.2.1"))
     with pytest.raises(TooManyRequests, match="no place for more"):
         limits.take(client("192.0.2.3"))
+    of_a_site = LiveLimits(per_address=2)
+    for house in range(4):
+        leave = of_a_site.take(client(f"2001:db8:1:{house}::1"))
+    for _ in range(2):
+        with pytest.raises(TooManyRequests, match=r"^This address"):
+            of_a_site.take(client("2001:db8:1:9::1"))
+        leave()
+        leave = of_a_site.take(client("2001:db8:1:9::1"))
     of_this_machine = LiveLimits(per_address=2, in_all=3)
     for _ in range(3):
         of_this_machine.take(client("127.0.0.1"))

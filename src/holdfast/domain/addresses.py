@@ -106,3 +106,24 @@ def _kind(address: IPAddress) -> str | None:
 
 def _unmapped(address: IPAddress) -> IPAddress:
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
+
+
+# How clients are counted. A subscriber of IPv6 has a /64 at least, often a /56, and sometimes a /48.
+
+_COUNTED_BITS = ((64, 1), (56, 2), (48, 4))
+
+
+def counted_networks(address: IPAddress) -> tuple[tuple[str, int], ...]:
+    """Return the networks by which a client is limited, each with how many times the limit it may have."""
+    if isinstance(address, IPv4Address):
+        return ((str(address), 1),)
+    return tuple((_network(address, bits), times) for bits, times in _COUNTED_BITS)
+
+
+def shared_network(address: IPAddress) -> str:
+    """Return the network whose share of a project, and whose failed sign-ins to an account, are limited."""
+    return _network(address, 24 if isinstance(address, IPv4Address) else 48)
+
+
+def _network(address: IPAddress, bits: int) -> str:
+    return str(ip_network((address, bits), strict=False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal
 from enum import StrEnum
@@ -76,10 +77,18 @@ WORDING = 1
 
 
 class Holder(NamedTuple):
-    """A buyer before they sign: hashed ids of address and cookie."""
+    """A buyer before they sign: hashed ids of what their holds are counted by."""
 
     address_id: UUID | None = None
+    """Of an IPv4 address or an IPv6 /64."""
     visitor_id: UUID | None = None
+    """Of a cookie."""
+    site_id: UUID | None = None
+    """Of an IPv6 /56."""
+    network_id: UUID | None = None
+    """Of an IPv6 /48."""
+    share_id: UUID | None = None
+    """Of an IPv4 /24 or an IPv6 /48 together with the project."""
 
 
 class Slots(NamedTuple):
@@ -87,6 +96,33 @@ class Slots(NamedTuple):
 
     of_address: int | None = None
     of_visitor: int | None = None
+    of_site: int | None = None
+    of_network: int | None = None
+    of_share: int | None = None
+
+
+class HoldLimits(NamedTuple):
+    """0 is no limit."""
+
+    per_visitor: int = 3
+    per_address: int = 20
+    rehold_seconds: float = 60.0
+    share_percent: int = 20
+    """Of a project's units on sale or held, for one network; but always as many as one visitor may hold."""
+
+    def for_holder(self, units: int) -> tuple[int, ...]:
+        """Return the limits in the order of ``Holder``, in a project with so many units on sale or held."""
+        share = max(self.per_visitor, 1, math.ceil(units * self.share_percent / 100))
+        return (
+            self.per_address,
+            self.per_visitor,
+            2 * self.per_address,
+            4 * self.per_address,
+            share if self.share_percent else 0,
+        )
+
+
+NO_LIMITS = HoldLimits(0, 0, 0, 0)
 
 
 class LiveHold(NamedTuple):

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from holdfast.domain import errors
 from holdfast.domain.audit import Change
-from holdfast.domain.booking import CLAIMING, NOBODY, Booking, Holder, LiveHold, end
+from holdfast.domain.booking import CLAIMING, NO_LIMITS, NOBODY, Booking, Holder, HoldLimits, LiveHold, end
 from holdfast.domain.event import UnitEvent
 from holdfast.domain.project import Project
 from holdfast.domain.status import LOCKED, MID_BOOKING, Status
@@ -39,6 +39,10 @@ class UnitSnapshot(NamedTuple):
     """The one that claims the unit; loaded where a command needs it, or the clock has ended it."""
     others: Mapping[int, Booking] = _NOTHING
     """Bookings of this unit that a command names, by number, and that do not claim it."""
+    payments: Mapping[str, int] = _NOTHING
+    """The numbers of the bookings that payments have confirmed, of the payments that commands name."""
+    units_on_sale: int = 0
+    """Available and held units of the project, counted as far as a network's share needs them."""
 
     def booking_numbered(self, number: int) -> Booking | None:
         if self.booking is not None and self.booking.number == number:
@@ -53,10 +57,10 @@ class Needs(NamedTuple):
     visitor_id: UUID | None = None
     token_hash: bytes | None = None
     """The visitor or token whose expired holds of the unit count."""
-    expired_within_seconds: float = 0.0
-    """How long ago they may have expired, to count."""
+    limits: HoldLimits = NO_LIMITS
     idempotency_id: UUID | None = None
     """Of the request: the booking that it has made before, whatever its status."""
+    payment_id: str | None = None
 
 
 class Decision(NamedTuple):
@@ -156,7 +160,7 @@ def apply(snapshot: UnitSnapshot, decision: Decision) -> UnitSnapshot:
         others = {**others, booking.number: booking}
         if claim is None or claim.number == booking.number:
             claim = booking if booking.status in CLAIMING else None
-    return UnitSnapshot(snapshot.project, decision.unit, snapshot.live_holds, snapshot.turn, claim, others)
+    return snapshot._replace(unit=decision.unit, booking=claim, others=others)
 
 
 def describe_change(before: UnitSnapshot, decision: Decision) -> Change:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from holdfast.domain.status import Status
 
@@ -191,14 +192,14 @@ class PreconditionFailed(DomainError):
 
 
 class Conflict(DomainError):
-    """The unit's present status forbids the action."""
+    """The present state, mostly the status of the unit, forbids the action."""
 
     reason: str
 
     def __init__(
         self,
         detail: AnyMessage,
-        status: Status,
+        status: Status | None,
         fields: Sequence[str] = (),
         hold_expires_at: datetime | None = None,
         now: datetime | None = None,
@@ -247,6 +248,20 @@ class AgreementChanged(TransitionNotAllowed):
 
     def __init__(self, status: Status) -> None:
         super().__init__(self.text, status)
+
+
+class PaymentUsed(Conflict):
+    reason = "payment-used"
+
+
+class IdempotencyKeyUsed(Conflict):
+    """The request was carried out already, and its response is not for this caller, or not any more."""
+
+    reason = "idempotency-key-used"
+
+    def __init__(self, detail: AnyMessage, status: Status | None = None, made_id: UUID | None = None) -> None:
+        super().__init__(detail, status)
+        self.made_id = made_id
 
 
 class LastAdmin(DomainError):

@@ -10,7 +10,17 @@ from uuid import UUID
 
 from holdfast.domain import errors
 from holdfast.domain.audit import CLOCK, AuditEntry, Change
-from holdfast.domain.booking import HOLDING, Booking, BookingStatus, Draft, LiveHold, Slots, new_booking
+from holdfast.domain.booking import (
+    HOLDING,
+    NO_LIMITS,
+    Booking,
+    BookingStatus,
+    Draft,
+    HoldLimits,
+    LiveHold,
+    Slots,
+    new_booking,
+)
 from holdfast.domain.decision import Decision, UnitSnapshot
 from holdfast.domain.event import UnitEvent, event_id
 from holdfast.domain.project import Project
@@ -20,6 +30,13 @@ from holdfast.domain.unit import ONE_MILLISECOND, Unit, allowed_transition, move
 
 VISITOR = "This visitor"
 ADDRESS = "Your network address"
+NETWORK = "Your network"
+_HOLDERS = (ADDRESS, VISITOR, NETWORK, NETWORK, NETWORK)
+"""In the order of ``Holder``."""
+
+REPEATED_WITHIN = timedelta(seconds=60)
+"""For so long a response with a token or secret is repeated to whoever sends its Idempotency-Key again."""
+_KEY_USED = "This Idempotency-Key was used for this unit before; send a new one with a new request."
 
 LONGEST_HOLD_SECONDS = 604_800
 LONGEST_RESERVATION_DAYS = 3_650
@@ -67,17 +84,6 @@ def _whole_milliseconds(seconds: float) -> timedelta:
     return timedelta(milliseconds=max(1, round(seconds * 1000)))
 
 
-class HoldLimits(NamedTuple):
-    """0 is no limit."""
-
-    per_visitor: int = 3
-    per_address: int = 20
-    rehold_seconds: float = 60.0
-
-
-NO_LIMITS = HoldLimits(0, 0, 0)
-
-
 class HoldRequest(NamedTuple):
     draft: Draft
     caller: Caller
@@ -103,7 +109,7 @@ def open_unit(snapshot: UnitSnapshot, code: str, request: HoldRequest, now: date
     if idempotency_id is not None:
         for booking in (*snapshot.others.values(), *((own,) if own else ())):
             if booking.idempotency_id == idempotency_id:
-                return _replay(unit, booking, request.draft)
+                return _replay(unit, booking, request.draft, now)
     step = _opening_transition(unit, request.caller, now)
     slots = _take_slots(snapshot, request, now)
     expires_at = now + request.periods.hold(snapshot.project)
@@ -114,18 +120,20 @@ def open_unit(snapshot: UnitSnapshot, code: str, request: HoldRequest, now: date
     return Decision(held, events=events, booking=booking, action=Action.OPEN)
 
 
-def _replay(unit: Unit, booking: Booking, draft: Draft) -> Decision:
-    """Repeat the first response to the same Idempotency-Key, which must still be true."""
+def _replay(unit: Unit, booking: Booking, draft: Draft, now: datetime) -> Decision:
+    """Repeat the first response to the same Idempotency-Key, which has the token, to the same buyer alone.
+
+    After the signature that token opens the buyer's data, so it is not repeated any more.
+    """
     if booking.status is BookingStatus.LAPSED:
         raise errors.HoldLapsed("The hold of this Idempotency-Key has lapsed.", unit.status)
-    if booking.status not in HOLDING:
-        message = "The booking of this Idempotency-Key is %(booking_status)s."
-        raise errors.TransitionNotAllowed(
-            errors.Message(message, {"booking_status": booking.status}), unit.status
-        )
-    if booking.token_hash != draft.token_hash:
-        message = "The token of this hold has been issued anew; ask with the new one."
-        raise errors.TransitionNotAllowed(message, unit.status)
+    visitor_id, first = draft.holder.visitor_id, booking.holder
+    is_same_visitor = visitor_id is not None and visitor_id == first.visitor_id
+    is_same_address = draft.holder.address_id == first.address_id
+    is_recent = now - booking.created_at <= REPEATED_WITHIN
+    is_unchanged = booking.status is BookingStatus.OPEN and booking.token_hash == draft.token_hash
+    if not is_unchanged or not (is_same_visitor or (is_same_address and is_recent)):
+        raise errors.IdempotencyKeyUsed(_KEY_USED, unit.status)
     return Decision(unit, booking=booking, action=Action.OPEN)
 
 
@@ -148,14 +156,13 @@ def _take_slots(snapshot: UnitSnapshot, request: HoldRequest, now: datetime) -> 
     holder, limits = request.draft.holder, request.limits
     if snapshot.others:
         check_rehold(_last_expiry(snapshot, request), limits.rehold_seconds, now)
-    of_visitor = of_address = None
-    if holder.visitor_id is not None:
-        holds = snapshot.live_holds.get(holder.visitor_id, ())
-        of_visitor = free_slot(holds, limits.per_visitor, VISITOR, now)
-    if holder.address_id is not None:
-        holds = snapshot.live_holds.get(holder.address_id, ())
-        of_address = free_slot(holds, limits.per_address, ADDRESS, now)
-    return Slots(of_address, of_visitor)
+    counted = zip(holder, limits.for_holder(snapshot.units_on_sale), _HOLDERS, strict=True)
+    return Slots(
+        *(
+            None if holder_id is None else free_slot(snapshot.live_holds.get(holder_id, ()), limit, who, now)
+            for holder_id, limit, who in counted
+        )
+    )
 
 
 def _last_expiry(snapshot: UnitSnapshot, request: HoldRequest) -> datetime | None:
@@ -185,7 +192,7 @@ def free_slot(holds: Sequence[LiveHold], limit: int, who: str, now: datetime) ->
         return 1
     live = {hold.slot: hold.expires_at for hold in holds if hold.expires_at > now}
     if len(live) >= limit:
-        error = errors.TooManyHoldsAtAddress if who == ADDRESS else errors.TooManyHolds
+        error = errors.TooManyHolds if who == VISITOR else errors.TooManyHoldsAtAddress
         message = "%(who)s holds %(count)s units already, and %(limit)s is the most at a time."
         raise error(
             (min(live.values()) - now).total_seconds(),

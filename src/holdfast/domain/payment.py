@@ -14,6 +14,10 @@ from holdfast.domain.signature import sign
 from holdfast.domain.unit import Unit
 from holdfast.domain.wire_format import format_timestamp
 
+LINK_PREFIX = "redirect."
+"""What is signed for a link begins so, and what is signed for a callback with a digit: neither passes for the
+other, though one secret signs both."""
+
 
 class PaymentRequest(NamedTuple):
     reference: str
@@ -33,7 +37,7 @@ class Payment(NamedTuple):
 
 
 def signed_query(request: PaymentRequest, secret: str) -> str:
-    """Sign the bytes before ``&timestamp=``, as they are sent."""
+    """Sign the bytes before ``&timestamp=``, as they are sent, behind the prefix and the timestamp."""
     parameters = {
         "reference": request.reference,
         "amountSar": f"{request.amount_sar:.2f}",
@@ -44,7 +48,8 @@ def signed_query(request: PaymentRequest, secret: str) -> str:
     }
     query = urlencode(parameters, quote_via=quote, safe="")
     timestamp = int(request.made_at.timestamp())
-    return f"{query}&timestamp={timestamp}&signature={sign(secret, timestamp, query.encode())}"
+    signature = sign(secret, timestamp, query.encode(), LINK_PREFIX)
+    return f"{query}&timestamp={timestamp}&signature={signature}"
 
 
 def check_payable(unit: Unit, booking: Booking) -> None:

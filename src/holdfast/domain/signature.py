@@ -23,17 +23,22 @@ class SignatureProblem(StrEnum):
     DIGEST_DIFFERS = "digest-differs"
 
 
-def sign(secret: str, timestamp: int, body: bytes) -> str:
-    return f"sha256={_digest(secret, str(timestamp), body)}"
+def sign(secret: str, timestamp: int, body: bytes, prefix: str = "") -> str:
+    return f"sha256={_digest(secret, f'{prefix}{timestamp}', body)}"
 
 
 def verify(
-    secret: str, timestamp: str | None, signature: str | None, body: bytes, now: float | None
+    secret: str,
+    timestamp: str | None,
+    signature: str | None,
+    body: bytes,
+    now: float | None,
+    prefix: str = "",
 ) -> SignatureProblem | None:
     """Return why the signature is rejected, or None if it is valid. Without `now` the age is not checked."""
     if problem := check_signature_headers(timestamp, signature, now):
         return problem
-    expected = f"sha256={_digest(secret, timestamp or '', body)}"
+    expected = f"sha256={_digest(secret, f'{prefix}{timestamp}', body)}"
     return None if hmac.compare_digest(expected, signature or "") else SignatureProblem.DIGEST_DIFFERS
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, NamedTuple
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from msgspec import Meta
 
@@ -21,6 +21,7 @@ from holdfast.storage import api_keys, audit, projects
 from holdfast.storage.database import Connection, Database, current_time
 
 LONGEST_EXPIRY_DAYS = 36_500
+_KEY_USED = "This Idempotency-Key has issued a key already, which is not shown again."
 _NOT_CACHED: tuple[None, float] = (None, -math.inf)
 _FIRST_PAGE = (datetime.max.replace(tzinfo=UTC), UUID(int=2**128 - 1))
 
@@ -47,10 +48,15 @@ class NewApiKey(NamedTuple):
 
 
 async def issue(
-    database: Database, new_key: NewApiKey, issuer: KeyIssuer = CONSOLE_ISSUER, author: Author = COMMAND
+    database: Database,
+    new_key: NewApiKey,
+    issuer: KeyIssuer = CONSOLE_ISSUER,
+    author: Author = COMMAND,
+    key_id: UUID | None = None,
 ) -> IssuedKey:
+    """``key_id``: of a request that may be sent again."""
     errors.raise_faults([name_fault(new_key.name), *_issue_faults(new_key, issuer)])
-    text = new_key_text()
+    text, key_id = new_key_text(), key_id or uuid4()
     async with database.writing() as connection:
         now = await current_time(connection)
         expires_at = _expiry(new_key, issuer, now)
@@ -58,8 +64,10 @@ async def issue(
         project_ids = await projects.require_ids(connection, slugs, issuer.project_slugs)
         scopes = [scope for scope in Scope if scope in new_key.scopes]
         key = await api_keys.insert(
-            connection, new_key.name, key_hint(text), key_hash(text), scopes, project_ids, expires_at
+            connection, key_id, new_key.name, key_hint(text), key_hash(text), scopes, project_ids, expires_at
         )
+        if key is None:
+            raise errors.IdempotencyKeyUsed(_KEY_USED, made_id=key_id)
         created = {
             "name": key.name,
             "hint": key.hint,

@@ -34,13 +34,11 @@ class HoldUnit(NamedTuple):
     @property
     def needs(self) -> Needs:
         draft, limits, token_hash = self.request.draft, self.request.limits, self.request.token_hash
-        address_id, visitor_id = draft.holder
-        counted = Holder(
-            address_id if limits.per_address else None, visitor_id if limits.per_visitor else None
-        )
-        recalled = (visitor_id, token_hash) if limits.rehold_seconds else (None, None)
+        with_limits = zip(draft.holder, limits.for_holder(0), strict=True)
+        counted = Holder(*(holder_id if limit else None for holder_id, limit in with_limits))
+        recalled = (draft.holder.visitor_id, token_hash) if limits.rehold_seconds else (None, None)
         may_be_back = token_hash is not None or draft.idempotency_id is not None
-        return Needs(may_be_back, None, counted, *recalled, limits.rehold_seconds, draft.idempotency_id)
+        return Needs(may_be_back, None, counted, *recalled, limits, draft.idempotency_id)
 
     def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
         _check_precondition(self.precondition, snapshot, self.key[1])
@@ -67,10 +65,11 @@ class BookingCommand:
     seen_status: str | None = None
     until: datetime | None = None
     precondition: Precondition = UNCONDITIONAL
+    payment_id: str | None = None
 
     @property
     def needs(self) -> Needs:
-        return Needs(claim=True, booking_number=self.number)
+        return Needs(claim=True, booking_number=self.number, payment_id=self.payment_id)
 
     def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
         check_end(self.until, now)
@@ -92,11 +91,16 @@ class Requester(NamedTuple):
     """The caller who asks for a hold, as HTTP knows them."""
 
     address: str
+    """The IPv4 address, or the IPv6 /64."""
     visitor: str | None = None
     """The cookie by which live holds are counted. Anybody may have chosen it, so it opens nothing."""
     idempotency_key: str | None = None
     secret: str | None = None
     """The cookie by which a buyer at our pages gets at their bookings again."""
+    site: str | None = None
+    """The IPv6 /56."""
+    network: str | None = None
+    """The IPv4 /24, or the IPv6 /48."""
 
 
 class DraftedBooking(NamedTuple):
@@ -128,7 +132,7 @@ class BookingDrafts:
         return _drafted(await self._next_number(), new_token_text(), NOBODY, None)
 
     async def draft_for(self, requester: Requester, project_id: UUID, code: str) -> DraftedBooking:
-        """The same request again (by its Idempotency-Key) gets the same token again.
+        """The same request again (by its Idempotency-Key) has the same token again.
 
         Such a token is made of the installation's secret and the key: whoever guesses the key cannot make
         it, nor can whoever reads the database, unless the key can be guessed. A buyer who comes back has
@@ -137,18 +141,20 @@ class BookingDrafts:
         secret = await self._installation_secret()
         number = await self._next_number()
         idempotency_id, token = None, new_token_text()
-        visitor = requester.visitor
         if requester.idempotency_key is not None:
             unit = str(unit_id(project_id, code))
-            name = f"{unit}\n{requester.address}\n{visitor or ''}\n{requester.idempotency_key}"
+            name = f"{unit}\n{requester.idempotency_key}"
             idempotency_id = _hidden_id(secret, "idempotency key", name)
             token = token_from(hmac.digest(secret, b"token\n" + name.encode(), "sha256"))
         elif requester.secret is not None:
             token = await self.token_of_buyer(requester.secret, encode_reference(number))
-        holder = Holder(
-            _hidden_id(secret, "address", requester.address),
-            None if visitor is None else _hidden_id(secret, "visitor", visitor),
-        )
+        names = {"address": requester.address, "visitor": requester.visitor, "site": requester.site}
+        if requester.network is not None:
+            # An IPv4 /24 has no limit but its share of each project.
+            names["network"] = requester.network if requester.site else None
+            names["share"] = f"{project_id}\n{requester.network}"
+        hidden = {f"{kind}_id": _hidden_id(secret, kind, name) for kind, name in names.items() if name}
+        holder = Holder(**hidden)
         return _drafted(number, token, holder, idempotency_id)
 
     async def token_of_buyer(self, buyer_secret: str, reference: str) -> str:

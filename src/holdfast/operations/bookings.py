@@ -10,11 +10,11 @@ from typing import NamedTuple
 from holdfast.domain import booking_actions
 from holdfast.domain.api_key import new_token_text, token_hash
 from holdfast.domain.audit import ActorKind, Author
-from holdfast.domain.booking import CLAIMING, Agreement, Booking, BookingStatus, Buyer
+from holdfast.domain.booking import CLAIMING, Agreement, Booking, BookingStatus, Buyer, HoldLimits
 from holdfast.domain.booking_actions import LANGUAGE, BookingAction
 from holdfast.domain.decision import UNCONDITIONAL, Decision, Precondition, UnitSnapshot
 from holdfast.domain.errors import DatabaseUnavailable, DomainError, NotAvailable, UnknownBooking
-from holdfast.domain.holds import HoldLimits, HoldPeriods, HoldRequest
+from holdfast.domain.holds import HoldPeriods, HoldRequest
 from holdfast.domain.project import Project
 from holdfast.domain.references import decode_reference
 from holdfast.domain.transitions import Action, Caller
@@ -198,7 +198,7 @@ class Bookings:
                 until=until, payment_id=payment_id, token_hash=token_hash,
             )  # fmt: skip
 
-        return await self._write(found, author, decide, seen_status, until)
+        return await self._write(found, author, decide, seen_status, until, payment_id)
 
     async def reissue_link(self, found: FoundBooking, author: Author) -> tuple[WriteResult, str]:
         token = new_token_text()
@@ -214,10 +214,11 @@ class Bookings:
         decide: commands.Decide,
         seen_status: str | None = None,
         until: datetime | None = None,
+        payment_id: str | None = None,
     ) -> WriteResult:
-        key = (found.booking.project_id, found.unit_code)
+        key, number = (found.booking.project_id, found.unit_code), found.booking.number
         return await self._units.write(
-            commands.BookingCommand(key, author, found.booking.number, decide, seen_status, until)
+            commands.BookingCommand(key, author, number, decide, seen_status, until, payment_id=payment_id)
         )
 
     async def _write_drafted(self, drafted: commands.DraftedBooking, command: Command) -> WriteResult:
@@ -238,14 +239,12 @@ class Bookings:
     # A buyer at our pages has two cookies: their holds are counted by one (``visitor``), and what was made
     # with the other (``secret``) is opened by it. The first anybody may have chosen, so it opens nothing.
 
-    async def open(
-        self, slug: str, code: str, address: str, visitor: str, secret: str, request_id: str
-    ) -> OpenedBooking:
+    async def open(self, slug: str, code: str, requester: Requester, request_id: str) -> OpenedBooking:
         """Hold the unit for the buyer, unless it is theirs already: by a second click or in another tab."""
+        secret = requester.secret or ""
         own = await self.own_claim(slug, code, secret)
         if own is not None:
             return own
-        requester = Requester(address, visitor, secret=secret)
         try:
             held = await self.hold(slug, code, requester, None, request_id)
         except NotAvailable:

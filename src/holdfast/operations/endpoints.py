@@ -14,6 +14,7 @@ from holdfast.domain import errors
 from holdfast.domain.audit import Author, Change
 from holdfast.domain.delivery import Delivery
 from holdfast.domain.endpoint import Endpoint, EndpointConfig, IssuedSecret
+from holdfast.domain.holds import REPEATED_WITHIN
 from holdfast.domain.project import is_within_projects
 from holdfast.operations.delivery_queue import cancel_all, ensure_log_partitions, unblock_all
 from holdfast.operations.events import encode_ping
@@ -26,6 +27,7 @@ FindUrlError = Callable[[str], Awaitable[errors.AnyMessage | None]]
 
 # After this time whatever was claimed with the old secret is sent, or has to read the new one.
 _OLD_SECRET_SECONDS = 1.5 * domain.SECRET_FRESH_SECONDS
+_KEY_USED = "This Idempotency-Key has registered an endpoint already; its secret is not shown again."
 _START = (datetime.min.replace(tzinfo=UTC), UUID(int=0))
 
 __all__ = ["Endpoint", "EndpointConfig", "Endpoints", "FindUrlError"]
@@ -40,13 +42,18 @@ class Endpoints:
         self.find_url_error = find_url_error
         """For forms that report all errors at once; ``add`` and ``change`` check again."""
 
-    async def add(self, config: EndpointConfig, author: Author) -> IssuedSecret:
+    async def add(
+        self, config: EndpointConfig, author: Author, endpoint_id: UUID | None = None
+    ) -> IssuedSecret:
+        """``endpoint_id``: of a request that may be sent again. Its secret is repeated for a minute."""
         await self._check_url(config.url)
-        text, endpoint_id = domain.generate_secret(), uuid4()
+        text, endpoint_id = domain.generate_secret(), endpoint_id or uuid4()
         async with self._database.writing() as connection:
             project_ids = await _find_project_ids(connection, config)
             sealed = self._box.seal(text)
             endpoint = await endpoints.insert(connection, endpoint_id, config, project_ids, uuid4(), sealed)
+            if endpoint is None:
+                return await self._repeat(connection, endpoint_id, config)
             change = Change(None, endpoint.config._asdict())
             await audit.record(connection, endpoint.id, author, "create", change)
         return IssuedSecret(endpoint, text)
@@ -137,6 +144,15 @@ class Endpoints:
                 resealed = self._box.seal(self._box.open(secret))
                 await endpoints.update_sealed_secret(connection, endpoint_id, resealed)
         return len(sealed)
+
+    async def _repeat(
+        self, connection: Connection, endpoint_id: UUID, config: EndpointConfig
+    ) -> IssuedSecret:
+        made = await endpoints.find(connection, endpoint_id)
+        now = await current_time(connection)
+        if made is None or made.config != config or now - made.created_at > REPEATED_WITHIN:
+            raise errors.IdempotencyKeyUsed(_KEY_USED, made_id=endpoint_id)
+        return IssuedSecret(made, self._box.open(await endpoints.sealed_secret(connection, endpoint_id)))
 
     async def _check_url(self, url: str) -> None:
         error = await self.find_url_error(url)

@@ -91,10 +91,7 @@ class Payments:
         return verify(secret, timestamp, signature, body, now.timestamp())
 
     async def confirm(self, payment: Payment, request_id: str) -> WriteResult:
-        """Confirm the deposit once for each payment, however often it is reported.
-
-        Ids are compared within a booking; reporting a payment for one booking alone is the provider's part.
-        """
+        """Confirm the deposit once for each payment, however often it is reported."""
         try:
             found = await self._bookings.find(payment.reference)
             check_amount(payment, found.booking)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol
+from uuid import UUID
 
 from holdfast.domain.audit import CLOCK, AuditEntry, Author
 from holdfast.domain.booking import CLAIMING, HOLDING, Booking, LiveHold
@@ -58,9 +59,8 @@ KeyedNeeds = list[tuple[UnitKey, Needs]]
 
 def _holders(needs: KeyedNeeds) -> Holders:
     """Return the holders whose live holds count."""
-    addresses = {need.holder.address_id for _, need in needs}
-    visitors = {need.holder.visitor_id for _, need in needs}
-    return Holders(tuple(filter(None, addresses)), tuple(filter(None, visitors)))
+    kinds = zip(*(need.holder for _, need in needs), strict=True)
+    return Holders(*(tuple(filter(None, set(kind))) for kind in kinds))
 
 
 async def load_related_bookings(
@@ -80,6 +80,8 @@ async def load_related_bookings(
         return set()
     overtaken = await _load_claims_and_numbered(connection, snapshots, needs, expired)
     overtaken |= await _load_repeated(connection, snapshots, needs)
+    await _load_payments(connection, snapshots, needs)
+    await _load_units_on_sale(connection, snapshots, needs)
     # Only of a free unit does it matter who asks for it; the others cost no query. One that is not free may
     # become so by another command of the batch.
     free = [(key, need) for key, need in needs if several or _is_free(snapshots[key]) or key in expired]
@@ -146,12 +148,36 @@ async def _load_lately_expired(
     keys = {unit.id: key for key, _ in recent if (unit := snapshots[key].unit)}
     if not keys:
         return
-    since = now - timedelta(seconds=max(need.expired_within_seconds for _, need in recent))
+    since = now - timedelta(seconds=max(need.limits.rehold_seconds for _, need in recent))
     visitors = [need.visitor_id for _, need in recent if need.visitor_id]
     token_hashes = [need.token_hash for _, need in recent if need.token_hash]
     for booking in await bookings.load_lately_expired(connection, list(keys), since, visitors, token_hashes):
         key = keys[booking.unit_id]
         snapshots[key] = _with_booking(snapshots[key], booking)
+
+
+async def _load_payments(connection: Connection, snapshots: Snapshots, needs: KeyedNeeds) -> None:
+    named = {key: need.payment_id for key, need in needs if need.payment_id is not None}
+    if named:
+        payments = await bookings.load_payments(connection, list(named.values()))
+        for key in named:
+            snapshots[key] = snapshots[key]._replace(payments=payments)
+
+
+async def _load_units_on_sale(connection: Connection, snapshots: Snapshots, needs: KeyedNeeds) -> None:
+    """Count the units of projects in which a network may come to hold more than it may in any project."""
+    asking: dict[UUID, list[tuple[UnitKey, Needs]]] = {}
+    for key, need in needs:
+        if need.holder.share_id is not None:
+            asking.setdefault(key[0], []).append((key, need))
+    for project_id, own in asking.items():
+        limits, holds = own[0][1].limits, snapshots[own[0][0]].live_holds
+        most = len(own) + max(len(holds[need.holder.share_id]) for _, need in own if need.holder.share_id)
+        if most > limits.for_holder(0)[-1]:
+            enough = most * 100 // limits.share_percent + 1
+            count = await units.count_on_sale(connection, project_id, enough)
+            for key, _ in own:
+                snapshots[key] = snapshots[key]._replace(units_on_sale=count)
 
 
 def _with_booking(snapshot: UnitSnapshot, booking: Booking) -> UnitSnapshot:

@@ -15,9 +15,9 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
+from holdfast.domain.addresses import counted_networks
 from holdfast.server.sockets import BACKLOG
 
-_IPV6_PREFIX_BITS = 64  # what one subscriber is given
 _HEADERS = (
     b"content-type: text/plain\r\n"
     b"x-content-type-options: nosniff\r\n"
@@ -83,30 +83,22 @@ class ConnectionCounts:
         self._counts: Counter[str] = Counter()
 
     def add(self, client: tuple[str, int] | None) -> bool:
-        key = self._key(client)
-        if key is None:
-            return True
-        self._counts[key] += 1
-        return self._counts[key] <= self._per_address
+        networks = self._networks(client)
+        self._counts.update(networks.keys())
+        return all(self._counts[network] <= self._per_address * times for network, times in networks.items())
 
     def remove(self, client: tuple[str, int] | None) -> None:
-        key = self._key(client)
-        if key is not None:
-            self._counts[key] -= 1
-            if not self._counts[key]:
-                del self._counts[key]
+        self._counts -= Counter(self._networks(client).keys())
 
-    def _key(self, client: tuple[str, int] | None) -> str | None:
+    def _networks(self, client: tuple[str, int] | None) -> dict[str, int]:
         if client is None or not self._per_address:
-            return None
+            return {}
         address = ip_address(client[0].partition("%")[0])
         if isinstance(address, IPv6Address):
             address = address.ipv4_mapped or address
         if address.is_loopback or any(address in network for network in self._trusted):
-            return None
-        if isinstance(address, IPv6Address):
-            return str(IPv6Network((address, _IPV6_PREFIX_BITS), strict=False))
-        return str(address)
+            return {}
+        return dict(counted_networks(address))
 
 
 def plain_response(status: int, default_headers: Iterable[tuple[bytes, bytes]]) -> bytes:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from holdfast.domain.api_key import Key, Scope
 from holdfast.storage.database import Connection, Row, fetch_one
@@ -19,6 +19,7 @@ _COLUMNS = """
 _INSERT = """
     insert into api_key (id, name, hint, key_hash, scopes, limited_to_projects, expires_at)
     values ($1, $2, $3, $4, $5, $6, $7)
+    on conflict (id) do nothing returning id
 """
 _LIMIT_TO_PROJECT = "insert into api_key_project (api_key_id, project_id) values ($1, $2)"
 
@@ -58,16 +59,19 @@ _RECORD_USE = """
 
 async def insert(
     connection: Connection,
+    key_id: UUID,
     name: str,
     hint: str,
     key_hash: bytes,
     scopes: Sequence[Scope],
     project_ids: Sequence[UUID],
     expires_at: datetime | None,
-) -> Key:
-    key_id = uuid4()
+) -> Key | None:
+    """Return None if there is a key with this id."""
     limited = bool(project_ids)
-    await connection.execute(_INSERT, key_id, name, hint, key_hash, list(scopes), limited, expires_at)
+    values = (key_id, name, hint, key_hash, list(scopes), limited, expires_at)
+    if await connection.fetchval(_INSERT, *values) is None:
+        return None
     await connection.executemany(_LIMIT_TO_PROJECT, [(key_id, project_id) for project_id in project_ids])
     return _key(await fetch_one(connection, _FIND, key_id))
 

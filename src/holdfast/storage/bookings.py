@@ -21,18 +21,22 @@ _TIMES = (
     "hold_expires_at, reserved_until, created_at, signed_at, deposit_confirmed_at, closed_at, ended_at, "
     "refunded_at"
 )
+HOLDER_KINDS = ("address", "visitor", "site", "network", "share")
+"""What live holds are counted by, as in ``Holder``: the columns ``address_id`` and ``address_slot``, …"""
+_HOLDERS = ", ".join([f"{kind}_id" for kind in HOLDER_KINDS] + [f"{kind}_slot" for kind in HOLDER_KINDS])
+CLEAR_SLOTS = ", ".join(f"{kind}_slot = null" for kind in HOLDER_KINDS)
+
 WRITE_COLUMNS = (
     "number, reference, project_id, unit_id, token_hash, status, price_sar, vat_included, vat_rate, "
     f"deposit_percent, buyer_name, buyer_email, buyer_phone, {_TIMES}, "
-    "address_id, visitor_id, address_slot, visitor_slot, idempotency_id, buyer_erased_at, agreement, "
-    "payment_id"
+    f"{_HOLDERS}, idempotency_id, buyer_erased_at, agreement, payment_id"
 )
 """In the order of the database's type ``booking_write``."""
 
 _MUTABLE = (
     "token_hash, status, buyer_name, buyer_email, buyer_phone, hold_expires_at, reserved_until, signed_at, "
-    "deposit_confirmed_at, closed_at, ended_at, refunded_at, address_id, visitor_id, address_slot, "
-    "visitor_slot, buyer_erased_at, agreement, payment_id"
+    f"deposit_confirmed_at, closed_at, ended_at, refunded_at, {_HOLDERS}, buyer_erased_at, agreement, "
+    "payment_id"
 )
 
 _READ = {"numeric": "trim_scale(booking.{})::text", "jsonb": "booking.{}::text", None: "booking.{}"}
@@ -75,17 +79,16 @@ def booking_from(columns: tuple[Any, ...]) -> Booking:
         number, reference, project_id, unit_id, token_hash, status, price, vat_included, vat_rate, deposit,
         name, email, phone,
         hold_expires_at, reserved_until, created_at, signed_at, deposit_confirmed_at, closed_at, ended_at,
-        refunded_at,
-        address_id, visitor_id, address_slot, visitor_slot, idempotency_id, buyer_erased_at,
-        agreement, payment_id,
+        refunded_at, *holder_and_slots, idempotency_id, buyer_erased_at, agreement, payment_id,
     ) = columns  # fmt: skip
+    kinds = len(HOLDER_KINDS)
     terms = Terms(Decimal(price), vat_included, vat_rate and Decimal(vat_rate), deposit and Decimal(deposit))
     return Booking(
         number, reference, project_id, unit_id, token_hash, _STATUS[status], terms,
         None if name is None else Buyer(name, email, phone),
         hold_expires_at, reserved_until, created_at, signed_at, deposit_confirmed_at, closed_at, ended_at,
         refunded_at,
-        Holder(address_id, visitor_id), Slots(address_slot, visitor_slot), idempotency_id, buyer_erased_at,
+        Holder(*holder_and_slots[:kinds]), Slots(*holder_and_slots[kinds:]), idempotency_id, buyer_erased_at,
         None if agreement is None else _agreement_from(agreement), payment_id,
     )  # fmt: skip
 
@@ -159,6 +162,9 @@ _BY_IDEMPOTENCY = f"""
 """
 
 
+_PAYMENTS = "select payment_id, number from booking where payment_id = any($1::text[])"
+
+
 class FoundBooking(NamedTuple):
     """A booking as it is seen now, with the names of its unit and project."""
 
@@ -219,6 +225,11 @@ async def load_by_idempotency(
     """Load the bookings made with these Idempotency-Keys, each with the turn of its unit."""
     rows = await connection.fetch(_BY_IDEMPOTENCY, unit_ids, idempotency_ids)
     return [(row[0], booking_from(row[1:])) for row in rows]
+
+
+async def load_payments(connection: Connection, payment_ids: Sequence[str]) -> dict[str, int]:
+    """Return the numbers of the bookings that these payments have confirmed."""
+    return {row[0]: row[1] for row in await connection.fetch(_PAYMENTS, payment_ids)}
 
 
 def _found_booking(row: asyncpg.Record) -> FoundBooking:

@@ -52,7 +52,11 @@ _CONFLICT_CONSTRAINTS = (
     "booking_pkey",
     "one_booking_claims_a_unit",
     "one_booking_per_idempotency_key",
+    "one_booking_per_payment",
     "one_hold_per_address_slot",
+    "one_hold_per_network_slot",
+    "one_hold_per_share_slot",
+    "one_hold_per_site_slot",
     "one_hold_per_visitor_slot",
 )
 

@@ -29,6 +29,7 @@ _INSERT = f"""
         secret_id, secret_sealed, secret_made_at
     )
     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, clock_timestamp())
+    on conflict (id) do nothing
     returning {_COLUMNS}
 """
 _FIND = f"select {_COLUMNS} from endpoint where id = $1 and removed_at is null"
@@ -72,9 +73,15 @@ async def insert(
     project_ids: Sequence[UUID] | None,
     secret_id: UUID,
     sealed: bytes,
-) -> Endpoint:
+) -> Endpoint | None:
+    """Return None if there is an endpoint with this id, or was one."""
     values = (endpoint_id, *_values(config, project_ids), secret_id, sealed)
-    return _endpoint(await fetch_one(connection, _INSERT, *values))
+    row = await connection.fetchrow(_INSERT, *values)
+    return _endpoint(row) if row else None
+
+
+async def sealed_secret(connection: Connection, endpoint_id: UUID) -> bytes:
+    return bytes(await connection.fetchval("select secret_sealed from endpoint where id = $1", endpoint_id))
 
 
 async def find(connection: Connection, endpoint_id: UUID, *, lock: bool = False) -> Endpoint | None:

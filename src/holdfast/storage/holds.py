@@ -8,7 +8,7 @@ from uuid import UUID
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.holds import DueUnit, ExpiredUnit, LiveBooking
 from holdfast.domain.status import Status
-from holdfast.storage import audit, events
+from holdfast.storage import audit, bookings, events
 from holdfast.storage.database import FOREGROUND, Connection
 
 # Whether a session of the foreground runs a statement or transaction, or has just done so. Sessions whose
@@ -54,8 +54,7 @@ _EXPIRE = f"""
     ),
     ended as (
         update booking
-        set status = written.booking_status, ended_at = written.ended_at,
-            address_slot = null, visitor_slot = null
+        set status = written.booking_status, ended_at = written.ended_at, {bookings.CLEAR_SLOTS}
         from unnest($3::release_write[]) as written
         where booking.number = written.booking_number
     ),

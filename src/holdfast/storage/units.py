@@ -316,40 +316,48 @@ _LOAD = f"""
 """
 _LOAD_LOCKED = _LOAD.replace("offset 0\n    ) as unit", "offset 0 for no key update\n    ) as unit")
 
-# The slots that the live holds of addresses and visitors have.
-_HELD_SLOTS = """
-    select row(address_id, address_slot, hold_expires_at) from booking
-    where address_id = any($1::uuid[]) and address_slot is not null
-    union all
-    select row(visitor_id, visitor_slot, hold_expires_at) from booking
-    where visitor_id = any($2::uuid[]) and visitor_slot is not null
-"""
+
+def _has_slot(first_parameter: int) -> dict[str, str]:
+    """Return for each kind of holder the condition of a hold that has a slot of one of these holders."""
+    return {
+        kind: f"{kind}_id = any(${parameter}::uuid[]) and {kind}_slot is not null"
+        for parameter, kind in enumerate(bookings.HOLDER_KINDS, first_parameter)
+    }
+
+
+def _held_slots(first_parameter: int) -> str:
+    """Select the slots that the live holds of these holders have."""
+    return " union all ".join(
+        f"select row({kind}_id, {kind}_slot, hold_expires_at) from booking where {has_slot}"
+        for kind, has_slot in _has_slot(first_parameter).items()
+    )
+
 
 # The same with the first row of the units: a separate statement would cost each batch of holds a round trip.
 _LOAD_WITH_HELD_SLOTS = _LOAD.replace(
     "unit.*",
-    """unit.*, case when wanted.place = 1 then array(
-        select row(address_id, address_slot, hold_expires_at) from booking
-        where address_id = any($3::uuid[]) and address_slot is not null
-        union all
-        select row(visitor_id, visitor_slot, hold_expires_at) from booking
-        where visitor_id = any($4::uuid[]) and visitor_slot is not null
-    ) end""",
+    f"unit.*, case when wanted.place = 1 then array({_held_slots(3)}) end",
 )
 _TURN_AT, _UNIT_AT = 3, 4
 _SLOTS_AT = _UNIT_AT + len(READ_COLUMNS.split(", "))
 
 # An expired hold has no slot any more, though its end may not be written yet. Only slots are cleared here,
 # and no locked booking is waited for: that one is being ended.
-_CLEAR_EXPIRED_SLOTS = """
-    update booking set address_slot = null, visitor_slot = null
+_CLEAR_EXPIRED_SLOTS = f"""
+    update booking set {bookings.CLEAR_SLOTS}
     where number in (
         select number from booking
-        where (address_id = any($1::uuid[]) and address_slot is not null
-                or visitor_id = any($2::uuid[]) and visitor_slot is not null)
+        where ({" or ".join(_has_slot(1).values())})
             and hold_expires_at <= clock_timestamp()
         for no key update skip locked
     )
+"""
+
+
+_COUNT_ON_SALE = """
+    select count(*) from (
+        select from unit where project_id = $1 and status in ('available', 'held') limit $2
+    ) as on_sale
 """
 
 
@@ -358,8 +366,13 @@ class ProjectGone(DatabaseUnavailable):
 
 
 class Holders(NamedTuple):
+    """In the order of ``Holder``."""
+
     addresses: Sequence[UUID] = ()
     visitors: Sequence[UUID] = ()
+    sites: Sequence[UUID] = ()
+    networks: Sequence[UUID] = ()
+    shares: Sequence[UUID] = ()
 
 
 NO_HOLDERS = Holders()
@@ -413,7 +426,12 @@ async def _live_holds(
 
 
 async def _load_slots(connection: Connection, holders: Holders) -> list[HeldSlot]:
-    return [row[0] for row in await connection.fetch(_HELD_SLOTS, *holders)]
+    return [row[0] for row in await connection.fetch(_held_slots(1), *holders)]
+
+
+async def count_on_sale(connection: Connection, project_id: UUID, at_most: int) -> int:
+    """Return how many units of a project are available or held, without counting beyond ``at_most``."""
+    return int(await connection.fetchval(_COUNT_ON_SALE, project_id, at_most))
 
 
 def _snapshot(project: Project, row: asyncpg.Record, live_holds: LiveHolds) -> UnitSnapshot:

@@ -62,7 +62,8 @@ async def check_public_rate(request: Request) -> None:
     request.bearer_token()
     limit = request.context.public_rate_limit
     if limit is not None and not request.client_address.address.is_loopback:
-        limit.take(request.client_address.counted_as, ADDRESS_OVER_LIMIT)
+        for network, times in request.client_address.counted:
+            limit.take(network, ADDRESS_OVER_LIMIT, times)
 
 
 async def _check_booking_token(request: Request) -> None:

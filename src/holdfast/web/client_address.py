@@ -6,25 +6,33 @@ import re
 import socket
 from collections.abc import Sequence
 from functools import lru_cache
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import NamedTuple
 
 from starlette.types import Scope
 
-from holdfast.domain.addresses import IPNetwork
-
-IPAddress = IPv4Address | IPv6Address
+from holdfast.domain.addresses import IPAddress, IPNetwork, counted_networks, shared_network
 
 _WITH_PORT = re.compile(r"\[([^\[\]]*)\](?::\d+)?|([\d.]+):\d+")
-_HOUSEHOLD_BITS = 64
 _CACHED = 2048
 
 
 class Client(NamedTuple):
     address: IPAddress
     text: str
-    counted_as: str
-    """The key of its limits: a household has 2^64 addresses of IPv6, and so one limit."""
+    counted: tuple[tuple[str, int], ...]
+    """The networks by which it is limited, the narrowest first; see ``counted_networks``."""
+    network: str
+    """The IPv4 /24 or the IPv6 /48."""
+
+    @property
+    def counted_as(self) -> str:
+        return self.counted[0][0]
+
+    @property
+    def site(self) -> str | None:
+        """The IPv6 /56."""
+        return self.counted[1][0] if len(self.counted) > 1 else None
 
 
 class ClientAddresses:
@@ -72,9 +80,7 @@ class ClientAddresses:
 
 
 def _client(address: IPAddress) -> Client:
-    if isinstance(address, IPv4Address):
-        return Client(address, str(address), str(address))
-    return Client(address, str(address), str(IPv6Network((address, _HOUSEHOLD_BITS), strict=False)))
+    return Client(address, str(address), counted_networks(address), shared_network(address))
 
 
 def _parse_address(text: str) -> IPAddress:

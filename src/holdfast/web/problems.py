@@ -6,6 +6,7 @@ import logging
 import math
 from collections.abc import Iterator
 from typing import Annotated, Any, NamedTuple
+from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -232,6 +233,19 @@ PROBLEM_OF: dict[type[Exception], ProblemType] = {
         "The time of the hold is over, to the millisecond of the database's clock.",
         "`currentStatus` says whether the unit is free again. If it is available, open it anew.",
     ),
+    errors.PaymentUsed: ProblemType(
+        "payment-used", 409, "The payment belongs to another booking",
+        "A payment confirms the deposit of one booking, and this one has confirmed another. Nothing was "
+        "changed.",
+        "Report every payment with an id of its own, and with the reference that came to the payment page.",
+    ),
+    errors.IdempotencyKeyUsed: ProblemType(
+        "idempotency-key-used", 409, "The Idempotency-Key was used",
+        "A request with this `Idempotency-Key` was carried out already, and its response is not repeated: it "
+        "is too old, somebody else's, or no longer true. Nothing was changed.",
+        "Look up what the first request has made: `id` names it, where the caller may see it. Send a new key "
+        "with a new request.",
+    ),
     errors.TransitionNotAllowed: ProblemType(
         "transition-not-allowed", 409, "The status does not allow it",
         "The action is not possible from the present status, or not for this caller. An archived unit is put "
@@ -333,6 +347,7 @@ class ProblemDocument(msgspec.Struct, rename="camel"):
     current_status: _CurrentStatus | UnsetType = UNSET
     hold_expires_at: _HoldEnd | UnsetType = UNSET
     fields: Annotated[list[str], Meta(description="Of a conflict: the offending fields.")] | UnsetType = UNSET
+    id: Annotated[UUID, Meta(description="Of a used `Idempotency-Key`: what it made.")] | UnsetType = UNSET
 
 
 def problem_type(failure: Exception) -> ProblemType:
@@ -359,11 +374,14 @@ def problem_document(failure: Exception, request_id: str) -> dict[str, Any]:
     if isinstance(failure, errors.Conflict | errors.EndpointRemoved):
         document["reason"] = failure.reason
     if isinstance(failure, errors.Conflict):
-        document["currentStatus"] = failure.status
+        if failure.status is not None:
+            document["currentStatus"] = failure.status
         if failure.hold_expires_at is not None:
             document["holdExpiresAt"] = time_text(failure.hold_expires_at)
         if failure.fields:
             document["fields"] = [camel_case(name) for name in failure.fields]
+    if isinstance(failure, errors.IdempotencyKeyUsed) and failure.made_id is not None:
+        document["id"] = failure.made_id
     return document
 
 

@@ -30,14 +30,14 @@ class RateLimit:
         self._monotonic = monotonic
         self._buckets: dict[Hashable, tuple[float, float]] = {}
 
-    def take(self, caller: Hashable, detail: str | None = None) -> None:
-        """``detail`` replaces the message of the error that is raised over the limit."""
-        now = self._monotonic()
-        left, since = self._buckets.get(caller, (self._capacity, now))
-        left = min(self._capacity, left + (now - since) * self._per_second)
+    def take(self, caller: Hashable, detail: str | None = None, times: int = 1) -> None:
+        """``detail`` replaces the message of the error that is raised over so many times the limit."""
+        now, capacity, per_second = self._monotonic(), self._capacity * times, self._per_second * times
+        left, since = self._buckets.get(caller, (capacity, now))
+        left = min(capacity, left + (now - since) * per_second)
         if left < 1:
             self._buckets[caller] = (left, now)
-            raise TooManyRequests((1 - left) / self._per_second, detail)
+            raise TooManyRequests((1 - left) / per_second, detail)
         if len(self._buckets) >= _MAX_CALLERS:
             self._buckets.clear()
         self._buckets[caller] = (left - 1, now)
@@ -50,17 +50,21 @@ class LiveLimits:
         self._per_address = per_address
         self._in_all = in_all
         self._taken: Counter[str] = Counter()
+        self._in_use = 0
 
     def take(self, client: Client) -> Callable[[], None]:
         """Return the function that gives the place back."""
-        if self._taken.total() >= self._in_all:
+        if self._in_use >= self._in_all:
             raise TooManyRequests(_LIVE_RETRY_SECONDS, _ALL_LIVE_TAKEN)
-        if not client.address.is_loopback and self._taken[client.counted_as] >= self._per_address:
-            raise TooManyRequests(_LIVE_RETRY_SECONDS, _ADDRESS_LIVE_TAKEN)
-        self._taken[client.counted_as] += 1
-        return partial(self._release, client.counted_as)
+        if not client.address.is_loopback:
+            for network, times in client.counted:
+                if self._taken[network] >= self._per_address * times:
+                    raise TooManyRequests(_LIVE_RETRY_SECONDS, _ADDRESS_LIVE_TAKEN)
+        networks = Counter([network for network, _ in client.counted])
+        self._taken += networks
+        self._in_use += 1
+        return partial(self._release, networks)
 
-    def _release(self, counted_as: str) -> None:
-        self._taken[counted_as] -= 1
-        if not self._taken[counted_as]:
-            del self._taken[counted_as]
+    def _release(self, networks: Counter[str]) -> None:
+        self._taken -= networks
+        self._in_use -= 1

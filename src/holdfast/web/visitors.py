@@ -1,10 +1,11 @@
-"""The visitor who asks for a hold, as the headers of the request identify them."""
+"""The visitor who asks for a hold, and the Idempotency-Key, as the headers of the request have them."""
 
 from __future__ import annotations
 
 import re
+from uuid import UUID, uuid5
 
-from holdfast.domain.errors import Fault
+from holdfast.domain.errors import Fault, InvalidInput
 from holdfast.operations.bookings import Requester
 from holdfast.web.cookies import cookie_parts
 from holdfast.web.errors import ForeignSite
@@ -13,18 +14,38 @@ from holdfast.web.request import Request
 VISITOR_COOKIE = "holdfast_visitor"
 
 _VISITOR = re.compile(r"[A-Za-z0-9_.~-]{8,128}")
-_KEY_LENGTH = 255
-_KEY_HEADER = "/header/Idempotency-Key"
+SHORTEST_KEY, LONGEST_KEY = 16, 255
+IDEMPOTENCY_KEY = "Idempotency-Key"
+_KEY_POINTER = f"/header/{IDEMPOTENCY_KEY}"
 
 
-def parse_requester(request: Request, faults: list[Fault]) -> Requester:
+def read_idempotency_key(request: Request, faults: list[Fault]) -> str | None:
     keys = [value for name, value in request.scope["headers"] if name == b"idempotency-key"]
     key = keys[0].decode("latin-1").strip() if keys else None
     if len(keys) > 1:
-        faults.append(Fault(_KEY_HEADER, "This header is given twice."))
-    elif key is not None and not (0 < len(key) <= _KEY_LENGTH and key.isascii() and key.isprintable()):
-        faults.append(Fault(_KEY_HEADER, f"This must be 1 to {_KEY_LENGTH} printable ASCII characters."))
-    return Requester(request.client_address.counted_as, read_visitor_cookie(request), key)
+        faults.append(Fault(_KEY_POINTER, "This header is given twice."))
+    elif key is not None and not (
+        SHORTEST_KEY <= len(key) <= LONGEST_KEY and key.isascii() and key.isprintable()
+    ):
+        message = f"This must be {SHORTEST_KEY} to {LONGEST_KEY} printable ASCII characters."
+        faults.append(Fault(_KEY_POINTER, message))
+    return key
+
+
+def repeatable_id(request: Request) -> UUID | None:
+    """Return the id of what a request with an Idempotency-Key makes: the same for each repetition."""
+    faults: list[Fault] = []
+    key = read_idempotency_key(request, faults)
+    if faults:
+        raise InvalidInput(faults)
+    return None if key is None else uuid5(request.key.id, f"{request.path}\n{key}")
+
+
+def requester_of(
+    request: Request, visitor: str | None, idempotency_key: str | None = None, secret: str | None = None
+) -> Requester:
+    client = request.client_address
+    return Requester(client.counted_as, visitor, idempotency_key, secret, client.site, client.network)
 
 
 def read_visitor_cookie(request: Request) -> str | None:

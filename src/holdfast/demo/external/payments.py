@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl
 import httpx
 import msgspec
 
+from holdfast.domain.payment import LINK_PREFIX
 from holdfast.domain.signature import SignatureProblem, sign, verify
 
 CALLBACK_ATTEMPTS = 6
@@ -87,7 +88,7 @@ def parse_link(query: str, secret: str, now: float | None) -> DuePayment:
     signed, _, rest = query.partition("&timestamp=")
     parameters = dict(parse_qsl(f"timestamp={rest}"))
     timestamp, signature = parameters.get("timestamp"), parameters.get("signature")
-    reason = verify(secret, timestamp, signature, signed.encode(), now)
+    reason = verify(secret, timestamp, signature, signed.encode(), now, LINK_PREFIX)
     if not secret or reason is not None:
         raise InvalidLink(reason or SignatureProblem.DIGEST_DIFFERS)
     try:

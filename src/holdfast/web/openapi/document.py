@@ -23,7 +23,7 @@ from holdfast.web.json import NO_STORE, encode
 from holdfast.web.openapi import schemas
 from holdfast.web.problems import MEDIA_TYPE, ProblemDocument, ProblemType, problem_type_of
 from holdfast.web.request import JSON
-from holdfast.web.visitors import VISITOR_COOKIE
+from holdfast.web.visitors import IDEMPOTENCY_KEY, LONGEST_KEY, SHORTEST_KEY, VISITOR_COOKIE
 
 ABOUT = """\
 Holdfast keeps the sale units of real estate projects. Through the integration API an external system
@@ -106,10 +106,15 @@ HEADERS: dict[str, schemas.Schema] = {
         "description": "The Unix time of the signature, in seconds; at most 300 seconds from now.",
         "schema": {"type": "string", "pattern": "^[0-9]{1,20}$"},
     },
-    "Idempotency-Key": {
+    IDEMPOTENCY_KEY: {
         "description": "A random text, such as a UUID, that you send again with each repetition: however "
         "often the request arrives, it is carried out once.",
-        "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$"},
+        "schema": {
+            "type": "string",
+            "minLength": SHORTEST_KEY,
+            "maxLength": LONGEST_KEY,
+            "pattern": "^[!-~][ -~]*[!-~]$",
+        },
     },
     VISITOR_COOKIE: {
         "description": "The visitor, as the pages of Holdfast mark one. Live holds are counted for each "

@@ -210,6 +210,11 @@ _SAMPLES: tuple[Exception, ...] = (
         f"The buyer has not signed yet; the hold ends at {format_timestamp(HOLD_ENDS)}.", Status.HELD
     ),
     errors.HoldLapsed("The hold has lapsed. The unit is free again.", Status.AVAILABLE),
+    errors.PaymentUsed("The payment pay_7Kq2Xw has confirmed another booking.", Status.HELD),
+    errors.IdempotencyKeyUsed(
+        "This Idempotency-Key has registered an endpoint already; its secret is not shown again.",
+        made_id=ENDPOINT_ID,
+    ),
     errors.TransitionNotAllowed(
         "`open` is not possible while the unit is held.", Status.HELD, (), HOLD_ENDS, NOW
     ),

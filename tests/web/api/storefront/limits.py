@@ -9,6 +9,7 @@ from tests.support.buying import Buyer
 from tests.support.problems import problem
 
 BEHIND_A_PROXY = {"HOLDFAST_TRUSTED_PROXIES": "127.0.0.0/8"}
+NO_SHARE = {"HOLDFAST_HOLDS_SHARE_PER_NETWORK": "0"}
 COOKIE = "holdfast_visitor"
 
 _numbers = itertools.count(1)

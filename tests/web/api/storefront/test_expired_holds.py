@@ -14,9 +14,10 @@ from tests.support.feed import Feed, chain_is_unbroken
 from tests.support.installation import Installation, client_at, opened
 from tests.support.problems import conflict, problem
 from tests.support.unit_rows import stored_status
+from tests.web.api.storefront.limits import NO_SHARE
 
 LIMIT = 4
-SETTINGS = {"HOLDFAST_HOLDS_PER_ADDRESS": str(LIMIT), "HOLDFAST_HOLDS_PER_VISITOR": "2"}
+SETTINGS = {"HOLDFAST_HOLDS_PER_ADDRESS": str(LIMIT), "HOLDFAST_HOLDS_PER_VISITOR": "2", **NO_SHARE}
 COOKIE = "holdfast_visitor=0123456789abcdef"
 
 _addresses = itertools.count(1)

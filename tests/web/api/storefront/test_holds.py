@@ -133,7 +133,10 @@ def test_the_same_request_again_gets_the_same_hold(buyer: Buyer, keyed: Hold, fe
     assert again == keyed
     assert feed.types_of(keyed.unit) == ["unit.held"]
     assert again.sign()["status"] == keyed.read()["status"] == "signed"
-    assert buyer.hold(keyed.unit, Idempotency_Key=KEY) == keyed
+    # What is signed has the buyer's data in it.
+    response = buyer.ask(keyed.unit, Idempotency_Key=KEY)
+    conflict(response, "idempotency-key-used", "held")
+    assert keyed.token not in response.text
 
 
 def test_the_same_request_at_once_on_many_processes_makes_one_hold(
@@ -146,16 +149,16 @@ def test_the_same_request_at_once_on_many_processes_makes_one_hold(
     assert feed.types_of(stored) == ["unit.held"]
 
 
-def test_a_key_is_known_for_its_unit_and_address_alone(
+def test_a_key_is_known_for_its_unit_and_its_buyer_alone(
     server: InProcessApp, buyer: Buyer, keyed: Hold, second: Unit
 ) -> None:
-    for key in ("another", KEY.upper()):
+    for key in ("yet another request", KEY.upper()):
         conflict(buyer.ask(keyed.unit, Idempotency_Key=key), "not-available", "held")
     conflict(buyer.ask(keyed.unit), "not-available", "held")
     # Keys are chosen by clients: whoever guesses one gets nobody's token.
     with client_at(server.address, "127.0.0.77") as elsewhere:
         response = Buyer(elsewhere).ask(keyed.unit, Idempotency_Key=KEY)
-    conflict(response, "not-available", "held")
+    conflict(response, "idempotency-key-used", "held")
     assert keyed.token not in response.text
     other = buyer.hold(second, Idempotency_Key=KEY)
     assert (other.reference == keyed.reference, other.token == keyed.token) == (False, False)
@@ -171,7 +174,7 @@ def test_a_refused_request_may_be_sent_again_when_the_unit_is_free(buyer: Buyer,
 def test_a_key_is_used_up_when_its_hold_has_lapsed(buyer: Buyer, keyed: Hold, sql: Sql) -> None:
     keyed.end_now(sql)
     conflict(buyer.ask(keyed.unit, Idempotency_Key=KEY), "hold-lapsed", "available")
-    assert buyer.ask(keyed.unit, Idempotency_Key="another").status_code == 201
+    assert buyer.ask(keyed.unit, Idempotency_Key="yet another request").status_code == 201
 
 
 def test_a_key_is_used_up_when_its_hold_was_cancelled(buyer: Buyer, buyers: list[Buyer], keyed: Hold) -> None:
@@ -179,9 +182,9 @@ def test_a_key_is_used_up_when_its_hold_was_cancelled(buyer: Buyer, buyers: list
     with ThreadPoolExecutor(12) as pool:
         answers = pool.map(lambda buyer: buyer.ask(keyed.unit, Idempotency_Key=KEY), buyers * 6)
         for answer in answers:
-            conflict(answer, "transition-not-allowed", "available")
+            conflict(answer, "idempotency-key-used", "available")
     other = buyer.hold(keyed.unit)
-    conflict(buyer.ask(keyed.unit, Idempotency_Key=KEY), "transition-not-allowed", "held")
+    conflict(buyer.ask(keyed.unit, Idempotency_Key=KEY), "idempotency-key-used", "held")
     assert other.read()["status"] == "open"
     # Who has the token of a hold is given it all the same.
     again = buyer.ask(keyed.unit, token=other.token, Idempotency_Key=KEY)
@@ -192,13 +195,13 @@ def test_a_key_is_used_up_when_its_link_was_issued_anew_or_its_booking_went_on(
     buyer: Buyer, keyed: Hold, desk: Desk
 ) -> None:
     token = desk.did_to_booking(keyed.reference, "reissue-link")["token"]
-    conflict(buyer.ask(keyed.unit, Idempotency_Key=KEY), "transition-not-allowed", "held")
+    conflict(buyer.ask(keyed.unit, Idempotency_Key=KEY), "idempotency-key-used", "held")
     again = buyer.ask(keyed.unit, token=token, Idempotency_Key=KEY)
     assert (again.status_code, again.json()["reference"]) == (200, keyed.reference)
     hold_in(again, buyer, keyed.unit).sign()
     desk.did_to_booking(keyed.reference, "confirm-deposit")
     response = buyer.ask(keyed.unit, Idempotency_Key=KEY)
-    conflict(response, "transition-not-allowed", "reserved")
+    conflict(response, "idempotency-key-used", "reserved")
     assert token not in response.text
 
 

@@ -9,7 +9,14 @@ import pytest
 from tests.support.buying import Buyer, Hold, booking_url, hold_in, offer_url, offers_url
 from tests.support.client import Unit
 from tests.support.installation import Installation, client_at, installed
-from tests.web.api.storefront.limits import BEHIND_A_PROXY, coming_from, new_address, new_cookie, too_many
+from tests.web.api.storefront.limits import (
+    BEHIND_A_PROXY,
+    NO_SHARE,
+    coming_from,
+    new_address,
+    new_cookie,
+    too_many,
+)
 
 PER_ADDRESS = 4
 PER_VISITOR = 2
@@ -18,7 +25,9 @@ LIMITS = {
     "HOLDFAST_HOLDS_PER_VISITOR": str(PER_VISITOR),
     "HOLDFAST_PUBLIC_RATE_LIMIT": "0",
     "HOLDFAST_REHOLD_SECONDS": "600",
+    **NO_SHARE,
 }
+SHARE = {"HOLDFAST_HOLDS_SHARE_PER_NETWORK": "30"}
 TOO_MANY_HOLDS = "too-many-holds"
 TOO_RECENTLY = "held-too-recently"
 TOO_MANY_REQUESTS = "too-many-requests"
@@ -68,27 +77,61 @@ def test_a_visitor_holds_so_many_units_wherever_they_are(shop: Installation) -> 
 
 
 @pytest.mark.parametrize(
-    ("known_by", "limit"), [("address", PER_ADDRESS), ("cookie", PER_VISITOR)], ids=["address", "visitor"]
+    ("address", "cookie", "share", "limit"),
+    [
+        (lambda at: "198.51.200.9", None, 0, PER_ADDRESS),
+        (lambda at: new_address(), "holdfast_visitor=01234567", 0, PER_VISITOR),
+        (lambda at: f"2001:db8:5:{at:x}::1", None, 0, 2 * PER_ADDRESS),
+        (lambda at: f"2001:db8:6:{at:x}00::1", None, 0, 4 * PER_ADDRESS),
+        (lambda at: f"203.0.113.{at}", None, 25, 5),
+        (lambda at: f"2001:db8:8:{at:x}00::1", None, 11, 3),
+        (lambda at: f"203.0.113.{at}", None, 5, PER_VISITOR),
+    ],
+    ids=["address", "visitor", "IPv6 /56", "IPv6 /48", "share of a /24", "share of a /48", "smallest share"],
 )
 def test_the_limits_are_exact_when_all_ask_at_once(
-    shop: Installation, database_url: str, known_by: str, limit: int
+    shop: Installation,
+    database_url: str,
+    address: Callable[[int], str],
+    cookie: str | None,
+    share: int,
+    limit: int,
 ) -> None:
     """On two applications that have nothing but the database in common."""
-    address, cookie, units = new_address(), new_cookie(), shop.units(12)
+    units = shop.units(20)
+    settings = {**LIMITS, **BEHIND_A_PROXY, "HOLDFAST_HOLDS_SHARE_PER_NETWORK": str(share)}
     with (
-        installed(database_url, {**LIMITS, **BEHIND_A_PROXY}) as another,
+        installed(database_url, settings) as one,
+        installed(database_url, settings) as another,
         ThreadPoolExecutor(12) as pool,
     ):
-        buyers = [
-            coming_from(http, address) if known_by == "address" else coming_from(http, cookie=cookie)
-            for http in (shop.http, another.http)
-        ]
-        answers = list(pool.map(lambda buyer, unit: buyer.ask(unit), buyers * 6, units))
+        buyers = [coming_from((one, another)[at % 2].http, address(at), cookie) for at in range(len(units))]
+        answers = list(pool.map(lambda buyer, unit: buyer.ask(unit), buyers, units))
     refused = [answer for answer in answers if answer.status_code != 201]
     assert len(answers) - len(refused) == limit
     for answer in refused:
         too_many(answer, TOO_MANY_HOLDS, 300)
     assert [unit.read()["status"] for unit in units].count("held") == limit
+
+
+def test_a_share_counts_the_buyers_of_one_project_and_of_units_that_can_be_held(
+    shop: Installation, database_url: str
+) -> None:
+    units, elsewhere = shop.units(10), shop.units(1)
+    with installed(database_url, {**LIMITS, **BEHIND_A_PROXY, **SHARE}) as limited:
+        for unit in units[:3]:
+            shop.desk.did(unit, "open")
+        for unit in units[3:5]:
+            shop.desk.did(unit, "take-off-sale")
+        # 30 % of eight, three of which staff hold.
+        asked = [
+            coming_from(limited.http, f"192.0.2.{at}").ask(unit) for at, unit in enumerate(units[5:], start=1)
+        ]
+        assert [answer.status_code for answer in asked] == [201, 201, 201, 429, 429]
+        detail = too_many(asked[-1], TOO_MANY_HOLDS, 300)
+        assert detail == "Your network holds 3 units already, and 3 is the most at a time."
+        assert coming_from(limited.http, "192.0.2.9").ask(elsewhere[0]).status_code == 201
+        assert coming_from(limited.http, "192.0.3.1").ask(units[-1]).status_code == 201
 
 
 @pytest.mark.parametrize(
@@ -145,12 +188,12 @@ def test_a_hold_that_has_ended_gives_its_place_back(
     shop: Installation, end: Callable[[Installation, Hold], None]
 ) -> None:
     buyer, units = coming_from(shop.http, cookie=new_cookie()), shop.units(PER_VISITOR + 2)
-    holds = [buyer.hold(unit, Idempotency_Key=f"key {unit.code}") for unit in units[:PER_VISITOR]]
+    holds = [buyer.hold(unit, Idempotency_Key=f"a request for {unit.code}") for unit in units[:PER_VISITOR]]
     too_many(buyer.ask(units[-1]), TOO_MANY_HOLDS, 300)
     # Whoever has all their holds still gets back to them.
     for held in holds:
         assert buyer.ask(held.unit, token=held.token).status_code == 200
-        again = buyer.ask(held.unit, Idempotency_Key=f"key {held.unit.code}")
+        again = buyer.ask(held.unit, Idempotency_Key=f"a request for {held.unit.code}")
         assert (again.status_code, hold_in(again, buyer, held.unit)) == (201, held)
     end(shop, holds[0])
     assert statuses(buyer, units[PER_VISITOR:]) == [201, 429]

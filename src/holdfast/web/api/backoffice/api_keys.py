@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import AfterValidator, Field
 
 from holdfast.domain.api_key import Scope
-from holdfast.domain.errors import UnknownKey, UnknownProject
+from holdfast.domain.errors import IdempotencyKeyUsed, UnknownKey, UnknownProject
 from holdfast.domain.permissions import ISSUABLE_SCOPES, Permission, Role
 from holdfast.operations import api_keys
 from holdfast.web.api.backoffice import PREFIX
@@ -22,6 +22,7 @@ from holdfast.web.fields import Bounds, OneOf, ProjectName, ProjectSlugs, check_
 from holdfast.web.json import NO_STORE
 from holdfast.web.pagination import creation_cursor
 from holdfast.web.request import Request
+from holdfast.web.visitors import IDEMPOTENCY_KEY, repeatable_id
 
 routes = ApiRoutes(PREFIX, "Administration", key_guard(Permission.MANAGE_KEYS))
 
@@ -62,10 +63,19 @@ async def list_keys(request: Request, *, cursor: TimeAndIdCursor, limit: Limit) 
     return page_document(KeyListDocument, rows, limit, api_keys.key_document, creation_cursor)
 
 
-@routes.post("/keys", summary="Issue a key", status=201, errors=(UnknownProject,))
+@routes.post(
+    "/keys",
+    summary="Issue a key",
+    status=201,
+    headers=(IDEMPOTENCY_KEY,),
+    errors=(UnknownProject, IdempotencyKeyUsed),
+)
 async def issue_key(request: Request, body: NewKey) -> Annotated[api_keys.IssuedKeyDocument, NO_STORE]:
     """Returns the key, this once: it is stored as a hash. Nobody issues more than they have. A key that is
-    limited to projects issues keys for these projects only, and a key that expires none that lasts longer."""
+    limited to projects issues keys for these projects only, and a key that expires none that lasts longer.
+
+    With an `Idempotency-Key` one key is issued, however often the request arrives. The key is not shown
+    again: a repetition is 409 `idempotency-key-used` with its `id`, by which it can be revoked."""
     choices = body.sent()
     if "projects" in choices:
         choices["project_slugs"] = choices.pop("projects")
@@ -74,7 +84,11 @@ async def issue_key(request: Request, body: NewKey) -> Annotated[api_keys.Issued
         ISSUABLE_SCOPES[Role.ADMIN], request.key.project_slugs, request.key.expires_at
     )
     issued = await api_keys.issue(
-        request.services.database, api_keys.NewApiKey(**choices), issuer, request.author
+        request.services.database,
+        api_keys.NewApiKey(**choices),
+        issuer,
+        request.author,
+        repeatable_id(request),
     )
     return api_keys.issued_key_document(issued)
 

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 from holdfast.domain import endpoint
 from holdfast.domain.api_key import Key
 from holdfast.domain.endpoint_url import LONGEST_URL
-from holdfast.domain.errors import Fault, UnknownEndpoint, UnknownProject
+from holdfast.domain.errors import Fault, IdempotencyKeyUsed, UnknownEndpoint, UnknownProject
 from holdfast.domain.event import PING, EventName
 from holdfast.domain.permissions import Permission
 from holdfast.operations import delivery_documents as documents
@@ -26,6 +26,7 @@ from holdfast.web.auth import key_guard
 from holdfast.web.json import NO_STORE, read_json
 from holdfast.web.pagination import creation_cursor
 from holdfast.web.request import Request
+from holdfast.web.visitors import IDEMPOTENCY_KEY, repeatable_id
 
 ENDPOINT_URL_PATTERN = (
     rf"^[Hh][Tt][Tt][Pp][Ss]?://[^ /?#@\\{fields.UNPRINTABLE}]+([/?][^ #\\{fields.UNPRINTABLE}]*)?$"
@@ -154,13 +155,20 @@ async def list_endpoints(request: Request, *, cursor: TimeAndIdCursor, limit: Li
     summary="Register an endpoint",
     body=EndpointBody(NewEndpoint),
     status=201,
-    errors=(UnknownProject,),
+    headers=(IDEMPOTENCY_KEY,),
+    errors=(UnknownProject, IdempotencyKeyUsed),
 )
 async def add_endpoint(request: Request, body: NewEndpoint) -> NewSecret:
     """Returns the signing secret, this once: keep it as you keep a password. From the next change of a unit
-    on, its events are sent there, signed, and retried when they fail."""
+    on, its events are sent there, signed, and retried when they fail.
+
+    With an `Idempotency-Key` one endpoint is made, however often the request arrives. The response is
+    repeated for 60 seconds; later, or for another body, it is 409 `idempotency-key-used` with the `id` of the
+    endpoint."""
     choices = {"project_slugs": request.key.project_slugs, **_choices(body, request.key)}
-    issued = await request.services.endpoints.add(endpoint.EndpointConfig(**choices), request.author)
+    issued = await request.services.endpoints.add(
+        endpoint.EndpointConfig(**choices), request.author, repeatable_id(request)
+    )
     return documents.endpoint_with_secret_document(issued)
 
 

@@ -8,7 +8,13 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, StringConstraints
 
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.errors import InvalidSignature, NotSigned, TransitionNotAllowed, UnknownBooking
+from holdfast.domain.errors import (
+    InvalidSignature,
+    NotSigned,
+    PaymentUsed,
+    TransitionNotAllowed,
+    UnknownBooking,
+)
 from holdfast.domain.signature import TOLERANCE_SECONDS, SignatureProblem, check_signature_headers
 from holdfast.operations import payments
 from holdfast.web.api.bodies import BodyModel, ModelBody
@@ -77,8 +83,8 @@ class Payment(BodyModel):
     example: ClassVar[Any] = {"id": "pay_7Kq2Xw", "reference": "Q39-4F6-4K6", "amountSar": 149385}
 
     id: PaymentId = Field(
-        description="What the payment system calls this payment: visible ASCII, without spaces. For one "
-        "booking the same id is the same payment, however often it is reported."
+        description="What the payment system calls this payment: visible ASCII, without spaces. The same "
+        "id is the same payment, however often it is reported."
     )
     reference: Reference = Field(
         description="The reference of the booking, as it came to the payment page."
@@ -96,7 +102,7 @@ class PaymentTakenDocument(Document):
     summary="Report a paid deposit",
     body=ModelBody(Payment, CALLBACK_BODY_LIMIT),
     headers=(TIMESTAMP,),
-    errors=(UnknownBooking, NotSigned, TransitionNotAllowed),
+    errors=(UnknownBooking, NotSigned, PaymentUsed, TransitionNotAllowed),
 )
 async def report_payment(request: Request, body: Payment) -> Annotated[PaymentTakenDocument, NO_STORE]:
     """While the hold lives, the unit is reserved. If the booking had ended, it is held and reserved again
@@ -105,9 +111,9 @@ async def report_payment(request: Request, body: Payment) -> Annotated[PaymentTa
     Repeat the call until the response is 200: the same `id` changes nothing, and the response is the
     booking as it is now. A second payment for a deposit that is paid already, under another `id`, is 409
     `transition-not-allowed`, and so is one for a deposit that staff had confirmed and that was refunded;
-    one before the signature is 409 `not-signed`; another amount is 422. Such money is recorded in the
-    log alone, and is to be paid back by whoever received it. Report a payment for one booking only: ids
-    are compared within a booking, and not across them."""
+    one before the signature is 409 `not-signed`; one that has confirmed another booking is 409
+    `payment-used`; another amount is 422. Such money is recorded in the log alone, and is to be paid back
+    by whoever received it."""
     payment = payments.Payment(body.id, body.reference, body.amount_sar)
     booking = (await request.services.payments.confirm(payment, request.request_id)).booking
     return PaymentTakenDocument(booking.reference, booking.status)

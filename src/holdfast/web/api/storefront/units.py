@@ -26,7 +26,14 @@ from holdfast.web.errors import ForeignForm
 from holdfast.web.json import NO_STORE, JsonResponse, read_optional_json, time_text
 from holdfast.web.pagination import TEXT_CURSOR
 from holdfast.web.request import Request
-from holdfast.web.visitors import VISITOR_COOKIE, parse_requester, reject_other_sites
+from holdfast.web.visitors import (
+    IDEMPOTENCY_KEY,
+    VISITOR_COOKIE,
+    read_idempotency_key,
+    read_visitor_cookie,
+    reject_other_sites,
+    requester_of,
+)
 
 PREFIX = "/v1/storefront"
 HOLD_BODY_LIMIT = 1024
@@ -72,8 +79,8 @@ class HoldDocument(Document):
     token: Annotated[
         str,
         Meta(
-            description="The bearer token of the booking. Only a hash of it is kept; while the hold lives, "
-            "the same request with the same `Idempotency-Key` is answered with it again."
+            description="The bearer token of the booking. Only a hash of it is kept; until the agreement is "
+            "signed, the same request with the same `Idempotency-Key` is answered with it again."
         ),
     ]
     unit: UnitOnSaleDocument
@@ -86,9 +93,9 @@ class HoldBody(Body):
     async def read(self, request: Request, path: Sequence[Any], faults: list[errors.Fault]) -> Requester:
         reject_other_sites(request)
         parsed = await read_optional_json(request, self.limit)
-        requester = parse_requester(request, faults)
+        key = read_idempotency_key(request, faults)
         faults += no_fields(parsed)
-        return requester
+        return requester_of(request, read_visitor_cookie(request), key)
 
 
 @routes.post(
@@ -96,14 +103,14 @@ class HoldBody(Body):
     summary="Hold a unit",
     guard=OPTIONAL_TOKEN,
     body=HoldBody(HOLD_BODY_LIMIT),
-    headers=("Idempotency-Key", VISITOR_COOKIE),
+    headers=(IDEMPOTENCY_KEY, VISITOR_COOKIE),
     responses={200: Annotated[HoldDocument, NO_STORE], 201: Annotated[HoldDocument, NO_STORE]},
     errors=(
         ForeignForm,
         errors.UnknownUnit,
         errors.NotAvailable,
         errors.HoldLapsed,
-        errors.TransitionNotAllowed,
+        errors.IdempotencyKeyUsed,
         errors.TooManyHolds,
         errors.HeldTooRecently,
     ),
@@ -115,12 +122,13 @@ async def hold_unit(request: Request, slug: str, code: str, requester: Requester
     - A unit that is held, reserved, sold or not on sale is 409 `not-available`. Where a hold blocks it,
       `holdExpiresAt` and `Retry-After` say when that ends.
     - With `Authorization: Bearer <token>` of your own live hold the response is 200 with that hold.
-    - With the `Idempotency-Key` of an earlier request for the same unit from the same address, the response
-      is 201 with the hold that was made then, token included. Once that hold has lapsed it is 409
-      `hold-lapsed`; once its booking is past the hold, or its token was issued anew, 409
-      `transition-not-allowed`. The token of your own live hold wins over the key.
-    - A visitor (the cookie `holdfast_visitor`) and an address may hold a limited number of units at a time:
-      429 `too-many-holds`. After a hold has lapsed, the same visitor waits a moment before holding the same
+    - With the `Idempotency-Key` of an earlier request for the same unit, the response is 201 with the hold
+      that was made then, token included: to the same visitor (the cookie `holdfast_visitor`), or to the same
+      address within 60 seconds, and only until the agreement is signed. Once that hold has lapsed it is 409
+      `hold-lapsed`, and in every other case 409 `idempotency-key-used`. The token of your own live hold wins
+      over the key.
+    - A visitor, an address and a network may hold a limited number of units at a time: 429
+      `too-many-holds`. After a hold has lapsed, the same visitor waits a moment before holding the same
       unit again: 429 `held-too-recently`.
 
     Send no body, or an empty object."""

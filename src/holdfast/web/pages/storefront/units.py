@@ -26,6 +26,7 @@ from holdfast.web.pages.live import milliseconds
 from holdfast.web.pages.routes import Pages
 from holdfast.web.pages.storefront.base import BuyerRequest, booking_path, project_path, unit_path
 from holdfast.web.pages.templates import Medium, list_media
+from holdfast.web.visitors import requester_of
 
 pages = Pages(BuyerRequest, is_public=True)
 
@@ -152,11 +153,9 @@ async def hold_unit(request: BuyerRequest, slug: str, code: str) -> Response:
     if "prefetch" in request.header(b"sec-purpose").lower():
         return await show_hold_button(request, slug, code)
     request.page_path = unit_path(slug, code)
-    bookings, address = request.services.bookings, request.client_address.counted_as
+    requester = requester_of(request, request.visitor, secret=request.buyer_secret)
     try:
-        opened = await bookings.open(
-            slug, code, address, request.visitor, request.buyer_secret, request.request_id
-        )
+        opened = await request.services.bookings.open(slug, code, requester, request.request_id)
     except (errors.NotAvailable, errors.TooManyHolds) as error:
         return await _render_failure(request, slug, code, error)
     return request.redirect(booking_path(slug, opened.reference))
