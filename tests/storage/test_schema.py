@@ -46,6 +46,15 @@ FILLED = """
     insert into event (id, project_id, unit_id, unit_version, type, previous_status, status, created_at)
     select gen_random_uuid(), project_id, id, 2, 'unit.available', 'unavailable', 'available', now() from unit
 """
+PAID_BY_ONE_PAYMENT = """
+    insert into booking (number, reference, project_id, unit_id, token_hash, status, price_sar, created_at,
+        signed_at, deposit_confirmed_at, reserved_until, hold_expires_at, payment_id)
+    select at, reference, gen_random_uuid(), gen_random_uuid(), '', 'reserved', 1, now(), now(), now(),
+        now() + interval '1 day', now(), payment
+    from unnest(
+        array['AAA-AAA-AAA', 'BBB-BBB-BBB', 'CCC-CCC-CCC'], array['pay_7', 'pay_7', 'pay_8']
+    ) with ordinality as made (reference, payment, at)
+"""
 CONTENTS = """
     select to_jsonb(project) as project, to_jsonb(unit) as unit, to_jsonb(event) as event
     from project join unit on unit.project_id = project.id join event on event.unit_id = unit.id order by code
@@ -92,6 +101,25 @@ async def test_a_database_in_use_keeps_what_it_holds(empty_url: str, monkeypatch
             after = await contents(connection)
             assert len(after) == 9
             assert all(found.items() >= kept.items() for found, kept in zip(after, before, strict=True))
+
+
+async def test_payments_that_confirmed_several_bookings_are_named_and_the_schema_stays(
+    empty_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with connected(empty_url) as connection:
+        with monkeypatch.context() as earlier_release:
+            earlier_release.setattr(schema, "HEAD", "0016")
+            await schema.migrate(empty_url)
+        await connection.execute(PAID_BY_ONE_PAYMENT)
+        with pytest.raises(SchemaError) as refused:
+            await schema.migrate(empty_url)
+        assert str(refused.value) == (
+            "The schema could not be brought up to date: a payment confirms one booking, and these are "
+            "recorded at several, pay_7 (AAA-AAA-AAA and BBB-BBB-BBB)."
+        )
+        assert await schema.current_revision(connection) == "0016"
+        await connection.execute("update booking set payment_id = null where reference = 'BBB-BBB-BBB'")
+        assert await schema.migrate(empty_url) == ["0017"]
 
 
 def test_the_baseline_makes_the_schema_of_the_revisions_that_it_replaced(

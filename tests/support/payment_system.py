@@ -17,11 +17,13 @@ PAGE = "https://pay.example.com/deposits"
 SETTINGS = {"HOLDFAST_PAYMENT_URL": PAGE, "HOLDFAST_PAYMENT_SECRET": SECRET}
 
 
-def signed_headers(body: bytes, secret: str = SECRET, at: int | None = None) -> dict[str, str]:
+def signed_headers(
+    body: bytes, secret: str = SECRET, at: int | None = None, prefix: str = ""
+) -> dict[str, str]:
     timestamp = int(time.time()) if at is None else at
     return {
         "X-Payment-Timestamp": str(timestamp),
-        "X-Payment-Signature": sign(secret, timestamp, body),
+        "X-Payment-Signature": sign(secret, timestamp, body, prefix),
     }
 
 

@@ -15,7 +15,7 @@ from holdfast.domain.addresses import BLOCKED_RANGES
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.booking_actions import SIGN, BookingAction
 from holdfast.domain.errors import DomainError
-from holdfast.domain.holds import ADDRESS, VISITOR
+from holdfast.domain.holds import ADDRESS, NETWORK, VISITOR
 from holdfast.domain.status import LOCKED, Status
 from holdfast.domain.transitions import Action
 from holdfast.web.pages.i18n import catalogues, language_of, read_catalogue, translate_error
@@ -35,7 +35,7 @@ WORDS = {
     "booking_status": {*BookingStatus},
     "new_status": {*LOCKED},
     "unit_status": {*Status, "archived"},
-    "who": {VISITOR, ADDRESS},
+    "who": {VISITOR, ADDRESS, NETWORK},
 }
 """The values of parameters that are words."""
 

@@ -53,7 +53,7 @@ ANSWERS = {
     **dict.fromkeys(BOOKING_ACTIONS | {"confirmDeposit", "changeStaff"}, CHANGE),
     **dict.fromkeys(ACTIONS | {"patchUnit"}, CHANGE | {"412"}),
     **dict.fromkeys(("getUnit", "getStaffUnit"), WITH_KEY | {"200", "304", "404"}),
-    **dict.fromkeys(("issueKey", "addEndpoint"), WITH_KEY | BODY | {"201", "404"}),
+    **dict.fromkeys(("issueKey", "addEndpoint"), WITH_KEY | BODY | {"201", "404", "409"}),
     **dict.fromkeys(("revokeKey", "removeEndpoint"), WITH_KEY | {"204", "404"}),
     **dict.fromkeys(("listUnitsOnSale", "getUnitOnSale"), PUBLIC | {"200", "404"}),
     **dict.fromkeys(("listEvents", "getReconciliation"), WITH_KEY | {"200", "404", "410"}),
@@ -70,7 +70,7 @@ ANSWERS = {
 }
 NOT_ALLOWED = "transition-not-allowed"
 CONFLICTS = {
-    "holdUnit": {"not-available", "hold-lapsed", NOT_ALLOWED},
+    "holdUnit": {"not-available", "hold-lapsed", "idempotency-key-used"},
     "signBooking": {"hold-lapsed", NOT_ALLOWED},
     "cancelOwnBooking": {"hold-lapsed", NOT_ALLOWED},
     "confirmDeposit": {"not-signed"},

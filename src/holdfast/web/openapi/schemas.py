@@ -212,8 +212,7 @@ _SAMPLES: tuple[Exception, ...] = (
     errors.HoldLapsed("The hold has lapsed. The unit is free again.", Status.AVAILABLE),
     errors.PaymentUsed("The payment pay_7Kq2Xw has confirmed another booking.", Status.HELD),
     errors.IdempotencyKeyUsed(
-        "This Idempotency-Key has registered an endpoint already; its secret is not shown again.",
-        made_id=ENDPOINT_ID,
+        "This Idempotency-Key was used for this unit before; send a new one with a new request.", Status.HELD
     ),
     errors.TransitionNotAllowed(
         "`open` is not possible while the unit is held.", Status.HELD, (), HOLD_ENDS, NOW

@@ -1,6 +1,7 @@
 """Keys as JSON: issued, listed, revoked, and never more than the issuer has."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -57,6 +58,25 @@ def test_a_new_key_is_told_once_and_opens_the_integration_api(admin: Desk, serve
     found = listed(admin)[issued["id"]]
     assert set(found) == LISTED
     assert issued["key"] not in str(found)
+
+
+def test_a_repeated_request_issues_one_key_and_never_tells_it_again(
+    admin: Desk, desk_with: Callable[..., Desk]
+) -> None:
+    headers = {"Idempotency-Key": uuid4().hex}
+
+    def ask_again(desk: Desk) -> httpx.Response:
+        return desk.http.post(KEYS, json={"name": "Nightly sync"}, headers=headers)
+
+    with ThreadPoolExecutor(6) as pool:
+        answers = sorted(pool.map(lambda _: ask_again(admin), range(6)), key=lambda one: one.status_code)
+    assert [answer.status_code for answer in answers] == [201] + [409] * 5
+    issued = answers[0].json()
+    for answer in answers[1:]:
+        assert problem(answer, 409)["reason"] == "idempotency-key-used"
+        assert (answer.json()["id"], issued["key"] in answer.text) == (issued["id"], False)
+    # Another key that administers has requests of its own.
+    assert ask_again(desk_with("admin")).json()["id"] != issued["id"]
 
 
 def test_a_revoked_key_opens_nothing_and_is_noted_with_its_author_and_without_its_text(

@@ -3,9 +3,11 @@
 import hashlib
 import hmac
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import uuid4
 
+import httpx
 import pytest
 
 from holdfast.domain.event import EventName
@@ -79,6 +81,33 @@ def test_the_secret_is_displayed_once_and_kept_by_no_cache(registrar: Registrar,
     assert made["secret"].encode() not in sealed
     other = registrar.add()
     assert (other["secret"] != made["secret"], other["secretId"] != made["secretId"]) == (True, True)
+
+
+def test_a_repeated_request_makes_one_endpoint_and_tells_its_secret_for_a_minute(
+    registrar: Registrar, sql: Sql, project: Project
+) -> None:
+    body, headers = {"url": NOBODY_LISTENS, "projects": [project.slug]}, {"Idempotency-Key": uuid4().hex}
+
+    def ask(**changes: object) -> httpx.Response:
+        return registrar.http.post(ENDPOINTS, json={**body, **changes}, headers=headers)
+
+    with ThreadPoolExecutor(6) as pool:
+        answers = list(pool.map(lambda _: ask(), range(6)))
+    assert {answer.status_code for answer in answers} == {201}
+    made = answers[0].json()
+    assert [answer.json() for answer in answers] == [made] * 6
+    registrar.added.append(made["id"])
+    assert sql.value("select count(*) from audit_entry where subject_id = $1", made["id"]) == 1
+    other_body = ask(description="another")
+    sql.execute("update endpoint set created_at = created_at - interval '61 s' where id = $1", made["id"])
+    for answer in (other_body, ask()):
+        used = problem(answer, 409)
+        assert (used["type"], used["reason"]) == ("/problems/idempotency-key-used", "idempotency-key-used")
+        assert used["id"] == made["id"]
+        assert made["secret"] not in answer.text
+    assert listed(registrar).count(made["id"]) == 1
+    too_short = registrar.http.post(ENDPOINTS, json=body, headers={"Idempotency-Key": "k" * 15})
+    invalid(too_short, "/header/Idempotency-Key")
 
 
 def test_what_is_changed_changes_and_nothing_else_does(registrar: Registrar, project: Project) -> None:

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 
+from holdfast.domain.payment import LINK_PREFIX
 from holdfast.web.api.payments.callback import CALLBACK_BODY_LIMIT
 from tests.support.app import InProcessApp, running_app
 from tests.support.backoffice import Desk
@@ -95,6 +96,33 @@ def test_of_several_payments_at_once_all_but_one_are_to_be_paid_back(till: Till,
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda _: till.tell(a_payment(), booking), range(4)))
     assert sorted(answer.status_code for answer in answers) == [200, 409, 409, 409]
+
+
+def test_one_payment_confirms_one_booking_of_several_reported_at_once(
+    till: Till, new_unit: Callable[..., Unit], buyer: Buyer
+) -> None:
+    bookings = [buyer.hold(new_unit(f"A-10{number}")) for number in range(4)]
+    for booking in bookings:
+        booking.sign()
+    payment = a_payment()
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda booking: till.tell(payment, booking.read()), bookings))
+    assert sorted(answer.status_code for answer in answers) == [200, 409, 409, 409]
+    for booking, answer in zip(bookings, answers, strict=True):
+        if answer.status_code == 409:
+            detail = conflict(answer, "payment-used", "held")["detail"]
+            assert detail == f"The payment {payment} has confirmed another booking."
+            # A payment of its own is taken.
+            assert till.told(a_payment(), booking.read()) == "reserved"
+        else:
+            assert till.told(payment, booking.read()) == "reserved"
+
+
+def test_the_signature_of_a_link_to_the_payment_page_signs_no_callback(till: Till, signed: Hold) -> None:
+    link = f"reference={signed.reference}"
+    headers = signed_headers(link.encode(), prefix=LINK_PREFIX)
+    response = till.http.post(CALLBACK, content=link, headers=headers)
+    assert problem(response, 401)["type"] == "/problems/signature-refused"
 
 
 def test_another_amount_is_refused_with_the_one_that_is_due(till: Till, signed: Hold) -> None:
