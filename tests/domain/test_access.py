@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.domain import login
 from holdfast.domain.api_key import is_well_formed, key_hash, key_hint, new_key_text
-from holdfast.domain.login import Attempts, SubjectKind, normalize_password, password_fault
+from holdfast.domain.login import Attempts, Subject, SubjectKind, normalize_password, password_fault
 from holdfast.domain.permissions import ROLE_PERMISSIONS, Permission, Role
 from holdfast.domain.project import is_within_projects, name_fault, slug_fault
 from holdfast.domain.staff import Preferences, Staff, email_fault
@@ -115,11 +115,14 @@ NONE = timedelta(0)
 
 
 def account_wait(failures: int, last_at: datetime = NOW) -> timedelta:
-    return login.wait_before_next(SubjectKind.ACCOUNT, Attempts(failures, last_at - AGO, last_at), NOW)
+    return login.wait_before_next(
+        Subject(SubjectKind.ACCOUNT, ""), Attempts(failures, last_at - AGO, last_at), NOW
+    )
 
 
-def address_wait(failures: int, first_at: datetime) -> timedelta:
-    return login.wait_before_next(SubjectKind.ADDRESS, Attempts(failures, first_at, NOW), NOW)
+def address_wait(failures: int, first_at: datetime, times: int = 1) -> timedelta:
+    network = Subject(SubjectKind.ADDRESS, "", times)
+    return login.wait_before_next(network, Attempts(failures, first_at, NOW), NOW)
 
 
 def test_after_five_failures_each_wait_is_twice_the_last_up_to_a_quarter_of_an_hour_and_ends() -> None:
@@ -134,6 +137,8 @@ def test_after_five_failures_each_wait_is_twice_the_last_up_to_a_quarter_of_an_h
 def test_an_address_waits_after_many_failures_until_its_window_is_over() -> None:
     assert address_wait(login.ADDRESS_FAILURES - 1, NOW - AGO) == NONE
     assert address_wait(login.ADDRESS_FAILURES, NOW - AGO) == login.ADDRESS_WINDOW - AGO
+    assert address_wait(4 * login.ADDRESS_FAILURES - 1, NOW - AGO, times=4) == NONE
+    assert address_wait(4 * login.ADDRESS_FAILURES, NOW - AGO, times=4) == login.ADDRESS_WINDOW - AGO
     assert address_wait(login.ADDRESS_FAILURES, NOW - login.ADDRESS_WINDOW) == NONE
     assert address_wait(login.ADDRESS_FAILURES, NOW - 2 * login.ADDRESS_WINDOW) == NONE
 
@@ -158,4 +163,4 @@ def test_old_attempts_are_forgotten(
 def test_attempts_are_counted_apart_for_each_account_and_address() -> None:
     assert login.add_attempt(Attempts(3, NOW - AGO, NOW - AGO), NOW) == Attempts(4, NOW - AGO, NOW)
     names = ("a", "b", "\udcff", "")
-    assert len({login.attempt_subject(kind, name) for kind in SubjectKind for name in names}) == 8
+    assert len({Subject(kind, name).hash for kind in SubjectKind for name in names}) == 8

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pyotp
 import pytest
 from argon2 import PasswordHasher
+from cryptography.fernet import Fernet
 
 from holdfast.domain import login as domain
 from holdfast.domain.audit import COMMAND
@@ -17,15 +18,17 @@ from holdfast.domain.login import FREE_FAILURES
 from holdfast.domain.permissions import Role
 from holdfast.domain.staff import SessionTimes
 from holdfast.operations import login as operation
-from holdfast.operations.login import Login, Passwords, Tickets, accepted_step
+from holdfast.operations.login import Client, KnownBrowsers, Login, Passwords, Tickets, accepted_step
 from holdfast.storage import staff
 from holdfast.storage.database import Database
+from holdfast.storage.secrets import SecretBox
 from tests.support.sql import execute, rows, value
-from tests.support.staff import ADDRESS, AGENT, PASSWORD, Office, open_office
+from tests.support.staff import ADDRESS, AGENT, CLIENT, PASSWORD, Office, open_office
 
 UNKNOWN = "nobody@example.com"
 NORA = "nora@example.com"
-ELSEWHERE = "198.51.100.1"
+SAMI = "sami@example.com"
+ELSEWHERE, SAME_NETWORK = "198.51.100.1", "192.0.2.200"
 
 
 @pytest.fixture
@@ -43,12 +46,12 @@ async def fails(
     address: str = ADDRESS,
 ) -> None:
     with pytest.raises(LoginFailed):
-        await office.login.sign_in(email, password, code, address, AGENT)
+        await office.login.sign_in(email, password, code, Client(address, AGENT))
 
 
 async def must_wait(office: Office, email: str = NORA, address: str = ADDRESS) -> float:
     with pytest.raises(TooManyAttempts) as refused:
-        await office.login.sign_in(email, PASSWORD, None, address, AGENT)
+        await office.login.sign_in(email, PASSWORD, None, Client(address, AGENT))
     return refused.value.retry_after_seconds
 
 
@@ -93,8 +96,8 @@ async def test_who_is_disabled_or_has_no_password_yet_is_refused(office: Office)
     await fails(office, "sami@example.com", PASSWORD)
     await fails(office, "new@example.com", PASSWORD)
     with pytest.raises(LoginFailed):
-        await office.login.open_session(person.id, ADDRESS, AGENT)
-    assert await office.is_signed_in(await office.login.open_session(invited.id, ADDRESS, AGENT))
+        await office.login.open_session(person.id, CLIENT)
+    assert await office.is_signed_in(await office.login.open_session(invited.id, CLIENT))
 
 
 async def test_who_is_disabled_meanwhile_is_refused(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,7 +182,9 @@ async def test_sign_out_ends_one_session_and_everywhere_ends_all_but_one(office:
 
 
 async def test_sessions_are_listed_with_where_they_come_from(office: Office) -> None:
-    opened = await office.login.sign_in(NORA, PASSWORD, None, "2001:db8::7", "An\0agent\n" + "x" * 1000)
+    opened = await office.login.sign_in(
+        NORA, PASSWORD, None, Client("2001:db8::7", "An\0agent\n" + "x" * 1000)
+    )
     await office.sign_in()
     newest, oldest = await office.login.list_sessions(opened.staff.id)
     assert (newest.address, newest.agent) == (ADDRESS, AGENT)
@@ -194,8 +199,53 @@ async def test_after_some_failures_any_account_waits(office: Office, email: str)
     for _ in range(FREE_FAILURES):
         await fails(office, email)
     assert 0 < await must_wait(office, email) <= 300
-    assert await must_wait(office, email.upper(), ELSEWHERE)
+    assert await must_wait(office, email.upper(), SAME_NETWORK)
     assert await office.is_signed_in(opened)
+
+
+async def test_a_stranger_slows_down_his_own_network_and_neither_others_nor_a_browser_that_is_known(
+    office: Office,
+) -> None:
+    browser = (await office.sign_in()).browser
+    for _ in range(FREE_FAILURES):
+        await fails(office)
+    await must_wait(office)
+    # The owner elsewhere, and beside the stranger with a browser of theirs.
+    assert await office.login.sign_in(NORA, PASSWORD, None, Client(ELSEWHERE, AGENT))
+    again = await office.login.sign_in(NORA, PASSWORD, None, CLIENT._replace(browser=browser))
+    assert again.staff.email == NORA
+    # Neither counts for the stranger, who still waits.
+    await must_wait(office)
+    # The browser is known by this account alone, and for as many guesses as anybody has.
+    await office.add(SAMI)
+    for _ in range(FREE_FAILURES):
+        await fails(office, SAMI, address=SAME_NETWORK)
+    with pytest.raises(TooManyAttempts):
+        await office.login.sign_in(SAMI, PASSWORD, None, CLIENT._replace(browser=browser))
+    known = CLIENT._replace(address=ELSEWHERE, browser=browser)
+    for _ in range(FREE_FAILURES):
+        with pytest.raises(LoginFailed):
+            await office.login.sign_in(NORA, "wrong wrong wrong", None, known)
+    with pytest.raises(TooManyAttempts):
+        await office.login.sign_in(NORA, PASSWORD, None, known)
+    assert await office.login.sign_in(NORA, PASSWORD, None, Client(ELSEWHERE, AGENT))
+
+
+async def test_a_browser_is_known_by_the_accounts_that_signed_in_last_and_by_our_cookie_alone(
+    office: Office,
+) -> None:
+    browsers = KnownBrowsers(office.box)
+    first = browsers.remember(None, NORA)
+    both = browsers.remember(first, SAMI)
+    assert browsers.find_id(both, NORA.upper()) == browsers.find_id(both, SAMI) is not None
+    assert browsers.find_id(first, SAMI) is None
+    for number in range(KnownBrowsers.most_accounts - 1):
+        both = browsers.remember(both, f"{number}@example.com")
+    assert (browsers.find_id(both, NORA), browsers.find_id(both, SAMI) is None) == (None, False)
+    strange = SecretBox([Fernet.generate_key().decode()])
+    for text in (None, "", "é", "x" * 9999, first[:-2], KnownBrowsers(strange).remember(None, NORA)):
+        assert browsers.find_id(text, NORA) is None
+        assert browsers.find_id(browsers.remember(text, NORA), NORA) is not None
 
 
 async def test_the_wait_ends_grows_and_is_forgotten_after_a_success(office: Office) -> None:
@@ -215,10 +265,17 @@ async def test_an_address_that_tries_many_waits(office: Office, monkeypatch: pyt
     monkeypatch.setattr(domain, "ADDRESS_FAILURES", 4)
     for _ in range(6):
         await office.sign_in()
+    browser = (await office.sign_in()).browser
     for number in range(4):
         await fails(office, f"{number}@example.com")
     assert 600 < await must_wait(office) <= 900
-    assert await office.login.sign_in(NORA, PASSWORD, None, ELSEWHERE, AGENT)
+    assert await office.login.sign_in(NORA, PASSWORD, None, CLIENT._replace(browser=browser))
+    # A /56 has twice and a /48 four times as many.
+    for wider, limit in ("", 8), ("0", 16):
+        for number in range(limit):
+            await fails(office, f"{number}@example.com", address=f"2001:db8:{limit}:{number:x}{wider}0::1")
+        assert await must_wait(office, address=f"2001:db8:{limit}:f{wider}0::1")
+    assert await office.login.sign_in(NORA, PASSWORD, None, Client(ELSEWHERE, AGENT))
 
 
 async def test_many_attempts_at_the_same_time_are_all_counted(office: Office) -> None:
@@ -242,7 +299,7 @@ async def test_a_password_hashed_in_a_weaker_way_is_hashed_anew(office: Office) 
     stronger = PasswordHasher(time_cost=2, memory_cost=16, parallelism=1)
     careful = Login(office.database, office.box, SessionTimes(), Passwords(stronger))
     for _ in range(2):
-        await careful.sign_in(NORA, PASSWORD, None, ADDRESS, AGENT)
+        await careful.sign_in(NORA, PASSWORD, None, CLIENT)
         stored = await value(office.database, "select password_hash from staff")
         assert not stronger.check_needs_rehash(stored)
         assert stored.startswith("$argon2id$")
@@ -257,11 +314,11 @@ async def test_with_a_second_factor_the_password_alone_opens_nothing(office: Off
     with pytest.raises(SecondFactorNeeded) as needed:
         await office.sign_in()
     with pytest.raises(LoginFailed):
-        await office.login.open_session(own.staff.id, ADDRESS, AGENT)
+        await office.login.open_session(own.staff.id, CLIENT)
     await fails(office)
     await fails(office, NORA, PASSWORD, code="000000x")
     code = await office.code(secret)
-    opened = await office.login.sign_in_with_code(needed.value.ticket, code, ADDRESS, AGENT)
+    opened = await office.login.sign_in_with_code(needed.value.ticket, code, CLIENT)
     assert await office.is_signed_in(opened)
     await fails(office, NORA, PASSWORD, code=code)
 
@@ -280,7 +337,7 @@ async def test_right_passwords_between_wrong_codes_forgive_nothing(office: Offic
         with pytest.raises(SecondFactorNeeded) as needed:
             await office.sign_in()
         with pytest.raises(LoginFailed):
-            await office.login.sign_in_with_code(needed.value.ticket, "000000x", ADDRESS, AGENT)
+            await office.login.sign_in_with_code(needed.value.ticket, "000000x", CLIENT)
     await must_wait(office)
 
 
@@ -293,7 +350,7 @@ async def test_a_ticket_is_worth_nothing_if_it_is_invented_or_with_another_passw
     code = await office.code(secret)
     for ticket in ("", "x", "é", "gAAAAA==", "x" * 5000, needed.value.ticket):
         with pytest.raises(LoginFailed):
-            await office.login.sign_in_with_code(ticket, code, ADDRESS, AGENT)
+            await office.login.sign_in_with_code(ticket, code, CLIENT)
 
 
 async def test_a_ticket_is_good_for_five_minutes(office: Office) -> None:

@@ -9,7 +9,7 @@ from argon2 import PasswordHasher
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.permissions import Role
 from holdfast.domain.staff import SessionTimes, Staff
-from holdfast.operations.login import Login, NewSession, Passwords
+from holdfast.operations.login import Client, Login, NewSession, Passwords
 from holdfast.operations.staff import Accounts, OwnAccount, StaffAccounts
 from holdfast.storage.database import Database
 from holdfast.storage.secrets import SecretBox, new_encryption_key
@@ -17,6 +17,7 @@ from holdfast.storage.secrets import SecretBox, new_encryption_key
 PASSWORD = "a horse of lead"
 QUICK = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 ADDRESS, AGENT = "192.0.2.7", "Mozilla/5.0 (X11)"
+CLIENT = Client(ADDRESS, AGENT)
 
 
 class Office(NamedTuple):
@@ -34,12 +35,12 @@ class Office(NamedTuple):
     async def sign_in(
         self, email: str = "nora@example.com", code: str | None = None, password: str = PASSWORD
     ) -> NewSession:
-        return await self.login.sign_in(email, password, code, ADDRESS, AGENT)
+        return await self.login.sign_in(email, password, code, CLIENT)
 
     async def oneself(self, opened: NewSession) -> OwnAccount:
         found = await self.login.find(opened.token)
         assert found is not None
-        return OwnAccount(found.staff, found.session_id, ADDRESS, COMMAND)
+        return OwnAccount(found.staff, found.session_id, COMMAND)
 
     async def is_signed_in(self, opened: NewSession) -> bool:
         return await self.login.find(opened.token) is not None

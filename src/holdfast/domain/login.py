@@ -1,4 +1,4 @@
-"""Limits on attempts to sign in, by account and by address, and rules for passwords."""
+"""Limits on attempts to sign in, and rules for passwords."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import hashlib
 import unicodedata
 from datetime import datetime, timedelta
 from enum import StrEnum
+from ipaddress import ip_address
 from typing import NamedTuple
+from uuid import UUID
 
+from holdfast.domain.addresses import counted_networks, shared_network
 from holdfast.domain.errors import Fault, Message
 
 FREE_FAILURES = 5
@@ -35,9 +38,30 @@ class Attempts(NamedTuple):
     last_at: datetime
 
 
-def attempt_subject(kind: SubjectKind, name: str) -> bytes:
-    """Return the hash under which a name is counted: the text that strangers type is not stored."""
-    return hashlib.sha256(f"{kind}:{name}".encode(errors="surrogatepass")).digest()
+class Subject(NamedTuple):
+    """Whose attempts are counted."""
+
+    kind: SubjectKind
+    name: str
+    times: int = 1
+    """How many times the failures of an address it may have."""
+
+    @property
+    def hash(self) -> bytes:
+        """Under which it is counted: the text that strangers type is not stored."""
+        return hashlib.sha256(f"{self.kind}:{self.name}".encode(errors="surrogatepass")).digest()
+
+
+def subjects_of_client(account: str, address: str) -> list[Subject]:
+    """Count an account for each network, so that a stranger slows down his own and not the owner's."""
+    client = ip_address(address)
+    networks = [Subject(SubjectKind.ADDRESS, *counted) for counted in counted_networks(client)]
+    return [Subject(SubjectKind.ACCOUNT, f"{account}\n{shared_network(client)}"), *networks]
+
+
+def subjects_of_browser(account: str, browser_id: UUID) -> list[Subject]:
+    """Count a browser that the account has signed in with alone: nobody else can slow it down."""
+    return [Subject(SubjectKind.ACCOUNT, f"{account}\n{browser_id}")]
 
 
 def current_attempts(kind: SubjectKind, attempts: Attempts, now: datetime) -> Attempts:
@@ -48,14 +72,14 @@ def current_attempts(kind: SubjectKind, attempts: Attempts, now: datetime) -> At
     return Attempts(0, now, now) if is_over else attempts
 
 
-def wait_before_next(kind: SubjectKind, attempts: Attempts, now: datetime) -> timedelta:
+def wait_before_next(subject: Subject, attempts: Attempts, now: datetime) -> timedelta:
     """Return how long the next attempt has to wait.
 
     The waits of an account grow up to a limit, and a set-up link works meanwhile. Many people may share an
     address, so only a flood from there has to wait.
     """
-    if kind is SubjectKind.ADDRESS:
-        is_flood = attempts.failures >= ADDRESS_FAILURES
+    if subject.kind is SubjectKind.ADDRESS:
+        is_flood = attempts.failures >= ADDRESS_FAILURES * subject.times
         return max(_NO_WAIT, attempts.first_at + ADDRESS_WINDOW - now) if is_flood else _NO_WAIT
     if attempts.failures < FREE_FAILURES:
         return _NO_WAIT

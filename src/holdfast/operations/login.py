@@ -8,7 +8,7 @@ import hmac
 import logging
 import secrets
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -31,15 +31,17 @@ from holdfast.storage.login import StaffSession
 from holdfast.storage.secrets import SecretBox
 from holdfast.storage.staff import Account
 
-__all__ = ["Login", "NewSession", "OpenSession", "SessionTimes", "StaffSession"]
+__all__ = ["Client", "Login", "NewSession", "OpenSession", "SessionTimes", "StaffSession"]
 
 Result = TypeVar("Result")
-Subjects = tuple[bytes, bytes]
-"""An account and an address. They are always locked in this order, which prevents deadlocks."""
+Subjects = Sequence[domain.Subject]
+"""An account, and the addresses if it is not a known browser's. They are always locked in this order, which
+prevents deadlocks."""
 
 _TOKEN_BYTES = 32
 _TOKEN_LENGTH = 43
 _LONGEST_AGENT = 300
+_LONGEST_SEALED = 2000
 
 _log = logging.getLogger(__name__)
 
@@ -48,11 +50,15 @@ class NewSession(NamedTuple):
     token: str
     """For the cookie; never stored."""
     staff: Staff
+    browser: str
+    """For the cookie by which the browser is known from now on."""
 
 
-class _Client(NamedTuple):
+class Client(NamedTuple):
     address: str
     agent: str
+    browser: str | None = None
+    """The cookie of a browser that has signed in before."""
 
 
 class Login:
@@ -64,6 +70,7 @@ class Login:
         self._times = times
         self._passwords = passwords or Passwords()
         self._tickets = Tickets(box)
+        self._browsers = KnownBrowsers(box)
 
     async def find(
         self, token: str, *, takes_notice: bool = True, is_click: bool = True
@@ -76,16 +83,14 @@ class Login:
             login.find_session, token_hash(token), self._times, takes_notice, is_click
         )
 
-    async def sign_in(
-        self, email: str, password: str, code: str | None, address: str, agent: str
-    ) -> NewSession:
-        subjects = await self._count_attempt(email, address)
+    async def sign_in(self, email: str, password: str, code: str | None, client: Client) -> NewSession:
+        subjects = await self._count_attempt(email, client)
         account = None
         if email_fault(email.strip()) is None:
             account = await self._database.read(staff.find_account_by_email, email)
         is_right = await check_password(self._database, self._passwords, account, password, subjects)
         if account is None or not is_right or account.staff.disabled_at is not None:
-            raise _login_failed(account, address)
+            raise _login_failed(account, client.address)
         if account.factor_sealed is not None and not code:
             await uncount_attempt(self._database, subjects)
             raise SecondFactorNeeded(self._tickets.issue(account))
@@ -94,16 +99,16 @@ class Login:
             # If too many passwords are waiting to be hashed, the next login replaces the hash.
             with suppress(TooManyAttempts):
                 new_hash = await self._passwords.hash(password)
-        return await self._open_checked(account, code, subjects, _Client(address, agent), new_hash)
+        return await self._open_checked(account, code, subjects, client, new_hash)
 
-    async def sign_in_with_code(self, ticket: str, code: str, address: str, agent: str) -> NewSession:
+    async def sign_in_with_code(self, ticket: str, code: str, client: Client) -> NewSession:
         """Take the second step, with the ticket that the right password was answered with."""
         staff_id = self._tickets.staff_id(ticket)
         account = None if staff_id is None else await self._database.read(staff.find_account, staff_id)
         if account is None or not self._tickets.is_for(ticket, account):
-            raise _login_failed(account, address)
-        subjects = await self._count_attempt(account.staff.email, address)
-        return await self._open_checked(account, code, subjects, _Client(address, agent), None)
+            raise _login_failed(account, client.address)
+        subjects = await self._count_attempt(account.staff.email, client)
+        return await self._open_checked(account, code, subjects, client, None)
 
     async def sign_out(self, token: str) -> None:
         if token.isascii():
@@ -119,25 +124,31 @@ class Login:
     async def leave_notice(self, session_id: UUID, notice: str) -> None:
         await self._database.write(login.set_notice, session_id, notice)
 
-    async def open_session(self, staff_id: UUID, address: str, agent: str) -> NewSession:
+    async def open_session(self, staff_id: UUID, client: Client) -> NewSession:
         """Sign in a person who has just chosen their password."""
         async with self._database.writing() as connection:
             account = await staff.find_account(connection, staff_id, lock=True)
             if account is None or account.staff.disabled_at is not None or account.factor_sealed is not None:
-                raise _login_failed(account, address)
-            opened = await self._insert_session(connection, account, _Client(address, agent), 0, None)
-        _log.info("signed in", extra={"fields": _log_fields(account, address)})
+                raise _login_failed(account, client.address)
+            opened = await self._insert_session(connection, account, client, 0, None)
+        _log.info("signed in", extra={"fields": _log_fields(account, client.address)})
         return opened
 
-    async def _count_attempt(self, email: str, address: str) -> Subjects:
+    async def _count_attempt(self, email: str, client: Client) -> Subjects:
+        account, browser_id = email_key(email), self._browsers.find_id(client.browser, email)
+        if browser_id is None:
+            subjects = domain.subjects_of_client(account, client.address)
+        else:
+            subjects = domain.subjects_of_browser(account, browser_id)
         try:
-            return await count_attempt(self._database, email, address)
+            await count_attempt(self._database, subjects)
         except TooManyAttempts:
-            _log.warning("a sign-in was put off", extra={"fields": {"address": _one_line(address)}})
+            _log.warning("a sign-in was put off", extra={"fields": {"address": client.address}})
             raise
+        return subjects
 
     async def _open_checked(
-        self, checked: Account, code: str | None, subjects: Subjects, client: _Client, new_hash: str | None
+        self, checked: Account, code: str | None, subjects: Subjects, client: Client, new_hash: str | None
     ) -> NewSession:
         """Check the account again under its lock: it may have been disabled in the meantime."""
         async with self._database.writing() as connection:
@@ -156,14 +167,14 @@ class Login:
         return opened
 
     async def _insert_session(
-        self, connection: Connection, account: Account, client: _Client, step: int, new_hash: str | None
+        self, connection: Connection, account: Account, client: Client, step: int, new_hash: str | None
     ) -> NewSession:
         token, staff_id = secrets.token_urlsafe(_TOKEN_BYTES), account.staff.id
-        address, agent = _one_line(client.address), _one_line(client.agent)[:_LONGEST_AGENT]
+        address, agent = client.address, _one_line(client.agent)[:_LONGEST_AGENT]
         await staff.record_login(connection, staff_id, step, new_hash)
         await login.insert_session(connection, uuid4(), token_hash(token), staff_id, address, agent)
         await login.delete_old_sessions(connection, self._times)
-        return NewSession(token, account.staff)
+        return NewSession(token, account.staff, self._browsers.remember(client.browser, account.staff.email))
 
 
 def _login_failed(account: Account | None, address: str) -> LoginFailed:
@@ -173,7 +184,7 @@ def _login_failed(account: Account | None, address: str) -> LoginFailed:
 
 
 def _log_fields(account: Account | None, address: str) -> dict[str, str | None]:
-    return {"staff": None if account is None else account.staff.email, "address": _one_line(address)}
+    return {"staff": None if account is None else account.staff.email, "address": address}
 
 
 def _one_line(text: str) -> str:
@@ -184,38 +195,33 @@ def _one_line(text: str) -> str:
 # once are counted, too.
 
 
-async def count_attempt(database: Database, email: str, address: str) -> Subjects:
+async def count_attempt(database: Database, subjects: Subjects) -> None:
     """Count an attempt, or raise TooManyAttempts. A rejected attempt is not counted, so waits end."""
-    subjects = (
-        domain.attempt_subject(domain.SubjectKind.ACCOUNT, email_key(email)),
-        domain.attempt_subject(domain.SubjectKind.ADDRESS, address),
-    )
     async with database.writing() as connection:
         await login.delete_old_attempts(connection, domain.FORGET_AFTER)
-        locked = [await login.lock_attempts(connection, subject) for subject in subjects]
+        locked = [await login.lock_attempts(connection, subject.hash) for subject in subjects]
         now = locked[-1][1]
         current = [
-            domain.current_attempts(kind, attempts, now)
-            for kind, (attempts, _) in zip(domain.SubjectKind, locked, strict=True)
+            domain.current_attempts(subject.kind, attempts, now)
+            for subject, (attempts, _) in zip(subjects, locked, strict=True)
         ]
-        wait = max(map(domain.wait_before_next, domain.SubjectKind, current, repeat(now)))
+        wait = max(map(domain.wait_before_next, subjects, current, repeat(now)))
         if wait:
             raise TooManyAttempts(wait.total_seconds())
         for subject, attempts in zip(subjects, current, strict=True):
-            await login.update_attempts(connection, subject, domain.add_attempt(attempts, now))
-    return subjects
+            await login.update_attempts(connection, subject.hash, domain.add_attempt(attempts, now))
 
 
 async def uncount_attempt(database: Database, subjects: Subjects) -> None:
     async with database.writing() as connection:
-        await login.uncount_attempt(connection, subjects)
+        await login.uncount_attempt(connection, [subject.hash for subject in subjects])
 
 
 async def reset_attempts(connection: Connection, subjects: Subjects) -> None:
-    """Reset the account's count. The address loses one attempt only: it may be attacking other accounts."""
-    account, address = subjects
-    await login.delete_attempts(connection, account)
-    await login.uncount_attempt(connection, [address])
+    """Reset the account's count. An address loses one attempt only: it may be attacking other accounts."""
+    account, *addresses = subjects
+    await login.delete_attempts(connection, account.hash)
+    await login.uncount_attempt(connection, [address.hash for address in addresses])
 
 
 async def check_password(
@@ -290,34 +296,66 @@ class Tickets:
     """Encrypted tickets that the login form carries between the password and the code. None is stored."""
 
     lifetime = timedelta(minutes=5)
-    longest = 2000
 
     def __init__(self, box: SecretBox) -> None:
         self._box = box
 
     def issue(self, account: Account) -> str:
-        ticket = _Ticket(account.staff.id, _password_digest(account), account.read_at)
-        return self._box.seal(msgspec.json.encode(ticket).decode()).decode()
+        return _seal(self._box, _Ticket(account.staff.id, _password_digest(account), account.read_at))
 
     def staff_id(self, text: str) -> UUID | None:
-        ticket = self._parse(text)
+        ticket = _unseal(self._box, text, _Ticket)
         return None if ticket is None else ticket.staff_id
 
     def is_for(self, text: str, account: Account) -> bool:
-        ticket = self._parse(text)
+        ticket = _unseal(self._box, text, _Ticket)
         return (
             ticket is not None
             and (ticket.staff_id, ticket.password) == (account.staff.id, _password_digest(account))
             and account.read_at - ticket.issued_at.astimezone(UTC) < self.lifetime
         )
 
-    def _parse(self, text: str) -> _Ticket | None:
-        if len(text) > self.longest or not text.isascii():
-            return None
-        try:
-            return msgspec.json.decode(self._box.open(text.encode()), type=_Ticket)
-        except (SecretsUnreadable, msgspec.DecodeError):
-            return None
+
+class _KnownBrowser(msgspec.Struct):
+    id: UUID
+    accounts: list[str]
+    """Digests of the addresses that have signed in with it, the latest first."""
+
+
+class KnownBrowsers:
+    """Encrypted cookies of browsers that have signed in before. None is stored."""
+
+    most_accounts = 20
+
+    def __init__(self, box: SecretBox) -> None:
+        self._box = box
+
+    def find_id(self, text: str | None, email: str) -> UUID | None:
+        """Return the id of the browser if this account has signed in with it."""
+        browser = _unseal(self._box, text or "", _KnownBrowser)
+        return browser.id if browser is not None and _email_digest(email) in browser.accounts else None
+
+    def remember(self, text: str | None, email: str) -> str:
+        known = _unseal(self._box, text or "", _KnownBrowser) or _KnownBrowser(uuid4(), [])
+        accounts = dict.fromkeys([_email_digest(email), *known.accounts])
+        return _seal(self._box, _KnownBrowser(known.id, [*accounts][: self.most_accounts]))
+
+
+def _email_digest(email: str) -> str:
+    return hashlib.sha256(email_key(email).encode(errors="surrogatepass")).hexdigest()[:32]
+
+
+def _seal(box: SecretBox, value: msgspec.Struct) -> str:
+    return box.seal(msgspec.json.encode(value).decode()).decode()
+
+
+def _unseal(box: SecretBox, text: str, kind: type[Result]) -> Result | None:
+    if len(text) > _LONGEST_SEALED or not text.isascii():
+        return None
+    try:
+        return msgspec.json.decode(box.open(text.encode()), type=kind)
+    except (SecretsUnreadable, msgspec.DecodeError):
+        return None
 
 
 def _password_digest(account: Account) -> str:

@@ -14,10 +14,10 @@ from msgspec import Meta
 from holdfast.domain.api_key import token_hash
 from holdfast.domain.audit import ActorKind, Author, Change
 from holdfast.domain.errors import InvalidInput, InvalidSetupLink, LastAdmin, UnknownStaff, raise_faults
-from holdfast.domain.login import password_fault
+from holdfast.domain.login import password_fault, subjects_of_browser
 from holdfast.domain.permissions import Role
 from holdfast.domain.project import name_fault
-from holdfast.domain.staff import Preferences, Staff, email_fault
+from holdfast.domain.staff import Preferences, Staff, email_fault, email_key
 from holdfast.operations.documents import Document, Time
 from holdfast.operations.login import (
     Passwords,
@@ -245,7 +245,6 @@ async def _use_link(connection: Connection, token: str) -> None:
 class OwnAccount(NamedTuple):
     staff: Staff
     session_id: UUID
-    address: str
     author: Author
 
 
@@ -335,7 +334,8 @@ class Accounts:
         return len(rows)
 
     async def _check_password(self, own: OwnAccount, password: str) -> None:
-        subjects = await count_attempt(self._database, own.staff.email, own.address)
+        subjects = subjects_of_browser(email_key(own.staff.email), own.session_id)
+        await count_attempt(self._database, subjects)
         account = await self._database.read(staff.find_account, own.staff.id)
         is_right = account is not None and await check_password(
             self._database, self._passwords, account, password, subjects

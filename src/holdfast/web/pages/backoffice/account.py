@@ -129,9 +129,7 @@ async def _change(
 
 def _own_account(request: StaffRequest) -> OwnAccount:
     assert request.staff_session is not None
-    return OwnAccount(
-        request.staff, request.staff_session.session_id, request.client_address.counted_as, request.author
-    )
+    return OwnAccount(request.staff, request.staff_session.session_id, request.author)
 
 
 def parse_user_agent(agent: str) -> tuple[str, str]:

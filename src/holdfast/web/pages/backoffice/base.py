@@ -18,7 +18,7 @@ from holdfast.domain.permissions import Permission
 from holdfast.domain.project import Project, slug_fault
 from holdfast.domain.staff import Preferences, Staff
 from holdfast.domain.transitions import Caller
-from holdfast.operations.login import StaffSession
+from holdfast.operations.login import Client, NewSession, StaffSession
 from holdfast.web.pages.base import PAGE_HEADERS
 from holdfast.web.pages.i18n import language_of, translate
 from holdfast.web.pages.live import EVENT_STREAM, event
@@ -31,6 +31,7 @@ PROJECTS_OFFERED = 500
 
 _SESSION_COOKIE = "holdfast_session"
 _FORM_COOKIE = "holdfast_form"
+_BROWSER_COOKIE = "holdfast_browser"
 
 T = TypeVar("T")
 
@@ -120,12 +121,18 @@ class StaffRequest(PageRequest):
         session = await self.services.login.find(self.csrf_secret, takes_notice=False, is_click=False)
         return session is not None
 
-    async def start_session(self, token: str, path: str) -> Response:
+    @property
+    def login_client(self) -> Client:
+        browser = self.context.cookies.read(self, _BROWSER_COOKIE)
+        return Client(self.client_address.text, self.header(b"user-agent"), browser)
+
+    async def start_session(self, opened: NewSession, path: str) -> Response:
         """Redirect with the cookie of a new session; the old session of this browser ends."""
         if self.staff_session is not None:
             await self.services.login.sign_out(self.csrf_secret)
         response = self.redirect(path)
-        self.context.cookies.set(response, _SESSION_COOKIE, token)
+        self.context.cookies.set(response, _SESSION_COOKIE, opened.token)
+        self.context.cookies.keep(response, _BROWSER_COOKIE, opened.browser)
         self.context.cookies.drop(response, _FORM_COOKIE)
         return response
 

@@ -55,12 +55,12 @@ async def sign_in(request: StaffRequest) -> Response:
     form, next_path = request.form, local_path(request.form.text("next"))
     email = form.text("email")
     try:
-        opened = await request.services.login.sign_in(email, form.raw("password"), None, *_client(request))
+        opened = await request.services.login.sign_in(email, form.raw("password"), None, request.login_client)
     except errors.SecondFactorNeeded as needed:
         return await request.render("sign_in_code.html", ticket=needed.ticket, next_path=next_path)
     except (errors.LoginFailed, errors.TooManyAttempts) as error:
         return await _render_error(request, "sign_in.html", error, next_path=next_path, email=email)
-    return await request.start_session(opened.token, next_path)
+    return await request.start_session(opened, next_path)
 
 
 @pages.post("/sign-in/code", is_public=True, back_to="/sign-in")
@@ -68,10 +68,12 @@ async def sign_in_with_code(request: StaffRequest) -> Response:
     form, next_path = request.form, local_path(request.form.text("next"))
     ticket = form.text("ticket")
     try:
-        opened = await request.services.login.sign_in_with_code(ticket, form.text("code"), *_client(request))
+        opened = await request.services.login.sign_in_with_code(
+            ticket, form.text("code"), request.login_client
+        )
     except (errors.LoginFailed, errors.TooManyAttempts) as error:
         return await _render_error(request, "sign_in_code.html", error, ticket=ticket, next_path=next_path)
-    return await request.start_session(opened.token, next_path)
+    return await request.start_session(opened, next_path)
 
 
 @pages.post("/sign-in/language", is_public=True, back_to="/sign-in")
@@ -119,8 +121,8 @@ async def set_up(request: StaffRequest, token: str) -> Response:
         return await _render_set_up(request, person, 422, request.faults(error))
     except errors.StaffExists as error:
         return await _render_set_up(request, person, 409, {"email": request.error_text(error)})
-    opened = await request.services.login.open_session(staff.id, *_client(request))
-    return await request.start_session(opened.token, PREFIX)
+    opened = await request.services.login.open_session(staff.id, request.login_client)
+    return await request.start_session(opened, PREFIX)
 
 
 async def _render_set_up(
@@ -146,8 +148,3 @@ async def _render_error(
     page = await request.render(template, problem_type(error).status, message=message, **values)
     add_problem_headers(page, error)
     return page
-
-
-def _client(request: StaffRequest) -> tuple[str, str]:
-    """Return the address and the browser of the client."""
-    return request.client_address.counted_as, request.header(b"user-agent")
