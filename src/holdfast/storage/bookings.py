@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import chain
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -23,20 +24,21 @@ _TIMES = (
 )
 HOLDER_KINDS = ("address", "visitor", "site", "network", "share")
 """What live holds are counted by, as in ``Holder``: the columns ``address_id`` and ``address_slot``, …"""
-_HOLDERS = ", ".join([f"{kind}_id" for kind in HOLDER_KINDS] + [f"{kind}_slot" for kind in HOLDER_KINDS])
 CLEAR_SLOTS = ", ".join(f"{kind}_slot = null" for kind in HOLDER_KINDS)
+_WIDER_HOLDERS = "site_id, site_slot, network_id, network_slot, share_id, share_slot"
 
 WRITE_COLUMNS = (
     "number, reference, project_id, unit_id, token_hash, status, price_sar, vat_included, vat_rate, "
     f"deposit_percent, buyer_name, buyer_email, buyer_phone, {_TIMES}, "
-    f"{_HOLDERS}, idempotency_id, buyer_erased_at, agreement, payment_id"
+    "address_id, visitor_id, address_slot, visitor_slot, idempotency_id, buyer_erased_at, agreement, "
+    f"payment_id, {_WIDER_HOLDERS}"
 )
 """In the order of the database's type ``booking_write``."""
 
 _MUTABLE = (
     "token_hash, status, buyer_name, buyer_email, buyer_phone, hold_expires_at, reserved_until, signed_at, "
-    f"deposit_confirmed_at, closed_at, ended_at, refunded_at, {_HOLDERS}, buyer_erased_at, agreement, "
-    "payment_id"
+    "deposit_confirmed_at, closed_at, ended_at, refunded_at, address_id, visitor_id, address_slot, "
+    f"visitor_slot, buyer_erased_at, agreement, payment_id, {_WIDER_HOLDERS}"
 )
 
 _READ = {"numeric": "trim_scale(booking.{})::text", "jsonb": "booking.{}::text", None: "booking.{}"}
@@ -79,16 +81,17 @@ def booking_from(columns: tuple[Any, ...]) -> Booking:
         number, reference, project_id, unit_id, token_hash, status, price, vat_included, vat_rate, deposit,
         name, email, phone,
         hold_expires_at, reserved_until, created_at, signed_at, deposit_confirmed_at, closed_at, ended_at,
-        refunded_at, *holder_and_slots, idempotency_id, buyer_erased_at, agreement, payment_id,
+        refunded_at, address_id, visitor_id, address_slot, visitor_slot, idempotency_id, buyer_erased_at,
+        agreement, payment_id, *wider,
     ) = columns  # fmt: skip
-    kinds = len(HOLDER_KINDS)
     terms = Terms(Decimal(price), vat_included, vat_rate and Decimal(vat_rate), deposit and Decimal(deposit))
     return Booking(
         number, reference, project_id, unit_id, token_hash, _STATUS[status], terms,
         None if name is None else Buyer(name, email, phone),
         hold_expires_at, reserved_until, created_at, signed_at, deposit_confirmed_at, closed_at, ended_at,
         refunded_at,
-        Holder(*holder_and_slots[:kinds]), Slots(*holder_and_slots[kinds:]), idempotency_id, buyer_erased_at,
+        Holder(address_id, visitor_id, *wider[::2]), Slots(address_slot, visitor_slot, *wider[1::2]),
+        idempotency_id, buyer_erased_at,
         None if agreement is None else _agreement_from(agreement), payment_id,
     )  # fmt: skip
 
@@ -103,8 +106,9 @@ def booking_row(booking: Booking) -> tuple[Any, ...]:
         terms.deposit_percent if terms.deposit_percent is None else str(terms.deposit_percent),
         *(booking.buyer or (None, None, None)),
         *booking[8:16],
-        *booking.holder, *booking.slots, booking.idempotency_id, booking.buyer_erased_at,
+        *booking.holder[:2], *booking.slots[:2], booking.idempotency_id, booking.buyer_erased_at,
         None if booking.agreement is None else _agreement_text(booking.agreement), booking.payment_id,
+        *chain(*zip(booking.holder[2:], booking.slots[2:], strict=True)),
     )  # fmt: skip
 
 
