@@ -117,6 +117,23 @@ def test_after_some_failures_one_is_told_how_long_to_wait(stranger: Person, emai
     assert 1 <= int(answer.headers["retry-after"]) <= LONGEST_WAIT.total_seconds()
 
 
+def test_a_browser_that_signed_in_before_passes_when_a_stranger_beside_it_has_to_wait(
+    people: People, email: str
+) -> None:
+    owner, stranger = people.stranger(), people.stranger()
+    answer = sign_in(owner, email)
+    (cookie,) = [line for line in answer.headers.get_list("set-cookie") if "holdfast_browser" in line]
+    assert cookie.startswith("__Host-holdfast_browser=")
+    assert {"HttpOnly", "Secure", "SameSite=lax", "Max-Age=31536000"} <= {
+        part.strip() for part in cookie.split(";")
+    }
+    owner.submit("/backoffice/sign-out")
+    for _ in range(FREE_FAILURES):
+        assert sign_in(stranger, email, "x").status_code == 422
+    assert sign_in(stranger, email).status_code == 429
+    assert sign_in(owner, email).status_code == 303
+
+
 def test_nobody_is_sent_to_another_site(people: People, email: str) -> None:
     stranger = people.stranger()
     for elsewhere in (
