@@ -188,8 +188,9 @@ def test_figures_in_sentences_are_those_of_the_code() -> None:
         ],
         BUYERS_GUIDE: [f"at most {limits.per_visitor} units at the same time, one network {address}"],
         SECURITY_MODEL: [
-            f"at most {limits.per_visitor} live ones and one {address}",
-            f"After {IN_WORDS[login.FREE_FAILURES]} failures an account {waits}",
+            f"at most {limits.per_visitor} live ones and one {address[:-1]};",
+            f"at most {limits.share_percent} % of a project's available and held units",
+            f"after {IN_WORDS[login.FREE_FAILURES]}, the next attempt from there {waits}",
             f"ends after {idle:g} minutes without a click, after {whole:g} hours in any case",
             f"at most {LONGEST_HEAD // 1024} KiB of headers and {LONGEST_BODY // 1024} KiB of body",
             "`default-src 'none'`",
