@@ -21,6 +21,7 @@ from holdfast.simulation.client import ApiClient, InvalidKey, SimulationError, c
 from holdfast.simulation.report import LinePrinter, format_totals, render_table
 from holdfast.simulation.runner import Simulation, SimulationOptions
 from holdfast.simulation.state import find_project
+from holdfast.storage.errors import WrongDatabase
 
 KEY_NAME = "holdfast simulate"
 _SCOPES = (Scope.INTEGRATION, Scope.PAYMENTS, Scope.BACKOFFICE)
@@ -91,7 +92,7 @@ def simulate(
         # Where `serve` last was.
         address = url or with_database(load_public_url)
     elif key is None:
-        raise CommandError(
+        raise WrongDatabase(
             f"There is no database in {settings.data_dir} to issue a key in. Name its folder by --data, or"
             " give a --key."
         )
