@@ -5,6 +5,7 @@ import re
 import signal
 import socket
 import subprocess
+from html import unescape
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,7 +17,7 @@ from tests.docs.documents import ROOT, block_beginning
 from tests.support.clusters import Cluster
 from tests.support.commands import finish_process, refused, run_for_json
 from tests.support.processes import stop_postgres
-from tests.support.server import PATIENCE_SECONDS, READY, started
+from tests.support.server import HOLDFAST, PATIENCE_SECONDS, READY, environment, started
 from tests.support.sql import Sql
 from tests.support.staff_client import Person
 
@@ -47,12 +48,18 @@ def test_without_staff_it_offers_a_link_that_makes_the_first_admin_once(settings
         address = output_of(process).readline().removeprefix(READY).strip()
         path = next(line for line in output_of(process) if "/set-up/" in line).strip().removeprefix(address)
         assert path.rpartition("/")[2] != first["setupUrl"].rpartition("/")[2]
-        with Person(address) as newcomer, Person(address) as latecomer:
+        with Person(address) as newcomer:
             assert "Welcome to Holdfast" in newcomer.see(path)
             wrong = newcomer.submit(path, {**fields, "email": "nobody"}, on=path)
             assert (wrong.status_code, 'value="The Boss"' in wrong.text) == (422, True)
             assert newcomer.submit(path, fields, on=path).status_code == 303
             assert "boss@example.com" in newcomer.see("/backoffice/account")
+            # And whoever follows the first page has a unit.
+            (commands,) = re.findall(r"<pre><code>(.*?)</code></pre>", newcomer.see("/"), re.DOTALL)
+        pasted = unescape(commands).replace("holdfast ", f"{HOLDFAST} ")
+        done = subprocess.run(["bash", "-euc", pasted], env=environment(settings), capture_output=True)
+        assert json.loads(done.stdout.splitlines()[-1])["status"] == "available", done
+        with Person(address) as latecomer:
             latecomer.see(path, 404)
             again = latecomer.submit(path, {**fields, "email": "thief@example.com"}, on=path)
             assert again.status_code == 404
