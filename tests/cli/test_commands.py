@@ -58,6 +58,7 @@ WRONG_USAGE: list[tuple[str, ...]] = [
     ("simulate", "--seed", "-1"),
     ("simulate", "--url", "ftp://example.com"),
     ("simulate", "--url", "http://"),
+    ("simulate", "--url", "http://["),
     ("simulate", "--key", "ü"),
     ("simulate", "--key", "two words\n"),
     ("simulate", "--project", NOT_UTF8),

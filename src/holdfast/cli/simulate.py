@@ -4,7 +4,7 @@ import asyncio
 import secrets
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -32,9 +32,10 @@ _FRAMES_PER_SECOND = 8
 
 
 def _check_url(_: click.Context, __: click.Parameter, url: str | None) -> str | None:
-    if url is not None and (urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname):
-        raise click.BadParameter("it must begin with http:// or https:// and name a host.")
-    return url
+    with suppress(ValueError):
+        if url is None or (urlsplit(url).scheme in ("http", "https") and urlsplit(url).hostname):
+            return url
+    raise click.BadParameter("it must be like http://127.0.0.1:8000, with http:// or https:// and a host.")
 
 
 def _check_key(_: click.Context, __: click.Parameter, key: str | None) -> str | None:

@@ -40,8 +40,7 @@ class Tour(NamedTuple):
     def network_command(self) -> str:
         port = urlsplit(self.public_url).port or 80
         return (
-            f"HOLDFAST_PUBLIC_URL=http://192.168.1.20:{port} make serve"
-            f' ARGS="--host 0.0.0.0 --port {port}"'
+            f'HOLDFAST_PUBLIC_URL=http://192.168.1.20:{port} make serve ARGS="--host 0.0.0.0 --port {port}"'
         )
 
     @property
