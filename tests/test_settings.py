@@ -1,5 +1,6 @@
 """Settings come from the environment, and nonsense stops the start with one sentence."""
 
+import re
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,14 @@ READ: dict[str, tuple[str, object]] = {
 
 def read(**values: str) -> Settings:
     return Settings.from_environment({f"HOLDFAST_{name.upper()}": value for name, value in values.items()})
+
+
+@pytest.mark.parametrize("name", ["database_url", "public_url", "cors_origins", "payment_url"])
+def test_the_sentence_about_a_wrong_url_has_an_example_that_is_accepted(name: str) -> None:
+    found = re.search(r"such as ([^\s,]+[^\s,.])", refusal(**{name: "example.com"}))
+    assert found is not None
+    secret = {"payment_secret": SECRET} if name == "payment_url" else {}
+    assert found[1] in str(getattr(read(**{name: found[1]}, **secret), name))
 
 
 def refusal(**values: str) -> str:

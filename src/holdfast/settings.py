@@ -44,7 +44,7 @@ _PAYMENT_PAGE = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _LOOPBACK_HOST = re.compile(r"localhost|127(?:\.[0-9]{1,3}){3}|\[::1\]")
-_ORIGIN = "http:// or https:// with a host, and no path or trailing slash"
+_ORIGIN = "http:// or https:// with a host, such as https://sales.example.com, and no path or trailing slash"
 _NETWORKS = "IP addresses or networks such as 10.0.0.0/8, with commas between them"
 
 _log = logging.getLogger(__name__)
@@ -198,7 +198,9 @@ class Settings(BaseSettings):
     )
 
     database_url: Annotated[str, AfterValidator(_check_database_url)] | None = Field(
-        None, description="postgresql://USER:PASSWORD@HOST[:PORT][,HOST[:PORT]]/DATABASE"
+        None,
+        description="postgresql://USER:PASSWORD@HOST[:PORT][,HOST[:PORT]]/DATABASE,"
+        " such as postgresql://holdfast:secret@db.example.com/holdfast",
     )
     """None: the embedded PostgreSQL in the data directory."""
     data_dir: Annotated[Path, AfterValidator(_check_directory)] = Field(
@@ -250,8 +252,8 @@ class Settings(BaseSettings):
     """The first seals secrets, each opens them."""
     payment_url: Annotated[str, AfterValidator(_check_payment_url)] | None = Field(
         None,
-        description="https:// with a host and perhaps a path, or http:// on this machine;"
-        " no query or fragment",
+        description="https:// with a host and perhaps a path, such as https://pay.example.com/deposit, or http://"
+        " on this machine; no query or fragment",
     )
     """The page on which buyers pay their deposit; None: staff tell them how to."""
     payment_secret: Annotated[str, AfterValidator(_check_payment_secret)] | None = Field(

@@ -40,7 +40,7 @@ def test_a_secret_that_was_given_is_not_printed(settings: dict[str, str]) -> Non
 @pytest.mark.parametrize(
     ("url", "sentence"),
     [
-        ("ftp://127.0.0.1/", "The URL must begin with https://."),
+        ("ftp://127.0.0.1/", "The URL must begin with https://, as in https://erp.example.com/hooks, or"),
         ("http://127.0.0.1/\udcff", "The URL must not have spaces, backslashes or invisible characters."),
     ],
 )

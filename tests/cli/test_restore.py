@@ -87,12 +87,6 @@ def test_a_file_is_replaced_only_by_force(source: dict[str, str], tmp_path: Path
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.backup"]
 
 
-def test_a_backup_makes_no_database_where_there_is_none(tmp_path: Path) -> None:
-    told = run_refused(EMBEDDED, 1, "backup", str(tmp_path / "a"), "--data", str(tmp_path / "data"))
-    assert "There is no database in" in told
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_backup_needs_the_keys_of_its_secrets(source: dict[str, str], tmp_path: Path) -> None:
     told = run_refused(source | EMBEDDED, 1, "backup", str(tmp_path / "a"))
     assert "HOLDFAST_ENCRYPTION_KEYS is not set" in told

@@ -5,19 +5,26 @@ import re
 import signal
 import socket
 import subprocess
+from html import unescape
 from pathlib import Path
 from typing import IO, Any
 
+import httpx
 import pytest
 
+from holdfast.storage import schema
+from tests.docs.documents import ROOT, block_beginning
 from tests.support.clusters import Cluster
 from tests.support.commands import finish_process, refused, run_for_json
 from tests.support.processes import stop_postgres
-from tests.support.server import PATIENCE_SECONDS, READY, started
+from tests.support.server import HOLDFAST, PATIENCE_SECONDS, READY, environment, started
+from tests.support.sql import Sql
 from tests.support.staff_client import Person
 
 PASSWORD = "a horse of lead"
 SERVE = ("serve", "--port", "0")
+QUICK_START = ROOT / "docs" / "quick-start.md"
+ADDRESS = "http://127.0.0.1:8000"
 
 
 def output_of(process: subprocess.Popen[str]) -> IO[str]:
@@ -41,12 +48,18 @@ def test_without_staff_it_offers_a_link_that_makes_the_first_admin_once(settings
         address = output_of(process).readline().removeprefix(READY).strip()
         path = next(line for line in output_of(process) if "/set-up/" in line).strip().removeprefix(address)
         assert path.rpartition("/")[2] != first["setupUrl"].rpartition("/")[2]
-        with Person(address) as newcomer, Person(address) as latecomer:
+        with Person(address) as newcomer:
             assert "Welcome to Holdfast" in newcomer.see(path)
             wrong = newcomer.submit(path, {**fields, "email": "nobody"}, on=path)
             assert (wrong.status_code, 'value="The Boss"' in wrong.text) == (422, True)
             assert newcomer.submit(path, fields, on=path).status_code == 303
             assert "boss@example.com" in newcomer.see("/backoffice/account")
+            # And whoever follows the first page has a unit.
+            (commands,) = re.findall(r"<pre><code>(.*?)</code></pre>", newcomer.see("/"), re.DOTALL)
+        pasted = unescape(commands).replace("holdfast ", f"{HOLDFAST} ")
+        done = subprocess.run(["bash", "-euc", pasted], env=environment(settings), capture_output=True)
+        assert json.loads(done.stdout.splitlines()[-1])["status"] == "available", done
+        with Person(address) as latecomer:
             latecomer.see(path, 404)
             again = latecomer.submit(path, {**fields, "email": "thief@example.com"}, on=path)
             assert again.status_code == 404
@@ -63,10 +76,14 @@ def test_the_demo_prints_a_sign_in_and_a_key_that_are_new_at_each_start_and_a_li
         printed = ""
         while "Ctrl-C" not in printed:
             printed += output_of(process).readline()
-        curl = next(line for line in printed.splitlines() if line.startswith("curl "))
-        pasted = f"{curl} --silent --output /dev/null --write-out '%{{http_code}}'"
-        done = subprocess.run(pasted, shell=True, capture_output=True, text=True, check=True)
-        assert done.stdout == "201"
+        address, to_paste = printed.split()[4], [line for line in printed.splitlines() if line[:1].islower()]
+        assert [line.split()[0] for line in to_paste] == ["export", "curl", "curl"]
+        # Whoever then goes on with the quick start meets nothing of this.
+        first_put = block_beginning(QUICK_START, "bash", "curl -i -X PUT").replace(ADDRESS, address)
+        for command in (*to_paste[1:], first_put):
+            quiet = f"{command.strip()} --silent --output /dev/null --write-out '%{{http_code}}'"
+            pasted = f"{to_paste[0]}\n{quiet}"
+            assert subprocess.check_output(pasted, shell=True, text=True).endswith("201")
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE_SECONDS) == 0
     second = start_for_json(settings, "--demo")
@@ -84,6 +101,57 @@ def test_the_demo_prints_a_sign_in_and_a_key_that_are_new_at_each_start_and_a_li
     assert (person["email"], person["role"], person["setUp"]) == ("demo@holdfast.example", "admin", True)
 
 
+def test_without_migrating_it_serves_a_schema_of_its_range_and_ctrl_c_says_that_it_stopped(
+    settings: dict[str, str], postgres_url: str
+) -> None:
+    with Sql(postgres_url) as sql:
+        sql.execute("update alembic_version set version_num = $1", f"{schema.HEAD}.1")
+        try:
+            with started(settings, *SERVE, "--no-migrate") as process:
+                address = output_of(process).readline().removeprefix(READY).strip()
+                assert httpx.get(f"{address}/readyz", trust_env=False).status_code == 200
+                process.send_signal(signal.SIGINT)
+                assert process.wait(PATIENCE_SECONDS) == 0
+                assert process.stderr is not None
+                assert process.stderr.read().splitlines()[-1] == "Holdfast has stopped."
+            assert sql.value("select version_num from alembic_version") == f"{schema.HEAD}.1"
+        finally:
+            sql.execute("update alembic_version set version_num = $1", schema.HEAD)
+
+
+ALL_OF_IT = """
+    select to_jsonb(installation) as installation, (select count(*) from project) as projects,
+        (select count(*) from api_key) as keys, (select count(*) from staff) as staff,
+        (select count(*) from endpoint) as endpoints, (select count(*) from setup_link) as links
+    from installation
+"""
+FIRST_OF_AN_OPERATOR = [
+    ("staff", "add", "boss@example.com", "--role", "admin"),
+    ("project", "add", "narjis-heights", "--name", "Not the demo's"),
+    ("key", "add", "--name", "The ERP"),
+    ("endpoint", "add", "http://127.0.0.1:9/hook"),
+]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        FIRST_OF_AN_OPERATOR[0],
+        *(pytest.param(one, marks=pytest.mark.slow) for one in FIRST_OF_AN_OPERATOR[1:]),
+    ],
+    ids=lambda command: command[0],
+)
+def test_the_demo_leaves_a_database_alone_that_it_has_not_filled(
+    settings: dict[str, str], postgres_url: str, command: tuple[str, ...]
+) -> None:
+    run_for_json(settings, *command)
+    with Sql(postgres_url) as sql:
+        before = sql.row(ALL_OF_IT)
+        told = refused(finish_process(settings, *SERVE, "--demo"), 2)
+        assert sql.row(ALL_OF_IT) == before
+    assert told.startswith("holdfast: This database is in use and was not filled by the demo")
+
+
 def test_a_port_or_host_that_cannot_be_is_one_sentence(tmp_path: Path) -> None:
     settings = {"HOLDFAST_DATA_DIR": str(tmp_path)}
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -99,6 +167,7 @@ def test_a_port_or_host_that_cannot_be_is_one_sentence(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_work_runs_alone_beside_others_and_stops_when_told(tmp_path: Path) -> None:
     settings = {"HOLDFAST_DATA_DIR": str(tmp_path)}
+    run_for_json(settings, "migrate")
     try:
         with started(settings, "work", "--json") as one, started(settings, "work", "--json") as other:
             for worker in (one, other):
@@ -108,6 +177,15 @@ def test_work_runs_alone_beside_others_and_stops_when_told(tmp_path: Path) -> No
                 assert worker.wait(PATIENCE_SECONDS) == 0
     finally:
         stop_postgres(tmp_path)
+
+
+def test_ctrl_c_of_work_says_that_it_stopped(settings: dict[str, str]) -> None:
+    with started(settings, "work") as worker:
+        assert output_of(worker).readline() == "Holdfast is working; Ctrl-C stops it.\n"
+        worker.send_signal(signal.SIGINT)
+        assert worker.wait(PATIENCE_SECONDS) == 0
+        assert worker.stderr is not None
+        assert worker.stderr.read() == "Holdfast has stopped.\n"
 
 
 def test_serve_waits_for_a_database_service_that_is_starting(tmp_path: Path) -> None:

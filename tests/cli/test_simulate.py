@@ -194,8 +194,8 @@ def test_without_a_key_and_a_database_there_is_none_to_issue(real_server: Runnin
         "holdfast: There is no database in /nonexistent/data to issue a key in."
         " Name its folder by --data, or give a --key.\n"
     )
-    assert run_refused(NO_DATABASE, 1, "simulate") == sentence
-    assert run_refused(NO_DATABASE, 1, "simulate", "--url", real_server.address) == sentence
+    assert run_refused(NO_DATABASE, 2, "simulate") == sentence
+    assert run_refused(NO_DATABASE, 2, "simulate", "--url", real_server.address) == sentence
 
 
 def test_the_key_of_another_database_is_explained(real_server: RunningServer, postgres_url: str) -> None:

@@ -1,5 +1,6 @@
 """The demo project is one that a client could have sent, and each start leaves what visitors made of it."""
 
+import asyncio
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from holdfast.demo.project import EXAMPLE_PATH, EXAMPLE_PRICE_PATH, NAME, SLUG, 
 from holdfast.domain.api_key import Scope
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import BookingStatus, HoldLimits
-from holdfast.domain.errors import LoginFailed
+from holdfast.domain.errors import DatabaseUnavailable, LoginFailed
 from holdfast.domain.holds import HoldPeriods
 from holdfast.domain.permissions import Role
 from holdfast.domain.status import Status
@@ -20,16 +21,28 @@ from holdfast.domain.unit import Unit
 from holdfast.operations import api_keys
 from holdfast.operations.bookings import Bookings
 from holdfast.operations.projects import add_project
-from holdfast.operations.units import PatchUnit, ReplaceUnit, Units
+from holdfast.operations.units import PatchUnit, Units
+from holdfast.server.prepare import prepare
+from holdfast.settings import Settings
+from holdfast.storage import schema
 from holdfast.storage.database import Database
 from holdfast.web.api.unit_bodies import UnitReplacement, UnitValues, check_unit
 from holdfast.web.json import camel_case, encode, value_at
 from holdfast.web.pages.i18n import in_language
 from holdfast.web.pages.templates import STATIC
+from tests.docs.documents import ROOT
+from tests.support.server import WEBHOOKS
+from tests.support.sql import REFUSE
 from tests.support.staff import open_office
 
 UNITS = list(demo_units())
 SOLD = len(seed.SOLD) + len(seed.WALK_IN)
+STATUSES = {
+    Status.AVAILABLE: 81,
+    Status.SOLD: SOLD,
+    Status.RESERVED: len(seed.RESERVED),
+    Status.UNAVAILABLE: 4 + len(seed.OFF_SALE),
+}
 LARGEST_DRAWING_BYTES = 20 * 1024
 
 
@@ -81,6 +94,7 @@ def test_the_examples_overwrite_no_unit_and_change_one_that_nobody_has() -> None
     codes = {unit.code for unit in UNITS}
     assert EXAMPLE_PATH.split("/units/")[0].endswith(f"/{SLUG}")
     assert EXAMPLE_PATH.rpartition("/")[2] not in codes
+    assert EXAMPLE_PATH not in (ROOT / "docs" / "quick-start.md").read_text()
     assert EXAMPLE_PRICE_PATH.rpartition("/")[2] in codes - {*seed.SOLD, *seed.WALK_IN, *seed.RESERVED}
 
 
@@ -95,12 +109,7 @@ async def seeded_units(database: Database, url: str) -> list[Unit]:
 async def test_it_has_bookings_of_every_kind_and_the_next_start_changes_nothing(database: Database) -> None:
     here, elsewhere = "http://127.0.0.1:8000", "https://demo.example.com"
     units = await seeded_units(database, here)
-    assert Counter(unit.status for unit in units) == {
-        Status.AVAILABLE: 81,
-        Status.SOLD: SOLD,
-        Status.RESERVED: len(seed.RESERVED),
-        Status.UNAVAILABLE: 4 + len(seed.OFF_SALE),
-    }
+    assert Counter(unit.status for unit in units) == STATUSES
     inventory = Units(database)
     bookings = Bookings(database, inventory, HoldPeriods(), HoldLimits())
     assert Counter(one.booking.status for one in await bookings.page(None, None, None, None, 100)) == {
@@ -119,23 +128,33 @@ async def test_it_has_bookings_of_every_kind_and_the_next_start_changes_nothing(
     assert {url.partition("/static/")[0] for unit in moved for url in drawing_urls(unit)} == {elsewhere}
 
 
-async def test_the_units_that_an_interrupted_start_left_out_are_added_by_the_next(database: Database) -> None:
-    await add_project(database, SLUG, NAME)
-    inventory = Units(database)
-    project_id, first = await inventory.project_id(SLUG), UNITS[0]
-    await inventory.write(ReplaceUnit((project_id, first.code), first.fields))
-    await inventory.close()
+async def test_a_start_that_was_cut_off_is_completed_by_the_next_since_the_mark_comes_first(
+    database: Database,
+) -> None:
+    async with database.writing() as connection:
+        await connection.execute(REFUSE.format(table="booking", state="XX000", condition="true"))
+    with pytest.raises(DatabaseUnavailable):
+        await seed.seed_demo(database)
+    async with database.writing() as connection:
+        await connection.execute("drop trigger refuse on booking")
+        assert await connection.fetchval("select array_agg(slug::text) from project") == [SLUG]
+        await schema.check_may_fill(connection, "another-slug")
     units = await seeded_units(database, "http://127.0.0.1:8000")
-    assert len(units) == len(UNITS)
-    assert {unit.code: unit.status for unit in units}[first.code] is Status.SOLD
+    assert Counter(unit.status for unit in units) == STATUSES
+
+
+async def test_two_starts_at_once_fill_the_database_once(postgres_url: str, database: Database) -> None:
+    address, hook_url = "http://127.0.0.1:8000", "http://127.0.0.1:9/hook"
+    own = {"HOLDFAST_DATABASE_URL": postgres_url, "HOLDFAST_PUBLIC_URL": address}
+    settings = Settings.from_environment({**WEBHOOKS, **own})
+    await asyncio.gather(*(prepare(settings, True, hook_url) for _ in range(2)))
+    assert Counter(unit.status for unit in await seeded_units(database, address)) == STATUSES
 
 
 async def test_each_start_has_a_new_key_and_password_whatever_a_visitor_did(database: Database) -> None:
-    # Beside other projects there is no demo project, and that is quick.
-    await add_project(database, "other", "Another project")
     office = open_office(database)
     first = await seed.seed_demo(database)
-    assert not first.has_project
+    await add_project(database, "other", "Another project")
     opened = await office.sign_in(seed.EMAIL, password=first.password)
     assert opened.staff.role is Role.ADMIN
     await office.set_up_factor(await office.oneself(opened), first.password)

@@ -111,7 +111,9 @@ def test_the_commands_of_the_first_page_do_what_it_says(demo: Demo) -> None:
     check_complete(words_of(simulate)[1][1:])
     variables, made = words_of(network)
     assert made[:2] == ["make", "serve"]
-    assert list(variables) == ["HOLDFAST_PUBLIC_URL"]
+    port = httpx.URL(demo.printed["url"]).port
+    assert variables == {"HOLDFAST_PUBLIC_URL": f"http://192.168.1.20:{port}"}
+    assert f"--port {port}" in made[2]
     check_complete(["serve", *made[2].removeprefix("ARGS=").split()])
 
 

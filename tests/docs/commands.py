@@ -42,6 +42,7 @@ NOT_TYPED = {
         ".venv/bin/uvicorn --factory holdfast.web.app:create_app --timeout-graceful-shutdown 15"
         " --no-proxy-headers --no-access-log"
     ): (f"{FOR_GOOD}; tests/web/test_asgi_servers.py does"),
+    'eval "$(_HOLDFAST_COMPLETE=bash_source .venv/bin/holdfast)"': "tests/cli/test_commands.py does",
     "export KEY=hfk_...": READERS_OWN,
     "export HOLDFAST_PUBLIC_URL=https://sales.example.com": "the commands after it are for another machine",
     "export HOLDFAST_TRUSTED_PROXIES=10.0.0.0/24": "the commands after it are for another machine",

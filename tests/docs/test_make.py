@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from tests.docs.documents import DOCUMENTS, OF_OTHER_FOLDERS, name_of
-from tests.support import chromium
+from tests.support import chromium, commands
 from tests.support.client import NO_TLS
 from tests.support.make import ROOT, make, make_command, outside_of_make
 from tests.support.server import environment
@@ -110,6 +110,16 @@ def make_serve(data: Path) -> Iterator[dict[str, Any]]:
     finally:
         os.killpg(process.pid, signal.SIGINT)
         process.communicate(timeout=120)
+
+
+def test_make_serve_leaves_the_database_alone_that_the_shell_exports(postgres_url: str) -> None:
+    settings = {"HOLDFAST_DATABASE_URL": postgres_url}
+    commands.run(settings, "key", "add", "--name", "The ERP")
+    command = make_command("serve", "ARGS=--port 0")
+    variables = outside_of_make(environment(settings))
+    done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, "was not filled by the demo" in done.stderr) == (2, True)
+    assert len(commands.run_for_json(settings, "key", "list")["keys"]) == 1
 
 
 def test_make_serve_runs_a_server_with_the_demo_and_prints_a_key_that_opens_it(tmp_path: Path) -> None:

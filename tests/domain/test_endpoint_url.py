@@ -6,7 +6,10 @@ from hypothesis import strategies as st
 
 from holdfast.domain.endpoint_url import EndpointUrl, InvalidEndpointUrl, parse_endpoint_url
 
-NOT_HTTPS = "The URL must begin with https://."
+NOT_HTTPS = (
+    "The URL must begin with https://, as in https://erp.example.com/hooks, or with http:// in an"
+    " allowed network."
+)
 NO_USER = "The URL must not have a user name or password."
 STRANGE = "The URL must not have spaces, backslashes or invisible characters."
 ARABIC_HOST = "xn--mgbh0fb.xn--mgberp4a5d4ar"
@@ -15,14 +18,14 @@ REFUSED = {
     NOT_HTTPS: """
         ftp://shop.example/ //shop.example/ https:shop.example javascript://shop.example/%0a
     """,
-    "The URL has no host.": "https:// https:///path https://:443/",
+    "The URL must name a host, as in https://erp.example.com/hooks.": "https:// https:///path https://:443/",
     NO_USER: "https://user@shop.example/ https://user:secret@shop.example/ https://@shop.example/",
     "The URL must not have a fragment (#…).": "https://shop.example/#part https://shop.example/#",
     "The URL's port must be a number from 1 to 65535.": """
         https://shop.example:0/ https://shop.example:65536/ https://shop.example:/ https://shop.example:٤٤٣/
         https://shop.example:1:2/
     """,
-    "The URL's host is not a host name or an IP address.": f"""
+    "The URL's host must be a host name such as erp.example.com, or an IP address.": f"""
         https://a..b/ https://shop.example../ https://.example/ https://-shop.example/ https://[::1/
         https://[::1]x/ https://sh%6fp.example/ https://{"a" * 64}.example/ https://{"a." * 127}example/
         https://{"ü" * 64}.example/

@@ -10,11 +10,15 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Route
 
 from holdfast_webhooks import WsgiReceiver
 from sdk.make_vectors import SECRET
 from tests.sdk.deliveries import delivery, post, post_to_wsgi
+from tests.sdk.test_receivers import serving
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "sdk" / "python"
@@ -73,6 +77,18 @@ async def test_the_receivers_of_the_readme_receive(
         is_wsgi = isinstance(receiver, WsgiReceiver)
         assert (post_to_wsgi(receiver, sold) if is_wsgi else await post(receiver, sold)) == 204
     assert capsys.readouterr().out.count("marina-heights/A-101 is sold, booking HF-7K2M9Q") == 1
+
+
+def test_the_route_of_the_readme_receives_at_its_url(readme: list[dict[str, Any]]) -> None:
+    (api,) = (names["api"] for names in readme if "api" in names)
+    of_starlette: Any = Starlette(routes=[Route("/hooks/holdfast", readme[0]["app"])])
+    assert 'Route("/hooks/holdfast", app)' in (PACKAGE / "README.md").read_text()
+    for application in (api, of_starlette):
+        sent = delivery()
+        with serving(application) as url:
+            route = httpx.URL(url).join("/hooks/holdfast")
+            answer = httpx.post(route, headers=sent.headers, content=sent.body, trust_env=False)
+        assert answer.status_code == 204
 
 
 async def test_the_handler_of_the_readme_with_its_transaction_acts_once(readme: list[dict[str, Any]]) -> None:

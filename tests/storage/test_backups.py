@@ -17,7 +17,7 @@ from holdfast.storage import schema
 from holdfast.storage.backup import archive
 from holdfast.storage.backup.archive import Manifest, open_backup, write_manifest, writing_backup
 from holdfast.storage.backup.dump import COUNTED, COUNTER_GAP, BackupOptions, back_up, restore
-from holdfast.storage.errors import BackupError
+from holdfast.storage.errors import BackupError, WrongDatabase
 from holdfast.storage.schema import ADVISORY_LOCK, HEAD, LAST_COMMIT_FOR_OLDER
 from holdfast.storage.secrets import new_encryption_key
 from tests.support.clusters import NEWEST, Cluster
@@ -298,7 +298,7 @@ def test_a_database_that_is_not_empty_is_left_alone(source: str, file: Path, tar
 
 
 def test_secrets_that_the_keys_do_not_open_are_noticed(source: str, target: str, file: Path) -> None:
-    with pytest.raises(BackupError, match="nothing to back up"):
+    with pytest.raises(WrongDatabase, match="nothing to back up"):
         made(target, file)
     with Sql(source) as sql:
         sql.execute("update staff set second_factor_sealed = 'sealed with another key'")

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import asyncpg
@@ -19,7 +20,7 @@ from holdfast.operations.units import Units
 from holdfast.storage import schema
 from holdfast.storage.database import Database
 from holdfast.storage.embedded.cluster import program_folder
-from holdfast.storage.errors import SchemaError
+from holdfast.storage.errors import SchemaError, WrongDatabase
 from tests.support.clusters import NEWEST, Cluster
 from tests.support.inventory import replacement
 from tests.support.sales import done, hold
@@ -86,6 +87,29 @@ async def test_an_empty_database_gets_every_revision_and_then_no_more(empty_url:
         for another in ("insert into installation default values", "insert into installation values (false)"):
             with pytest.raises(asyncpg.IntegrityConstraintViolationError):
                 await connection.execute(another)
+
+
+async def test_a_declared_range_of_revisions_is_ready_and_newer_ones_that_only_add(
+    empty_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last of its revisions are left as they are; what they add is not needed here."""
+    await schema.migrate(empty_url)
+    later = f"{int(schema.HEAD.partition('.')[0]) + 1:04}"
+    async with connected(empty_url) as connection, Database(empty_url) as database:
+        for oldest in (schema.OLDEST_READY, REVISIONS[-2]):
+            monkeypatch.setattr(schema, "OLDEST_READY", oldest)
+            for revision in (oldest, schema.HEAD, f"{schema.HEAD}.1"):
+                await connection.execute("update alembic_version set version_num = $1", revision)
+                await check_ready(database)
+                await schema.check(empty_url)
+                if revision >= schema.HEAD:
+                    assert await schema.migrate(empty_url) == []
+            for revision in (BASELINE, later, f"{later}.1"):
+                await connection.execute("update alembic_version set version_num = $1", revision)
+                with pytest.raises(SchemaNotCurrent):
+                    await check_ready(database)
+                with pytest.raises(WrongDatabase, match=f"has the schema {revision}, "):
+                    await schema.check(empty_url)
 
 
 async def test_a_database_in_use_keeps_what_it_holds(empty_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,6 +209,28 @@ async def test_units_of_an_earlier_release_are_written_and_sold_in_this_one(empt
         assert await expire_due_holds(database, 10) == 1
         unit, _ = await Units(database).find("palm-court", "A-3")
         assert (unit.status, unit.version) == (Status.AVAILABLE, 3)
+
+
+@pytest.mark.parametrize(
+    ("slugs", "is_filled"), [(["narjis-heights"], True), (["narjis-heights", "own"], False), (["own"], False)]
+)
+async def test_a_database_of_an_earlier_release_counts_as_filled_if_the_demo_s_project_is_its_only_one(
+    empty_url: str, slugs: list[str], is_filled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its schema is migrated only if the demo may use it."""
+    with monkeypatch.context() as earlier_release:
+        earlier_release.setattr(schema, "HEAD", "0015")
+        await schema.migrate(empty_url)
+    async with connected(empty_url) as connection:
+        for slug in slugs:
+            await connection.execute(
+                "insert into project (id, slug, name) values (gen_random_uuid(), $1, 'Some')", slug
+            )
+        with nullcontext() if is_filled else pytest.raises(WrongDatabase, match="was not filled by the demo"):
+            await schema.migrate(empty_url, "narjis-heights")
+        assert await schema.current_revision(connection) == (schema.HEAD if is_filled else "0015")
+        await schema.migrate(empty_url)
+        assert await connection.fetchval("select filled_by_demo from installation") is is_filled
 
 
 def migrating(url: str) -> subprocess.Popen[str]:

@@ -96,8 +96,8 @@ def test_nothing_is_made_up_and_nobody_is_left_with_nothing(text: str, code: str
 def test_in_english_a_message_stands_as_it_is() -> None:
     refusal = UnknownUnit("palm-court", "A-101")
     assert translate_error(refusal, ENGLISH) == "The project `palm-court` has no unit `A-101`."
-    invalid = InvalidInput.at("/url", "The URL has no host.")
-    assert translate_error(invalid, ENGLISH) == "url: The URL has no host."
+    invalid = InvalidInput.at("/url", "The URL must not have a fragment (#…).")
+    assert translate_error(invalid, ENGLISH) == "url: The URL must not have a fragment (#…)."
 
 
 @pytest.mark.parametrize("action", Action)

@@ -1,6 +1,7 @@
 """What people read: welcome, the API, the problems, and the files that these load."""
 
 import re
+from html import unescape
 from pathlib import Path
 
 import httpx
@@ -8,6 +9,7 @@ import pytest
 
 from holdfast.web.pages.templates import STATIC, code_spans
 from holdfast.web.problems import PROBLEM_TYPES
+from tests.support.in_process import app_with, client_of
 from tests.support.problems import problem
 
 HTML_PAGES = ["/", "/docs", "/problems", *(kind.path for kind in PROBLEM_TYPES.values())]
@@ -78,6 +80,13 @@ async def test_the_welcome_and_the_list_of_problems_lead_on(browser: httpx.Async
     for kind in PROBLEM_TYPES.values():
         assert f'href="{kind.path}"' in text
         assert kind.title in text
+
+
+async def test_the_welcome_shows_the_address_of_the_server_and_begins_with_a_project() -> None:
+    async with client_of(app_with(public_url="http://127.0.0.1:8123")) as client:
+        text = unescape((await client.get("/")).text)
+    assert "curl -X PUT http://127.0.0.1:8123/v1/integration/projects/" in text
+    assert text.index("holdfast project add ") < text.index("holdfast key add ") < text.index("curl ")
 
 
 async def test_the_page_of_a_problem_explains_it_and_leads_to_the_calls_that_give_it(

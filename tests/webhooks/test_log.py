@@ -15,11 +15,16 @@ from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import Delivery, DeliveryStatus, FailedDeliveryFilter, ReconciliationCounts
 from holdfast.domain.endpoint import Endpoint
 from holdfast.domain.errors import CursorExpired, DatabaseUnavailable, UnknownDelivery, UnknownEndpoint
-from holdfast.operations.delivery_queue import drop_old_log_partitions, ensure_log_partitions, maintain_log
+from holdfast.operations.delivery_queue import (
+    QueueCleanup,
+    drop_old_log_partitions,
+    ensure_log_partitions,
+    maintain_log,
+)
 from holdfast.operations.reports import sum_up
 from holdfast.operations.units import Units
 from holdfast.storage import log_partitions
-from holdfast.storage.database import Database
+from holdfast.storage.database import DISPATCHER_SETTINGS, Database
 from tests.support.delivery_engine import ALWAYS, LATEST, NOWHERE, Engine, an_engine, eventually, made, switch
 from tests.support.inventory import SLUG, new_project, replacement, store
 from tests.support.sales import hold, new_units
@@ -305,6 +310,7 @@ ATTEMPTED = """
     values (gen_random_uuid(), 1, 'first', $1, $1, 1, 'x', '[]', '[]', '', false)
 """
 OLD = "interval '100 days'"
+WAITING = "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
 DETACHING = "from pg_stat_activity where query like '%detach%' and wait_event_type = 'Lock'"
 
 
@@ -347,6 +353,20 @@ async def test_days_are_created_ahead_and_again_if_one_is_missing(engine: Engine
 
     await asyncio.gather(*(create() for _ in range(4)))
     assert await partitions(engine) == names
+
+
+async def test_the_dispatcher_waits_for_another_loop_that_creates_the_days(
+    database: Database, postgres_url: str
+) -> None:
+    """As at a first start. It does not wait for anything else that is locked."""
+    impatient = {**DISPATCHER_SETTINGS, "lock_timeout": "1ms"}
+    async with Database(postgres_url, settings=impatient) as own, connected(postgres_url) as look:
+        async with database.writing() as connection:
+            await log_partitions.create_upcoming(connection)
+            waiting = asyncio.create_task(QueueCleanup(own).run())
+            while not (waiting.done() or await look.fetch(WAITING)):
+                pass
+        await waiting
 
 
 async def test_what_ends_at_the_edge_of_a_day_has_its_place(engine: Engine) -> None:

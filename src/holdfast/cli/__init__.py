@@ -1,15 +1,18 @@
 """The `holdfast` command. A subcommand's module is imported only when it is run."""
 
 import importlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import click
 
 from holdfast import __version__
-from holdfast.cli.output import CommandError
+from holdfast.cli.output import CommandError, UsageError, print_json
 from holdfast.domain.errors import DomainError
 from holdfast.server.sockets import StartError
 from holdfast.settings import WrongSetting
-from holdfast.storage.errors import BackupError, EmbeddedPostgresError, SchemaError
+from holdfast.storage.errors import BackupError, EmbeddedPostgresError, SchemaError, WrongDatabase
 
 _SUBCOMMANDS = {
     "serve": "Run everything: web, background work, and the embedded database if no other is named.",
@@ -46,14 +49,35 @@ class Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(_SUBCOMMANDS.items()))
 
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        with _reporting(args):
+            return super().make_context(info_name, args, parent, **extra)
+
     def invoke(self, ctx: click.Context) -> object:
-        try:
+        with _reporting(ctx.args):
             return super().invoke(ctx)
+
+
+@contextmanager
+def _reporting(arguments: Sequence[str]) -> Iterator[None]:
+    """Turn errors into those that click shows; show them as JSON if the arguments ask for it."""
+    as_json = "--json" in arguments
+    try:
+        try:
+            yield
         except _OPERATOR_ERRORS as error:
             cause = error.__cause__
             # Such as a failed connection.
             is_external = isinstance(cause, OSError) and str(cause)
-            raise CommandError(f"{error} ({cause})" if is_external else str(error)) from None
+            sentence = f"{error} ({cause})" if is_external else str(error)
+            raise (UsageError if isinstance(error, WrongDatabase) else CommandError)(sentence) from None
+    except click.ClickException as error:
+        if not as_json:
+            raise
+        print_json({"error": error.format_message()}, to_stderr=True)
+        raise click.exceptions.Exit(error.exit_code) from None
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

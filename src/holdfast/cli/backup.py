@@ -3,7 +3,6 @@
 import asyncio
 import signal
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -16,7 +15,6 @@ from holdfast.storage import schema, secrets
 from holdfast.storage.backup.archive import Backup, check_target, open_backup
 from holdfast.storage.backup.dump import BackupOptions, back_up
 from holdfast.storage.backup.dump import restore as restore_backup
-from holdfast.storage.embedded.server import EmbeddedPostgres
 from holdfast.storage.errors import BackupError
 
 _COUNTS = "projects {projects}, units {units}, bookings {bookings}."
@@ -37,9 +35,8 @@ def backup(file: Path, force: bool, even_unreadable: bool, as_json: bool) -> Non
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     settings, target = output.read_settings(), file.absolute()
     check_target(target, replace=force)
-    _check_database_exists(settings)
-    options = BackupOptions(target, force, secrets.load_encryption_keys(settings), even_unreadable)
     with database_url(settings) as url, output.progress_line() as show:
+        options = BackupOptions(target, force, secrets.load_encryption_keys(settings), even_unreadable)
         manifest = asyncio.run(back_up(url, options, lambda done: show(f"{format_bytes(done)} written")))
     size = target.stat().st_size
     text = (
@@ -47,18 +44,6 @@ def backup(file: Path, force: bool, even_unreadable: bool, as_json: bool) -> Non
         "It has the encryption keys and the personal data of buyers in it: guard it as you guard them."
     )
     Output({"file": str(target), "bytes": size, **manifest.document()}, text).print(as_json)
-
-
-def _check_database_exists(settings: Settings) -> None:
-    """Other commands create a missing database; a backup of an empty one would be mistaken for a backup."""
-    if settings.database_url is not None:
-        return
-    with suppress(PermissionError):
-        if not EmbeddedPostgres(settings.data_dir).is_made:
-            raise BackupError(
-                f"There is no database in {settings.data_dir}; name its directory with --data or"
-                " HOLDFAST_DATA_DIR."
-            )
 
 
 @click.command()
@@ -106,7 +91,7 @@ def _restore(settings: Settings, backup: Backup, paused: bool, show: Callable[[s
             f"{secrets.NAME} must have the keys that the secrets in this backup are encrypted with;"
             " `holdfast restore FILE --show-keys` prints them."
         )
-    with database_url(settings, alone=True) as url:
+    with database_url(settings, may_create=True, alone=True) as url:
         if has_key_file:
             secrets.store_keys(data_dir, backup.keys)
         applied = asyncio.run(

@@ -15,27 +15,31 @@ from holdfast.cli.output import Output, read_settings, shared_options
 from holdfast.settings import Settings, check_setting_names
 from holdfast.storage import schema
 from holdfast.storage.database import Database
-from holdfast.storage.embedded.server import using_embedded
+from holdfast.storage.embedded.server import check_exists, using_embedded
 
 T = TypeVar("T")
 
 
-def database_url(settings: Settings, *, alone: bool = False) -> AbstractContextManager[str]:
+def database_url(
+    settings: Settings, *, may_create: bool = False, alone: bool = False
+) -> AbstractContextManager[str]:
     if settings.database_url is not None:
         return nullcontext(settings.database_url)
+    if not may_create:
+        check_exists(settings.data_dir)
     return using_embedded(settings.data_dir, alone=alone)
 
 
 def with_database(work: Callable[[Database], Awaitable[T]]) -> T:
-    """Run ``work`` on the database, once its schema is up to date."""
+    """Run ``work`` on the database, which must be there, with a schema that this release works with."""
 
-    async def migrate_and_run(url: str) -> T:
-        await schema.migrate(url)
+    async def check_and_run(url: str) -> T:
+        await schema.check(url)
         async with Database(url, writers=1, readers=1) as database:
             return await work(database)
 
     with database_url(read_settings()) as url:
-        return asyncio.run(migrate_and_run(url))
+        return asyncio.run(check_and_run(url))
 
 
 def database_command(work: Callable[..., Awaitable[Output]]) -> Callable[..., None]:
@@ -54,7 +58,7 @@ def database_command(work: Callable[..., Awaitable[Output]]) -> Callable[..., No
 def migrate(as_json: bool) -> None:
     """Bring the database's schema up to date. `serve` and `work` do it too."""
     check_setting_names(os.environ)
-    with database_url(read_settings()) as url:
+    with database_url(read_settings(), may_create=True) as url:
         applied = asyncio.run(schema.migrate(url))
     if applied:
         text = f"The schema is now at revision {schema.HEAD} (applied: {', '.join(applied)})."

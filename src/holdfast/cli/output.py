@@ -30,6 +30,10 @@ class CommandError(click.ClickException):
         click.echo(f"holdfast: {self.message}", file, err=True)
 
 
+class UsageError(CommandError):
+    exit_code = 2
+
+
 class Output(NamedTuple):
     document: Mapping[str, Any] | msgspec.Struct
     text: str
@@ -45,8 +49,8 @@ class Output(NamedTuple):
             click.echo(self.note, err=True)
 
 
-def print_json(document: Mapping[str, Any] | msgspec.Struct) -> None:
-    click.echo(json.dumps(document, ensure_ascii=False, default=msgspec.to_builtins))
+def print_json(document: Mapping[str, Any] | msgspec.Struct, *, to_stderr: bool = False) -> None:
+    click.echo(json.dumps(document, ensure_ascii=False, default=msgspec.to_builtins), err=to_stderr)
 
 
 def shared_options(command: F) -> F:
@@ -70,7 +74,13 @@ _as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON 
 
 def read_settings() -> Settings:
     settings, data = Settings.from_environment(os.environ), click.get_current_context().obj
-    return settings if data is None else settings.model_copy(update={"data_dir": data.absolute()})
+    if data is None:
+        return settings
+    if settings.database_url is not None:
+        raise click.UsageError(
+            "--data names an embedded database, and HOLDFAST_DATABASE_URL a service; leave out one of them."
+        )
+    return settings.model_copy(update={"data_dir": data.absolute()})
 
 
 def check_utf8(_: click.Context, __: click.Parameter, value: Iterable[str] | None) -> Iterable[str] | None:

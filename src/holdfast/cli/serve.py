@@ -29,20 +29,22 @@ _DEMO = """
   Sign in   {url}
             {email}
             {password}
-  API key   {key}
             (password and key are new at each start; the last ones no longer work)
   API docs  {address}/docs
-{example}
-  Ctrl-C stops everything, the database included.
-"""
-_EXAMPLE = """
-  Put a new unit into the demo project by pasting this line:
+
+  Paste this line into another terminal. It has the API key, which the examples use:
+
+export KEY={key}
+
+  Put a new unit into the demo project:
 
 {put}
 
   Then hold it as a buyer does, without a key:
 
 {hold}
+
+  Ctrl-C stops everything, the database included.
 """
 _WORKING = Output({"working": True}, "Holdfast is working; Ctrl-C stops it.")
 
@@ -58,13 +60,15 @@ _WORKING = Output({"working": True}, "Holdfast is working; Ctrl-C stops it.")
     "--processes", default=1, show_default=True, type=click.IntRange(1, 1000), help="Web processes."
 )
 @click.option("--demo", is_flag=True, help="Fill an empty database; print a sign-in and a key.")
+@click.option("--no-migrate", is_flag=True, help="Leave the schema as it is; stop if it is too old or new.")
 @shared_options
-def serve(host: str, port: int, processes: int, demo: bool, as_json: bool) -> None:
+def serve(host: str, port: int, processes: int, demo: bool, no_migrate: bool, as_json: bool) -> None:
     """Run everything in one command, until Ctrl-C."""
     set_up_logging()
     check_setting_names(os.environ)
     settings = read_settings().model_copy(update={"processes": processes})
-    run(settings, host, port, demo, partial(_announce, as_json=as_json))
+    run(settings, host, port, demo, not no_migrate, partial(_announce, as_json=as_json))
+    _say_stopped(as_json)
 
 
 @click.command()
@@ -74,7 +78,8 @@ def work(as_json: bool) -> None:
     # Not imported by `serve`: the supervisor stays small.
     from holdfast.cli.database import database_url
     from holdfast.server import work as work_process
-    from holdfast.server.prepare import migrate_when_reachable
+    from holdfast.server.prepare import when_reachable
+    from holdfast.storage.schema import migrate
     from holdfast.storage.secrets import load_encryption_keys
 
     set_up_logging()
@@ -86,8 +91,16 @@ def work(as_json: bool) -> None:
         own = settings.model_copy(
             update={"database_url": url, "encryption_keys": load_encryption_keys(settings)}
         )
-        asyncio.run(migrate_when_reachable(url))
+        asyncio.run(when_reachable(partial(migrate, url)))
         work_process.run(own, announce=partial(_WORKING.print, as_json))
+    _say_stopped(as_json)
+
+
+def _say_stopped(as_json: bool) -> None:
+    """For people; a program sees the end of the process. The terminal may be gone."""
+    with suppress(OSError):
+        if not as_json:
+            click.echo("Holdfast has stopped.", err=True)
 
 
 def _announce(result: Mapping[str, Any], as_json: bool) -> None:
@@ -101,18 +114,14 @@ def _announce(result: Mapping[str, Any], as_json: bool) -> None:
 
 
 def _demo_text(result: Mapping[str, Any]) -> str:
-    address, key, example, example_text = result["url"], result["key"], result["example"], ""
-    if example is not None:
-        put = (
-            f"curl -X PUT {address}{example['path']} -H 'Authorization: Bearer {key}'"
-            f" -H 'Content-Type: application/json' -d '{json.dumps(example['body'])}'"
-        )
-        example_text = _EXAMPLE.format(put=put, hold=f"curl -X POST {address}{example['holdPath']}")
+    address, example = result["url"], result["example"]
     return _DEMO.format(
         address=address,
-        key=key,
-        project=result["project"] or "(the demo's project is not in this database)",
+        key=result["key"],
+        project=result["project"],
         receiver=result["receiver"],
-        example=example_text,
+        put=f'curl -X PUT {address}{example["path"]} -H "Authorization: Bearer $KEY"'
+        f" -H 'Content-Type: application/json' -d '{json.dumps(example['body'])}'",
+        hold=f"curl -X POST {address}{example['holdPath']}",
         **result["signIn"],
     )

@@ -4,7 +4,7 @@ import asyncio
 import secrets
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,6 +21,7 @@ from holdfast.simulation.client import ApiClient, InvalidKey, SimulationError, c
 from holdfast.simulation.report import LinePrinter, format_totals, render_table
 from holdfast.simulation.runner import Simulation, SimulationOptions
 from holdfast.simulation.state import find_project
+from holdfast.storage.errors import WrongDatabase
 
 KEY_NAME = "holdfast simulate"
 _SCOPES = (Scope.INTEGRATION, Scope.PAYMENTS, Scope.BACKOFFICE)
@@ -31,9 +32,10 @@ _FRAMES_PER_SECOND = 8
 
 
 def _check_url(_: click.Context, __: click.Parameter, url: str | None) -> str | None:
-    if url is not None and (urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname):
-        raise click.BadParameter("it must begin with http:// or https:// and name a host.")
-    return url
+    with suppress(ValueError):
+        if url is None or (urlsplit(url).scheme in ("http", "https") and urlsplit(url).hostname):
+            return url
+    raise click.BadParameter("it must be like http://127.0.0.1:8000, with http:// or https:// and a host.")
 
 
 def _check_key(_: click.Context, __: click.Parameter, key: str | None) -> str | None:
@@ -91,7 +93,7 @@ def simulate(
         # Where `serve` last was.
         address = url or with_database(load_public_url)
     elif key is None:
-        raise CommandError(
+        raise WrongDatabase(
             f"There is no database in {settings.data_dir} to issue a key in. Name its folder by --data, or"
             " give a --key."
         )

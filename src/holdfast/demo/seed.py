@@ -27,6 +27,7 @@ from holdfast.operations.projects import add_project, list_projects
 from holdfast.operations.staff import StaffAccounts
 from holdfast.operations.units import PatchUnit, ReplaceUnit, Units
 from holdfast.operations.write_path import Command
+from holdfast.storage import schema
 from holdfast.storage.database import Database
 
 KEY_NAME = "holdfast serve --demo"
@@ -73,36 +74,35 @@ _BUYERS = (
 class DemoAccess(NamedTuple):
     key: str
     password: str
-    has_project: bool
 
 
 async def seed_demo(database: Database, public_url: str = DEFAULT_URL) -> DemoAccess:
-    """Add the project and its bookings unless there is another project, and return new credentials.
+    """Add what is missing of the project and its bookings, and return new credentials.
 
-    An interrupted start is completed. Units that a visitor has changed stay as they are.
+    The database is marked first, so that a start that was interrupted is completed by the next. Units that a
+    visitor has changed stay as they are.
     """
-    slugs = [project.slug for project in await list_projects(database)]
-    if not slugs:
+    await database.write(schema.mark_as_filled)
+    if SLUG not in [project.slug for project in await list_projects(database)]:
         await add_project(database, SLUG, NAME)
-    if slugs in ([], [SLUG]):
-        units = Units(database)
-        try:
-            project_id = await units.project_id(SLUG)
-            if_absent = Precondition(none_match=frozenset("*"))
-            commands = [
-                ReplaceUnit((project_id, unit.code), unit.fields, unit.status, if_absent)
-                for unit in demo_units(public_url)
-            ]
-            await _write(units, commands)
-            rows, _ = await units.page(SLUG, "", _MAX_UNITS, None, None)
-            await _make_bookings(database, units, rows)
-            await _update_drawing_urls(units, rows, public_url)
-        finally:
-            await units.close()
+    units = Units(database)
+    try:
+        project_id = await units.project_id(SLUG)
+        if_absent = Precondition(none_match=frozenset("*"))
+        commands = [
+            ReplaceUnit((project_id, unit.code), unit.fields, unit.status, if_absent)
+            for unit in demo_units(public_url)
+        ]
+        await _write(units, commands)
+        rows, _ = await units.page(SLUG, "", _MAX_UNITS, None, None)
+        await _make_bookings(database, units, rows)
+        await _update_drawing_urls(units, rows, public_url)
+    finally:
+        await units.close()
     # The key and the password of the last start stop working.
     await api_keys.revoke_named(database, KEY_NAME)
     issued = await api_keys.issue(database, NewApiKey(KEY_NAME, [Scope.INTEGRATION, Scope.BACKOFFICE]))
-    return DemoAccess(issued.text, await _new_password(database), not slugs or SLUG in slugs)
+    return DemoAccess(issued.text, await _new_password(database))
 
 
 async def register_receiver(endpoints: Endpoints, url: str) -> str:

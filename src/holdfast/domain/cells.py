@@ -25,7 +25,7 @@ NUMBER_MESSAGE = "This is not a number."
 SIGN_MESSAGE = "This is not a number with `%(sign)s` as its decimal sign; check the sign that was chosen."
 SHORTENED_MESSAGE = "The spreadsheet has shortened this number; write it in full."
 YES_OR_NO_MESSAGE = "This must be yes or no."
-MEDIA_MESSAGE = "This must be URLs, with spaces or new lines between them."
+MEDIA_MESSAGE = "This must be http or https URLs, with spaces or new lines between them."
 
 _LONGEST_NUMBER = 60
 _INVISIBLE = re.compile("[\u200b-\u200f\u061c\u202a-\u202e\u2060\u2066-\u2069\ufeff]")

@@ -19,6 +19,7 @@ _AUTHORITY = re.compile(r"(?P<host>\[[^\[\]]*\]|[^:\[\]]*)(?::(?P<port>.*))?")
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+")
 _PORTS = {"http": 80, "https": 443}
+_WRONG_HOST = "The URL's host must be a host name such as erp.example.com, or an IP address."
 # What may stand in a request line as it is; everything else is percent-encoded, as browsers do.
 _KEPT = "/?:@!$&'()*+,;=%~-._[]"
 # The older rules of the standard library and those in use today turn these into different names.
@@ -61,7 +62,10 @@ def parse_endpoint_url(text: str) -> EndpointUrl:
         raise InvalidEndpointUrl("The URL must not have spaces, backslashes or invisible characters.")
     parts = _PARTS.fullmatch(text)
     if parts is None or parts["scheme"].lower() not in _PORTS:
-        raise InvalidEndpointUrl("The URL must begin with https://.")
+        raise InvalidEndpointUrl(
+            "The URL must begin with https://, as in https://erp.example.com/hooks, or with http:// in an"
+            " allowed network."
+        )
     if parts["fragment"] is not None:
         raise InvalidEndpointUrl("The URL must not have a fragment (#…).")
     scheme = parts["scheme"].lower()
@@ -82,9 +86,9 @@ def _host_and_port(authority: str, default_port: int) -> tuple[str, int]:
         raise InvalidEndpointUrl("The URL must not have a user name or password.")
     found = _AUTHORITY.fullmatch(authority)
     if found is None:
-        raise InvalidEndpointUrl("The URL's host is not a host name or an IP address.")
+        raise InvalidEndpointUrl(_WRONG_HOST)
     if not found["host"]:
-        raise InvalidEndpointUrl("The URL has no host.")
+        raise InvalidEndpointUrl("The URL must name a host, as in https://erp.example.com/hooks.")
     port = found["port"]
     if port is None:
         return found["host"], default_port
@@ -132,7 +136,7 @@ def _number(label: str) -> int:
 def _name(host: str) -> str:
     name = _ascii(host).removesuffix(".")
     if len(name) > _LONGEST_NAME or not all(map(_LABEL.fullmatch, name.split("."))):
-        raise InvalidEndpointUrl("The URL's host is not a host name or an IP address.")
+        raise InvalidEndpointUrl(_WRONG_HOST)
     return name
 
 
@@ -146,4 +150,4 @@ def _ascii(host: str) -> str:
     try:
         return host.encode("idna").decode().lower()
     except UnicodeError:
-        raise InvalidEndpointUrl("The URL's host is not a host name or an IP address.") from None
+        raise InvalidEndpointUrl(_WRONG_HOST) from None

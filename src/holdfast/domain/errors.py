@@ -303,7 +303,7 @@ class HeldTooRecently(TooManyHolds):
 
 class SchemaNotCurrent(DomainError):
     retry_after_seconds = 1.0
-    text = "The database is there, but its schema is not the one of this release."
+    text = "The database is there, but this release does not work with its schema."
 
 
 class SecretsUnreadable(DomainError):

@@ -1,4 +1,4 @@
-"""Migrate the database before the processes of `serve` start, and fill it for the demo.
+"""Migrate or check the database before the processes of `serve` start, and fill it for the demo.
 
 This is a process of its own: what is imported for it is gone with it, so that the supervisor stays small. Its
 result is one JSON object on stdout.
@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from holdfast.demo import project
@@ -19,9 +20,9 @@ from holdfast.observability.logging import set_up_logging
 from holdfast.operations.health import record_start
 from holdfast.operations.staff import create_first_setup_link, setup_url
 from holdfast.settings import Settings
+from holdfast.storage import schema
 from holdfast.storage.database import Database
-from holdfast.storage.errors import SchemaError
-from holdfast.storage.schema import migrate
+from holdfast.storage.errors import SchemaError, WrongDatabase
 from holdfast.wiring import open_endpoints
 
 _PATIENCE_SECONDS = 30.0
@@ -30,12 +31,12 @@ _PAUSE_SECONDS = 0.5
 _log = logging.getLogger(__name__)
 
 
-async def migrate_when_reachable(database_url: str) -> None:
+async def when_reachable(prepare_schema: Callable[[], Awaitable[object]]) -> None:
     """A service and its database are often started together: give the database time."""
     give_up_at = time.monotonic() + _PATIENCE_SECONDS
     while True:
         try:
-            await migrate(database_url)
+            await prepare_schema()
             return
         except DatabaseUnavailable:
             if time.monotonic() > give_up_at:
@@ -44,16 +45,19 @@ async def migrate_when_reachable(database_url: str) -> None:
         await asyncio.sleep(_PAUSE_SECONDS)
 
 
-async def prepare(settings: Settings, hook_url: str | None) -> dict[str, Any]:
+async def prepare(settings: Settings, may_migrate: bool, hook_url: str | None) -> dict[str, Any]:
     """Return the result for `serve`. ``hook_url`` is that of the demo's receiver, if there is a demo."""
     database_url, public_url = settings.database_url, settings.public_url
     assert database_url is not None
     assert public_url is not None
-    await migrate_when_reachable(database_url)
+    demo_slug = None if hook_url is None else project.SLUG
+    prepare_schema = schema.migrate if may_migrate else schema.check
+    await when_reachable(lambda: prepare_schema(database_url, demo_slug))
     async with Database(database_url, writers=1, readers=1) as database:
         await record_start(database, public_url, hook_url is not None)
         if hook_url is not None:
-            return await _prepare_demo(database, settings, public_url, hook_url)
+            async with schema.filling_alone(database_url):
+                return await _prepare_demo(database, settings, public_url, hook_url)
         token = await create_first_setup_link(database)
     return {} if token is None else {"setupUrl": setup_url(public_url, token)}
 
@@ -72,8 +76,8 @@ async def _prepare_demo(
     return {
         "key": access.key,
         "signIn": {"url": f"{public_url}/backoffice", "email": EMAIL, "password": access.password},
-        "project": public_url + project.PROJECT_PATH if access.has_project else None,
-        "example": example if access.has_project else None,
+        "project": public_url + project.PROJECT_PATH,
+        "example": example,
         "receiverSecret": secret,
     }
 
@@ -81,7 +85,10 @@ async def _prepare_demo(
 if __name__ == "__main__":
     set_up_logging()
     try:
-        result = asyncio.run(prepare(Settings.from_environment(os.environ), (*sys.argv[1:], None)[0]))
+        hook_url = next(iter(sys.argv[2:]), None)
+        result = asyncio.run(
+            prepare(Settings.from_environment(os.environ), sys.argv[1] == "migrate", hook_url)
+        )
     except (DomainError, SchemaError) as error:
-        result = {"error": str(error)}
+        result = {"error": str(error), "isWrongDatabase": isinstance(error, WrongDatabase)}
     sys.stdout.write(json.dumps(result))

@@ -16,8 +16,8 @@ from holdfast.server.demo import ExternalSystems, open_external_systems
 from holdfast.server.sockets import StartError, format_url, open_listeners
 from holdfast.server.supervisor import STOP_SIGNALS, Companion, Supervisor, python_module
 from holdfast.settings import LOOPBACK, Settings
-from holdfast.storage.embedded.server import EmbeddedPostgres, serving_alone, serving_embedded
-from holdfast.storage.errors import EmbeddedPostgresError
+from holdfast.storage.embedded.server import EmbeddedPostgres, check_exists, serving_alone, serving_embedded
+from holdfast.storage.errors import EmbeddedPostgresError, WrongDatabase
 from holdfast.storage.secrets import load_encryption_keys
 
 # What the pools of the processes may open (see wiring), with room for commands.
@@ -29,13 +29,20 @@ _log = logging.getLogger(__name__)
 
 
 def serve(
-    settings: Settings, host: str, port: int, demo: bool, announce: Callable[[dict[str, Any]], None]
+    settings: Settings,
+    host: str,
+    port: int,
+    demo: bool,
+    may_migrate: bool,
+    announce: Callable[[dict[str, Any]], None],
 ) -> None:
     """Return after a signal to stop, when everything is stopped that was started.
 
     ``announce`` is called when the service is ready, with its ``url`` and the results of the preparation.
     """
     has_service = settings.database_url is not None
+    if not (has_service or may_migrate):
+        check_exists(settings.data_dir)
     systems = open_external_systems(host, port, settings.public_url, os.environ) if demo else nullcontext()
     with (
         _stop_on_signals(),
@@ -48,16 +55,13 @@ def serve(
     ):
         address = format_url(listeners[0], host)
         environment = _environment(settings, url, address, external)
-        result = {"url": address, **_prepare(environment, external)}
+        result = {"url": address, **_prepare(environment, may_migrate, external)}
         companions = []
         if external is not None:
             public_url, secret = environment["HOLDFAST_PUBLIC_URL"], result.pop("receiverSecret")
             own_environment = external.environment(os.environ, secret, public_url, settings.time_zone)
             companions.append(Companion("external", external.listener, own_environment))
-            result["receiver"] = external.address
-            # The first page shows what there is to try, if the demo's project is there to try it on.
-            if result["project"] is not None:
-                environment["HOLDFAST_DEMO_RECEIVER"] = external.address
+            result["receiver"] = environment["HOLDFAST_DEMO_RECEIVER"] = external.address
         environment["PROMETHEUS_MULTIPROC_DIR"] = metrics
         supervisor = Supervisor(
             listeners,
@@ -118,9 +122,12 @@ def _environment(
     }
 
 
-def _prepare(environment: Mapping[str, str], external: ExternalSystems | None) -> dict[str, Any]:
+def _prepare(
+    environment: Mapping[str, str], may_migrate: bool, external: ExternalSystems | None
+) -> dict[str, Any]:
+    arguments = ["migrate" if may_migrate else "check", *([] if external is None else [external.hook_url])]
     done = subprocess.run(
-        python_module("prepare", *([] if external is None else [external.hook_url])),
+        python_module("prepare", *arguments),
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -131,7 +138,7 @@ def _prepare(environment: Mapping[str, str], external: ExternalSystems | None) -
         raise StartError("Holdfast could not prepare its database; see the log above.")
     result: dict[str, Any] = json.loads(done.stdout)
     if "error" in result:
-        raise StartError(result["error"])
+        raise (WrongDatabase if result["isWrongDatabase"] else StartError)(result["error"])
     return result
 
 

@@ -9,5 +9,9 @@ class SchemaError(Exception):
     """This server, database or schema is not one that this release can work on."""
 
 
+class WrongDatabase(SchemaError):
+    """There is no database, or it is not one for this command: the operator named another than was meant."""
+
+
 class BackupError(Exception):
     """A backup cannot be made, or not be restored."""

@@ -41,6 +41,8 @@ async def are_ready(connection: Connection) -> bool:
 
 async def create_upcoming(connection: Connection) -> None:
     """Within a transaction. Any number of processes may do so at once."""
+    # The dispatcher's lock timeout is for locked endpoints: at a first start another loop creates the days.
+    await connection.execute("set local lock_timeout = 0")
     await connection.execute(f"select pg_advisory_xact_lock({_CREATING})")
     today: date = await connection.fetchval(_TODAY)
     for ahead in range(-1, DAYS_AHEAD + 1):

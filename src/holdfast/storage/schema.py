@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import asyncpg
 
 from holdfast.storage.database import Connection, connect, translate_errors
-from holdfast.storage.errors import SchemaError
+from holdfast.storage.errors import SchemaError, WrongDatabase
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection as MigratingConnection
@@ -34,24 +36,96 @@ async def public_url(connection: Connection) -> str | None:
     return url
 
 
+# The column is not there before its migration, which marks a database by the same rule.
+_MAY_FILL = """
+    select
+        coalesce(
+            (to_jsonb(installation) ->> 'filled_by_demo')::boolean,
+            (select array_agg(slug::text) from project) = array[$1]
+        )
+        or not exists (
+            select from project union all select from api_key
+            union all select from staff union all select from endpoint
+        )
+    from installation
+"""
+
+
+async def check_may_fill(connection: Connection, demo_slug: str) -> None:
+    """Raise WrongDatabase unless the demo has filled the database, or it is empty."""
+    is_new = await current_revision(connection) is None
+    if not (is_new or await connection.fetchval(_MAY_FILL, demo_slug)):
+        raise WrongDatabase(
+            "This database is in use and was not filled by the demo, so `serve --demo` leaves it alone. Leave"
+            " out --demo, or name an empty database with --data, HOLDFAST_DATA_DIR or HOLDFAST_DATABASE_URL."
+        )
+
+
+async def mark_as_filled(connection: Connection) -> None:
+    await connection.execute("update installation set filled_by_demo = true where not filled_by_demo")
+
+
+@asynccontextmanager
+async def filling_alone(database_url: str) -> AsyncIterator[None]:
+    """Let one process at a time fill a database for the demo."""
+    with translate_errors():
+        connection = await connect(database_url)
+        try:
+            await connection.execute(f"select pg_advisory_lock({_FILLING})")
+            yield
+        finally:
+            await connection.close()
+
+
 OLDEST_SERVER = 15
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _REVISIONS = sorted(path.name.partition("_")[0] for path in _MIGRATIONS.glob("versions/[0-9]*.py"))
 HEAD = _REVISIONS[-1]
+OLDEST_READY = "0017"
+"""The oldest revision that the code of this release works with. The newest is HEAD, or one that only adds to
+it: such a revision has the same number and a point, as 0016.1 after 0016."""
 LAST_COMMIT_FOR_OLDER = "9d1560574838bfb6f6b5a74698567705631bd43e"
 """The last commit that migrates from the revisions before the first one here. None of them was released."""
 
 # Held while a process looks at the revision and changes it. The number only has to be ours alone.
 ADVISORY_LOCK = 0x686F6C64
+_FILLING = 0x686F6C67
 _CONNECT_TIMEOUT_SECONDS = 5.0
 _LOGIN_REJECTED_STATES = ("28", "3D")
 
 _log = logging.getLogger(__name__)
 
 
-async def migrate(database_url: str) -> list[str]:
-    """Bring the schema up to date; gives the revisions applied. Any number of processes may do so at once."""
+async def migrate(database_url: str, demo_slug: str | None = None) -> list[str]:
+    """Bring the schema up to date; gives the revisions applied. Any number of processes may do so at once.
+
+    ``demo_slug``: the demo is to fill the database. Nothing is changed if it must not.
+    """
+    async with _open(database_url, demo_slug) as connection:
+        revision = await current_revision(connection)
+    return [] if revision is not None and revision >= HEAD else await _upgrade(database_url)
+
+
+async def check(database_url: str, demo_slug: str | None = None) -> None:
+    """Raise WrongDatabase unless this release works with the schema. Nothing is changed."""
+    async with _open(database_url, demo_slug) as connection:
+        revision = await current_revision(connection)
+    if not is_ready(revision):
+        found = "no schema of Holdfast" if revision is None else f"the schema {revision}"
+        raise WrongDatabase(
+            f"The database has {found}, and this release works with {OLDEST_READY} to {HEAD}. If it is the"
+            " right database, run `holdfast migrate` first."
+        )
+
+
+def is_ready(revision: str | None) -> bool:
+    newest, _, _ = HEAD.partition(".")
+    return revision is not None and revision >= OLDEST_READY and revision.partition(".")[0] <= newest
+
+
+@asynccontextmanager
+async def _open(database_url: str, demo_slug: str | None) -> AsyncIterator[Connection]:
     with translate_errors():
         try:
             connection = await connect(database_url, timeout=_CONNECT_TIMEOUT_SECONDS)
@@ -59,13 +133,13 @@ async def migrate(database_url: str) -> list[str]:
             if (failure.sqlstate or "").startswith(_LOGIN_REJECTED_STATES):
                 raise SchemaError(f"PostgreSQL refuses the connection: {failure}.") from failure
             raise
-    try:
-        await check_suitable(connection)
-        if await current_revision(connection) == HEAD:
-            return []
-    finally:
-        await connection.close()
-    return await _upgrade(database_url)
+        try:
+            await check_suitable(connection)
+            if demo_slug is not None:
+                await check_may_fill(connection, demo_slug)
+            yield connection
+        finally:
+            await connection.close()
 
 
 async def current_revision(connection: Connection) -> str | None:
@@ -85,12 +159,12 @@ async def check_suitable(connection: asyncpg.Connection) -> None:
         raise SchemaError(f"Holdfast needs a database with the encoding UTF8; this one has {encoding}.")
     revision = await current_revision(connection)
     if revision is not None and (reason := unknown_reason(revision)):
-        raise SchemaError(f"The database has the schema {revision}, {reason}")
+        raise WrongDatabase(f"The database has the schema {revision}, {reason}")
 
 
 def unknown_reason(revision: str) -> str | None:
     """Return why this release cannot migrate from a revision, as the end of a sentence; None if it can."""
-    if revision in _REVISIONS:
+    if revision in _REVISIONS or is_ready(revision):
         return None
     if revision < _REVISIONS[0]:
         return (

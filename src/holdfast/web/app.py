@@ -50,7 +50,7 @@ def create_app(settings: Settings | None = None, tour: Tour | None = None) -> St
             *backoffice_page_routes(),
             *mount_pages(BuyerRequest, [units.pages, bookings.pages, projects.pages]),
             *surfaces.status_routes(),
-            *service_routes(context.tour),
+            *service_routes(settings.public_url, context.tour),
         ],
         middleware=_middleware(settings),
         exception_handlers={DomainError: middleware.handle_error, HTTPException: middleware.handle_error},

@@ -288,7 +288,7 @@ PROBLEM_OF: dict[type[Exception], ProblemType] = {
     ),
     errors.SchemaNotCurrent: ProblemType(
         "schema-not-current", 503, "The schema is not current",
-        "The database is reached, but its schema is older or newer than this release of Holdfast.",
+        "The database is reached, but its schema is older or newer than those that this release works with.",
         "Run `holdfast migrate` with the newest release, and restart the processes of an older one.",
     ),
     errors.SecretsUnreadable: ProblemType(

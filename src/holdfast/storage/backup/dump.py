@@ -13,7 +13,7 @@ from holdfast.domain.errors import SecretsUnreadable
 from holdfast.storage.backup.archive import Backup, Manifest, write_manifest, writing_backup
 from holdfast.storage.backup.connection import NEWEST_SERVER, Client, Program, open_client, run_program
 from holdfast.storage.database import BACKGROUND, FOREGROUND, Connection, fetch_one, translate_errors
-from holdfast.storage.errors import BackupError
+from holdfast.storage.errors import BackupError, WrongDatabase
 from holdfast.storage.log_partitions import DROPPING
 from holdfast.storage.schema import ADVISORY_LOCK, check_suitable, current_revision, migrate
 from holdfast.storage.secrets import SecretBox
@@ -89,7 +89,7 @@ async def _check_database(connection: Connection) -> None:
         )
     await check_suitable(connection)
     if await current_revision(connection) is None:
-        raise BackupError("There is nothing to back up: the database has no schema of Holdfast.")
+        raise WrongDatabase("There is nothing to back up: the database has no schema of Holdfast.")
 
 
 async def _check_secrets(connection: Connection, keys: Sequence[str]) -> None:

@@ -16,7 +16,7 @@ import psutil
 
 from holdfast.storage.embedded import cluster, files
 from holdfast.storage.embedded.files import FileLock, exclusive_lock
-from holdfast.storage.errors import EmbeddedPostgresError
+from holdfast.storage.errors import EmbeddedPostgresError, WrongDatabase
 
 START_LIMIT_SECONDS = 120
 STOP_LIMIT_SECONDS = 60
@@ -174,6 +174,16 @@ class EmbeddedPostgres:
             if is_expected(postmaster) or time.monotonic() > give_up_at:
                 return postmaster
             time.sleep(_POLL_SECONDS)
+
+
+def check_exists(data_dir: Path) -> None:
+    """Raise WrongDatabase if there is none. One that this user may not look into is there."""
+    with suppress(PermissionError):
+        if not EmbeddedPostgres(data_dir).is_made:
+            raise WrongDatabase(
+                f"There is no database in {data_dir}. Name yours with --data, HOLDFAST_DATA_DIR or"
+                " HOLDFAST_DATABASE_URL. `holdfast serve` and `holdfast migrate` create a new one."
+            )
 
 
 @contextmanager

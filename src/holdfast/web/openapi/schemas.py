@@ -268,13 +268,13 @@ def unit() -> Any:
     return as_json(unit_document(UNIT, PROJECT))
 
 
-def first_put() -> str:
-    """A command that works when it is pasted, on a server with the demo project."""
+def first_put(address: str = "http://127.0.0.1:8000") -> str:
+    """A command that works when it is pasted, on a server with this project."""
     body = json.dumps(
         {name: UnitReplacement.example[name] for name in ("type", "areaSqm", "priceSar", "bedrooms")}
     )
     return (
-        f"curl -X PUT http://127.0.0.1:8000/v1/integration/projects/{PROJECT.slug}/units/C-0101 \\\n"
+        f"curl -X PUT {address}/v1/integration/projects/{PROJECT.slug}/units/C-0101 \\\n"
         f'  -H "Authorization: Bearer $KEY" \\\n'
         f'  -H "Content-Type: application/json" \\\n'
         f"  -d '{body}'"

@@ -15,7 +15,7 @@ from starlette.types import Scope
 from holdfast import __version__
 from holdfast.web.errors import UnknownRoute
 from holdfast.web.openapi.document import openapi_json, operations_with
-from holdfast.web.openapi.schemas import first_put, sample_problem
+from holdfast.web.openapi.schemas import PROJECT, first_put, sample_problem
 from holdfast.web.pages.base import PublicPage
 from holdfast.web.pages.i18n import DIRECTIONS, accepted_language, language_of
 from holdfast.web.pages.templates import STATIC, digest, templates
@@ -51,9 +51,10 @@ class PageFiles(StaticFiles):
         return response
 
 
-def service_routes(tour: Tour | None = None) -> list[BaseRoute]:
+def service_routes(public_url: str | None, tour: Tour | None = None) -> list[BaseRoute]:
     """``tour``: of a demo, which begins with what there is to try."""
-    welcome = _html("welcome.html", first_put=first_put())
+    put = first_put(public_url) if public_url else first_put()
+    welcome = _html("welcome.html", project=PROJECT, first_put=put)
     docs = _html("docs.html", here="/docs", viewer=VIEWER)
     document = _page(openapi_json(), JSON)
     problems = sorted(PROBLEM_TYPES.values(), key=lambda kind: kind.status)

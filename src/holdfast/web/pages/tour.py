@@ -37,6 +37,13 @@ class Tour(NamedTuple):
         return None if is_local else qr_code(self.public_url + self.project_path)
 
     @property
+    def network_command(self) -> str:
+        port = urlsplit(self.public_url).port or 80
+        return (
+            f'HOLDFAST_PUBLIC_URL=http://192.168.1.20:{port} make serve ARGS="--host 0.0.0.0 --port {port}"'
+        )
+
+    @property
     def price_command(self) -> str:
         return (
             f"curl -X PATCH {self.public_url}{self.price_path} \\\n"
