@@ -96,7 +96,7 @@ def check_project_access(request: Request, slug: str) -> None:
 
 def _reject_key_in_query(request: Request) -> None:
     """A key in an address ends up in logs and histories, so it opens nothing."""
-    if request.has_too_many_parameters:
+    if request.query_error is not None:
         return
     for name, value in request.query_items():
         if name.lower() in _QUERY_NAMES or is_well_formed(value):
