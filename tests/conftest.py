@@ -22,7 +22,11 @@ from tests.support.server import RunningServer, serving
 from tests.support.sql import MAY_IDLE, Sql
 
 # All tests come from one address, and hold more units than one visitor may.
-UNLIMITED = {"HOLDFAST_HOLDS_PER_ADDRESS": "0", "HOLDFAST_REHOLD_SECONDS": "0"}
+UNLIMITED = {
+    "HOLDFAST_HOLDS_PER_ADDRESS": "0",
+    "HOLDFAST_REHOLD_SECONDS": "0",
+    "HOLDFAST_WRONG_KEYS_PER_MINUTE": "0",
+}
 AT_MOST_PROCESSES = 6
 SERVER = pytest.StashKey[InProcessApp]()
 

@@ -45,7 +45,12 @@ def key_guard(permission: Permission) -> Guard:
             raise NoCredentials
         context = request.context
         api_key_cache = context.services.api_key_cache
-        key = await api_key_cache.find(token)
+        try:
+            key = await api_key_cache.find(token)
+        except InvalidApiKey:
+            if context.wrong_key_limit is not None:
+                context.wrong_key_limit.count(request.client_address)
+            raise
         request.scope["state"]["key"] = key
         if key.scopes.isdisjoint(scopes):
             raise ScopeMissing(scopes[0])

@@ -246,7 +246,8 @@ PROBLEM_OF: dict[type[Exception], ProblemType] = {
     ),
     errors.TooManyRequests: ProblemType(
         "too-many-requests", 429, "Too many requests",
-        "The key, or without one the network address, has sent more requests than its limit allows.",
+        "The key, or without one the network address, has sent more requests than its limit allows. Or the "
+        "address has sent too many wrong keys.",
         "Wait for the seconds in `Retry-After`. Many units go in one request through the bulk route.",
     ),
     errors.TooManyAttempts: ProblemType(
