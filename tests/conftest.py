@@ -23,7 +23,10 @@ from tests.support.sql import MAY_IDLE, Sql
 
 # All tests come from one address, and hold more units than one visitor may.
 UNLIMITED = {
-    f"HOLDFAST_{name}": "0" for name in ("HOLDS_PER_ADDRESS", "HOLDS_SHARE_PER_NETWORK", "REHOLD_SECONDS")
+    "HOLDFAST_HOLDS_PER_ADDRESS": "0",
+    "HOLDFAST_HOLDS_SHARE_PER_NETWORK": "0",
+    "HOLDFAST_REHOLD_SECONDS": "0",
+    "HOLDFAST_WRONG_KEYS_PER_MINUTE": "0",
 }
 AT_MOST_PROCESSES = 6
 SERVER = pytest.StashKey[InProcessApp]()

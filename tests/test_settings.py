@@ -20,6 +20,7 @@ DEFAULTS: dict[str, object] = {
     "holds_per_address": 20, "holds_share_per_network": 20, "rehold_seconds": 60.0,
     "session_idle_minutes": 120.0, "session_hours": 12.0,
     "time_zone": "Asia/Riyadh", "rate_limit": 0.0, "public_rate_limit": 50.0, "connections_per_address": 1000,
+    "wrong_keys_per_minute": 20,
     "event_retention_days": 400.0, "retry_first_gap_seconds": 30.0, "attempts": 8, "lease_seconds": None,
     "attempt_timeout_seconds": 10.0, "delivery_retention_days": 90.0, "allowed_networks": (),
     "encryption_keys": (), "payment_url": None, "payment_secret": None, "demo_receiver": None, "processes": 1,
@@ -29,7 +30,8 @@ NUMBERS = {
     "hold_seconds": 0.5, "reservation_days": 7, "holds_per_visitor": 1, "holds_per_address": 100,
     "holds_share_per_network": 5,
     "rehold_seconds": 1.5, "session_idle_minutes": 0.5, "session_hours": 8, "rate_limit": 2.5,
-    "public_rate_limit": 20, "connections_per_address": 5, "event_retention_days": 0.5, "attempts": 3,
+    "public_rate_limit": 20, "connections_per_address": 5, "wrong_keys_per_minute": 3,
+    "event_retention_days": 0.5, "attempts": 3,
     "retry_first_gap_seconds": 0.25, "attempt_timeout_seconds": 1.5, "lease_seconds": 2.5,
     "delivery_retention_days": 7, "processes": 4,
 }  # fmt: skip
@@ -91,7 +93,8 @@ ACCEPTED: dict[str, list[Any]] = {
     # A limit of zero is off.
     "holds_per_visitor": [0], "holds_per_address": [0], "holds_share_per_network": [0, 100],
     "rehold_seconds": [0], "rate_limit": [0],
-    "public_rate_limit": [0], "connections_per_address": [0], "hold_seconds": [604_800],
+    "public_rate_limit": [0], "connections_per_address": [0], "wrong_keys_per_minute": [0, 1000],
+    "hold_seconds": [604_800],
     "reservation_days": [3_650],
 }  # fmt: skip
 
@@ -141,6 +144,7 @@ REFUSED = {
     "time_zone": ["Riyadh", "Asia", "../etc/passwd", "asia/riyadh"],
     "public_rate_limit": ["-1", "inf"],
     "connections_per_address": ["-1", "many"],
+    "wrong_keys_per_minute": ["-1", "1001", "2.5"],
     "rate_limit": ["-1", "many", "nan", "inf"],
     "event_retention_days": ["0", "-3", "1e9"],
     "retry_first_gap_seconds": ["0", "-30", "86401", "30s"],

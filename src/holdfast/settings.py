@@ -233,7 +233,9 @@ class Settings(BaseSettings):
     rate_limit: _Number = _rate(0.0)
     """Requests per second and key over all processes; 0 is no limit."""
     public_rate_limit: _Number = _rate(50.0)
-    """Requests to the storefront per second and address over all processes; 0 is no limit."""
+    """Requests without a key or session per second and address over all processes; 0 is no limit."""
+    wrong_keys_per_minute: _Count = _count(20, 0, 1000)
+    """From one address to one web process; 0 is no limit. A valid key is always served."""
     connections_per_address: _Count = _count(1000, 0, _MAX_HOLDS)
     """Open at a time to one web process; 0 is no limit. This machine and trusted proxies have none."""
     event_retention_days: _Number = _duration(400.0, _CENTURY_DAYS, "days")

@@ -31,11 +31,13 @@ from holdfast.web.api import parameters, unit_bodies
 from holdfast.web.api.backoffice.endpoints import NewEndpoint
 from holdfast.web.api.integration.units import BULK_BODY_LIMIT, MAX_ITEMS
 from holdfast.web.api.payments import callback
+from holdfast.web.api.storefront.units import HOLD_BODY_LIMIT
 from holdfast.web.fields import MAX_PROJECTS
 from holdfast.web.json import LONGEST_ITEM, LONGEST_NUMBER
 from holdfast.web.pages.base import PAGE_HEADERS
+from holdfast.web.pages.forms import PUBLIC_FIELDS, SIGNED_IN_FIELDS
 from holdfast.web.problems import PROBLEM_TYPES
-from holdfast.web.request import BODY_LIMIT
+from holdfast.web.request import BODY_LIMIT, MAX_QUERY_PARAMETERS, PUBLIC_BODY_LIMIT, QUERY_LIMIT
 from holdfast.webhooks import causes, dispatcher
 from holdfast.webhooks.connection import LONGEST_BODY, LONGEST_HEAD
 from holdfast.webhooks.sender import _MOST_ADDRESSES
@@ -109,19 +111,47 @@ def test_every_metric_is_in_the_table() -> None:
 
 
 def test_limits_are_those_of_the_code() -> None:
-    shown = {row[0]: row[1] for row in table(GUIDE, "Limit")}
+    shown, protocol = {row[0]: row[1] for row in table(GUIDE, "Limit")}, HttpProtocol
     assert shown == {
         "Body": f"{BODY_LIMIT // 1024**2} MiB",
         "Body of the bulk route": f"{BULK_BODY_LIMIT // 1024**2} MiB",
         "Units of one bulk request": f"{MAX_ITEMS:,}".replace(",", " "),
         "One unit of a bulk body": f"{LONGEST_ITEM // 1024**2} MiB",
-        "Request line and headers": f"{HttpProtocol.head_bytes // 1024} KiB",
+        "Request line and headers": f"{protocol.head_bytes // 1024} KiB, {protocol.head_lines} lines",
+        "Path": f"{protocol.path_bytes // 1024} KiB",
+        "Query": f"{QUERY_LIMIT // 1024} KiB, {MAX_QUERY_PARAMETERS} parameters",
         "limit of a list": f"1 to {parameters.LARGEST_LIMIT}, {parameters.DEFAULT_LIMIT} if left out",
         "Elements of images, of files": f"{unit_bodies.MAX_MEDIA} each",
         "URL of an image or file": f"{unit_bodies.LONGEST_URL} characters",
         "Name of an image or file": f"{unit_bodies.LONGEST_MEDIA_NAME} characters",
         "One number in a body": f"{LONGEST_NUMBER} characters",
     }
+
+
+def test_the_limits_of_strangers_are_those_of_the_code() -> None:
+    one = HttpProtocol
+    public = {row[0]: row[1] for row in table(SECURITY_MODEL, "Public limit")}
+    slow = {row[0]: row[1] for row in table(SECURITY_MODEL, "Limit")}
+    kib = {
+        "Body of a hold": HOLD_BODY_LIMIT,
+        "Body of other public routes and pages": PUBLIC_BODY_LIMIT,
+        "Body of the payment callback": callback.CALLBACK_BODY_LIMIT,
+        "Query": QUERY_LIMIT,
+        "Request line and headers": one.head_bytes,
+        "Chunk sizes, chunk extensions and trailers": one.framing_bytes,
+        "Rest of a request that is answered already": one.drain_bytes,
+    }
+    for name, limit in kib.items():
+        assert (public | slow)[name].startswith(f"{limit // 1024} KiB"), name
+    assert public["Query"].endswith(f", {MAX_QUERY_PARAMETERS} parameters")
+    assert public["Fields of a form"].replace(" ", "") == f"{PUBLIC_FIELDS};{SIGNED_IN_FIELDS}afterthesign-in"
+    assert slow["Request line and headers"].endswith(
+        f"{one.head_lines} lines, a path of {one.path_bytes // 1024} KiB, {one.head_seconds:g} seconds"
+    )
+    per_second = one.body_bytes / one.body_seconds / 1024
+    assert slow["Body"] == f"{one.body_seconds:g} seconds, or {per_second:g} KiB a second"
+    assert slow["Rest of a request that is answered already"].endswith(f", {one.drain_seconds:g} seconds")
+    assert slow["Response that the client does not read"] == f"{one.stalled_seconds:g} seconds"
 
 
 def test_the_attempts_are_made_at_the_times_in_the_table() -> None:

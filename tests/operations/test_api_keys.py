@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from holdfast.domain import errors
-from holdfast.domain.api_key import Scope, new_key_text
+from holdfast.domain.api_key import Scope, key_hash, new_key_text
 from holdfast.operations import api_keys
 from holdfast.operations.api_keys import ApiKeyCache, KeyIssuer, NewApiKey
 from holdfast.storage.database import Database, current_time
@@ -75,3 +75,18 @@ async def test_the_last_use_is_written_at_most_once_a_minute_by_all_processes(da
     (nothing, first), (moved, still), (old, new) = stored
     assert (nothing, still) == (None, moved)
     assert old < moved < first < new
+
+
+async def test_the_hash_of_a_key_is_compared_in_constant_time(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    issued, compared = await api_keys.issue(database, NewApiKey("Sync")), []
+
+    def compare(one: bytes, other: bytes) -> bool:
+        compared.append((one, other))
+        return False
+
+    monkeypatch.setattr("hmac.compare_digest", compare)
+    with pytest.raises(errors.InvalidApiKey):
+        await ApiKeyCache(database, lambda: 0.0).find(issued.text)
+    assert compared == [(key_hash(issued.text), key_hash(issued.text))]

@@ -184,7 +184,9 @@ async def test_a_unit_changed_meanwhile_is_decided_again(database: Database, pro
     assert (patched.unit.version, other.unit.version) == (3, 2)
 
 
-async def test_a_unit_created_after_a_look_that_found_none_to_lock_is_replaced(database: Database, project_id: UUID) -> None:
+async def test_a_unit_created_after_a_look_that_found_none_to_lock_is_replaced(
+    database: Database, project_id: UUID
+) -> None:
     another = replacement(project_id, "A-1", 50)
     overtaken = InterferingDatabase(database, conflict, lambda: store(database, another))
     (written,) = await store(overtaken, replacement(project_id, "A-1", 9))

@@ -134,6 +134,7 @@ def test_the_cookie_is_found_among_others_and_taken_as_it_is(line: str) -> None:
         f"holdfast_visitor={'x' * 129}", f"holdfast_visitor={COOKIE} {COOKIE}",
         f"holdfast_visitor={COOKIE}<script>", f"holdfast_visitor = {COOKIE}", f"Holdfast_Visitor={COOKIE}",
         f"my_holdfast_visitor={COOKIE}", f"holdfast_visitor_id={COOKIE}", f"theme=holdfast_visitor={COOKIE}",
+        f"{';' * 1000}holdfast_visitor={COOKIE}",
     ],
 )  # fmt: skip
 def test_what_our_pages_did_not_make_is_no_cookie(line: str) -> None:

@@ -46,7 +46,14 @@ def test_a_text_stands_for_itself_until_it_is_translated() -> None:
 
 @pytest.mark.parametrize(
     ("accepted", "code"),
-    [("ar-SA,ar;q=0.9,en;q=0.8", "ar"), ("de,en;q=0.5", "en"), ("", "en"), ("fr", "en"), ("*", "en")],
+    [
+        ("ar-SA,ar;q=0.9,en;q=0.8", "ar"),
+        ("de,en;q=0.5", "en"),
+        ("", "en"),
+        ("fr", "en"),
+        ("*", "en"),
+        ("x," * 500 + "ar", "en"),
+    ],
 )
 def test_a_stranger_is_spoken_to_in_a_language_that_their_browser_names(accepted: str, code: str) -> None:
     assert accepted_language(accepted) == code

@@ -109,17 +109,63 @@ async def test_of_many_faults_a_hundred_are_listed_and_the_rest_is_counted(http:
     assert len(response.content) <= 64_000
 
 
-async def test_a_key_is_asked_for_before_the_body_is_read(http: httpx.AsyncClient) -> None:
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("PUT", UNIT, 401),
+        ("POST", "/v1/storefront/bookings/WWW-WWW-WWW/sign", 401),
+        ("POST", "/v1/payments/callback", 401),
+        ("POST", "/backoffice/staff", 303),
+        ("GET", "/", 200),
+        ("GET", "/p/narjis-heights/nothing/here", 404),
+        ("DELETE", "/v1/storefront/bookings/WWW-WWW-WWW", 401),
+    ],
+)
+async def test_a_body_is_read_only_where_it_is_needed_and_after_the_caller_is_known(
+    method: str, path: str, status: int
+) -> None:
     async def body() -> AsyncIterator[bytes]:
         yield pytest.fail("the body was asked for")
 
-    assert (await http.put(UNIT, content=body(), headers=JSON)).status_code == 401
+    app = app_with(payment_url="https://pay.example.com/", payment_secret="0123456789abcdef")
+    async with client_of(app) as http:
+        assert (await http.request(method, path, content=body(), headers=JSON)).status_code == status
 
 
-async def test_an_address_has_at_most_two_hundred_parameters(http: httpx.AsyncClient) -> None:
-    path = "/v1/storefront/projects/narjis-heights/units"
-    problem(await http.get(path, params={f"p{number}": "1" for number in range(201)}), 413)
-    invalid(await http.get(path, params={"p0": "1", "p1": "1"}), "/query/p0", "/query/p1")
+@pytest.mark.parametrize(
+    "path", ["/v1/storefront/projects/narjis-heights/units", "/p/x", "/backoffice/units", "/"]
+)
+async def test_a_query_has_at_most_two_hundred_parameters_and_16_kib(
+    http: httpx.AsyncClient, path: str
+) -> None:
+    for params in ({f"p{number}": "1" for number in range(201)}, {"next": "=" * 6000}):
+        response = await http.get(path, params=params)
+        assert response.status_code == 413
+        assert len(response.content) < 4000
+    if path.startswith("/v1"):
+        invalid(await http.get(path, params={"p0": "1", "p1": "1"}), "/query/p0", "/query/p1")
+
+
+async def test_the_back_office_asks_strangers_to_sign_in_within_the_public_rate_limit() -> None:
+    app = app_with(public_rate_limit="0.001")
+    async with client_of(app, "192.0.2.1") as http, client_of(app, "192.0.2.2") as other:
+        assert (await http.get("/backoffice/sign-in", headers=HTML)).status_code == 200
+        for path in ("/sign-in", "/sign-in/code", "/sign-in/language", "/set-up/x", "", "/staff"):
+            for method in ("GET", "POST"):
+                response = await http.request(method, f"/backoffice{path}", headers=HTML)
+                assert response.status_code == 429
+                assert response.headers["content-type"].startswith("text/html")
+                assert int(response.headers["retry-after"]) > 0
+        assert (await other.get("/backoffice/sign-in", headers=HTML)).status_code == 200
+
+
+async def test_a_long_address_is_not_repeated_by_the_redirect_to_the_sign_in(http: httpx.AsyncClient) -> None:
+    for length, is_repeated in ((3000, True), (5000, False)):
+        response = await http.get("/backoffice/bookings", params={"q": "x" * length})
+        assert ("next=" in response.headers["location"]) is is_repeated
+        htmx = {"HX-Request": "true", "HX-Current-URL": f"http://x/backoffice?{'x' * length}"}
+        response = await http.get("/backoffice/bookings", headers=htmx)
+        assert ("next=" in response.headers["hx-redirect"]) is is_repeated
 
 
 @pytest.mark.parametrize("path", ["/p/narjis-heights/units/A-1/hold", "/backoffice/sign-in"])

@@ -1,4 +1,4 @@
-"""Limits of one process: requests of a caller in a second, and clients that watch live."""
+"""Limits of one process: requests of a caller in a second, wrong keys, and clients that watch live."""
 
 from collections.abc import AsyncIterator
 
@@ -10,7 +10,7 @@ from holdfast.domain.errors import TooManyRequests
 from holdfast.web.auth import PUBLIC
 from holdfast.web.client_address import Client, ClientAddresses
 from holdfast.web.json import JsonResponse
-from holdfast.web.rate_limit import LiveLimits, RateLimit
+from holdfast.web.rate_limit import LiveLimits, RateLimit, WrongKeyLimit
 from holdfast.web.request import Request
 from tests.support.in_process import app_with, at, client_of, context_of
 from tests.support.problems import problem
@@ -45,6 +45,24 @@ def test_a_caller_has_a_second_of_requests_and_then_waits(clock: Clock) -> None:
     limit.take("another")
     clock.now += 0.25
     limit.take("caller")
+
+
+def test_an_address_has_so_many_wrong_keys_in_any_minute(clock: Clock) -> None:
+    one, other = (Client(ip_address(text), text, text) for text in ("192.0.2.1", "192.0.2.2"))
+    limit = WrongKeyLimit(2, clock)
+    limit.count(one)
+    clock.now += 50
+    limit.count(one)
+    for _ in range(3):
+        with pytest.raises(TooManyRequests, match=r"wrong keys") as refused:
+            limit.count(one)
+        assert refused.value.retry_after_seconds == 10
+    limit.count(other)
+    clock.now += 10
+    limit.count(one)
+    with pytest.raises(TooManyRequests) as refused:
+        limit.count(one)
+    assert refused.value.retry_after_seconds == 50
 
 
 def app_with_limit(per_second: float, clock: Clock) -> Starlette:

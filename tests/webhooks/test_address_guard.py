@@ -9,6 +9,7 @@ import pytest
 from holdfast.domain.endpoint_url import parse_endpoint_url
 from holdfast.webhooks import address_guard
 from holdfast.webhooks.address_guard import AddressNotAllowed, find_url_error
+from holdfast.webhooks.causes import NOT_ALLOWED
 from holdfast.webhooks.resolver import Resolver
 from tests.support.name_server import NameServer, name_server
 from tests.support.receiver_posts import LOOPBACK, guard_for
@@ -25,8 +26,7 @@ def test_a_single_blocked_address_blocks_them_all() -> None:
     url = parse_endpoint_url("https://shop.example/")
     public = addresses("93.184.216.34", "2606:4700::1111")
     assert STRICT.check(url, public) == public
-    expected = r"The name resolves to 10\.0\.0\.1, which is a private address\."
-    with pytest.raises(AddressNotAllowed, match=expected):
+    with pytest.raises(AddressNotAllowed, match=NOT_ALLOWED):
         STRICT.check(url, addresses("93.184.216.34", "10.0.0.1"))
 
 
@@ -49,10 +49,10 @@ def test_of_loopback_addresses_the_allowed_ones_are_contacted(allowed: str, foun
 @pytest.mark.parametrize("other", ["93.184.216.34", "10.0.0.1", "10.1.0.1", "::", "0.0.0.0"])
 def test_a_loopback_address_is_blocked_if_none_is_allowed_or_beside_any_other(other: str) -> None:
     url = parse_endpoint_url("https://shop.example/")
-    with pytest.raises(AddressNotAllowed, match=r"resolves to ::1, which is a loopback address\."):
+    with pytest.raises(AddressNotAllowed, match=NOT_ALLOWED):
         guard_for(["10.0.0.0/8"]).check(url, addresses("::1", "127.0.0.1"))
     for found in (addresses("127.0.0.1", "::1", other), addresses(other, "::1")):
-        with pytest.raises(AddressNotAllowed, match="The name resolves to"):
+        with pytest.raises(AddressNotAllowed, match=NOT_ALLOWED):
             guard_for(["127.0.0.0/8", "10.1.0.0/16"]).check(url, found)
 
 
@@ -113,8 +113,8 @@ async def test_an_address_is_refused_in_every_spelling(address: str, hosts: str,
         ("https://public.example/", None),
         ("https://93.184.216.34/", None),
         ("https://not-there-yet.example/", None),
-        ("https://private.example/", "The name resolves to 10.0.0.1, which is a private address."),
-        ("https://mixed.example/", "The name resolves to ::1, which is a loopback address."),
+        ("https://private.example/", NOT_ALLOWED),
+        ("https://mixed.example/", NOT_ALLOWED),
         ("https://nowhere.internal/", "The host name does not exist."),
         ("https://intranet/", "The host name does not exist."),
         ("https://user@public.example/", "The URL must not have a user name or password."),
@@ -128,7 +128,7 @@ async def test_a_url_is_checked_when_it_is_saved(url: str, fault: str | None, re
 async def test_localhost_is_loopback_of_which_one_family_has_to_be_allowed(resolver: Resolver) -> None:
     for host in ("localhost", "LOCALHOST.", "api.localhost"):
         fault = await find_url_error(f"https://{host}/", STRICT, resolver)
-        assert str(fault).endswith(", which is a loopback address.")
+        assert fault == NOT_ALLOWED
         assert await find_url_error(f"http://{host}:8000/", OPEN, resolver) is None
     for network in LOOPBACK:
         assert await find_url_error("http://localhost:8000/", guard_for([network]), resolver) is None

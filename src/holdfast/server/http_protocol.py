@@ -1,20 +1,20 @@
 """uvicorn's HTTP protocol, with limits on what a client may send and on how long it may take."""
 
-from collections import deque
 from typing import Any, Literal
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from holdfast.server.http_server import ConnectionCounts, extend_cycle, plain_response
+from holdfast.server.http_server import ConnectionCounts, Trailers, extend_cycle, plain_response
 
 
 class HttpProtocol(HttpToolsProtocol):
-    head_bytes, head_seconds = 64 * 1024, 30.0
-    framing_bytes = 2 * 1024**2  # chunk sizes and trailers of one request
+    head_bytes, head_lines, path_bytes, head_seconds = 64 * 1024, 1000, 4096, 30.0
+    framing_bytes = 16 * 1024  # of chunks and trailers, more than there is body
+    piece_bytes = 16 * 1024  # is parsed before the limits are checked again
     body_seconds, body_bytes = 30.0, 30 * 16 * 1024  # a body ends in this time, or so much of it arrives
     stalled_seconds = 30.0  # without reading any of a response
-    drain_bytes, drain_seconds = 256 * 1024, 2.0  # of a request that has its response already
+    drain_bytes, drain_seconds = 64 * 1024, 2.0  # of a request that has its response already
     check_seconds = 2.0
     counts = ConnectionCounts()
     # The state of a connection:
@@ -41,7 +41,11 @@ class HttpProtocol(HttpToolsProtocol):
             self.serving.disconnected = not self.serving.response_complete
             self.serving.message_event.set()
 
-    def data_received(self, data: bytes | memoryview) -> None:
+    def data_received(self, data: bytes) -> None:
+        for at in range(0, len(data), self.piece_bytes):
+            self.piece_received(data[at : at + self.piece_bytes])
+
+    def piece_received(self, data: bytes | memoryview) -> None:
         self.data_bytes, pieces = len(data), [data]
         unread = len(self.cycle.body) if self.part == "body" else 0
         while pieces and not self.is_over:
@@ -60,12 +64,15 @@ class HttpProtocol(HttpToolsProtocol):
         self.received += len(data)
         if self.is_over or (self.part == "body" and self.cycle.response_complete):
             if self.received > self.drain_bytes:
+                self.is_over = True
                 self.flow.pause_reading()
-        elif self.part == "head" and self.received > self.head_bytes:
+        elif self.part != "body" and (
+            self.received > self.head_bytes or (self.part and len(self.headers) > self.head_lines)
+        ):
             self.reject(431)
         elif self.part == "body" and self.received:
             self.payload += len(self.cycle.body) - unread
-            if self.received - self.payload > self.framing_bytes:
+            if self.received - self.payload > self.framing_bytes + self.payload:
                 self.reject(400)
 
     def on_message_begin(self) -> None:
@@ -73,8 +80,11 @@ class HttpProtocol(HttpToolsProtocol):
         self.part, self.received, self.messages = "head", -self.data_bytes, self.messages + 1
 
     def is_head_too_large(self) -> bool:
-        size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
-        return size > self.head_bytes or any(n == b"content-length" and len(v) > 20 for n, v in self.headers)
+        if len(self.headers) > self.head_lines or len(self.url.partition(b"?")[0]) > self.path_bytes:
+            return True
+        if len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > self.head_bytes:
+            return True
+        return any(name == b"content-length" and len(value) > 20 for name, value in self.headers)
 
     def on_headers_complete(self) -> None:
         if (self.data_bytes > 4096 or self.received > -self.data_bytes) and self.is_head_too_large():
@@ -91,13 +101,13 @@ class HttpProtocol(HttpToolsProtocol):
         self.serving = earlier or self.cycle
         extend_cycle(self.cycle)
         self.cycle.keep_alive &= not self.expect_100_continue  # until the body has come: see below
-        self.headers = deque(maxlen=0)  # type: ignore[assignment] # takes no trailers
+        self.headers = Trailers()
         self.part, self.received, self.payload = "body", -self.data_bytes, 0
 
     def on_message_complete(self) -> None:
         if self.part == "body":  # not the head of an upgrade
             super().on_message_complete()
-            self.part = None
+            self.part, self.received = None, -self.data_bytes
             if self.expect_100_continue and not self.cycle.response_started:
                 self.cycle.keep_alive = self.parser.should_keep_alive()
 

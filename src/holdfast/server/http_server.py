@@ -108,6 +108,17 @@ def plain_response(status: int, default_headers: Iterable[tuple[bytes, bytes]]) 
     return head + b"\r\n" + text
 
 
+class Trailers(list[tuple[bytes, bytes]]):
+    """Takes the place of the headers once these are complete, and keeps nothing."""
+
+    left = 100
+
+    def append(self, _: tuple[bytes, bytes]) -> None:
+        self.left -= 1
+        if not self.left:
+            raise ValueError
+
+
 class RequestCycle(RequestResponseCycle):
     """A request that came in whole counts, though its client has gone since."""
 

@@ -1,5 +1,6 @@
 """API keys, stored as hashes."""
 
+import hmac
 from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
@@ -25,7 +26,7 @@ _LIMIT_TO_PROJECT = "insert into api_key_project (api_key_id, project_id) values
 
 _FIND = f"select {_COLUMNS} from api_key where id = $1"
 _FIND_LIVE = f"""
-    select {_COLUMNS}, extract(epoch from expires_at - clock_timestamp())::float8
+    select {_COLUMNS}, key_hash, extract(epoch from expires_at - clock_timestamp())::float8
     from api_key
     where key_hash = $1 and revoked_at is null
         and (expires_at is null or expires_at > clock_timestamp())
@@ -89,7 +90,9 @@ async def find_named_locked(connection: Connection, name: str) -> list[Key]:
 async def find_live(connection: Connection, key_hash: bytes) -> tuple[Key, float | None] | None:
     """Return a key that is neither revoked nor expired, and the seconds until it expires, if it does."""
     row = await connection.fetchrow(_FIND_LIVE, key_hash)
-    return (_key(row[:-1]), row[-1]) if row else None
+    if row is None or not hmac.compare_digest(row[-2], key_hash):
+        return None
+    return _key(row[:-2]), row[-1]
 
 
 async def list_all(connection: Connection) -> list[Key]:

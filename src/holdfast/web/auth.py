@@ -45,7 +45,12 @@ def key_guard(permission: Permission) -> Guard:
             raise NoCredentials
         context = request.context
         api_key_cache = context.services.api_key_cache
-        key = await api_key_cache.find(token)
+        try:
+            key = await api_key_cache.find(token)
+        except InvalidApiKey:
+            if context.wrong_key_limit is not None:
+                context.wrong_key_limit.count(request.client_address)
+            raise
         request.scope["state"]["key"] = key
         if key.scopes.isdisjoint(scopes):
             raise ScopeMissing(scopes[0])
@@ -97,7 +102,7 @@ def check_project_access(request: Request, slug: str) -> None:
 
 def _reject_key_in_query(request: Request) -> None:
     """A key in an address ends up in logs and histories, so it opens nothing."""
-    if request.has_too_many_parameters:
+    if request.query_error is not None:
         return
     for name, value in request.query_items():
         if name.lower() in _QUERY_NAMES or is_well_formed(value):

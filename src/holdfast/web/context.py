@@ -10,7 +10,7 @@ from holdfast.web.client_address import ClientAddresses
 from holdfast.web.cookies import Cookies
 from holdfast.web.documents.rendering import Documents
 from holdfast.web.pages.tour import Tour
-from holdfast.web.rate_limit import LiveLimits, RateLimit
+from holdfast.web.rate_limit import LiveLimits, RateLimit, WrongKeyLimit
 from holdfast.web.spreadsheets.processes import FileReader, WorkbookWriter
 from holdfast.wiring import Services
 
@@ -20,6 +20,7 @@ class WebContext(NamedTuple):
     addresses: ClientAddresses
     rate_limit: RateLimit | None
     public_rate_limit: RateLimit | None
+    wrong_key_limit: WrongKeyLimit | None
     live_limits: LiveLimits
     cookies: Cookies
     documents: Documents
@@ -34,12 +35,13 @@ class WebContext(NamedTuple):
 
 
 def build_context(settings: Settings, services: Services, tour: Tour | None) -> WebContext:
-    public_url = settings.public_url or ""
+    public_url, wrong_keys = settings.public_url or "", settings.wrong_keys_per_minute
     return WebContext(
         services=services,
         addresses=ClientAddresses(settings.trusted_proxies),
         rate_limit=_rate_limit(settings.rate_limit, settings),
         public_rate_limit=_rate_limit(settings.public_rate_limit, settings),
+        wrong_key_limit=WrongKeyLimit(wrong_keys, monotonic) if wrong_keys else None,
         live_limits=LiveLimits(),
         cookies=Cookies.for_address(settings.public_url),
         documents=Documents(services.units, public_url, settings.time_zone),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
@@ -10,6 +10,8 @@ from starlette.responses import Response
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _YEAR_SECONDS = 365 * 86_400
+_MAX_COOKIES = 1000
+"""No browser keeps as many for one host."""
 
 
 class Cookies(NamedTuple):
@@ -56,6 +58,10 @@ class Cookies(NamedTuple):
 
 
 def cookie_parts(request: Request) -> list[str]:
-    """Name and value of each; a browser may send several lines of them."""
-    lines = [value.decode("latin-1") for name, value in request.scope["headers"] if name == b"cookie"]
-    return [part.strip() for line in lines for part in line.split(";")]
+    """Name and value of each; a browser may send several lines of them. Those beyond a limit are ignored."""
+    state: dict[str, Any] = request.scope["state"]
+    if "cookies" not in state:
+        lines = b";".join(value for name, value in request.scope["headers"] if name == b"cookie")
+        parts = lines.decode("latin-1").split(";", _MAX_COOKIES)[:_MAX_COOKIES]
+        state["cookies"] = [part.strip() for part in parts]
+    return cast("list[str]", state["cookies"])

@@ -33,6 +33,10 @@ class ItemTooLarge(BodyTooLarge):
     text = "One unit of the body is larger than %(limit)s."
 
 
+class QueryTooLarge(BodyTooLarge):
+    text = "The query of the address is larger than %(limit)s."
+
+
 class TooManyParameters(BodyTooLarge):
     is_size = False
     text = "The address has more than %(limit)s query parameters."

@@ -91,7 +91,7 @@ PROBLEM_OF: dict[type[Exception], ProblemType] = {
     http.BodyTooLarge: ProblemType(
         "body-too-large", 413, "The body is too large",
         "A body has at most 1 MiB, unless its operation names another limit; the bulk route takes 32 MiB and "
-        "200 000 units. More than 200 query parameters are refused in the same way.",
+        "200 000 units. A query of more than 200 parameters or 16 KiB is refused in the same way.",
         "Send fewer units in one request. A layout may leave out those that stand where their code says.",
     ),
     http.MethodNotAllowed: ProblemType(
@@ -260,7 +260,8 @@ PROBLEM_OF: dict[type[Exception], ProblemType] = {
     ),
     errors.TooManyRequests: ProblemType(
         "too-many-requests", 429, "Too many requests",
-        "The key, or on the storefront the network address, has sent more requests than its limit allows.",
+        "The key, or without one the network address, has sent more requests than its limit allows. Or the "
+        "address has sent too many wrong keys.",
         "Wait for the seconds in `Retry-After`. Many units go in one request through the bulk route.",
     ),
     errors.TooManyAttempts: ProblemType(

@@ -1,8 +1,8 @@
-"""Limits of one process: requests of a caller in a second, and clients that watch live."""
+"""Limits of one process: requests of a caller in a second, wrong keys, and clients that watch live."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Hashable
 from functools import partial
 
@@ -14,6 +14,8 @@ LIVE_PER_ADDRESS = 200
 LIVE_IN_ALL = 2_000
 
 _MAX_CALLERS = 10_000
+_MINUTE_SECONDS = 60.0
+_TOO_MANY_WRONG_KEYS = "This address has sent more wrong keys than its limit allows."
 _LIVE_RETRY_SECONDS = 60
 _ADDRESS_LIVE_TAKEN = (
     "This address watches as many pages live as it may. Close some of them, or try again later."
@@ -41,6 +43,25 @@ class RateLimit:
         if len(self._buckets) >= _MAX_CALLERS:
             self._buckets.clear()
         self._buckets[caller] = (left - 1, now)
+
+
+class WrongKeyLimit:
+    """Limit the wrong keys of an address in any 60 seconds, for one process. Valid keys do not count."""
+
+    def __init__(self, per_minute: int, monotonic: Callable[[], float]) -> None:
+        self._per_minute = per_minute
+        self._monotonic = monotonic
+        self._failures: dict[str, deque[float]] = {}
+
+    def count(self, client: Client) -> None:
+        now = self._monotonic()
+        failures = self._failures.get(client.counted_as) or deque(maxlen=self._per_minute)
+        if len(failures) == self._per_minute and (left := failures[0] + _MINUTE_SECONDS - now) > 0:
+            raise TooManyRequests(left, _TOO_MANY_WRONG_KEYS)
+        if len(self._failures) >= _MAX_CALLERS:
+            self._failures.clear()
+        failures.append(now)
+        self._failures[client.counted_as] = failures
 
 
 class LiveLimits:

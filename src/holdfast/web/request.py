@@ -16,7 +16,13 @@ from holdfast.domain.api_key import Key
 from holdfast.domain.audit import ActorKind, Author
 from holdfast.domain.decision import UNCONDITIONAL, Precondition
 from holdfast.domain.errors import Fault
-from holdfast.web.errors import BodyTooLarge, TooManyParameters, TwoCredentials, UnsupportedMediaType
+from holdfast.web.errors import (
+    BodyTooLarge,
+    QueryTooLarge,
+    TooManyParameters,
+    TwoCredentials,
+    UnsupportedMediaType,
+)
 
 if TYPE_CHECKING:
     from holdfast.web.client_address import Client
@@ -29,6 +35,7 @@ NO_ROUTE = "none"
 BODY_LIMIT = 1024**2
 PUBLIC_BODY_LIMIT = 16 * 1024
 MAX_QUERY_PARAMETERS = 200
+QUERY_LIMIT = PUBLIC_BODY_LIMIT
 
 _UTF_8 = ("utf-8", "utf8")
 _TAG = re.compile(r'\*|".*"')
@@ -121,19 +128,21 @@ class Request(StarletteRequest):
             return Fault(f"/path/{name}", "This part of the path is not UTF-8.")
 
     @property
-    def has_too_many_parameters(self) -> bool:
-        return self.raw_query.count(b"&") >= MAX_QUERY_PARAMETERS
+    def query_error(self) -> BodyTooLarge | None:
+        if self.raw_query.count(b"&") >= MAX_QUERY_PARAMETERS:
+            return TooManyParameters(MAX_QUERY_PARAMETERS)
+        return QueryTooLarge(QUERY_LIMIT) if len(self.raw_query) > QUERY_LIMIT else None
 
-    def check_parameter_count(self) -> None:
-        if self.has_too_many_parameters:
-            raise TooManyParameters(MAX_QUERY_PARAMETERS)
+    def check_query(self) -> None:
+        if (error := self.query_error) is not None:
+            raise error
 
     def query_items(self) -> list[tuple[str, str]]:
         """Bytes that are not UTF-8 come as lone surrogates."""
         query = self.raw_query
         if not query:
             return []
-        self.check_parameter_count()
+        self.check_query()
         text = query.decode("utf-8", "surrogateescape")
         return parse_qsl(text, keep_blank_values=True, errors="surrogateescape")
 

@@ -33,8 +33,10 @@ class AddressGuard:
         for address in checked:
             kind = blocked_kind(address, self._allowed)
             if kind is not None:
-                is_literal = url.address is not None
-                raise AddressNotAllowed(causes.explain_address(address, kind, is_literal=is_literal))
+                is_name = url.address is None
+                raise AddressNotAllowed(
+                    causes.NOT_ALLOWED if is_name else causes.explain_address(address, kind)
+                )
         if not url.is_encrypted and checked != allowed:
             raise AddressNotAllowed(causes.NOT_ENCRYPTED)
         return checked

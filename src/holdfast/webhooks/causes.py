@@ -24,6 +24,8 @@ NAME_UNKNOWN = "The host name does not exist."
 NAME_WITHOUT_ADDRESS = "The host name has no address."
 NAME_UNRESOLVED = "The host name could not be resolved."
 NOT_ENCRYPTED = "The URL must begin with https://: http is for addresses in the allowed networks only."
+NOT_ALLOWED = "The host name leads to an address that is not allowed."
+"""Without the address: a URL must not tell what names stand for in the operator's network."""
 OTHER_PEER = "The connection led to another address than the one that was checked."
 
 
@@ -102,12 +104,8 @@ def explain_status(code: int) -> AnyMessage:
     return Message("The receiver answered %(code)s.", {"code": code})
 
 
-def explain_address(address: IPAddress, kind: str, *, is_literal: bool) -> Message:
-    message = (
-        "The URL's host is %(address)s, which is %(address_kind)s."
-        if is_literal
-        else "The name resolves to %(address)s, which is %(address_kind)s."
-    )
+def explain_address(address: IPAddress, kind: str) -> Message:
+    message = "The URL's host is %(address)s, which is %(address_kind)s."
     return Message(message, {"address": str(address), "address_kind": kind})
 
 

@@ -187,9 +187,10 @@ def _pointer(place: Iterable[int | str]) -> str:
 
 
 # Pasted text comes with spaces and, where people write from right to left, with invisible marks of direction.
-_AT_THE_ENDS = r"[\s\u200e\u200f\u202a-\u202e\u2066-\u2069]+"
-_ENDS = re.compile(rf"\A{_AT_THE_ENDS}|{_AT_THE_ENDS}\Z")
-_TRIMMED = BeforeValidator(lambda value: _ENDS.sub("", value) if isinstance(value, str) else value)
+_AT_THE_ENDS = "".join(filter(str.isspace, map(chr, range(0x3001)))) + (
+    "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+)
+_TRIMMED = BeforeValidator(lambda value: value.strip(_AT_THE_ENDS) if isinstance(value, str) else value)
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=BUYER_NAME), _TRIMMED]
 Email = Annotated[str, StringConstraints(min_length=3, max_length=254, pattern=EMAIL_ADDRESS), _TRIMMED]

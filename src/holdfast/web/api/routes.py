@@ -83,7 +83,7 @@ class Operation:
 
     async def respond(self, request: Request) -> Response:
         if request.raw_query:
-            request.check_parameter_count()
+            request.check_query()
         faults: list[Fault] = []
         arguments = [read_path(request, parameter, faults) for parameter in self.path_parameters]
         query = read_query(request, self.query, faults) if self.query or request.raw_query else {}

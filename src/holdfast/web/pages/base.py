@@ -44,6 +44,6 @@ class PublicPage:
         scope["state"]["route"] = self.path
         if request.method not in ("GET", "HEAD"):
             raise MethodNotAllowed(request.method, ("GET", "HEAD"))
-        request.check_parameter_count()
+        request.check_query()
         response = await self._show(request)
         await response(scope, receive, send)

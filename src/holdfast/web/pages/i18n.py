@@ -165,9 +165,13 @@ def language_of(code: str, digits: str, zone: str) -> Language:
     return Language(code, digits, ZoneInfo(zone))
 
 
+_LONGEST_ACCEPTED = 1000
+
+
 def accepted_language(accepted: str) -> str:
     """Return the first language of an ``Accept-Language`` header that there is, or English."""
-    codes = (part.split(";")[0].strip().split("-")[0].lower() for part in accepted.split(","))
+    parts = accepted[:_LONGEST_ACCEPTED].split(",")
+    codes = (part.split(";")[0].strip().split("-")[0].lower() for part in parts)
     return next((code for code in codes if code in DIRECTIONS), "en")
 
 

@@ -28,6 +28,7 @@ from holdfast import __version__
 from holdfast.domain.errors import DomainError, Fault, InvalidInput
 from holdfast.domain.permissions import Permission
 from holdfast.web.api.parameters import PATH_PARAMETERS, read_path
+from holdfast.web.auth import check_public_rate
 from holdfast.web.errors import Forbidden, ForeignForm, MethodNotAllowed, UnknownRoute
 from holdfast.web.pages import forms
 from holdfast.web.pages.base import PAGE_HEADERS
@@ -52,6 +53,7 @@ class PageRequest(Request):
     """Set by ``identify``, as is ``csrf_secret``."""
     csrf_secret: str
     """The secret of a cookie, from which the CSRF tokens of the visitor's forms follow."""
+    is_anonymous = True
     form: forms.Form = forms.Form(())  # type: ignore[assignment]  # Starlette's parser knows no limits.
     """The form that was submitted; empty where none was."""
 
@@ -247,7 +249,11 @@ class PagePath:
     async def _respond(self, request: PageRequest) -> Response:
         try:
             await request.identify()
-            return await request.admit(is_public=self._is_public(request)) or await self._show(request)
+            is_public = self._is_public(request)
+            if is_public or request.is_anonymous:
+                await check_public_rate(request)
+            request.check_query()
+            return await request.admit(is_public=is_public) or await self._show(request)
         except ClientDisconnect:
             raise
         except Exception as error:  # noqa: BLE001 - every error becomes a page
@@ -257,7 +263,6 @@ class PagePath:
         return self.is_public
 
     async def _show(self, request: PageRequest) -> Response:
-        request.check_parameter_count()
         page = self.pages.get("GET" if request.method == "HEAD" else request.method)
         if page is None:
             raise MethodNotAllowed(request.method, self.pages)

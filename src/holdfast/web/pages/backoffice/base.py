@@ -32,6 +32,7 @@ PROJECTS_OFFERED = 500
 _SESSION_COOKIE = "holdfast_session"
 _FORM_COOKIE = "holdfast_form"
 _BROWSER_COOKIE = "holdfast_browser"
+_LONGEST_NEXT_PATH = 4096
 
 T = TypeVar("T")
 
@@ -63,13 +64,13 @@ class StaffRequest(PageRequest):
             token, takes_notice=is_page and not is_change, is_click=is_page or is_change
         )
         if session is not None:
-            self.staff_session = session
+            self.staff_session, self.is_anonymous = session, False
             self.csrf_secret = token
             self._set_preferences(session.staff.preferences)
             self.notice = None if session.notice is None else Notice(*json.loads(session.notice))
 
     async def admit(self, *, is_public: bool) -> Response | None:
-        return None if is_public or self.staff_session is not None else self._redirect_to_login()
+        return self._redirect_to_login() if self.is_anonymous and not is_public else None
 
     async def layout_values(self) -> dict[str, Any]:
         unseen_failures = None
@@ -205,7 +206,7 @@ class StaffRequest(PageRequest):
         return self._("Too many attempts have failed. Try again in %(time)s.", time=wait)
 
     def _become_anonymous(self) -> None:
-        self.staff_session = None
+        self.staff_session, self.is_anonymous = None, True
         self.csrf_secret = self.context.cookies.read(self, _FORM_COOKIE) or secrets.token_urlsafe(24)
 
     def _set_preferences(self, preferences: Preferences) -> None:
@@ -220,7 +221,7 @@ class StaffRequest(PageRequest):
         """
         if b"text/event-stream" in self.header_values.get(b"accept", b""):
             return Response(event("ended", b"{}"), headers={**PAGE_HEADERS, "Content-Type": EVENT_STREAM})
-        next_path = self.full_path if self.method in SAFE_METHODS else PREFIX
+        next_path = local_path(self.full_path) if self.method in SAFE_METHODS else PREFIX
         if self.is_fragment:
             # The page on which the script runs, not the part of it that it asks for.
             next_path = PREFIX
@@ -239,7 +240,7 @@ pages = Pages(StaffRequest)
 
 def local_path(path: str) -> str:
     """Return the path if it is one of a back office page, and else the start page."""
-    is_ours = path.startswith(PREFIX) and "\\" not in path
+    is_ours = path.startswith(PREFIX) and "\\" not in path and len(path) <= _LONGEST_NEXT_PATH
     return path if is_ours and path.isprintable() else PREFIX
 
 

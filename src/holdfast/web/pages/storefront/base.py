@@ -12,7 +12,6 @@ from urllib.parse import quote, urlencode, urlsplit
 from starlette.responses import Response
 
 from holdfast.domain.errors import Fault, UnknownBooking
-from holdfast.web.auth import PUBLIC
 from holdfast.web.errors import MalformedBody, UnknownRoute
 from holdfast.web.pages.base import PAGE_HEADERS, headers_with
 from holdfast.web.pages.forms import is_of_own_site
@@ -50,7 +49,7 @@ class BuyerRequest(PageRequest):
         self.visitor = read_visitor_cookie(self) or secrets.token_urlsafe(24)
         self.page_path = self.path
         # A language that a link asks for comes before the one that was chosen earlier.
-        items = [] if self.has_too_many_parameters else self.query_items()
+        items = [] if self.query_error else self.query_items()
         requested = next((value for name, value in items if name == "lang"), "")
         code = requested if requested in DIRECTIONS else self.preferred_language()
         self.language = language_of(code, "latn", self.context.time_zone)
@@ -61,7 +60,6 @@ class BuyerRequest(PageRequest):
         Cookies are kept for each name, so a buyer must stay with one. Only between names of this machine and
         at the same port: other names belong to a proxy.
         """
-        await PUBLIC(self)
         public_url = self.context.public_url
         is_other = self.header(b"host").lower() in _other_loopback_hosts(public_url)
         return self.redirect(public_url + self.full_path, 307) if is_other and _is_navigation(self) else None
@@ -133,7 +131,7 @@ class BuyerRequest(PageRequest):
         return value if value is not None and _SECRET.fullmatch(value) else None
 
     def _query_to_keep(self) -> str:
-        if self.page_path != self.path:
+        if self.page_path != self.path or self.query_error:
             return ""
         try:
             kept = [(name, value) for name, value in self.query.items() if name != "lang"]
