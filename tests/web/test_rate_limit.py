@@ -48,7 +48,7 @@ def test_a_caller_has_a_second_of_requests_and_then_waits(clock: Clock) -> None:
 
 
 def test_an_address_has_so_many_wrong_keys_in_any_minute(clock: Clock) -> None:
-    one, other = (Client(ip_address(text), text, text) for text in ("192.0.2.1", "192.0.2.2"))
+    one, other = client("192.0.2.1"), client("192.0.2.2")
     limit = WrongKeyLimit(2, clock)
     limit.count(one)
     clock.now += 50
@@ -63,6 +63,11 @@ def test_an_address_has_so_many_wrong_keys_in_any_minute(clock: Clock) -> None:
     with pytest.raises(TooManyRequests) as refused:
         limit.count(one)
     assert refused.value.retry_after_seconds == 50
+    # A /56 has twice as many, however many addresses of it are used.
+    for house in range(4):
+        limit.count(client(f"2001:db8:0:{house}::1"))
+    with pytest.raises(TooManyRequests):
+        limit.count(client("2001:db8:0:9::1"))
 
 
 def app_with_limit(per_second: float, clock: Clock) -> Starlette:

@@ -55,13 +55,18 @@ class WrongKeyLimit:
 
     def count(self, client: Client) -> None:
         now = self._monotonic()
-        failures = self._failures.get(client.counted_as) or deque(maxlen=self._per_minute)
-        if len(failures) == self._per_minute and (left := failures[0] + _MINUTE_SECONDS - now) > 0:
-            raise TooManyRequests(left, _TOO_MANY_WRONG_KEYS)
         if len(self._failures) >= _MAX_CALLERS:
             self._failures.clear()
-        failures.append(now)
-        self._failures[client.counted_as] = failures
+        counted = {
+            network: self._failures.get(network) or deque[float](maxlen=self._per_minute * times)
+            for network, times in client.counted
+        }
+        for failures in counted.values():
+            if len(failures) == failures.maxlen and (left := failures[0] + _MINUTE_SECONDS - now) > 0:
+                raise TooManyRequests(left, _TOO_MANY_WRONG_KEYS)
+        for failures in counted.values():
+            failures.append(now)
+        self._failures |= counted
 
 
 class LiveLimits:
