@@ -146,3 +146,11 @@ def test_of_many_faults_three_are_told_with_their_places() -> None:
 def test_what_the_catalogue_does_not_have_is_left_as_it_is() -> None:
     for text in ("Something quite new.", "The receiver answered 503."):
         assert translate(text, ARABIC) == text
+
+
+@pytest.mark.parametrize("space", [" ", "\n", "\t", " \n"])
+def test_a_text_is_split_in_one_pass_however_many_spaces_it_has(space: str) -> None:
+    """In two nested ones, a million spaces would take hours."""
+    text = f"Villa{space * 500_000}| فيلا"
+    assert in_language(text, "en") == "Villa"
+    assert in_language(text.replace("|", "-"), "en")

@@ -1,21 +1,25 @@
 """CSV and XLSX files, as they come from outside."""
 
 import io
+import signal
 import struct
 import sys
 import zipfile
+from collections.abc import AsyncIterator
+from contextlib import suppress
 from datetime import datetime
 
 import pytest
 import xlsxwriter  # type: ignore[import-untyped]
 
-from holdfast.domain.cells import Cell
+from holdfast.domain.cells import Cell, InvalidCell, escaped, escaped_in_workbook, parse_cell, unescaped
 from holdfast.domain.errors import InvalidInput
 from holdfast.domain.imports import ColumnMapping, Row, guess
 from holdfast.operations.imports import ParsedFile, unpack
 from holdfast.web.spreadsheets import processes, workbooks
-from holdfast.web.spreadsheets.file_parser import parse_file
-from holdfast.web.spreadsheets.processes import READ_FAILED, FileReader
+from holdfast.web.spreadsheets.csv_files import CellRow
+from holdfast.web.spreadsheets.file_parser import TOO_MUCH_MEMORY, parse_file
+from holdfast.web.spreadsheets.processes import READ_FAILED, WRITE_FAILED, FileReader, Limits, WorkbookWriter
 
 TEXT = "الرمز,السعر\r\nA-1,100\r\n"
 
@@ -201,3 +205,85 @@ async def test_a_file_is_read_beside_the_web_process_without_the_database_and_th
     known = str(told.value.faults[0].message).split()
     assert "PATH" in known
     assert not [name for name in known if name.startswith("HOLDFAST")]
+
+
+GENEROUS = Limits(cpu_seconds=600, seconds=600)
+LIMITS_ARE_SET = "import os, resource, signal\nwhile resource.getrlimit(resource.RLIMIT_CORE)[1]: pass\n"
+LITTLE_CPU, LITTLE_OUTPUT = GENEROUS._replace(cpu_seconds=1), GENEROUS._replace(file_bytes=2**20)
+IGNORING = "signal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True: pass"
+TOO_GREEDY = [
+    pytest.param(LITTLE_CPU, "while True: pass", -signal.SIGXCPU, "", id="CPU"),
+    pytest.param(LITTLE_CPU, IGNORING, -signal.SIGKILL, "", id="CPU, ignoring", marks=pytest.mark.slow),
+    pytest.param(GENEROUS._replace(memory_bytes=2**28), f"bytearray({2**29})", 1, "MemoryError", id="memory"),
+    pytest.param(GENEROUS._replace(seconds=0.2), "signal.pause()", -signal.SIGKILL, "", id="time"),
+    pytest.param(LITTLE_OUTPUT, "while True: os.write(1, bytes(10_000))", 1, "too large", id="output"),
+    pytest.param(LITTLE_OUTPUT, "while True: os.write(2, bytes(10_000))", 120, "", id="errors"),
+]
+
+
+@pytest.mark.parametrize(("limits", "program", "exit_code", "error"), TOO_GREEDY)
+async def test_a_reader_that_takes_too_much_is_ended_and_the_answer_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    limits: Limits,
+    program: str,
+    exit_code: int,
+    error: str,
+) -> None:
+    monkeypatch.setattr(processes, "_PARSER", (sys.executable, "-I", "-c", LIMITS_ARE_SET + program))
+    with pytest.raises(InvalidInput) as refused:
+        await FileReader(limits).read(TEXT.encode())
+    assert refused.value.faults[0].message == READ_FAILED
+    (record,) = caplog.records
+    fields = vars(record)["fields"]
+    assert fields["exit"] == exit_code
+    assert error in fields["stderr"]
+    assert len(fields["stderr"]) <= 500
+
+
+@pytest.mark.parametrize(
+    ("limits", "program"),
+    [pytest.param(*one.values[:2], id=one.id, marks=one.marks) for one in TOO_GREEDY[:-1]],
+)
+async def test_a_writer_that_takes_too_much_is_ended_and_the_answer_says_so(
+    monkeypatch: pytest.MonkeyPatch, limits: Limits, program: str
+) -> None:
+    async def pages() -> AsyncIterator[list[CellRow]]:
+        yield [["A-1"]]
+
+    monkeypatch.setattr(processes, "_WRITER", (sys.executable, "-I", "-c", LIMITS_ARE_SET + program))
+    with pytest.raises(InvalidInput) as refused:
+        await WorkbookWriter(limits).write(["Code"], pages(), right_to_left=False)
+    assert refused.value.faults[0].message == WRITE_FAILED
+
+
+async def test_a_file_that_takes_more_memory_than_its_reader_has_is_refused() -> None:
+    content = b"Code,Notes\n" + b"\n".join(b"A-%d,%b" % (at, b"x" * 1000) for at in range(20_000))
+    assert len(rows_of(await FileReader().read(content))) == 20_001
+    with pytest.raises(InvalidInput) as refused:
+        await FileReader(GENEROUS._replace(memory_bytes=100 * 1024**2)).read(content)
+    assert refused.value.faults[0].message in (TOO_MUCH_MEMORY, READ_FAILED)
+
+
+def test_tags_that_never_end_are_not_searched_again_and_again() -> None:
+    """Each to the end of the sheet would take days."""
+    file = io.BytesIO()
+    plain = io.BytesIO(workbook(("A", [["Code"]])))
+    with zipfile.ZipFile(plain) as source, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as target:
+        for name in source.namelist():
+            is_sheet = name == "xl/worksheets/sheet1.xml"
+            target.writestr(name, b"<c " * 3_000_000 if is_sheet else source.read(name))
+    assert parse_file(file.getvalue()).fault in (workbooks.NOT_A_WORKBOOK, "There is nothing in the file.")
+
+
+@pytest.mark.parametrize(
+    "filling", [" ", '"', "'", "\t", ";", "; ", '; "', "; '", "\r\n", "\u200f", "1", "1,"]
+)
+def test_cells_are_read_and_written_in_one_pass(filling: str) -> None:
+    """In two nested ones, a cell of a million characters would take hours."""
+    text = f";{filling * (1_000_000 // len(filling))}x"
+    assert unescaped(escaped(text)) == text
+    assert unescaped(escaped_in_workbook(text)) == text
+    for field in ("type", "price_sar", "delivery_year", "vat_included", "status", "images", "floor"):
+        with suppress(InvalidCell):
+            parse_cell(field, text, ".")

@@ -177,7 +177,7 @@ def accepted_language(accepted: str) -> str:
 
 # Texts in two languages: a project, a type or a description may be written in both, for buyers of either.
 
-_MARKED = re.compile(r"\s+\|\s+")
+_MARKED = re.compile(r"(?<!\s)\s+\|\s+")
 _PARTS = re.compile(rf"{_MARKED.pattern}|\n+")
 _LEAST_SHARE = 4
 """One letter in so many, at least, is of the language that a text in lines has less of."""

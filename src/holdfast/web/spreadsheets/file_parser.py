@@ -1,16 +1,14 @@
 """Parses one file, from standard input to standard output, in a process of its own.
 
-A file from outside may be made to take all memory and time. Here it takes those of this process, which has
-little of either.
+A file from outside may be made to take all memory and time. Here it takes those of this process, which
+``processes`` gives little of either.
 """
 
 from __future__ import annotations
 
-import resource
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from itertools import islice
 
 import msgspec
@@ -22,8 +20,6 @@ from holdfast.operations.imports import ROWS_A_PART, ParsedFile, pack
 from holdfast.web.spreadsheets.csv_files import UnreadableFile, read_csv
 from holdfast.web.spreadsheets.workbooks import PROTECTED, TOO_LARGE, open_sheets
 
-MAX_MEMORY_BYTES = 1024**3
-MAX_CPU_SECONDS = 60
 MAX_COLUMNS = 200
 MAX_SHEETS = 20
 # A text that many cells share is short in the file, and long in each of them.
@@ -125,9 +121,4 @@ def _filled_rows(rows: Iterable[Sequence[Cell]]) -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    with suppress(ValueError):
-        # Not every system has this limit.
-        resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_CPU, (MAX_CPU_SECONDS, MAX_CPU_SECONDS))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     sys.stdout.buffer.write(msgspec.msgpack.encode(parse_file(sys.stdin.buffer.read())))

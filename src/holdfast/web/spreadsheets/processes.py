@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import resource
 import sys
 import tempfile
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator
-from typing import IO
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from typing import IO, Any, NamedTuple
 
 import msgspec
 
@@ -18,8 +20,6 @@ from holdfast.operations.imports import ParsedFile
 from holdfast.web.spreadsheets.csv_files import CellRow
 from holdfast.web.spreadsheets.workbook_writer import END, Heading, encode_frame
 
-READ_TIMEOUT_SECONDS = 90.0
-WRITE_TIMEOUT_SECONDS = 300.0
 FILE_FIELD = "/file"
 
 READ_FAILED = "The file takes too much to be read; split it, or save it as CSV."
@@ -27,15 +27,31 @@ WRITE_FAILED = "The workbook could not be written at this moment; try again late
 
 _PARSER = (sys.executable, "-I", "-m", "holdfast.web.spreadsheets.file_parser")
 _WRITER = (sys.executable, "-I", "-m", "holdfast.web.spreadsheets.workbook_writer")
+_SHOWN_OF_STDERR = 500
 _ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH")
 
 _log = logging.getLogger(__name__)
 
 
+class Limits(NamedTuple):
+    """Of a child. The kernel enforces all but the time, whatever a file makes of the child."""
+
+    cpu_seconds: int
+    seconds: float
+    memory_bytes: int = 1024**3
+    file_bytes: int = 512 * 1024**2
+    """Of what it writes, to its output and to temporary files."""
+
+
+READ_LIMITS = Limits(60, 90.0, file_bytes=128 * 1024**2)
+WRITE_LIMITS = Limits(240, 300.0)
+
+
 class FileReader:
     """Reads one file at a time in each web process, so that many take no more memory than one."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits = READ_LIMITS) -> None:
+        self._limits = limits
         self._one_at_a_time = asyncio.Semaphore()
 
     async def read(self, content: bytes) -> ParsedFile:
@@ -43,7 +59,7 @@ class FileReader:
             with tempfile.TemporaryFile() as file:
                 await asyncio.to_thread(file.write, content)
                 file.seek(0)
-                reply = await _parse(file)
+                reply = await _parse(file, self._limits)
         if reply.fault:
             raise InvalidInput.at(FILE_FIELD, reply.fault)
         return reply
@@ -52,7 +68,8 @@ class FileReader:
 class WorkbookWriter:
     """Writes one workbook at a time in each web process."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits = WRITE_LIMITS) -> None:
+        self._limits = limits
         self._one_at_a_time = asyncio.Semaphore()
 
     async def write(
@@ -61,8 +78,8 @@ class WorkbookWriter:
         """Return an unnamed temporary file, which the caller closes."""
         file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
         try:
-            async with self._one_at_a_time, asyncio.timeout(WRITE_TIMEOUT_SECONDS):
-                await _write(file, Heading(heading, right_to_left), pages)
+            async with self._one_at_a_time, asyncio.timeout(self._limits.seconds):
+                await _write(file, Heading(heading, right_to_left), pages, self._limits)
         except BaseException as error:
             file.close()
             if isinstance(error, TimeoutError):
@@ -72,26 +89,30 @@ class WorkbookWriter:
         return file
 
 
-async def _parse(file: IO[bytes]) -> ParsedFile:
-    child = await asyncio.create_subprocess_exec(
-        *_PARSER, stdin=file, stdout=PIPE, stderr=PIPE, env=_child_environment()
-    )
-    try:
-        async with asyncio.timeout(READ_TIMEOUT_SECONDS):
-            output, errors = await child.communicate()
-    except TimeoutError:
+async def _parse(file: IO[bytes], limits: Limits) -> ParsedFile:
+    # Files, whose size the kernel limits, and not pipes.
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        child = await _start(_PARSER, limits, stdin=file, stdout=output, stderr=errors)
+        try:
+            async with asyncio.timeout(limits.seconds):
+                await child.wait()
+        except TimeoutError:
+            pass
+        finally:
+            await _end(child)
+        if child.returncode == 0:
+            output.seek(0)
+            return msgspec.msgpack.decode(await asyncio.to_thread(output.read), type=ParsedFile)
+        errors.seek(max(0, errors.seek(0, os.SEEK_END) - _SHOWN_OF_STDERR))
+        fields = {"exit": child.returncode, "stderr": errors.read().decode(errors="replace")}
+        _log.warning("a file could not be read", extra={"fields": fields})
         return ParsedFile(fault=READ_FAILED)
-    finally:
-        await _end(child)
-    if child.returncode == 0:
-        return msgspec.msgpack.decode(output, type=ParsedFile)
-    fields = {"exit": child.returncode, "stderr": errors[-500:].decode(errors="replace")}
-    _log.warning("a file could not be read", extra={"fields": fields})
-    return ParsedFile(fault=READ_FAILED)
 
 
-async def _write(file: IO[bytes], heading: Heading, pages: AsyncIterator[list[CellRow]]) -> None:
-    child = await asyncio.create_subprocess_exec(*_WRITER, stdin=PIPE, stdout=file, env=_child_environment())
+async def _write(
+    file: IO[bytes], heading: Heading, pages: AsyncIterator[list[CellRow]], limits: Limits
+) -> None:
+    child = await _start(_WRITER, limits, stdin=PIPE, stdout=file)
     assert child.stdin is not None
     try:
         child.stdin.write(encode_frame(heading))
@@ -108,6 +129,24 @@ async def _write(file: IO[bytes], heading: Heading, pages: AsyncIterator[list[Ce
     if child.returncode:
         _log.warning("a workbook could not be written", extra={"fields": {"exit": child.returncode}})
         raise InvalidInput.at("", WRITE_FAILED)
+
+
+async def _start(command: Sequence[str], limits: Limits, **streams: Any) -> Process:
+    child = await asyncio.create_subprocess_exec(*command, env=_child_environment(), **streams)
+    try:
+        with suppress(ProcessLookupError):
+            for kind, soft, hard in (
+                # SIGXCPU ends the child, and SIGKILL one that ignores it.
+                (resource.RLIMIT_CPU, limits.cpu_seconds, limits.cpu_seconds + 1),
+                (resource.RLIMIT_AS, limits.memory_bytes, limits.memory_bytes),
+                (resource.RLIMIT_FSIZE, limits.file_bytes, limits.file_bytes),
+                (resource.RLIMIT_CORE, 0, 0),
+            ):
+                resource.prlimit(child.pid, kind, (soft, hard))
+    except BaseException:
+        await _end(child)
+        raise
+    return child
 
 
 def _child_environment() -> dict[str, str]:

@@ -30,6 +30,7 @@ TOO_LARGE = "The file is too large when it is unpacked."
 
 _MAX_MEMBERS = 2000
 _CHUNK_BYTES = 1024**2
+_LONGEST_TAG = 64 * 1024
 _WORKBOOK, _RELATIONS, _STYLES = "xl/workbook.xml", "xl/_rels/workbook.xml.rels", "xl/styles.xml"
 _BUILT_IN_PERCENTAGES = frozenset({"9", "10"})
 
@@ -80,7 +81,8 @@ def _special_cells(archive: zipfile.ZipFile, path: str) -> SpecialCells:
     """Find the cells that show something else than calamine gives: 15% for 0.15, #N/A for nothing."""
     styles = "|".join(_percentage_styles(archive))
     kinds = 't="e"' + (rf'|s="(?:{styles})"' if styles else "")
-    tags = re.compile(rf"<(?:\w+:)?c\b(?=[^>]*\b(?:{kinds}))[^>]*>".encode())
+    # No tag has a `<` in it: of many that never end, none is searched beyond the next.
+    tags = re.compile(rf"<(?:\w+:)?c\b(?=[^<>]*\b(?:{kinds}))[^<>]*>".encode())
     special: SpecialCells = defaultdict(list)
     for tag in _find_tags(archive, path, tags):
         if position := re.search(rb'\br="([A-Z]{1,3})([0-9]{1,7})"', tag):
@@ -97,7 +99,7 @@ def _find_tags(archive: zipfile.ZipFile, path: str, tags: re.Pattern[bytes]) -> 
     with archive.open(path) as sheet:
         while chunk := sheet.read(_CHUNK_BYTES):
             whole, start, rest = (rest + chunk).rpartition(b"<")
-            rest = start + rest
+            rest = (start + rest)[:_LONGEST_TAG]
             yield from tags.findall(whole)
     yield from tags.findall(rest)
 
