@@ -42,16 +42,15 @@ async def fails(
     email: str = NORA,
     password: str = "wrong wrong wrong",
     *,
-    code: str | None = None,
     address: str = ADDRESS,
 ) -> None:
     with pytest.raises(LoginFailed):
-        await office.login.sign_in(email, password, code, Client(address, AGENT))
+        await office.login.sign_in(email, password, Client(address, AGENT))
 
 
 async def must_wait(office: Office, email: str = NORA, address: str = ADDRESS) -> float:
     with pytest.raises(TooManyAttempts) as refused:
-        await office.login.sign_in(email, PASSWORD, None, Client(address, AGENT))
+        await office.login.sign_in(email, PASSWORD, Client(address, AGENT))
     return refused.value.retry_after_seconds
 
 
@@ -182,9 +181,7 @@ async def test_sign_out_ends_one_session_and_everywhere_ends_all_but_one(office:
 
 
 async def test_sessions_are_listed_with_where_they_come_from(office: Office) -> None:
-    opened = await office.login.sign_in(
-        NORA, PASSWORD, None, Client("2001:db8::7", "An\0agent\n" + "x" * 1000)
-    )
+    opened = await office.login.sign_in(NORA, PASSWORD, Client("2001:db8::7", "An\0agent\n" + "x" * 1000))
     await office.sign_in()
     newest, oldest = await office.login.list_sessions(opened.staff.id)
     assert (newest.address, newest.agent) == (ADDRESS, AGENT)
@@ -211,8 +208,8 @@ async def test_a_stranger_slows_down_his_own_network_and_neither_others_nor_a_br
         await fails(office)
     await must_wait(office)
     # The owner elsewhere, and beside the stranger with a browser of theirs.
-    assert await office.login.sign_in(NORA, PASSWORD, None, Client(ELSEWHERE, AGENT))
-    again = await office.login.sign_in(NORA, PASSWORD, None, CLIENT._replace(browser=browser))
+    assert await office.login.sign_in(NORA, PASSWORD, Client(ELSEWHERE, AGENT))
+    again = await office.login.sign_in(NORA, PASSWORD, CLIENT._replace(browser=browser))
     assert again.staff.email == NORA
     # Neither counts for the stranger, who still waits.
     await must_wait(office)
@@ -221,14 +218,14 @@ async def test_a_stranger_slows_down_his_own_network_and_neither_others_nor_a_br
     for _ in range(FREE_FAILURES):
         await fails(office, SAMI, address=SAME_NETWORK)
     with pytest.raises(TooManyAttempts):
-        await office.login.sign_in(SAMI, PASSWORD, None, CLIENT._replace(browser=browser))
+        await office.login.sign_in(SAMI, PASSWORD, CLIENT._replace(browser=browser))
     known = CLIENT._replace(address=ELSEWHERE, browser=browser)
     for _ in range(FREE_FAILURES):
         with pytest.raises(LoginFailed):
-            await office.login.sign_in(NORA, "wrong wrong wrong", None, known)
+            await office.login.sign_in(NORA, "wrong wrong wrong", known)
     with pytest.raises(TooManyAttempts):
-        await office.login.sign_in(NORA, PASSWORD, None, known)
-    assert await office.login.sign_in(NORA, PASSWORD, None, Client(ELSEWHERE, AGENT))
+        await office.login.sign_in(NORA, PASSWORD, known)
+    assert await office.login.sign_in(NORA, PASSWORD, Client(ELSEWHERE, AGENT))
 
 
 async def test_a_browser_is_known_by_the_accounts_that_signed_in_last_and_by_our_cookie_alone(
@@ -269,13 +266,13 @@ async def test_an_address_that_tries_many_waits(office: Office, monkeypatch: pyt
     for number in range(4):
         await fails(office, f"{number}@example.com")
     assert 600 < await must_wait(office) <= 900
-    assert await office.login.sign_in(NORA, PASSWORD, None, CLIENT._replace(browser=browser))
+    assert await office.login.sign_in(NORA, PASSWORD, CLIENT._replace(browser=browser))
     # A /56 has twice and a /48 four times as many.
     for wider, limit in ("", 8), ("0", 16):
         for number in range(limit):
             await fails(office, f"{number}@example.com", address=f"2001:db8:{limit}:{number:x}{wider}0::1")
         assert await must_wait(office, address=f"2001:db8:{limit}:f{wider}0::1")
-    assert await office.login.sign_in(NORA, PASSWORD, None, Client(ELSEWHERE, AGENT))
+    assert await office.login.sign_in(NORA, PASSWORD, Client(ELSEWHERE, AGENT))
 
 
 async def test_many_attempts_at_the_same_time_are_all_counted(office: Office) -> None:
@@ -299,7 +296,7 @@ async def test_a_password_hashed_in_a_weaker_way_is_hashed_anew(office: Office) 
     stronger = PasswordHasher(time_cost=2, memory_cost=16, parallelism=1)
     careful = Login(office.database, office.box, SessionTimes(), Passwords(stronger))
     for _ in range(2):
-        await careful.sign_in(NORA, PASSWORD, None, CLIENT)
+        await careful.sign_in(NORA, PASSWORD, CLIENT)
         stored = await value(office.database, "select password_hash from staff")
         assert not stronger.check_needs_rehash(stored)
         assert stored.startswith("$argon2id$")
@@ -316,11 +313,13 @@ async def test_with_a_second_factor_the_password_alone_opens_nothing(office: Off
     with pytest.raises(LoginFailed):
         await office.login.open_session(own.staff.id, CLIENT)
     await fails(office)
-    await fails(office, NORA, PASSWORD, code="000000x")
+    with pytest.raises(LoginFailed):
+        await office.sign_in(code="000000x")
     code = await office.code(secret)
     opened = await office.login.sign_in_with_code(needed.value.ticket, code, CLIENT)
     assert await office.is_signed_in(opened)
-    await fails(office, NORA, PASSWORD, code=code)
+    with pytest.raises(LoginFailed):
+        await office.sign_in(code=code)
 
 
 async def test_a_code_that_several_use_at_the_same_time_opens_for_one(office: Office) -> None:
@@ -329,6 +328,18 @@ async def test_a_code_that_several_use_at_the_same_time_opens_for_one(office: Of
     tries = [office.sign_in(code=code) for _ in range(4)]
     outcomes = await asyncio.gather(*tries, return_exceptions=True)
     assert sum(isinstance(outcome, LoginFailed) for outcome in outcomes) == 3
+
+
+async def test_codes_are_counted_for_the_whole_account_but_for_its_own_browsers(office: Office) -> None:
+    opened = await office.sign_in()
+    secret = await office.set_up_factor(await office.oneself(opened))
+    for number in range(FREE_FAILURES):
+        with pytest.raises(LoginFailed):
+            await office.sign_in(code="000000x", client=Client(f"198.51.{number}.1", AGENT))
+    right = pyotp.TOTP(secret).at(int(await office.now()), 1)
+    with pytest.raises(TooManyAttempts):
+        await office.sign_in(code=right, client=Client("203.0.113.1", AGENT))
+    assert await office.sign_in(code=right, client=CLIENT._replace(browser=opened.browser))
 
 
 async def test_right_passwords_between_wrong_codes_forgive_nothing(office: Office) -> None:

@@ -7,6 +7,7 @@ import pyotp
 from argon2 import PasswordHasher
 
 from holdfast.domain.audit import COMMAND
+from holdfast.domain.errors import SecondFactorNeeded
 from holdfast.domain.permissions import Role
 from holdfast.domain.staff import SessionTimes, Staff
 from holdfast.operations.login import Client, Login, NewSession, Passwords
@@ -33,9 +34,18 @@ class Office(NamedTuple):
         return await self.staff.add(email, email.partition("@")[0], role, PASSWORD, COMMAND)
 
     async def sign_in(
-        self, email: str = "nora@example.com", code: str | None = None, password: str = PASSWORD
+        self,
+        email: str = "nora@example.com",
+        code: str | None = None,
+        password: str = PASSWORD,
+        client: Client = CLIENT,
     ) -> NewSession:
-        return await self.login.sign_in(email, password, code, CLIENT)
+        try:
+            return await self.login.sign_in(email, password, client)
+        except SecondFactorNeeded as needed:
+            if code is None:
+                raise
+            return await self.login.sign_in_with_code(needed.ticket, code, client)
 
     async def oneself(self, opened: NewSession) -> OwnAccount:
         found = await self.login.find(opened.token)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from holdfast import __version__
-from holdfast.cli.output import CommandError, UsageError, print_json
+from holdfast.cli.output import CommandError, WrongTarget, print_json
 from holdfast.domain.errors import DomainError
 from holdfast.server.sockets import StartError
 from holdfast.settings import WrongSetting
@@ -72,7 +72,7 @@ def _reporting(arguments: Sequence[str]) -> Iterator[None]:
             # Such as a failed connection.
             is_external = isinstance(cause, OSError) and str(cause)
             sentence = f"{error} ({cause})" if is_external else str(error)
-            raise (UsageError if isinstance(error, WrongDatabase) else CommandError)(sentence) from None
+            raise (WrongTarget if isinstance(error, WrongDatabase) else CommandError)(sentence) from None
     except click.ClickException as error:
         if not as_json:
             raise

@@ -30,7 +30,7 @@ class CommandError(click.ClickException):
         click.echo(f"holdfast: {self.message}", file, err=True)
 
 
-class UsageError(CommandError):
+class WrongTarget(CommandError):
     exit_code = 2
 
 

@@ -82,7 +82,9 @@ async def seed_demo(database: Database, public_url: str = DEFAULT_URL) -> DemoAc
     The database is marked first, so that a start that was interrupted is completed by the next. Units that a
     visitor has changed stay as they are.
     """
-    await database.write(schema.mark_as_filled)
+    async with database.writing() as connection:
+        await schema.check_may_fill(connection, SLUG)
+        await schema.mark_as_filled(connection)
     if SLUG not in [project.slug for project in await list_projects(database)]:
         await add_project(database, SLUG, NAME)
     units = Units(database)

@@ -112,14 +112,8 @@ class HoldLimits(NamedTuple):
 
     def for_holder(self, units: int) -> tuple[int, ...]:
         """Return the limits in the order of ``Holder``, in a project with so many units on sale or held."""
-        share = max(self.per_visitor, 1, math.ceil(units * self.share_percent / 100))
-        return (
-            self.per_address,
-            self.per_visitor,
-            2 * self.per_address,
-            4 * self.per_address,
-            share if self.share_percent else 0,
-        )
+        share = self.share_percent and max(self.per_visitor, 1, math.ceil(units * self.share_percent / 100))
+        return self.per_address, self.per_visitor, 2 * self.per_address, 4 * self.per_address, share
 
 
 NO_LIMITS = HoldLimits(0, 0, 0, 0)

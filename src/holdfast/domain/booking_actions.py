@@ -234,7 +234,7 @@ def confirm_deposit(
 ) -> Decision:
     """Reserve the unit. A payment may be reported twice or late: money is never silently lost."""
     unit, booking = get_booking(snapshot, number)
-    if payment_id is not None and snapshot.payments.get(payment_id, number) != number:
+    if payment_id is not None and snapshot.payments.get(payment_id) not in (None, number):
         message = "The payment %(payment)s has confirmed another booking."
         raise errors.PaymentUsed(errors.Message(message, {"payment": payment_id}), unit.status)
     booking = _record_payment(booking, payment_id, unit)

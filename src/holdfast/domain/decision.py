@@ -39,8 +39,8 @@ class UnitSnapshot(NamedTuple):
     """The one that claims the unit; loaded where a command needs it, or the clock has ended it."""
     others: Mapping[int, Booking] = _NOTHING
     """Bookings of this unit that a command names, by number, and that do not claim it."""
-    payments: Mapping[str, int] = _NOTHING
-    """The numbers of the bookings that payments have confirmed, of the payments that commands name."""
+    payments: Mapping[str, int | None] = _NOTHING
+    """The number of the booking that each payment has confirmed, of the payments that commands name."""
     units_on_sale: int = 0
     """Available and held units of the project, counted as far as a network's share needs them."""
 

@@ -52,11 +52,15 @@ class Subject(NamedTuple):
         return hashlib.sha256(f"{self.kind}:{self.name}".encode(errors="surrogatepass")).digest()
 
 
-def subjects_of_client(account: str, address: str) -> list[Subject]:
-    """Count an account for each network, so that a stranger slows down his own and not the owner's."""
+def subjects_of_client(account: str, address: str, *, is_code: bool = False) -> list[Subject]:
+    """Count an account for each network, so that strangers slow down their own and not the owner's.
+
+    Codes are counted for the whole account: they are asked of those who know the password.
+    """
     client = ip_address(address)
+    counted_by = "code" if is_code else shared_network(client)
     networks = [Subject(SubjectKind.ADDRESS, *counted) for counted in counted_networks(client)]
-    return [Subject(SubjectKind.ACCOUNT, f"{account}\n{shared_network(client)}"), *networks]
+    return [Subject(SubjectKind.ACCOUNT, f"{account}\n{counted_by}"), *networks]
 
 
 def subjects_of_browser(account: str, browser_id: UUID) -> list[Subject]:

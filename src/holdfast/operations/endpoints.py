@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -19,7 +19,7 @@ from holdfast.domain.project import is_within_projects
 from holdfast.operations.delivery_queue import cancel_all, ensure_log_partitions, unblock_all
 from holdfast.operations.events import encode_ping
 from holdfast.storage import audit, deliveries, delivery_log, endpoints, projects
-from holdfast.storage.database import Connection, Database, current_time
+from holdfast.storage.database import Connection, Database, current_time, wait_for_standby
 from holdfast.storage.secrets import SecretBox
 
 FindUrlError = Callable[[str], Awaitable[errors.AnyMessage | None]]
@@ -28,6 +28,7 @@ FindUrlError = Callable[[str], Awaitable[errors.AnyMessage | None]]
 # After this time whatever was claimed with the old secret is sent, or has to read the new one.
 _OLD_SECRET_SECONDS = 1.5 * domain.SECRET_FRESH_SECONDS
 _KEY_USED = "This Idempotency-Key has registered an endpoint already; its secret is not shown again."
+_ONE_INSERT = timedelta(seconds=1)
 _START = (datetime.min.replace(tzinfo=UTC), UUID(int=0))
 
 __all__ = ["Endpoint", "EndpointConfig", "Endpoints", "FindUrlError"]
@@ -148,9 +149,11 @@ class Endpoints:
     async def _repeat(
         self, connection: Connection, endpoint_id: UUID, config: EndpointConfig
     ) -> IssuedSecret:
+        await wait_for_standby(connection)
         made = await endpoints.find(connection, endpoint_id)
         now = await current_time(connection)
-        if made is None or made.config != config or now - made.created_at > REPEATED_WITHIN:
+        is_rotated = made is not None and made.secret_made_at - made.created_at > _ONE_INSERT
+        if made is None or made.config != config or now - made.created_at > REPEATED_WITHIN or is_rotated:
             raise errors.IdempotencyKeyUsed(_KEY_USED, made_id=endpoint_id)
         return IssuedSecret(made, self._box.open(await endpoints.sealed_secret(connection, endpoint_id)))
 

@@ -83,7 +83,7 @@ class Login:
             login.find_session, token_hash(token), self._times, takes_notice, is_click
         )
 
-    async def sign_in(self, email: str, password: str, code: str | None, client: Client) -> NewSession:
+    async def sign_in(self, email: str, password: str, client: Client) -> NewSession:
         subjects = await self._count_attempt(email, client)
         account = None
         if email_fault(email.strip()) is None:
@@ -91,7 +91,7 @@ class Login:
         is_right = await check_password(self._database, self._passwords, account, password, subjects)
         if account is None or not is_right or account.staff.disabled_at is not None:
             raise _login_failed(account, client.address)
-        if account.factor_sealed is not None and not code:
+        if account.factor_sealed is not None:
             await uncount_attempt(self._database, subjects)
             raise SecondFactorNeeded(self._tickets.issue(account))
         new_hash = None
@@ -99,7 +99,7 @@ class Login:
             # If too many passwords are waiting to be hashed, the next login replaces the hash.
             with suppress(TooManyAttempts):
                 new_hash = await self._passwords.hash(password)
-        return await self._open_checked(account, code, subjects, client, new_hash)
+        return await self._open_checked(account, "", subjects, client, new_hash)
 
     async def sign_in_with_code(self, ticket: str, code: str, client: Client) -> NewSession:
         """Take the second step, with the ticket that the right password was answered with."""
@@ -107,7 +107,7 @@ class Login:
         account = None if staff_id is None else await self._database.read(staff.find_account, staff_id)
         if account is None or not self._tickets.is_for(ticket, account):
             raise _login_failed(account, client.address)
-        subjects = await self._count_attempt(account.staff.email, client)
+        subjects = await self._count_attempt(account.staff.email, client, is_code=True)
         return await self._open_checked(account, code, subjects, client, None)
 
     async def sign_out(self, token: str) -> None:
@@ -134,10 +134,10 @@ class Login:
         _log.info("signed in", extra={"fields": _log_fields(account, client.address)})
         return opened
 
-    async def _count_attempt(self, email: str, client: Client) -> Subjects:
+    async def _count_attempt(self, email: str, client: Client, *, is_code: bool = False) -> Subjects:
         account, browser_id = email_key(email), self._browsers.find_id(client.browser, email)
         if browser_id is None:
-            subjects = domain.subjects_of_client(account, client.address)
+            subjects = domain.subjects_of_client(account, client.address, is_code=is_code)
         else:
             subjects = domain.subjects_of_browser(account, browser_id)
         try:
@@ -148,7 +148,7 @@ class Login:
         return subjects
 
     async def _open_checked(
-        self, checked: Account, code: str | None, subjects: Subjects, client: Client, new_hash: str | None
+        self, checked: Account, code: str, subjects: Subjects, client: Client, new_hash: str | None
     ) -> NewSession:
         """Check the account again under its lock: it may have been disabled in the meantime."""
         async with self._database.writing() as connection:
@@ -158,7 +158,7 @@ class Login:
             step: int | None = 0
             if account.factor_sealed is not None:
                 secret = self._box.open(account.factor_sealed)
-                step = accepted_step(secret, code or "", account.read_at, account.used_step)
+                step = accepted_step(secret, code, account.read_at, account.used_step)
             if step is None:
                 raise _login_failed(account, client.address)
             await reset_attempts(connection, subjects)

@@ -29,7 +29,7 @@ from holdfast.storage.database import (
     ProjectCache,
     TransactionConflict,
 )
-from holdfast.storage.units import Holders, Refs, SideEffects, UnitKey, UnitWrite, load_for_update
+from holdfast.storage.units import NO_HOLDERS, Holders, Refs, SideEffects, UnitKey, UnitWrite, load_for_update
 
 NO_NEEDS = Needs()
 
@@ -60,7 +60,7 @@ KeyedNeeds = list[tuple[UnitKey, Needs]]
 def _holders(needs: KeyedNeeds) -> Holders:
     """Return the holders whose live holds count."""
     kinds = zip(*(need.holder for _, need in needs), strict=True)
-    return Holders(*(tuple(filter(None, set(kind))) for kind in kinds))
+    return tuple(tuple(filter(None, set(kind))) for kind in kinds) or NO_HOLDERS
 
 
 async def load_related_bookings(
@@ -157,10 +157,10 @@ async def _load_lately_expired(
 
 
 async def _load_payments(connection: Connection, snapshots: Snapshots, needs: KeyedNeeds) -> None:
-    named = {key: need.payment_id for key, need in needs if need.payment_id is not None}
+    named = [(key, need.payment_id) for key, need in needs if need.payment_id is not None]
     if named:
-        payments = await bookings.load_payments(connection, list(named.values()))
-        for key in named:
+        payments = await bookings.load_payments(connection, [payment_id for _, payment_id in named])
+        for key, _ in named:
             snapshots[key] = snapshots[key]._replace(payments=payments)
 
 
@@ -343,6 +343,9 @@ class Batch:
             is_new = found is None or booking.number in new
             (new if is_new else changed)[booking.number] = booking
             _count_hold(snapshot, booking)
+            if booking.payment_id in snapshot.payments:
+                assert isinstance(snapshot.payments, dict)
+                snapshot.payments[booking.payment_id] = booking.number
         self._effects.entries.append(
             AuditEntry(
                 decision.unit.id,

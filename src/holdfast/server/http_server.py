@@ -17,6 +17,7 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from holdfast.domain.addresses import counted_networks
 from holdfast.server.sockets import BACKLOG
+from holdfast.web.rate_limit import release
 
 _HEADERS = (
     b"content-type: text/plain\r\n"
@@ -88,7 +89,7 @@ class ConnectionCounts:
         return all(self._counts[network] <= self._per_address * times for network, times in networks.items())
 
     def remove(self, client: tuple[str, int] | None) -> None:
-        self._counts -= Counter(self._networks(client).keys())
+        release(self._counts, self._networks(client))
 
     def _networks(self, client: tuple[str, int] | None) -> dict[str, int]:
         if client is None or not self._per_address:

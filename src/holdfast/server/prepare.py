@@ -53,10 +53,11 @@ async def prepare(settings: Settings, may_migrate: bool, hook_url: str | None) -
     demo_slug = None if hook_url is None else project.SLUG
     prepare_schema = schema.migrate if may_migrate else schema.check
     await when_reachable(lambda: prepare_schema(database_url, demo_slug))
-    async with Database(database_url, writers=1, readers=1) as database:
+    async with Database(database_url, writers=1, readers=2) as database:
         await record_start(database, public_url, hook_url is not None)
         if hook_url is not None:
-            async with schema.filling_alone(database_url):
+            async with database.reading() as connection:
+                await schema.lock_filling(connection)
                 return await _prepare_demo(database, settings, public_url, hook_url)
         token = await create_first_setup_link(database)
     return {} if token is None else {"setupUrl": setup_url(public_url, token)}

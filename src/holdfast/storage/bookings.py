@@ -125,11 +125,12 @@ def _agreement_from(text: str) -> Agreement:
 _CLAIMING = "booking.status in ('open', 'signed', 'reserved', 'sold')"
 
 # With each booking the turn of its unit, so that a reader without locks sees whether the two belong together.
+_WITH_TURN = f"select unit.turn, {READ_COLUMNS} from booking join unit on unit.id = booking.unit_id"
 _RELATED = f"""
-    select unit.turn, {READ_COLUMNS} from booking join unit on unit.id = booking.unit_id
+    {_WITH_TURN}
     where booking.unit_id = any($1::uuid[]) and {_CLAIMING}
     union all
-    select unit.turn, {READ_COLUMNS} from booking join unit on unit.id = booking.unit_id
+    {_WITH_TURN}
     where booking.number = any($2::bigint[]) and not (booking.unit_id = any($1::uuid[]) and {_CLAIMING})
 """
 
@@ -146,26 +147,18 @@ _CLAIMS = f"""
 
 _NEXT_NUMBERS = "select nextval('booking_number') from generate_series(1, $1)"
 
-_FIND = f"""
+_WITH_NAMES = f"""
     select clock_timestamp(), unit.code, project.slug, {READ_COLUMNS}
     from booking
     join unit on unit.id = booking.unit_id
     join project on project.id = booking.project_id
-    where booking.number = $1
 """
-_HELD_BY = f"""
-    select clock_timestamp(), unit.code, project.slug, {READ_COLUMNS}
-    from booking
-    join unit on unit.id = booking.unit_id
-    join project on project.id = booking.project_id
-    where booking.visitor_id = $1 and booking.visitor_slot is not null
-"""
+_FIND = f"{_WITH_NAMES} where booking.number = $1"
+_HELD_BY = f"{_WITH_NAMES} where booking.visitor_id = $1 and booking.visitor_slot is not null"
 _BY_IDEMPOTENCY = f"""
-    select unit.turn, {READ_COLUMNS} from booking join unit on unit.id = booking.unit_id
+    {_WITH_TURN}
     where booking.unit_id = any($1::uuid[]) and booking.idempotency_id = any($2::uuid[])
 """
-
-
 _PAYMENTS = "select payment_id, number from booking where payment_id = any($1::text[])"
 
 
@@ -231,9 +224,10 @@ async def load_by_idempotency(
     return [(row[0], booking_from(row[1:])) for row in rows]
 
 
-async def load_payments(connection: Connection, payment_ids: Sequence[str]) -> dict[str, int]:
-    """Return the numbers of the bookings that these payments have confirmed."""
-    return {row[0]: row[1] for row in await connection.fetch(_PAYMENTS, payment_ids)}
+async def load_payments(connection: Connection, payment_ids: Sequence[str]) -> dict[str, int | None]:
+    """Return the number of the booking that each of these payments has confirmed."""
+    found = {row[0]: row[1] for row in await connection.fetch(_PAYMENTS, payment_ids)}
+    return {payment_id: found.get(payment_id) for payment_id in payment_ids}
 
 
 def _found_booking(row: asyncpg.Record) -> FoundBooking:

@@ -291,6 +291,11 @@ async def current_time(connection: Connection) -> datetime:
     return time
 
 
+async def wait_for_standby(connection: Connection) -> None:
+    """Write something, so that the commit waits for a standby, which may be behind what is read here."""
+    await connection.execute("select pg_logical_emit_message(true, 'holdfast', 'looked')")
+
+
 async def execute_and_count(connection: Connection, statement: str, *arguments: object) -> int:
     return int((await connection.execute(statement, *arguments)).rpartition(" ")[2])
 

@@ -175,12 +175,12 @@ _RESEND_PENDING = """
     from sent
     where id = $1
 """
-# Move an ended delivery back to the queue.
+# Move ended deliveries back to the queue.
 _RESEND_ENDED = f"""
     with taken as (
         delete from ended_delivery using (
             select id as found_id, ended_at as found_end from ended_delivery
-            where id = $1
+            where {{condition}}
             for update skip locked
         ) as found
         where id = found_id and ended_at = found_end
@@ -189,31 +189,15 @@ _RESEND_ENDED = f"""
     insert into pending_delivery ({_FIXED}, series, tried, {_LAST}, due_at, holds_back)
     select {_FIXED}, series + 1, 0, {_LAST}, statement_timestamp(), false from taken
 """
-# Move the first $7 failed deliveries of an endpoint back to the queue.
-_RESEND_FAILED = f"""
-    with taken as (
-        delete from ended_delivery using (
-            select id as found_id, ended_at as found_end from ended_delivery
-            where status = 'failed' and endpoint_id = $1
-                and ended_at >= $2 and ($3::timestamptz is null or ended_at < $3)
-                and ($4::text[] is null or event = any($4)) and ($5::text is null or unit_code = $5)
-                and ($6::uuid[] is null or project_id is null or project_id = any($6))
-            order by created_at, id limit $7
-            for update skip locked
-        ) as found
-        where id = found_id and ended_at = found_end
-        returning {_FIXED}, series, {_LAST}
-    )
-    insert into pending_delivery ({_FIXED}, series, tried, {_LAST}, due_at, holds_back)
-    select {_FIXED}, series + 1, 0, {_LAST}, statement_timestamp(), false from taken
+_HAS_FAILED = """
+    status = 'failed' and endpoint_id = $1
+    and ended_at >= $2 and ($3::timestamptz is null or ended_at < $3)
+    and ($4::text[] is null or event = any($4)) and ($5::text is null or unit_code = $5)
+    and ($6::uuid[] is null or project_id is null or project_id = any($6))
 """
-_COUNT_FAILED = """
-    select count(*) from ended_delivery
-    where status = 'failed' and endpoint_id = $1
-        and ended_at >= $2 and ($3::timestamptz is null or ended_at < $3)
-        and ($4::text[] is null or event = any($4)) and ($5::text is null or unit_code = $5)
-        and ($6::uuid[] is null or project_id is null or project_id = any($6))
-"""
+_RESEND_ONE = _RESEND_ENDED.format(condition="id = $1")
+_RESEND_FAILED = _RESEND_ENDED.format(condition=f"{_HAS_FAILED} order by created_at, id limit $7")
+_COUNT_FAILED = f"select count(*) from ended_delivery where {_HAS_FAILED}"
 
 
 async def insert_ping(
@@ -227,7 +211,7 @@ async def resend(connection: Connection, delivery_id: UUID) -> bool:
     if await connection.fetchrow(_LOCK_PENDING, delivery_id) is not None:
         await connection.execute(_RESEND_PENDING, delivery_id)
         return True
-    return await execute_and_count(connection, _RESEND_ENDED, delivery_id) > 0
+    return await execute_and_count(connection, _RESEND_ONE, delivery_id) > 0
 
 
 async def count_failed(
@@ -252,13 +236,13 @@ async def resend_failed(
 # Queued deliveries are cancelled when their endpoint is removed, or their event unselected. Deliveries in
 # flight may arrive, and are left to their worker.
 
-_CANCEL_UNSELECTED = f"""
+_CANCEL = f"""
     with gone as (
         delete from pending_delivery
         where id = any(array(
             select id from pending_delivery as pending
-            where id = any($1::uuid[])
-                and not exists (select from in_flight where in_flight.delivery_id = pending.id offset 0)
+            where not exists (select from in_flight where in_flight.delivery_id = pending.id offset 0)
+                and {{condition}}
         ))
         returning {_FIXED}, series, tried, {_LAST}
     )
@@ -267,24 +251,13 @@ _CANCEL_UNSELECTED = f"""
         least(greatest(clock_timestamp(), created_at), clock_timestamp() + interval '1 day')
     from gone
 """
+_CANCEL_UNSELECTED = _CANCEL.format(condition="id = any($1::uuid[])")
 # Cancel the first $5 deliveries of an endpoint, of the events $3 or of all, without resent ones if $4.
-_CANCEL_BATCH = f"""
-    with gone as (
-        delete from pending_delivery
-        where id = any(array(
-            select id from pending_delivery as pending
-            where endpoint_id = $1
-                and ($3::text[] is null or event = any($3) and (series = 1 or not $4))
-                and not exists (select from in_flight where in_flight.delivery_id = pending.id offset 0)
-            order by due_at limit $5
-        ))
-        returning {_FIXED}, series, tried, {_LAST}
-    )
-    insert into ended_delivery ({_FIXED}, series, tried, {_LAST}, status, reason, ended_at)
-    select {_FIXED}, series, tried, {_LAST}, 'cancelled', $2,
-        least(greatest(clock_timestamp(), created_at), clock_timestamp() + interval '1 day')
-    from gone
-"""
+_CANCEL_BATCH = _CANCEL.format(
+    condition="""endpoint_id = $1
+        and ($3::text[] is null or event = any($3) and (series = 1 or not $4))
+        order by due_at limit $5"""
+)
 # Lock the lane: until the end of the transaction nothing is claimed from it or sent again, and its events do
 # not change.
 _LOCK_LANE = "select removed_at is not null, events from endpoint where id = $1 for no key update"

@@ -49,51 +49,30 @@ _FILTERS = """
     and ($9::boolean is null or (last_status_code is null) = $9)
     and ($11::uuid[] is null or project_id is null or project_id = any($11))
 """
-_LIST_PENDING = f"""
+_LIST = """
     select found.* from unnest($1::uuid[]) as listed (endpoint_id)
     cross join lateral (
-        select {_PENDING} from pending_delivery as delivery
+        select {columns} from {table} as delivery
         where delivery.endpoint_id = listed.endpoint_id and (created_at, id) < ($2, $3)
-            and created_at >= $4 and created_at < $5 and {_FILTERS}
+            and created_at >= $4 and created_at < $5 and {condition}
         order by created_at desc, id desc limit $10
     ) as found
 """
-_LIST_ENDED = f"""
-    select found.* from unnest($1::uuid[]) as listed (endpoint_id)
-    cross join lateral (
-        select {_ENDED} from ended_delivery as delivery
-        where delivery.endpoint_id = listed.endpoint_id and (created_at, id) < ($2, $3)
-            and created_at >= $4 and created_at < $5 and ended_at >= $4
-            and ($12::text is null or status = $12) and {_FILTERS}
-        order by created_at desc, id desc limit $10
-    ) as found
-"""
+_LIST_PENDING = _LIST.format(columns=_PENDING, table="pending_delivery", condition=_FILTERS)
+_HAS_ENDED = f"ended_at >= $4 and ($12::text is null or status = $12) and {_FILTERS}"
+_LIST_ENDED = _LIST.format(columns=_ENDED, table="ended_delivery", condition=_HAS_ENDED)
 # Undelivered ones are few, and have an index of their own.
-_LIST_UNDELIVERED = f"""
-    select found.* from unnest($1::uuid[]) as listed (endpoint_id)
-    cross join lateral (
-        select {_ENDED} from ended_delivery as delivery
-        where delivery.endpoint_id = listed.endpoint_id and (created_at, id) < ($2, $3)
-            and created_at >= $4 and created_at < $5 and ended_at >= $4
-            and status <> 'delivered' and ($12::text is null or status = $12) and {_FILTERS}
-        order by created_at desc, id desc limit $10
-    ) as found
-"""
+_LIST_UNDELIVERED = _LIST.format(
+    columns=_ENDED, table="ended_delivery", condition=f"status <> 'delivered' and {_HAS_ENDED}"
+)
 _LIST_OF_UNIT = f"""
     select {_ENDED} from ended_delivery
     where unit_code = $7 and endpoint_id = any($1::uuid[]) and (created_at, id) < ($2, $3)
-        and created_at >= $4 and created_at < $5 and ended_at >= $4
-        and ($12::text is null or status = $12) and {_FILTERS}
+        and created_at >= $4 and created_at < $5 and {_HAS_ENDED}
     order by created_at desc, id desc limit $10
 """
 # Pings have no unit, and are found along the index by unit.
-_LIST_PINGS = f"""
-    select {_ENDED} from ended_delivery
-    where unit_code is null and endpoint_id = any($1::uuid[]) and (created_at, id) < ($2, $3)
-        and created_at >= $4 and created_at < $5 and ended_at >= $4
-        and ($12::text is null or status = $12) and {_FILTERS}
-    order by created_at desc, id desc limit $10
-"""
+_LIST_PINGS = _LIST_OF_UNIT.replace("unit_code = $7", "unit_code is null", 1)
 # If the planner expects hardly any matches it reads and sorts all rows of each endpoint. Along an index, the
 # scan ends when it has found enough.
 _ALONG_INDEXES = """

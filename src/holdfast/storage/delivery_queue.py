@@ -106,6 +106,18 @@ POSTPONED_FOR_SECONDS = 10.0
 # The lookups in `in_flight` have an offset, so that the planner does them row by row: it would join all that
 # is due. The first due time is compared as one value and not with EXISTS for the same reason.
 
+_FIRST_DUE = """
+    select due_at from pending_delivery as pending
+    where pending.endpoint_id = endpoint.id
+        and not exists (select from in_flight where in_flight.delivery_id = pending.id offset 0)
+    order by due_at limit 1
+"""
+_HAS_ROOM = f"""
+    removed_at is null and not paused
+    and (select count(*) from in_flight where in_flight.endpoint_id = endpoint.id) < least(
+        max_in_flight, case when failing_since is not null then {FAILING_LANE_CAP} end, $1
+    )
+"""
 # Lock lanes with something due, after the lane where this process last stopped. A locked lane is being
 # claimed from and skipped.
 _LOCK_LANES = f"""
@@ -114,23 +126,19 @@ _LOCK_LANES = f"""
         case when failing_since is null then max_in_flight else least(max_in_flight, {FAILING_LANE_CAP}) end,
         secret_id, secret_sealed
     from endpoint
-    where removed_at is null and not paused
-        and (select count(*) from in_flight where in_flight.endpoint_id = endpoint.id) < least(
-            max_in_flight, case when failing_since is not null then {FAILING_LANE_CAP} end, $3
-        )
-        and (
-            select due_at from pending_delivery as pending
-            where pending.endpoint_id = endpoint.id
-                and not exists (select from in_flight where in_flight.delivery_id = pending.id offset 0)
-            order by due_at limit 1
-        ) <= statement_timestamp()
-    order by id > $1 desc, id limit $2
+    where {_HAS_ROOM} and ({_FIRST_DUE}) <= statement_timestamp()
+    order by id > $2 desc, id limit $3
     for no key update skip locked
 """
 # Claim what is due in the locked lanes. A statement of its own, so that it sees all claims that were made
 # before the lanes were locked. A resend waits for nothing. Lanes with little in flight come first; among
 # equals the order is random, so that none is always the last.
-_TAKE = """
+_EARLIER = """
+    from pending_delivery as earlier
+    where earlier.endpoint_id = pending.endpoint_id and earlier.unit_id = pending.unit_id
+        and earlier.unit_version < pending.unit_version and earlier.holds_back
+"""
+_TAKE = f"""
     with candidate as (
         select due.*, lane.busy + row_number() over (partition by lane.id order by due.due_at) as place
         from (
@@ -148,20 +156,8 @@ _TAKE = """
                     when series > 1 or event = 'ping' then 'send'
                     when event <> all (lane.events) then 'unselected'
                     when (attempts = 0 or lane.ordered) and (
-                        exists (
-                            select from pending_delivery as earlier
-                            where earlier.endpoint_id = pending.endpoint_id
-                                and earlier.unit_id = pending.unit_id
-                                and earlier.unit_version < pending.unit_version and earlier.holds_back
-                                and earlier.attempts = 0
-                        )
-                        or lane.ordered and exists (
-                            select from pending_delivery as earlier
-                            where earlier.endpoint_id = pending.endpoint_id
-                                and earlier.unit_id = pending.unit_id
-                                and earlier.unit_version < pending.unit_version and earlier.holds_back
-                                and earlier.attempts > 0
-                        )
+                        exists (select {_EARLIER} and earlier.attempts = 0)
+                        or lane.ordered and exists (select {_EARLIER} and earlier.attempts > 0)
                     ) then 'wait'
                     else 'send'
                 end as verdict
@@ -193,10 +189,7 @@ _POSTPONE = f"""
     update pending_delivery as pending
     set postponed = true,
         due_at = greatest(statement_timestamp() + $2, case when waiting.ordered then (
-            select max(earlier.due_at) from pending_delivery as earlier
-            where earlier.endpoint_id = pending.endpoint_id and earlier.unit_id = pending.unit_id
-                and earlier.unit_version < pending.unit_version and earlier.holds_back
-                and earlier.attempts > 0
+            select max(earlier.due_at) {_EARLIER} and earlier.attempts > 0
         ) end)
     from (
         select behind.id, endpoint.ordered
@@ -222,17 +215,9 @@ _POSTPONE = f"""
 # The seconds until the first delivery is due that could be claimed: not in flight, its endpoint neither
 # paused nor at its cap.
 _NEXT_DUE = f"""
-    select extract(epoch from min((
-        select due_at from pending_delivery as pending
-        where pending.endpoint_id = endpoint.id
-            and not exists (select from in_flight where in_flight.delivery_id = pending.id offset 0)
-        order by due_at limit 1
-    )) - clock_timestamp())::float8
+    select extract(epoch from min(({_FIRST_DUE})) - clock_timestamp())::float8
     from endpoint
-    where removed_at is null and not paused
-        and (select count(*) from in_flight where in_flight.endpoint_id = endpoint.id) < least(
-            max_in_flight, case when failing_since is not null then {FAILING_LANE_CAP} end, $1
-        )
+    where {_HAS_ROOM}
 """
 _LOAD_SEALED = "select secret_id, secret_sealed from endpoint where id = $1"
 # End claims of deliveries that were never sent. Each delivery is written, so that this waits for a resend
@@ -266,7 +251,7 @@ async def claim(
 
     At most ``lane_cap`` are in flight to one endpoint, whatever its own cap is.
     """
-    lanes = {row[0]: row for row in await connection.fetch(_LOCK_LANES, after_lane, LANES_AT_ONCE, lane_cap)}
+    lanes = {row[0]: row for row in await connection.fetch(_LOCK_LANES, lane_cap, after_lane, LANES_AT_ONCE)}
     if not lanes:
         return Claims([], set(), False, after_lane)
     caps = [min(lane[3], lane_cap) for lane in lanes.values()]

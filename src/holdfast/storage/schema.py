@@ -65,16 +65,9 @@ async def mark_as_filled(connection: Connection) -> None:
     await connection.execute("update installation set filled_by_demo = true where not filled_by_demo")
 
 
-@asynccontextmanager
-async def filling_alone(database_url: str) -> AsyncIterator[None]:
-    """Let one process at a time fill a database for the demo."""
-    with translate_errors():
-        connection = await connect(database_url)
-        try:
-            await connection.execute(f"select pg_advisory_lock({_FILLING})")
-            yield
-        finally:
-            await connection.close()
+async def lock_filling(connection: Connection) -> None:
+    """Let one process at a time fill a database for the demo, until the connection is closed."""
+    await connection.execute(f"select pg_advisory_lock({_FILLING})")
 
 
 OLDEST_SERVER = 15

@@ -35,29 +35,20 @@ _PAGE_SINCE = f"""
     order by code limit $3
 """
 
-# Units that are seen with a status: one index scan for each way ($5, $6) to store them.
-_PAGE_WITH_STATUS = f"""
+# Units that are seen with a status: one index scan for each way (the states) to store them.
+_WITH_STATUS = f"""
     select statement_timestamp(), {READ_COLUMNS}
-    from unnest($5::text[], $6::boolean[]) as stored (stored_status, is_over)
+    from unnest({{states}}) as stored (stored_status, is_over)
     cross join lateral (
         select * from unit
-        where project_id = $1 and code > $2 and {_ON_FLOOR}
+        where project_id = $1 and code > $2 and {_ON_FLOOR} and {{condition}}
             and status = stored_status and coalesce({IS_OVER}, false) = is_over
         order by code limit $3
     ) as unit
     order by code limit $3
 """
-_PAGE_WITH_STATUS_SINCE = f"""
-    select statement_timestamp(), {READ_COLUMNS}
-    from unnest($6::text[], $7::boolean[]) as stored (stored_status, is_over)
-    cross join lateral (
-        select * from unit
-        where project_id = $1 and code > $2 and {_ON_FLOOR} and {_CHANGED_SINCE}
-            and status = stored_status and coalesce({IS_OVER}, false) = is_over
-        order by code limit $3
-    ) as unit
-    order by code limit $3
-"""
+_PAGE_WITH_STATUS = _WITH_STATUS.format(states="$5::text[], $6::boolean[]", condition="true")
+_PAGE_WITH_STATUS_SINCE = _WITH_STATUS.format(states="$6::text[], $7::boolean[]", condition=_CHANGED_SINCE)
 
 # The codes of a project that are not in a list.
 _MISSING_CODES = """

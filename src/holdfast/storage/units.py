@@ -21,7 +21,7 @@ from holdfast.domain.project import Project
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit, UnitFields, fields_of_type
 from holdfast.storage import audit, bookings, events, projects
-from holdfast.storage.database import Connection, ProjectCache
+from holdfast.storage.database import Connection, ProjectCache, wait_for_standby
 
 FIELD_COLUMNS = ", ".join(UnitFields._fields)
 STATE_COLUMNS = "status, archived, hold_expires_at, reserved_until, version, created_at, updated_at"
@@ -95,35 +95,13 @@ def _written(name: str) -> str:
 # changed ($5) and new bookings ($6) if there are any: all of a unit, or nothing. Return what was stored.
 # The parts for events and bookings take time to start even if they have nothing to do: without them a lone
 # PUT is 1.14 times as fast (make bench ARGS=before, 2 vCPU, 2026-11-17).
-_STORE_UNITS = f"""
-    with stored as (
-        {{store_units}}
-        returning unit.id, unit.ref
-    ),
-    inserted_entries as ({audit.INSERT_ENTRIES})
-    select id, ref, 0 from stored
-"""
-_STORE_WITH_EVENTS = f"""
-    with stored as (
-        {{store_units}}
-        returning unit.id, unit.ref
-    ),
-    inserted_entries as ({audit.INSERT_ENTRIES}),
+_STORED_EVENTS = f"""
     new_event as (select * from unnest($4::event_write[])),
     {events.INSERT_EVENTS_AND_DELIVERIES}
-    select id, ref, (select count(*) from inserted_delivery) from stored
 """
-_STORE_WITH_BOOKINGS = f"""
-    with stored as (
-        {{store_units}}
-        returning unit.id, unit.ref
-    ),
-    inserted_entries as ({audit.INSERT_ENTRIES}),
-    new_event as (select * from unnest($4::event_write[])),
-    {events.INSERT_EVENTS_AND_DELIVERIES},
+_STORED_BOOKINGS = f"""
     updated_bookings as ({bookings.UPDATE_BOOKINGS}),
     inserted_bookings as ({bookings.INSERT_BOOKINGS})
-    select id, ref, (select count(*) from inserted_delivery) from stored
 """
 
 
@@ -134,8 +112,16 @@ class _StoreStatement(NamedTuple):
 
 
 def _store_statement(store_units: str) -> _StoreStatement:
-    texts = (_STORE_UNITS, _STORE_WITH_EVENTS, _STORE_WITH_BOOKINGS)
-    return _StoreStatement(*(text.format(store_units=store_units) for text in texts))
+    units = f"""
+        with stored as ({store_units} returning unit.id, unit.ref),
+        inserted_entries as ({audit.INSERT_ENTRIES})
+    """
+    count = "(select count(*) from inserted_delivery)"
+    return _StoreStatement(
+        f"{units} select id, ref, 0 from stored",
+        f"{units}, {_STORED_EVENTS} select id, ref, {count} from stored",
+        f"{units}, {_STORED_EVENTS}, {_STORED_BOOKINGS} select id, ref, {count} from stored",
+    )
 
 
 # A new unit has no end that the time of the decision could miss.
@@ -158,14 +144,17 @@ _IF_UNCHANGED = """
             = (coalesce(unit.hold_expires_at, unit.reserved_until) <= clock_timestamp())
     )
 """
+_STATE = """
+    status = written.status, archived = written.archived,
+    hold_expires_at = written.hold_expires_at, reserved_until = written.reserved_until,
+    version = written.version, updated_at = written.updated_at
+"""
 _UPDATE = _store_statement(
     f"""
         update unit set
             turn = unit.turn + 1,
             {", ".join(f"{name} = {_written(name)}" for name in UnitFields._fields)},
-            status = written.status, archived = written.archived,
-            hold_expires_at = written.hold_expires_at, reserved_until = written.reserved_until,
-            version = written.version, updated_at = written.updated_at
+            {_STATE}
         from unnest($2::unit_write[]) as written
         {_IF_UNCHANGED}
     """
@@ -176,16 +165,11 @@ _UPDATE_STATE = _store_statement(
     f"""
         update unit set
             turn = unit.turn + 1, price_sar = written.price_sar::numeric,
-            status = written.status, archived = written.archived,
-            hold_expires_at = written.hold_expires_at, reserved_until = written.reserved_until,
-            version = written.version, updated_at = written.updated_at
+            {_STATE}
         from unnest($2::unit_state_write[]) as written
         {_IF_UNCHANGED}
     """
 )
-
-# Write something, so that the commit waits for a standby, as it may still be behind what is read here.
-_WAIT_FOR_STANDBY = "select pg_logical_emit_message(true, 'holdfast', 'looked')"
 
 _FIND = f"select {READ_COLUMNS} from unit where id = any($1::uuid[])"
 
@@ -261,7 +245,7 @@ async def find_stored(connection: Connection, changes: Sequence[UnitWrite]) -> R
     Everything is compared: another writer may have had the same version in the same millisecond. Call it
     within a transaction: its commit makes what was found durable.
     """
-    await connection.execute(_WAIT_FOR_STANDBY)
+    await wait_for_standby(connection)
     rows = {row[0]: row for row in await connection.fetch(_FIND, [change.unit.id for change in changes])}
     numbers = [booking.number for change in changes for booking in _bookings_of(change)]
     found = await bookings.load_related(connection, [], numbers) if numbers else []
@@ -365,17 +349,10 @@ class ProjectGone(DatabaseUnavailable):
     """A project that was there is not: the database under this process was replaced by another."""
 
 
-class Holders(NamedTuple):
-    """In the order of ``Holder``."""
+Holders = tuple[tuple[UUID, ...], ...]
+"""The holders of each kind, in the order of ``Holder``."""
 
-    addresses: Sequence[UUID] = ()
-    visitors: Sequence[UUID] = ()
-    sites: Sequence[UUID] = ()
-    networks: Sequence[UUID] = ()
-    shares: Sequence[UUID] = ()
-
-
-NO_HOLDERS = Holders()
+NO_HOLDERS: Holders = ((),) * len(bookings.HOLDER_KINDS)
 
 
 async def load_for_update(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 
 from holdfast.domain.errors import TooManyRequests
@@ -86,11 +86,19 @@ class LiveLimits:
             for network, times in client.counted:
                 if self._taken[network] >= self._per_address * times:
                     raise TooManyRequests(_LIVE_RETRY_SECONDS, _ADDRESS_LIVE_TAKEN)
-        networks = Counter([network for network, _ in client.counted])
-        self._taken += networks
+        networks = [network for network, _ in client.counted]
+        self._taken.update(networks)
         self._in_use += 1
         return partial(self._release, networks)
 
-    def _release(self, networks: Counter[str]) -> None:
-        self._taken -= networks
+    def _release(self, networks: Sequence[str]) -> None:
+        release(self._taken, networks)
         self._in_use -= 1
+
+
+def release(counts: Counter[str], names: Iterable[str]) -> None:
+    """Count one less of each. The operators of a Counter would look at all names."""
+    for name in names:
+        counts[name] -= 1
+        if not counts[name]:
+            del counts[name]

@@ -15,6 +15,7 @@ VISITOR_COOKIE = "holdfast_visitor"
 
 _VISITOR = re.compile(r"[A-Za-z0-9_.~-]{8,128}")
 SHORTEST_KEY, LONGEST_KEY = 16, 255
+_KEY = re.compile(f"[ -~]{{{SHORTEST_KEY},{LONGEST_KEY}}}")
 IDEMPOTENCY_KEY = "Idempotency-Key"
 _KEY_POINTER = f"/header/{IDEMPOTENCY_KEY}"
 
@@ -24,9 +25,7 @@ def read_idempotency_key(request: Request, faults: list[Fault]) -> str | None:
     key = keys[0].decode("latin-1").strip() if keys else None
     if len(keys) > 1:
         faults.append(Fault(_KEY_POINTER, "This header is given twice."))
-    elif key is not None and not (
-        SHORTEST_KEY <= len(key) <= LONGEST_KEY and key.isascii() and key.isprintable()
-    ):
+    elif key is not None and not _KEY.fullmatch(key):
         message = f"This must be {SHORTEST_KEY} to {LONGEST_KEY} printable ASCII characters."
         faults.append(Fault(_KEY_POINTER, message))
     return key

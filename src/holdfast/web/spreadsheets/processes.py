@@ -134,7 +134,8 @@ async def _write(
 async def _start(command: Sequence[str], limits: Limits, **streams: Any) -> Process:
     child = await asyncio.create_subprocess_exec(*command, env=_child_environment(), **streams)
     try:
-        with suppress(ProcessLookupError):
+        # Not every system lets a process limit another.
+        with suppress(ProcessLookupError, AttributeError):
             for kind, soft, hard in (
                 # SIGXCPU ends the child, and SIGKILL one that ignores it.
                 (resource.RLIMIT_CPU, limits.cpu_seconds, limits.cpu_seconds + 1),

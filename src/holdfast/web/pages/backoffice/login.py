@@ -55,7 +55,7 @@ async def sign_in(request: StaffRequest) -> Response:
     form, next_path = request.form, local_path(request.form.text("next"))
     email = form.text("email")
     try:
-        opened = await request.services.login.sign_in(email, form.raw("password"), None, request.login_client)
+        opened = await request.services.login.sign_in(email, form.raw("password"), request.login_client)
     except errors.SecondFactorNeeded as needed:
         return await request.render("sign_in_code.html", ticket=needed.ticket, next_path=next_path)
     except (errors.LoginFailed, errors.TooManyAttempts) as error:
