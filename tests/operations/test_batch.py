@@ -66,6 +66,21 @@ async def test_a_whole_sale_in_one_batch_is_one_row_and_all_its_events(database:
     assert sorted(noted) == [(name,) for name in ("close-sale", "confirm-deposit", "create", "open", "sign")]
 
 
+async def test_one_payment_for_two_bookings_of_a_batch_confirms_one_at_once(database: Database) -> None:
+    keys = await new_keys(database, "A-1", "A-2", "A-3")
+    held = await store(database, *[await opening(database, key) for key in keys])
+    await store(database, *[sales.signature(key, one.booking) for key, one in zip(keys, held, strict=True)])
+    paid = [
+        deposit(key, one.booking, payment_id=payment)
+        for key, one, payment in zip(keys, held, ("pay_1", "pay_1", "pay_2"), strict=True)
+    ]
+    # Nothing is decided twice, as it would be if the database had to refuse the second.
+    counting = CountingDatabase(database)
+    assert kinds(await write(counting, paid)) == [WriteResult, errors.PaymentUsed, WriteResult]
+    assert counting.transactions == 1
+    assert kinds(await write(database, paid)) == [WriteResult, errors.PaymentUsed, WriteResult]
+
+
 @pytest.mark.parametrize("by", ["visitor", "address"])
 async def test_the_holds_of_one_batch_count_against_the_limit(database: Database, by: str) -> None:
     keys = await new_keys(database, *(f"A-{number}" for number in range(5)))

@@ -1,5 +1,6 @@
 """Bookings made through our own operations, inside the test's process."""
 
+from dataclasses import replace
 from uuid import UUID
 
 from holdfast.domain import booking_actions as actions
@@ -68,13 +69,14 @@ def signature(key: UnitKey, booking: Booking, language: str = actions.LANGUAGE) 
 def deposit(
     key: UnitKey, booking: Booking, periods: HoldPeriods = PERIODS, payment_id: str | None = None
 ) -> BookingCommand:
-    return command(
+    confirmation = command(
         key,
         booking,
         lambda found, now: actions.confirm_deposit(
             found, booking.number, Caller.PAYMENT_SYSTEM, periods, now, payment_id
         ),
     )
+    return replace(confirmation, payment_id=payment_id)
 
 
 def cancellation(key: UnitKey, booking: Booking) -> BookingCommand:

@@ -192,7 +192,7 @@ class PreconditionFailed(DomainError):
 
 
 class Conflict(DomainError):
-    """The present state, mostly the status of the unit, forbids the action."""
+    """What is stored forbids the action. ``status`` is that of the unit, if there is one."""
 
     reason: str
 

@@ -93,7 +93,7 @@ class Requester(NamedTuple):
     address: str
     """The IPv4 address, or the IPv6 /64."""
     visitor: str | None = None
-    """The cookie by which live holds are counted. Anybody may have chosen it, so it opens nothing."""
+    """The cookie by which live holds are counted. Anybody may have chosen it, so alone it opens nothing."""
     idempotency_key: str | None = None
     secret: str | None = None
     """The cookie by which a buyer at our pages gets at their bookings again."""

@@ -48,7 +48,7 @@ def requester_of(
 
 
 def read_visitor_cookie(request: Request) -> str | None:
-    """Return the cookie by which live holds are counted; it gives access to nothing."""
+    """Return the cookie by which live holds are counted; alone it gives access to nothing."""
     # Any host beside ours may set it too: a value that cannot be one of ours is ignored.
     cookies = (part.partition("=") for part in cookie_parts(request))
     values = (value.strip('"') for name, _, value in cookies if name == VISITOR_COOKIE)
