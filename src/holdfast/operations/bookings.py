@@ -237,7 +237,7 @@ class Bookings:
         return written
 
     # A buyer at our pages has two cookies: their holds are counted by one (``visitor``), and what was made
-    # with the other (``secret``) is opened by it. The first anybody may have chosen, so alone it opens nothing.
+    # with the other (``secret``) is opened by it. The first may be anybody's choice: alone it opens nothing.
 
     async def open(self, slug: str, code: str, requester: Requester, request_id: str) -> OpenedBooking:
         """Hold the unit for the buyer, unless it is theirs already: by a second click or in another tab."""
