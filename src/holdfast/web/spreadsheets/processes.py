@@ -10,7 +10,7 @@ import sys
 import tempfile
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from typing import IO, Any, NamedTuple
 
 import msgspec
@@ -92,14 +92,9 @@ class WorkbookWriter:
 async def _parse(file: IO[bytes], limits: Limits) -> ParsedFile:
     # Files, whose size the kernel limits, and not pipes.
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        child = await _start(_PARSER, limits, stdin=file, stdout=output, stderr=errors)
-        try:
-            async with asyncio.timeout(limits.seconds):
-                await child.wait()
-        except TimeoutError:
-            pass
-        finally:
-            await _end(child)
+        async with _running(_PARSER, limits, stdin=file, stdout=output, stderr=errors) as child:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(child.wait(), limits.seconds)
         if child.returncode == 0:
             output.seek(0)
             return msgspec.msgpack.decode(await asyncio.to_thread(output.read), type=ParsedFile)
@@ -112,50 +107,39 @@ async def _parse(file: IO[bytes], limits: Limits) -> ParsedFile:
 async def _write(
     file: IO[bytes], heading: Heading, pages: AsyncIterator[list[CellRow]], limits: Limits
 ) -> None:
-    child = await _start(_WRITER, limits, stdin=PIPE, stdout=file)
-    assert child.stdin is not None
-    try:
-        child.stdin.write(encode_frame(heading))
-        async for page in pages:
-            child.stdin.write(encode_frame(page))
-            await child.stdin.drain()
-        child.stdin.write(END)
-        child.stdin.close()
+    async with _running(_WRITER, limits, stdin=PIPE, stdout=file) as child:
+        assert child.stdin is not None
+        with suppress(BrokenPipeError, ConnectionResetError):
+            child.stdin.write(encode_frame(heading))
+            async for page in pages:
+                child.stdin.write(encode_frame(page))
+                await child.stdin.drain()
+            child.stdin.write(END)
+            child.stdin.close()
         await child.wait()
-    except (BrokenPipeError, ConnectionResetError):
-        await child.wait()
-    finally:
-        await _end(child)
     if child.returncode:
         _log.warning("a workbook could not be written", extra={"fields": {"exit": child.returncode}})
         raise InvalidInput.at("", WRITE_FAILED)
 
 
-async def _start(command: Sequence[str], limits: Limits, **streams: Any) -> Process:
+@asynccontextmanager
+async def _running(command: Sequence[str], limits: Limits, **streams: Any) -> AsyncIterator[Process]:
     child = await asyncio.create_subprocess_exec(*command, env=_child_environment(), **streams)
     try:
         # Not every system lets a process limit another.
         with suppress(ProcessLookupError, AttributeError):
-            for kind, soft, hard in (
-                # SIGXCPU ends the child, and SIGKILL one that ignores it.
-                (resource.RLIMIT_CPU, limits.cpu_seconds, limits.cpu_seconds + 1),
-                (resource.RLIMIT_AS, limits.memory_bytes, limits.memory_bytes),
-                (resource.RLIMIT_FSIZE, limits.file_bytes, limits.file_bytes),
-                (resource.RLIMIT_CORE, 0, 0),
-            ):
-                resource.prlimit(child.pid, kind, (soft, hard))
-    except BaseException:
-        await _end(child)
-        raise
-    return child
+            # SIGXCPU ends the child, and SIGKILL one that ignores it.
+            resource.prlimit(child.pid, resource.RLIMIT_CPU, (limits.cpu_seconds, limits.cpu_seconds + 1))
+            resource.prlimit(child.pid, resource.RLIMIT_AS, (limits.memory_bytes,) * 2)
+            resource.prlimit(child.pid, resource.RLIMIT_FSIZE, (limits.file_bytes,) * 2)
+            resource.prlimit(child.pid, resource.RLIMIT_CORE, (0, 0))
+        yield child
+    finally:
+        if child.returncode is None:
+            child.kill()
+            await child.wait()
 
 
 def _child_environment() -> dict[str, str]:
     """Return the variables that a child may see: nothing of the database or the encryption keys."""
     return {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-
-
-async def _end(child: Process) -> None:
-    if child.returncode is None:
-        child.kill()
-        await child.wait()

@@ -81,7 +81,6 @@ def _special_cells(archive: zipfile.ZipFile, path: str) -> SpecialCells:
     """Find the cells that show something else than calamine gives: 15% for 0.15, #N/A for nothing."""
     styles = "|".join(_percentage_styles(archive))
     kinds = 't="e"' + (rf'|s="(?:{styles})"' if styles else "")
-    # No tag has a `<` in it: of many that never end, none is searched beyond the next.
     tags = re.compile(rf"<(?:\w+:)?c\b(?=[^<>]*\b(?:{kinds}))[^<>]*>".encode())
     special: SpecialCells = defaultdict(list)
     for tag in _find_tags(archive, path, tags):
