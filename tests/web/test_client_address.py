@@ -10,6 +10,7 @@ from holdfast.web.client_address import ClientAddresses
 from holdfast.web.request import Request
 
 PEER = "127.0.0.1"
+WIDE = "2001:db8:1::/48"
 PROXIES = "127.0.0.0/8,10.0.0.0/8,2001:db8:ffff::/48"
 COOKIE = "0123456789abcdef"
 POINTER = "/header/Idempotency-Key"
@@ -95,20 +96,30 @@ def requester_of(*lines: str, trusted: str = "") -> tuple[Requester, list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("forwarded", "address", "site", "network"),
+    ("forwarded", "address", "wider", "network"),
     [
-        ("192.0.2.1", "192.0.2.1", None, "192.0.2.0/24"),
-        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64", "2001:db8:1::/56", "2001:db8:1::/48"),
-        ("2001:db8:1:2::1", "2001:db8:1:2::/64", "2001:db8:1::/56", "2001:db8:1::/48"),
-        ("2001:db8:1:103::1", "2001:db8:1:103::/64", "2001:db8:1:100::/56", "2001:db8:1::/48"),
+        ("192.0.2.1", "192.0.2.1", [], "192.0.2.0/24"),
+        (
+            "2001:db8:1:2:3:4:5:6",
+            "2001:db8:1:2::/64",
+            ["2001:db8:1::/56", "2001:db8:1::/48"],
+            "2001:db8:1::/48",
+        ),
+        ("2001:db8:1:2::1", "2001:db8:1:2::/64", ["2001:db8:1::/56", WIDE], WIDE),
+        (
+            "2001:db8:1:103::1",
+            "2001:db8:1:103::/64",
+            ["2001:db8:1:100::/56", "2001:db8:1::/48"],
+            "2001:db8:1::/48",
+        ),
     ],
 )
 def test_whoever_says_nothing_is_known_by_the_address_and_its_networks(
-    forwarded: str, address: str, site: str | None, network: str
+    forwarded: str, address: str, wider: list[str], network: str
 ) -> None:
     line = f"X-Forwarded-For: {forwarded}"
-    assert requester_of(line, trusted=PROXIES) == (Requester(address, site=site, network=network), [])
-    assert requester_of(line) == requester_of() == (Requester(PEER, network="127.0.0.0/24"), [])
+    assert requester_of(line, trusted=PROXIES) == (Requester(address, wider=wider, network=network), [])
+    assert requester_of(line) == requester_of() == (Requester(PEER, wider=[], network="127.0.0.0/24"), [])
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
@@ -97,8 +97,8 @@ class Requester(NamedTuple):
     idempotency_key: str | None = None
     secret: str | None = None
     """The cookie by which a buyer at our pages gets at their bookings again."""
-    site: str | None = None
-    """The IPv6 /56."""
+    wider: Sequence[str] = ()
+    """The /56 and the /48 of an IPv6 address."""
     network: str | None = None
     """The IPv4 /24, or the IPv6 /48."""
 
@@ -148,10 +148,9 @@ class BookingDrafts:
             token = token_from(hmac.digest(secret, b"token\n" + name.encode(), "sha256"))
         elif requester.secret is not None:
             token = await self.token_of_buyer(requester.secret, encode_reference(number))
-        names = {"address": requester.address, "visitor": requester.visitor, "site": requester.site}
+        names = {"address": requester.address, "visitor": requester.visitor}
+        names |= zip(("site", "network"), requester.wider, strict=False)
         if requester.network is not None:
-            # An IPv4 /24 has no limit but its share of each project.
-            names["network"] = requester.network if requester.site else None
             names["share"] = f"{project_id}\n{requester.network}"
         hidden = {f"{kind}_id": _hidden_id(secret, kind, name) for kind, name in names.items() if name}
         holder = Holder(**hidden)

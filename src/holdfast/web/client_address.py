@@ -29,11 +29,6 @@ class Client(NamedTuple):
     def counted_as(self) -> str:
         return self.counted[0][0]
 
-    @property
-    def site(self) -> str | None:
-        """The IPv6 /56."""
-        return self.counted[1][0] if len(self.counted) > 1 else None
-
 
 class ClientAddresses:
     def __init__(self, trusted_proxies: Sequence[IPNetwork]) -> None:

@@ -44,7 +44,8 @@ def requester_of(
     request: Request, visitor: str | None, idempotency_key: str | None = None, secret: str | None = None
 ) -> Requester:
     client = request.client_address
-    return Requester(client.counted_as, visitor, idempotency_key, secret, client.site, client.network)
+    address, *wider = (network for network, _ in client.counted)
+    return Requester(address, visitor, idempotency_key, secret, wider, client.network)
 
 
 def read_visitor_cookie(request: Request) -> str | None:

@@ -1,9 +1,9 @@
-"""Holds are counted by network as well, and a payment confirms one booking."""
+"""Holds are counted by network, a payment confirms one booking, and what the demo has filled is marked."""
 
 from alembic import op
 
-revision = "0017"
-down_revision = "0016"
+revision = "0016"
+down_revision = "0015"
 
 _ADD_HOLDER = """
     alter table booking add column {kind}_id uuid, add column {kind}_slot integer;
@@ -11,7 +11,11 @@ _ADD_HOLDER = """
     create unique index one_hold_per_{kind}_slot on booking ({kind}_id, {kind}_slot)
         where {kind}_slot is not null;
 """
-_ADD_CONSTRAINTS = """
+_MARK_AND_CONSTRAIN = """
+    alter table installation add column filled_by_demo boolean not null default false;
+    -- Databases that the demo filled before there was a mark.
+    update installation set filled_by_demo = true
+    where (select array_agg(slug::text) from project) = array['narjis-heights'];
     alter table booking add constraint erased_network check (
         buyer_erased_at is null or coalesce(site_id, network_id, share_id) is null
     );
@@ -37,4 +41,4 @@ def upgrade() -> None:
     statements = [_ADD_HOLDER.format(kind=kind) for kind in ("site", "network", "share")]
     connection = op.get_bind().connection.dbapi_connection
     assert connection is not None
-    connection.run_async(lambda driver: driver.execute("".join([*statements, _ADD_CONSTRAINTS])))
+    connection.run_async(lambda driver: driver.execute("".join([*statements, _MARK_AND_CONSTRAIN])))
