@@ -35,6 +35,7 @@ SETTINGS = {
     "HOLDFAST_PAYMENT_URL": "http://127.0.0.1:9000/pay",
     "HOLDFAST_PAYMENT_SECRET": "payment-secret-of-this-guide",
     # As the webhooks guide says: nobody waits for the last of eight attempts.
+    "HOLDFAST_HOLDS_SHARE_PER_NETWORK": "0",
     "HOLDFAST_ATTEMPTS": "2",
     "HOLDFAST_RETRY_FIRST_GAP_SECONDS": "1",
 }
