@@ -5,6 +5,7 @@ import re
 import signal
 import socket
 import subprocess
+from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 from typing import IO, Any
@@ -14,11 +15,11 @@ import pytest
 
 from holdfast.storage import schema
 from tests.docs.documents import ROOT, block_beginning
-from tests.support.clusters import Cluster
+from tests.support.clusters import NEWEST, Cluster
 from tests.support.commands import finish_process, refused, run_for_json
 from tests.support.processes import stop_postgres
 from tests.support.server import HOLDFAST, PATIENCE_SECONDS, READY, environment, started
-from tests.support.sql import Sql
+from tests.support.sql import Sql, blank_database
 from tests.support.staff_client import Person
 
 PASSWORD = "a horse of lead"
@@ -149,6 +150,16 @@ def test_the_demo_leaves_a_database_alone_that_it_has_not_filled(
         before = sql.row(ALL_OF_IT)
         told = refused(finish_process(settings, *SERVE, "--demo"), 2)
         assert sql.row(ALL_OF_IT) == before
+    assert told.startswith("holdfast: This database is in use and was not filled by the demo")
+
+
+def test_the_demo_leaves_the_database_of_another_program_alone(
+    settings: dict[str, str], cluster_of: Callable[[int], Cluster]
+) -> None:
+    with blank_database(cluster_of(NEWEST).url) as url, Sql(url) as sql:
+        sql.execute("create table customer (id int)")
+        told = refused(finish_process({**settings, "HOLDFAST_DATABASE_URL": url}, *SERVE, "--demo"), 2)
+        assert sql.value("select to_regclass('alembic_version')") is None
     assert told.startswith("holdfast: This database is in use and was not filled by the demo")
 
 

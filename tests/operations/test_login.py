@@ -19,9 +19,10 @@ from holdfast.domain.permissions import Role
 from holdfast.domain.staff import SessionTimes
 from holdfast.operations import login as operation
 from holdfast.operations.login import Client, KnownBrowsers, Login, Passwords, Tickets, accepted_step
-from holdfast.storage import staff
+from holdfast.storage import login, staff
 from holdfast.storage.database import Database
 from holdfast.storage.secrets import SecretBox
+from tests.operations.scene import until_somebody_waits
 from tests.support.sql import execute, rows, value
 from tests.support.staff import ADDRESS, AGENT, CLIENT, PASSWORD, Office, open_office
 
@@ -280,6 +281,20 @@ async def test_many_attempts_at_the_same_time_are_all_counted(office: Office) ->
     outcomes = await asyncio.gather(*wrong, return_exceptions=True)
     kinds = sorted(type(outcome).__name__ for outcome in outcomes)
     assert kinds == ["LoginFailed"] * FREE_FAILURES + ["TooManyAttempts"] * 7
+
+
+async def test_nobody_waits_for_the_rows_of_others_that_an_attempt_deletes(office: Office) -> None:
+    await fails(office)
+    await fails(office, address=ELSEWHERE)
+    await execute(office.database, "update sign_in_attempts set last_at = last_at - interval '2 hours'")
+    (own, *_) = domain.subjects_of_client(NORA, ADDRESS)
+    async with office.database.writing() as connection:
+        await login.lock_attempts(connection, own.hash)
+        waiting = asyncio.create_task(fails(office))
+        await until_somebody_waits(office.database)
+        await fails(office, address=ELSEWHERE)
+    await waiting
+    assert await value(office.database, "select min(failures) from sign_in_attempts") == 1
 
 
 async def test_an_unchecked_attempt_does_not_count(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:

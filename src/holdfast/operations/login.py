@@ -198,7 +198,6 @@ def _one_line(text: str) -> str:
 async def count_attempt(database: Database, subjects: Subjects) -> None:
     """Count an attempt, or raise TooManyAttempts. A rejected attempt is not counted, so waits end."""
     async with database.writing() as connection:
-        await login.delete_old_attempts(connection, domain.FORGET_AFTER)
         locked = [await login.lock_attempts(connection, subject.hash) for subject in subjects]
         now = locked[-1][1]
         current = [
@@ -210,6 +209,8 @@ async def count_attempt(database: Database, subjects: Subjects) -> None:
             raise TooManyAttempts(wait.total_seconds())
         for subject, attempts in zip(subjects, current, strict=True):
             await login.update_attempts(connection, subject.hash, domain.add_attempt(attempts, now))
+        # Last, and without a wait: whoever has locked rows of others must not wait for its own.
+        await login.delete_old_attempts(connection, domain.FORGET_AFTER)
 
 
 async def uncount_attempt(database: Database, subjects: Subjects) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from holdfast.domain.audit import ActorKind, Author
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.booking_actions import BookingAction
-from holdfast.domain.errors import Conflict, InvalidInput, UnknownBooking
+from holdfast.domain.errors import Conflict, InvalidInput, PaymentUsed, UnknownBooking
 from holdfast.domain.payment import Payment, PaymentRequest, check_amount, check_payable, signed_query
 from holdfast.domain.signature import SignatureProblem, verify
 from holdfast.domain.transitions import Caller
@@ -99,6 +99,9 @@ class Payments:
             written = await self._bookings.act_on_booking(
                 found, BookingAction.CONFIRM_DEPOSIT, Caller.PAYMENT_SYSTEM, author, payment_id=payment.id
             )
+        except PaymentUsed:
+            _warn("a payment was reported for another booking than the one that it has confirmed", payment)
+            raise
         except (UnknownBooking, InvalidInput, Conflict) as error:
             _warn("a payment was not taken and is to be paid back", payment, why=str(error))
             raise

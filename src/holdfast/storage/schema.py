@@ -36,6 +36,22 @@ async def public_url(connection: Connection) -> str | None:
     return url
 
 
+# Tables, types and functions other than those of extensions, which come with the service.
+NOT_EMPTY = """
+    with ours as (
+        select oid, 'pg_class'::regclass as kind, relnamespace as schema from pg_class
+        union all select oid, 'pg_type'::regclass, typnamespace from pg_type
+        union all select oid, 'pg_proc'::regclass, pronamespace from pg_proc
+    )
+    select exists (
+        select from ours join pg_namespace on pg_namespace.oid = ours.schema
+        where nspname <> 'information_schema' and nspname not like 'pg\\_%'
+            and not exists (
+                select from pg_depend
+                where classid = ours.kind and objid = ours.oid and deptype = 'e'
+            )
+    )
+"""
 # The column is not there before its migration, which marks a database by the same rule.
 _MAY_FILL = """
     select
@@ -53,8 +69,11 @@ _MAY_FILL = """
 
 async def check_may_fill(connection: Connection, demo_slug: str) -> None:
     """Raise WrongDatabase unless the demo has filled the database, or it is empty."""
-    is_new = await current_revision(connection) is None
-    if not (is_new or await connection.fetchval(_MAY_FILL, demo_slug)):
+    if await current_revision(connection) is None:
+        may_fill = not await connection.fetchval(NOT_EMPTY)
+    else:
+        may_fill = await connection.fetchval(_MAY_FILL, demo_slug)
+    if not may_fill:
         raise WrongDatabase(
             "This database is in use and was not filled by the demo, so `serve --demo` leaves it alone. Leave"
             " out --demo, or name an empty database with --data, HOLDFAST_DATA_DIR or HOLDFAST_DATABASE_URL."

@@ -15,7 +15,7 @@ from holdfast.storage.backup.connection import NEWEST_SERVER, Client, Program, o
 from holdfast.storage.database import BACKGROUND, FOREGROUND, Connection, fetch_one, translate_errors
 from holdfast.storage.errors import BackupError, WrongDatabase
 from holdfast.storage.log_partitions import DROPPING
-from holdfast.storage.schema import ADVISORY_LOCK, check_suitable, current_revision, migrate
+from holdfast.storage.schema import ADVISORY_LOCK, NOT_EMPTY, check_suitable, current_revision, migrate
 from holdfast.storage.secrets import SecretBox
 
 COUNTED = {
@@ -167,22 +167,6 @@ _IN_USE = """
         where datname = current_database() and pid <> pg_backend_pid() and application_name = any($1::text[])
     )
 """
-# Tables, types and functions other than those of extensions, which come with the service.
-_NOT_EMPTY = """
-    with ours as (
-        select oid, 'pg_class'::regclass as kind, relnamespace as schema from pg_class
-        union all select oid, 'pg_type'::regclass, typnamespace from pg_type
-        union all select oid, 'pg_proc'::regclass, pronamespace from pg_proc
-    )
-    select exists (
-        select from ours join pg_namespace on pg_namespace.oid = ours.schema
-        where nspname <> 'information_schema' and nspname not like 'pg\\_%'
-            and not exists (
-                select from pg_depend
-                where classid = ours.kind and objid = ours.oid and deptype = 'e'
-            )
-    )
-"""
 _LOAD = ("--no-psqlrc", "--quiet", "--no-password", "--set=ON_ERROR_STOP=1", "--output=/dev/null", "--file=-")
 _READ = ("--file=-", "--no-owner", "--no-privileges")
 # Servers before version 17 reject this setting.
@@ -213,7 +197,7 @@ async def _lock_empty_database(connection: Connection) -> None:
         raise BackupError("Another process migrates, backs up or restores this database; wait for its end.")
     if await connection.fetchval(_IN_USE, [FOREGROUND, BACKGROUND]):
         raise BackupError("Holdfast is running on this database; stop every `serve` and `work` first.")
-    if await connection.fetchval(_NOT_EMPTY):
+    if await connection.fetchval(NOT_EMPTY):
         raise BackupError(
             "The database is not empty, and a backup is restored into an empty one only; name a new one with"
             " --data or HOLDFAST_DATABASE_URL."
