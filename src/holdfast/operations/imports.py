@@ -61,10 +61,7 @@ class ImportUnit(NamedTuple):
     """The fields in the domain's names; what the row does not name stays as it is."""
     status: Status | None
     author: Author
-
-    @property
-    def needs(self) -> Needs:
-        return NO_NEEDS
+    needs: Needs = NO_NEEDS
 
     def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
         return domain.import_row(snapshot, self.key[1], self.values, self.status, now)

@@ -37,10 +37,7 @@ class ReplaceUnit(NamedTuple):
     status: Status | None = None
     precondition: decision.Precondition = decision.UNCONDITIONAL
     author: Author = COMMAND
-
-    @property
-    def needs(self) -> decision.Needs:
-        return NO_NEEDS
+    needs: decision.Needs = NO_NEEDS
 
     def decide(self, snapshot: decision.UnitSnapshot, now: datetime) -> decision.Decision:
         return decision.replace(snapshot, self.key[1], self.fields, self.status, self.precondition, now)
@@ -52,10 +49,7 @@ class PatchUnit(NamedTuple):
     status: Status | None = None
     precondition: decision.Precondition = decision.UNCONDITIONAL
     author: Author = COMMAND
-
-    @property
-    def needs(self) -> decision.Needs:
-        return NO_NEEDS
+    needs: decision.Needs = NO_NEEDS
 
     def decide(self, snapshot: decision.UnitSnapshot, now: datetime) -> decision.Decision:
         return decision.patch(snapshot, self.key[1], self.changes, self.status, self.precondition, now)

@@ -25,10 +25,6 @@ class Client(NamedTuple):
     network: str
     """The IPv4 /24 or the IPv6 /48."""
 
-    @property
-    def counted_as(self) -> str:
-        return self.counted[0][0]
-
 
 class ClientAddresses:
     def __init__(self, trusted_proxies: Sequence[IPNetwork]) -> None:
