@@ -25,7 +25,7 @@ async def project_id(database: Database) -> UUID:
 @pytest.fixture
 async def selling(database: Database) -> Bookings:
     await new_units(database, *(f"A-{number}" for number in range(1, 6)))
-    return Bookings(database, Units(database), HoldPeriods(), HoldLimits(2, 3, 60))
+    return Bookings(database, Units(database), HoldPeriods(), HoldLimits(2, 3, 60, 0))
 
 
 @pytest.fixture

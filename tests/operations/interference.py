@@ -90,13 +90,18 @@ class CountingDatabase(WrappedDatabase):
 
 
 class InterferingDatabase(WrappedDatabase):
-    """Runs ``after_looks`` in turn, each after a look at units, with a lock or without."""
+    """Runs ``after_looks`` in turn, each after a look at units, with a lock or without, and ``before_store``
+    before the first statement that stores."""
 
-    def __init__(self, database: Database, *after_looks: Hook) -> None:
+    def __init__(self, database: Database, *after_looks: Hook, before_store: Hook | None = None) -> None:
         super().__init__(database)
         self._after_looks = iter(after_looks)
+        self._before_store = before_store
 
     async def _fetch(self, connection: Connection, statement: str, arguments: Arguments) -> Rows:
+        if STORES in statement and self._before_store is not None:
+            before_store, self._before_store = self._before_store, None
+            await before_store()
         rows = await connection.fetch(statement, *arguments)
         if "wanted.place" in statement and (hook := next(self._after_looks, None)) is not None:
             await hook()

@@ -12,6 +12,7 @@ from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import BookingStatus, Holder, HoldLimits, Slots
 from holdfast.domain.status import Status
 from holdfast.operations.booking_commands import HoldUnit
+from holdfast.operations.units import PatchUnit
 from holdfast.operations.write_path import Command, RetriesExhausted, WriteResult, write
 from holdfast.storage.database import Database
 from tests.operations.interference import CountingDatabase, Hook, InterferingDatabase
@@ -81,6 +82,39 @@ async def test_one_payment_for_two_bookings_of_a_batch_confirms_one_at_once(data
     assert kinds(await write(database, paid)) == [WriteResult, errors.PaymentUsed, WriteResult]
 
 
+async def test_a_payment_that_was_overtaken_at_one_booking_confirms_the_other(database: Database) -> None:
+    keys = await new_keys(database, "A-1", "A-2")
+    held = await store(database, *[await opening(database, key) for key in keys])
+    await store(database, *[sales.signature(key, one.booking) for key, one in zip(keys, held, strict=True)])
+    first, second = [
+        deposit(key, one.booking, payment_id="pay_1") for key, one in zip(keys, held, strict=True)
+    ]
+    another = deposit(keys[0], held[0].booking, payment_id="pay_2")
+    overtaken = InterferingDatabase(database, before_store=lambda: store(database, another))
+    assert kinds(await write(overtaken, [first, second])) == [errors.TransitionNotAllowed, WriteResult]
+    assert (await found(database, held[1].booking)).payment_id == "pay_1"
+
+
+async def test_the_holds_of_a_network_are_a_share_of_the_units_of_its_project(database: Database) -> None:
+    keys, limits = await new_keys(database, *(f"A-{number}" for number in range(9))), HoldLimits(2, 0, 0, 40)
+    network, other = [Holder(project_network_id=uuid4()) for _ in range(2)]
+    await done(database, PatchUnit(keys[8], {}, Status.UNAVAILABLE))
+    asked = [await opening(database, key, network, limits) for key in keys[:8]]
+    first, *outcomes = await write(database, asked[:5])
+    assert isinstance(first, WriteResult)
+    assert kinds(outcomes) == [WriteResult] * 3 + [errors.TooManyHoldsAtAddress]
+    assert kinds(await write(database, [await opening(database, keys[4], other, limits)])) == [WriteResult]
+    # A hold that has lapsed or was cancelled does not count, and one that is signed does.
+    await make_lapse(database, first.booking)
+    assert kinds(await write(database, asked[5:])) == [WriteResult] + [errors.TooManyHoldsAtAddress] * 2
+    second = outcomes[0]
+    assert isinstance(second, WriteResult)
+    await done(database, sales.signature(keys[1], second.booking))
+    assert kinds(await write(database, asked[6:7])) == [errors.TooManyHoldsAtAddress]
+    await done(database, cancellation(keys[1], second.booking))
+    assert kinds(await write(database, asked[6:])) == [WriteResult, errors.TooManyHoldsAtAddress]
+
+
 @pytest.mark.parametrize("by", ["visitor", "address"])
 async def test_the_holds_of_one_batch_count_against_the_limit(database: Database, by: str) -> None:
     keys = await new_keys(database, *(f"A-{number}" for number in range(5)))
@@ -127,7 +161,8 @@ async def test_a_hold_right_behind_a_cancellation_is_counted_too(database: Datab
     ]
     counting = CountingDatabase(database)
     _, held, _ = await store(counting, *commands)
-    assert (held.booking.slots.of_address, counting.transactions) == (3, 1)
+    # One without locks, which stores the other two, and one for the hold.
+    assert (held.booking.slots.of_address, counting.transactions) == (3, 2)
     taken = await hold(database, keys[3])
     outcomes = await write(database, [cancellation(keys[3], taken), await opening(database, keys[3], holder)])
     assert kinds(outcomes) == [WriteResult, errors.TooManyHoldsAtAddress]
@@ -138,8 +173,9 @@ async def test_whoever_lets_a_hold_lapse_waits_even_if_nobody_has_written_its_en
     holder, other = Holder(None, uuid4()), Holder(None, uuid4())
     (held,) = await store(database, await opening(database, key, holder))
     await make_lapse(database, held.booking)
-    again = [await opening(database, key, who) for who in (holder, other, holder)]
-    assert kinds(await write(database, again)) == [errors.HeldTooRecently, WriteResult, errors.NotAvailable]
+    again = [await opening(database, key, who) for who in (holder, other, holder, other)]
+    refused = errors.HeldTooRecently
+    assert kinds(await write(database, again)) == [refused, WriteResult, refused, errors.NotAvailable]
     assert (await found(database, held.booking)).status is BookingStatus.LAPSED
 
 

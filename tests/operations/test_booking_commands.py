@@ -2,7 +2,7 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -94,10 +94,31 @@ async def test_another_unit_or_key_gets_another_token(database: Database) -> Non
     assert first.token != second.token
     assert (first.draft.idempotency_id, first.draft.holder) == (None, second.draft.holder)
     # Address, cookie and key are kept apart, though they read the same.
-    alike = await book.draft_for(Requester("same", "same", "same"), PROJECT_ID, CODE)
+    alike = await book.draft_for(Requester(*["192.0.2.1"] * 3), PROJECT_ID, CODE)
     assert len(set(ids(alike))) == 3
-    no_cookie = await book.draft_for(Requester("same"), PROJECT_ID, CODE)
-    assert no_cookie.draft.holder == Holder(alike.draft.holder.address_id)
+    no_cookie = await book.draft_for(Requester("192.0.2.1"), PROJECT_ID, CODE)
+    assert no_cookie.draft.holder == alike.draft.holder._replace(visitor_id=None)
+
+
+async def test_a_buyer_is_known_by_all_networks_of_the_address(database: Database) -> None:
+    book = BookingDrafts(database)
+
+    async def holder(address: str, project_id: UUID = PROJECT_ID) -> Holder:
+        return (await book.draft_for(Requester(address), project_id, CODE)).draft.holder
+
+    def alike(one: Holder, other: Holder) -> list[bool]:
+        return [mine == theirs for mine, theirs in zip(one, other, strict=True) if mine or theirs]
+
+    first = await holder("192.0.2.1")
+    assert (first.prefix_56_id, first.prefix_48_id) == (None, None)
+    assert alike(first, await holder("192.0.2.2")) == [False, True]
+    assert alike(first, await holder("192.0.3.1")) == [False, False]
+    assert alike(first, await holder("192.0.2.1", uuid4())) == [True, False]
+    first = await holder("2001:db8:1:2::1")
+    assert alike(first, await holder("2001:db8:1:2::2")) == [True] * 4
+    assert alike(first, await holder("2001:db8:1:3::1")) == [False, True, True, True]
+    assert alike(first, await holder("2001:db8:1:103::1")) == [False, False, True, True]
+    assert alike(first, await holder("2001:db8:2:2::1")) == [False] * 4
 
 
 # Actions of staff that are conditional on the state that they know

@@ -166,7 +166,7 @@ async def test_live_holds_are_those_that_have_a_place(database: Database) -> Non
     project_id, address, visitor, stranger = await new_units(database, *codes), uuid4(), uuid4(), uuid4()
     made = [await held(database, (project_id, code), Holder(address, visitor)) for code in codes[:3]]
     await done(database, cancellation((project_id, "A-2"), made[1]))
-    holders = ((address, stranger), (visitor,), (), (), ())
+    holders = ((address, stranger), (visitor,), (), ())
     async with database.reading() as connection:
         found = await live_holds(connection, (project_id, "A-1"), holders)
         # Whether the unit is there or is still to be created, and whether it is locked or not.
@@ -178,7 +178,7 @@ async def test_live_holds_are_those_that_have_a_place(database: Database) -> Non
     # A lapsed hold gives up its place before its end is written.
     await sales.make_lapse(database, made[0])
     async with database.reading() as connection:
-        found = await live_holds(connection, (project_id, "A-4"), ((address,), (), (), (), ()))
+        found = await live_holds(connection, (project_id, "A-4"), ((address,), (), (), ()))
     assert found == {address: [LiveHold(3, made[2].hold_expires_at)]}  # type: ignore[arg-type]
     kept = await stored(database, made[0])
     assert (kept.status, kept.slots) == (BookingStatus.OPEN, Slots())

@@ -50,6 +50,8 @@ CANCELLED = ("A-0403", "B-0701")
 REFUND_DUE = ("B-0602",)
 
 _REQUEST_ID = "demo"
+_ADDRESS = "192.0.2.1"
+"""Of all buyers: one that no real buyer has."""
 _FIRST_VERSION = 1
 _MAX_UNITS = 1000
 _MAX_ENDPOINTS = 1000
@@ -151,7 +153,7 @@ async def _make_booking(bookings: Bookings, code: str, buyer: Buyer, language: s
     if code in OFF_SALE:
         await bookings.act_on_unit(SLUG, code, StaffAction(Action.TAKE_OFF_SALE), Caller.STAFF, COMMAND)
         return
-    hold = await bookings.hold(SLUG, code, Requester(_REQUEST_ID), None, _REQUEST_ID)
+    hold = await bookings.hold(SLUG, code, Requester(_ADDRESS), None, _REQUEST_ID)
     booking = await bookings.find(hold.booking.reference)
     if code in CANCELLED:
         await bookings.cancel_as_buyer(booking, _REQUEST_ID)

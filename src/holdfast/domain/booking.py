@@ -83,11 +83,9 @@ class Holder(NamedTuple):
     """Of an IPv4 address or an IPv6 /64."""
     visitor_id: UUID | None = None
     """Of a cookie."""
-    site_id: UUID | None = None
-    """Of an IPv6 /56."""
-    network_id: UUID | None = None
-    """Of an IPv6 /48."""
-    share_id: UUID | None = None
+    prefix_56_id: UUID | None = None
+    prefix_48_id: UUID | None = None
+    project_network_id: UUID | None = None
     """Of an IPv4 /24 or an IPv6 /48 together with the project."""
 
 
@@ -96,9 +94,8 @@ class Slots(NamedTuple):
 
     of_address: int | None = None
     of_visitor: int | None = None
-    of_site: int | None = None
-    of_network: int | None = None
-    of_share: int | None = None
+    of_prefix_56: int | None = None
+    of_prefix_48: int | None = None
 
 
 class HoldLimits(NamedTuple):
@@ -110,10 +107,14 @@ class HoldLimits(NamedTuple):
     share_percent: int = 20
     """Of a project's units on sale or held, for one network; but always as many as one visitor may hold."""
 
-    def for_holder(self, units: int) -> tuple[int, ...]:
-        """Return the limits in the order of ``Holder``, in a project with so many units on sale or held."""
-        share = self.share_percent and max(self.per_visitor, 1, math.ceil(units * self.share_percent / 100))
-        return self.per_address, self.per_visitor, 2 * self.per_address, 4 * self.per_address, share
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """How many slots there are, in the order of ``Slots``."""
+        return self.per_address, self.per_visitor, 2 * self.per_address, 4 * self.per_address
+
+    def share_of(self, units: int) -> int:
+        """Return how many of so many units the buyers of one network may hold."""
+        return max(self.per_visitor, 1, math.ceil(units * self.share_percent / 100))
 
 
 NO_LIMITS = HoldLimits(0, 0, 0, 0)
@@ -122,6 +123,15 @@ NO_LIMITS = HoldLimits(0, 0, 0, 0)
 class LiveHold(NamedTuple):
     slot: int
     expires_at: datetime
+
+
+class NetworkHolds(NamedTuple):
+    """The live holds of the buyers of one network in one project."""
+
+    live: int
+    first_end: datetime | None
+    units: int
+    """Units of the project that are on sale or held, counted as far as it matters."""
 
 
 NOBODY = Holder()

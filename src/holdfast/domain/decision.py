@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -10,7 +10,17 @@ from uuid import UUID
 
 from holdfast.domain import errors
 from holdfast.domain.audit import Change
-from holdfast.domain.booking import CLAIMING, NO_LIMITS, NOBODY, Booking, Holder, HoldLimits, LiveHold, end
+from holdfast.domain.booking import (
+    CLAIMING,
+    NO_LIMITS,
+    NOBODY,
+    Booking,
+    Holder,
+    HoldLimits,
+    LiveHold,
+    NetworkHolds,
+    end,
+)
 from holdfast.domain.event import UnitEvent
 from holdfast.domain.project import Project
 from holdfast.domain.status import LOCKED, MID_BOOKING, Status
@@ -25,13 +35,13 @@ TERMS = ("price_sar", "deposit_percent", "vat_included", "vat_rate")
 
 _STATE = ("status", "archived", "hold_expires_at", "reserved_until")
 _state_of = attrgetter(*_STATE)
-_NOTHING: Mapping[Any, Any] = {}
+_NOTHING: dict[Any, Any] = {}
 
 
 class UnitSnapshot(NamedTuple):
     project: Project
     unit: Unit | None
-    live_holds: Mapping[UUID, Sequence[LiveHold]] = _NOTHING
+    live_holds: dict[UUID, list[LiveHold]] = _NOTHING
     """Of the holders that commands name."""
     turn: int = 0
     """Rises each time the unit or its booking is stored: equal turns mean equal data."""
@@ -39,10 +49,10 @@ class UnitSnapshot(NamedTuple):
     """The one that claims the unit; loaded where a command needs it, or the clock has ended it."""
     others: Mapping[int, Booking] = _NOTHING
     """Bookings of this unit that a command names, by number, and that do not claim it."""
-    payments: Mapping[str, int | None] = _NOTHING
+    payments: dict[str, int | None] = _NOTHING
     """The number of the booking that each payment has confirmed, of the payments that commands name."""
-    units_on_sale: int = 0
-    """Available and held units of the project, counted as far as a network's share needs them."""
+    network_holds: dict[UUID, NetworkHolds] = _NOTHING
+    """By ``Holder.project_network_id``, of the buyers who ask for holds."""
 
     def booking_numbered(self, number: int) -> Booking | None:
         if self.booking is not None and self.booking.number == number:

@@ -31,8 +31,8 @@ from holdfast.domain.unit import ONE_MILLISECOND, Unit, allowed_transition, move
 VISITOR = "This visitor"
 ADDRESS = "Your network address"
 NETWORK = "Your network"
-_HOLDERS = (ADDRESS, VISITOR, NETWORK, NETWORK, NETWORK)
-"""In the order of ``Holder``."""
+_HOLDERS = (ADDRESS, VISITOR, NETWORK, NETWORK)
+"""In the order of ``Slots``."""
 
 REPEATED_WITHIN = timedelta(seconds=60)
 """For so long a response with a token or secret is repeated to whoever sends its Idempotency-Key again."""
@@ -156,11 +156,13 @@ def _take_slots(snapshot: UnitSnapshot, request: HoldRequest, now: datetime) -> 
     holder, limits = request.draft.holder, request.limits
     if snapshot.others:
         check_rehold(_last_expiry(snapshot, request), limits.rehold_seconds, now)
-    counted = zip(holder, limits.for_holder(snapshot.units_on_sale), _HOLDERS, strict=True)
+    held = holder.project_network_id and snapshot.network_holds.get(holder.project_network_id)
+    if held and held.live >= (share := limits.share_of(held.units)):
+        raise _too_many(NETWORK, held.live, share, held.first_end or now, now)
     return Slots(
         *(
             None if holder_id is None else free_slot(snapshot.live_holds.get(holder_id, ()), limit, who, now)
-            for holder_id, limit, who in counted
+            for holder_id, limit, who in zip(holder, limits.slots, _HOLDERS, strict=False)
         )
     )
 
@@ -192,14 +194,18 @@ def free_slot(holds: Sequence[LiveHold], limit: int, who: str, now: datetime) ->
         return 1
     live = {hold.slot: hold.expires_at for hold in holds if hold.expires_at > now}
     if len(live) >= limit:
-        error = errors.TooManyHolds if who == VISITOR else errors.TooManyHoldsAtAddress
-        message = "%(who)s holds %(count)s units already, and %(limit)s is the most at a time."
-        raise error(
-            (min(live.values()) - now).total_seconds(),
-            errors.Message(message, {"who": who, "count": len(live), "limit": limit}),
-        )
+        raise _too_many(who, len(live), limit, min(live.values()), now)
     slots, taken = set(range(1, limit + 1)), {hold.slot for hold in holds}
     return min(slots - taken or slots - live.keys())
+
+
+def _too_many(who: str, count: int, limit: int, first_end: datetime, now: datetime) -> errors.TooManyHolds:
+    error = errors.TooManyHolds if who == VISITOR else errors.TooManyHoldsAtAddress
+    message = "%(who)s holds %(count)s units already, and %(limit)s is the most at a time."
+    return error(
+        (first_end - now).total_seconds(),
+        errors.Message(message, {"who": who, "count": count, "limit": limit}),
+    )
 
 
 def check_rehold(expired_at: datetime | None, rehold_seconds: float, now: datetime) -> None:

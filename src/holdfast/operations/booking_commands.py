@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import hmac
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
+from ipaddress import ip_address
 from typing import NamedTuple
 from uuid import UUID
 
+from holdfast.domain.addresses import counted_networks, shared_network
 from holdfast.domain.api_key import new_token_text, token_from, token_hash
 from holdfast.domain.audit import Author
 from holdfast.domain.booking import NOBODY, Draft, Holder
@@ -34,7 +36,7 @@ class HoldUnit(NamedTuple):
     @property
     def needs(self) -> Needs:
         draft, limits, token_hash = self.request.draft, self.request.limits, self.request.token_hash
-        with_limits = zip(draft.holder, limits.for_holder(0), strict=True)
+        with_limits = zip(draft.holder, (*limits.slots, limits.share_percent), strict=True)
         counted = Holder(*(holder_id if limit else None for holder_id, limit in with_limits))
         recalled = (draft.holder.visitor_id, token_hash) if limits.rehold_seconds else (None, None)
         may_be_back = token_hash is not None or draft.idempotency_id is not None
@@ -91,16 +93,11 @@ class Requester(NamedTuple):
     """The caller who asks for a hold, as HTTP knows them."""
 
     address: str
-    """The IPv4 address, or the IPv6 /64."""
     visitor: str | None = None
     """The cookie by which live holds are counted. Anybody may have chosen it, so alone it opens nothing."""
     idempotency_key: str | None = None
     secret: str | None = None
     """The cookie by which a buyer at our pages gets at their bookings again."""
-    wider: Sequence[str] = ()
-    """The /56 and the /48 of an IPv6 address."""
-    network: str | None = None
-    """The IPv4 /24, or the IPv6 /48."""
 
 
 class DraftedBooking(NamedTuple):
@@ -148,13 +145,13 @@ class BookingDrafts:
             token = token_from(hmac.digest(secret, b"token\n" + name.encode(), "sha256"))
         elif requester.secret is not None:
             token = await self.token_of_buyer(requester.secret, encode_reference(number))
-        names = {"address": requester.address, "visitor": requester.visitor}
-        names |= zip(("site", "network"), requester.wider, strict=False)
-        if requester.network is not None:
-            names["share"] = f"{project_id}\n{requester.network}"
+        client = ip_address(requester.address)
+        address, *wider = (network for network, _ in counted_networks(client))
+        names = {"address": address, "visitor": requester.visitor}
+        names |= zip(("prefix_56", "prefix_48"), wider, strict=False)
+        names["project_network"] = f"{project_id}\n{shared_network(client)}"
         hidden = {f"{kind}_id": _hidden_id(secret, kind, name) for kind, name in names.items() if name}
-        holder = Holder(**hidden)
-        return _drafted(number, token, holder, idempotency_id)
+        return _drafted(number, token, Holder(**hidden), idempotency_id)
 
     async def token_of_buyer(self, buyer_secret: str, reference: str) -> str:
         """Return the token of a booking that our pages made for the buyer with this secret."""

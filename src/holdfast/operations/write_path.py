@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -12,9 +12,9 @@ from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from holdfast.domain.audit import CLOCK, AuditEntry, Author
-from holdfast.domain.booking import CLAIMING, HOLDING, Booking, LiveHold
+from holdfast.domain.booking import CLAIMING, HOLDING, NOBODY, Booking, LiveHold, NetworkHolds
 from holdfast.domain.decision import Decision, Needs, UnitSnapshot, apply, describe_change, expire
-from holdfast.domain.errors import DatabaseUnavailable, DomainError, InvalidInput
+from holdfast.domain.errors import DatabaseUnavailable, DomainError, InvalidInput, PaymentUsed
 from holdfast.domain.project import Project
 from holdfast.domain.status import LOCKED, MID_BOOKING
 from holdfast.domain.unit import Unit, is_expired
@@ -58,9 +58,15 @@ KeyedNeeds = list[tuple[UnitKey, Needs]]
 
 
 def _holders(needs: KeyedNeeds) -> Holders:
-    """Return the holders whose live holds count."""
+    """Return the holders whose live holds have slots."""
     kinds = zip(*(need.holder for _, need in needs), strict=True)
-    return tuple(tuple(filter(None, set(kind))) for kind in kinds) or NO_HOLDERS
+    return tuple(tuple(filter(None, set(kind))) for kind in kinds)[: len(NO_HOLDERS)] or NO_HOLDERS
+
+
+def _networks(needs: KeyedNeeds) -> Counter[tuple[UUID, UUID]]:
+    """Count the requests for holds by network of a project: (its id, the project's id)."""
+    asked = ((need.holder.project_network_id, key[0]) for key, need in needs)
+    return Counter((network_id, project_id) for network_id, project_id in asked if network_id)
 
 
 async def load_related_bookings(
@@ -81,7 +87,6 @@ async def load_related_bookings(
     overtaken = await _load_claims_and_numbered(connection, snapshots, needs, expired)
     overtaken |= await _load_repeated(connection, snapshots, needs)
     await _load_payments(connection, snapshots, needs)
-    await _load_units_on_sale(connection, snapshots, needs)
     # Only of a free unit does it matter who asks for it; the others cost no query. One that is not free may
     # become so by another command of the batch.
     free = [(key, need) for key, need in needs if several or _is_free(snapshots[key]) or key in expired]
@@ -91,13 +96,11 @@ async def load_related_bookings(
 
 def _count_hold(snapshot: UnitSnapshot, booking: Booking) -> None:
     """Count the hold for the commands that follow in the same batch."""
-    if not snapshot.live_holds or booking.status not in HOLDING or booking.hold_expires_at is None:
+    if booking.status not in HOLDING or booking.hold_expires_at is None:
         return
-    for holder, slot in zip(booking.holder, booking.slots, strict=True):
+    for holder, slot in zip(booking.holder, booking.slots, strict=False):
         if holder is not None and slot is not None and holder in snapshot.live_holds:
-            holds = snapshot.live_holds[holder]
-            assert isinstance(holds, list)
-            holds.append(LiveHold(slot, booking.hold_expires_at))
+            snapshot.live_holds[holder].append(LiveHold(slot, booking.hold_expires_at))
 
 
 def _is_free(snapshot: UnitSnapshot) -> bool:
@@ -164,20 +167,12 @@ async def _load_payments(connection: Connection, snapshots: Snapshots, needs: Ke
             snapshots[key] = snapshots[key]._replace(payments=payments)
 
 
-async def _load_units_on_sale(connection: Connection, snapshots: Snapshots, needs: KeyedNeeds) -> None:
-    """Count the units of projects in which a network may come to hold more than it may in any project."""
-    asking: dict[UUID, list[tuple[UnitKey, Needs]]] = {}
-    for key, need in needs:
-        if need.holder.share_id is not None:
-            asking.setdefault(key[0], []).append((key, need))
-    for project_id, own in asking.items():
-        limits, holds = own[0][1].limits, snapshots[own[0][0]].live_holds
-        most = len(own) + max(len(holds[need.holder.share_id]) for _, need in own if need.holder.share_id)
-        if most > limits.for_holder(0)[-1]:
-            enough = most * 100 // limits.share_percent + 1
-            count = await units.count_on_sale(connection, project_id, enough)
-            for key, _ in own:
-                snapshots[key] = snapshots[key]._replace(units_on_sale=count)
+async def _load_network_holds(connection: Connection, snapshots: Snapshots, needs: KeyedNeeds) -> None:
+    if asked := _networks(needs):
+        percent = max(need.limits.share_percent for _, need in needs)
+        holds = await bookings.load_network_holds(connection, asked, percent)
+        for key, _ in needs:
+            snapshots[key] = snapshots[key]._replace(network_holds=holds)
 
 
 def _with_booking(snapshot: UnitSnapshot, booking: Booking) -> UnitSnapshot:
@@ -217,7 +212,8 @@ class Batch:
     """Decides the commands one after the other, each on what the ones before it left."""
 
     def __init__(self, commands: Sequence[Command], *, is_final: bool = False) -> None:
-        """``is_final``: nothing is decided again; the units are locked, or nothing will be stored."""
+        """``is_final``: nothing is decided again; the units are locked, or nothing will be stored. Otherwise
+        buyers get no holds, but learn that a unit is not free."""
         self._commands = commands
         self._is_final = is_final
         self._snapshots: dict[UnitKey, UnitSnapshot] = {}
@@ -236,8 +232,11 @@ class Batch:
     async def decide(self, connection: Connection, project_cache: ProjectCache, *, locked: bool) -> None:
         keys = sorted({command.key for command in self._commands})
         needs = [(command.key, need) for command in self._commands if (need := command.needs) is not NO_NEEDS]
+        if locked and (networks := _networks(needs)):
+            await bookings.lock_networks(connection, [network_id for network_id, _ in networks])
+        holders = _holders(needs) if self._is_final else NO_HOLDERS
         now, snapshots = await load_for_update(
-            connection, project_cache, keys, locked=locked, holders=_holders(needs)
+            connection, project_cache, keys, locked=locked, holders=holders
         )
         self._decided_at = now
         self._snapshots = dict(zip(keys, snapshots, strict=True))
@@ -252,6 +251,7 @@ class Batch:
         )
         if self._is_final:
             self._overtaken.clear()
+            await _load_network_holds(connection, self._snapshots, needs)
         for key in expired:
             if key not in self._overtaken:
                 self._accept(key, self._snapshots[key], expire(self._snapshots[key]), CLOCK, now)
@@ -281,12 +281,14 @@ class Batch:
         self._refs.clear()
 
     def outcomes_or(self, otherwise: Outcome | None) -> list[Outcome | None]:
-        """Return the outcomes, with ``otherwise`` for units whose change was not stored."""
+        """Return the outcomes, with ``otherwise`` for those that rest on a change that was not stored."""
         if not self.outcomes:
             return [otherwise] * len(self._commands)
         void = self._overtaken | self._not_stored()
         return [
-            otherwise if command.key in void else self._with_ref(outcome)
+            otherwise
+            if outcome is None or command.key in void or (void and isinstance(outcome, PaymentUsed))
+            else self._with_ref(outcome)
             for command, outcome in zip(self._commands, self.outcomes, strict=True)
         ]
 
@@ -326,6 +328,9 @@ class Batch:
             # It is kept as an outcome: its traceback would refer to this batch, which refers to it.
             error.__context__ = None
             return error.with_traceback(None)
+        if not self._is_final and decision.unit is not snapshot.unit and command.needs.holder != NOBODY:
+            # Other holds of the buyer or the network may be made at this moment.
+            return None
         changed = self._accept(command.key, snapshot, decision, command.author, now)
         return WriteResult(decision, snapshot.project, changed, snapshot.unit)
 
@@ -343,8 +348,12 @@ class Batch:
             is_new = found is None or booking.number in new
             (new if is_new else changed)[booking.number] = booking
             _count_hold(snapshot, booking)
+            network_id = booking.holder.project_network_id
+            if found is None and network_id in snapshot.network_holds:
+                held = snapshot.network_holds[network_id]
+                first_end = held.first_end or booking.hold_expires_at
+                snapshot.network_holds[network_id] = NetworkHolds(held.live + 1, first_end, held.units)
             if booking.payment_id in snapshot.payments:
-                assert isinstance(snapshot.payments, dict)
                 snapshot.payments[booking.payment_id] = booking.number
         self._effects.entries.append(
             AuditEntry(

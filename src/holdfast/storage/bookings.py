@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from itertools import chain
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import asyncpg
 
 from holdfast.domain import booking as domain
-from holdfast.domain.booking import Agreement, Booking, BookingStatus, Buyer, Holder, Slots, Terms
+from holdfast.domain.booking import (
+    Agreement,
+    Booking,
+    BookingStatus,
+    Buyer,
+    Holder,
+    NetworkHolds,
+    Slots,
+    Terms,
+)
 from holdfast.storage.database import Connection
 
 # Numbers and documents are sent as text, both ways.
@@ -22,23 +30,23 @@ _TIMES = (
     "hold_expires_at, reserved_until, created_at, signed_at, deposit_confirmed_at, closed_at, ended_at, "
     "refunded_at"
 )
-HOLDER_KINDS = ("address", "visitor", "site", "network", "share")
-"""What live holds are counted by, as in ``Holder``: the columns ``address_id`` and ``address_slot``, …"""
-CLEAR_SLOTS = ", ".join(f"{kind}_slot = null" for kind in HOLDER_KINDS)
-_WIDER_HOLDERS = "site_id, site_slot, network_id, network_slot, share_id, share_slot"
+SLOT_KINDS = ("address", "visitor", "prefix_56", "prefix_48")
+"""Live holds have slots of these, as in ``Slots``: the columns ``address_id`` and ``address_slot``, …"""
+CLEAR_SLOTS = ", ".join(f"{kind}_slot = null" for kind in SLOT_KINDS)
+_NETWORKS = "prefix_56_id, prefix_48_id, project_network_id, prefix_56_slot, prefix_48_slot"
 
 WRITE_COLUMNS = (
     "number, reference, project_id, unit_id, token_hash, status, price_sar, vat_included, vat_rate, "
     f"deposit_percent, buyer_name, buyer_email, buyer_phone, {_TIMES}, "
     "address_id, visitor_id, address_slot, visitor_slot, idempotency_id, buyer_erased_at, agreement, "
-    f"payment_id, {_WIDER_HOLDERS}"
+    f"payment_id, {_NETWORKS}"
 )
 """In the order of the database's type ``booking_write``."""
 
 _MUTABLE = (
     "token_hash, status, buyer_name, buyer_email, buyer_phone, hold_expires_at, reserved_until, signed_at, "
     "deposit_confirmed_at, closed_at, ended_at, refunded_at, address_id, visitor_id, address_slot, "
-    f"visitor_slot, buyer_erased_at, agreement, payment_id, {_WIDER_HOLDERS}"
+    f"visitor_slot, buyer_erased_at, agreement, payment_id, {_NETWORKS}"
 )
 
 _READ = {"numeric": "trim_scale(booking.{})::text", "jsonb": "booking.{}::text", None: "booking.{}"}
@@ -82,7 +90,7 @@ def booking_from(columns: tuple[Any, ...]) -> Booking:
         name, email, phone,
         hold_expires_at, reserved_until, created_at, signed_at, deposit_confirmed_at, closed_at, ended_at,
         refunded_at, address_id, visitor_id, address_slot, visitor_slot, idempotency_id, buyer_erased_at,
-        agreement, payment_id, *wider,
+        agreement, payment_id, *networks,
     ) = columns  # fmt: skip
     terms = Terms(Decimal(price), vat_included, vat_rate and Decimal(vat_rate), deposit and Decimal(deposit))
     return Booking(
@@ -90,7 +98,7 @@ def booking_from(columns: tuple[Any, ...]) -> Booking:
         None if name is None else Buyer(name, email, phone),
         hold_expires_at, reserved_until, created_at, signed_at, deposit_confirmed_at, closed_at, ended_at,
         refunded_at,
-        Holder(address_id, visitor_id, *wider[::2]), Slots(address_slot, visitor_slot, *wider[1::2]),
+        Holder(address_id, visitor_id, *networks[:3]), Slots(address_slot, visitor_slot, *networks[3:]),
         idempotency_id, buyer_erased_at,
         None if agreement is None else _agreement_from(agreement), payment_id,
     )  # fmt: skip
@@ -108,7 +116,7 @@ def booking_row(booking: Booking) -> tuple[Any, ...]:
         *booking[8:16],
         *booking.holder[:2], *booking.slots[:2], booking.idempotency_id, booking.buyer_erased_at,
         None if booking.agreement is None else _agreement_text(booking.agreement), booking.payment_id,
-        *chain(*zip(booking.holder[2:], booking.slots[2:], strict=True)),
+        *booking.holder[2:], *booking.slots[2:],
     )  # fmt: skip
 
 
@@ -160,6 +168,23 @@ _BY_IDEMPOTENCY = f"""
     where booking.unit_id = any($1::uuid[]) and booking.idempotency_id = any($2::uuid[])
 """
 _PAYMENTS = "select payment_id, number from booking where payment_id = any($1::text[])"
+# With each network the units of its project as far as its share, $4 percent, needs them to be counted.
+_NETWORK_HOLDS = """
+    select asked.network_id, held.number, held.first_end, (
+        select count(*) from (
+            select from unit
+            where unit.project_id = asked.project_id and status in ('available', 'held')
+            limit (held.number + asked.number) * 100 / $4 + 1
+        ) as on_sale
+    )
+    from unnest($1::uuid[], $2::uuid[], $3::bigint[]) as asked (network_id, project_id, number)
+    cross join lateral (
+        select count(*) as number, min(hold_expires_at) as first_end from booking
+        where project_network_id = asked.network_id and status in ('open', 'signed')
+            and hold_expires_at > clock_timestamp()
+    ) as held
+"""
+_LOCK_NETWORKS = "select pg_advisory_xact_lock(number) from unnest($1::bigint[]) as number"
 
 
 class FoundBooking(NamedTuple):
@@ -228,6 +253,21 @@ async def load_payments(connection: Connection, payment_ids: Sequence[str]) -> d
     """Return the number of the booking that each of these payments has confirmed."""
     found = {row[0]: row[1] for row in await connection.fetch(_PAYMENTS, payment_ids)}
     return {payment_id: found.get(payment_id) for payment_id in payment_ids}
+
+
+async def lock_networks(connection: Connection, network_ids: Iterable[UUID]) -> None:
+    """Let one transaction at a time count and make holds of these networks. Call it before any other lock."""
+    numbers = sorted(network_id.int >> 65 for network_id in network_ids)
+    await connection.execute(_LOCK_NETWORKS, numbers)
+
+
+async def load_network_holds(
+    connection: Connection, asked: Mapping[tuple[UUID, UUID], int], share_percent: int
+) -> dict[UUID, NetworkHolds]:
+    """``asked``: how many units each network of a project (its id, the project's id) asks for."""
+    networks, projects = [key[0] for key in asked], [key[1] for key in asked]
+    rows = await connection.fetch(_NETWORK_HOLDS, networks, projects, list(asked.values()), share_percent)
+    return {row[0]: NetworkHolds(*row[1:]) for row in rows}
 
 
 def _found_booking(row: asyncpg.Record) -> FoundBooking:

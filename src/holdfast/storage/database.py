@@ -54,9 +54,8 @@ _CONFLICT_CONSTRAINTS = (
     "one_booking_per_idempotency_key",
     "one_booking_per_payment",
     "one_hold_per_address_slot",
-    "one_hold_per_network_slot",
-    "one_hold_per_share_slot",
-    "one_hold_per_site_slot",
+    "one_hold_per_prefix_48_slot",
+    "one_hold_per_prefix_56_slot",
     "one_hold_per_visitor_slot",
 )
 

@@ -279,9 +279,6 @@ UnitKey = tuple[UUID, str]
 LiveHolds = dict[UUID, list[LiveHold]]
 """By holder; an empty list for one that has none."""
 
-HeldSlot = tuple[UUID, int, datetime]
-"""(holder, slot, end of the hold that has it)"""
-
 # One row for each key, whether there is such a unit or not. Both joins are lateral and, with their offset,
 # can only be nested loops over the keys: PostgreSQL locks and returns the rows in the order of the keys. A
 # plain join became a hash join at a thousand keys and few units, which reversed that order. The clock is read
@@ -299,31 +296,16 @@ _LOAD = f"""
     ) as unit on true
 """
 _LOAD_LOCKED = _LOAD.replace("offset 0\n    ) as unit", "offset 0 for no key update\n    ) as unit")
-
-
-def _has_slot(first_parameter: int) -> dict[str, str]:
-    """Return for each kind of holder the condition of a hold that has a slot of one of these holders."""
-    return {
-        kind: f"{kind}_id = any(${parameter}::uuid[]) and {kind}_slot is not null"
-        for parameter, kind in enumerate(bookings.HOLDER_KINDS, first_parameter)
-    }
-
-
-def _held_slots(first_parameter: int) -> str:
-    """Select the slots that the live holds of these holders have."""
-    return " union all ".join(
-        f"select row({kind}_id, {kind}_slot, hold_expires_at) from booking where {has_slot}"
-        for kind, has_slot in _has_slot(first_parameter).items()
-    )
-
-
-# The same with the first row of the units: a separate statement would cost each batch of holds a round trip.
-_LOAD_WITH_HELD_SLOTS = _LOAD.replace(
-    "unit.*",
-    f"unit.*, case when wanted.place = 1 then array({_held_slots(3)}) end",
-)
 _TURN_AT, _UNIT_AT = 3, 4
-_SLOTS_AT = _UNIT_AT + len(READ_COLUMNS.split(", "))
+
+_HAS_SLOT = {
+    kind: f"{kind}_id = any(${parameter}::uuid[]) and {kind}_slot is not null"
+    for parameter, kind in enumerate(bookings.SLOT_KINDS, 1)
+}
+_HELD_SLOTS = " union all ".join(
+    f"select {kind}_id, {kind}_slot, hold_expires_at from booking where {has_slot}"
+    for kind, has_slot in _HAS_SLOT.items()
+)
 
 # An expired hold has no slot any more, though its end may not be written yet. Only slots are cleared here,
 # and no locked booking is waited for: that one is being ended.
@@ -331,17 +313,10 @@ _CLEAR_EXPIRED_SLOTS = f"""
     update booking set {bookings.CLEAR_SLOTS}
     where number in (
         select number from booking
-        where ({" or ".join(_has_slot(1).values())})
+        where ({" or ".join(_HAS_SLOT.values())})
             and hold_expires_at <= clock_timestamp()
         for no key update skip locked
     )
-"""
-
-
-_COUNT_ON_SALE = """
-    select count(*) from (
-        select from unit where project_id = $1 and status in ('available', 'held') limit $2
-    ) as on_sale
 """
 
 
@@ -350,9 +325,9 @@ class ProjectGone(DatabaseUnavailable):
 
 
 Holders = tuple[tuple[UUID, ...], ...]
-"""The holders of each kind, in the order of ``Holder``."""
+"""The holders of each kind, in the order of ``Slots``."""
 
-NO_HOLDERS: Holders = ((),) * len(bookings.HOLDER_KINDS)
+NO_HOLDERS: Holders = ((),) * len(bookings.SLOT_KINDS)
 
 
 async def load_for_update(
@@ -368,12 +343,7 @@ async def load_for_update(
     Return the time, and a snapshot for each key, in the same order.
     """
     project_ids, codes = [key[0] for key in keys], [key[1] for key in keys]
-    slots: list[HeldSlot] | None = None
-    if holders == NO_HOLDERS or locked:
-        rows = await connection.fetch(_LOAD_LOCKED if locked else _LOAD, project_ids, codes)
-    else:
-        rows = await connection.fetch(_LOAD_WITH_HELD_SLOTS, project_ids, codes, *holders)
-        slots = rows[0][_SLOTS_AT] if rows else None
+    rows = await connection.fetch(_LOAD_LOCKED if locked else _LOAD, project_ids, codes)
     if len(rows) < len(keys):
         raise ProjectGone
     turns = {key[0]: row[2] for key, row in zip(keys, rows, strict=True)}
@@ -382,37 +352,24 @@ async def load_for_update(
         raise AssertionError("PostgreSQL gave the rows in another order than that of the keys.")
     last_read_at = rows[-1][0]
     now = last_read_at.replace(microsecond=last_read_at.microsecond // 1000 * 1000)
-    live_holds = {} if holders == NO_HOLDERS else await _live_holds(connection, holders, slots, now)
+    live_holds = {} if holders == NO_HOLDERS else await _live_holds(connection, holders, now)
     pairs = zip(keys, rows, strict=True)
     return now, [_snapshot(project_cache[key[0]], row, live_holds) for key, row in pairs]
 
 
-async def _live_holds(
-    connection: Connection, holders: Holders, slots: Sequence[HeldSlot] | None, now: datetime
-) -> LiveHolds:
-    """``slots``: None where they did not come with the units; they are loaded after every wait for a lock."""
-    if slots is None:
-        slots = await _load_slots(connection, holders)
+async def _live_holds(connection: Connection, holders: Holders, now: datetime) -> LiveHolds:
+    slots = await connection.fetch(_HELD_SLOTS, *holders)
     if any(expires_at <= now for _, _, expires_at in slots):
         await connection.execute(_CLEAR_EXPIRED_SLOTS, *holders)
-        slots = await _load_slots(connection, holders)
+        slots = await connection.fetch(_HELD_SLOTS, *holders)
     found: LiveHolds = {holder: [] for kind in holders for holder in kind}
     for holder, slot, expires_at in slots:
         found[holder].append(LiveHold(slot, expires_at))
     return found
 
 
-async def _load_slots(connection: Connection, holders: Holders) -> list[HeldSlot]:
-    return [row[0] for row in await connection.fetch(_held_slots(1), *holders)]
-
-
-async def count_on_sale(connection: Connection, project_id: UUID, at_most: int) -> int:
-    """Return how many units of a project are available or held, without counting beyond ``at_most``."""
-    return int(await connection.fetchval(_COUNT_ON_SALE, project_id, at_most))
-
-
 def _snapshot(project: Project, row: asyncpg.Record, live_holds: LiveHolds) -> UnitSnapshot:
     if row[_UNIT_AT] is None:
         return UnitSnapshot(project, None, live_holds)
-    unit = unit_from(project.id, row[_UNIT_AT:_SLOTS_AT])
+    unit = unit_from(project.id, row[_UNIT_AT:])
     return UnitSnapshot(project, unit, live_holds, row[_TURN_AT])

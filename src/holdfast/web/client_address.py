@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from starlette.types import Scope
 
-from holdfast.domain.addresses import IPAddress, IPNetwork, counted_networks, shared_network
+from holdfast.domain.addresses import IPAddress, IPNetwork, counted_networks
 
 _WITH_PORT = re.compile(r"\[([^\[\]]*)\](?::\d+)?|([\d.]+):\d+")
 _CACHED = 2048
@@ -22,8 +22,6 @@ class Client(NamedTuple):
     text: str
     counted: tuple[tuple[str, int], ...]
     """The networks by which it is limited, the narrowest first; see ``counted_networks``."""
-    network: str
-    """The IPv4 /24 or the IPv6 /48."""
 
 
 class ClientAddresses:
@@ -71,7 +69,7 @@ class ClientAddresses:
 
 
 def _client(address: IPAddress) -> Client:
-    return Client(address, str(address), counted_networks(address), shared_network(address))
+    return Client(address, str(address), counted_networks(address))
 
 
 def _parse_address(text: str) -> IPAddress:

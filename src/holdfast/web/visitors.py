@@ -43,9 +43,7 @@ def repeatable_id(request: Request) -> UUID | None:
 def requester_of(
     request: Request, visitor: str | None, idempotency_key: str | None = None, secret: str | None = None
 ) -> Requester:
-    client = request.client_address
-    address, *wider = (network for network, _ in client.counted)
-    return Requester(address, visitor, idempotency_key, secret, wider, client.network)
+    return Requester(request.client_address.text, visitor, idempotency_key, secret)
 
 
 def read_visitor_cookie(request: Request) -> str | None:

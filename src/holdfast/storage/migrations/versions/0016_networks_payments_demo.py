@@ -5,19 +5,26 @@ from alembic import op
 revision = "0016"
 down_revision = "0015"
 
-_ADD_HOLDER = """
-    alter table booking add column {kind}_id uuid, add column {kind}_slot integer;
-    alter type booking_write add attribute {kind}_id uuid, add attribute {kind}_slot integer;
-    create unique index one_hold_per_{kind}_slot on booking ({kind}_id, {kind}_slot)
-        where {kind}_slot is not null;
-"""
-_MARK_AND_CONSTRAIN = """
+_STATEMENTS = """
+    alter table booking
+        add column prefix_56_id uuid, add column prefix_48_id uuid, add column project_network_id uuid,
+        add column prefix_56_slot integer, add column prefix_48_slot integer;
+    alter type booking_write
+        add attribute prefix_56_id uuid, add attribute prefix_48_id uuid,
+        add attribute project_network_id uuid,
+        add attribute prefix_56_slot integer, add attribute prefix_48_slot integer;
+    create unique index one_hold_per_prefix_56_slot on booking (prefix_56_id, prefix_56_slot)
+        where prefix_56_slot is not null;
+    create unique index one_hold_per_prefix_48_slot on booking (prefix_48_id, prefix_48_slot)
+        where prefix_48_slot is not null;
+    create index booking_held_by_network on booking (project_network_id)
+        where project_network_id is not null and status in ('open', 'signed');
     alter table installation add column filled_by_demo boolean not null default false;
     -- Databases that the demo filled before there was a mark.
     update installation set filled_by_demo = true
     where (select array_agg(slug::text) from project) = array['narjis-heights'];
     alter table booking add constraint erased_network check (
-        buyer_erased_at is null or coalesce(site_id, network_id, share_id) is null
+        buyer_erased_at is null or coalesce(prefix_56_id, prefix_48_id, project_network_id) is null
     );
     do $$
     declare
@@ -38,7 +45,6 @@ _MARK_AND_CONSTRAIN = """
 
 
 def upgrade() -> None:
-    statements = [_ADD_HOLDER.format(kind=kind) for kind in ("site", "network", "share")]
     connection = op.get_bind().connection.dbapi_connection
     assert connection is not None
-    connection.run_async(lambda driver: driver.execute("".join([*statements, _MARK_AND_CONSTRAIN])))
+    connection.run_async(lambda driver: driver.execute(_STATEMENTS))
