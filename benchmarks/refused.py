@@ -108,6 +108,10 @@ def long_headers() -> Iterator[tuple[str, str]]:
         "Content-Type: application/json;" + repeated(" charset=utf-8;", size),
     )
     yield "Content-Type with quotes", "Content-Type: multipart/form-data; boundary=" + '"\\' * (size // 2)
+    yield (
+        "Content-Type of semicolons",
+        'Content-Type: multipart/form-data; boundary=b; a="' + ";" * (size - 40) + '"',
+    )
     yield "many lines", "\r\n".join(f"x{n}: y" for n in range(size // 9))
     yield "many cookie lines", "\r\n".join(["Cookie: a"] * (size // 11))
     yield "many empty lines of one name", "\r\n".join(["a:"] * (size // 4))

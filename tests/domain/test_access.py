@@ -105,6 +105,8 @@ def test_a_password_is_long_can_be_typed_and_not_be_guessed(password: str, fault
 
 def test_one_password_from_two_keyboards_is_the_same() -> None:
     assert normalize_password("cafe\u0301 ﬁne words") == normalize_password("caf\u00e9 fine words")
+    # One that is much too long is not read to its end.
+    assert normalize_password("a" * 10_000) == normalize_password("a" * 20_000)
 
 
 # Attempts to sign in

@@ -7,7 +7,7 @@ import pytest
 from starlette.applications import Starlette
 
 from holdfast.web.json import JsonResponse
-from holdfast.web.pages.forms import SIGNED_IN_FIELDS, csrf_token, is_csrf_token, read_form
+from holdfast.web.pages.forms import PUBLIC_FIELDS, SIGNED_IN_FIELDS, csrf_token, is_csrf_token, read_form
 from holdfast.web.request import Request
 from tests.support.in_process import app_with, at, client_of
 
@@ -83,18 +83,30 @@ async def test_a_file_has_a_name_without_a_folder(post: Post, sent: str, shown: 
         (part("a", b"\x00") + END, TYPE),
         (b"", TYPE),
         (b"--xyz\r\n" + b"X-Y: z\r\n" * 100 + b"\r\n1\r\n" + END, TYPE),
+        (part("a" + ";" * 1024, b"1") + END, TYPE),
+        (part("a", b"1") + END, f'{TYPE}; a="{";" * 1024}'),
     ],
-    ids=["no boundary", "no end", "cut off", "other", "not UTF-8", "NUL", "empty", "many headers"],
+    ids=[
+        "no boundary",
+        "no end",
+        "cut off",
+        "other",
+        "not UTF-8",
+        "NUL",
+        "empty",
+        "many headers",
+        "long header",
+        "long type",
+    ],
 )
 async def test_what_no_browser_sends_is_refused(post: Post, body: bytes, media_type: str) -> None:
     assert (await post(body, media_type)).status_code == 400
 
 
 async def test_a_form_that_is_too_large_or_has_too_many_fields_is_refused(post: Post) -> None:
-    too_many = SIGNED_IN_FIELDS + 1
     for body, media_type in (
-        (part("a", b"1") * too_many + END, TYPE),
-        (b"&".join([b"a=1"] * too_many), "application/x-www-form-urlencoded"),
+        (part("a", b"1") * (PUBLIC_FIELDS + 1) + END, TYPE),
+        (b"&".join([b"a=1"] * (SIGNED_IN_FIELDS + 1)), "application/x-www-form-urlencoded"),
         (part("file", b"x" * LIMIT, "u.csv") + END, TYPE),
     ):
         assert (await post(body, media_type)).status_code == 413

@@ -100,6 +100,7 @@ NOT_IMPORTED = {"ref": {"en": "Ref", "ar": "المرجع"}, "updated_at": {"en":
 """What an export has besides, for its reader."""
 
 _PARTS_OF_A_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_LONGEST_HEADING = 200
 _NOT_A_LETTER = re.compile(r"[^\w]+|_")
 _ARTICLE = re.compile(r"^ال(?=\w{2})")
 _ALIKE = str.maketrans({"أ": "ا", "إ": "ا", "آ": "ا", "ة": "ه", "ى": "ي", "ـ": None})  # noqa: RUF001
@@ -125,7 +126,7 @@ def is_heading_row(headings: Sequence[str]) -> bool:
 
 def _heading_keys(heading: str) -> tuple[str, str]:
     """Return a heading as it is compared with others: all its words, and those that are no measure."""
-    split = _PARTS_OF_A_WORD.sub(" ", unicodedata.normalize("NFKC", heading))
+    split = _PARTS_OF_A_WORD.sub(" ", unicodedata.normalize("NFKC", heading[:_LONGEST_HEADING]))
     plain = "".join(letter for letter in split.casefold() if not unicodedata.combining(letter))
     words = [_ARTICLE.sub("", word) for word in _NOT_A_LETTER.split(plain.translate(_ALIKE)) if word]
     return " ".join(words), " ".join(word for word in words if word not in _MEASURES)

@@ -118,8 +118,11 @@ _COMMON_PASSWORDS = frozenset(
 
 
 def normalize_password(password: str) -> str:
-    """Return the same text for every way to write a character."""
-    return unicodedata.normalize("NFKC", password)
+    """Return the same text for every way to write a character.
+
+    The text is cut first: many combining characters take quadratic time.
+    """
+    return unicodedata.normalize("NFKC", password[: 4 * LONGEST_PASSWORD])
 
 
 def password_fault(password: str, email: str, pointer: str = "/password") -> Fault | None:

@@ -58,6 +58,6 @@ def is_within_projects(own: Collection[str] | None, allowed: Collection[str] | N
 
 def suggested_slug(name: str) -> str:
     """Return a slug made of the Latin letters and digits of a name; empty if there are too few."""
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    plain = unicodedata.normalize("NFKD", name[: NAME_LENGTH[1]]).encode("ascii", "ignore").decode().lower()
     slug = "-".join(_WORDS.findall(plain))[: SLUG_LENGTH[1]].rstrip("-")
     return slug if len(slug) >= SLUG_LENGTH[0] else ""

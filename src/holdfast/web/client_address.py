@@ -15,6 +15,8 @@ from holdfast.domain.addresses import IPAddress, IPNetwork, counted_networks
 
 _WITH_PORT = re.compile(r"\[([^\[\]]*)\](?::\d+)?|([\d.]+):\d+")
 _CACHED = 2048
+_LONGEST_FORWARDED = 1024
+"""Read from the right, and kept in memory."""
 
 
 class Client(NamedTuple):
@@ -36,6 +38,7 @@ class ClientAddresses:
         if self._trusted:
             # Lines of the same name are one list.
             forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
+            forwarded = forwarded[-_LONGEST_FORWARDED:]
         # A unix socket has no address: its peer is on this machine.
         return self._parse("127.0.0.1" if peer is None else peer[0], forwarded)
 

@@ -14,6 +14,7 @@ from tests.support.client import Project, Unit, integration_client
 from tests.support.keys import Keys
 from tests.support.payment_system import SETTINGS as PAYMENTS
 from tests.support.projects import add_project
+from tests.support.sales_project import NO_HOLD_LIMIT
 from tests.support.server import HOLDFAST, RunningServer, environment, serving
 from tests.support.sql import Sql
 from tests.support.webhooks import Registrar
@@ -62,7 +63,9 @@ def sql_here(module_postgres_url: str) -> Iterator[Sql]:
 def explored(tmp_path_factory: pytest.TempPathFactory, module_postgres_url: str) -> Iterator[RunningServer]:
     """A server of its own: what is held here would count against the other tests' address."""
     settings = {
-        "HOLDFAST_DATABASE_URL": module_postgres_url, "HOLDFAST_HOLDS_PER_ADDRESS": "0", **PAYMENTS,
+        "HOLDFAST_DATABASE_URL": module_postgres_url, **NO_HOLD_LIMIT, **PAYMENTS,
+        # A wrong key is to be 401, however many there were.
+        "HOLDFAST_WRONG_KEYS_PER_MINUTE": "0",
     }  # fmt: skip
     with serving(tmp_path_factory.mktemp("explored"), settings) as running:
         yield running

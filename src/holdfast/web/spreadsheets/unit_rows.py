@@ -22,7 +22,7 @@ from holdfast.domain.imports import (
     ColumnMapping,
     Row,
 )
-from holdfast.domain.unit import Unit, code_fault
+from holdfast.domain.unit import CODE_LENGTH, Unit, code_fault
 from holdfast.domain.wire_format import format_timestamp
 from holdfast.operations.imports import ImportUnit, ParsedRow
 from holdfast.web.api.unit_bodies import UnitPatch, check_unit
@@ -38,6 +38,8 @@ _ARABIC_STATUS = {
     "sold": "مباعة",
     "unavailable": "غير معروضة",
 }
+_LONGEST_TYPED_CODE = 4 * CODE_LENGTH[1]
+"""Before marks are combined, which takes quadratic time. A longer one is refused as it is."""
 
 
 def headings(language: str) -> list[str]:
@@ -79,7 +81,9 @@ class RowParser:
     def __call__(self, row: Row) -> ParsedRow:
         number, cells = row
         cells += [""] * (self._width - len(cells))
-        code = unicodedata.normalize("NFC", cell_text(cells[self._code_column]).strip())
+        code = cell_text(cells[self._code_column]).strip()
+        if len(code) <= _LONGEST_TYPED_CODE:
+            code = unicodedata.normalize("NFC", code)
         faults = self._code_faults(code, number)
         checked = check_unit(UnitPatch, self._body(cells, faults), self._slug, code)
         if isinstance(checked, list):
