@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import product
@@ -31,7 +31,7 @@ from holdfast.operations.units import PatchUnit, ReplaceUnit
 from holdfast.storage import bookings
 from holdfast.storage.bookings import FoundBooking
 from holdfast.storage.database import Connection, Database, TransactionConflict
-from holdfast.storage.units import Holders, UnitKey, load_for_update
+from holdfast.storage.units import UnitKey, load_live_holds
 from tests.support import sales
 from tests.support.inventory import fields, new_project, replacement, store
 from tests.support.sales import cancellation, deposit, done, hold, new_unit, new_units, signature, stored
@@ -47,13 +47,6 @@ async def held(
     opening = await sales.new_opening(database, holder=holder, limits=LIMITS)
     opening = opening._replace(draft=opening.draft._replace(idempotency_id=idempotency_id))
     return (await done(database, HoldUnit(key, COMMAND, opening))).booking
-
-
-async def live_holds(
-    connection: Connection, key: UnitKey, holders: Holders, *, locked: bool = False
-) -> Mapping[UUID, Sequence[LiveHold]]:
-    _, (snapshot,) = await load_for_update(connection, {}, [key], locked=locked, holders=holders)
-    return snapshot.live_holds
 
 
 async def test_a_booking_is_read_back_exactly_after_each_of_its_steps(database: Database) -> None:
@@ -167,18 +160,13 @@ async def test_live_holds_are_those_that_have_a_place(database: Database) -> Non
     made = [await held(database, (project_id, code), Holder(address, visitor)) for code in codes[:3]]
     await done(database, cancellation((project_id, "A-2"), made[1]))
     holders = ((address, stranger), (visitor,), (), ())
-    async with database.reading() as connection:
-        found = await live_holds(connection, (project_id, "A-1"), holders)
-        # Whether the unit is there or is still to be created, and whether it is locked or not.
-        assert await live_holds(connection, (project_id, "A-9"), holders) == found
-        assert await live_holds(connection, (project_id, "A-1"), holders, locked=True) == found
+    found = await database.read(load_live_holds, holders, datetime.now(UTC))
     expected = {LiveHold(1, made[0].hold_expires_at), LiveHold(3, made[2].hold_expires_at)}  # type: ignore[arg-type]
     assert set(found[address]) == set(found[visitor]) == expected
     assert found[stranger] == []
     # A lapsed hold gives up its place before its end is written.
     await sales.make_lapse(database, made[0])
-    async with database.reading() as connection:
-        found = await live_holds(connection, (project_id, "A-4"), ((address,), (), (), ()))
+    found = await database.write(load_live_holds, ((address,), (), (), ()), datetime.now(UTC))
     assert found == {address: [LiveHold(3, made[2].hold_expires_at)]}  # type: ignore[arg-type]
     kept = await stored(database, made[0])
     assert (kept.status, kept.slots) == (BookingStatus.OPEN, Slots())

@@ -80,7 +80,7 @@ class DemoAccess(NamedTuple):
 async def seed_demo(database: Database, public_url: str = DEFAULT_URL) -> DemoAccess:
     """Add what is missing of the project and its bookings, and return new credentials.
 
-    The database is marked first, so that a start that was interrupted is completed by the next, except for the
+    The database is marked first, so that the next start completes one that was interrupted, except for the
     booking that it was making. Units that a visitor has changed stay as they are.
     """
     async with database.writing() as connection:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from holdfast.domain.audit import CLOCK, AuditEntry, Author
-from holdfast.domain.booking import CLAIMING, HOLDING, NOBODY, Booking, LiveHold, NetworkHolds
+from holdfast.domain.booking import CLAIMING, HOLDING, Booking, LiveHold, NetworkHolds
 from holdfast.domain.decision import Decision, Needs, UnitSnapshot, apply, describe_change, expire
 from holdfast.domain.errors import DatabaseUnavailable, DomainError, InvalidInput, PaymentUsed
 from holdfast.domain.project import Project
@@ -29,7 +29,7 @@ from holdfast.storage.database import (
     ProjectCache,
     TransactionConflict,
 )
-from holdfast.storage.units import NO_HOLDERS, Holders, Refs, SideEffects, UnitKey, UnitWrite, load_for_update
+from holdfast.storage.units import Refs, SideEffects, UnitKey, UnitWrite, load_for_update
 
 NO_NEEDS = Needs()
 
@@ -57,12 +57,6 @@ Snapshots = dict[UnitKey, UnitSnapshot]
 KeyedNeeds = list[tuple[UnitKey, Needs]]
 
 
-def _holders(needs: KeyedNeeds) -> Holders:
-    """Return the holders whose live holds have slots."""
-    kinds = zip(*(need.holder for _, need in needs), strict=True)
-    return tuple(tuple(filter(None, set(kind))) for kind in kinds)[: len(NO_HOLDERS)] or NO_HOLDERS
-
-
 def _networks(needs: KeyedNeeds) -> Counter[tuple[UUID, UUID]]:
     """Count the requests for holds by network of a project: (its id, the project's id)."""
     asked = ((need.holder.project_network_id, key[0]) for key, need in needs)
@@ -74,23 +68,20 @@ async def load_related_bookings(
     snapshots: Snapshots,
     needs: KeyedNeeds,
     expired: Sequence[UnitKey],
+    free: KeyedNeeds,
     now: datetime,
-    *,
-    several: bool,
 ) -> set[UnitKey]:
     """Add bookings to the snapshots; return the keys of units that have changed since they were loaded.
 
-    ``several``: some of the units have more than one command.
+    ``free``: the needs of commands whose unit is free, or may become so in this batch.
     """
     if not needs and not expired:
         return set()
     overtaken = await _load_claims_and_numbered(connection, snapshots, needs, expired)
     overtaken |= await _load_repeated(connection, snapshots, needs)
     await _load_payments(connection, snapshots, needs)
-    # Only of a free unit does it matter who asks for it; the others cost no query. One that is not free may
-    # become so by another command of the batch.
-    free = [(key, need) for key, need in needs if several or _is_free(snapshots[key]) or key in expired]
     await _load_lately_expired(connection, snapshots, free, now)
+    await _load_live_holds(connection, snapshots, free, now)
     return overtaken
 
 
@@ -167,12 +158,16 @@ async def _load_payments(connection: Connection, snapshots: Snapshots, needs: Ke
             snapshots[key] = snapshots[key]._replace(payments=payments)
 
 
-async def _load_network_holds(connection: Connection, snapshots: Snapshots, needs: KeyedNeeds) -> None:
-    if asked := _networks(needs):
+async def _load_live_holds(
+    connection: Connection, snapshots: Snapshots, needs: KeyedNeeds, now: datetime
+) -> None:
+    holders = [set(filter(None, kind)) for kind in zip(*(need.holder for _, need in needs), strict=True)]
+    if any(holders):
         percent = max(need.limits.share_percent for _, need in needs)
-        holds = await bookings.load_network_holds(connection, asked, percent)
+        live = await units.load_live_holds(connection, holders[:-1], now)
+        of_networks = await bookings.load_network_holds(connection, _networks(needs), percent)
         for key, _ in needs:
-            snapshots[key] = snapshots[key]._replace(network_holds=holds)
+            snapshots[key] = snapshots[key]._replace(live_holds=live, network_holds=of_networks)
 
 
 def _with_booking(snapshot: UnitSnapshot, booking: Booking) -> UnitSnapshot:
@@ -212,8 +207,7 @@ class Batch:
     """Decides the commands one after the other, each on what the ones before it left."""
 
     def __init__(self, commands: Sequence[Command], *, is_final: bool = False) -> None:
-        """``is_final``: nothing is decided again; the units are locked, or nothing will be stored. Otherwise
-        buyers get no holds, but learn that a unit is not free."""
+        """``is_final``: nothing is decided again; the units are locked, or nothing will be stored."""
         self._commands = commands
         self._is_final = is_final
         self._snapshots: dict[UnitKey, UnitSnapshot] = {}
@@ -223,36 +217,59 @@ class Batch:
         self._new: dict[UnitKey, dict[int, Booking]] = {}
         self._overtaken: set[UnitKey] = set()
         self._effects = SideEffects([], [])
-        self._decided_at: datetime | None = None
+        self._now: datetime
         self._refs: Refs = {}
         self.deliveries = 0
         """How many were inserted."""
         self.outcomes: list[Outcome | None] = []
 
-    async def decide(self, connection: Connection, project_cache: ProjectCache, *, locked: bool) -> None:
+    async def load(self, connection: Connection, project_cache: ProjectCache, *, locked: bool) -> None:
         keys = sorted({command.key for command in self._commands})
-        needs = [(command.key, need) for command in self._commands if (need := command.needs) is not NO_NEEDS]
-        if locked and (networks := _networks(needs)):
-            await bookings.lock_networks(connection, [network_id for network_id, _ in networks])
-        holders = _holders(needs) if self._is_final else NO_HOLDERS
-        now, snapshots = await load_for_update(
-            connection, project_cache, keys, locked=locked, holders=holders
-        )
-        self._decided_at = now
-        self._snapshots = dict(zip(keys, snapshots, strict=True))
+        self._needs = [
+            (command.key, need) for command in self._commands if (need := command.needs) is not NO_NEEDS
+        ]
+        if locked:
+            await bookings.lock_networks(connection, _networks(self._needs))
+        now, snapshots = await load_for_update(connection, project_cache, keys, locked=locked)
+        self._now, self._snapshots = now, dict(zip(keys, snapshots, strict=True))
         self._found = {key: snapshot.unit for key, snapshot in self._snapshots.items()}
-        expired = [
+        self._expired = [
             key
             for key, snapshot in self._snapshots.items()
             if (unit := snapshot.unit) is not None and unit.status in MID_BOOKING and is_expired(unit, now)
         ]
+        # Only of a free unit does it matter who asks for it; the others cost no query. One that is not free
+        # may become so by another command of the batch.
+        several = len(keys) < len(self._commands)
+        self._free = [
+            (key, need)
+            for key, need in self._needs
+            if several or _is_free(self._snapshots[key]) or key in self._expired
+        ]
+
+    @asynccontextmanager
+    async def counting_holds(self, database: Database, connection: Connection) -> AsyncIterator[None]:
+        """Decide and store within a transaction if holds of networks count: it locks them."""
+        networks = _networks(self._free)
+        if not networks:
+            yield
+            return
+        try:
+            async with database.transaction(connection):
+                await bookings.lock_networks(connection, networks)
+                yield
+        except BaseException:
+            self.forget_stored()
+            raise
+
+    async def decide(self, connection: Connection) -> None:
+        now = self._now
         self._overtaken = await load_related_bookings(
-            connection, self._snapshots, needs, expired, now, several=len(keys) < len(self._commands)
+            connection, self._snapshots, self._needs, self._expired, self._free, now
         )
         if self._is_final:
             self._overtaken.clear()
-            await _load_network_holds(connection, self._snapshots, needs)
-        for key in expired:
+        for key in self._expired:
             if key not in self._overtaken:
                 self._accept(key, self._snapshots[key], expire(self._snapshots[key]), CLOCK, now)
         self.outcomes = [self._outcome(command, now) for command in self._commands]
@@ -260,8 +277,7 @@ class Batch:
     async def store(self, connection: Connection) -> None:
         changes = self._changes()
         if changes:
-            assert self._decided_at is not None
-            async for stored in units.store(connection, changes, self._effects, self._decided_at):
+            async for stored in units.store(connection, changes, self._effects, self._now):
                 self._refs.update(stored.refs)
                 self.deliveries += stored.deliveries
 
@@ -287,7 +303,7 @@ class Batch:
         void = self._overtaken | self._not_stored()
         return [
             otherwise
-            if outcome is None or command.key in void or (void and isinstance(outcome, PaymentUsed))
+            if command.key in void or (void and isinstance(outcome, PaymentUsed))
             else self._with_ref(outcome)
             for command, outcome in zip(self._commands, self.outcomes, strict=True)
         ]
@@ -328,9 +344,6 @@ class Batch:
             # It is kept as an outcome: its traceback would refer to this batch, which refers to it.
             error.__context__ = None
             return error.with_traceback(None)
-        if not self._is_final and decision.unit is not snapshot.unit and command.needs.holder != NOBODY:
-            # Other holds of the buyer or the network may be made at this moment.
-            return None
         changed = self._accept(command.key, snapshot, decision, command.author, now)
         return WriteResult(decision, snapshot.project, changed, snapshot.unit)
 
@@ -483,9 +496,11 @@ async def _write_as_found(
     batch = Batch(commands, is_final=not store)
     try:
         async with database.writing_autocommit() as connection:
-            await batch.decide(connection, database.project_cache, locked=False)
-            if store:
-                await batch.store(connection)
+            await batch.load(connection, database.project_cache, locked=False)
+            async with batch.counting_holds(database, connection):
+                await batch.decide(connection)
+                if store:
+                    await batch.store(connection)
         if batch.deliveries:
             database.notify_workers()
     except (TransactionConflict, ConstraintViolated) as error:
@@ -524,7 +539,8 @@ async def _write_in_transaction(database: Database, commands: Sequence[Command])
         batch = Batch(commands, is_final=True)
         try:
             async with database.writing() as connection:
-                await batch.decide(connection, database.project_cache, locked=True)
+                await batch.load(connection, database.project_cache, locked=True)
+                await batch.decide(connection)
                 await batch.store(connection)
                 if not batch.is_stored():
                     raise TransactionConflict("another transaction created a unit first")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -255,16 +255,21 @@ async def load_payments(connection: Connection, payment_ids: Sequence[str]) -> d
     return {payment_id: found.get(payment_id) for payment_id in payment_ids}
 
 
-async def lock_networks(connection: Connection, network_ids: Iterable[UUID]) -> None:
+ProjectNetworks = Mapping[tuple[UUID, UUID], int]
+"""How many units each network (its id, the project's id) asks for."""
+
+
+async def lock_networks(connection: Connection, asked: ProjectNetworks) -> None:
     """Let one transaction at a time count and make holds of these networks. Call it before any other lock."""
-    numbers = sorted(network_id.int >> 65 for network_id in network_ids)
-    await connection.execute(_LOCK_NETWORKS, numbers)
+    if asked:
+        await connection.execute(_LOCK_NETWORKS, sorted(network_id.int >> 65 for network_id, _ in asked))
 
 
 async def load_network_holds(
-    connection: Connection, asked: Mapping[tuple[UUID, UUID], int], share_percent: int
+    connection: Connection, asked: ProjectNetworks, share_percent: int
 ) -> dict[UUID, NetworkHolds]:
-    """``asked``: how many units each network of a project (its id, the project's id) asks for."""
+    if not asked:
+        return {}
     networks, projects = [key[0] for key in asked], [key[1] for key in asked]
     rows = await connection.fetch(_NETWORK_HOLDS, networks, projects, list(asked.values()), share_percent)
     return {row[0]: NetworkHolds(*row[1:]) for row in rows}

@@ -172,29 +172,33 @@ class Database:
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[Connection]:
         """One transaction, committed at the end of the block."""
-        async with self.writing_autocommit() as connection:
-            transaction = connection.transaction()
-            await transaction.start()
+        async with self.writing_autocommit() as connection, self.transaction(connection):
+            yield connection
+
+    @asynccontextmanager
+    async def transaction(self, connection: Connection) -> AsyncIterator[None]:
+        transaction = connection.transaction()
+        await transaction.start()
+        try:
+            yield
+        except asyncio.CancelledError:
+            # The connection is terminated, which rolls back without a wait for the answer.
+            raise
+        except BaseException:
             try:
-                yield connection
-            except asyncio.CancelledError:
-                # The connection is terminated, which rolls back without a wait for the answer.
-                raise
-            except BaseException:
-                try:
-                    await transaction.rollback()
-                except (asyncpg.PostgresError, *LOST_CONNECTION):
-                    terminate(connection)
-                raise
-            try:
-                await transaction.commit()
-            except (asyncpg.PostgresError, *LOST_CONNECTION) as failure:
-                # The driver reports a lost connection as if the server had answered.
-                state = getattr(failure, "sqlstate", None) or "08000"
-                if not state.startswith(_COMMIT_UNKNOWN_STATES):
-                    raise
+                await transaction.rollback()
+            except (asyncpg.PostgresError, *LOST_CONNECTION):
                 terminate(connection)
-                raise CommitUnknown from failure
+            raise
+        try:
+            await transaction.commit()
+        except (asyncpg.PostgresError, *LOST_CONNECTION) as failure:
+            # The driver reports a lost connection as if the server had answered.
+            state = getattr(failure, "sqlstate", None) or "08000"
+            if not state.startswith(_COMMIT_UNKNOWN_STATES):
+                raise
+            terminate(connection)
+            raise CommitUnknown from failure
 
     async def read(
         self, query: Query[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs

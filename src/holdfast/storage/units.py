@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
 from operator import attrgetter
@@ -276,6 +276,7 @@ def _statement_for(change: UnitWrite) -> _StoreStatement:
 UnitKey = tuple[UUID, str]
 """(project id, code)"""
 
+Holders = Sequence[Collection[UUID]]
 LiveHolds = dict[UUID, list[LiveHold]]
 """By holder; an empty list for one that has none."""
 
@@ -324,19 +325,12 @@ class ProjectGone(DatabaseUnavailable):
     """A project that was there is not: the database under this process was replaced by another."""
 
 
-Holders = tuple[tuple[UUID, ...], ...]
-"""The holders of each kind, in the order of ``Slots``."""
-
-NO_HOLDERS: Holders = ((),) * len(bookings.SLOT_KINDS)
-
-
 async def load_for_update(
     connection: Connection,
     project_cache: ProjectCache,
     keys: Sequence[UnitKey],
     *,
     locked: bool,
-    holders: Holders = NO_HOLDERS,
 ) -> tuple[datetime, list[UnitSnapshot]]:
     """Load the units as they are now; ``locked`` locks them for the transaction. ``keys`` are sorted.
 
@@ -352,12 +346,11 @@ async def load_for_update(
         raise AssertionError("PostgreSQL gave the rows in another order than that of the keys.")
     last_read_at = rows[-1][0]
     now = last_read_at.replace(microsecond=last_read_at.microsecond // 1000 * 1000)
-    live_holds = {} if holders == NO_HOLDERS else await _live_holds(connection, holders, now)
-    pairs = zip(keys, rows, strict=True)
-    return now, [_snapshot(project_cache[key[0]], row, live_holds) for key, row in pairs]
+    return now, [_snapshot(project_cache[key[0]], row) for key, row in zip(keys, rows, strict=True)]
 
 
-async def _live_holds(connection: Connection, holders: Holders, now: datetime) -> LiveHolds:
+async def load_live_holds(connection: Connection, holders: Holders, now: datetime) -> LiveHolds:
+    """``holders``: of each kind, in the order of ``Slots``."""
     slots = await connection.fetch(_HELD_SLOTS, *holders)
     if any(expires_at <= now for _, _, expires_at in slots):
         await connection.execute(_CLEAR_EXPIRED_SLOTS, *holders)
@@ -368,8 +361,7 @@ async def _live_holds(connection: Connection, holders: Holders, now: datetime) -
     return found
 
 
-def _snapshot(project: Project, row: asyncpg.Record, live_holds: LiveHolds) -> UnitSnapshot:
+def _snapshot(project: Project, row: asyncpg.Record) -> UnitSnapshot:
     if row[_UNIT_AT] is None:
-        return UnitSnapshot(project, None, live_holds)
-    unit = unit_from(project.id, row[_UNIT_AT:])
-    return UnitSnapshot(project, unit, live_holds, row[_TURN_AT])
+        return UnitSnapshot(project, None)
+    return UnitSnapshot(project, unit_from(project.id, row[_UNIT_AT:]), turn=row[_TURN_AT])
