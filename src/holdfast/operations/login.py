@@ -201,7 +201,7 @@ async def count_attempt(database: Database, subjects: Subjects) -> None:
         locked = [await login.lock_attempts(connection, subject.hash) for subject in subjects]
         now = locked[-1][1]
         current = [
-            domain.current_attempts(subject.kind, attempts, now)
+            domain.current_attempts(subject, attempts, now)
             for subject, (attempts, _) in zip(subjects, locked, strict=True)
         ]
         wait = max(map(domain.wait_before_next, subjects, current, repeat(now)))
