@@ -27,7 +27,7 @@ FindUrlError = Callable[[str], Awaitable[errors.AnyMessage | None]]
 
 # After this time whatever was claimed with the old secret is sent, or has to read the new one.
 _OLD_SECRET_SECONDS = 1.5 * domain.SECRET_FRESH_SECONDS
-_KEY_USED = "This Idempotency-Key has registered an endpoint already; its secret is not shown again."
+_KEY_USED = "An endpoint was already registered for this Idempotency-Key. Its secret is no longer shown."
 _ONE_INSERT = timedelta(seconds=1)
 _START = (datetime.min.replace(tzinfo=UTC), UUID(int=0))
 
