@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.permissions import Role
-from holdfast.operations.login import Client, Login, SessionTimes, new_secret
+from holdfast.operations.login import Login, LoginClient, SessionTimes, new_secret
 from holdfast.operations.staff import StaffAccounts
 from holdfast.storage.database import Database
 from holdfast.storage.secrets import SecretBox
@@ -77,5 +77,5 @@ class People:
         async with Database(self._sql.url) as database:
             person = await StaffAccounts(database).add(email, name, role, PASSWORD, COMMAND)
             login = Login(database, _BOX, SessionTimes())
-            opened = await login.open_session(person.id, Client("127.0.0.1", "Chromium on Debian"))
+            opened = await login.open_session(person.id, LoginClient("127.0.0.1", "Chromium on Debian"))
         return Person(person.id, email, role, opened.token)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.domain import login
 from holdfast.domain.api_key import is_well_formed, key_hash, key_hint, new_key_text
-from holdfast.domain.login import Attempts, Subject, SubjectKind, normalize_password, password_fault
+from holdfast.domain.login import Attempts, Subject, normalize_password, password_fault
 from holdfast.domain.permissions import ROLE_PERMISSIONS, Permission, Role
 from holdfast.domain.project import is_within_projects, name_fault, slug_fault
 from holdfast.domain.staff import Preferences, Staff, email_fault
@@ -114,16 +114,15 @@ def test_one_password_from_two_keyboards_is_the_same() -> None:
 AGO = timedelta(minutes=3)
 A_MOMENT = timedelta(milliseconds=1)
 NONE = timedelta(0)
+ACCOUNT, NETWORK = Subject("account"), Subject("network", 30)
 
 
 def account_wait(failures: int, last_at: datetime = NOW) -> timedelta:
-    return login.wait_before_next(
-        Subject(SubjectKind.ACCOUNT, ""), Attempts(failures, last_at - AGO, last_at), NOW
-    )
+    return login.wait_before_next(ACCOUNT, Attempts(failures, last_at - AGO, last_at), NOW)
 
 
 def address_wait(failures: int, first_at: datetime, times: int = 1) -> timedelta:
-    network = Subject(SubjectKind.ADDRESS, "", times)
+    network = Subject("", login.ADDRESS_FAILURES * times)
     return login.wait_before_next(network, Attempts(failures, first_at, NOW), NOW)
 
 
@@ -146,23 +145,24 @@ def test_an_address_waits_after_many_failures_until_its_window_is_over() -> None
 
 
 @pytest.mark.parametrize(
-    ("kind", "first", "last", "forgotten"),
+    ("subject", "first", "last", "forgotten"),
     [
-        (SubjectKind.ACCOUNT, login.FORGET_AFTER * 2, login.FORGET_AFTER, True),
-        (SubjectKind.ACCOUNT, login.FORGET_AFTER * 2, login.FORGET_AFTER - A_MOMENT, False),
-        (SubjectKind.ADDRESS, login.ADDRESS_WINDOW, NONE, True),
-        (SubjectKind.ADDRESS, login.ADDRESS_WINDOW - A_MOMENT, NONE, False),
+        (ACCOUNT, login.FORGET_AFTER * 2, login.FORGET_AFTER, True),
+        (ACCOUNT, login.FORGET_AFTER * 2, login.FORGET_AFTER - A_MOMENT, False),
+        (NETWORK, login.ADDRESS_WINDOW, NONE, True),
+        (NETWORK, login.ADDRESS_WINDOW - A_MOMENT, NONE, False),
     ],
 )
 def test_old_attempts_are_forgotten(
-    kind: SubjectKind, first: timedelta, last: timedelta, forgotten: bool
+    subject: Subject, first: timedelta, last: timedelta, forgotten: bool
 ) -> None:
     attempts = Attempts(7, NOW - first, NOW - last)
-    current = login.current_attempts(kind, attempts, NOW)
+    current = login.current_attempts(subject, attempts, NOW)
     assert current == (Attempts(0, NOW, NOW) if forgotten else attempts)
 
 
 def test_attempts_are_counted_apart_for_each_account_and_address() -> None:
     assert login.add_attempt(Attempts(3, NOW - AGO, NOW - AGO), NOW) == Attempts(4, NOW - AGO, NOW)
-    names = ("a", "b", "\udcff", "")
-    assert len({Subject(kind, name).hash for kind in SubjectKind for name in names}) == 8
+    names = ("a", "b", "\udcff", "", "192.0.2.0/24")
+    counted = [login.subjects_of_client(name, address) for name in names for address in ("192.0.2.1", "::1")]
+    assert len({subject.hash for subjects in counted for subject in subjects}) == 10 + 1 + 3

@@ -9,7 +9,6 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pyotp
 import pytest
 from argon2 import PasswordHasher
-from cryptography.fernet import Fernet
 
 from holdfast.domain import login as domain
 from holdfast.domain.audit import COMMAND
@@ -18,10 +17,19 @@ from holdfast.domain.login import FREE_FAILURES
 from holdfast.domain.permissions import Role
 from holdfast.domain.staff import SessionTimes
 from holdfast.operations import login as operation
-from holdfast.operations.login import Client, KnownBrowsers, Login, Passwords, Tickets, accepted_step
+from holdfast.operations.login import (
+    KnownBrowser,
+    Login,
+    LoginClient,
+    Passwords,
+    accepted_step,
+    issue_ticket,
+    read_browser,
+    remember_account,
+)
 from holdfast.storage import login, staff
 from holdfast.storage.database import Database
-from holdfast.storage.secrets import SecretBox
+from holdfast.storage.secrets import SecretBox, new_encryption_key
 from tests.operations.scene import until_somebody_waits
 from tests.support.sql import execute, rows, value
 from tests.support.staff import ADDRESS, AGENT, CLIENT, PASSWORD, Office, open_office
@@ -46,12 +54,12 @@ async def fails(
     address: str = ADDRESS,
 ) -> None:
     with pytest.raises(LoginFailed):
-        await office.login.sign_in(email, password, Client(address, AGENT))
+        await office.login.sign_in(email, password, LoginClient(address, AGENT))
 
 
 async def must_wait(office: Office, email: str = NORA, address: str = ADDRESS) -> float:
     with pytest.raises(TooManyAttempts) as refused:
-        await office.login.sign_in(email, PASSWORD, Client(address, AGENT))
+        await office.login.sign_in(email, PASSWORD, LoginClient(address, AGENT))
     return refused.value.retry_after_seconds
 
 
@@ -182,7 +190,9 @@ async def test_sign_out_ends_one_session_and_everywhere_ends_all_but_one(office:
 
 
 async def test_sessions_are_listed_with_where_they_come_from(office: Office) -> None:
-    opened = await office.login.sign_in(NORA, PASSWORD, Client("2001:db8::7", "An\0agent\n" + "x" * 1000))
+    opened = await office.login.sign_in(
+        NORA, PASSWORD, LoginClient("2001:db8::7", "An\0agent\n" + "x" * 1000)
+    )
     await office.sign_in()
     newest, oldest = await office.login.list_sessions(opened.staff.id)
     assert (newest.address, newest.agent) == (ADDRESS, AGENT)
@@ -209,7 +219,7 @@ async def test_a_stranger_slows_down_his_own_network_and_neither_others_nor_a_br
         await fails(office)
     await must_wait(office)
     # The owner elsewhere, and beside the stranger with a browser of theirs.
-    assert await office.login.sign_in(NORA, PASSWORD, Client(ELSEWHERE, AGENT))
+    assert await office.login.sign_in(NORA, PASSWORD, LoginClient(ELSEWHERE, AGENT))
     again = await office.login.sign_in(NORA, PASSWORD, CLIENT._replace(browser=browser))
     assert again.staff.email == NORA
     # Neither counts for the stranger, who still waits.
@@ -226,24 +236,23 @@ async def test_a_stranger_slows_down_his_own_network_and_neither_others_nor_a_br
             await office.login.sign_in(NORA, "wrong wrong wrong", known)
     with pytest.raises(TooManyAttempts):
         await office.login.sign_in(NORA, PASSWORD, known)
-    assert await office.login.sign_in(NORA, PASSWORD, Client(ELSEWHERE, AGENT))
+    assert await office.login.sign_in(NORA, PASSWORD, LoginClient(ELSEWHERE, AGENT))
 
 
-async def test_a_browser_is_known_by_the_accounts_that_signed_in_last_and_by_our_cookie_alone(
-    office: Office,
-) -> None:
-    browsers = KnownBrowsers(office.box)
-    first = browsers.remember(None, NORA)
-    both = browsers.remember(first, SAMI)
-    assert browsers.find_id(both, NORA.upper()) == browsers.find_id(both, SAMI) is not None
-    assert browsers.find_id(first, SAMI) is None
-    for number in range(KnownBrowsers.most_accounts - 1):
-        both = browsers.remember(both, f"{number}@example.com")
-    assert (browsers.find_id(both, NORA), browsers.find_id(both, SAMI) is None) == (None, False)
-    strange = SecretBox([Fernet.generate_key().decode()])
-    for text in (None, "", "é", "x" * 9999, first[:-2], KnownBrowsers(strange).remember(None, NORA)):
-        assert browsers.find_id(text, NORA) is None
-        assert browsers.find_id(browsers.remember(text, NORA), NORA) is not None
+def test_a_browser_is_known_by_the_five_accounts_that_signed_in_last_and_by_our_cookie_alone() -> None:
+    box, strange = (SecretBox([new_encryption_key()]) for _ in range(2))
+    first = remember_account(box, None, NORA.upper())
+    both = remember_account(box, first, SAMI)
+    assert read_browser(box, both) == KnownBrowser(read_browser(box, first).id, [SAMI, NORA])
+    longest = [f"{letter * 125}@{letter * 123}.السعودية"[:254] for letter in "ابتث"]
+    for email in longest:
+        both = remember_account(box, both, email)
+    assert read_browser(box, both).accounts == [*reversed(longest), SAMI]
+    # Browsers keep no more of a cookie, its name included.
+    assert len(f"__Host-holdfast_browser={both}") < 4096
+    for cookie in (None, "", "é", "x" * 9999, first[:-2], remember_account(strange, None, NORA)):
+        assert read_browser(box, cookie).accounts == []
+        assert read_browser(box, remember_account(box, cookie, NORA)).accounts == [NORA]
 
 
 async def test_the_wait_ends_grows_and_is_forgotten_after_a_success(office: Office) -> None:
@@ -273,7 +282,7 @@ async def test_an_address_that_tries_many_waits(office: Office, monkeypatch: pyt
         for number in range(limit):
             await fails(office, f"{number}@example.com", address=f"2001:db8:{limit}:{number:x}{wider}0::1")
         assert await must_wait(office, address=f"2001:db8:{limit}:f{wider}0::1")
-    assert await office.login.sign_in(NORA, PASSWORD, Client(ELSEWHERE, AGENT))
+    assert await office.login.sign_in(NORA, PASSWORD, LoginClient(ELSEWHERE, AGENT))
 
 
 async def test_many_attempts_at_the_same_time_are_all_counted(office: Office) -> None:
@@ -350,10 +359,10 @@ async def test_codes_are_counted_for_the_whole_account_but_for_its_own_browsers(
     secret = await office.set_up_factor(await office.oneself(opened))
     for number in range(FREE_FAILURES):
         with pytest.raises(LoginFailed):
-            await office.sign_in(code="000000x", client=Client(f"198.51.{number}.1", AGENT))
+            await office.sign_in(code="000000x", client=LoginClient(f"198.51.{number}.1", AGENT))
     right = pyotp.TOTP(secret).at(int(await office.now()), 1)
     with pytest.raises(TooManyAttempts):
-        await office.sign_in(code=right, client=Client("203.0.113.1", AGENT))
+        await office.sign_in(code=right, client=LoginClient("203.0.113.1", AGENT))
     assert await office.sign_in(code=right, client=CLIENT._replace(browser=opened.browser))
 
 
@@ -381,15 +390,19 @@ async def test_a_ticket_is_worth_nothing_if_it_is_invented_or_with_another_passw
 
 
 async def test_a_ticket_is_good_for_five_minutes(office: Office) -> None:
-    person, tickets = await office.staff.find_by_email(NORA), Tickets(office.box)
-    account = await office.database.read(staff.find_account, person.id)
+    own = await office.oneself(await office.sign_in())
+    secret = await office.set_up_factor(own)
+    account = await office.database.read(staff.find_account, own.staff.id)
     assert account is not None
-    for minutes, is_good in ((4, True), (5, False)):
-        earlier = account._replace(read_at=account.read_at - timedelta(minutes=minutes))
-        assert tickets.is_for(tickets.issue(earlier), account) is is_good
+    earlier = [account._replace(read_at=account.read_at - timedelta(minutes=minutes)) for minutes in (5, 4)]
+    expired, good = [issue_ticket(office.box, one) for one in earlier]
     # One that is longer than ours is not even opened.
-    longer = office.box.open(tickets.issue(account).encode()) + " " * 2000
-    assert tickets.staff_id(office.box.seal(longer).decode()) is None
+    longer = office.box.seal(office.box.open(good.encode()) + " " * 4000).decode()
+    code = await office.code(secret)
+    for ticket in (expired, longer):
+        with pytest.raises(LoginFailed):
+            await office.login.sign_in_with_code(ticket, code, CLIENT)
+    assert await office.login.sign_in_with_code(good, code, CLIENT)
 
 
 # Codes of the second factor are those of RFC 6238; in its appendix B they have two digits more in front.

@@ -112,6 +112,10 @@ def test_connections_of_an_address_are_counted_and_make_room_when_they_close() -
     for _ in range(2):
         counts.remove(("192.0.2.1", 1))
     assert counts.add(("192.0.2.1", 1))
+    # A /56 has twice and a /48 four times as many; the zone of a link makes no difference.
+    for wider, limit in ("", 4), ("0", 8):
+        hosts = [f"fe80:0:{limit}:{number:x}{wider}0::1%{number}" for number in range(limit + 1)]
+        assert [counts.add((host, 1)) for host in hosts] == [True] * limit + [False]
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "::ffff:127.0.0.1", "192.0.2.7"])

@@ -10,7 +10,7 @@ from holdfast.domain.audit import COMMAND
 from holdfast.domain.errors import SecondFactorNeeded
 from holdfast.domain.permissions import Role
 from holdfast.domain.staff import SessionTimes, Staff
-from holdfast.operations.login import Client, Login, NewSession, Passwords
+from holdfast.operations.login import Login, LoginClient, NewSession, Passwords
 from holdfast.operations.staff import Accounts, OwnAccount, StaffAccounts
 from holdfast.storage.database import Database
 from holdfast.storage.secrets import SecretBox, new_encryption_key
@@ -18,7 +18,7 @@ from holdfast.storage.secrets import SecretBox, new_encryption_key
 PASSWORD = "a horse of lead"
 QUICK = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 ADDRESS, AGENT = "192.0.2.7", "Mozilla/5.0 (X11)"
-CLIENT = Client(ADDRESS, AGENT)
+CLIENT = LoginClient(ADDRESS, AGENT)
 
 
 class Office(NamedTuple):
@@ -38,7 +38,7 @@ class Office(NamedTuple):
         email: str = "nora@example.com",
         code: str | None = None,
         password: str = PASSWORD,
-        client: Client = CLIENT,
+        client: LoginClient = CLIENT,
     ) -> NewSession:
         try:
             return await self.login.sign_in(email, password, client)

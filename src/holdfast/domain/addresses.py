@@ -82,7 +82,7 @@ _TABLE = tuple((ip_network(text), words) for text, words in BLOCKED_RANGES)
 
 def is_allowed(address: IPAddress, allowed: Sequence[IPNetwork]) -> bool:
     """Tell whether a network that the operator opened contains the address or the IPv4 mapped in it."""
-    judged = _unmapped(address)
+    judged = unmapped(address)
     return any(judged in network for network in allowed)
 
 
@@ -93,18 +93,18 @@ def blocked_kind(address: IPAddress, allowed: Sequence[IPNetwork]) -> str | None
     if getattr(address, "scope_id", None):
         # 2001:db8::1%eth0 names an interface of this machine, whatever its digits say.
         return "an address with a zone"
-    return _kind(_unmapped(address)) or _kind(address)
+    return _kind(unmapped(address)) or _kind(address)
 
 
 def is_loopback(address: IPAddress) -> bool:
-    return _kind(_unmapped(address)) == _LOOPBACK
+    return _kind(unmapped(address)) == _LOOPBACK
 
 
 def _kind(address: IPAddress) -> str | None:
     return next((words for network, words in _TABLE if address in network), None)
 
 
-def _unmapped(address: IPAddress) -> IPAddress:
+def unmapped(address: IPAddress) -> IPAddress:
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
 
 

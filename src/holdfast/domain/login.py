@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from datetime import datetime, timedelta
-from enum import StrEnum
 from ipaddress import ip_address
 from typing import NamedTuple
 from uuid import UUID
@@ -25,11 +24,6 @@ _NO_WAIT = timedelta(0)
 _DOUBLINGS = 6  # after which the wait is at its longest
 
 
-class SubjectKind(StrEnum):
-    ACCOUNT = "account"
-    ADDRESS = "address"
-
-
 class Attempts(NamedTuple):
     """Attempts that failed or are not finished."""
 
@@ -41,15 +35,15 @@ class Attempts(NamedTuple):
 class Subject(NamedTuple):
     """Whose attempts are counted."""
 
-    kind: SubjectKind
     name: str
-    times: int = 1
-    """How many times the failures of an address it may have."""
+    """An account's has a line break, so that no network is counted as one."""
+    limit: int | None = None
+    """The failures that a network may have in its window. None: an account, whose waits grow."""
 
     @property
     def hash(self) -> bytes:
         """Under which it is counted: the text that strangers type is not stored."""
-        return hashlib.sha256(f"{self.kind}:{self.name}".encode(errors="surrogatepass")).digest()
+        return hashlib.sha256(self.name.encode(errors="surrogatepass")).digest()
 
 
 def subjects_of_client(account: str, address: str, *, is_code: bool = False) -> list[Subject]:
@@ -59,21 +53,19 @@ def subjects_of_client(account: str, address: str, *, is_code: bool = False) -> 
     """
     client = ip_address(address)
     counted_by = "code" if is_code else shared_network(client)
-    networks = [Subject(SubjectKind.ADDRESS, *counted) for counted in counted_networks(client)]
-    return [Subject(SubjectKind.ACCOUNT, f"{account}\n{counted_by}"), *networks]
+    networks = [Subject(name, ADDRESS_FAILURES * times) for name, times in counted_networks(client)]
+    return [Subject(f"{account}\n{counted_by}"), *networks]
 
 
 def subjects_of_browser(account: str, browser_id: UUID) -> list[Subject]:
     """Count a browser that the account has signed in with alone: nobody else can slow it down."""
-    return [Subject(SubjectKind.ACCOUNT, f"{account}\n{browser_id}")]
+    return [Subject(f"{account}\n{browser_id}")]
 
 
-def current_attempts(kind: SubjectKind, attempts: Attempts, now: datetime) -> Attempts:
-    if kind is SubjectKind.ACCOUNT:
-        is_over = now - attempts.last_at >= FORGET_AFTER
-    else:
-        is_over = now - attempts.first_at >= ADDRESS_WINDOW
-    return Attempts(0, now, now) if is_over else attempts
+def current_attempts(subject: Subject, attempts: Attempts, now: datetime) -> Attempts:
+    is_account = subject.limit is None
+    ends_at = attempts.last_at + FORGET_AFTER if is_account else attempts.first_at + ADDRESS_WINDOW
+    return attempts if now < ends_at else Attempts(0, now, now)
 
 
 def wait_before_next(subject: Subject, attempts: Attempts, now: datetime) -> timedelta:
@@ -82,8 +74,8 @@ def wait_before_next(subject: Subject, attempts: Attempts, now: datetime) -> tim
     The waits of an account grow up to a limit, and a set-up link works meanwhile. Many people may share an
     address, so only a flood from there has to wait.
     """
-    if subject.kind is SubjectKind.ADDRESS:
-        is_flood = attempts.failures >= ADDRESS_FAILURES * subject.times
+    if subject.limit is not None:
+        is_flood = attempts.failures >= subject.limit
         return max(_NO_WAIT, attempts.first_at + ADDRESS_WINDOW - now) if is_flood else _NO_WAIT
     if attempts.failures < FREE_FAILURES:
         return _NO_WAIT

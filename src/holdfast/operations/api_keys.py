@@ -21,7 +21,7 @@ from holdfast.storage import api_keys, audit, projects
 from holdfast.storage.database import Connection, Database, current_time
 
 LONGEST_EXPIRY_DAYS = 36_500
-_KEY_USED = "This Idempotency-Key has issued a key already, which is not shown again."
+_KEY_USED = "A key was already issued for this Idempotency-Key. Keys are shown only once."
 _NOT_CACHED: tuple[None, float] = (None, -math.inf)
 _FIRST_PAGE = (datetime.max.replace(tzinfo=UTC), UUID(int=2**128 - 1))
 

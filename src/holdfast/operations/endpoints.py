@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -18,7 +18,7 @@ from holdfast.domain.holds import REPEATED_WITHIN
 from holdfast.domain.project import is_within_projects
 from holdfast.operations.delivery_queue import cancel_all, ensure_log_partitions, unblock_all
 from holdfast.operations.events import encode_ping
-from holdfast.storage import audit, deliveries, delivery_log, endpoints, projects
+from holdfast.storage import audit, deliveries, delivery_log, delivery_queue, endpoints, projects
 from holdfast.storage.database import Connection, Database, current_time, wait_for_standby
 from holdfast.storage.secrets import SecretBox
 
@@ -27,8 +27,7 @@ FindUrlError = Callable[[str], Awaitable[errors.AnyMessage | None]]
 
 # After this time whatever was claimed with the old secret is sent, or has to read the new one.
 _OLD_SECRET_SECONDS = 1.5 * domain.SECRET_FRESH_SECONDS
-_KEY_USED = "This Idempotency-Key has registered an endpoint already; its secret is not shown again."
-_ONE_INSERT = timedelta(seconds=1)
+_KEY_USED = "An endpoint was already registered for this Idempotency-Key. Its secret is no longer shown."
 _START = (datetime.min.replace(tzinfo=UTC), UUID(int=0))
 
 __all__ = ["Endpoint", "EndpointConfig", "Endpoints", "FindUrlError"]
@@ -52,7 +51,7 @@ class Endpoints:
         async with self._database.writing() as connection:
             project_ids = await _find_project_ids(connection, config)
             sealed = self._box.seal(text)
-            endpoint = await endpoints.insert(connection, endpoint_id, config, project_ids, uuid4(), sealed)
+            endpoint = await endpoints.insert(connection, endpoint_id, config, project_ids, sealed)
             if endpoint is None:
                 return await self._repeat(connection, endpoint_id, config)
             change = Change(None, endpoint.config._asdict())
@@ -150,12 +149,17 @@ class Endpoints:
         self, connection: Connection, endpoint_id: UUID, config: EndpointConfig
     ) -> IssuedSecret:
         await wait_for_standby(connection)
+        # The secret first: if it is replaced before the endpoint is read, the endpoint names the new one.
+        secret = await delivery_queue.load_secret(connection, endpoint_id)
         made = await endpoints.find(connection, endpoint_id)
-        now = await current_time(connection)
-        is_rotated = made is not None and made.secret_made_at - made.created_at > _ONE_INSERT
-        if made is None or made.config != config or now - made.created_at > REPEATED_WITHIN or is_rotated:
+        if (
+            secret is None
+            or made is None
+            or (made.config, made.secret_id) != (config, endpoint_id)
+            or made.read_at - made.created_at > REPEATED_WITHIN
+        ):
             raise errors.IdempotencyKeyUsed(_KEY_USED, made_id=endpoint_id)
-        return IssuedSecret(made, self._box.open(await endpoints.sealed_secret(connection, endpoint_id)))
+        return IssuedSecret(made, self._box.open(secret.sealed))
 
     async def _check_url(self, url: str) -> None:
         error = await self.find_url_error(url)

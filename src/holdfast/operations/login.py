@@ -10,7 +10,7 @@ import secrets
 import unicodedata
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import cache
 from itertools import repeat
 from typing import Any, NamedTuple, TypeVar
@@ -31,7 +31,7 @@ from holdfast.storage.login import StaffSession
 from holdfast.storage.secrets import SecretBox
 from holdfast.storage.staff import Account
 
-__all__ = ["Client", "Login", "NewSession", "OpenSession", "SessionTimes", "StaffSession"]
+__all__ = ["Login", "LoginClient", "NewSession", "OpenSession", "SessionTimes", "StaffSession"]
 
 Result = TypeVar("Result")
 Subjects = Sequence[domain.Subject]
@@ -41,7 +41,9 @@ prevents deadlocks."""
 _TOKEN_BYTES = 32
 _TOKEN_LENGTH = 43
 _LONGEST_AGENT = 300
-_LONGEST_SEALED = 2000
+_LONGEST_SEALED = 4000  # browsers keep cookies of 4096 bytes, with the name
+_TICKET_LIFETIME = timedelta(minutes=5)
+_ACCOUNTS_OF_BROWSER = 5
 
 _log = logging.getLogger(__name__)
 
@@ -54,7 +56,7 @@ class NewSession(NamedTuple):
     """For the cookie by which the browser is known from now on."""
 
 
-class Client(NamedTuple):
+class LoginClient(NamedTuple):
     address: str
     agent: str
     browser: str | None = None
@@ -69,8 +71,6 @@ class Login:
         self._box = box
         self._times = times
         self._passwords = passwords or Passwords()
-        self._tickets = Tickets(box)
-        self._browsers = KnownBrowsers(box)
 
     async def find(
         self, token: str, *, takes_notice: bool = True, is_click: bool = True
@@ -83,7 +83,7 @@ class Login:
             login.find_session, token_hash(token), self._times, takes_notice, is_click
         )
 
-    async def sign_in(self, email: str, password: str, client: Client) -> NewSession:
+    async def sign_in(self, email: str, password: str, client: LoginClient) -> NewSession:
         subjects = await self._count_attempt(email, client)
         account = None
         if email_fault(email.strip()) is None:
@@ -93,7 +93,7 @@ class Login:
             raise _login_failed(account, client.address)
         if account.factor_sealed is not None:
             await uncount_attempt(self._database, subjects)
-            raise SecondFactorNeeded(self._tickets.issue(account))
+            raise SecondFactorNeeded(issue_ticket(self._box, account))
         new_hash = None
         if account.password_hash is not None and self._passwords.is_outdated(account.password_hash):
             # If too many passwords are waiting to be hashed, the next login replaces the hash.
@@ -101,11 +101,11 @@ class Login:
                 new_hash = await self._passwords.hash(password)
         return await self._open_checked(account, "", subjects, client, new_hash)
 
-    async def sign_in_with_code(self, ticket: str, code: str, client: Client) -> NewSession:
+    async def sign_in_with_code(self, ticket: str, code: str, client: LoginClient) -> NewSession:
         """Take the second step, with the ticket that the right password was answered with."""
-        staff_id = self._tickets.staff_id(ticket)
-        account = None if staff_id is None else await self._database.read(staff.find_account, staff_id)
-        if account is None or not self._tickets.is_for(ticket, account):
+        opened = _unseal(self._box, ticket, Ticket)
+        account = None if opened is None else await self._database.read(staff.find_account, opened.staff_id)
+        if opened is None or account is None or not opened.is_for(account):
             raise _login_failed(account, client.address)
         subjects = await self._count_attempt(account.staff.email, client, is_code=True)
         return await self._open_checked(account, code, subjects, client, None)
@@ -124,7 +124,7 @@ class Login:
     async def leave_notice(self, session_id: UUID, notice: str) -> None:
         await self._database.write(login.set_notice, session_id, notice)
 
-    async def open_session(self, staff_id: UUID, client: Client) -> NewSession:
+    async def open_session(self, staff_id: UUID, client: LoginClient) -> NewSession:
         """Sign in a person who has just chosen their password."""
         async with self._database.writing() as connection:
             account = await staff.find_account(connection, staff_id, lock=True)
@@ -134,12 +134,12 @@ class Login:
         _log.info("signed in", extra={"fields": _log_fields(account, client.address)})
         return opened
 
-    async def _count_attempt(self, email: str, client: Client, *, is_code: bool = False) -> Subjects:
-        account, browser_id = email_key(email), self._browsers.find_id(client.browser, email)
-        if browser_id is None:
-            subjects = domain.subjects_of_client(account, client.address, is_code=is_code)
+    async def _count_attempt(self, email: str, client: LoginClient, *, is_code: bool = False) -> Subjects:
+        account, browser = email_key(email), read_browser(self._box, client.browser)
+        if account in browser.accounts:
+            subjects = domain.subjects_of_browser(account, browser.id)
         else:
-            subjects = domain.subjects_of_browser(account, browser_id)
+            subjects = domain.subjects_of_client(account, client.address, is_code=is_code)
         try:
             await count_attempt(self._database, subjects)
         except TooManyAttempts:
@@ -148,7 +148,7 @@ class Login:
         return subjects
 
     async def _open_checked(
-        self, checked: Account, code: str, subjects: Subjects, client: Client, new_hash: str | None
+        self, checked: Account, code: str, subjects: Subjects, client: LoginClient, new_hash: str | None
     ) -> NewSession:
         """Check the account again under its lock: it may have been disabled in the meantime."""
         async with self._database.writing() as connection:
@@ -167,14 +167,15 @@ class Login:
         return opened
 
     async def _insert_session(
-        self, connection: Connection, account: Account, client: Client, step: int, new_hash: str | None
+        self, connection: Connection, account: Account, client: LoginClient, step: int, new_hash: str | None
     ) -> NewSession:
         token, staff_id = secrets.token_urlsafe(_TOKEN_BYTES), account.staff.id
         address, agent = client.address, _one_line(client.agent)[:_LONGEST_AGENT]
         await staff.record_login(connection, staff_id, step, new_hash)
         await login.insert_session(connection, uuid4(), token_hash(token), staff_id, address, agent)
         await login.delete_old_sessions(connection, self._times)
-        return NewSession(token, account.staff, self._browsers.remember(client.browser, account.staff.email))
+        browser = remember_account(self._box, client.browser, account.staff.email)
+        return NewSession(token, account.staff, browser)
 
 
 def _login_failed(account: Account | None, address: str) -> LoginFailed:
@@ -201,7 +202,7 @@ async def count_attempt(database: Database, subjects: Subjects) -> None:
         locked = [await login.lock_attempts(connection, subject.hash) for subject in subjects]
         now = locked[-1][1]
         current = [
-            domain.current_attempts(subject.kind, attempts, now)
+            domain.current_attempts(subject, attempts, now)
             for subject, (attempts, _) in zip(subjects, locked, strict=True)
         ]
         wait = max(map(domain.wait_before_next, subjects, current, repeat(now)))
@@ -209,7 +210,7 @@ async def count_attempt(database: Database, subjects: Subjects) -> None:
             raise TooManyAttempts(wait.total_seconds())
         for subject, attempts in zip(subjects, current, strict=True):
             await login.update_attempts(connection, subject.hash, domain.add_attempt(attempts, now))
-        # Last, and without a wait: whoever has locked rows of others must not wait for its own.
+        # Delete last, with SKIP LOCKED: waiting for a row while holding others could deadlock.
         await login.delete_old_attempts(connection, domain.FORGET_AFTER)
 
 
@@ -286,64 +287,43 @@ class Passwords:
             return await asyncio.to_thread(work)
 
 
-class _Ticket(msgspec.Struct):
+# Encrypted values that a browser carries. None is stored.
+
+
+class Ticket(msgspec.Struct):
+    """What the login form carries between the password and the code."""
+
     staff_id: UUID
     password: str
     """A digest of the password's hash: a new password makes the ticket worthless."""
     issued_at: datetime
 
-
-class Tickets:
-    """Encrypted tickets that the login form carries between the password and the code. None is stored."""
-
-    lifetime = timedelta(minutes=5)
-
-    def __init__(self, box: SecretBox) -> None:
-        self._box = box
-
-    def issue(self, account: Account) -> str:
-        return _seal(self._box, _Ticket(account.staff.id, _password_digest(account), account.read_at))
-
-    def staff_id(self, text: str) -> UUID | None:
-        ticket = _unseal(self._box, text, _Ticket)
-        return None if ticket is None else ticket.staff_id
-
-    def is_for(self, text: str, account: Account) -> bool:
-        ticket = _unseal(self._box, text, _Ticket)
-        return (
-            ticket is not None
-            and (ticket.staff_id, ticket.password) == (account.staff.id, _password_digest(account))
-            and account.read_at - ticket.issued_at.astimezone(UTC) < self.lifetime
-        )
+    def is_for(self, account: Account) -> bool:
+        is_recent = account.read_at - self.issued_at < _TICKET_LIFETIME
+        return is_recent and self.password == _password_digest(account)
 
 
-class _KnownBrowser(msgspec.Struct):
+def issue_ticket(box: SecretBox, account: Account) -> str:
+    return _seal(box, Ticket(account.staff.id, _password_digest(account), account.read_at))
+
+
+class KnownBrowser(msgspec.Struct):
+    """The cookie of a browser that has signed in before."""
+
     id: UUID
     accounts: list[str]
-    """Digests of the addresses that have signed in with it, the latest first."""
+    """The addresses that have signed in with it, the latest first."""
 
 
-class KnownBrowsers:
-    """Encrypted cookies of browsers that have signed in before. None is stored."""
-
-    most_accounts = 20
-
-    def __init__(self, box: SecretBox) -> None:
-        self._box = box
-
-    def find_id(self, text: str | None, email: str) -> UUID | None:
-        """Return the id of the browser if this account has signed in with it."""
-        browser = _unseal(self._box, text or "", _KnownBrowser)
-        return browser.id if browser is not None and _email_digest(email) in browser.accounts else None
-
-    def remember(self, text: str | None, email: str) -> str:
-        known = _unseal(self._box, text or "", _KnownBrowser) or _KnownBrowser(uuid4(), [])
-        accounts = dict.fromkeys([_email_digest(email), *known.accounts])
-        return _seal(self._box, _KnownBrowser(known.id, [*accounts][: self.most_accounts]))
+def read_browser(box: SecretBox, cookie: str | None) -> KnownBrowser:
+    """Return a new one, of no account, without a cookie of ours."""
+    return _unseal(box, cookie or "", KnownBrowser) or KnownBrowser(uuid4(), [])
 
 
-def _email_digest(email: str) -> str:
-    return hashlib.sha256(email_key(email).encode(errors="surrogatepass")).hexdigest()[:32]
+def remember_account(box: SecretBox, cookie: str | None, email: str) -> str:
+    browser = read_browser(box, cookie)
+    accounts = dict.fromkeys([email_key(email), *browser.accounts])
+    return _seal(box, KnownBrowser(browser.id, [*accounts][:_ACCOUNTS_OF_BROWSER]))
 
 
 def _seal(box: SecretBox, value: msgspec.Struct) -> str:

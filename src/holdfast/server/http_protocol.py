@@ -43,9 +43,9 @@ class HttpProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         for at in range(0, len(data), self.piece_bytes):
-            self.piece_received(data[at : at + self.piece_bytes])
+            self.parse_piece(data[at : at + self.piece_bytes])
 
-    def piece_received(self, data: bytes | memoryview) -> None:
+    def parse_piece(self, data: bytes | memoryview) -> None:
         self.data_bytes, pieces = len(data), [data]
         unread = len(self.cycle.body) if self.part == "body" else 0
         while pieces and not self.is_over:

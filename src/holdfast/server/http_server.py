@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
-from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Network, IPv6Network, ip_address
 from random import getrandbits
 from typing import Any
 
@@ -15,7 +15,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from holdfast.domain.addresses import counted_networks
+from holdfast.domain.addresses import counted_networks, unmapped
 from holdfast.server.sockets import BACKLOG
 from holdfast.web.rate_limit import release
 
@@ -94,9 +94,7 @@ class ConnectionCounts:
     def _networks(self, client: tuple[str, int] | None) -> dict[str, int]:
         if client is None or not self._per_address:
             return {}
-        address = ip_address(client[0].partition("%")[0])
-        if isinstance(address, IPv6Address):
-            address = address.ipv4_mapped or address
+        address = unmapped(ip_address(client[0]))
         if address.is_loopback or any(address in network for network in self._trusted):
             return {}
         return dict(counted_networks(address))

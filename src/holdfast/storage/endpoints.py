@@ -28,7 +28,7 @@ _INSERT = f"""
         id, url, description, events, project_ids, paused, ordered, max_in_flight,
         secret_id, secret_sealed, secret_made_at
     )
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, clock_timestamp())
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $1, $9, clock_timestamp())
     on conflict (id) do nothing
     returning {_COLUMNS}
 """
@@ -71,17 +71,11 @@ async def insert(
     endpoint_id: UUID,
     config: EndpointConfig,
     project_ids: Sequence[UUID] | None,
-    secret_id: UUID,
     sealed: bytes,
 ) -> Endpoint | None:
-    """Return None if there is an endpoint with this id, or was one."""
-    values = (endpoint_id, *_values(config, project_ids), secret_id, sealed)
-    row = await connection.fetchrow(_INSERT, *values)
+    """Return None if there is an endpoint with this id, or was one. Its first secret has the same id."""
+    row = await connection.fetchrow(_INSERT, endpoint_id, *_values(config, project_ids), sealed)
     return _endpoint(row) if row else None
-
-
-async def sealed_secret(connection: Connection, endpoint_id: UUID) -> bytes:
-    return bytes(await connection.fetchval("select secret_sealed from endpoint where id = $1", endpoint_id))
 
 
 async def find(connection: Connection, endpoint_id: UUID, *, lock: bool = False) -> Endpoint | None:

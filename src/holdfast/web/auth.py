@@ -38,15 +38,14 @@ def key_guard(permission: Permission) -> Guard:
     scopes = scopes_for(permission)
 
     async def check(request: Request) -> None:
-        if request.raw_query:
-            _reject_key_in_query(request)
-        token = request.bearer_token()
-        if token is None:
-            raise NoCredentials
         context = request.context
-        api_key_cache = context.services.api_key_cache
         try:
-            key = await api_key_cache.find(token)
+            if request.raw_query:
+                _reject_key_in_query(request)
+            token = request.bearer_token()
+            if token is None:
+                raise NoCredentials
+            key = await context.services.api_key_cache.find(token)
         except InvalidApiKey:
             if context.wrong_key_limit is not None:
                 context.wrong_key_limit.count(request.client_address)

@@ -34,7 +34,7 @@ class ItemTooLarge(BodyTooLarge):
 
 
 class QueryTooLarge(BodyTooLarge):
-    text = "The query of the address is larger than %(limit)s."
+    text = "The query string is larger than %(limit)s."
 
 
 class TooManyParameters(BodyTooLarge):

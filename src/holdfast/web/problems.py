@@ -242,7 +242,8 @@ PROBLEM_OF: dict[type[Exception], ProblemType] = {
     errors.IdempotencyKeyUsed: ProblemType(
         "idempotency-key-used", 409, "The Idempotency-Key was used",
         "A request with this `Idempotency-Key` was carried out already, and its response is not repeated: it "
-        "is too old, somebody else's, or no longer true. Nothing was changed.",
+        "is older than 60 seconds, belongs to another client, or the booking or endpoint has changed "
+        "since. Nothing was changed.",
         "Look up what the first request has made: `id` names it, where the caller may see it. Send a new key "
         "with a new request.",
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 
 from holdfast.domain.errors import TooManyRequests
@@ -17,6 +17,7 @@ _MAX_CALLERS = 10_000
 _MINUTE_SECONDS = 60.0
 _TOO_MANY_WRONG_KEYS = "This address has sent more wrong keys than its limit allows."
 _LIVE_RETRY_SECONDS = 60
+_EVERYBODY = ""
 _ADDRESS_LIVE_TAKEN = (
     "This address watches as many pages live as it may. Close some of them, or try again later."
 )
@@ -76,24 +77,19 @@ class LiveLimits:
         self._per_address = per_address
         self._in_all = in_all
         self._taken: Counter[str] = Counter()
-        self._in_use = 0
+        """For each network, and for everybody."""
 
     def take(self, client: Client) -> Callable[[], None]:
         """Return the function that gives the place back."""
-        if self._in_use >= self._in_all:
+        if self._taken[_EVERYBODY] >= self._in_all:
             raise TooManyRequests(_LIVE_RETRY_SECONDS, _ALL_LIVE_TAKEN)
         if not client.address.is_loopback:
             for network, times in client.counted:
                 if self._taken[network] >= self._per_address * times:
                     raise TooManyRequests(_LIVE_RETRY_SECONDS, _ADDRESS_LIVE_TAKEN)
-        networks = [network for network, _ in client.counted]
+        networks = [_EVERYBODY, *(network for network, _ in client.counted)]
         self._taken.update(networks)
-        self._in_use += 1
-        return partial(self._release, networks)
-
-    def _release(self, networks: Sequence[str]) -> None:
-        release(self._taken, networks)
-        self._in_use -= 1
+        return partial(release, self._taken, networks)
 
 
 def release(counts: Counter[str], names: Iterable[str]) -> None:

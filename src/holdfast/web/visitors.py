@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from uuid import UUID, uuid5
 
-from holdfast.domain.errors import Fault, InvalidInput
+from holdfast.domain.errors import Fault, raise_faults
 from holdfast.operations.bookings import Requester
 from holdfast.web.cookies import cookie_parts
 from holdfast.web.errors import ForeignSite
@@ -31,12 +31,11 @@ def read_idempotency_key(request: Request, faults: list[Fault]) -> str | None:
     return key
 
 
-def repeatable_id(request: Request) -> UUID | None:
+def idempotent_id(request: Request) -> UUID | None:
     """Return the id of what a request with an Idempotency-Key makes: the same for each repetition."""
     faults: list[Fault] = []
     key = read_idempotency_key(request, faults)
-    if faults:
-        raise InvalidInput(faults)
+    raise_faults(faults)
     return None if key is None else uuid5(request.key.id, f"{request.path}\n{key}")
 
 

@@ -154,11 +154,11 @@ def test_too_many_calls_with_a_key_are_refused_and_store_nothing(
 def test_wrong_keys_of_an_address_are_limited_and_a_valid_key_is_always_served(
     limited_server: InProcessApp, keys: Keys, peers: list[str]
 ) -> None:
-    def ask(peer: str, text: str | None) -> httpx.Response:
+    def ask(peer: str, text: str | None, query: str = "") -> httpx.Response:
         transport = transport_to(limited_server.address, peer)
         headers = {} if text is None else {"Authorization": f"Bearer {text}"}
         with httpx.Client(base_url=limited_server.address, transport=transport) as client:
-            return client.get(PROJECTS, headers=headers)
+            return client.get(PROJECTS + query, headers=headers)
 
     revoked = keys.issue()
     keys.revoke(revoked)
@@ -166,8 +166,7 @@ def test_wrong_keys_of_an_address_are_limited_and_a_valid_key_is_always_served(
     for at in range(20):
         problem(ask(peers[at % len(peers)], None), 401)
         problem(ask(peers[at % len(peers)], wrong[at % len(wrong)]), 401)
-    for text in wrong:
-        refused = ask(peers[0], text)
+    for refused in (*(ask(peers[0], text) for text in wrong), ask(peers[0], None, "?api_key=wrong")):
         assert "wrong keys" in problem(refused, 429)["detail"]
         assert 1 <= int(refused.headers["retry-after"]) <= 60
     problem(ask(peers[0], None), 401)

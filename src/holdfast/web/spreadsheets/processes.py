@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 
 class Limits(NamedTuple):
-    """Of a child. The kernel enforces all but the time, whatever a file makes of the child."""
+    """Of a child. On Linux the kernel enforces all but the time, whatever a file makes of the child."""
 
     cpu_seconds: int
     seconds: float
@@ -78,12 +78,10 @@ class WorkbookWriter:
         """Return an unnamed temporary file, which the caller closes."""
         file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
         try:
-            async with self._one_at_a_time, asyncio.timeout(self._limits.seconds):
+            async with self._one_at_a_time:
                 await _write(file, Heading(heading, right_to_left), pages, self._limits)
-        except BaseException as error:
+        except BaseException:
             file.close()
-            if isinstance(error, TimeoutError):
-                raise InvalidInput.at("", WRITE_FAILED) from None
             raise
         file.seek(0)
         return file
@@ -93,8 +91,7 @@ async def _parse(file: IO[bytes], limits: Limits) -> ParsedFile:
     # Files, whose size the kernel limits, and not pipes.
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         async with _running(_PARSER, limits, stdin=file, stdout=output, stderr=errors) as child:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(child.wait(), limits.seconds)
+            await child.wait()
         if child.returncode == 0:
             output.seek(0)
             return msgspec.msgpack.decode(await asyncio.to_thread(output.read), type=ParsedFile)
@@ -124,6 +121,7 @@ async def _write(
 
 @asynccontextmanager
 async def _running(command: Sequence[str], limits: Limits, **streams: Any) -> AsyncIterator[Process]:
+    """Leave the block when the time is over, and kill the child."""
     child = await asyncio.create_subprocess_exec(*command, env=_child_environment(), **streams)
     try:
         # Not every system lets a process limit another.
@@ -133,7 +131,9 @@ async def _running(command: Sequence[str], limits: Limits, **streams: Any) -> As
             resource.prlimit(child.pid, resource.RLIMIT_AS, (limits.memory_bytes,) * 2)
             resource.prlimit(child.pid, resource.RLIMIT_FSIZE, (limits.file_bytes,) * 2)
             resource.prlimit(child.pid, resource.RLIMIT_CORE, (0, 0))
-        yield child
+        with suppress(TimeoutError):
+            async with asyncio.timeout(limits.seconds):
+                yield child
     finally:
         if child.returncode is None:
             child.kill()

@@ -110,6 +110,16 @@ def test_a_repeated_request_makes_one_endpoint_and_tells_its_secret_for_a_minute
     invalid(too_short, "/header/Idempotency-Key")
 
 
+def test_a_secret_that_is_replaced_at_once_is_not_repeated(registrar: Registrar) -> None:
+    body, headers = {"url": NOBODY_LISTENS}, {"Idempotency-Key": uuid4().hex}
+    made = registrar.http.post(ENDPOINTS, json=body, headers=headers).json()
+    registrar.added.append(made["id"])
+    rotated = registrar.rotate(made["id"])
+    answer = registrar.http.post(ENDPOINTS, json=body, headers=headers)
+    assert problem(answer, 409)["reason"] == "idempotency-key-used"
+    assert rotated["secret"] not in answer.text
+
+
 def test_what_is_changed_changes_and_nothing_else_does(registrar: Registrar, project: Project) -> None:
     made = registrar.add(description="before", projects=[project.slug])
     changed = registrar.change(made["id"], description="after", paused=True)

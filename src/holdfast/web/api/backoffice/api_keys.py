@@ -22,7 +22,7 @@ from holdfast.web.fields import Bounds, OneOf, ProjectName, ProjectSlugs, check_
 from holdfast.web.json import NO_STORE
 from holdfast.web.pagination import creation_cursor
 from holdfast.web.request import Request
-from holdfast.web.visitors import IDEMPOTENCY_KEY, repeatable_id
+from holdfast.web.visitors import IDEMPOTENCY_KEY, idempotent_id
 
 routes = ApiRoutes(PREFIX, "Administration", key_guard(Permission.MANAGE_KEYS))
 
@@ -88,7 +88,7 @@ async def issue_key(request: Request, body: NewKey) -> Annotated[api_keys.Issued
         api_keys.NewApiKey(**choices),
         issuer,
         request.author,
-        repeatable_id(request),
+        idempotent_id(request),
     )
     return api_keys.issued_key_document(issued)
 

@@ -26,7 +26,7 @@ from holdfast.web.auth import key_guard
 from holdfast.web.json import NO_STORE, read_json
 from holdfast.web.pagination import creation_cursor
 from holdfast.web.request import Request
-from holdfast.web.visitors import IDEMPOTENCY_KEY, repeatable_id
+from holdfast.web.visitors import IDEMPOTENCY_KEY, idempotent_id
 
 ENDPOINT_URL_PATTERN = (
     rf"^[Hh][Tt][Tt][Pp][Ss]?://[^ /?#@\\{fields.UNPRINTABLE}]+([/?][^ #\\{fields.UNPRINTABLE}]*)?$"
@@ -167,7 +167,7 @@ async def add_endpoint(request: Request, body: NewEndpoint) -> NewSecret:
     endpoint."""
     choices = {"project_slugs": request.key.project_slugs, **_choices(body, request.key)}
     issued = await request.services.endpoints.add(
-        endpoint.EndpointConfig(**choices), request.author, repeatable_id(request)
+        endpoint.EndpointConfig(**choices), request.author, idempotent_id(request)
     )
     return documents.endpoint_with_secret_document(issued)
 

@@ -18,7 +18,7 @@ from holdfast.domain.permissions import Permission
 from holdfast.domain.project import Project, slug_fault
 from holdfast.domain.staff import Preferences, Staff
 from holdfast.domain.transitions import Caller
-from holdfast.operations.login import Client, NewSession, StaffSession
+from holdfast.operations.login import LoginClient, NewSession, StaffSession
 from holdfast.web.pages.base import PAGE_HEADERS
 from holdfast.web.pages.i18n import language_of, translate
 from holdfast.web.pages.live import EVENT_STREAM, event
@@ -123,9 +123,9 @@ class StaffRequest(PageRequest):
         return session is not None
 
     @property
-    def login_client(self) -> Client:
+    def login_client(self) -> LoginClient:
         browser = self.context.cookies.read(self, _BROWSER_COOKIE)
-        return Client(self.client_address.text, self.header(b"user-agent"), browser)
+        return LoginClient(self.client_address.text, self.header(b"user-agent"), browser)
 
     async def start_session(self, opened: NewSession, path: str) -> Response:
         """Redirect with the cookie of a new session; the old session of this browser ends."""
