@@ -1,14 +1,14 @@
 """The `holdfast` command. A subcommand's module is imported only when it is run."""
 
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import click
 
 from holdfast import __version__
-from holdfast.cli.output import CommandError, WrongTarget, print_json
+from holdfast.cli.output import CommandError, print_json
 from holdfast.domain.errors import DomainError
 from holdfast.server.sockets import StartError
 from holdfast.settings import WrongSetting
@@ -52,32 +52,30 @@ class Commands(click.Group):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        with _reporting(args):
+        with _reporting(as_json="--json" in args):
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> object:
-        with _reporting(ctx.args):
+        with _reporting(as_json="--json" in ctx.args):
             return super().invoke(ctx)
 
 
 @contextmanager
-def _reporting(arguments: Sequence[str]) -> Iterator[None]:
-    """Turn errors into those that click shows; show them as JSON if the arguments ask for it."""
-    as_json = "--json" in arguments
+def _reporting(as_json: bool) -> Iterator[None]:
+    """Print errors and end the command."""
     try:
-        try:
-            yield
-        except _OPERATOR_ERRORS as error:
-            cause = error.__cause__
-            # Such as a failed connection.
-            is_external = isinstance(cause, OSError) and str(cause)
-            sentence = f"{error} ({cause})" if is_external else str(error)
-            raise (WrongTarget if isinstance(error, WrongDatabase) else CommandError)(sentence) from None
-    except click.ClickException as error:
-        if not as_json:
-            raise
-        print_json({"error": error.format_message()}, to_stderr=True)
-        raise click.exceptions.Exit(error.exit_code) from None
+        yield
+    except (click.ClickException, *_OPERATOR_ERRORS) as error:
+        cause = error.__cause__
+        # Such as a failed connection.
+        is_external = isinstance(cause, OSError) and str(cause)
+        sentence = f"{error} ({cause})" if is_external else str(error)
+        shown = error if isinstance(error, click.ClickException) else CommandError(sentence)
+        if as_json:
+            print_json({"error": shown.format_message()}, to_stderr=True)
+        else:
+            shown.show()
+        raise click.exceptions.Exit(2 if isinstance(error, WrongDatabase) else shown.exit_code) from None
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

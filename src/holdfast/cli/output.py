@@ -30,10 +30,6 @@ class CommandError(click.ClickException):
         click.echo(f"holdfast: {self.message}", file, err=True)
 
 
-class WrongTarget(CommandError):
-    exit_code = 2
-
-
 class Output(NamedTuple):
     document: Mapping[str, Any] | msgspec.Struct
     text: str
