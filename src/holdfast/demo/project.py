@@ -14,9 +14,9 @@ BOARD_PATH = f"/backoffice/projects/{SLUG}"
 DRAWINGS_PATH = "/static/demo"
 PICTURE = "demo/elevation.svg"
 
-# The first example creates a unit that does not exist yet, so that nothing is overwritten.
-EXAMPLE_PATH = f"/v1/integration/projects/{SLUG}/units/C-0101"
-EXAMPLE_HOLD_PATH = f"/v1/storefront/projects/{SLUG}/units/C-0101/hold"
+# The first example creates a unit that neither exists yet nor is created by an example of the documents.
+EXAMPLE_PATH = f"/v1/integration/projects/{SLUG}/units/C-0301"
+EXAMPLE_HOLD_PATH = f"/v1/storefront/projects/{SLUG}/units/C-0301/hold"
 EXAMPLE_PRICE_PATH = f"/v1/integration/projects/{SLUG}/units/B-0703"
 EXAMPLE_PRICE_BODY = {"priceSar": 1_355_000}
 EXAMPLE_BODY = {"type": "3-bedroom apartment", "areaSqm": 148.6, "priceSar": 1_299_000, "bedrooms": 3}

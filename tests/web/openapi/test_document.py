@@ -319,10 +319,11 @@ def test_every_route_is_described_but_those_of_the_clock_alone(document: Documen
     assert described == served | of_operators
 
 
-def test_examples_name_a_unit_of_the_demo_and_the_first_put_is_the_demo_s() -> None:
+def test_examples_name_a_unit_of_the_demo_and_the_first_put_makes_another_than_the_demo_s() -> None:
     assert UNIT.code in {unit.code for unit in demo.demo_units()}
     assert PROJECT.slug == demo.SLUG
-    assert demo.EXAMPLE_PATH in first_put()
+    assert f"/projects/{demo.SLUG}/units/" in first_put()
+    assert demo.EXAMPLE_PATH not in first_put()
     assert first_put().endswith(f"-d '{json.dumps(demo.EXAMPLE_BODY)}'")
 
 
