@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from itertools import cycle
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from holdfast.domain.booking import NO_LIMITS, Buyer
 from holdfast.domain.booking_actions import BookingAction
 from holdfast.domain.decision import Precondition
 from holdfast.domain.endpoint import EndpointConfig
-from holdfast.domain.errors import DomainError, PreconditionFailed, UnknownStaff
+from holdfast.domain.errors import DomainError, PreconditionFailed, ProjectExists, UnknownStaff
 from holdfast.domain.holds import HoldPeriods
 from holdfast.domain.permissions import Role
 from holdfast.domain.transitions import Action, Caller
@@ -22,7 +23,7 @@ from holdfast.operations.api_keys import NewApiKey
 from holdfast.operations.booking_commands import Requester
 from holdfast.operations.bookings import Bookings, StaffAction
 from holdfast.operations.endpoints import Endpoints
-from holdfast.operations.projects import add_project, list_projects
+from holdfast.operations.projects import add_project
 from holdfast.operations.staff import StaffAccounts
 from holdfast.operations.units import PatchUnit, ReplaceUnit, Units
 from holdfast.operations.write_path import Command
@@ -86,7 +87,7 @@ async def seed_demo(database: Database, public_url: str = DEFAULT_URL) -> DemoAc
     async with database.writing() as connection:
         await schema.check_may_fill(connection, SLUG)
         await schema.mark_as_filled(connection)
-    if SLUG not in [project.slug for project in await list_projects(database)]:
+    with suppress(ProjectExists):
         await add_project(database, SLUG, NAME)
     units = Units(database)
     try:
