@@ -18,7 +18,7 @@ from tests.support import exact_json
 from tests.support.backoffice import Desk
 from tests.support.bodies import full
 from tests.support.client import JSON, Project, Unit, integration_client
-from tests.support.commands import run_for_json, run_refused
+from tests.support.commands import run, run_for_json, run_refused
 from tests.support.feed import Feed
 from tests.support.keys import Keys
 from tests.support.projects import add_project
@@ -190,12 +190,12 @@ def test_a_key_that_is_refused_or_opens_too_little_is_one_sentence(
 
 
 def test_without_a_key_and_a_database_there_is_none_to_issue(real_server: RunningServer) -> None:
-    sentence = (
-        "holdfast: There is no database in /nonexistent/data to issue a key in."
-        " Name its folder by --data, or give a --key.\n"
-    )
-    assert run_refused(NO_DATABASE, 2, "simulate") == sentence
-    assert run_refused(NO_DATABASE, 2, "simulate", "--url", real_server.address) == sentence
+    for arguments in ((), ("--url", real_server.address)):
+        said = run_refused(NO_DATABASE, 2, "simulate", *arguments)
+        assert said.startswith(
+            "holdfast: There is no database in /nonexistent/data. Name yours with --data, "
+        )
+    assert "it needs the database of that Holdfast" in " ".join(run({}, "simulate", "--help").split())
 
 
 def test_the_key_of_another_database_is_explained(real_server: RunningServer, postgres_url: str) -> None:

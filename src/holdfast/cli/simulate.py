@@ -21,7 +21,6 @@ from holdfast.simulation.client import ApiClient, InvalidKey, SimulationError, c
 from holdfast.simulation.report import LinePrinter, format_totals, render_table
 from holdfast.simulation.runner import Simulation, SimulationOptions
 from holdfast.simulation.state import find_project
-from holdfast.storage.errors import WrongDatabase
 
 KEY_NAME = "holdfast simulate"
 _SCOPES = (Scope.INTEGRATION, Scope.PAYMENTS, Scope.BACKOFFICE)
@@ -29,6 +28,7 @@ _SECONDS_PER_DAY = 86_400
 _SPARE_SECONDS = 600
 _MAX_BUYERS = 1000
 _FRAMES_PER_SECOND = 8
+_DEFAULT_URL = "http://127.0.0.1:8000"
 
 
 def _check_url(_: click.Context, __: click.Parameter, url: str | None) -> str | None:
@@ -83,20 +83,14 @@ def simulate(
     """Play a busy morning: buyers, staff, a payment system and an ERP, until they are through.
 
     It plays against any Holdfast over HTTP, holds units and sells them for good; a fifth of what is on
-    sale is left. Without --key it issues one of its own in the database that it finds, and revokes it at
-    the end.
+    sale is left. Without --key it needs the database of that Holdfast, named with --data or
+    HOLDFAST_DATABASE_URL: it issues a key of its own there, and revokes it at the end.
     """
     options = SimulationOptions(buyers, secrets.randbelow(1_000_000) if seed is None else seed, pace)
-    address = url or "http://127.0.0.1:8000"
     settings = read_settings()
-    if settings.database_url is not None or (settings.data_dir / "postgres").is_dir():
-        # Where `serve` last was.
-        address = url or with_database(load_public_url)
-    elif key is None:
-        raise WrongDatabase(
-            f"There is no database in {settings.data_dir} to issue a key in. Name its folder by --data, or"
-            " give a --key."
-        )
+    has_database = settings.database_url is not None or (settings.data_dir / "postgres").is_dir()
+    # Where `serve` last was.
+    address = url or (with_database(load_public_url) if has_database or key is None else _DEFAULT_URL)
     try:
         asyncio.run(check_server(address))
         with _usable_key(key, options) as usable_key:

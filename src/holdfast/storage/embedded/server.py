@@ -182,7 +182,7 @@ def check_exists(data_dir: Path) -> None:
         if not EmbeddedPostgres(data_dir).is_made:
             raise WrongDatabase(
                 f"There is no database in {data_dir}. Name yours with --data, HOLDFAST_DATA_DIR or"
-                " HOLDFAST_DATABASE_URL. `holdfast serve` and `holdfast migrate` create a new one."
+                " HOLDFAST_DATABASE_URL, or make a new one with `holdfast serve`, `migrate` or `restore`."
             )
 
 
