@@ -367,6 +367,9 @@ async def test_the_dispatcher_waits_for_another_loop_that_creates_the_days(
             while not (waiting.done() or await look.fetch(WAITING)):
                 pass
         await waiting
+        async with own.writing() as connection:
+            await log_partitions.create_upcoming(connection)
+            assert await connection.fetchval("show lock_timeout") == "1ms"
 
 
 async def test_what_ends_at_the_edge_of_a_day_has_its_place(engine: Engine) -> None:

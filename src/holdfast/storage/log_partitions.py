@@ -44,6 +44,7 @@ async def create_upcoming(connection: Connection) -> None:
     # The dispatcher's lock timeout is for locked endpoints: at a first start another loop creates the days.
     await connection.execute("set local lock_timeout = 0")
     await connection.execute(f"select pg_advisory_xact_lock({_CREATING})")
+    await connection.execute("set local lock_timeout to default")
     today: date = await connection.fetchval(_TODAY)
     for ahead in range(-1, DAYS_AHEAD + 1):
         for table in TABLES:
