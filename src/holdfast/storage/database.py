@@ -71,6 +71,14 @@ _SESSION = {
     "idle_in_transaction_session_timeout": "10s",
 }
 
+# For one that waits, or works, for as long as it takes.
+NO_TIMEOUTS = {
+    "statement_timeout": "0",
+    "lock_timeout": "0",
+    "idle_in_transaction_session_timeout": "0",
+    "idle_session_timeout": "0",
+}
+
 # Writers look rows up by key only. Planning again for each batch would cost more than the batch, and a plan
 # that was made while the tables were empty must never read them whole: neither row by row, nor along an index
 # from its start to where the batch begins.

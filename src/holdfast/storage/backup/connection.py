@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import asyncpg
 from asyncpg import connect_utils as driver
 
-from holdfast.storage.database import Connection, connect, translate_errors
+from holdfast.storage.database import NO_TIMEOUTS, Connection, connect, translate_errors
 from holdfast.storage.embedded.cluster import program_environment, program_folder
 from holdfast.storage.errors import BackupError
 
@@ -25,13 +25,7 @@ NEWEST_SERVER = 18
 _CHUNK = 1 << 20
 _NAME = "holdfast backup"
 # A dump takes as long as the database is large.
-_NO_TIMEOUTS = {
-    "application_name": _NAME,
-    "statement_timeout": "0",
-    "lock_timeout": "0",
-    "idle_in_transaction_session_timeout": "0",
-    "idle_session_timeout": "0",
-}
+_SETTINGS = {"application_name": _NAME, **NO_TIMEOUTS}
 _PORT = 5432
 _TLS_REQUEST = struct.pack("!ii", 8, 80877103)
 _TLS_GRANTED = b"S"
@@ -50,7 +44,7 @@ class Client(NamedTuple):
 async def open_client(database_url: str) -> AsyncIterator[Client]:
     with translate_errors():
         connection = await connect(
-            database_url, server_settings=_NO_TIMEOUTS, connection_class=_AddressedConnection
+            database_url, server_settings=_SETTINGS, connection_class=_AddressedConnection
         )
         assert isinstance(connection, _AddressedConnection)
     async with AsyncExitStack() as stack:
