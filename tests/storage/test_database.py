@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from holdfast.domain.delivery import DeliveryStatus
-from holdfast.domain.errors import DatabaseUnavailable
+from holdfast.domain.errors import DatabaseUnavailable, SchemaNotCurrent
 from holdfast.storage import database as module
 from holdfast.storage import delivery_log, units
 from holdfast.storage.database import CommitUnknown, Connection, Connections, Database, connect, parse_hosts
@@ -315,6 +315,18 @@ async def test_a_refused_commit_is_known_not_to_be_stored(database: Database) ->
         with pytest.raises(meaning) as refused:
             await keep(database)
         assert isinstance(refused.value, CommitUnknown) is (meaning is CommitUnknown)
+
+
+async def test_a_composite_type_that_was_widened_is_a_schema_for_another_release(database: Database) -> None:
+    await execute(database, "create type written as (number integer)")
+    query = "select number from unnest($1::written[])"
+    async with database.reading() as connection:
+        assert await connection.fetchval(query, [(1,)]) == 1
+    await execute(database, "alter type written add attribute name text")
+    for _ in range(2):
+        with pytest.raises(SchemaNotCurrent):
+            async with database.reading() as connection:
+                await connection.fetchval(query, [(1,)])
 
 
 async def changes_made(database: Database) -> list[UnitWrite]:

@@ -15,7 +15,7 @@ from uuid import UUID
 
 import asyncpg
 
-from holdfast.domain.errors import DatabaseUnavailable
+from holdfast.domain.errors import DatabaseUnavailable, SchemaNotCurrent
 from holdfast.domain.project import Project
 from holdfast.storage.notifications import LOST_CONNECTION, NOTIFY, Notifier
 
@@ -48,16 +48,9 @@ _CONNECTION_CLOSED_STATES = ("08", "57P", "25P03")
 # A conflict, a deadlock, a lock that was not granted in the time allowed.
 _CONFLICT_STATES = ("40001", "40P01", "55P03")
 # Two commands decided at the same time; the one that lost decides again on what is stored now.
-_CONFLICT_CONSTRAINTS = (
-    "booking_pkey",
-    "one_booking_claims_a_unit",
-    "one_booking_per_idempotency_key",
-    "one_booking_per_payment",
-    "one_hold_per_address_slot",
-    "one_hold_per_prefix_48_slot",
-    "one_hold_per_prefix_56_slot",
-    "one_hold_per_visitor_slot",
-)
+_CONFLICT_CONSTRAINTS = ("booking_pkey", "one_booking_", "one_hold_")
+# A parameter of a composite type that a migration has widened.
+_OUTDATED_STATE = "42804"
 
 # These hold whatever the operator has set for the database: our statements must see what was committed
 # before each of them.
@@ -324,13 +317,15 @@ def translate_errors() -> Iterator[None]:
 
 def _translate(failure: asyncpg.PostgresError) -> Exception:
     state = failure.sqlstate or "08000"
-    constraint = getattr(failure, "constraint_name", None)
+    constraint = getattr(failure, "constraint_name", None) or ""
     # A statement that was prepared before a migration is prepared again the next time.
     is_outdated = isinstance(failure, asyncpg.InvalidCachedStatementError)
-    if is_outdated or state in _CONFLICT_STATES or constraint in _CONFLICT_CONSTRAINTS:
+    if is_outdated or state in _CONFLICT_STATES or constraint.startswith(_CONFLICT_CONSTRAINTS):
         return TransactionConflict(str(failure))
     if state.startswith(_UNAVAILABLE_CLASSES) or state in _UNAVAILABLE_STATES:
         return DatabaseUnavailable()
+    if state == _OUTDATED_STATE:
+        return SchemaNotCurrent()
     if state.startswith(("22", "23")):
         return ConstraintViolated(constraint or state)
     return failure

@@ -353,6 +353,7 @@ def _errors(operation: Operation) -> list[type[Exception]]:
         http.BodyTooLarge,
         InvalidInput,
         DatabaseUnavailable,
+        SchemaNotCurrent,
     ]
     if operation.body is not None:
         errors += [http.MalformedBody, http.UnsupportedMediaType]
