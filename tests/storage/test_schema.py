@@ -112,6 +112,26 @@ async def test_a_declared_range_of_revisions_is_ready_and_newer_ones_that_only_a
                     await schema.check(empty_url)
 
 
+async def test_who_fills_a_database_waits_for_another_longer_than_its_statements_may_take(
+    empty_url: str,
+) -> None:
+    waiting = "select from pg_stat_activity where wait_event = 'advisory' and now() - query_start > '0.1 s'"
+
+    async def fill() -> None:
+        async with schema.lock_filling(empty_url):
+            pass
+
+    async with connected(empty_url) as look:
+        name = await look.fetchval("select current_database()")
+        await look.execute(f'alter database "{name}" set statement_timeout = 50')
+        async with schema.lock_filling(empty_url):
+            second = asyncio.create_task(fill())
+            while not (second.done() or await look.fetch(waiting)):
+                pass
+            assert not second.done()
+        await second
+
+
 async def test_a_database_in_use_keeps_what_it_holds(empty_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with connected(empty_url) as connection:
         before: list[dict[str, object]] = []

@@ -32,7 +32,7 @@ _DEMO = """
             (password and key are new at each start; the last ones no longer work)
   API docs  {address}/docs
 
-  Paste this line into another terminal. It has the API key, which the examples use:
+  Paste this line into another terminal. It sets the API key that the examples use:
 
 export KEY={key}
 
@@ -68,7 +68,7 @@ def serve(host: str, port: int, processes: int, demo: bool, no_migrate: bool, as
     check_setting_names(os.environ)
     settings = read_settings().model_copy(update={"processes": processes})
     run(settings, host, port, demo, not no_migrate, partial(_announce, as_json=as_json))
-    _say_stopped(as_json)
+    _print_stopped(as_json)
 
 
 @click.command()
@@ -78,7 +78,7 @@ def work(as_json: bool) -> None:
     # Not imported by `serve`: the supervisor stays small.
     from holdfast.cli.database import database_url
     from holdfast.server import work as work_process
-    from holdfast.server.prepare import when_reachable
+    from holdfast.server.prepare import retry_while_unreachable
     from holdfast.storage.schema import migrate
     from holdfast.storage.secrets import load_encryption_keys
 
@@ -91,12 +91,12 @@ def work(as_json: bool) -> None:
         own = settings.model_copy(
             update={"database_url": url, "encryption_keys": load_encryption_keys(settings)}
         )
-        asyncio.run(when_reachable(partial(migrate, url)))
+        asyncio.run(retry_while_unreachable(partial(migrate, url)))
         work_process.run(own, announce=partial(_WORKING.print, as_json))
-    _say_stopped(as_json)
+    _print_stopped(as_json)
 
 
-def _say_stopped(as_json: bool) -> None:
+def _print_stopped(as_json: bool) -> None:
     """For people; a program sees the end of the process. The terminal may be gone."""
     with suppress(OSError):
         if not as_json:

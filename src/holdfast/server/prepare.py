@@ -31,12 +31,12 @@ _PAUSE_SECONDS = 0.5
 _log = logging.getLogger(__name__)
 
 
-async def when_reachable(prepare_schema: Callable[[], Awaitable[object]]) -> None:
-    """A service and its database are often started together: give the database time."""
+async def retry_while_unreachable(work: Callable[[], Awaitable[object]]) -> None:
+    """Give the database time: a service and its database are often started together."""
     give_up_at = time.monotonic() + _PATIENCE_SECONDS
     while True:
         try:
-            await prepare_schema()
+            await work()
             return
         except DatabaseUnavailable:
             if time.monotonic() > give_up_at:
@@ -52,12 +52,11 @@ async def prepare(settings: Settings, may_migrate: bool, hook_url: str | None) -
     assert public_url is not None
     demo_slug = None if hook_url is None else project.SLUG
     prepare_schema = schema.migrate if may_migrate else schema.check
-    await when_reachable(lambda: prepare_schema(database_url, demo_slug))
-    async with Database(database_url, writers=1, readers=2) as database:
+    await retry_while_unreachable(lambda: prepare_schema(database_url, demo_slug))
+    async with Database(database_url, writers=1, readers=1) as database:
         await record_start(database, public_url, hook_url is not None)
         if hook_url is not None:
-            async with database.reading() as connection:
-                await schema.lock_filling(connection)
+            async with schema.lock_filling(database_url):
                 return await _prepare_demo(database, settings, public_url, hook_url)
         token = await create_first_setup_link(database)
     return {} if token is None else {"setupUrl": setup_url(public_url, token)}
@@ -69,16 +68,15 @@ async def _prepare_demo(
     access = await seed_demo(database, public_url)
     async with open_endpoints(database, settings) as endpoints:
         secret = await register_receiver(endpoints, hook_url)
-    example = {
-        "path": project.EXAMPLE_PATH,
-        "body": project.EXAMPLE_BODY,
-        "holdPath": project.EXAMPLE_HOLD_PATH,
-    }
     return {
         "key": access.key,
         "signIn": {"url": f"{public_url}/backoffice", "email": EMAIL, "password": access.password},
         "project": public_url + project.PROJECT_PATH,
-        "example": example,
+        "example": {
+            "path": project.EXAMPLE_PATH,
+            "body": project.EXAMPLE_BODY,
+            "holdPath": project.EXAMPLE_HOLD_PATH,
+        },
         "receiverSecret": secret,
     }
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import asyncpg
 
-from holdfast.storage.database import Connection, connect, translate_errors
+from holdfast.storage.database import NO_TIMEOUTS, Connection, connect, translate_errors
 from holdfast.storage.errors import SchemaError, WrongDatabase
 
 if TYPE_CHECKING:
@@ -84,9 +84,16 @@ async def mark_as_filled(connection: Connection) -> None:
     await connection.execute("update installation set filled_by_demo = true where not filled_by_demo")
 
 
-async def lock_filling(connection: Connection) -> None:
-    """Let one process at a time fill a database for the demo, until the connection is closed."""
-    await connection.execute(f"select pg_advisory_lock({_FILLING})")
+@asynccontextmanager
+async def lock_filling(database_url: str) -> AsyncIterator[None]:
+    """Let one process at a time fill a database for the demo; the others wait as long as that takes."""
+    with translate_errors():
+        connection = await connect(database_url, server_settings=NO_TIMEOUTS)
+        try:
+            await connection.execute(f"select pg_advisory_lock({_FILLING})")
+            yield
+        finally:
+            await connection.close()
 
 
 OLDEST_SERVER = 15
