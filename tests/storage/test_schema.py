@@ -47,14 +47,13 @@ FILLED = """
     insert into event (id, project_id, unit_id, unit_version, type, previous_status, status, created_at)
     select gen_random_uuid(), project_id, id, 2, 'unit.available', 'unavailable', 'available', now() from unit
 """
-PAID_BY_ONE_PAYMENT = """
+PAID = """
     insert into booking (number, reference, project_id, unit_id, token_hash, status, price_sar, created_at,
         signed_at, deposit_confirmed_at, reserved_until, hold_expires_at, payment_id)
-    select at, reference, gen_random_uuid(), gen_random_uuid(), '', 'reserved', 1, now(), now(), now(),
-        now() + interval '1 day', now(), payment
-    from unnest(
-        array['AAA-AAA-AAA', 'BBB-BBB-BBB', 'CCC-CCC-CCC'], array['pay_7', 'pay_7', 'pay_8']
-    ) with ordinality as made (reference, payment, at)
+    select at, 'AAA-AAA-' || translate(to_char(at, 'FM000'), '0123456789', 'ABCDEFGHJK'), gen_random_uuid(),
+        gen_random_uuid(), '', 'reserved', 1, now(), now(), now(), now() + interval '1 day', now(), payment
+    from unnest($1::text[]) with ordinality as made (payment, place),
+        lateral (select place + (select count(*) from booking) as at) as next
 """
 CONTENTS = """
     select to_jsonb(project) as project, to_jsonb(unit) as unit, to_jsonb(event) as event
@@ -112,6 +111,19 @@ async def test_a_declared_range_of_revisions_is_ready_and_newer_ones_that_only_a
                     await schema.check(empty_url)
 
 
+def test_revisions_are_compared_as_numbers_and_those_of_another_program_are_unknown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(schema, "OLDEST_READY", f"{schema.HEAD}.9")
+    ready = {
+        f"{schema.HEAD}.10": True,
+        f"{schema.HEAD}.9": True,
+        f"{schema.HEAD}.8": False,
+        "1975ea83b712": False,
+    }
+    assert {revision: schema.is_ready(revision) for revision in ready} == ready
+
+
 async def test_who_fills_a_database_waits_for_another_longer_than_its_statements_may_take(
     empty_url: str,
 ) -> None:
@@ -154,15 +166,16 @@ async def test_payments_that_confirmed_several_bookings_are_named_and_the_schema
         with monkeypatch.context() as earlier_release:
             earlier_release.setattr(schema, "HEAD", "0015")
             await schema.migrate(empty_url)
-        await connection.execute(PAID_BY_ONE_PAYMENT)
-        with pytest.raises(SchemaError) as refused:
-            await schema.migrate(empty_url)
-        assert str(refused.value) == (
-            "The schema could not be brought up to date: a payment confirms one booking, and these are "
-            "recorded at several, pay_7 (AAA-AAA-AAA and BBB-BBB-BBB)."
-        )
-        assert await schema.current_revision(connection) == "0015"
-        await connection.execute("update booking set payment_id = null where reference = 'BBB-BBB-BBB'")
+        for payments, end in (
+            (["pay_7", "pay_7", "pay_8"], "booking: pay_7 (AAA-AAA-AAB and AAA-AAA-AAC)."),
+            ([*"abcdefghijk"] * 2, ", and 2 more."),
+        ):
+            await connection.execute(PAID, payments)
+            with pytest.raises(SchemaError, match="up to date: these payments are recorded on") as refused:
+                await schema.migrate(empty_url)
+            assert str(refused.value).endswith(end)
+            assert await schema.current_revision(connection) == "0015"
+        await connection.execute("update booking set payment_id = null where payment_id <> 'pay_8'")
         assert await schema.migrate(empty_url) == ["0016"]
 
 
@@ -282,7 +295,7 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(empty_url: str) ->
 async def test_a_schema_that_this_release_does_not_know_is_refused_with_the_way_out(empty_url: str) -> None:
     await schema.migrate(empty_url)
     way_out = f"with the commit {schema.LAST_COMMIT_FOR_OLDER} first"
-    for version, reason in (("9999", f"knows it up to {schema.HEAD}"), ("0007", way_out)):
+    for version, reason in (("9999", f"works with {BASELINE} to {schema.HEAD}"), ("0007", way_out)):
         async with connected(empty_url) as connection:
             await connection.execute(f"update alembic_version set version_num = '{version}'")
         with pytest.raises(SchemaError, match=f"has the schema {version}, .* {reason}"):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,10 +98,18 @@ async def lock_filling(database_url: str) -> AsyncIterator[None]:
             await connection.close()
 
 
+def _parse(revision: str | None) -> tuple[float, ...]:
+    """Return a key to sort by: 0016.10 is after 0016.9, None is first, a name of another program last."""
+    try:
+        return tuple(map(int, revision.split("."))) if revision else ()
+    except ValueError:
+        return (inf,)
+
+
 OLDEST_SERVER = 15
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
-_REVISIONS = sorted(path.name.partition("_")[0] for path in _MIGRATIONS.glob("versions/[0-9]*.py"))
+_REVISIONS = sorted((path.stem.partition("_")[0] for path in _MIGRATIONS.glob("versions/0*.py")), key=_parse)
 HEAD = _REVISIONS[-1]
 OLDEST_READY = "0016"
 """The oldest revision that the code of this release works with. The newest is HEAD, or one that only adds to
@@ -121,30 +131,12 @@ async def migrate(database_url: str, demo_slug: str | None = None) -> list[str]:
 
     ``demo_slug``: the demo is to fill the database. Nothing is changed if it must not.
     """
-    async with _open(database_url, demo_slug) as connection:
-        revision = await current_revision(connection)
-    return [] if revision is not None and revision >= HEAD else await _upgrade(database_url)
+    revision = await check(database_url, demo_slug, may_migrate=True)
+    return [] if _parse(revision) >= _parse(HEAD) else await _upgrade(database_url)
 
 
-async def check(database_url: str, demo_slug: str | None = None) -> None:
-    """Raise WrongDatabase unless this release works with the schema. Nothing is changed."""
-    async with _open(database_url, demo_slug) as connection:
-        revision = await current_revision(connection)
-    if not is_ready(revision):
-        found = "no schema of Holdfast" if revision is None else f"the schema {revision}"
-        raise WrongDatabase(
-            f"The database has {found}, and this release works with {OLDEST_READY} to {HEAD}. If it is the"
-            " right database, run `holdfast migrate` first."
-        )
-
-
-def is_ready(revision: str | None) -> bool:
-    newest, _, _ = HEAD.partition(".")
-    return revision is not None and revision >= OLDEST_READY and revision.partition(".")[0] <= newest
-
-
-@asynccontextmanager
-async def _open(database_url: str, demo_slug: str | None) -> AsyncIterator[Connection]:
+async def check(database_url: str, demo_slug: str | None = None, *, may_migrate: bool = False) -> str | None:
+    """Return the revision; raise SchemaError unless this release works with it. Nothing is changed."""
     with translate_errors():
         try:
             connection = await connect(database_url, timeout=_CONNECT_TIMEOUT_SECONDS)
@@ -153,12 +145,16 @@ async def _open(database_url: str, demo_slug: str | None) -> AsyncIterator[Conne
                 raise SchemaError(f"PostgreSQL refuses the connection: {failure}.") from failure
             raise
         try:
-            await check_suitable(connection)
+            revision = await check_suitable(connection, may_migrate)
             if demo_slug is not None:
                 await check_may_fill(connection, demo_slug)
-            yield connection
+            return revision
         finally:
             await connection.close()
+
+
+def is_ready(revision: str | None) -> bool:
+    return _parse(OLDEST_READY) <= _parse(revision) < (_parse(HEAD)[0] + 1,)
 
 
 async def current_revision(connection: Connection) -> str | None:
@@ -169,7 +165,8 @@ async def current_revision(connection: Connection) -> str | None:
     return revision
 
 
-async def check_suitable(connection: asyncpg.Connection) -> None:
+async def check_suitable(connection: Connection, may_migrate: bool = True) -> str | None:
+    """Return the revision. Raise SchemaError for a server or schema that this release does not work with."""
     major = connection.get_server_version().major
     if major < OLDEST_SERVER:
         raise SchemaError(f"Holdfast needs PostgreSQL {OLDEST_SERVER} or newer; this server is {major}.")
@@ -177,20 +174,25 @@ async def check_suitable(connection: asyncpg.Connection) -> None:
     if encoding != "UTF8":
         raise SchemaError(f"Holdfast needs a database with the encoding UTF8; this one has {encoding}.")
     revision = await current_revision(connection)
-    if revision is not None and (reason := unknown_reason(revision)):
-        raise WrongDatabase(f"The database has the schema {revision}, {reason}")
+    if reason := unsuitable_reason(revision, may_migrate):
+        raise WrongDatabase(f"The database has {reason}")
+    return revision
 
 
-def unknown_reason(revision: str) -> str | None:
-    """Return why this release cannot migrate from a revision, as the end of a sentence; None if it can."""
-    if revision in _REVISIONS or is_ready(revision):
+def unsuitable_reason(revision: str | None, may_migrate: bool = True) -> str | None:
+    """Return why this release does not work with a revision, to follow "has"; None if it does."""
+    is_known = revision is None or revision in _REVISIONS
+    if is_ready(revision) or (is_known and may_migrate):
         return None
-    if revision < _REVISIONS[0]:
-        return (
-            f"and this release of Holdfast migrates from {_REVISIONS[0]} on. Migrate it to"
-            f" {_REVISIONS[0]} or newer with the commit {LAST_COMMIT_FOR_OLDER} first."
-        )
-    return f"but this release of Holdfast knows it up to {HEAD}; use the release that made it, or a newer."
+    if is_known:
+        advice = "if it is the right database, run `holdfast migrate` first."
+    elif _parse(revision) < _parse(_REVISIONS[0]):
+        advice = f"migrate it to {_REVISIONS[0]} or newer with the commit {LAST_COMMIT_FOR_OLDER} first."
+    else:
+        advice = "use the release that made it, or a newer one."
+    found = "no schema of Holdfast" if revision is None else f"the schema {revision}"
+    oldest = _REVISIONS[0] if may_migrate else OLDEST_READY
+    return f"{found}, and this release works with {oldest} to {HEAD}; {advice}"
 
 
 async def _upgrade(database_url: str) -> list[str]:
@@ -215,8 +217,9 @@ async def _upgrade(database_url: str) -> list[str]:
         # A newer release was first, between our look and our lock.
         raise SchemaError(f"The schema could not be brought up to date: {failure}.") from failure
     except (DBAPIError, asyncpg.PostgresError) as failure:
-        reason = str(failure.orig if isinstance(failure, DBAPIError) else failure)
-        reason = reason.splitlines()[0].rpartition(": ")[2]
+        # SQLAlchemy puts the class of the driver's error before its message.
+        message = str(getattr(failure, "orig", failure)).splitlines()[0]
+        reason = re.sub(r"^<class '[\w.]+'>: ", "", message)
         raise SchemaError(f"The schema could not be brought up to date: {reason}.") from failure
     finally:
         await engine.dispose()

@@ -18,7 +18,7 @@ from holdfast.domain.wire_format import format_timestamp
 from holdfast.settings import parse_encryption_keys
 from holdfast.storage.embedded.files import sync_folder
 from holdfast.storage.errors import BackupError
-from holdfast.storage.schema import unknown_reason
+from holdfast.storage.schema import unsuitable_reason
 
 FORMAT = 1
 """One more whenever a release could not read what this one writes."""
@@ -205,8 +205,8 @@ def _check(archive: tarfile.TarFile, on_bytes: Callable[[int], None]) -> Backup:
     if _checksums(digest.hexdigest(), keys_text, manifest_text) != sums:
         raise tarfile.ReadError
     manifest = _read_manifest(manifest_text)
-    if reason := unknown_reason(manifest.schema):
-        raise BackupError(f"The backup has the schema {manifest.schema}, {reason}")
+    if reason := unsuitable_reason(manifest.schema):
+        raise BackupError(f"The backup has {reason}")
     try:
         keys = parse_encryption_keys(",".join(keys_text.decode("ascii").split()))
     except ValueError:

@@ -87,8 +87,7 @@ async def _check_database(connection: Connection) -> None:
             f"This server runs PostgreSQL {major}, but this release of Holdfast can back up PostgreSQL up to"
             f" {NEWEST_SERVER}; use the server's own pg_dump, and keep the encryption keys."
         )
-    await check_suitable(connection)
-    if await current_revision(connection) is None:
+    if await check_suitable(connection) is None:
         raise WrongDatabase("There is nothing to back up: the database has no schema of Holdfast.")
 
 

@@ -28,16 +28,19 @@ _STATEMENTS = """
     );
     do $$
     declare
-        found text;
+        found text[];
     begin
-        select string_agg(format('%s (%s)', payment_id, bookings), ', ') into found
+        select array_agg(format('%s (%s)', payment_id, bookings) order by payment_id) into found
         from (
             select payment_id, string_agg(reference, ' and ' order by number) as bookings
             from booking where payment_id is not null
-            group by payment_id having count(*) > 1 order by payment_id limit 10
+            group by payment_id having count(*) > 1
         ) as duplicate;
         if found is not null then
-            raise exception 'a payment confirms one booking, and these are recorded at several, %', found;
+            raise exception 'these payments are recorded on more than one booking: %', concat(
+                array_to_string(found[:10], ', '),
+                case when cardinality(found) > 10 then format(', and %s more', cardinality(found) - 10) end
+            );
         end if;
     end $$;
     create unique index one_booking_per_payment on booking (payment_id) where payment_id is not null;
