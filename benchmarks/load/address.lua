@@ -1,7 +1,7 @@
--- Sixteen million addresses to come from.
+-- Sixteen million addresses to come from, each next one in another network.
 
 local floor = math.floor
 
 function address(sequence)
-  return string.format("11.%d.%d.%d", floor(sequence / 65536) % 256, floor(sequence / 256) % 256, sequence % 256)
+  return string.format("11.%d.%d.%d", sequence % 256, floor(sequence / 256) % 256, floor(sequence / 65536) % 256)
 end

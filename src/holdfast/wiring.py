@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 from holdfast.background.holds import HoldExpiryLoop
 from holdfast.background.jobs import Loop, database_jobs, queue_jobs, run_loops
-from holdfast.domain.booking import HoldLimits
 from holdfast.domain.delivery import Schedule
-from holdfast.domain.holds import HoldPeriods
+from holdfast.domain.holds import HoldLimits, HoldPeriods
 from holdfast.domain.staff import SessionTimes
 from holdfast.operations.api_keys import ApiKeyCache
 from holdfast.operations.boards import Boards

@@ -12,9 +12,9 @@ from holdfast.demo import seed
 from holdfast.demo.project import EXAMPLE_PATH, EXAMPLE_PRICE_PATH, NAME, SLUG, DemoUnit, demo_units
 from holdfast.domain.api_key import Scope
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.booking import BookingStatus, HoldLimits
+from holdfast.domain.booking import BookingStatus
 from holdfast.domain.errors import DatabaseUnavailable, LoginFailed
-from holdfast.domain.holds import HoldPeriods
+from holdfast.domain.holds import HoldLimits, HoldPeriods
 from holdfast.domain.permissions import Role
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit

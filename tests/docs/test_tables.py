@@ -15,10 +15,11 @@ from prometheus_client import REGISTRY
 from docs._site import state_machine
 from holdfast.domain import delivery, endpoint, login
 from holdfast.domain.api_key import Scope
-from holdfast.domain.booking import BookingStatus, HoldLimits
+from holdfast.domain.booking import BookingStatus
 from holdfast.domain.delivery import DeliveryStatus, Schedule
 from holdfast.domain.endpoint_url import LONGEST_URL
 from holdfast.domain.event import EventName
+from holdfast.domain.holds import HoldLimits
 from holdfast.domain.payment import PaymentRequest, signed_query
 from holdfast.domain.signature import TOLERANCE_SECONDS
 from holdfast.domain.transitions import TRANSITIONS, Caller

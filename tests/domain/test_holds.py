@@ -9,21 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain import errors, holds
-from holdfast.domain.booking import (
-    NO_LIMITS,
-    NOBODY,
-    BookingStatus,
-    Draft,
-    Holder,
-    HoldLimits,
-    LiveHold,
-    Slots,
-    unit_terms,
-)
+from holdfast.domain.booking import NOBODY, BookingStatus, Draft, Holder, LiveHold, Slots, unit_terms
 from holdfast.domain.decision import Decision, UnitSnapshot, describe_change, expire
 from holdfast.domain.errors import NotAvailable, TooManyHolds, TransitionNotAllowed
 from holdfast.domain.event import EventName
-from holdfast.domain.holds import HoldPeriods, HoldRequest, free_slot, open_unit
+from holdfast.domain.holds import NO_LIMITS, HoldLimits, HoldPeriods, HoldRequest, free_slot, open_unit
 from holdfast.domain.status import Status
 from holdfast.domain.transitions import Caller
 from holdfast.domain.unit import ends_at

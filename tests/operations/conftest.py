@@ -6,8 +6,7 @@ from uuid import UUID
 import pytest
 
 from holdfast.domain import login
-from holdfast.domain.booking import HoldLimits
-from holdfast.domain.holds import HoldPeriods
+from holdfast.domain.holds import HoldLimits, HoldPeriods
 from holdfast.operations.bookings import Bookings
 from holdfast.operations.units import Units
 from holdfast.storage.database import Database

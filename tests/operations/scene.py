@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from holdfast.domain.audit import COMMAND, ActorKind, Author
-from holdfast.domain.booking import Holder, HoldLimits
-from holdfast.domain.holds import HoldPeriods
+from holdfast.domain.booking import Holder
+from holdfast.domain.holds import HoldLimits, HoldPeriods
 from holdfast.operations.booking_commands import HoldUnit
 from holdfast.operations.bookings import Bookings, Held, Requester
 from holdfast.operations.units import Units

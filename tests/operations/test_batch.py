@@ -9,7 +9,8 @@ import pytest
 
 from holdfast.domain import errors
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.booking import BookingStatus, Holder, HoldLimits, Slots
+from holdfast.domain.booking import BookingStatus, Holder, Slots
+from holdfast.domain.holds import HoldLimits
 from holdfast.domain.status import Status
 from holdfast.operations.booking_commands import HoldUnit
 from holdfast.operations.units import PatchUnit

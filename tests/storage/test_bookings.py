@@ -15,16 +15,8 @@ import pytest
 from holdfast.domain import booking as domain
 from holdfast.domain import booking_actions
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.booking import (
-    CLAIMING,
-    Booking,
-    BookingStatus,
-    Holder,
-    HoldLimits,
-    LiveHold,
-    Slots,
-    as_seen,
-)
+from holdfast.domain.booking import CLAIMING, Booking, BookingStatus, Holder, LiveHold, Slots, as_seen
+from holdfast.domain.holds import HoldLimits
 from holdfast.operations.booking_commands import HoldUnit
 from holdfast.operations.holds import expire_due_holds
 from holdfast.operations.units import PatchUnit, ReplaceUnit

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from holdfast.domain import booking_actions as actions
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.booking import NO_LIMITS, Booking, Buyer, Draft, Holder, HoldLimits
-from holdfast.domain.holds import HoldPeriods, HoldRequest
+from holdfast.domain.booking import Booking, Buyer, Draft, Holder
+from holdfast.domain.holds import NO_LIMITS, HoldLimits, HoldPeriods, HoldRequest
 from holdfast.domain.transitions import Action, Caller
 from holdfast.operations.booking_commands import BookingCommand, BookingDrafts, Decide, HoldUnit
 from holdfast.operations.write_path import Command, WriteResult, write

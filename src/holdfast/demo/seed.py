@@ -9,12 +9,12 @@ from typing import NamedTuple
 from holdfast.demo.project import DEFAULT_URL, DRAWINGS_PATH, NAME, SLUG, demo_units
 from holdfast.domain.api_key import Scope
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.booking import NO_LIMITS, Buyer
+from holdfast.domain.booking import Buyer
 from holdfast.domain.booking_actions import BookingAction
 from holdfast.domain.decision import Precondition
 from holdfast.domain.endpoint import EndpointConfig
 from holdfast.domain.errors import DomainError, PreconditionFailed, ProjectExists, UnknownStaff
-from holdfast.domain.holds import HoldPeriods
+from holdfast.domain.holds import NO_LIMITS, HoldPeriods
 from holdfast.domain.permissions import Role
 from holdfast.domain.transitions import Action, Caller
 from holdfast.domain.unit import Media, Unit

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal
 from enum import StrEnum
@@ -96,28 +95,6 @@ class Slots(NamedTuple):
     of_visitor: int | None = None
     of_prefix_56: int | None = None
     of_prefix_48: int | None = None
-
-
-class HoldLimits(NamedTuple):
-    """0 is no limit."""
-
-    per_visitor: int = 3
-    per_address: int = 20
-    rehold_seconds: float = 60.0
-    share_percent: int = 20
-    """Of a project's units on sale or held, for one network; but always as many as one visitor may hold."""
-
-    @property
-    def slots(self) -> tuple[int, ...]:
-        """How many slots there are, in the order of ``Slots``."""
-        return self.per_address, self.per_visitor, 2 * self.per_address, 4 * self.per_address
-
-    def share_of(self, units: int) -> int:
-        """Return how many of so many units the buyers of one network may hold."""
-        return max(self.per_visitor, 1, math.ceil(units * self.share_percent / 100))
-
-
-NO_LIMITS = HoldLimits(0, 0, 0, 0)
 
 
 class LiveHold(NamedTuple):

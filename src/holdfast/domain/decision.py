@@ -10,17 +10,7 @@ from uuid import UUID
 
 from holdfast.domain import errors
 from holdfast.domain.audit import Change
-from holdfast.domain.booking import (
-    CLAIMING,
-    NO_LIMITS,
-    NOBODY,
-    Booking,
-    Holder,
-    HoldLimits,
-    LiveHold,
-    NetworkHolds,
-    end,
-)
+from holdfast.domain.booking import CLAIMING, NOBODY, Booking, Holder, LiveHold, NetworkHolds, end
 from holdfast.domain.event import UnitEvent
 from holdfast.domain.project import Project
 from holdfast.domain.status import LOCKED, MID_BOOKING, Status
@@ -67,10 +57,13 @@ class Needs(NamedTuple):
     visitor_id: UUID | None = None
     token_hash: bytes | None = None
     """The visitor or token whose expired holds of the unit count."""
-    limits: HoldLimits = NO_LIMITS
+    expired_within_seconds: float = 0.0
+    """How long ago they may have expired, to count."""
     idempotency_id: UUID | None = None
     """Of the request: the booking that it has made before, whatever its status."""
     payment_id: str | None = None
+    share_percent: int = 0
+    """Of a network, to hold of the units of its project."""
 
 
 class Decision(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -10,17 +11,7 @@ from uuid import UUID
 
 from holdfast.domain import errors
 from holdfast.domain.audit import CLOCK, AuditEntry, Change
-from holdfast.domain.booking import (
-    HOLDING,
-    NO_LIMITS,
-    Booking,
-    BookingStatus,
-    Draft,
-    HoldLimits,
-    LiveHold,
-    Slots,
-    new_booking,
-)
+from holdfast.domain.booking import HOLDING, Booking, BookingStatus, Draft, LiveHold, Slots, new_booking
 from holdfast.domain.decision import Decision, UnitSnapshot
 from holdfast.domain.event import UnitEvent, event_id
 from holdfast.domain.project import Project
@@ -82,6 +73,28 @@ def extended_end(ends_at: datetime, until: datetime | None, period: timedelta, n
 @lru_cache(maxsize=1024)
 def _whole_milliseconds(seconds: float) -> timedelta:
     return timedelta(milliseconds=max(1, round(seconds * 1000)))
+
+
+class HoldLimits(NamedTuple):
+    """0 is no limit."""
+
+    per_visitor: int = 3
+    per_address: int = 20
+    rehold_seconds: float = 60.0
+    share_percent: int = 20
+    """Of a project's units on sale or held, for one network; but always as many as one visitor may hold."""
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """How many slots there are, in the order of ``Slots``."""
+        return self.per_address, self.per_visitor, 2 * self.per_address, 4 * self.per_address
+
+    def share_of(self, units: int) -> int:
+        """Return how many of so many units the buyers of one network may hold."""
+        return max(self.per_visitor, 1, math.ceil(units * self.share_percent / 100))
+
+
+NO_LIMITS = HoldLimits(0, 0, 0, 0)
 
 
 class HoldRequest(NamedTuple):

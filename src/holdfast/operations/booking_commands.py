@@ -40,7 +40,8 @@ class HoldUnit(NamedTuple):
         counted = Holder(*(holder_id if limit else None for holder_id, limit in with_limits))
         recalled = (draft.holder.visitor_id, token_hash) if limits.rehold_seconds else (None, None)
         may_be_back = token_hash is not None or draft.idempotency_id is not None
-        return Needs(may_be_back, None, counted, *recalled, limits, draft.idempotency_id)
+        found = (counted, *recalled, limits.rehold_seconds, draft.idempotency_id)
+        return Needs(may_be_back, None, *found, share_percent=limits.share_percent)
 
     def decide(self, snapshot: UnitSnapshot, now: datetime) -> Decision:
         _check_precondition(self.precondition, snapshot, self.key[1])

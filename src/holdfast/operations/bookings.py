@@ -10,11 +10,11 @@ from typing import NamedTuple
 from holdfast.domain import booking_actions
 from holdfast.domain.api_key import new_token_text, token_hash
 from holdfast.domain.audit import ActorKind, Author
-from holdfast.domain.booking import CLAIMING, Agreement, Booking, BookingStatus, Buyer, HoldLimits
+from holdfast.domain.booking import CLAIMING, Agreement, Booking, BookingStatus, Buyer
 from holdfast.domain.booking_actions import LANGUAGE, BookingAction
 from holdfast.domain.decision import UNCONDITIONAL, Decision, Precondition, UnitSnapshot
 from holdfast.domain.errors import DatabaseUnavailable, DomainError, NotAvailable, UnknownBooking
-from holdfast.domain.holds import HoldPeriods, HoldRequest
+from holdfast.domain.holds import HoldLimits, HoldPeriods, HoldRequest
 from holdfast.domain.project import Project
 from holdfast.domain.references import decode_reference
 from holdfast.domain.transitions import Action, Caller

@@ -77,8 +77,7 @@ async def load_related_bookings(
     """
     if not needs and not expired:
         return set()
-    overtaken = await _load_claims_and_numbered(connection, snapshots, needs, expired)
-    overtaken |= await _load_repeated(connection, snapshots, needs)
+    overtaken = await _load_bookings(connection, snapshots, needs, expired)
     await _load_payments(connection, snapshots, needs)
     await _load_lately_expired(connection, snapshots, free, now)
     await _load_live_holds(connection, snapshots, free, now)
@@ -98,41 +97,29 @@ def _is_free(snapshot: UnitSnapshot) -> bool:
     return snapshot.unit is not None and snapshot.unit.status not in LOCKED
 
 
-async def _load_claims_and_numbered(
+async def _load_bookings(
     connection: Connection, snapshots: Snapshots, needs: KeyedNeeds, expired: Sequence[UnitKey]
 ) -> set[UnitKey]:
+    """Load the bookings that claim units, that commands name, and that the same requests have made before."""
     wanting = {key for key, need in needs if need.claim}.union(expired)
     claimed = {
         unit.id: key for key in wanting if (unit := snapshots[key].unit) is not None and unit.status in LOCKED
     }
     numbered = {need.booking_number: key for key, need in needs if need.booking_number is not None}
-    if not claimed and not numbered:
+    repeated = {unit.id: key for key, need in needs if need.idempotency_id and (unit := snapshots[key].unit)}
+    requests = [need.idempotency_id for _, need in needs if need.idempotency_id]
+    if not (claimed or numbered or repeated):
         return set()
-    unknown = set(claimed.values())
-    overtaken = set()
-    for turn, booking in await bookings.load_related(connection, list(claimed), list(numbered)):
-        key = claimed.get(booking.unit_id) or numbered[booking.number]
+    keys, unknown, overtaken = claimed | repeated, set(claimed.values()), set()
+    wanted = (list(claimed), list(numbered), list(repeated), requests)
+    for turn, booking in await bookings.load_related(connection, *wanted):
+        key = keys.get(booking.unit_id) or numbered[booking.number]
         if snapshots[key].turn != turn:
             overtaken.add(key)
         if booking.status in CLAIMING:
             unknown.discard(key)
         snapshots[key] = _with_booking(snapshots[key], booking)
     return overtaken | unknown
-
-
-async def _load_repeated(connection: Connection, snapshots: Snapshots, needs: KeyedNeeds) -> set[UnitKey]:
-    """Load the bookings that the same requests have made before."""
-    idempotency_ids = [need.idempotency_id for _, need in needs if need.idempotency_id]
-    keys = {unit.id: key for key, need in needs if need.idempotency_id and (unit := snapshots[key].unit)}
-    if not keys:
-        return set()
-    overtaken = set()
-    for turn, booking in await bookings.load_by_idempotency(connection, list(keys), idempotency_ids):
-        key = keys[booking.unit_id]
-        if snapshots[key].turn != turn:
-            overtaken.add(key)
-        snapshots[key] = _with_booking(snapshots[key], booking)
-    return overtaken
 
 
 async def _load_lately_expired(
@@ -142,7 +129,7 @@ async def _load_lately_expired(
     keys = {unit.id: key for key, _ in recent if (unit := snapshots[key].unit)}
     if not keys:
         return
-    since = now - timedelta(seconds=max(need.limits.rehold_seconds for _, need in recent))
+    since = now - timedelta(seconds=max(need.expired_within_seconds for _, need in recent))
     visitors = [need.visitor_id for _, need in recent if need.visitor_id]
     token_hashes = [need.token_hash for _, need in recent if need.token_hash]
     for booking in await bookings.load_lately_expired(connection, list(keys), since, visitors, token_hashes):
@@ -163,7 +150,7 @@ async def _load_live_holds(
 ) -> None:
     holders = [set(filter(None, kind)) for kind in zip(*(need.holder for _, need in needs), strict=True)]
     if any(holders):
-        percent = max(need.limits.share_percent for _, need in needs)
+        percent = max(need.share_percent for _, need in needs)
         live = await units.load_live_holds(connection, holders[:-1], now)
         of_networks = await bookings.load_network_holds(connection, _networks(needs), percent)
         for key, _ in needs:

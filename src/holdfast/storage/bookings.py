@@ -12,16 +12,7 @@ from uuid import UUID
 import asyncpg
 
 from holdfast.domain import booking as domain
-from holdfast.domain.booking import (
-    Agreement,
-    Booking,
-    BookingStatus,
-    Buyer,
-    Holder,
-    NetworkHolds,
-    Slots,
-    Terms,
-)
+from holdfast.domain.booking import Agreement, Booking, BookingStatus, Buyer, Holder, Slots, Terms
 from holdfast.storage.database import Connection
 
 # Numbers and documents are sent as text, both ways.
@@ -140,6 +131,9 @@ _RELATED = f"""
     union all
     {_WITH_TURN}
     where booking.number = any($2::bigint[]) and not (booking.unit_id = any($1::uuid[]) and {_CLAIMING})
+    union all
+    {_WITH_TURN}
+    where booking.unit_id = any($3::uuid[]) and booking.idempotency_id = any($4::uuid[])
 """
 
 # A unit is held by one buyer at a time, so there are few, however many holds others cancel meanwhile.
@@ -163,10 +157,6 @@ _WITH_NAMES = f"""
 """
 _FIND = f"{_WITH_NAMES} where booking.number = $1"
 _HELD_BY = f"{_WITH_NAMES} where booking.visitor_id = $1 and booking.visitor_slot is not null"
-_BY_IDEMPOTENCY = f"""
-    {_WITH_TURN}
-    where booking.unit_id = any($1::uuid[]) and booking.idempotency_id = any($2::uuid[])
-"""
 _PAYMENTS = "select payment_id, number from booking where payment_id = any($1::text[])"
 # With each network the units of its project as far as its share, $4 percent, needs them to be counted.
 _NETWORK_HOLDS = """
@@ -197,10 +187,15 @@ class FoundBooking(NamedTuple):
 
 
 async def load_related(
-    connection: Connection, unit_ids: Sequence[UUID], numbers: Sequence[int]
+    connection: Connection,
+    unit_ids: Sequence[UUID],
+    numbers: Sequence[int],
+    asked_units: Sequence[UUID] = (),
+    idempotency_ids: Sequence[UUID] = (),
 ) -> list[tuple[int, Booking]]:
-    """Load the bookings that claim these units or have these numbers, each with the turn of its unit."""
-    rows = await connection.fetch(_RELATED, unit_ids, numbers)
+    """Load the bookings that claim these units, have these numbers, or were made of the units that are asked
+    for with these Idempotency-Keys, each with the turn of its unit."""
+    rows = await connection.fetch(_RELATED, unit_ids, numbers, asked_units, idempotency_ids)
     return [(row[0], booking_from(row[1:])) for row in rows]
 
 
@@ -241,14 +236,6 @@ async def held_by(connection: Connection, visitor_id: UUID) -> list[FoundBooking
     return [_found_booking(row) for row in await connection.fetch(_HELD_BY, visitor_id)]
 
 
-async def load_by_idempotency(
-    connection: Connection, unit_ids: Sequence[UUID], idempotency_ids: Sequence[UUID]
-) -> list[tuple[int, Booking]]:
-    """Load the bookings made with these Idempotency-Keys, each with the turn of its unit."""
-    rows = await connection.fetch(_BY_IDEMPOTENCY, unit_ids, idempotency_ids)
-    return [(row[0], booking_from(row[1:])) for row in rows]
-
-
 async def load_payments(connection: Connection, payment_ids: Sequence[str]) -> dict[str, int | None]:
     """Return the number of the booking that each of these payments has confirmed."""
     found = {row[0]: row[1] for row in await connection.fetch(_PAYMENTS, payment_ids)}
@@ -267,12 +254,12 @@ async def lock_networks(connection: Connection, asked: ProjectNetworks) -> None:
 
 async def load_network_holds(
     connection: Connection, asked: ProjectNetworks, share_percent: int
-) -> dict[UUID, NetworkHolds]:
+) -> dict[UUID, domain.NetworkHolds]:
     if not asked:
         return {}
     networks, projects = [key[0] for key in asked], [key[1] for key in asked]
     rows = await connection.fetch(_NETWORK_HOLDS, networks, projects, list(asked.values()), share_percent)
-    return {row[0]: NetworkHolds(*row[1:]) for row in rows}
+    return {row[0]: domain.NetworkHolds(*row[1:]) for row in rows}
 
 
 def _found_booking(row: asyncpg.Record) -> FoundBooking:
