@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import signal
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
@@ -134,6 +135,23 @@ def test_with_json_an_error_is_an_object_on_stderr(exit_code: int, arguments: tu
     told = json.loads(line)
     assert list(told) == ["error"]
     assert told["error"] in " ".join(plain.stderr.split())
+
+
+def test_a_command_that_is_interrupted_says_so_as_json_too() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"postgresql://holdfast@127.0.0.1:{silent.getsockname()[1]}/holdfast"
+        process = subprocess.Popen(
+            [HOLDFAST, "project", "list", "--json"],
+            env=environment({"HOLDFAST_DATABASE_URL": url}),
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        # It has connected, and waits for an answer.
+        accepted, _ = silent.accept()
+        with accepted:
+            process.send_signal(signal.SIGINT)
+            _, told = process.communicate(timeout=60)
+    assert (process.returncode, json.loads(told)) == (1, {"error": "Stopped."})
 
 
 @pytest.mark.parametrize(

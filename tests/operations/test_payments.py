@@ -9,11 +9,11 @@ import pytest
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.booking_actions import BookingAction
 from holdfast.domain.errors import HoldLapsed, InvalidInput, NotSigned, TransitionNotAllowed, UnknownBooking
-from holdfast.domain.payment import PaymentRequest
+from holdfast.domain.payment import Payment, PaymentRequest
 from holdfast.domain.signature import SignatureProblem, sign
 from holdfast.domain.transitions import Caller
 from holdfast.operations.bookings import Bookings, FoundBooking
-from holdfast.operations.payments import HostedPaymentPage, Payment, PaymentPage, Payments
+from holdfast.operations.payments import HostedPaymentPage, PaymentPage, Payments
 from holdfast.operations.units import PatchUnit
 from holdfast.storage.database import Database, current_time
 from tests.operations.scene import OMAR, STAFF, hold

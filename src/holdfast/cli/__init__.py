@@ -65,11 +65,11 @@ def _reporting(as_json: bool) -> Iterator[None]:
     """Print errors and end the command."""
     try:
         yield
-    except (click.ClickException, *_OPERATOR_ERRORS) as error:
+    except (click.ClickException, KeyboardInterrupt, *_OPERATOR_ERRORS) as error:
         cause = error.__cause__
         # Such as a failed connection.
         is_external = isinstance(cause, OSError) and str(cause)
-        sentence = f"{error} ({cause})" if is_external else str(error)
+        sentence = f"{error} ({cause})" if is_external else str(error) or "Stopped."
         shown = error if isinstance(error, click.ClickException) else CommandError(sentence)
         if as_json:
             print_json({"error": shown.format_message()}, to_stderr=True)

@@ -30,8 +30,6 @@ _OLD_SECRET_SECONDS = 1.5 * domain.SECRET_FRESH_SECONDS
 _KEY_USED = "An endpoint was already registered for this Idempotency-Key. Its secret is no longer shown."
 _START = (datetime.min.replace(tzinfo=UTC), UUID(int=0))
 
-__all__ = ["Endpoint", "EndpointConfig", "Endpoints", "FindUrlError"]
-
 
 class Endpoints:
     """``slugs`` are the projects that the caller is limited to."""

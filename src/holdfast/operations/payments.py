@@ -17,8 +17,6 @@ from holdfast.operations.units import Units
 from holdfast.operations.write_path import WriteResult
 from holdfast.storage.database import Database, current_time
 
-__all__ = ["HostedPaymentPage", "Payment", "PaymentPage", "PaymentProvider", "PaymentRequest", "Payments"]
-
 logger = logging.getLogger("holdfast.payments")
 
 

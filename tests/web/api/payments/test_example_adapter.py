@@ -15,7 +15,8 @@ from typing import Any
 import httpx
 import pytest
 
-from holdfast.operations.payments import HostedPaymentPage, PaymentRequest
+from holdfast.domain.payment import PaymentRequest
+from holdfast.operations.payments import HostedPaymentPage
 from tests.docs.documents import ROOT
 from tests.support.buying import Hold
 from tests.support.payment_system import CALLBACK, SECRET, Till

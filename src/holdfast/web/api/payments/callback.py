@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, StringConstraints
 
+from holdfast.domain import payment as domain
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.errors import (
     InvalidSignature,
@@ -16,7 +17,6 @@ from holdfast.domain.errors import (
     UnknownBooking,
 )
 from holdfast.domain.signature import TOLERANCE_SECONDS, SignatureProblem, check_signature_headers
-from holdfast.operations import payments
 from holdfast.web.api.bodies import BodyModel, ModelBody
 from holdfast.web.api.models import Document
 from holdfast.web.api.routes import ApiRoutes
@@ -114,6 +114,6 @@ async def report_payment(request: Request, body: Payment) -> Annotated[PaymentTa
     one before the signature is 409 `not-signed`; one that has confirmed another booking is 409
     `payment-used`; another amount is 422. Such money is recorded in the log alone, and is to be paid back
     by whoever received it."""
-    payment = payments.Payment(body.id, body.reference, body.amount_sar)
+    payment = domain.Payment(body.id, body.reference, body.amount_sar)
     booking = (await request.services.payments.confirm(payment, request.request_id)).booking
     return PaymentTakenDocument(booking.reference, booking.status)
