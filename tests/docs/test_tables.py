@@ -146,6 +146,7 @@ def test_the_limits_of_strangers_are_those_of_the_code() -> None:
         assert (public | slow)[name].startswith(f"{limit // 1024} KiB"), name
     assert public["Query"].endswith(f", {MAX_QUERY_PARAMETERS} parameters")
     assert public["Fields of a form"].replace(" ", "") == f"{PUBLIC_FIELDS};{SIGNED_IN_FIELDS}afterthesign-in"
+    assert public["Fields beside a file"] == str(PUBLIC_FIELDS)
     assert slow["Request line and headers"].endswith(
         f"{one.head_lines} lines, a path of {one.path_bytes // 1024} KiB, {one.head_seconds:g} seconds"
     )

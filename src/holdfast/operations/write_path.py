@@ -152,7 +152,7 @@ async def _load_live_holds(
     if any(holders):
         percent = max(need.share_percent for _, need in needs)
         live = await units.load_live_holds(connection, holders[:-1], now)
-        of_networks = await bookings.load_network_holds(connection, _networks(needs), percent)
+        of_networks = await bookings.load_network_holds(connection, _networks(needs), percent, now)
         for key, _ in needs:
             snapshots[key] = snapshots[key]._replace(live_holds=live, network_holds=of_networks)
 

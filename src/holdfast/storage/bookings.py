@@ -158,20 +158,23 @@ _WITH_NAMES = f"""
 _FIND = f"{_WITH_NAMES} where booking.number = $1"
 _HELD_BY = f"{_WITH_NAMES} where booking.visitor_id = $1 and booking.visitor_slot is not null"
 _PAYMENTS = "select payment_id, number from booking where payment_id = any($1::text[])"
-# With each network the units of its project as far as its share, $4 percent, needs them to be counted.
+# With each network the units of its project as far as its share, $4 percent, needs them: one is allowed.
+# Order, and filters in place of conditions, keep the planner from other indexes when hardly anything is held.
 _NETWORK_HOLDS = """
     select asked.network_id, held.number, held.first_end, (
-        select count(*) from (
-            select from unit
-            where unit.project_id = asked.project_id and status in ('available', 'held')
-            limit (held.number + asked.number) * 100 / $4 + 1
-        ) as on_sale
+        select count(*) from unnest('{available, held}'::text[]) as on_sale (status)
+        cross join lateral (
+            select from unit where unit.project_id = asked.project_id and unit.status = on_sale.status
+            order by code
+            limit case when held.number + asked.number > 1
+                then (held.number + asked.number) * 100 / $4 + 1 else 0 end
+        ) as counted
     )
     from unnest($1::uuid[], $2::uuid[], $3::bigint[]) as asked (network_id, project_id, number)
     cross join lateral (
-        select count(*) as number, min(hold_expires_at) as first_end from booking
-        where project_network_id = asked.network_id and status in ('open', 'signed')
-            and hold_expires_at > clock_timestamp()
+        select count(*) filter (where status in ('open', 'signed')) as number,
+            min(hold_expires_at) filter (where status in ('open', 'signed')) as first_end
+        from booking where project_network_id = asked.network_id and hold_expires_at > $5
     ) as held
 """
 _LOCK_NETWORKS = "select pg_advisory_xact_lock(number) from unnest($1::bigint[]) as number"
@@ -253,12 +256,12 @@ async def lock_networks(connection: Connection, asked: ProjectNetworks) -> None:
 
 
 async def load_network_holds(
-    connection: Connection, asked: ProjectNetworks, share_percent: int
+    connection: Connection, asked: ProjectNetworks, share_percent: int, now: datetime
 ) -> dict[UUID, domain.NetworkHolds]:
     if not asked:
         return {}
-    networks, projects = [key[0] for key in asked], [key[1] for key in asked]
-    rows = await connection.fetch(_NETWORK_HOLDS, networks, projects, list(asked.values()), share_percent)
+    columns = zip(*((*key, number) for key, number in asked.items()), strict=True)
+    rows = await connection.fetch(_NETWORK_HOLDS, *columns, share_percent, now)
     return {row[0]: domain.NetworkHolds(*row[1:]) for row in rows}
 
 

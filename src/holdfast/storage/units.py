@@ -276,10 +276,6 @@ def _statement_for(change: UnitWrite) -> _StoreStatement:
 UnitKey = tuple[UUID, str]
 """(project id, code)"""
 
-Holders = Sequence[Collection[UUID]]
-LiveHolds = dict[UUID, list[LiveHold]]
-"""By holder; an empty list for one that has none."""
-
 # One row for each key, whether there is such a unit or not. Both joins are lateral and, with their offset,
 # can only be nested loops over the keys: PostgreSQL locks and returns the rows in the order of the keys. A
 # plain join became a hash join at a thousand keys and few units, which reversed that order. The clock is read
@@ -349,13 +345,15 @@ async def load_for_update(
     return now, [_snapshot(project_cache[key[0]], row) for key, row in zip(keys, rows, strict=True)]
 
 
-async def load_live_holds(connection: Connection, holders: Holders, now: datetime) -> LiveHolds:
-    """``holders``: of each kind, in the order of ``Slots``."""
+async def load_live_holds(
+    connection: Connection, holders: Sequence[Collection[UUID]], now: datetime
+) -> dict[UUID, list[LiveHold]]:
+    """Return the holds of each of these holders, which are in the order of ``Slots``."""
     slots = await connection.fetch(_HELD_SLOTS, *holders)
     if any(expires_at <= now for _, _, expires_at in slots):
         await connection.execute(_CLEAR_EXPIRED_SLOTS, *holders)
         slots = await connection.fetch(_HELD_SLOTS, *holders)
-    found: LiveHolds = {holder: [] for kind in holders for holder in kind}
+    found: dict[UUID, list[LiveHold]] = {holder: [] for kind in holders for holder in kind}
     for holder, slot, expires_at in slots:
         found[holder].append(LiveHold(slot, expires_at))
     return found

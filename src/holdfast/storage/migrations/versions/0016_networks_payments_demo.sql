@@ -9,8 +9,8 @@ create unique index one_hold_per_prefix_56_slot on booking (prefix_56_id, prefix
     where prefix_56_slot is not null;
 create unique index one_hold_per_prefix_48_slot on booking (prefix_48_id, prefix_48_slot)
     where prefix_48_slot is not null;
-create index booking_held_by_network on booking (project_network_id)
-    where project_network_id is not null and status in ('open', 'signed');
+create index booking_by_network on booking (project_network_id, hold_expires_at)
+    where project_network_id is not null;
 alter table installation add column filled_by_demo boolean not null default false;
 -- Databases that the demo filled before there was a mark.
 update installation set filled_by_demo = true
