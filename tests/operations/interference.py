@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import cast
+from typing import TypeVar, cast
 
 import asyncpg
 
 from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.storage.database import CommitUnknown, Connection, Database, translate_errors
 
+T = TypeVar("T")
 Hook = Callable[[], Awaitable[object]]
 Arguments = tuple[object, ...]
 Rows = list[asyncpg.Record]
@@ -133,9 +134,19 @@ class LosingDatabase(WrappedDatabase):
     async def writing(self) -> AsyncIterator[Connection]:
         if self._is_lost and self._away:
             raise DatabaseUnavailable
-        is_to_be_lost = not self._at_once and not self._is_lost
-        async with self._database.writing() as connection:
+        async with self._losing(self._database.writing()) as connection:
             yield connection
+
+    @asynccontextmanager
+    async def transaction(self, connection: Connection) -> AsyncIterator[None]:
+        async with self._losing(self._database.transaction(connection)):
+            yield
+
+    @asynccontextmanager
+    async def _losing(self, transaction: AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
+        is_to_be_lost = not self._at_once and not self._is_lost
+        async with transaction as within:
+            yield within
             self._is_lost = True
             if is_to_be_lost and not self._done:
                 raise CommitUnknown

@@ -10,6 +10,7 @@ import pytest
 from holdfast.domain import errors
 from holdfast.domain.booking import Holder
 from holdfast.domain.decision import Precondition
+from holdfast.domain.holds import HoldLimits
 from holdfast.domain.status import Status
 from holdfast.operations import write_path
 from holdfast.operations.units import PatchUnit, Units
@@ -246,6 +247,20 @@ async def test_what_was_stored_without_an_answer_is_told(database: Database, at_
     (created,) = await store(losing, replacement(key[0], "A-2"))
     assert created.created
     assert created.unit == (await Units(database).find(SLUG, "A-2"))[0]
+
+
+@pytest.mark.parametrize("is_stored", [True, False])
+async def test_a_hold_counted_by_network_whose_commit_has_no_answer_is_looked_for(
+    database: Database, is_stored: bool
+) -> None:
+    key = await new_unit(database)
+    limits = HoldLimits(3, 0, 0, 20)
+    held = await opening(database, key, Holder(project_network_id=uuid4()), limits)
+    losing = LosingDatabase(database, at_once=False, done=is_stored, at="nothing but the commit")
+    (outcome,) = await write(losing, [held])
+    assert isinstance(outcome, WriteResult if is_stored else errors.DatabaseUnavailable)
+    expected = [(held.request.draft.number,)] if is_stored else []
+    assert await rows(database, "select number from booking") == expected
 
 
 @pytest.mark.parametrize("at_once", [True, False], ids=["in its statement", "in its commit"])

@@ -236,7 +236,7 @@ class Batch:
 
     @asynccontextmanager
     async def counting_holds(self, database: Database, connection: Connection) -> AsyncIterator[None]:
-        """Decide and store within a transaction if holds of networks count: it locks them."""
+        """Decide and store in one transaction that locks the networks whose holds count, if there are any."""
         networks = _networks(self._free)
         if not networks:
             yield
