@@ -152,13 +152,13 @@ async def test_live_holds_are_those_that_have_a_place(database: Database) -> Non
     made = [await held(database, (project_id, code), Holder(address, visitor)) for code in codes[:3]]
     await done(database, cancellation((project_id, "A-2"), made[1]))
     holders = ((address, stranger), (visitor,), (), ())
-    found = await database.read(load_live_holds, holders, datetime.now(UTC))
+    found = await database.read(load_live_holds, holders, datetime.now(UTC), clear=False)
     expected = {LiveHold(1, made[0].hold_expires_at), LiveHold(3, made[2].hold_expires_at)}  # type: ignore[arg-type]
     assert set(found[address]) == set(found[visitor]) == expected
     assert found[stranger] == []
     # A lapsed hold gives up its place before its end is written.
     await sales.make_lapse(database, made[0])
-    found = await database.write(load_live_holds, ((address,), (), (), ()), datetime.now(UTC))
+    found = await database.write(load_live_holds, ((address,), (), (), ()), datetime.now(UTC), clear=True)
     assert found == {address: [LiveHold(3, made[2].hold_expires_at)]}  # type: ignore[arg-type]
     kept = await stored(database, made[0])
     assert (kept.status, kept.slots) == (BookingStatus.OPEN, Slots())

@@ -14,8 +14,6 @@ from holdfast.operations.units import Units
 from holdfast.storage import audit, layouts, projects
 from holdfast.storage.database import Database
 
-__all__ = ["Move", "PlacedUnit", "Projects"]
-
 _PROJECTS_A_PAGE = 1000
 
 

@@ -24,8 +24,6 @@ from holdfast.storage.audit import StoredEntry
 from holdfast.storage.database import Database
 from holdfast.storage.units import ProjectGone, UnitKey, load_for_update
 
-__all__ = ["UnitWithBooking"]
-
 BULK_TRANSACTION_SIZE = 1000
 TRANSACTIONS_IN_FLIGHT = 2
 OUTCOMES = ("created", "replaced", "unchanged", "refused")

@@ -14,7 +14,7 @@ from uuid import UUID
 from holdfast.domain.audit import CLOCK, AuditEntry, Author
 from holdfast.domain.booking import CLAIMING, HOLDING, Booking, LiveHold, NetworkHolds
 from holdfast.domain.decision import Decision, Needs, UnitSnapshot, apply, describe_change, expire
-from holdfast.domain.errors import DatabaseUnavailable, DomainError, InvalidInput, PaymentUsed
+from holdfast.domain.errors import DatabaseUnavailable, DomainError, InvalidInput, PaymentUsed, TooManyHolds
 from holdfast.domain.project import Project
 from holdfast.domain.status import LOCKED, MID_BOOKING
 from holdfast.domain.unit import Unit, is_expired
@@ -80,7 +80,6 @@ async def load_related_bookings(
     overtaken = await _load_bookings(connection, snapshots, needs, expired)
     await _load_payments(connection, snapshots, needs)
     await _load_lately_expired(connection, snapshots, free, now)
-    await _load_live_holds(connection, snapshots, free, now)
     return overtaken
 
 
@@ -143,18 +142,6 @@ async def _load_payments(connection: Connection, snapshots: Snapshots, needs: Ke
         payments = await bookings.load_payments(connection, [payment_id for _, payment_id in named])
         for key, _ in named:
             snapshots[key] = snapshots[key]._replace(payments=payments)
-
-
-async def _load_live_holds(
-    connection: Connection, snapshots: Snapshots, needs: KeyedNeeds, now: datetime
-) -> None:
-    holders = [set(filter(None, kind)) for kind in zip(*(need.holder for _, need in needs), strict=True)]
-    if any(holders):
-        percent = max(need.share_percent for _, need in needs)
-        live = await units.load_live_holds(connection, holders[:-1], now)
-        of_networks = await bookings.load_network_holds(connection, _networks(needs), percent, now)
-        for key, _ in needs:
-            snapshots[key] = snapshots[key]._replace(live_holds=live, network_holds=of_networks)
 
 
 def _with_booking(snapshot: UnitSnapshot, booking: Booking) -> UnitSnapshot:
@@ -244,6 +231,8 @@ class Batch:
         try:
             async with database.transaction(connection):
                 await bookings.lock_networks(connection, networks)
+                # Time and units may have changed while it waited.
+                await self.load(connection, database.project_cache, locked=False)
                 yield
         except BaseException:
             self.forget_stored()
@@ -256,10 +245,23 @@ class Batch:
         )
         if self._is_final:
             self._overtaken.clear()
+        await self._load_live_holds(connection)
         for key in self._expired:
             if key not in self._overtaken:
                 self._accept(key, self._snapshots[key], expire(self._snapshots[key]), CLOCK, now)
         self.outcomes = [self._outcome(command, now) for command in self._commands]
+
+    async def _load_live_holds(self, connection: Connection) -> None:
+        needs = [need for _, need in self._free]
+        holders = [set(filter(None, kind)) for kind in zip(*(need.holder for need in needs), strict=True)]
+        if any(holders):
+            percent, networks = max(need.share_percent for need in needs), _networks(self._free)
+            # Whoever has not locked the units must not wait for them with locked bookings.
+            live = await units.load_live_holds(connection, holders[:-1], self._now, clear=self._is_final)
+            of_networks = await bookings.load_network_holds(connection, networks, percent, self._now)
+            for key, _ in self._free:
+                snapshot = self._snapshots[key]
+                self._snapshots[key] = snapshot._replace(live_holds=live, network_holds=of_networks)
 
     async def store(self, connection: Connection) -> None:
         changes = self._changes()
@@ -290,7 +292,7 @@ class Batch:
         void = self._overtaken | self._not_stored()
         return [
             otherwise
-            if command.key in void or (void and isinstance(outcome, PaymentUsed))
+            if command.key in void or (void and isinstance(outcome, PaymentUsed | TooManyHolds))
             else self._with_ref(outcome)
             for command, outcome in zip(self._commands, self.outcomes, strict=True)
         ]

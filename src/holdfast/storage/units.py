@@ -346,11 +346,11 @@ async def load_for_update(
 
 
 async def load_live_holds(
-    connection: Connection, holders: Sequence[Collection[UUID]], now: datetime
+    connection: Connection, holders: Sequence[Collection[UUID]], now: datetime, *, clear: bool
 ) -> dict[UUID, list[LiveHold]]:
-    """Return the holds of each of these holders, which are in the order of ``Slots``."""
+    """Return the holds of each of these holders, in the order of ``Slots``; ``clear`` frees expired slots."""
     slots = await connection.fetch(_HELD_SLOTS, *holders)
-    if any(expires_at <= now for _, _, expires_at in slots):
+    if clear and any(expires_at <= now for _, _, expires_at in slots):
         await connection.execute(_CLEAR_EXPIRED_SLOTS, *holders)
         slots = await connection.fetch(_HELD_SLOTS, *holders)
     found: dict[UUID, list[LiveHold]] = {holder: [] for kind in holders for holder in kind}

@@ -11,10 +11,9 @@ from pydantic import AfterValidator, Field, StringConstraints
 from starlette.responses import Response
 
 from holdfast.domain.errors import Fault, UnknownProject, raise_faults
-from holdfast.domain.layout import FLOORS, POSITIONS, Placement
+from holdfast.domain.layout import FLOORS, POSITIONS, PlacedUnit, Placement
 from holdfast.domain.permissions import Permission
 from holdfast.operations.layouts import run_in_thread
-from holdfast.operations.projects import PlacedUnit
 from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.bodies import Body, BodyModel, validated
 from holdfast.web.api.models import Document
