@@ -214,6 +214,14 @@ class Settings(BaseSettings):
         description="origins such as https://www.example.com, with commas between them"
         " (* does not stand for all)",
     )
+    hsts_subdomains: bool = Field(False, description="true or false")
+    """Whether browsers keep to https on the subdomains of an https ``public_url``, too."""
+    metrics_token: Annotated[str, Field(pattern=r"^[A-Za-z0-9._~+/=-]{16,}$")] | None = Field(
+        None, repr=False, description="at least 16 of the characters A-Z a-z 0-9 - . _ ~ + / ="
+    )
+    """What `/metrics` is read with; None: nothing is needed."""
+    metrics_port: _Count | None = Field(None, ge=1, le=65535, description="a port from 1 to 65535")
+    """Of this machine alone: `serve` has `/metrics` there, and not on its public port."""
     hold_seconds: _Number = _duration(_PERIODS.hold_seconds, LONGEST_HOLD_SECONDS, "seconds")
     reservation_days: _Number = _duration(_PERIODS.reservation_days, LONGEST_RESERVATION_DAYS, "days")
     holds_per_visitor: _Count = _count(_LIMITS.per_visitor, 0, _MAX_HOLDS)

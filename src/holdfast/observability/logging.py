@@ -63,24 +63,9 @@ def set_up_logging(stream: TextIO | None = None) -> None:
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
 
 
-def log_request(
-    method: str,
-    path: str,
-    status: int,
-    *,
-    request_id: str,
-    route: str,
-    client: str,
-    seconds: float,
-    key: str | None,
-) -> None:
+def log_request(message: str, fields: dict[str, Any]) -> None:
     """Go past the logging module, whose record takes as long as parsing the request."""
     if _request_handler is not None:
-        duration_ms = round(seconds * 1000, 3)
-        fields = {"requestId": request_id, "route": route, "client": client, "durationMs": duration_ms}
-        if key:
-            fields["key"] = key
-        message = f"{method} {path} {status}"
         _request_handler.add(_line(time(), "info", "holdfast.request", message, fields))
 
 
@@ -108,7 +93,8 @@ def _format_for_terminal(lines: list[dict[str, Any]]) -> str:
     clock = datetime.now().astimezone().strftime("%H:%M:%S")
     text = ""
     for line in lines:
-        duration = f"  {line['durationMs']:.1f} ms" if line["logger"] == "holdfast.request" else ""
+        details = f"  {line['durationMs']:.1f} ms" if "durationMs" in line else ""
+        details += f"  {line['client']}" if "client" in line else ""
         exception = f"\n{line['exception']}" if "exception" in line else ""
-        text += f"{clock}  {line['message']}{duration}{exception}\n"
+        text += f"{clock}  {line['message']}{details}{exception}\n"
     return text

@@ -28,7 +28,7 @@ class HttpProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self.timer = self.loop.call_later(self.check_seconds, self.check_deadline)
         if not self.counts.add(self.client):
-            self.reject(503)
+            self.reject(503, "too many connections")
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -59,8 +59,8 @@ class HttpProtocol(HttpToolsProtocol):
                 lines = [b"%b: %b" % header for header in self.headers if header[0] != b"upgrade"]
                 head = b"\r\n".join([b"%b %b HTTP/%b" % first, *lines, b"", b""])
                 pieces += [memoryview(piece)[upgrade.args[0] :], head]
-            except httptools.HttpParserError:
-                self.reject(431 if self.is_head_too_large() else 400)
+            except httptools.HttpParserError as error:
+                self.reject(431 if self.is_head_too_large() else 400, error)
         self.received += len(data)
         if self.is_over or (self.part == "body" and self.cycle.response_complete):
             if self.received > self.drain_bytes:
@@ -69,11 +69,11 @@ class HttpProtocol(HttpToolsProtocol):
         elif self.part != "body" and (
             self.received > self.head_bytes or (self.part and len(self.headers) > self.head_lines)
         ):
-            self.reject(431)
+            self.reject(431, "the head is too large")
         elif self.part == "body" and self.received:
             self.payload += len(self.cycle.body) - unread
             if self.received - self.payload > self.framing_bytes + self.payload:
-                self.reject(400)
+                self.reject(400, "the body has more framing than data")
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -88,9 +88,9 @@ class HttpProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         if (self.data_bytes > 4096 or self.received > -self.data_bytes) and self.is_head_too_large():
-            raise ValueError
+            raise ValueError("the head is too large")
         if self.parser.get_method() == b"CONNECT":
-            raise ValueError
+            raise ValueError("CONNECT is not supported")
         if self.parser.should_upgrade():
             return  # data_received reads the head again
         if self.url[:1] != b"/" and (url := httptools.parse_url(self.url)).host and not url.path:
@@ -111,15 +111,17 @@ class HttpProtocol(HttpToolsProtocol):
             if self.expect_100_continue and not self.cycle.response_started:
                 self.cycle.keep_alive = self.parser.should_keep_alive()
 
-    def reject(self, status: int) -> None:
+    def reject(self, status: int, reason: str | Exception) -> None:
         """Read no more requests. Respond to this one, unless it has a response or must wait for others."""
         cycle = self.cycle if self.part == "body" else None
+        headers = self.scope["headers"] if self.part else []
+        request_id = self.counts.log_rejection(self.client, headers, status, reason)
         self.is_over, self.part, self.received = True, None, 0
         if cycle is not None and self.pipeline and self.pipeline[0][0] is cycle:
             self.pipeline.popleft()
         elif cycle is self.serving or not self.is_serving():
             if cycle is None or not cycle.response_started:
-                self.transport.write(plain_response(status, self.server_state.default_headers))
+                self.transport.write(plain_response(status, request_id, self.server_state.default_headers))
             self.disconnect()
             self.transport.write_eof()  # not close(): data that was not read would reset the connection
 
@@ -165,4 +167,4 @@ class HttpProtocol(HttpToolsProtocol):
         if (kind, self.messages, progress) != self.awaited:
             self.awaited, self.awaited_since = (kind, self.messages, progress), now
         elif now - self.awaited_since >= limit:
-            self.reject(408) if kind in ("head", "body") else self.transport.abort()
+            self.reject(408, f"slow {kind}") if kind in ("head", "body") else self.transport.abort()

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
-from ipaddress import IPv4Network, IPv6Network, ip_address
 from random import getrandbits
 from typing import Any
 
@@ -15,14 +14,17 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from holdfast.domain.addresses import counted_networks, unmapped
+from holdfast.domain.addresses import IPNetwork
+from holdfast.observability.logging import log_request
 from holdfast.server.sockets import BACKLOG
+from holdfast.web.client_address import ClientAddresses
 from holdfast.web.rate_limit import release
+from holdfast.web.request import NO_ROUTE
 
 _HEADERS = (
     b"content-type: text/plain\r\n"
     b"x-content-type-options: nosniff\r\n"
-    b"x-request-id: %032x\r\n"
+    b"x-request-id: %b\r\n"
     b"content-length: %d\r\n"
     b"connection: close\r\n"
 )
@@ -72,15 +74,15 @@ class WebServer(uvicorn.Server):
 
 
 class ConnectionCounts:
-    """Counts open connections by client address.
+    """Counts open connections by client address, and logs what the application does not get.
 
     The limit does not apply to this machine, nor to trusted proxies, which connect for many clients.
     """
 
-    def __init__(self, per_address: int = 1000, trusted: Sequence[IPv4Network | IPv6Network] = ()) -> None:
+    def __init__(self, per_address: int = 1000, trusted: Sequence[IPNetwork] = ()) -> None:
         """Allow any number if ``per_address`` is 0."""
         self._per_address = per_address
-        self._trusted = tuple(trusted)
+        self._addresses = ClientAddresses(trusted)
         self._counts: Counter[str] = Counter()
 
     def add(self, client: tuple[str, int] | None) -> bool:
@@ -94,16 +96,25 @@ class ConnectionCounts:
     def _networks(self, client: tuple[str, int] | None) -> dict[str, int]:
         if client is None or not self._per_address:
             return {}
-        address = unmapped(ip_address(client[0]))
-        if address.is_loopback or any(address in network for network in self._trusted):
-            return {}
-        return dict(counted_networks(address))
+        peer = self._addresses.find({"client": client, "headers": []})
+        is_exempt = peer.address.is_loopback or self._addresses.is_trusted(peer.address)
+        return {} if is_exempt else dict(peer.counted)
+
+    def log_rejection(self, client: Any, headers: Any, status: int, reason: str | Exception) -> str:
+        """Log what the application does not get, and return an id. A path may have a token: not logged."""
+        scope = {"client": client, "headers": headers}
+        if (cause := getattr(reason, "__context__", None)) is not None:
+            reason = cause if type(cause) is ValueError else "the address is not valid"
+        request_id, address = f"{getrandbits(128):032x}", self._addresses.find(scope).text
+        fields = {"requestId": request_id, "route": NO_ROUTE, "client": address, "reason": str(reason)}
+        log_request(f"{status} {HTTPStatus(status).phrase}: {reason}", fields)
+        return request_id
 
 
-def plain_response(status: int, default_headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+def plain_response(status: int, request_id: str, default_headers: Iterable[tuple[bytes, bytes]]) -> bytes:
     text = HTTPStatus(status).phrase.encode()
     lines = b"".join(b"%b: %b\r\n" % header for header in default_headers)
-    head = b"HTTP/1.1 %d %b\r\n" % (status, text) + lines + _HEADERS % (getrandbits(128), len(text))
+    head = b"HTTP/1.1 %d %b\r\n" % (status, text) + lines + _HEADERS % (request_id.encode(), len(text))
     return head + b"\r\n" + text
 
 
@@ -115,7 +126,7 @@ class Trailers(list[tuple[bytes, bytes]]):
     def append(self, _: tuple[bytes, bytes]) -> None:
         self.left -= 1
         if not self.left:
-            raise ValueError
+            raise ValueError("the body has too many trailers")
 
 
 class RequestCycle(RequestResponseCycle):

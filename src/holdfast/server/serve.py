@@ -13,7 +13,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from holdfast.server.demo import ExternalSystems, open_external_systems
-from holdfast.server.sockets import StartError, format_url, open_listeners
+from holdfast.server.sockets import StartError, format_url, listen, open_listeners
 from holdfast.server.supervisor import STOP_SIGNALS, Companion, Supervisor, python_module
 from holdfast.settings import LOOPBACK, Settings
 from holdfast.storage.embedded.server import EmbeddedPostgres, check_exists, serving_alone, serving_embedded
@@ -44,14 +44,18 @@ def serve(
     if not (has_service or may_migrate):
         check_exists(settings.data_dir)
     systems = open_external_systems(host, port, settings.public_url, os.environ) if demo else nullcontext()
+    own_port = settings.metrics_port
+    # For this machine alone: the port is there to close `/metrics` to everybody else.
+    metrics = listen("127.0.0.1", own_port, "HOLDFAST_METRICS_PORT") if own_port else nullcontext()
     with (
         _stop_on_signals(),
         nullcontext() if has_service else serving_alone(settings.data_dir),
         open_listeners(host, port, settings.processes) as listeners,
+        metrics as metrics_listener,
         systems as external,
         _database(settings) as (url, embedded),
         # Private to this run: counters of an earlier one must not be added to this one's.
-        tempfile.TemporaryDirectory(prefix="holdfast-metrics-", ignore_cleanup_errors=True) as metrics,
+        tempfile.TemporaryDirectory(prefix="holdfast-metrics-", ignore_cleanup_errors=True) as metrics_folder,
     ):
         address = format_url(listeners[0], host)
         environment = _environment(settings, url, address, external)
@@ -62,13 +66,14 @@ def serve(
             own_environment = external.environment(os.environ, secret, public_url, settings.time_zone)
             companions.append(Companion("external", external.listener, own_environment))
             result["receiver"] = environment["HOLDFAST_DEMO_RECEIVER"] = external.address
-        environment["PROMETHEUS_MULTIPROC_DIR"] = metrics
+        environment["PROMETHEUS_MULTIPROC_DIR"] = metrics_folder
         supervisor = Supervisor(
             listeners,
             environment,
             on_ready=lambda: announce(result),
             on_tick=lambda: _restart_if_ended(embedded),
             companions=companions,
+            metrics_listener=metrics_listener,
         )
         supervisor.run()
 

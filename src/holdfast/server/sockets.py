@@ -36,7 +36,7 @@ def open_listeners(host: str, port: int, count: int) -> Iterator[list[socket.soc
         yield [stack.enter_context(_bind(host, port, shared=True)) for _ in range(count)]
 
 
-def listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int, setting: str = "--port") -> socket.socket:
     give_up_at = time.monotonic() + _PATIENCE_SECONDS
     while True:
         try:
@@ -45,7 +45,7 @@ def listen(host: str, port: int) -> socket.socket:
             sentence = f"Holdfast cannot listen on {host}, port {port}: {error.strerror}."
             is_taken = error.errno == errno.EADDRINUSE
             if is_taken:
-                sentence = f"Port {port} on {host} is taken by another program; choose one with --port."
+                sentence = f"Port {port} on {host} is taken by another program; choose one with {setting}."
             if not is_taken or time.monotonic() > give_up_at:
                 raise StartError(sentence) from None
             time.sleep(_POLL_SECONDS)

@@ -49,6 +49,7 @@ class Supervisor:
         on_ready: Callable[[], None],
         on_tick: Callable[[], None],
         companions: Sequence[Companion] = (),
+        metrics_listener: socket.socket | None = None,
     ) -> None:
         self._listener = listeners[0]
         self._on_ready = on_ready
@@ -56,13 +57,14 @@ class Supervisor:
         # Closed by the kernel when this process ends, in whatever way; each child waits for that.
         lifeline, self._lifeline_end = os.pipe()
         self._wake, self._waker = os.pipe()
+        metrics = () if metrics_listener is None else (metrics_listener.fileno(),)
         self._stop_requests = 0
         self._ready = False
         self._ends_before_ready = 0
         self._stopping = threading.Event()
         self._children = [
             *(
-                _Child(f"web {number}", "web", (listener.fileno(), lifeline), environment)
+                _Child(f"web {number}", "web", (listener.fileno(), lifeline, *metrics), environment)
                 for number, listener in enumerate(listeners, start=1)
             ),
             _Child("work", "work", (lifeline,), environment),

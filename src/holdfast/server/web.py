@@ -15,13 +15,13 @@ from holdfast.web.pages.tour import Tour
 _OPEN_REQUESTS_SECONDS = 15
 
 
-def run(settings: Settings, listener: socket.socket, lifeline: int) -> None:
+def run(settings: Settings, lifeline: int, listeners: list[socket.socket]) -> None:
     app = create_app(settings, _tour(settings))
     HttpProtocol.counts = ConnectionCounts(settings.connections_per_address, settings.trusted_proxies)
     server = WebServer(app, app.state.stopping.set, _OPEN_REQUESTS_SECONDS, HttpProtocol)
     stop_with_parent(lifeline, server.stop)
     collect_garbage_rarely()
-    server.run(sockets=[listener])
+    server.run(sockets=listeners)
 
 
 def _tour(settings: Settings) -> Tour | None:
@@ -40,4 +40,5 @@ def _tour(settings: Settings) -> Tour | None:
 
 
 if __name__ == "__main__":
-    run(child_settings(), socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]))
+    listener, lifeline, *metrics = map(int, sys.argv[1:])
+    run(child_settings(), lifeline, [socket.socket(fileno=each) for each in (listener, *metrics)])

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -46,6 +47,7 @@ def create_app(settings: Settings | None = None, tour: Tour | None = None) -> St
     app = Starlette(
         # The busiest first: they are tried in this order.
         routes=[
+            surfaces.MetricsRoute(settings.metrics_port),
             *surfaces.api_routes(),
             *backoffice_page_routes(),
             *mount_pages(BuyerRequest, [units.pages, bookings.pages, projects.pages]),
@@ -64,10 +66,13 @@ def create_app(settings: Settings | None = None, tour: Tour | None = None) -> St
 
 def _middleware(settings: Settings) -> list[Middleware]:
     """The outermost first."""
+    hsts = f"max-age=31536000{'; includeSubDomains' if settings.hsts_subdomains else ''}"
+    is_https = urlsplit(settings.public_url or "").scheme == "https"
+    headers = [(b"strict-transport-security", hsts.encode())] if is_https else []
     origins = settings.cors_origins
     cors = [Middleware(middleware.ApiCorsMiddleware, origins=origins)] if origins else []
     return [
-        Middleware(middleware.RequestMiddleware),
+        Middleware(middleware.RequestMiddleware, headers=headers),
         *cors,
         Middleware(middleware.ErrorMiddleware),
         Middleware(middleware.CompressionMiddleware),

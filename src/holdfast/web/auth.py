@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from hmac import compare_digest
 
 from holdfast.domain.api_key import Key, is_well_formed
 from holdfast.domain.errors import InvalidApiKey, NoCredentials, ScopeMissing, TooManyRequests, UnknownProject
@@ -47,8 +48,7 @@ def key_guard(permission: Permission) -> Guard:
                 raise NoCredentials
             key = await context.services.api_key_cache.find(token)
         except InvalidApiKey:
-            if context.wrong_key_limit is not None:
-                context.wrong_key_limit.count(request.client_address)
+            context.wrong_key_limit.count(request.client_address)
             raise
         request.scope["state"]["key"] = key
         if key.scopes.isdisjoint(scopes):
@@ -58,6 +58,17 @@ def key_guard(permission: Permission) -> Guard:
 
     errors = (NoCredentials, InvalidApiKey, ScopeMissing, TooManyRequests)
     return Guard(check, ("apiKey",), errors, permission)
+
+
+def check_metrics_token(request: Request) -> None:
+    """Require the token of `/metrics`, if there is one. A wrong one counts as a wrong key."""
+    if (expected := request.context.metrics_token) is None:
+        return
+    if (sent := request.bearer_token()) is None:
+        raise NoCredentials("Send the metrics token as `Authorization: Bearer <token>`.")
+    if not compare_digest(sent.encode(), expected.encode()):
+        request.context.wrong_key_limit.count(request.client_address)
+        raise InvalidApiKey("This is not the metrics token.")
 
 
 async def check_public_rate(request: Request) -> None:

@@ -55,7 +55,7 @@ class ClientAddresses:
                 address = _parse_address(text)
             except ValueError:
                 break
-            if not self._is_trusted(address):
+            if not self.is_trusted(address):
                 break
         return _client(address)
 
@@ -65,9 +65,9 @@ class ClientAddresses:
         except ValueError:
             # A test client, or a server that believes a header.
             return _client(IPv4Address(0)), False
-        return _client(address), self._is_trusted(address)
+        return _client(address), self.is_trusted(address)
 
-    def _is_trusted(self, address: IPAddress) -> bool:
+    def is_trusted(self, address: IPAddress) -> bool:
         return any(address in network for network in self._trusted)
 
 

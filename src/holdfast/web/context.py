@@ -20,7 +20,7 @@ class WebContext(NamedTuple):
     addresses: ClientAddresses
     rate_limit: RateLimit | None
     public_rate_limit: RateLimit | None
-    wrong_key_limit: WrongKeyLimit | None
+    wrong_key_limit: WrongKeyLimit
     live_limits: LiveLimits
     cookies: Cookies
     documents: Documents
@@ -29,19 +29,20 @@ class WebContext(NamedTuple):
     public_url: str
     time_zone: str
     cors_origins: tuple[str, ...]
+    metrics_token: str | None
     payment_url: str | None
     """The payment page, to which buyers are sent."""
     tour: Tour | None
 
 
 def build_context(settings: Settings, services: Services, tour: Tour | None) -> WebContext:
-    public_url, wrong_keys = settings.public_url or "", settings.wrong_keys_per_minute
+    public_url = settings.public_url or ""
     return WebContext(
         services=services,
         addresses=ClientAddresses(settings.trusted_proxies),
         rate_limit=_rate_limit(settings.rate_limit, settings),
         public_rate_limit=_rate_limit(settings.public_rate_limit, settings),
-        wrong_key_limit=WrongKeyLimit(wrong_keys, monotonic) if wrong_keys else None,
+        wrong_key_limit=WrongKeyLimit(settings.wrong_keys_per_minute, monotonic),
         live_limits=LiveLimits(),
         cookies=Cookies.for_address(settings.public_url),
         documents=Documents(services.units, public_url, settings.time_zone),
@@ -50,6 +51,7 @@ def build_context(settings: Settings, services: Services, tour: Tour | None) -> 
         public_url=public_url,
         time_zone=settings.time_zone,
         cors_origins=settings.cors_origins,
+        metrics_token=settings.metrics_token,
         payment_url=settings.payment_url,
         tour=tour,
     )

@@ -18,13 +18,11 @@ class Cookies(NamedTuple):
     """Browsers keep ``__Host-`` names to this host, and drop them over plain http unless it is loopback."""
 
     is_secure: bool
-    is_https: bool = False
 
     @classmethod
     def for_address(cls, url: str | None) -> Cookies:
         parts = urlsplit(url or "http://localhost")
-        is_https = parts.scheme == "https"
-        return cls(is_https or parts.hostname in _LOOPBACK, is_https)
+        return cls(parts.scheme == "https" or parts.hostname in _LOOPBACK)
 
     def name(self, name: str) -> str:
         return f"__Host-{name}" if self.is_secure else name

@@ -21,7 +21,7 @@ from holdfast.web.request import BODY_LIMIT, JSON, Request
 Header = tuple[bytes, bytes]
 
 NO_STORE: Header = (b"cache-control", b"no-store")
-"""For responses that nobody may keep."""
+"""For what one caller alone may see: nothing in between keeps it."""
 LONGEST_NUMBER = 1000
 
 _BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")

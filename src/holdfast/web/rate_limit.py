@@ -55,6 +55,8 @@ class WrongKeyLimit:
         self._failures: dict[str, deque[float]] = {}
 
     def count(self, client: Client) -> None:
+        if not self._per_minute:
+            return
         now = self._monotonic()
         if len(self._failures) >= _MAX_CALLERS:
             self._failures.clear()

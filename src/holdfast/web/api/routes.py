@@ -28,7 +28,7 @@ from holdfast.domain.permissions import Permission
 from holdfast.domain.wire_format import camel_case
 from holdfast.web.api.bodies import NO_BODY, Body, BodyModel, ModelBody
 from holdfast.web.api.parameters import PATH_PARAMETERS, Parameter, read_path, read_query
-from holdfast.web.auth import Guard, check_project_access, key_guard
+from holdfast.web.auth import PUBLIC, Guard, check_project_access, key_guard
 from holdfast.web.errors import MethodNotAllowed, UnknownRoute
 from holdfast.web.json import JsonResponse
 from holdfast.web.request import Request
@@ -77,6 +77,11 @@ class Operation:
         return inspect.getdoc(self.handler) or ""
 
     @property
+    def is_personal(self) -> bool:
+        """Whether caches must not keep its responses: they name a buyer or a token, or need credentials."""
+        return self.method != "GET" or self.guard is not PUBLIC
+
+    @property
     def operation_id(self) -> str:
         first, *rest = self.handler.__name__.split("_")
         return first + "".join(word.title() for word in rest)
@@ -101,7 +106,7 @@ class Operation:
         ((status, kind),) = self.responses.items()
         if kind is None:
             return Response(status_code=status)
-        return JsonResponse(result, status, getattr(kind, "__metadata__", ()))
+        return JsonResponse(result, status)
 
 
 class ApiPath:
@@ -122,6 +127,7 @@ class ApiPath:
         if operation is None:
             await self._first.guard(request)
             raise MethodNotAllowed(scope["method"], self.operations)
+        scope["state"]["is_personal"] = operation.is_personal
         await operation.guard(request)
         response = await operation.respond(request)
         await response(scope, receive, send)
@@ -166,9 +172,9 @@ class ApiRoutes:
     ) -> Callable[[Handler], Handler]:
         """Declare an operation; its docstring is its description.
 
-        The handler returns a document, which is sent with ``status`` and with the headers that its annotation
-        has; None, which is 204; or one of ``responses``. ``permission``: for holders of a key that has it.
-        ``guard``: another than that of the group. ``body``: where the annotation of the argument is no model.
+        The handler returns a document, which is sent with ``status``; None, which is 204; or one of
+        ``responses``. ``permission``: for holders of a key that has it. ``guard``: another than that of the
+        group. ``body``: where the annotation of the argument is no model.
         """
         guard = guard or self._guard if permission is None else key_guard(permission)
         assert guard is not None, path

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute, Match, Route
+from starlette.types import Receive, Scope, Send
 
 from holdfast.domain.permissions import Permission
 from holdfast.observability.metrics import CONTENT_TYPE, metrics_text
@@ -20,7 +21,8 @@ from holdfast.web.api.payments import callback
 from holdfast.web.api.routes import ApiRoutes, mounted
 from holdfast.web.api.storefront import bookings as own_bookings
 from holdfast.web.api.storefront import units as units_on_sale
-from holdfast.web.auth import key_guard
+from holdfast.web.auth import check_metrics_token, key_guard
+from holdfast.web.errors import UnknownRoute
 from holdfast.web.json import JsonResponse
 from holdfast.web.pages.base import PublicPage
 from holdfast.web.request import Request
@@ -89,13 +91,31 @@ async def _ready(request: Request) -> Response:
     return JsonResponse(HealthDocument("ready"))
 
 
-async def _metrics(_: Request) -> Response:
+async def _metrics(request: Request) -> Response:
+    check_metrics_token(request)
     return Response(metrics_text(), headers={"content-type": CONTENT_TYPE})
+
+
+class MetricsRoute(BaseRoute):
+    """`/metrics`: on every port, or on one of its own, where nothing else is."""
+
+    def __init__(self, port: int | None) -> None:
+        self._port = port
+        self._page = PublicPage("/metrics", _metrics)
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        _, port = scope.get("server") or (None, None)
+        is_here = scope["path"] == "/metrics" if self._port is None else port == self._port
+        return Match.FULL if is_here else Match.NONE, {}
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] != "/metrics":
+            raise UnknownRoute
+        await self._page(scope, receive, send)
 
 
 def status_routes() -> list[Route]:
     return [
         Route("/healthz", PublicPage("/healthz", _alive)),
         Route("/readyz", PublicPage("/readyz", _ready)),
-        Route("/metrics", PublicPage("/metrics", _metrics)),
     ]

@@ -8,8 +8,8 @@ from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from holdfast import __version__
+from holdfast.domain import errors as domain
 from holdfast.domain.delivery import USER_AGENT
-from holdfast.domain.errors import DatabaseUnavailable, InvalidInput, SchemaNotCurrent
 from holdfast.domain.event import PING, EventName
 from holdfast.domain.permissions import scopes_for
 from holdfast.operations.events import Ping, UnitEvent
@@ -19,7 +19,7 @@ from holdfast.web.api.models import UnitDocument
 from holdfast.web.api.parameters import Parameter
 from holdfast.web.api.routes import Operation
 from holdfast.web.api.surfaces import HealthDocument
-from holdfast.web.json import NO_STORE, encode
+from holdfast.web.json import encode
 from holdfast.web.openapi import schemas
 from holdfast.web.problems import MEDIA_TYPE, ProblemDocument, ProblemType, problem_type_of
 from holdfast.web.request import JSON
@@ -123,6 +123,8 @@ HEADERS: dict[str, schemas.Schema] = {
     },
 }
 
+METRICS = """In the text format of Prometheus. If `HOLDFAST_METRICS_TOKEN` is set, it is needed; with
+`HOLDFAST_METRICS_PORT` they are on that port, and this path is 404."""
 STATUS_ROUTES = {
     "/healthz": ("getHealth", "Whether the process is alive", "200 as long as the process runs."),
     "/readyz": (
@@ -130,7 +132,7 @@ STATUS_ROUTES = {
         "Whether the server is ready",
         "200 once the database is reached and its schema is current; 503 before.",
     ),
-    "/metrics": ("getMetrics", "Metrics for Prometheus", "In the text format of Prometheus."),
+    "/metrics": ("getMetrics", "Metrics for Prometheus", METRICS),
 }
 
 DELIVERY_HEADERS: dict[str, tuple[dict[str, str], str, str]] = {
@@ -217,6 +219,7 @@ def openapi_document() -> dict[str, Any]:
             "securitySchemes": {
                 "apiKey": {"type": "http", "scheme": "bearer", "description": BEARER},
                 "bookingToken": {"type": "http", "scheme": "bearer", "description": BOOKING_TOKEN},
+                "metricsToken": {"type": "http", "scheme": "bearer", "description": "See `/metrics`."},
                 "paymentSignature": {
                     "type": "apiKey",
                     "in": "header",
@@ -252,16 +255,12 @@ def _operations() -> list[Operation]:
 
 
 def _schemas(operations: Iterable[Operation]) -> dict[str, schemas.Schema]:
-    responses = {_model(kind) for one in operations for kind in one.responses.values() if kind is not None}
+    responses = {kind for one in operations for kind in one.responses.values() if kind is not None}
     bodies = {one.body.model for one in operations if one.body and one.body.model}
     kinds = {*responses, UnitEvent, Ping, HealthDocument, ProblemDocument}
     return schemas.component_schemas(
         *(sorted(found, key=lambda one: str(one.__name__)) for found in (kinds, bodies))
     )
-
-
-def _model(kind: Any) -> Any:
-    return getattr(kind, "__origin__", kind)
 
 
 def _paths(operations: Iterable[Operation]) -> dict[str, Any]:
@@ -334,14 +333,13 @@ def _parameter(place: str, parameter: Parameter, *, is_required: bool = False) -
 
 
 def _success(operation: Operation, status: int, kind: Any) -> dict[str, Any]:
-    headers = ["X-Request-Id", *(["ETag"] if "If-None-Match" in operation.headers else [])]
-    if NO_STORE in getattr(kind, "__metadata__", ()):
-        headers.append("Cache-Control")
-    found = {"description": HTTPStatus(status).phrase, **_with(headers)}
+    headers = {"ETag": "If-None-Match" in operation.headers, "Cache-Control": operation.is_personal}
+    names = ["X-Request-Id", *(name for name, is_sent in headers.items() if is_sent)]
+    found = {"description": HTTPStatus(status).phrase, **_with(names)}
     if kind is None:
         return found
     sample = {"example": schemas.unit()} if kind is UnitDocument else {}
-    return {**found, "content": {JSON: {"schema": schemas.schema_of(_model(kind)), **sample}}}
+    return {**found, "content": {JSON: {"schema": schemas.schema_of(kind), **sample}}}
 
 
 def _errors(operation: Operation) -> list[type[Exception]]:
@@ -351,9 +349,9 @@ def _errors(operation: Operation) -> list[type[Exception]]:
         http.MalformedRequest,
         http.MethodNotAllowed,
         http.BodyTooLarge,
-        InvalidInput,
-        DatabaseUnavailable,
-        SchemaNotCurrent,
+        domain.InvalidInput,
+        domain.DatabaseUnavailable,
+        domain.SchemaNotCurrent,
     ]
     if operation.body is not None:
         errors += [http.MalformedBody, http.UnsupportedMediaType]
@@ -361,8 +359,11 @@ def _errors(operation: Operation) -> list[type[Exception]]:
 
 
 def _status_errors(path: str) -> list[type[Exception]]:
-    unready = [DatabaseUnavailable, SchemaNotCurrent] if path == "/readyz" else []
-    return [http.MethodNotAllowed, http.BodyTooLarge, *unready]
+    unready = [domain.DatabaseUnavailable, domain.SchemaNotCurrent] if path == "/readyz" else []
+    rejected = (
+        [domain.NoCredentials, domain.InvalidApiKey, domain.TooManyRequests] if path == "/metrics" else []
+    )
+    return [http.MethodNotAllowed, http.BodyTooLarge, *unready, *rejected]
 
 
 def _problem_types(errors: Iterable[type[Exception]]) -> dict[int, dict[str, ProblemType]]:
@@ -428,7 +429,7 @@ def _status_operation(path: str, operation_id: str, summary: str, description: s
         "tags": [_STATUS_TAG],
         "summary": summary,
         "description": description,
-        "security": [],
+        "security": [{}, {"metricsToken": []}] if path == "/metrics" else [],
         "responses": {
             "200": {"description": "OK", **_with(["X-Request-Id"]), "content": content},
             **_problems(_status_errors(path)),

@@ -42,7 +42,6 @@ H = TypeVar("H", bound=Handler)
 
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 LANGUAGE_COOKIE = "holdfast_language"
-_HTTPS_FOR_A_YEAR = "max-age=31536000"
 
 
 class PageRequest(Request):
@@ -242,8 +241,6 @@ class PagePath:
         request = self.request_class(scope, receive, send)
         scope["state"]["route"] = request.route_for_logs(self.path)
         response = await self._respond(request)
-        if request.context.cookies.is_https:
-            response.headers["Strict-Transport-Security"] = _HTTPS_FOR_A_YEAR
         await response(scope, receive, send)
 
     async def _respond(self, request: PageRequest) -> Response:

@@ -19,7 +19,6 @@ from holdfast.web.api.parameters import Limit, TimeAndIdCursor
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import key_guard
 from holdfast.web.fields import Bounds, OneOf, ProjectName, ProjectSlugs, check_each_once
-from holdfast.web.json import NO_STORE
 from holdfast.web.pagination import creation_cursor
 from holdfast.web.request import Request
 from holdfast.web.visitors import IDEMPOTENCY_KEY, idempotent_id
@@ -70,7 +69,7 @@ async def list_keys(request: Request, *, cursor: TimeAndIdCursor, limit: Limit) 
     headers=(IDEMPOTENCY_KEY,),
     errors=(UnknownProject, IdempotencyKeyUsed),
 )
-async def issue_key(request: Request, body: NewKey) -> Annotated[api_keys.IssuedKeyDocument, NO_STORE]:
+async def issue_key(request: Request, body: NewKey) -> api_keys.IssuedKeyDocument:
     """Returns the key, this once: it is stored as a hash. Nobody issues more than they have. A key that is
     limited to projects issues keys for these projects only, and a key that expires none that lasts longer.
 

@@ -20,7 +20,6 @@ from holdfast.web.api.models import BookingDocument, Cursor, Document, booking_d
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import caller_of, check_project_access, key_guard
 from holdfast.web.context import buyer_link
-from holdfast.web.json import NO_STORE
 from holdfast.web.pagination import TIME_AND_NUMBER_CURSOR
 from holdfast.web.request import Request
 
@@ -91,7 +90,7 @@ async def mark_refunded(request: Request, reference: str) -> BookingDocument:
 
 
 @routes.post("/bookings/{reference}/reissue-link", summary="Give the buyer a new link")
-async def reissue_link(request: Request, reference: str) -> Annotated[BookingWithTokenDocument, NO_STORE]:
+async def reissue_link(request: Request, reference: str) -> BookingWithTokenDocument:
     """Gives the booking a new token, for a buyer who has lost the link; the old one opens nothing from then
     on. `url` is the link to give to the buyer."""
     found = await _find(request, reference)

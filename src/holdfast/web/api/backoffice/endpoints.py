@@ -23,7 +23,7 @@ from holdfast.web.api.models import Cursor, Document, page_document
 from holdfast.web.api.parameters import Limit, TimeAndIdCursor
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import key_guard
-from holdfast.web.json import NO_STORE, read_json
+from holdfast.web.json import read_json
 from holdfast.web.pagination import creation_cursor
 from holdfast.web.request import Request
 from holdfast.web.visitors import IDEMPOTENCY_KEY, idempotent_id
@@ -139,9 +139,6 @@ class EndpointListDocument(Document):
     next_cursor: Cursor
 
 
-NewSecret = Annotated[documents.EndpointWithSecretDocument, NO_STORE]
-
-
 @routes.get("/endpoints", summary="List endpoints", permission=Permission.SEE_WEBHOOKS)
 async def list_endpoints(request: Request, *, cursor: TimeAndIdCursor, limit: Limit) -> EndpointListDocument:
     """The oldest first. A key that is limited to projects lists endpoints that are limited to some of
@@ -158,7 +155,7 @@ async def list_endpoints(request: Request, *, cursor: TimeAndIdCursor, limit: Li
     headers=(IDEMPOTENCY_KEY,),
     errors=(UnknownProject, IdempotencyKeyUsed),
 )
-async def add_endpoint(request: Request, body: NewEndpoint) -> NewSecret:
+async def add_endpoint(request: Request, body: NewEndpoint) -> documents.EndpointWithSecretDocument:
     """Returns the signing secret, this once: keep it as you keep a password. From the next change of a unit
     on, its events are sent there, signed, and retried when they fail.
 
@@ -211,7 +208,7 @@ async def remove_endpoint(request: Request, endpoint_id: UUID) -> None:
 @routes.post(
     "/endpoints/{id}/rotate-secret", summary="Rotate the secret of an endpoint", errors=(UnknownEndpoint,)
 )
-async def rotate_secret(request: Request, endpoint_id: UUID) -> NewSecret:
+async def rotate_secret(request: Request, endpoint_id: UUID) -> documents.EndpointWithSecretDocument:
     """Returns a new signing secret, this once. Every attempt from now on is signed with it, those of queued
     deliveries included. The old secret signs nothing more."""
     issued = await request.services.endpoints.rotate(endpoint_id, request.author, request.key.project_slugs)

@@ -21,7 +21,6 @@ from holdfast.web.api.parameters import Limit, TimeAndIdCursor
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import key_guard
 from holdfast.web.fields import LEFT_OUT, PRINTABLE_PATTERN, UNPRINTABLE, OneOf, checked_by
-from holdfast.web.json import NO_STORE
 from holdfast.web.pagination import creation_cursor
 from holdfast.web.request import Request
 
@@ -80,9 +79,6 @@ class StaffListDocument(Document):
     next_cursor: Cursor
 
 
-InvitedPerson = Annotated[operations.InvitedStaffDocument, NO_STORE]
-
-
 @routes.get("/staff", summary="List staff")
 async def list_staff(request: Request, *, cursor: TimeAndIdCursor, limit: Limit) -> StaffListDocument:
     """The oldest first, disabled people included."""
@@ -91,7 +87,7 @@ async def list_staff(request: Request, *, cursor: TimeAndIdCursor, limit: Limit)
 
 
 @routes.post("/staff", summary="Add a person", status=201, errors=(StaffExists,))
-async def add_staff(request: Request, body: NewStaff) -> InvitedPerson:
+async def add_staff(request: Request, body: NewStaff) -> operations.InvitedStaffDocument:
     """Returns a set-up link, this once. Pass it on to the person alone: whoever opens it chooses the
     password. Without `name`, the person is named after the part of the address before the @.
 
@@ -112,7 +108,7 @@ async def change_staff(request: Request, staff_id: UUID, body: StaffChanges) -> 
 
 
 @routes.post("/staff/{id}/reset", summary="Reset a person", errors=(UnknownStaff,))
-async def reset_staff(request: Request, staff_id: UUID) -> InvitedPerson:
+async def reset_staff(request: Request, staff_id: UUID) -> operations.InvitedStaffDocument:
     """Removes password and second factor, ends all sessions, and returns a new set-up link, this once."""
     return _invited_document(request, await request.services.staff.reset(staff_id, request.author))
 

@@ -24,7 +24,6 @@ from holdfast.web.api.unit_bodies import PRICE
 from holdfast.web.auth import Guard
 from holdfast.web.errors import UnknownRoute
 from holdfast.web.fields import NO_NUL
-from holdfast.web.json import NO_STORE
 from holdfast.web.request import Request
 from holdfast.wiring import PAYMENT_CALLBACK_PATH
 
@@ -104,7 +103,7 @@ class PaymentTakenDocument(Document):
     headers=(TIMESTAMP,),
     errors=(UnknownBooking, NotSigned, PaymentUsed, TransitionNotAllowed),
 )
-async def report_payment(request: Request, body: Payment) -> Annotated[PaymentTakenDocument, NO_STORE]:
+async def report_payment(request: Request, body: Payment) -> PaymentTakenDocument:
     """While the hold lives, the unit is reserved. If the booking had ended, it is held and reserved again
     where the unit is free; where it is not, the booking becomes `refund-due`. `status` says which.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Any
 
 from holdfast.domain.errors import Fault, HoldLapsed, TransitionNotAllowed
 from holdfast.operations.bookings import FoundBooking
@@ -12,12 +12,9 @@ from holdfast.web.api.models import BookingDocument, booking_document
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.api.storefront.units import PREFIX
 from holdfast.web.auth import BOOKING_TOKEN
-from holdfast.web.json import NO_STORE
 from holdfast.web.request import PUBLIC_BODY_LIMIT, Request
 
 routes = ApiRoutes(PREFIX, "Storefront", BOOKING_TOKEN)
-
-OwnBooking = Annotated[BookingDocument, NO_STORE]
 
 
 class SignatureBody(ModelBody):
@@ -35,7 +32,7 @@ class SignatureBody(ModelBody):
 
 
 @routes.get("/bookings/{reference}", summary="Read your booking")
-async def get_own_booking(request: Request, reference: str) -> OwnBooking:
+async def get_own_booking(request: Request, reference: str) -> BookingDocument:
     """The token opens this booking, for its whole life, and nothing else. A wrong token is 404."""
     return booking_document(await _own_booking(request, reference))
 
@@ -55,7 +52,7 @@ async def cancel_own_booking(request: Request, reference: str) -> None:
     body=SignatureBody(BuyerDetails, PUBLIC_BODY_LIMIT),
     errors=(HoldLapsed, TransitionNotAllowed),
 )
-async def sign_booking(request: Request, reference: str, body: BuyerDetails) -> OwnBooking:
+async def sign_booking(request: Request, reference: str, body: BuyerDetails) -> BookingDocument:
     """Names the buyer and signs the agreement. Signing again with the same details changes nothing; with
     others it is 409 `transition-not-allowed`. A lapsed hold cannot be signed: 409 `hold-lapsed`."""
     # Once more: the link may have been reissued while the body arrived.

@@ -23,7 +23,7 @@ from holdfast.web.api.parameters import FloorFilter, Limit, TextCursor, one_of
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.auth import OPTIONAL_TOKEN, PUBLIC
 from holdfast.web.errors import ForeignForm
-from holdfast.web.json import NO_STORE, JsonResponse, read_optional_json, time_text
+from holdfast.web.json import JsonResponse, read_optional_json, time_text
 from holdfast.web.pagination import TEXT_CURSOR
 from holdfast.web.request import Request
 from holdfast.web.visitors import (
@@ -104,7 +104,7 @@ class HoldBody(Body):
     guard=OPTIONAL_TOKEN,
     body=HoldBody(HOLD_BODY_LIMIT),
     headers=(IDEMPOTENCY_KEY, VISITOR_COOKIE),
-    responses={200: Annotated[HoldDocument, NO_STORE], 201: Annotated[HoldDocument, NO_STORE]},
+    responses={200: HoldDocument, 201: HoldDocument},
     errors=(
         ForeignForm,
         errors.UnknownUnit,
@@ -141,7 +141,7 @@ async def hold_unit(request: Request, slug: str, code: str, requester: Requester
         unit_on_sale_document(held.unit, held.project),
         time_text(held.booking.hold_expires_at),
     )
-    return JsonResponse(document, 201 if held.is_new else 200, (NO_STORE,))
+    return JsonResponse(document, 201 if held.is_new else 200)
 
 
 @routes.get("/projects/{slug}/units/{code}", summary="Read a unit on sale", errors=(errors.UnknownUnit,))
