@@ -12,6 +12,7 @@ from holdfast.settings import Settings, WrongSetting, check_setting_names
 KEY = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
 OTHER_KEY = "_-EyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
 SECRET = "a secret of payments"
+METRICS_TOKEN = "a-Token.of_metrics~+/="
 PAYMENT_PAGE = "https://pay.example.com"
 
 DEFAULTS: dict[str, object] = {
@@ -24,6 +25,7 @@ DEFAULTS: dict[str, object] = {
     "event_retention_days": 400.0, "retry_first_gap_seconds": 30.0, "attempts": 8, "lease_seconds": None,
     "attempt_timeout_seconds": 10.0, "delivery_retention_days": 90.0, "allowed_networks": (),
     "encryption_keys": (), "payment_url": None, "payment_secret": None, "demo_receiver": None, "processes": 1,
+    "hsts_subdomains": False, "metrics_token": None, "metrics_port": None,
 }  # fmt: skip
 DATABASE_URL = "postgresql://u:p@h1:5432,h2:5433/db?sslmode=require"
 NUMBERS = {
@@ -33,7 +35,7 @@ NUMBERS = {
     "public_rate_limit": 20, "connections_per_address": 5, "wrong_keys_per_minute": 3,
     "event_retention_days": 0.5, "attempts": 3,
     "retry_first_gap_seconds": 0.25, "attempt_timeout_seconds": 1.5, "lease_seconds": 2.5,
-    "delivery_retention_days": 7, "processes": 4,
+    "delivery_retention_days": 7, "processes": 4, "metrics_port": 65535,
 }  # fmt: skip
 # What is set, and what is read from it.
 READ: dict[str, tuple[str, object]] = {
@@ -51,6 +53,8 @@ READ: dict[str, tuple[str, object]] = {
     "encryption_keys": (f"{KEY}, {OTHER_KEY},", (KEY, OTHER_KEY)),
     "payment_url": ("https://pay.example.com:8443/deposits", "https://pay.example.com:8443/deposits"),
     "payment_secret": (SECRET, SECRET),
+    "hsts_subdomains": ("true", True),
+    "metrics_token": (METRICS_TOKEN, METRICS_TOKEN),
     **{name: (str(number), number) for name, number in NUMBERS.items()},
 }
 
@@ -95,7 +99,7 @@ ACCEPTED: dict[str, list[Any]] = {
     "rehold_seconds": [0], "rate_limit": [0],
     "public_rate_limit": [0], "connections_per_address": [0], "wrong_keys_per_minute": [0, 1000],
     "hold_seconds": [604_800],
-    "reservation_days": [3_650],
+    "reservation_days": [3_650], "metrics_port": [1],
 }  # fmt: skip
 
 
@@ -154,6 +158,8 @@ REFUSED = {
     "delivery_retention_days": ["0", "36501"],
     "allowed_networks": ["localhost", "10.0.0.1/8", "10.0.0.0/8;127.0.0.1"],
     "processes": ["0", "1.5", "many"],
+    "hsts_subdomains": ["2", "subdomains"],
+    "metrics_port": ["0", "65536", "tcp://10.0.0.1:9464"],
 }  # fmt: skip
 
 
@@ -187,11 +193,20 @@ def test_a_wrong_encryption_key_is_refused_and_no_key_is_shown(keys: str) -> Non
     assert not any(part in sentence for part in (KEY[:8], "hunter2", "é"))
 
 
+@pytest.mark.parametrize("token", [METRICS_TOKEN[:15], f"{METRICS_TOKEN} x", f"{METRICS_TOKEN}é"])
+def test_a_wrong_metrics_token_is_refused_and_not_shown(token: str) -> None:
+    sentence = refusal(metrics_token=token)
+    assert sentence.startswith("HOLDFAST_METRICS_TOKEN is '…', but must be at least 16 of the characters ")
+    assert token[:8] not in sentence
+
+
 def test_settings_do_not_show_their_secrets_cannot_be_changed_and_read_no_environment_by_themselves(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     settings = read(encryption_keys=KEY, payment_url=PAYMENT_PAGE, payment_secret=SECRET)
+    settings = settings.model_copy(update={"metrics_token": METRICS_TOKEN})
     for shown in (repr(settings), str(settings)):
+        assert METRICS_TOKEN not in shown
         assert KEY not in shown
         assert SECRET not in shown
     with pytest.raises(ValueError):

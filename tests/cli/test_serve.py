@@ -18,7 +18,7 @@ from tests.docs.documents import ROOT, block_beginning
 from tests.support.clusters import NEWEST, Cluster
 from tests.support.commands import finish_process, refused, run_for_json
 from tests.support.processes import stop_postgres
-from tests.support.server import HOLDFAST, PATIENCE_SECONDS, READY, environment, started
+from tests.support.server import HOLDFAST, PATIENCE_SECONDS, READY, environment, started, wait_until
 from tests.support.sql import Sql, blank_database
 from tests.support.staff_client import Person
 
@@ -173,6 +173,31 @@ def test_a_port_or_host_that_cannot_be_is_one_sentence(tmp_path: Path) -> None:
     )
     told = refused(finish_process(settings, *SERVE, "--host", "a..b"))
     assert told == "holdfast: 'a..b' is not a host name or an IP address.\n"
+
+
+def test_metrics_of_all_processes_are_on_a_port_of_their_own_which_must_be_free(
+    settings: dict[str, str],
+) -> None:
+    token = {"Authorization": "Bearer 0123456789abcdef"}
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        settings |= {"HOLDFAST_METRICS_PORT": str(port), "HOLDFAST_METRICS_TOKEN": "0123456789abcdef"}
+        told = refused(finish_process(settings, *SERVE))
+    assert told.endswith("taken by another program; choose one with HOLDFAST_METRICS_PORT.\n")
+    with started(settings, *SERVE, "--processes", "2", "--host", "0.0.0.0") as process:
+        public = output_of(process).readline().removeprefix(READY).strip().replace("0.0.0.0", "127.0.0.1")
+        own = f"http://127.0.0.1:{port}/metrics"
+        for _ in range(4):
+            assert httpx.get(f"{public}/metrics", headers=token).status_code == 404
+        assert httpx.get(own).status_code == 401
+        counted = 'holdfast_http_requests_total{method="GET",route="none",status="404"} 4.0'
+        wait_until(lambda: counted in httpx.get(own, headers=token).text)
+        with socket.create_connection(("127.0.0.1", int(public.rpartition(":")[2]))) as connection:
+            connection.sendall(b"nonsense\r\n\r\n")
+            assert connection.recv(12) == b"HTTP/1.1 400"
+        process.terminate()
+        assert process.stderr is not None
+        assert '"message":"400 Bad Request: Invalid method encountered"' in process.stderr.read()
 
 
 @pytest.mark.slow

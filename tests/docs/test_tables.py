@@ -323,4 +323,6 @@ def _default_text(default: object) -> str:
         return "none"
     if isinstance(default, Path):
         return f"./{default}"
+    if isinstance(default, bool):
+        return str(default).lower()
     return f"{default:g}" if isinstance(default, float) else str(default)

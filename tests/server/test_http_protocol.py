@@ -4,12 +4,16 @@ import asyncio
 import gc
 import json
 import weakref
+from collections.abc import Callable
 from contextlib import suppress
+from ipaddress import ip_network
+from typing import Any
 
 import pytest
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
+from holdfast.server.http_server import ConnectionCounts
 from tests.server.connecting import (
     ECHO,
     GET,
@@ -28,6 +32,7 @@ from tests.server.connecting import (
 )
 from tests.support.delivery_engine import eventually
 
+RequestLog = Callable[[], list[dict[str, Any]]]
 CHUNKED = b"PUT /echo HTTP/1.1\r\nHost: holdfast.example\r\nTransfer-Encoding: chunked\r\n\r\n"
 UPGRADE = [b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"HTTP2-Settings: AAEAAEAAAAIAAAAB"]
 
@@ -193,13 +198,50 @@ INVALID = {
 
 
 @pytest.mark.parametrize("request_bytes", INVALID.values(), ids=INVALID.keys())
-async def test_what_is_not_http_is_refused(request_bytes: bytes, caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_is_not_http_is_refused_and_logged(
+    request_bytes: bytes, caplog: pytest.LogCaptureFixture, request_log: RequestLog
+) -> None:
     response = await response_to(request_bytes)
     assert response.startswith(b"HTTP/1.1 400 Bad Request\r\n")
     assert b"connection: close\r\n" in response
     assert response.endswith(b"\r\n\r\nBad Request")
     assert response.count(b"HTTP/1.1") == 1
     assert not [record for record in caplog.records if record.levelname in ("WARNING", "ERROR")]
+    (line,) = request_log()
+    assert line["message"] == f"400 Bad Request: {line['reason']}"
+    assert line["client"] == "127.0.0.1"
+    assert f"x-request-id: {line['requestId']}\r\n".encode() in response
+    assert 8 < len(line["reason"]) < 80
+
+
+REASONS = {
+    b"CONNECT a.example:443 HTTP/1.1\r\nHost: x\r\n\r\n": "CONNECT is not supported",
+    b"GET /p/a/bookings/R/hft_secret\xff HTTP/1.1\r\nHost: x\r\n\r\n": "Invalid char in url path",
+    b"GET http://[/hft_secret HTTP/1.1\r\nHost: x\r\n\r\n": "the address is not valid",
+    b"\x16\x03\x01\x02\x00\x01\x00": "Invalid method encountered",
+}
+
+
+@pytest.mark.parametrize(("request_bytes", "reason"), REASONS.items(), ids=REASONS.values())
+async def test_the_log_says_why_and_nothing_of_the_path(
+    request_bytes: bytes, reason: str, request_log: RequestLog
+) -> None:
+    assert (await response_to(request_bytes)).startswith(b"HTTP/1.1 400 ")
+    (line,) = request_log()
+    assert line["reason"] == reason
+    assert "hft_" not in str(line)
+
+
+async def test_the_log_has_the_address_that_a_trusted_proxy_reports(request_log: RequestLog) -> None:
+    trusting = ConnectionCounts(0, [ip_network("127.0.0.0/8")])
+    sent = GET[:-2] + b"X-Forwarded-For: 203.0.113.7\r\n" + b"A: b\r\n" * 1001
+    await response_to(sent, counts=trusting)
+    await response_to(CHUNKED[:-2] + b"X-Forwarded-For: 203.0.113.8\r\n\r\nno length\r\n", counts=trusting)
+    # What came with an earlier request says nothing about this one.
+    await response_to(GET[:-2] + b"X-Forwarded-For: 203.0.113.9\r\n\r\nnonsense\r\n", counts=trusting)
+    assert [(line["client"], line["message"][:3]) for line in request_log()] == [
+        ("203.0.113.7", "431"), ("203.0.113.8", "400"), ("127.0.0.1", "400"),
+    ]  # fmt: skip
 
 
 TOO_MUCH = {
@@ -224,8 +266,13 @@ async def test_a_head_of_nearly_64_kib_and_tokens_that_are_sent_one_by_one_are_r
 
 
 @pytest.mark.parametrize(("status", "sent"), TOO_MUCH.values(), ids=TOO_MUCH.keys())
-async def test_what_is_too_large_is_refused(status: int, sent: bytes) -> None:
+async def test_what_is_too_large_is_refused_and_logged(
+    status: int, sent: bytes, request_log: RequestLog
+) -> None:
     assert (await response_to(sent)).startswith(b"HTTP/1.1 %d " % status)
+    (line,) = request_log()
+    assert line["message"].startswith(f"{status} ")
+    assert line["reason"]
 
 
 @pytest.mark.parametrize("broken", [b"nonsense\r\n\r\n", CHUNKED + b"no length\r\n"], ids=["head", "body"])
@@ -269,7 +316,7 @@ TOO_SLOW = {
 
 
 @pytest.mark.parametrize("sent", TOO_SLOW.values(), ids=TOO_SLOW.keys())
-async def test_what_takes_too_long_is_refused(sent: bytes) -> None:
+async def test_what_takes_too_long_is_refused_and_logged(sent: bytes, request_log: RequestLog) -> None:
     async with connected_without_time(ECHO, ["head_seconds", "body_seconds"]) as (reader, writer, connection):
         writer.write(sent)
         await eventually(lambda: connection.data_bytes == len(sent))
@@ -277,6 +324,8 @@ async def test_what_takes_too_long_is_refused(sent: bytes) -> None:
             assert json.loads(await body_of(reader))[0] == "GET"
         look_twice(connection)
         assert (await rest_of(reader)).startswith(b"HTTP/1.1 408 ")
+    (line,) = request_log()
+    assert line["message"] == f"408 Request Timeout: slow {'head' if b'GET' in sent else 'body'}"
 
 
 @pytest.mark.parametrize("following", [b"", GET * 2 + GET[:20]], ids=["idle", "head"])

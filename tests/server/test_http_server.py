@@ -1,8 +1,9 @@
 """Connections that are counted, closed when the server stops, or left by their clients."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from ipaddress import ip_network
+from typing import Any
 from unittest.mock import Mock, call
 
 import pytest
@@ -76,7 +77,9 @@ async def test_a_server_that_stops_answers_the_requests_it_has_and_closes() -> N
         assert await rest_of(busy[0]) == b'"served"'
 
 
-async def test_connections_beyond_the_limit_of_an_address_are_refused() -> None:
+async def test_connections_beyond_the_limit_of_an_address_are_refused_and_logged(
+    request_log: Callable[[], list[dict[str, Any]]],
+) -> None:
     async with serving(ECHO, counts=FromElsewhere(1)) as served:
         for _ in range(2):
             reader, writer = await served.connect()
@@ -86,6 +89,7 @@ async def test_connections_beyond_the_limit_of_an_address_are_refused() -> None:
             await body_of(reader)
             served.close()
             await eventually(lambda: not served.server.server_state.connections)
+    assert [line["reason"] for line in request_log()] == ["too many connections"] * 2
 
 
 class FromElsewhere(ConnectionCounts):

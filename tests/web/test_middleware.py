@@ -2,8 +2,12 @@
 
 import asyncio
 import gzip
+import io
+import json
+import re
 from collections.abc import AsyncIterator
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -12,11 +16,12 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from holdfast.domain.errors import InvalidInput
-from holdfast.observability import metrics
+from holdfast.observability import logging, metrics
 from holdfast.web.api.bodies import no_fields
+from holdfast.web.api.routes import ApiPath
 from holdfast.web.pages.live import EVENT_STREAM
 from holdfast.web.request import Request
-from tests.support.in_process import app_with, at, client_of
+from tests.support.in_process import all_routes, app_with, at, client_of
 from tests.support.problems import invalid, problem
 
 HTML = {"Accept": "text/html"}
@@ -196,12 +201,100 @@ async def test_long_responses_are_compressed_on_request_and_events_never(
         assert "content-encoding" not in response.headers, "events are never compressed"
 
 
-async def test_browsers_that_came_to_the_back_office_over_https_are_told_to_stay_there() -> None:
-    for public_url in ("https://units.example.com", "http://units.example.com", "http://localhost:8000"):
-        async with client_of(app_with(public_url=public_url)) as http:
-            for path in ("/backoffice/projects", "/backoffice/projects/", "/backoffice/nowhere"):
-                expected = "max-age=31536000" if public_url.startswith("https") else None
-                assert (await http.get(path)).headers.get(STRICT_TRANSPORT) == expected
+@pytest.mark.parametrize(
+    ("public_url", "hsts_subdomains", "expected"),
+    [
+        ("https://units.example.com", "", "max-age=31536000"),
+        ("https://units.example.com", "true", "max-age=31536000; includeSubDomains"),
+        ("http://units.example.com", "true", None),
+    ],
+)
+async def test_browsers_that_came_over_https_are_told_to_stay_there(
+    public_url: str, hsts_subdomains: str, expected: str | None
+) -> None:
+    async with client_of(app_with(public_url=public_url, hsts_subdomains=hsts_subdomains)) as http:
+        for path in ("/backoffice/projects", "/backoffice/nowhere", "/p/nowhere", "/", UNIT):
+            assert (await http.get(path)).headers.get(STRICT_TRANSPORT) == expected
+
+
+PUBLIC_PATHS = [f"/v1/storefront/projects/{{slug}}/units{path}" for path in ("", "/{code}")]
+
+
+async def test_every_response_of_the_api_but_the_units_on_sale_is_kept_from_caches(app: Starlette) -> None:
+    """The operations are those that are routed, so a new one cannot forget it."""
+    asked = 0
+    async with client_of(app) as http:
+        for route in all_routes(app.routes):
+            if isinstance(route.app, ApiPath):
+                for method in (*route.app.operations, "BREW"):
+                    path = route.app.path.format(slug="a", code="A-1", reference="x", id=uuid4())
+                    response = await http.request(method, path)
+                    is_public = method in ("GET", "HEAD") and route.app.path in PUBLIC_PATHS
+                    expected = [] if is_public else ["no-store"]
+                    assert response.headers.get_list("cache-control") == expected, (method, path)
+                    asked += 1
+        assert asked > 60
+        for path in ("/v1/nowhere", "/v1/backoffice", "/v1/backoffice/nowhere", "/v1/integration/nowhere"):
+            assert (await http.get(path)).headers["cache-control"] == "no-store"
+
+
+METRICS_TOKEN = "0123456789abcdef"
+
+
+async def test_metrics_may_need_a_token_and_wrong_ones_count_as_wrong_keys() -> None:
+    app = app_with(metrics_token=METRICS_TOKEN, wrong_keys_per_minute="2")
+    async with client_of(app) as http:
+        for _ in range(3):
+            response = await http.get("/metrics")
+            assert problem(response, 401)["type"] == "/problems/no-credentials"
+            assert response.headers["www-authenticate"] == "Bearer"
+        for status in (401, 401, 429):
+            response = await http.get("/metrics", headers={"Authorization": f"Bearer {METRICS_TOKEN}0"})
+            assert METRICS_TOKEN not in str(problem(response, status))
+        response = await http.get("/metrics", headers={"Authorization": f"Bearer {METRICS_TOKEN}"})
+        assert response.status_code == 200
+        assert response.text.startswith("# HELP ")
+
+
+async def test_metrics_with_a_port_of_their_own_are_there_alone_and_nothing_else_is() -> None:
+    app = app_with(metrics_port="9464", metrics_token=METRICS_TOKEN)
+    own, token = "http://localhost:9464", {"Authorization": f"Bearer {METRICS_TOKEN}"}
+    async with client_of(app) as http:
+        assert (await http.get("/metrics", headers=token)).status_code == 404
+        assert (await http.get("/healthz")).status_code == 200
+        assert (await http.get(f"{own}/metrics", headers=token)).status_code == 200
+        assert (await http.get(f"{own}/metrics")).status_code == 401
+        for path in ("/", "/healthz", "/docs", "/backoffice", "/metrics/", UNIT):
+            assert (await http.get(f"{own}{path}", headers=token)).status_code == 404
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("stream", [io.StringIO(), Terminal()], ids=["json", "terminal"])
+async def test_every_request_is_logged_with_the_address_that_a_trusted_proxy_reports(
+    stream: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging, "_request_handler", logging.BatchHandler(stream))
+    app = app_with(trusted_proxies="10.0.0.0/8", public_rate_limit="0.001")
+    asked = [("/nowhere", 404), (UNIT, 401), ("/v1/storefront/projects/a/units?limit=x", 422)]
+    asked += [("/v1/storefront/projects/a/units", 429), ("/backoffice/sign-in", 429), ("/", 200)]
+    async with client_of(app, "10.0.0.7") as http:
+        for path, status in asked:
+            response = await http.get(path, headers={"X-Forwarded-For": "198.51.100.9, 203.0.113.7"})
+            assert response.status_code == status
+    await asyncio.sleep(0)  # Lines are written at the end of a turn of the loop.
+    lines = stream.getvalue().splitlines()
+    assert len(lines) == len(asked)
+    for line, (path, status) in zip(lines, asked, strict=True):
+        message = f"GET {path.partition('?')[0]} {status}"
+        if stream.isatty():
+            assert re.fullmatch(rf"\d\d:\d\d:\d\d  {re.escape(message)}  [\d.]+ ms  203\.0\.113\.7", line)
+        else:
+            logged = json.loads(line)
+            assert (logged["message"], logged["client"]) == (message, "203.0.113.7")
 
 
 async def test_without_a_database_the_back_office_answers_503_with_a_page() -> None:
