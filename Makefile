@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: help setup serve test check stress coverage guards format docs site screenshots bench lock clean
+.PHONY: help setup serve test check stress coverage guards format docs site screenshots bench audit lock clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -20,6 +20,7 @@ PYTEST := $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reord
 unexport PYTHONDONTWRITEBYTECODE
 ARGS ?=
 SITE ?= dist/site
+SBOM ?= dist/sbom.cdx.json
 NPM_TOOLS := $(VENV)/openapi-tools
 
 help: ## List the commands
@@ -72,10 +73,14 @@ screenshots: $(VENV)/.dev ## Take a screenshot of every page into dist/screensho
 bench: $(VENV)/.bench $(VENV)/.dev ## Measure against the peers; writes benchmarks/results (needs wrk and Chromium)
 	$(BIN)/python -m benchmarks $(ARGS)
 
+audit: $(VENV)/.audit ## Write the SBOM to dist/sbom.cdx.json and look for advisories against what is locked
+	@$(BIN)/python requirements/audit.py $(SBOM) $(ARGS)
+
 lock: $(VENV)/.dev ## Update requirements/*.txt to the newest versions
 	$(COMPILE) --output-file base.txt base.in
 	$(COMPILE) --output-file dev.txt dev.in
 	$(COMPILE) --output-file bench.txt bench.in
+	$(COMPILE) --output-file audit.txt audit.in
 
 clean: ## Remove .venv and caches (never the data directory)
 	rm -rf $(VENV) dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .schemathesis sdk/python/.ruff_cache
@@ -100,6 +105,10 @@ $(VENV)/.dev: requirements/dev.txt $(VENV)/.base
 
 $(VENV)/.bench: requirements/bench.txt $(VENV)/.base
 	@$(INSTALL) --requirement requirements/bench.txt
+	@touch $@
+
+$(VENV)/.audit: requirements/audit.txt $(VENV)/.base
+	@$(INSTALL) --requirement requirements/audit.txt
 	@touch $@
 
 # Without npm, or without its registry, the tests that need these tools are skipped and say so.

@@ -15,7 +15,7 @@ import holdfast
 ROOT = Path(__file__).parents[1]
 SOURCE = Path(holdfast.__file__).parent
 BUILD_TOOLS = {"editables", "hatchling"}
-LOCKS = ("base.txt", "dev.txt", "bench.txt")
+LOCKS = ("base.txt", "dev.txt", "bench.txt", "audit.txt")
 
 
 def requirements(name: str) -> str:

@@ -13,7 +13,7 @@ _OF_THE_OUTER_MAKE = ("MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS", "MAKELEVEL", "ARGS
 
 def make_command(*arguments: str) -> list[str]:
     """It takes what is installed as it is: a test run is no time to install anything."""
-    installed = [f"--old-file={sys.prefix}/.{name}" for name in ("base", "dev", "npm", "bench")]
+    installed = [f"--old-file={sys.prefix}/.{name}" for name in ("base", "dev", "npm", "bench", "audit")]
     return ["make", "--no-print-directory", *installed, f"VENV={sys.prefix}", *arguments]
 
 
