@@ -47,7 +47,7 @@ def create_app(settings: Settings | None = None, tour: Tour | None = None) -> St
     app = Starlette(
         # The busiest first: they are tried in this order.
         routes=[
-            surfaces.MetricsRoute(settings.metrics_port),
+            *([surfaces.MetricsPort(settings.metrics_port)] if settings.metrics_port else []),
             *surfaces.api_routes(),
             *backoffice_page_routes(),
             *mount_pages(BuyerRequest, [units.pages, bookings.pages, projects.pages]),

@@ -96,26 +96,24 @@ async def _metrics(request: Request) -> Response:
     return Response(metrics_text(), headers={"content-type": CONTENT_TYPE})
 
 
-class MetricsRoute(BaseRoute):
-    """`/metrics`: on every port, or on one of its own, where nothing else is."""
+class MetricsPort(BaseRoute):
+    """Where `/metrics` has a port of its own, hide everything else there, and `/metrics` on other ports."""
 
-    def __init__(self, port: int | None) -> None:
+    def __init__(self, port: int) -> None:
         self._port = port
-        self._page = PublicPage("/metrics", _metrics)
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         _, port = scope.get("server") or (None, None)
-        is_here = scope["path"] == "/metrics" if self._port is None else port == self._port
-        return Match.FULL if is_here else Match.NONE, {}
+        is_hidden = (port == self._port) != (scope["path"] == "/metrics")
+        return Match.FULL if is_hidden else Match.NONE, {}
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["path"] != "/metrics":
-            raise UnknownRoute
-        await self._page(scope, receive, send)
+        raise UnknownRoute
 
 
 def status_routes() -> list[Route]:
     return [
         Route("/healthz", PublicPage("/healthz", _alive)),
         Route("/readyz", PublicPage("/readyz", _ready)),
+        Route("/metrics", PublicPage("/metrics", _metrics)),
     ]
