@@ -278,8 +278,13 @@ async def test_every_request_is_logged_with_the_address_that_a_trusted_proxy_rep
     stream: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logging, "_request_handler", logging.BatchHandler(stream))
-    app = app_with(trusted_proxies="10.0.0.0/8", public_rate_limit="0.001")
-    asked = [("/nowhere", 404), (UNIT, 401), ("/v1/storefront/projects/a/units?limit=x", 422)]
+    app = app_with(trusted_proxies="10.0.0.0/8", public_rate_limit="0.001", metrics_token=METRICS_TOKEN)
+    asked = [
+        ("/metrics", 401),
+        ("/nowhere", 404),
+        (UNIT, 401),
+        ("/v1/storefront/projects/a/units?limit=x", 422),
+    ]
     asked += [("/v1/storefront/projects/a/units", 429), ("/backoffice/sign-in", 429), ("/", 200)]
     async with client_of(app, "10.0.0.7") as http:
         for path, status in asked:

@@ -182,7 +182,7 @@ def _record_request(scope: Scope, seconds: float) -> None:
     method, route = scope["method"], state.get("route", NO_ROUTE)
     status = state.get("status", _CLIENT_CLOSED_REQUEST)
     count_request(method, route, status, seconds)
-    if route not in _NOT_LOGGED:
+    if route not in _NOT_LOGGED or 400 <= status < 500:
         # A path may end with a token that opens an account: that is not for the log.
         path = route if "{token}" in route else scope["path"]
         client = scope["app"].state["context"].addresses.find(scope).text
