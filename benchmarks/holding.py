@@ -7,13 +7,11 @@ from datetime import datetime
 import asyncpg
 
 from benchmarks import database, workload
-from holdfast.domain.references import encode_reference
+from holdfast.storage.bookings import next_references
 
 STEP = 10_000
 # A prime that divides no number of units here: what ends one after the other does not lie side by side.
 STRIDE = 7919
-
-NUMBERS = "select nextval('booking_number') from generate_series(1, $1)"
 
 # What a hold writes: the unit, its booking, the audit entry and the event.
 HOLD = """
@@ -75,8 +73,8 @@ def hold_all(
 
     async def act(connection: asyncpg.Connection) -> None:
         for place in range(0, len(units), STEP):
-            numbers = [row[0] for row in await connection.fetch(NUMBERS, min(STEP, len(units) - place))]
-            references = [encode_reference(number) for number in numbers]
+            made = await next_references(connection, min(STEP, len(units) - place))
+            numbers, references = zip(*made, strict=True)
             await connection.execute(
                 HOLD, workload.SLUG, numbers, references, place, units.start, len(units), first_end,
                 spread_seconds, STRIDE,

@@ -10,8 +10,8 @@ import asyncpg
 
 from benchmarks import database, workload
 from holdfast.domain.api_key import token_hash
-from holdfast.domain.references import encode_reference
 from holdfast.domain.unit import unit_id
+from holdfast.storage.bookings import next_references
 
 TOWER, CITY = "tower-01", "city"
 TOWERS = 24
@@ -115,10 +115,9 @@ def _unit(project_id: Any, number: int, now: datetime) -> tuple[Any, ...]:
 
 async def _sell(connection: asyncpg.Connection) -> str:
     sold = [row[0] for row in await connection.fetch("select id from unit where status = 'sold' order by id")]
-    numbers = range(1, len(sold) + 1)
-    references = [encode_reference(number) for number in numbers]
-    await connection.execute(_BOOKINGS, list(numbers), references, sold, len(sold))
-    return references[-1]
+    numbers, references = zip(*await next_references(connection, len(sold)), strict=True)
+    await connection.execute(_BOOKINGS, numbers, references, sold, len(sold))
+    return str(references[-1])
 
 
 async def _sign_in(connection: asyncpg.Connection) -> str:

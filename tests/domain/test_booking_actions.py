@@ -11,7 +11,6 @@ from holdfast.domain.booking import NOBODY, BookingStatus, Buyer, Slots, end, ne
 from holdfast.domain.decision import UNCONDITIONAL, Decision, UnitSnapshot, apply, describe_change, patch
 from holdfast.domain.errors import HoldLapsed, NotSigned, TransitionNotAllowed
 from holdfast.domain.holds import HoldRequest, open_unit
-from holdfast.domain.references import encode_reference
 from holdfast.domain.status import Status
 from holdfast.domain.transitions import Action, Caller
 from holdfast.domain.unit import Unit
@@ -74,8 +73,7 @@ def test_every_action_on_a_booking_in_every_status(name: str, status: BookingSta
 def test_a_booking_that_does_not_exist_is_unknown(name: str, found: UnitSnapshot) -> None:
     with pytest.raises(errors.UnknownBooking) as refused:
         ACTIONS[name](found)
-    assert encode_reference(NUMBER) in str(refused.value)
-    assert str(NUMBER) not in str(refused.value).replace(encode_reference(NUMBER), "")
+    assert str(NUMBER) not in str(refused.value)
 
 
 NOT_ENDED = "The booking is %s: it has to end or be sold before its buyer's data can be erased."

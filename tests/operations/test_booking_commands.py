@@ -11,7 +11,7 @@ from holdfast.domain.api_key import token_hash
 from holdfast.domain.booking import NOBODY, BookingStatus, Holder
 from holdfast.domain.booking_actions import BookingAction
 from holdfast.domain.decision import Precondition
-from holdfast.domain.references import decode_reference
+from holdfast.domain.references import encode_reference
 from holdfast.domain.status import Status
 from holdfast.domain.transitions import Action, Caller
 from holdfast.domain.unit import revision
@@ -20,6 +20,7 @@ from holdfast.operations.booking_commands import BookingDrafts, DraftedBooking, 
 from holdfast.operations.bookings import Bookings, FoundBooking, StaffAction
 from holdfast.operations.units import Units
 from holdfast.operations.write_path import WriteResult
+from holdfast.storage.bookings import installation_secret
 from holdfast.storage.database import Database
 from tests.operations.scene import STAFF, cancel, hold, interrupted
 from tests.support.inventory import SLUG
@@ -41,7 +42,8 @@ async def test_no_number_is_given_twice(database: Database, monkeypatch: pytest.
     made = await asyncio.gather(*(book.draft() for book in books for _ in range(10)))
     numbers = {drafted.draft.number for drafted in made}
     assert len(numbers) == len({drafted.draft.reference for drafted in made}) == 40
-    assert all(decode_reference(drafted.draft.reference) == drafted.draft.number for drafted in made)
+    secret = await database.read(installation_secret)
+    assert all(encode_reference(one.draft.number, secret) == one.draft.reference for one in made)
     # Staff make bookings for nobody that is known yet.
     assert {(drafted.draft.holder, drafted.draft.idempotency_id) for drafted in made} == {(NOBODY, None)}
     assert len({drafted.token for drafted in made}) == 40

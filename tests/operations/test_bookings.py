@@ -2,18 +2,23 @@
 
 import asyncio
 import gc
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import pytest
 
 from holdfast.domain import errors
-from holdfast.domain.booking import BookingStatus
+from holdfast.domain.booking import Booking, BookingStatus
 from holdfast.domain.booking_actions import BookingAction
+from holdfast.domain.holds import HoldPeriods
+from holdfast.domain.references import encode_reference
 from holdfast.domain.status import Status
 from holdfast.domain.transitions import Action, Caller
 from holdfast.operations.bookings import Bookings, Held, OpenedBooking, Requester, StaffAction
 from holdfast.operations.holds import expire_due_holds
+from holdfast.operations.units import Units
 from holdfast.operations.write_path import LARGEST_BATCH, Batch
+from holdfast.storage import bookings
 from holdfast.storage.database import Database
 from tests.operations.interference import Hook
 from tests.operations.scene import KEYED, NORA, OMAR, STAFF, cancel, hold, interrupted
@@ -219,28 +224,58 @@ EVERYTHING = """
 
 
 async def test_a_number_that_is_taken_stores_nothing(selling: Bookings, database: Database) -> None:
+    office, shop = [Bookings(database, Units(database), HoldPeriods(), selling.limits) for _ in range(2)]
+    for process in (office, shop, selling):
+        await execute(database, "select setval('booking_number', 5000)")
+        await process.drafts.draft()
     for code, requester in (("A-1", OMAR), ("A-2", OMAR), ("A-3", OMAR._replace(visitor=None))):
         await hold(selling, requester, code)
     before = await rows(database, EVERYTHING)
-
-    async def begin_again() -> None:
-        await execute(database, "select setval('booking_number', (select min(number) from booking), false)")
-        selling.drafts.forget()
-
-    await begin_again()
     with pytest.raises(errors.TransitionNotAllowed):
-        await selling.act_on_unit(SLUG, "A-1", WALK_IN, Caller.STAFF, STAFF)
+        await office.act_on_unit(SLUG, "A-1", WALK_IN, Caller.STAFF, STAFF)
     with pytest.raises(errors.DatabaseUnavailable):
-        await selling.act_on_unit(SLUG, "A-4", WALK_IN, Caller.STAFF, STAFF)
-    await begin_again()
+        await office.act_on_unit(SLUG, "A-4", WALK_IN, Caller.STAFF, STAFF)
     with pytest.raises(errors.DatabaseUnavailable):
-        await hold(selling, code="A-4")
+        await hold(shop, code="A-4")
     assert await rows(database, EVERYTHING) == before
-    # The other numbers of the block are not tried one by one.
-    held = await hold(selling, code="A-4")
-    others = "select number from booking where unit_id <> (select id from unit where code = 'A-4')"
-    assert held.booking.number > max(number for (number,) in await rows(database, others))
+    # The other numbers of the block are not tried one by one, nor those that are drawn again.
+    await execute(database, "select setval('booking_number', 5001)")
+    held = await hold(shop, code="A-4")
+    assert held.booking.number == 5005
     assert (await selling.find_with_token(held.booking.reference, held.token)).booking == held.booking
+
+
+async def open_unit(selling: Bookings, code: str) -> Booking:
+    return (await selling.act_on_unit(SLUG, code, StaffAction(Action.OPEN), Caller.STAFF, STAFF)).booking
+
+
+async def sell_unit(selling: Bookings, code: str) -> Booking:
+    return (await selling.act_on_unit(SLUG, code, WALK_IN, Caller.STAFF, STAFF)).booking
+
+
+async def hold_unit(selling: Bookings, code: str) -> Booking:
+    return (await hold(selling, NORA._replace(visitor=code), code)).booking
+
+
+@pytest.mark.parametrize("make", [hold_unit, open_unit, sell_unit])
+async def test_a_reference_that_an_earlier_release_has_given_out_is_left_out(
+    selling: Bookings, database: Database, make: Callable[[Bookings, str], Awaitable[Booking]]
+) -> None:
+    """Its references were made in another way, and one may be what a new number would get."""
+    secret = await database.read(bookings.installation_secret)
+    older = await make(selling, "A-1")
+    await execute(database, "update booking set number = 1")
+    # The process has drawn the next number already, or draws it now.
+    for code, next_number in (("A-2", older.number + 1), ("A-3", 5001)):
+        taken = encode_reference(next_number, secret)
+        await execute(database, "update booking set reference = $1 where number = 1", taken)
+        made = await make(selling, code)
+        assert made.number > next_number
+        assert made.reference == encode_reference(made.number, secret)
+        assert (await selling.find(taken)).unit_code == "A-1"
+        assert (await selling.find(made.reference)).unit_code == code
+        await execute(database, "select setval('booking_number', 5000)")
+        selling.drafts.forget()
 
 
 async def test_a_refusal_is_no_reason_to_forget_the_other_numbers(selling: Bookings) -> None:

@@ -99,7 +99,9 @@ async def test_an_agreement_stays_as_it_was_signed(database: Database, area: str
 
 COPY = """
     insert into booking
-    select (jsonb_populate_record(booking, jsonb_build_object('number', number + 1000) || $2::jsonb)).*
+    select (jsonb_populate_record(booking, jsonb_build_object(
+        'number', number + 1000, 'reference', 'a copy'
+    ) || $2::jsonb)).*
     from booking where number = $1
 """
 
@@ -200,8 +202,8 @@ async def test_a_booking_is_given_with_the_turn_of_its_unit(database: Database) 
 
 
 async def test_numbers_are_given_once_and_the_secret_stays(database: Database) -> None:
-    numbers = [number for _ in range(2) for number in await database.read(bookings.next_numbers, 50)]
-    assert len(set(numbers)) == 100
+    made = [one for _ in range(2) for one in await database.read(bookings.next_references, 50)]
+    assert [len(set(column)) for column in zip(*made, strict=True)] == [100, 100]
     first, again = [await database.read(bookings.installation_secret) for _ in range(2)]
     assert (first == again, len(first)) == (True, 32)
 
@@ -251,8 +253,8 @@ async def test_lists_by_status_and_the_domain_agree_on_what_a_booking_is_now(dat
             page = await bookings.booking_page(connection, None, None, None, status, 100)
             expected = {number: one for number, one in seen.items() if one.status is status}
             assert {one.booking.number: one.booking for one in page} == expected
-        for number, one in seen.items():
-            found = await bookings.find(connection, number)
+        for one in seen.values():
+            found = await bookings.find(connection, one.reference)
             assert found is not None
             assert found.booking == one
         assert await bookings.refunds_due(connection, 100) == 2
@@ -338,6 +340,9 @@ class Explaining:
         self.plans.append("\n".join(line[0] for line in lines))
         return await self._connection.fetch(statement, *arguments)
 
+    async def fetchrow(self, statement: str, *arguments: object) -> asyncpg.Record:
+        return (await self.fetch(statement, *arguments))[0]
+
 
 def reads_in_vain(plan: str) -> bool:
     """It goes through bookings that it does not list by the thousand; by the index of a status, say, they
@@ -349,6 +354,7 @@ FILL = """
     insert into booking
     select (jsonb_populate_record(booking, jsonb_build_object(
         'number', booking.number + 1000 * place,
+        'reference', booking.reference || place,
         'status', case when place % 10 = 0 then 'cancelled' else 'lapsed' end,
         'ended_at', booking.created_at
     ))).*
@@ -370,13 +376,16 @@ async def fill(database: Database) -> None:
 SCOPES = [(None, None), (PALM, None), (OTHER, None), (BOTH, None), (None, "A-1"), (OTHER, "B-1")]
 
 
-async def test_no_list_reads_bookings_that_it_is_not_about(database: Database) -> None:
+async def test_no_read_goes_through_bookings_that_it_is_not_about(database: Database) -> None:
     await fill(database)
     async with database.reading() as connection:
         explaining = Explaining(connection)
+        for reference in await connection.fetch("select reference from booking limit 1"):
+            assert await bookings.find(cast(Connection, explaining), *reference) is not None
+        assert len(await bookings.next_references(cast(Connection, explaining), 200)) == 200
         for slugs, code in SCOPES:
             for status in (None, *BookingStatus):
                 await bookings.booking_page(cast(Connection, explaining), None, slugs, code, status, 101)
     about_bookings = [plan for plan in explaining.plans if " on booking" in plan]
-    assert len(about_bookings) == len(SCOPES) * (1 + len(BookingStatus))
+    assert len(about_bookings) == 2 + len(SCOPES) * (1 + len(BookingStatus))
     assert [plan for plan in about_bookings if "Seq Scan on booking" in plan or reads_in_vain(plan)] == []

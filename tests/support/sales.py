@@ -119,7 +119,7 @@ async def sell(database: Database, key: UnitKey) -> Booking:
 
 async def found(database: Database, booking: Booking) -> Booking:
     """As readers see it."""
-    seen = await database.read(bookings.find, booking.number)
+    seen = await database.read(bookings.find, booking.reference)
     assert seen is not None
     return seen.booking
 

@@ -24,7 +24,6 @@ from holdfast.domain.booking import (
 )
 from holdfast.domain.decision import Decision, UnitSnapshot
 from holdfast.domain.holds import HoldPeriods, extended_end, get_unit
-from holdfast.domain.references import encode_reference
 from holdfast.domain.status import Status
 from holdfast.domain.transitions import Action, Caller, transition
 from holdfast.domain.unit import Unit, allowed_transition, ends_at, move
@@ -44,7 +43,8 @@ _NOT_ENDED = (
 def get_booking(snapshot: UnitSnapshot, number: int) -> tuple[Unit, Booking]:
     booking = snapshot.booking_numbered(number)
     if snapshot.unit is None or booking is None:
-        raise errors.UnknownBooking(encode_reference(number))
+        # The caller, who has read the booking, adds its reference.
+        raise errors.UnknownBooking("")
     return snapshot.unit, booking
 
 

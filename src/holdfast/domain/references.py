@@ -1,11 +1,13 @@
 """Booking references: short, unambiguous to read aloud, never made twice.
 
-A reference encodes the number of a booking. The encoding is a bijection, so numbers of a sequence give
-unique references; and it scatters, so that the bookings of one morning are not mistaken for each other. A
-reference is no secret: alone it opens nothing.
+A reference is made of the number of a booking, by a permutation that is keyed with the secret of the
+installation. So numbers of a sequence give unique references, and without the secret nobody learns from them
+how many bookings there are. Bookings are found by their stored reference: those of earlier releases were made
+by another permutation. A reference is no secret: alone it opens nothing.
 """
 
 import re
+from hashlib import blake2b
 
 SYMBOLS = "2346789FHKMQRWXY"
 """None has a double in print or handwriting (0 O, 1 I L, 5 S, 2 Z, 8 B, 6 G, U V, N M), and of the letters
@@ -14,8 +16,9 @@ that rhyme (B C D E G P T V Z, and A J K) at most one is here. Sixteen are four 
 
 NUMBERS = (1, 2**32 - 1)
 
-# Frozen for ever, each of them: another value would give the references of old bookings to new ones.
-_ROUND_KEYS = (0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1, 0xD3A2646D)
+# Frozen for ever, as the secret is: another value would give the references of old bookings to new ones.
+_ROUNDS = 8
+_PURPOSE = b"reference"
 _FIELD_POLYNOMIAL = 0b10011
 
 _SYMBOLS_OF_DIGITS = str.maketrans("0123456789abcdef", SYMBOLS)
@@ -23,29 +26,29 @@ _GROUP = f"[{SYMBOLS}]{{3}}"
 _WRITTEN = re.compile(f"{_GROUP}-?{_GROUP}-?{_GROUP}")
 
 
-def encode_reference(number: int) -> str:
+def encode_reference(number: int, secret: bytes) -> str:
     least, most = NUMBERS
     if not least <= number <= most:
         raise ValueError(f"There is no reference for the number {number}.")
-    scattered = _scatter(number)
+    scattered = _scatter(number, secret)
     digits = [scattered >> shift & 0xF for shift in range(28, -1, -4)]
-    symbols = f"{scattered:08x}{_check_digit(digits):x}".translate(_SYMBOLS_OF_DIGITS)
-    return f"{symbols[:3]}-{symbols[3:6]}-{symbols[6:]}"
+    return _grouped(f"{scattered:08x}{_check_digit(digits):x}".translate(_SYMBOLS_OF_DIGITS))
 
 
-def decode_reference(reference: str) -> int | None:
-    """Return None if it is no reference. Lower case, spaces around it and missing hyphens are allowed."""
-    text = reference.strip()
+def read_reference(text: str) -> str | None:
+    """Return the reference as it is stored. Lower case, spaces around it and missing hyphens are allowed.
+    None if it is no reference."""
+    text = text.strip()
     # ASCII first: upper() makes plain letters of some that are none, such as the ligature ff.
     if not text.isascii() or not _WRITTEN.fullmatch(text.upper()):
         return None
-    *digits, check = (SYMBOLS.index(symbol) for symbol in text.upper().replace("-", ""))
-    if _check_digit(digits) != check:
-        return None
-    scattered = 0
-    for digit in digits:
-        scattered = scattered << 4 | digit
-    return _gather(scattered) or None
+    symbols = text.upper().replace("-", "")
+    *digits, check = map(SYMBOLS.index, symbols)
+    return _grouped(symbols) if _check_digit(digits) == check else None
+
+
+def _grouped(symbols: str) -> str:
+    return f"{symbols[:3]}-{symbols[3:6]}-{symbols[6:]}"
 
 
 def _check_digit(digits: list[int]) -> int:
@@ -61,21 +64,10 @@ def _check_digit(digits: list[int]) -> int:
     return total
 
 
-def _scatter(number: int) -> int:
+def _scatter(number: int, secret: bytes) -> int:
     """A Feistel network: a permutation whatever its rounds do."""
     left, right = number >> 16, number & 0xFFFF
-    for key in _ROUND_KEYS:
-        left, right = right, left ^ _mix(right, key)
+    for turn in range(_ROUNDS):
+        mixed = blake2b(bytes([turn, *right.to_bytes(2)]), digest_size=2, key=secret, person=_PURPOSE)
+        left, right = right, left ^ int.from_bytes(mixed.digest())
     return left << 16 | right
-
-
-def _gather(scattered: int) -> int:
-    left, right = divmod(scattered, 1 << 16)
-    for key in reversed(_ROUND_KEYS):
-        left, right = right ^ _mix(left, key), left
-    return left << 16 | right
-
-
-def _mix(half: int, key: int) -> int:
-    product = (half ^ key >> 16) * key
-    return (product >> 13 ^ product >> 25) & 0xFFFF

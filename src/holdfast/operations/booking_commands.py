@@ -20,7 +20,6 @@ from holdfast.domain.booking import NOBODY, Draft, Holder
 from holdfast.domain.booking_actions import check_status_unchanged
 from holdfast.domain.decision import UNCONDITIONAL, Decision, Needs, Precondition, UnitSnapshot
 from holdfast.domain.holds import HoldRequest, check_end, get_unit, open_unit
-from holdfast.domain.references import encode_reference
 from holdfast.domain.unit import revision, unit_id
 from holdfast.storage import bookings
 from holdfast.storage.database import Database
@@ -112,22 +111,22 @@ class BookingDrafts:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._numbers: deque[int] = deque()
+        self._references: deque[tuple[int, str]] = deque()
         self._refilling = asyncio.Lock()
         self._secret: bytes | None = None
 
     def give_back(self, draft: Draft) -> None:
         """Use the number of a draft again that became no booking: nobody has seen its reference."""
-        self._numbers.append(draft.number)
+        self._references.append((draft.number, draft.reference))
 
     def forget(self) -> None:
-        """Forget numbers and secret of a database that is gone, perhaps for good."""
-        self._numbers.clear()
+        """Forget references and secret of a database that is gone, perhaps for good."""
+        self._references.clear()
         self._secret = None
 
     async def draft(self) -> DraftedBooking:
         """Make the draft of a booking by staff."""
-        return _drafted(await self._next_number(), new_token_text(), NOBODY, None)
+        return _drafted(await self._next_reference(), new_token_text(), NOBODY, None)
 
     async def draft_for(self, requester: Requester, project_id: UUID, code: str) -> DraftedBooking:
         """The same request again (by its Idempotency-Key) has the same token again.
@@ -137,7 +136,7 @@ class BookingDrafts:
         tokens of the same kind, one for each reference.
         """
         secret = await self._installation_secret()
-        number = await self._next_number()
+        numbered = await self._next_reference()
         idempotency_id, token = None, new_token_text()
         if requester.idempotency_key is not None:
             unit = str(unit_id(project_id, code))
@@ -145,14 +144,14 @@ class BookingDrafts:
             idempotency_id = _hidden_id(secret, "idempotency key", name)
             token = token_from(hmac.digest(secret, b"token\n" + name.encode(), "sha256"))
         elif requester.secret is not None:
-            token = await self.token_of_buyer(requester.secret, encode_reference(number))
+            token = await self.token_of_buyer(requester.secret, numbered[1])
         client = ip_address(requester.address)
         address, *wider = (network for network, _ in counted_networks(client))
         names = {"address": address, "visitor": requester.visitor}
         names |= zip(("prefix_56", "prefix_48"), wider, strict=False)
         names["project_network"] = f"{project_id}\n{shared_network(client)}"
         hidden = {f"{kind}_id": _hidden_id(secret, kind, name) for kind, name in names.items() if name}
-        return _drafted(number, token, Holder(**hidden), idempotency_id)
+        return _drafted(numbered, token, Holder(**hidden), idempotency_id)
 
     async def token_of_buyer(self, buyer_secret: str, reference: str) -> str:
         """Return the token of a booking that our pages made for the buyer with this secret."""
@@ -162,13 +161,15 @@ class BookingDrafts:
     async def visitor_id(self, visitor: str) -> UUID:
         return _hidden_id(await self._installation_secret(), "visitor", visitor)
 
-    async def _next_number(self) -> int:
+    async def _next_reference(self) -> tuple[int, str]:
         """Numbers that a process took and never used are gone; references are never made twice."""
-        while not self._numbers:
+        while not self._references:
             async with self._refilling:
-                if not self._numbers:
-                    self._numbers.extend(await self._database.read(bookings.next_numbers, NUMBERS_AT_ONCE))
-        return self._numbers.popleft()
+                if not self._references:
+                    self._references.extend(
+                        await self._database.read(bookings.next_references, NUMBERS_AT_ONCE)
+                    )
+        return self._references.popleft()
 
     async def _installation_secret(self) -> bytes:
         if self._secret is None:
@@ -176,8 +177,10 @@ class BookingDrafts:
         return self._secret
 
 
-def _drafted(number: int, token: str, holder: Holder, idempotency_id: UUID | None) -> DraftedBooking:
-    draft = Draft(number, encode_reference(number), token_hash(token), holder, idempotency_id)
+def _drafted(
+    numbered: tuple[int, str], token: str, holder: Holder, idempotency_id: UUID | None
+) -> DraftedBooking:
+    draft = Draft(*numbered, token_hash(token), holder, idempotency_id)
     return DraftedBooking(draft, token)
 
 

@@ -1,4 +1,4 @@
-"""Bookings: written with their units, found by number or by unit, and listed."""
+"""Bookings: written with their units, found by reference or by unit, and listed."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import asyncpg
 
 from holdfast.domain import booking as domain
 from holdfast.domain.booking import Agreement, Booking, BookingStatus, Buyer, Holder, Slots, Terms
+from holdfast.domain.references import encode_reference
 from holdfast.storage.database import Connection
 
 # Numbers and documents are sent as text, both ways.
@@ -43,6 +44,9 @@ _MUTABLE = (
 _READ = {"numeric": "trim_scale(booking.{})::text", "jsonb": "booking.{}::text", None: "booking.{}"}
 READ_COLUMNS = ", ".join(_READ[_TYPES.get(name)].format(name) for name in WRITE_COLUMNS.split(", "))
 """In the order in which ``booking_from`` takes them."""
+
+UNIQUE_REFERENCE = "unique_reference"
+"""The constraint."""
 
 _STATUS = {str(status): status for status in BookingStatus}
 
@@ -147,7 +151,8 @@ _CLAIMS = f"""
     select clock_timestamp(), {READ_COLUMNS} from booking where unit_id = any($1::uuid[]) and {_CLAIMING}
 """
 
-_NEXT_NUMBERS = "select nextval('booking_number') from generate_series(1, $1)"
+_NEXT_NUMBERS = "select nextval('booking_number'), secret from installation, generate_series(1, $1)"
+_TAKEN = "select reference from booking where reference = any($1::text[])"
 
 _WITH_NAMES = f"""
     select clock_timestamp(), unit.code, project.slug, {READ_COLUMNS}
@@ -155,7 +160,7 @@ _WITH_NAMES = f"""
     join unit on unit.id = booking.unit_id
     join project on project.id = booking.project_id
 """
-_FIND = f"{_WITH_NAMES} where booking.number = $1"
+_FIND = f"{_WITH_NAMES} where booking.reference = $1"
 _HELD_BY = f"{_WITH_NAMES} where booking.visitor_id = $1 and booking.visitor_slot is not null"
 _PAYMENTS = "select payment_id, number from booking where payment_id = any($1::text[])"
 # With each network the units of its project as far as its share, $4 percent, needs them: one is allowed.
@@ -221,16 +226,23 @@ async def load_lately_expired(
     return [booking_from(tuple(row)) for row in rows]
 
 
-async def next_numbers(connection: Connection, count: int) -> list[int]:
-    return [row[0] for row in await connection.fetch(_NEXT_NUMBERS, count)]
+async def next_references(connection: Connection, count: int) -> list[tuple[int, str]]:
+    """Return up to ``count`` numbers that nobody else gets, each with its reference. Earlier releases made
+    references in another way: a number is left out if its reference is one of those."""
+    made = {
+        encode_reference(number, secret): number
+        for number, secret in await connection.fetch(_NEXT_NUMBERS, count)
+    }
+    taken = {row[0] for row in await connection.fetch(_TAKEN, list(made))}
+    return [(number, reference) for reference, number in made.items() if reference not in taken]
 
 
 async def installation_secret(connection: Connection) -> bytes:
     return bytes(await connection.fetchval("select secret from installation"))
 
 
-async def find(connection: Connection, number: int) -> FoundBooking | None:
-    row = await connection.fetchrow(_FIND, number)
+async def find(connection: Connection, reference: str) -> FoundBooking | None:
+    row = await connection.fetchrow(_FIND, reference)
     return _found_booking(row) if row else None
 
 

@@ -16,7 +16,6 @@ from holdfast.domain import errors
 from holdfast.domain.errors import Fault
 from holdfast.domain.event import EventName, event_id
 from holdfast.domain.project import Project
-from holdfast.domain.references import encode_reference
 from holdfast.domain.status import SettableStatus, Status
 from holdfast.domain.transitions import TRANSITIONS
 from holdfast.domain.unit import Unit, UnitFields
@@ -165,7 +164,7 @@ UNIT = Unit(
     updated_at=NOW,
 )
 
-BOOKING_REFERENCE = encode_reference(1)
+BOOKING_REFERENCE = "Q39-4F6-4K6"
 ENDPOINT_ID = UUID("c4a0f7de-1b1e-4d0c-8a77-2f6d3a9b5e21")
 DELIVERY_ID = UUID("f26f5d0a-93a7-5b0e-9d3c-6a0c4b1f8e57")
 

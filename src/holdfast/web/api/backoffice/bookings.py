@@ -18,7 +18,7 @@ from holdfast.web.api.backoffice import PREFIX
 from holdfast.web.api.backoffice.units import Extension
 from holdfast.web.api.models import BookingDocument, Cursor, Document, booking_document, page_document
 from holdfast.web.api.routes import ApiRoutes
-from holdfast.web.auth import caller_of, check_project_access, key_guard
+from holdfast.web.auth import caller_of, check_project_access, key_guard, key_may
 from holdfast.web.context import buyer_link
 from holdfast.web.pagination import TIME_AND_NUMBER_CURSOR
 from holdfast.web.request import Request
@@ -51,7 +51,9 @@ async def confirm_deposit(request: Request, reference: str) -> BookingDocument:
     If the booking had ended before the deposit arrived, late money is recorded if the buyer had signed:
     the unit is held and reserved again where it is free; where it is not, the booking becomes
     `refund-due`, and the response says so. If the buyer had not signed, it is 409 `not-signed`, nothing
-    is recorded, and the money is to be paid back."""
+    is recorded, and the money is to be paid back.
+
+    `buyer` is null unless the key has a scope that may read bookings."""
     return await _act(request, reference, BookingAction.CONFIRM_DEPOSIT)
 
 
@@ -166,4 +168,7 @@ async def _act(
     written = await request.services.bookings.act_on_booking(
         found, action, caller_of(request), request.author, until=until
     )
-    return booking_document(written)
+    document = booking_document(written)
+    if not key_may(request.key, Permission.SEE_BOOKINGS):
+        document.buyer = None
+    return document

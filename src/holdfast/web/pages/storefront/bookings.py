@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from holdfast.domain.booking import CLAIMING, HOLDING, Agreement, Booking, BookingStatus, Buyer, new_agreement
 from holdfast.domain.errors import AgreementChanged, Conflict, Fault, HoldLapsed, InvalidInput, UnknownBooking
 from holdfast.domain.project import Project
-from holdfast.domain.references import SYMBOLS, decode_reference, encode_reference
+from holdfast.domain.references import SYMBOLS, read_reference
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit
 from holdfast.operations.bookings import FoundBooking, OpenedBooking
@@ -173,8 +173,8 @@ def _set_booking_cookie(request: BuyerRequest, response: Response, reference: st
 
 def _cookie_name(reference: str) -> str | None:
     """Return the name of a booking's cookie, however the reference is spelled; None if it is not one."""
-    number = decode_reference(reference)
-    return None if number is None else _COOKIE_PREFIX + encode_reference(number).replace("-", "").lower()
+    read = read_reference(reference)
+    return None if read is None else _COOKIE_PREFIX + read.replace("-", "").lower()
 
 
 def _path(found: FoundBooking) -> str:
