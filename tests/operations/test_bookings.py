@@ -268,7 +268,7 @@ async def test_a_reference_that_an_earlier_release_has_given_out_is_left_out(
     # The process has drawn the next number already, or draws it now.
     for code, next_number in (("A-2", older.number + 1), ("A-3", 5001)):
         taken = encode_reference(next_number, secret)
-        await execute(database, "update booking set reference = $1 where number = 1", taken)
+        await execute(database, f"update booking set reference = '{taken}' where number = 1")
         made = await make(selling, code)
         assert made.number > next_number
         assert made.reference == encode_reference(made.number, secret)

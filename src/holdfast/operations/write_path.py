@@ -396,7 +396,7 @@ class RetriesExhausted(DatabaseUnavailable):
 
 
 class ReferenceTaken(DomainError):
-    """The reference of a new booking is that of another one; nothing was stored."""
+    text = "The reference of the new booking is that of another one; nothing was stored."
 
 
 class WritePath:

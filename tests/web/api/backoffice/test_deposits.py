@@ -1,17 +1,18 @@
 """The deposit is confirmed: by staff or a payment system, once, however often and however late it is said."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
 import pytest
 
-from tests.support.backoffice import Desk
+from tests.support.backoffice import BOOKINGS, Desk
 from tests.support.bodies import full, minimal
 from tests.support.buying import BUYER, Hold
 from tests.support.client import Unit, number
 from tests.support.feed import Feed, chain_is_unbroken
 from tests.support.keys import Key
-from tests.support.problems import conflict
+from tests.support.problems import conflict, problem
 from tests.support.sql import Sql
 from tests.support.unit_rows import stored_version
 from tests.web.api.backoffice.conditions import Condition, Watch
@@ -28,7 +29,7 @@ def test_a_confirmed_deposit_reserves_the_unit_once(
     )
     assert until - confirmed == timedelta(days=14)
     assert answer["depositConfirmedAt"] == stored.read()["updatedAt"]
-    assert answer == held.read()
+    assert answer == {**held.read(), "buyer": None}
     assert feed.of(stored)[-1]["data"]["booking"] == {"reference": held.reference}
     before = watch()
     for _ in range(3):
@@ -36,9 +37,24 @@ def test_a_confirmed_deposit_reserves_the_unit_once(
     assert watch() == before
     for ending in ("close-sale", "revoke-sale"):
         admin.did(stored, ending)
-        after, before = admin.booking(held.reference), watch()
+        after, before = {**admin.booking(held.reference), "buyer": None}, watch()
         assert payments.did_to_booking(held.reference, "confirm-deposit") == after
         assert watch() == before
+
+
+def test_a_payment_system_does_not_learn_who_the_buyer_is(
+    stored: Unit, payments: Desk, desk_with: Callable[..., Desk]
+) -> None:
+    """Unless its key has another scope that may read bookings."""
+    sellers = desk_with("payments", "backoffice")
+    held = sellers.signed(stored)
+    assert BUYER["buyerName"] not in payments.act_on_booking(held.reference, "confirm-deposit").text
+    problem(payments.http.get(f"{BOOKINGS}/{held.reference}"), 403)
+    other = desk_with("payments", "integration")
+    assert other.did_to_booking(held.reference, "confirm-deposit")["buyer"] is None
+    seen = sellers.did_to_booking(held.reference, "confirm-deposit")
+    assert seen["buyer"]["name"] == BUYER["buyerName"]
+    assert seen == sellers.booking(held.reference)
 
 
 def test_ten_at_once_are_once(stored: Unit, desk: Desk, payments: Desk, watch: Watch) -> None:
