@@ -8,11 +8,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.domain.references import NUMBERS, SYMBOLS, encode_reference, read_reference
+from holdfast.domain.references import SYMBOLS, encode_reference, read_reference
 from holdfast.domain.wire_format import camel_case, format_timestamp, snake_case
 from holdfast.web.json import time_text
 
-FIRST, LAST = NUMBERS
+FIRST, LAST = 1, 2**32 - 1
 
 SECRET, OTHER_SECRET = bytes(range(32)), bytes(32)
 
@@ -69,10 +69,7 @@ def test_a_reference_is_nine_symbols_and_every_slip_is_noticed(number: int) -> N
     assert [slip for slip in slips("".join(groups)) if read_reference(slip) is not None] == []
 
 
-def test_no_two_numbers_share_a_reference_and_numbers_out_of_bounds_have_none() -> None:
-    for number in (-1, 0, LAST + 1):
-        with pytest.raises(ValueError, match="no reference"):
-            made(number)
+def test_no_two_numbers_share_a_reference() -> None:
     neighbours = [made(number) for number in range(1, 10_001)]
     far = [made(number) for number in (*range(2**31, 2**31 + 5_000), *range(LAST - 4_999, LAST))]
     assert len({*neighbours, *far}) == len(neighbours) + len(far)

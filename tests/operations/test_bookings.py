@@ -258,24 +258,25 @@ async def hold_unit(selling: Bookings, code: str) -> Booking:
 
 
 @pytest.mark.parametrize("make", [hold_unit, open_unit, sell_unit])
-async def test_a_reference_that_an_earlier_release_has_given_out_is_left_out(
+async def test_a_reference_that_an_earlier_release_has_given_out_goes_to_no_other_booking(
     selling: Bookings, database: Database, make: Callable[[Bookings, str], Awaitable[Booking]]
 ) -> None:
     """Its references were made in another way, and one may be what a new number would get."""
     secret = await database.read(bookings.installation_secret)
-    older = await make(selling, "A-1")
-    await execute(database, "update booking set number = 1")
-    # The process has drawn the next number already, or draws it now.
-    for code, next_number in (("A-2", older.number + 1), ("A-3", 5001)):
-        taken = encode_reference(next_number, secret)
-        await execute(database, f"update booking set reference = '{taken}' where number = 1")
-        made = await make(selling, code)
-        assert made.number > next_number
-        assert made.reference == encode_reference(made.number, secret)
-        assert (await selling.find(taken)).unit_code == "A-1"
-        assert (await selling.find(made.reference)).unit_code == code
-        await execute(database, "select setval('booking_number', 5000)")
-        selling.drafts.forget()
+    await execute(database, "select setval('booking_number', 5000)")
+    await make(selling, "A-1")
+    await execute(database, f"update booking set number = 1, reference = '{encode_reference(5002, secret)}'")
+    # The process has drawn the number before the reference was given out.
+    with pytest.raises(errors.InvalidInput, match="unique_reference"):
+        await make(selling, "A-2")
+    assert (await make(selling, "A-2")).number == 5003
+    # It draws the number now: a collision takes the next one.
+    await execute(database, "select setval('booking_number', 5001)")
+    selling.drafts.forget()
+    made = await make(selling, "A-3")
+    assert (made.number, made.reference) == (5004, encode_reference(5004, secret))
+    for number, code in ((5002, "A-1"), (5003, "A-2"), (5004, "A-3")):
+        assert (await selling.find(encode_reference(number, secret))).unit_code == code
 
 
 async def test_a_refusal_is_no_reason_to_forget_the_other_numbers(selling: Bookings) -> None:

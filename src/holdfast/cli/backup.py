@@ -28,21 +28,24 @@ _file = click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--even-unreadable", is_flag=True, help="Also where the encryption keys do not open all the secrets."
 )
+@click.option("--without-keys", is_flag=True, help="Leave the encryption keys out of FILE.")
 @output.shared_options
-def backup(file: Path, force: bool, even_unreadable: bool, as_json: bool) -> None:
+def backup(file: Path, force: bool, even_unreadable: bool, without_keys: bool, as_json: bool) -> None:
     """Write the database and its encryption keys into FILE, while everything goes on running."""
     # Raise KeyboardInterrupt, so that the unfinished file is removed and a database started here stops.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     settings, target = output.read_settings(), file.absolute()
     check_target(target, replace=force)
     with database_url(settings) as url, output.progress_line() as show:
-        options = BackupOptions(target, force, secrets.load_encryption_keys(settings), even_unreadable)
+        keys = () if without_keys else secrets.load_encryption_keys(settings)
+        options = BackupOptions(target, force, keys, even_unreadable)
         manifest = asyncio.run(back_up(url, options, lambda done: show(f"{format_bytes(done)} written")))
     size = target.stat().st_size
-    text = (
-        f"Backed up to {target} ({format_bytes(size)}): {_COUNTS.format_map(manifest.counts)}\n"
-        "It has the encryption keys and the personal data of buyers in it: guard it as you guard them."
-    )
+    advice = "It has the encryption keys and the personal data of buyers in it: guard it as you guard them."
+    if without_keys:
+        advice = "It has the personal data of buyers in it. To restore it you need the encryption keys."
+    counts = _COUNTS.format_map(manifest.counts)
+    text = f"Backed up to {target} ({format_bytes(size)}): {counts}\n{advice}"
     Output({"file": str(target), "bytes": size, **manifest.document()}, text).print(as_json)
 
 
@@ -70,12 +73,15 @@ def restore(file: Path, check: bool, show_keys: bool, paused: bool, as_json: boo
 def _describe(file: Path, backup: Backup, show_keys: bool) -> Output:
     manifest = backup.manifest
     document = {"file": str(file), **manifest.document()}
+    if show_keys and not backup.keys:
+        raise BackupError(f"{file} has no encryption keys: it was made with --without-keys.")
     if show_keys:
         text = f"{secrets.NAME}={','.join(backup.keys)}"
         return Output({**document, "encryptionKeys": list(backup.keys)}, text)
     text = (
         f"{file} is whole. It is of {format_time(manifest.created_at)}, by Holdfast {manifest.holdfast}"
-        f" with the schema {manifest.schema} on PostgreSQL {manifest.postgresql}:"
+        f" with the schema {manifest.schema} on PostgreSQL {manifest.postgresql},"
+        f" {'with' if backup.keys else 'without'} encryption keys:"
     )
     return Output(document, f"{text} {_COUNTS.format_map(manifest.counts)}")
 
@@ -83,8 +89,10 @@ def _describe(file: Path, backup: Backup, show_keys: bool) -> Output:
 def _restore(settings: Settings, backup: Backup, paused: bool, show: Callable[[str], None]) -> Output:
     """Store the keys first: without them nobody can read the secrets."""
     manifest, total, data_dir = backup.manifest, format_bytes(backup.dump_bytes), settings.data_dir
-    has_key_file = not settings.encryption_keys and settings.database_url is None
-    if has_key_file:
+    has_key_file = backup.keys and not settings.encryption_keys and settings.database_url is None
+    if not backup.keys:
+        secrets.check_keys(settings, manifest.sealed or ())
+    elif has_key_file:
         secrets.check_same_keys(data_dir, backup.keys)
     elif not set(backup.keys) <= set(settings.encryption_keys):
         raise BackupError(

@@ -43,8 +43,8 @@ _NOT_ENDED = (
 def get_booking(snapshot: UnitSnapshot, number: int) -> tuple[Unit, Booking]:
     booking = snapshot.booking_numbered(number)
     if snapshot.unit is None or booking is None:
-        # The caller, who has read the booking, adds its reference.
-        raise errors.UnknownBooking("")
+        # Its caller has read it, so this is another database by now. The reference is not known here.
+        raise errors.UnknownBooking("…")
     return snapshot.unit, booking
 
 

@@ -14,8 +14,6 @@ SYMBOLS = "2346789FHKMQRWXY"
 that rhyme (B C D E G P T V Z, and A J K) at most one is here. Sixteen are four bits each, and a field.
 """
 
-NUMBERS = (1, 2**32 - 1)
-
 # Frozen for ever, as the secret is: another value would give the references of old bookings to new ones.
 _ROUNDS = 8
 _PURPOSE = b"reference"
@@ -27,9 +25,7 @@ _WRITTEN = re.compile(f"{_GROUP}-?{_GROUP}-?{_GROUP}")
 
 
 def encode_reference(number: int, secret: bytes) -> str:
-    least, most = NUMBERS
-    if not least <= number <= most:
-        raise ValueError(f"There is no reference for the number {number}.")
+    """The sequence of numbers ends at 2**32 - 1."""
     scattered = _scatter(number, secret)
     digits = [scattered >> shift & 0xF for shift in range(28, -1, -4)]
     return _grouped(f"{scattered:08x}{_check_digit(digits):x}".translate(_SYMBOLS_OF_DIGITS))

@@ -166,9 +166,8 @@ class BookingDrafts:
         while not self._references:
             async with self._refilling:
                 if not self._references:
-                    self._references.extend(
-                        await self._database.read(bookings.next_references, NUMBERS_AT_ONCE)
-                    )
+                    more = await self._database.read(bookings.next_references, NUMBERS_AT_ONCE)
+                    self._references.extend(more)
         return self._references.popleft()
 
     async def _installation_secret(self) -> bytes:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from holdfast.domain import booking_actions
+from holdfast.domain import booking_actions, errors
 from holdfast.domain.api_key import new_token_text, token_hash
 from holdfast.domain.audit import ActorKind, Author
-from holdfast.domain.booking import CLAIMING, Agreement, Booking, BookingStatus, Buyer, Draft
+from holdfast.domain.booking import CLAIMING, Agreement, Booking, BookingStatus, Buyer
 from holdfast.domain.booking_actions import LANGUAGE, BookingAction
 from holdfast.domain.decision import UNCONDITIONAL, Decision, Precondition, UnitSnapshot
 from holdfast.domain.errors import DatabaseUnavailable, DomainError, NotAvailable, UnknownBooking
@@ -22,7 +22,7 @@ from holdfast.domain.unit import Unit, unit_id
 from holdfast.operations import booking_commands as commands
 from holdfast.operations.booking_commands import Requester
 from holdfast.operations.units import Units, UnitWithBooking
-from holdfast.operations.write_path import Command, ReferenceTaken, WriteResult
+from holdfast.operations.write_path import Command, WriteResult
 from holdfast.storage import bookings
 from holdfast.storage.bookings import FoundBooking
 from holdfast.storage.database import Database
@@ -74,20 +74,15 @@ class Bookings:
     ) -> Held:
         """Return a new hold, or the caller's own: by its token, or by the Idempotency-Key of its request."""
         project_id = await self._units.project_id(slug)
+        drafted = await self.drafts.draft_for(requester, project_id, code)
+        author = Author(ActorKind.BUYER, drafted.draft.reference, request_id)
         own_hash = None if token is None else token_hash(token)
-
-        def hold_unit(draft: Draft) -> Command:
-            author = Author(ActorKind.BUYER, draft.reference, request_id)
-            request = HoldRequest(draft, Caller.BUYER, self.periods, self.limits, own_hash)
-            return commands.HoldUnit((project_id, code), author, request)
-
-        written, new_token = await self._write_drafted(
-            lambda: self.drafts.draft_for(requester, project_id, code), hold_unit
-        )
+        request = HoldRequest(drafted.draft, Caller.BUYER, self.periods, self.limits, own_hash)
+        written = await self._write_drafted(drafted, commands.HoldUnit((project_id, code), author, request))
         booking = written.booking
         if token is not None and booking.token_hash == own_hash:
             return Held(booking, token, written.unit, written.project, is_new=False)
-        return Held(booking, new_token, written.unit, written.project, is_new=True)
+        return Held(booking, drafted.token, written.unit, written.project, is_new=True)
 
     async def sign(
         self,
@@ -158,20 +153,17 @@ class Bookings:
         action, buyer, until = staff_action
         periods = self.periods
         if action is Action.OPEN:
-
-            def hold_unit(draft: Draft) -> Command:
-                return commands.HoldUnit(key, author, HoldRequest(draft, caller, periods), precondition)
-
-            return (await self._write_drafted(self.drafts.draft, hold_unit))[0]
+            drafted = await self.drafts.draft()
+            request = HoldRequest(drafted.draft, caller, periods)
+            return await self._write_drafted(drafted, commands.HoldUnit(key, author, request, precondition))
         if action is Action.CLOSE_SALE:
+            drafted = await self.drafts.draft()
 
-            def close_sale(draft: Draft) -> Command:
-                def decide(snapshot: UnitSnapshot, now: datetime) -> Decision:
-                    return booking_actions.close_sale(snapshot, code, draft, buyer, caller, now)
+            def close_sale(snapshot: UnitSnapshot, now: datetime) -> Decision:
+                return booking_actions.close_sale(snapshot, code, drafted.draft, buyer, caller, now)
 
-                return commands.BookingCommand(key, author, None, decide, precondition=precondition)
-
-            return (await self._write_drafted(self.drafts.draft, close_sale))[0]
+            command = commands.BookingCommand(key, author, None, close_sale, precondition=precondition)
+            return await self._write_drafted(drafted, command)
 
         def decide(snapshot: UnitSnapshot, now: datetime) -> Decision:
             if action is Action.EXTEND:
@@ -225,40 +217,26 @@ class Bookings:
         payment_id: str | None = None,
     ) -> WriteResult:
         key, number = (found.booking.project_id, found.unit_code), found.booking.number
-        command = commands.BookingCommand(
-            key, author, number, decide, seen_status, until, payment_id=payment_id
+        return await self._units.write(
+            commands.BookingCommand(key, author, number, decide, seen_status, until, payment_id=payment_id)
         )
-        try:
-            return await self._units.write(command)
-        except UnknownBooking:
-            raise UnknownBooking(found.booking.reference) from None
 
-    async def _write_drafted(
-        self,
-        new_draft: Callable[[], Awaitable[commands.DraftedBooking]],
-        command_for: Callable[[Draft], Command],
-    ) -> tuple[WriteResult, str]:
-        """Return also the token of the draft.
-
-        Give back a draft that became no booking, unless it is unknown whether it did.
-        """
-        drafted = await new_draft()
+    async def _write_drafted(self, drafted: commands.DraftedBooking, command: Command) -> WriteResult:
+        """Give back a draft that became no booking, unless it is unknown whether it did."""
         try:
-            written = await self._units.write(command_for(drafted.draft))
-        except ReferenceTaken:
-            # By a process of an earlier release, since the draft was made. New drafts are without it.
-            self.drafts.forget()
-            return await self._write_drafted(new_draft, command_for)
+            written = await self._units.write(command)
         except DatabaseUnavailable:
             # Perhaps it is another database from now on, in which these numbers are taken.
             self.drafts.forget()
             raise
-        except DomainError:
-            self.drafts.give_back(drafted.draft)
+        except DomainError as error:
+            # What the database rejects may be the reference: an earlier release may have given it out.
+            if not isinstance(error, errors.InvalidInput):
+                self.drafts.give_back(drafted.draft)
             raise
         if written.booking.number != drafted.draft.number:
             self.drafts.give_back(drafted.draft)
-        return written, drafted.token
+        return written
 
     # A buyer at our pages has two cookies: their holds are counted by one (``visitor``), and what was made
     # with the other (``secret``) is opened by it. The first may be anybody's choice: alone it opens nothing.

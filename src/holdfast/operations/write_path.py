@@ -395,10 +395,6 @@ class RetriesExhausted(DatabaseUnavailable):
         self.reason = reason
 
 
-class ReferenceTaken(DomainError):
-    text = "The reference of the new booking is that of another one; nothing was stored."
-
-
 class WritePath:
     """Collects the commands of one process into batches."""
 
@@ -520,8 +516,6 @@ async def _write_locked(database: Database, commands: Sequence[Command]) -> list
         return [unavailable] * len(commands)
     except ConstraintViolated as violated:
         if len(commands) == 1:
-            if violated.constraint == bookings.UNIQUE_REFERENCE:
-                return [ReferenceTaken()]
             _warn("the database rejected a change that the domain allows", commands[0], violated.constraint)
             return [InvalidInput.at("", str(violated))]
     # One invalid row must not fail the others.

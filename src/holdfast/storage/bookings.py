@@ -45,9 +45,6 @@ _READ = {"numeric": "trim_scale(booking.{})::text", "jsonb": "booking.{}::text",
 READ_COLUMNS = ", ".join(_READ[_TYPES.get(name)].format(name) for name in WRITE_COLUMNS.split(", "))
 """In the order in which ``booking_from`` takes them."""
 
-UNIQUE_REFERENCE = "unique_reference"
-"""The constraint."""
-
 _STATUS = {str(status): status for status in BookingStatus}
 
 

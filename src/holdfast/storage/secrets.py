@@ -49,6 +49,22 @@ def check_same_keys(data_dir: Path, keys: Sequence[str]) -> None:
         )
 
 
+def check_keys(settings: Settings, sealed: Sequence[str]) -> None:
+    """Raise BackupError unless the keys that are there open at least one of the secrets."""
+    path, keys = settings.data_dir / FILE, settings.encryption_keys
+    if not keys and settings.database_url is None and path.exists():
+        keys = _read(path)
+    for value in sealed if keys else ():
+        with suppress(SecretsUnreadable):
+            SecretBox(keys).open(value.encode())
+            return
+    if sealed:
+        raise BackupError(
+            f"The backup has no encryption keys, and yours do not open its secrets: set {NAME} to the"
+            " keys of what was backed up."
+        )
+
+
 def new_encryption_key() -> str:
     return Fernet.generate_key().decode()
 

@@ -7,7 +7,7 @@ import json
 import os
 import secrets
 import tarfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from functools import partial
@@ -20,8 +20,8 @@ from holdfast.storage.embedded.files import sync_folder
 from holdfast.storage.errors import BackupError
 from holdfast.storage.schema import unsuitable_reason
 
-FORMAT = 1
-"""One more whenever a release could not read what this one writes."""
+FORMAT, FORMAT_WITHOUT_KEYS = 1, 2
+"""A higher number whenever a release could not read what this one writes."""
 FOLDER = "holdfast-backup"
 DUMP, KEYS, MANIFEST, CHECKSUMS = "database.dump", "encryption-keys", "manifest.json", "SHA256SUMS"
 BLOCK = tarfile.BLOCKSIZE
@@ -39,27 +39,30 @@ class Manifest(NamedTuple):
     postgresql: str
     counts: Mapping[str, int]
     """Rows of the tables that tell how much it is."""
+    sealed: Sequence[str] | None = None
+    """Of a backup without keys: secrets that tell whether a restore has the right ones."""
 
     def document(self) -> dict[str, Any]:
         return {
-            "format": FORMAT,
+            "format": FORMAT if self.sealed is None else FORMAT_WITHOUT_KEYS,
             "holdfast": self.holdfast,
             "createdAt": format_timestamp(self.created_at),
             "schema": self.schema,
             "postgresql": self.postgresql,
             "counts": dict(self.counts),
+            "hasKeys": self.sealed is None,
         }
 
 
 def write_manifest(manifest: Manifest) -> bytes:
-    return json.dumps(manifest.document(), indent=2).encode() + b"\n"
+    return json.dumps({**manifest.document(), "sealed": manifest.sealed}, indent=2).encode() + b"\n"
 
 
 def _read_manifest(text: bytes) -> Manifest:
     """Its checksum was right, so a manifest that cannot be read was written by another release."""
     try:
         document = json.loads(text)
-        if int(document["format"]) > FORMAT:
+        if int(document["format"]) > FORMAT_WITHOUT_KEYS:
             raise BackupError(
                 f"The backup was made by Holdfast {document['holdfast']} in a newer format; restore it with"
                 " that release, or a newer one."
@@ -70,6 +73,7 @@ def _read_manifest(text: bytes) -> Manifest:
             schema=str(document["schema"]),
             postgresql=str(document["postgresql"]),
             counts={str(name): int(number) for name, number in document["counts"].items()},
+            sealed=document.get("sealed"),
         )
     except (KeyError, TypeError, ValueError):
         raise BackupError("The manifest of the backup cannot be read.") from None

@@ -51,6 +51,7 @@ class BackupOptions(NamedTuple):
     replace: bool
     """Whether an existing file may be replaced."""
     keys: Sequence[str]
+    """Empty: the keys are kept elsewhere."""
     even_unreadable: bool
     """Whether secrets that none of the keys opens are accepted."""
 
@@ -65,8 +66,9 @@ async def back_up(database_url: str, options: BackupOptions, on_bytes: Callable[
             await connection.execute(_LOCK_SCHEMA)
             async with connection.transaction(isolation="repeatable_read", readonly=True):
                 snapshot, created_at = await fetch_one(connection, _EXPORT_SNAPSHOT)
-                if not options.even_unreadable:
-                    await _check_secrets(connection, options.keys)
+                sealed = [row[0].decode(errors="replace") for row in await connection.fetch(_SEALED)]
+                if options.keys and not options.even_unreadable:
+                    _check_secrets(options.keys, sealed)
                 revision = await current_revision(connection)
                 assert revision is not None
                 manifest = Manifest(
@@ -75,6 +77,7 @@ async def back_up(database_url: str, options: BackupOptions, on_bytes: Callable[
                     schema=revision,
                     postgresql=await connection.fetchval(_SERVER_VERSION),
                     counts=dict(zip(COUNTED, await fetch_one(connection, COUNTS), strict=True)),
+                    sealed=None if options.keys else sealed[:1000],
                 )
                 await _write(client, snapshot, manifest, options, on_bytes)
     return manifest
@@ -91,12 +94,12 @@ async def _check_database(connection: Connection) -> None:
         raise WrongDatabase("There is nothing to back up: the database has no schema of Holdfast.")
 
 
-async def _check_secrets(connection: Connection, keys: Sequence[str]) -> None:
+def _check_secrets(keys: Sequence[str], sealed: Sequence[str]) -> None:
     """Find out about wrong keys now, and not on the day that the backup is needed."""
     box = SecretBox(keys)
-    for (sealed,) in await connection.fetch(_SEALED):
+    for value in sealed:
         try:
-            box.open(sealed)
+            box.open(value.encode())
         except SecretsUnreadable:
             raise BackupError(
                 "Some secrets in the database are not opened by the encryption keys of this command; name the"

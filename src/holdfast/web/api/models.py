@@ -159,7 +159,7 @@ class BookingDocument(Document):
         Meta(description="When the reservation ends, or would have ended; null if there is none."),
     ]
     terms: Annotated[TermsDocument, Meta(description="Frozen when the unit was held.")]
-    buyer: Annotated[BuyerDocument | None, Meta(description="Null before the signature, and once erased.")]
+    buyer: Annotated[BuyerDocument | None, Meta(description="Null if unsigned, erased, or not for the key.")]
     signed_at: Time | None
     deposit_confirmed_at: Time | None
     closed_at: Time | None

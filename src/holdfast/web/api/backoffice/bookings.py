@@ -53,7 +53,7 @@ async def confirm_deposit(request: Request, reference: str) -> BookingDocument:
     `refund-due`, and the response says so. If the buyer had not signed, it is 409 `not-signed`, nothing
     is recorded, and the money is to be paid back.
 
-    `buyer` is null unless the key has a scope that may read bookings."""
+    `buyer` is null for a key with the scope `payments` and none that may read bookings."""
     return await _act(request, reference, BookingAction.CONFIRM_DEPOSIT)
 
 
