@@ -1,5 +1,6 @@
 """`holdfast backup` and `holdfast restore` when they say no, and when they are cut off."""
 
+import gzip
 import json
 import signal
 import subprocess
@@ -9,11 +10,17 @@ from uuid import uuid4
 
 import pytest
 
+from holdfast.domain.references import encode_reference
 from holdfast.storage.embedded.server import running_postmaster, serving_alone, using_embedded
+from holdfast.storage.schema import HEAD
+from tests.support.buying import Buyer, Hold
+from tests.support.client import Project, Unit
 from tests.support.clusters import NEWEST, Cluster
 from tests.support.commands import finish_process, run, run_for_json, run_refused
+from tests.support.installation import installed
 from tests.support.server import PATIENCE_SECONDS, WEBHOOKS, started, wait_until
 from tests.support.sql import Sql, with_database
+from tests.support.staff_client import Person
 
 KEY = WEBHOOKS["HOLDFAST_ENCRYPTION_KEYS"]
 ANOTHER = "YW5vdGhlciBvbmUsIGZvciB0ZXN0cyBhbG9uZSAhISE="
@@ -90,6 +97,80 @@ def test_a_file_is_replaced_only_by_force(source: dict[str, str], tmp_path: Path
 def test_a_backup_needs_the_keys_of_its_secrets(source: dict[str, str], tmp_path: Path) -> None:
     told = run_refused(source | EMBEDDED, 1, "backup", str(tmp_path / "a"))
     assert "HOLDFAST_ENCRYPTION_KEYS is not set" in told
+
+
+@pytest.fixture(scope="module")
+def keyless(source: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Made where nobody has the keys."""
+    file = tmp_path_factory.mktemp("backups") / "keyless.backup"
+    made = run_for_json(source | EMBEDDED, "backup", str(file), "--without-keys")
+    assert (made["hasKeys"], made["format"]) == (False, 2)
+    return file
+
+
+def test_a_backup_without_keys_says_so(backup: Path, keyless: Path, source: dict[str, str]) -> None:
+    for file, has_keys in ((backup, True), (keyless, False)):
+        assert run_for_json({}, "restore", str(file), "--check")["hasKeys"] is has_keys
+        assert (KEY.encode() in file.read_bytes()) is has_keys
+    assert "without encryption keys" in run({}, "restore", str(keyless), "--check")
+    assert "has no encryption keys" in run_refused({}, 1, "restore", str(keyless), "--show-keys")
+    told = run(source, "backup", str(keyless), "--without-keys", "--force")
+    assert "To restore it you need the encryption keys." in told
+
+
+@pytest.mark.parametrize("keys", ["", ANOTHER])
+def test_a_backup_without_keys_is_restored_only_with_keys_that_open_its_secrets(
+    keyless: Path, empty: dict[str, str], tmp_path: Path, keys: str
+) -> None:
+    if keys:
+        (tmp_path / "encryption-keys").write_text(f"{keys}\n")
+    for settings in (empty | {"HOLDFAST_ENCRYPTION_KEYS": keys}, EMBEDDED):
+        data = () if settings is not EMBEDDED else ("--data", str(tmp_path))
+        told = run_refused(settings, 1, "restore", str(keyless), *data)
+        assert "yours do not open its secrets: set HOLDFAST_ENCRYPTION_KEYS" in told
+        assert told.count("\n") == 1
+    assert [entry.name for entry in tmp_path.iterdir()] == ["encryption-keys"] * bool(keys)
+    with Sql(empty["HOLDFAST_DATABASE_URL"]) as sql:
+        assert sql.value("select to_regclass('project')::text") is None
+    restored = run_for_json(
+        empty | {"HOLDFAST_ENCRYPTION_KEYS": f"{ANOTHER},{KEY}"}, "restore", str(keyless), "--paused"
+    )
+    assert (restored["counts"]["endpoints"], restored["hasKeys"]) == (1, False)
+
+
+def test_a_backup_without_keys_is_restored_beside_its_keys(keyless: Path, tmp_path: Path) -> None:
+    (tmp_path / "encryption-keys").write_text(f"{KEY}\n")
+    run(EMBEDDED, "restore", str(keyless), "--data", str(tmp_path))
+    assert (tmp_path / "encryption-keys").read_text() == f"{KEY}\n"
+    assert "tower" in run(EMBEDDED, "project", "list", "--data", str(tmp_path))
+
+
+# Of the release before references were keyed: a unit is sold, another is on sale.
+OLDER = Path(__file__).parent / "backup_0016.gz"
+OLDER_REFERENCE, OLDER_TOKEN = "Q39-4F6-4K6", "hft_8cM9kzlSyQ9PiLqTyQTAfuQwsaMj_o5e"
+
+
+def test_a_backup_of_an_older_release_is_restored_with_its_references(
+    empty: dict[str, str], tmp_path: Path
+) -> None:
+    file = tmp_path / "older.backup"
+    file.write_bytes(gzip.decompress(OLDER.read_bytes()))
+    restored = run_for_json(empty, "restore", str(file))
+    assert (restored["schema"], restored["revision"], restored["hasKeys"]) == ("0016", HEAD, True)
+    with installed(empty["HOLDFAST_DATABASE_URL"], {}) as office:
+        unit = Unit(office.http, Project("", "tower", "The Tower"), "A-102")
+        buyer = Buyer(office.http)
+        old = Hold(buyer, unit, OLDER_REFERENCE, OLDER_TOKEN)
+        assert (old.read()["unitCode"], old.read()["status"]) == ("A-101", "sold")
+        assert office.desk.booking("q394f64k6") == old.read()
+        link = f"/p/tower/bookings/{OLDER_REFERENCE}/{OLDER_TOKEN}"
+        with Person(office.address) as browser:
+            page = browser.see(browser.look(link).headers["location"])
+        assert OLDER_REFERENCE in page
+        new = buyer.hold(unit)
+        assert new.read()["status"] == "open"
+        number = office.sql.value("select number from booking where reference = $1", new.reference)
+        assert new.reference == encode_reference(number, office.sql.value("select secret from installation"))
 
 
 @pytest.mark.parametrize("keys", ["", ANOTHER])

@@ -8,11 +8,16 @@ import random
 import time
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
+import httpx
 import pytest
 
 from tests.support.buying import BUYER
@@ -20,6 +25,7 @@ from tests.support.client import integration_client
 from tests.support.concurrent_requests import Answer, Line, Request, open_lines, salvo
 from tests.support.feed import read_on
 from tests.support.history_checker import faults_of, feed_faults
+from tests.support.keys import Keys
 from tests.support.payment_system import SETTINGS
 from tests.support.sales_project import (
     NO_HOLD_LIMIT,
@@ -33,6 +39,7 @@ from tests.support.sales_project import (
 from tests.support.server import RunningServer, wait_until
 from tests.support.sql import Sql
 from tests.support.unit_history import History, Row, read_histories
+from tests.support.webhooks import NOBODY_LISTENS
 
 UNITS = [f"A-{number}" for number in range(4)]
 ROUNDS_OF_THE_CONTROL = 40
@@ -153,6 +160,34 @@ async def write_at_once(addresses: list[str], work: Work) -> None:
 async def read_all(market: Market) -> list[dict[str, Any]]:
     async with open_lines(market.address, 1) as (line,):
         return [expect(await line.ask(market.read(code)), 200).body for code in UNITS]
+
+
+MADE = {
+    "endpoints": "select array_agg(id::text) from endpoint where description = $1",
+    "keys": "select array_agg(id::text) from api_key where name = $1",
+}
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_a_request_that_reaches_several_processes_at_once_makes_one_endpoint_or_key(
+    addresses: list[str], keys: Keys, sql: Sql, kind: str
+) -> None:
+    """It has an Idempotency-Key. The secret of the endpoint is repeated, the key is not."""
+    admin, unique, url = keys.issue(scopes=["admin"]).text, uuid4().hex, f"/v1/backoffice/{kind}"
+    body = {"url": NOBODY_LISTENS, "description": unique} if kind == "endpoints" else {"name": unique}
+    with ExitStack() as stack, ThreadPoolExecutor(8) as pool:
+        clients = [stack.enter_context(integration_client(address, admin)) for address in addresses * 4]
+        send = partial(httpx.Client.post, url=url, json=body, headers={"Idempotency-Key": unique})
+        answers = sorted(pool.map(send, clients), key=lambda answer: answer.status_code)
+        made = answers[0].json()
+        assert clients[0].delete(f"{url}/{made['id']}").status_code == 204
+    assert sql.value(MADE[kind], unique) == [made["id"]]
+    if kind == "endpoints":
+        assert [(answer.status_code, answer.json()) for answer in answers] == [(201, made)] * 8
+    else:
+        assert [answer.status_code for answer in answers] == [201] + [409] * 7
+        assert {answer.json()["id"] for answer in answers} == {made["id"]}
+        assert not any(made["key"] in answer.text for answer in answers[1:])
 
 
 def test_writers_of_different_fields_undo_nothing_of_each_other(

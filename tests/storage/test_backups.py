@@ -17,12 +17,14 @@ from holdfast.storage import schema
 from holdfast.storage.backup import archive
 from holdfast.storage.backup.archive import Manifest, open_backup, write_manifest, writing_backup
 from holdfast.storage.backup.dump import COUNTED, COUNTER_GAP, BackupOptions, back_up, restore
+from holdfast.storage.bookings import next_references
+from holdfast.storage.database import Database
 from holdfast.storage.errors import BackupError, WrongDatabase
 from holdfast.storage.schema import ADVISORY_LOCK, HEAD, LAST_COMMIT_FOR_OLDER
 from holdfast.storage.secrets import new_encryption_key
 from tests.support.clusters import NEWEST, Cluster
 from tests.support.receiver_certificates import authority, certified_for
-from tests.support.sql import Sql, blank_database
+from tests.support.sql import Sql, blank_database, execute
 from tests.support.tls_front import TlsFront, tls_front
 
 KEYS = (new_encryption_key(), new_encryption_key())
@@ -100,7 +102,7 @@ def test_what_another_release_made_is_refused(path: Path) -> None:
     for about, told in (
         (manifest(schema="9999"), "use the release that made it, or a newer"),
         (manifest(schema="0011"), f"with the commit {LAST_COMMIT_FOR_OLDER} first"),
-        (manifest().replace(b'"format": 1', b'"format": 2'), "in a newer format"),
+        (manifest().replace(b'"format": 1', b'"format": 3'), "in a newer format"),
         (b"{}", "manifest of the backup cannot be read"),
     ):
         write(path, about, replace=True)
@@ -252,6 +254,24 @@ def test_a_restored_database_counts_on_far_beyond(postgres_url: str, file: Path,
         "select version from unit": 7 + COUNTER_GAP,
     }.items():
         assert values(target, statement) == [expected]
+
+
+async def first_reference(url: str) -> str:
+    async with Database(url) as database:
+        await execute(database, "select setval('booking_number', 1, false)")
+        ((_, reference),) = await database.read(next_references, 1)
+        return reference
+
+
+def test_a_restored_installation_makes_its_own_references_and_another_one_others(
+    postgres_url: str, file: Path, empty_on: Callable[[int], str]
+) -> None:
+    copy, other = empty_on(NEWEST), empty_on(NEWEST)
+    made(postgres_url, file)
+    restored(copy, file)
+    asyncio.run(schema.migrate(other))
+    own, copied, others = [asyncio.run(first_reference(url)) for url in (postgres_url, copy, other)]
+    assert copied == own != others
 
 
 def test_a_backup_of_an_older_schema_is_brought_up_to_date(
