@@ -11,7 +11,7 @@ import psutil
 from holdfast.storage.embedded.server import EmbeddedPostgres
 from tests.support import commands
 from tests.support.server import PATIENCE_SECONDS
-from tests.support.sql import Sql, with_database
+from tests.support.sql import Sql, remember_owner, with_database
 
 NEWEST = 18
 TEMPLATE = "migrated_template"
@@ -83,9 +83,12 @@ class Cluster:
         self._has_template = False
         self._shared: tuple[str, dict[str, str]] | None = None
         self.url = ""
+        """Of the owner, who makes databases. Those of `new_database` and `empty_database` are the application's."""
 
     def start(self) -> None:
-        self.url = self._postgres.start()
+        self._postgres.start()
+        self.url = self._postgres.owner_url
+        remember_owner(self._postgres.url, self.url)
 
     @property
     def log(self) -> Path:
@@ -110,7 +113,7 @@ class Cluster:
             self._make_template()
         name = f"test_{uuid4().hex}"
         self._execute(f"create database {name} template {TEMPLATE}")
-        return with_database(self.url, name)
+        return with_database(self._postgres.url, name)
 
     def empty_database(self) -> str:
         """The URL of a database that tests use one after the other, with nothing in it.

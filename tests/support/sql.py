@@ -32,11 +32,24 @@ def with_database(url: str, name: str) -> str:
     return f"{parts.scheme}://{parts.netloc}/{name}{query}"
 
 
+_owners: dict[str, str] = {}
+
+
+def remember_owner(url: str, owner_url: str) -> None:
+    """The application uses ``url``; `Sql` and `connected` look in from beside, and may do everything."""
+    _owners[urlsplit(url).netloc] = urlsplit(owner_url).netloc
+
+
+def as_owner(url: str) -> str:
+    login = urlsplit(url).netloc
+    return url.replace(login, _owners.get(login, login), 1) if login else url
+
+
 class Sql:
     def __init__(self, url: str) -> None:
         self.url = url
         self._runner = asyncio.Runner()
-        self._connection = self._runner.run(asyncpg.connect(url))
+        self._connection = self._runner.run(asyncpg.connect(as_owner(url)))
 
     def run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
         return self._runner.run(coroutine)
@@ -82,7 +95,7 @@ def blank_database(cluster_url: str, options: str = "") -> Iterator[str]:
 @asynccontextmanager
 async def connected(url: str) -> AsyncIterator[asyncpg.Connection]:
     """A connection for what no part of ours does."""
-    connection = await asyncpg.connect(url)
+    connection = await asyncpg.connect(as_owner(url))
     try:
         yield connection
     finally:

@@ -36,7 +36,7 @@ def backup(file: Path, force: bool, even_unreadable: bool, without_keys: bool, a
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     settings, target = output.read_settings(), file.absolute()
     check_target(target, replace=force)
-    with database_url(settings) as url, output.progress_line() as show:
+    with database_url(settings, owner=True) as url, output.progress_line() as show:
         keys = () if without_keys else secrets.load_encryption_keys(settings)
         options = BackupOptions(target, force, keys, even_unreadable)
         manifest = asyncio.run(back_up(url, options, lambda done: show(f"{format_bytes(done)} written")))
@@ -99,7 +99,7 @@ def _restore(settings: Settings, backup: Backup, paused: bool, show: Callable[[s
             f"{secrets.NAME} must have the keys that the secrets in this backup are encrypted with;"
             " `holdfast restore FILE --show-keys` prints them."
         )
-    with database_url(settings, may_create=True, alone=True) as url:
+    with database_url(settings, owner=True, may_create=True, alone=True) as url:
         if has_key_file:
             secrets.store_keys(data_dir, backup.keys)
         applied = asyncio.run(

@@ -21,13 +21,14 @@ T = TypeVar("T")
 
 
 def database_url(
-    settings: Settings, *, may_create: bool = False, alone: bool = False
+    settings: Settings, *, owner: bool = False, may_create: bool = False, alone: bool = False
 ) -> AbstractContextManager[str]:
+    """Of the embedded database, the URL is for the application's role or for the ``owner`` of the schema."""
     if settings.database_url is not None:
         return nullcontext(settings.database_url)
     if not may_create:
         check_exists(settings.data_dir)
-    return using_embedded(settings.data_dir, alone=alone)
+    return using_embedded(settings.data_dir, owner=owner, alone=alone)
 
 
 def with_database(work: Callable[[Database], Awaitable[T]]) -> T:
@@ -58,7 +59,7 @@ def database_command(work: Callable[..., Awaitable[Output]]) -> Callable[..., No
 def migrate(as_json: bool) -> None:
     """Bring the database's schema up to date. `serve` and `work` do it too."""
     check_setting_names(os.environ)
-    with database_url(read_settings(), may_create=True) as url:
+    with database_url(read_settings(), owner=True, may_create=True) as url:
         applied = asyncio.run(schema.migrate(url))
     if applied:
         text = f"The schema is now at revision {schema.HEAD} (applied: {', '.join(applied)})."

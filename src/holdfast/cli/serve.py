@@ -91,7 +91,8 @@ def work(as_json: bool) -> None:
         own = settings.model_copy(
             update={"database_url": url, "encryption_keys": load_encryption_keys(settings)}
         )
-        asyncio.run(retry_while_unreachable(partial(migrate, url)))
+        with database_url(settings, owner=True) as owner_url:
+            asyncio.run(retry_while_unreachable(partial(migrate, owner_url)))
         work_process.run(own, announce=partial(_WORKING.print, as_json))
     _print_stopped(as_json)
 

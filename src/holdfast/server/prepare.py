@@ -1,7 +1,8 @@
 """Migrate or check the database before the processes of `serve` start, and fill it for the demo.
 
-This is a process of its own: what is imported for it is gone with it, so that the supervisor stays small. Its
-result is one JSON object on stdout.
+This is a process of its own: what is imported for it is gone with it, so that the supervisor stays small. It
+reads the URL for the owner of the schema from stdin, if that is another than the application's. Its result is
+one JSON object on stdout.
 """
 
 import asyncio
@@ -45,14 +46,16 @@ async def retry_while_unreachable(work: Callable[[], Awaitable[object]]) -> None
         await asyncio.sleep(_PAUSE_SECONDS)
 
 
-async def prepare(settings: Settings, may_migrate: bool, hook_url: str | None) -> dict[str, Any]:
+async def prepare(
+    settings: Settings, owner_url: str, may_migrate: bool, hook_url: str | None
+) -> dict[str, Any]:
     """Return the result for `serve`. ``hook_url`` is that of the demo's receiver, if there is a demo."""
     database_url, public_url = settings.database_url, settings.public_url
     assert database_url is not None
     assert public_url is not None
     demo_slug = None if hook_url is None else project.SLUG
     prepare_schema = schema.migrate if may_migrate else schema.check
-    await retry_while_unreachable(lambda: prepare_schema(database_url, demo_slug))
+    await retry_while_unreachable(lambda: prepare_schema(owner_url or database_url, demo_slug))
     async with Database(database_url, writers=1, readers=1) as database:
         await record_start(database, public_url, hook_url is not None)
         if hook_url is not None:
@@ -85,9 +88,8 @@ if __name__ == "__main__":
     set_up_logging()
     try:
         hook_url = next(iter(sys.argv[2:]), None)
-        result = asyncio.run(
-            prepare(Settings.from_environment(os.environ), sys.argv[1] == "migrate", hook_url)
-        )
+        settings = Settings.from_environment(os.environ)
+        result = asyncio.run(prepare(settings, sys.stdin.read(), sys.argv[1] == "migrate", hook_url))
     except (DomainError, SchemaError) as error:
         result = {"error": str(error), "isWrongDatabase": isinstance(error, WrongDatabase)}
     sys.stdout.write(json.dumps(result))

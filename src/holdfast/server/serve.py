@@ -59,7 +59,8 @@ def serve(
     ):
         address = format_url(listeners[0], host)
         environment = _environment(settings, url, address, external)
-        result = {"url": address, **_prepare(environment, may_migrate, external)}
+        owner_url = embedded.owner_url if embedded is not None and may_migrate else ""
+        result = {"url": address, **_prepare(environment, owner_url, may_migrate, external)}
         companions = []
         if external is not None:
             public_url, secret = environment["HOLDFAST_PUBLIC_URL"], result.pop("receiverSecret")
@@ -128,13 +129,14 @@ def _environment(
 
 
 def _prepare(
-    environment: Mapping[str, str], may_migrate: bool, external: ExternalSystems | None
+    environment: Mapping[str, str], owner_url: str, may_migrate: bool, external: ExternalSystems | None
 ) -> dict[str, Any]:
+    """``owner_url`` goes to this process alone, which has ended before the others start."""
     arguments = ["migrate" if may_migrate else "check", *([] if external is None else [external.hook_url])]
     done = subprocess.run(
         python_module("prepare", *arguments),
         env=environment,
-        stdin=subprocess.DEVNULL,
+        input=owner_url.encode(),
         stdout=subprocess.PIPE,
         start_new_session=True,
         check=False,

@@ -19,6 +19,9 @@ _FIRST_KEPT = "select ((clock_timestamp() - $1::interval) at time zone 'UTC')::d
 _MISSING = "select name from unnest($1::text[]) as name where to_regclass(name) is null"
 # Created apart and then attached: unlike `create table ... partition of`, this waits for no reader or writer.
 _CREATE = "create table {part} (like {table} including all)"
+# A role that may create nothing itself has this function: see application_role.sql.
+_HAS_FUNCTION = "select to_regprocedure('create_log_day(text, date)') is not null"
+_CREATE_BY_FUNCTION = "select create_log_day($1, $2)"
 _ATTACH = "alter table {table} attach partition {part} for values from ('{day} 00:00Z') to ('{after} 00:00Z')"
 _PARTS = """
     select part.relname, inhdetachpending
@@ -83,7 +86,10 @@ async def _drop_before(connection: Connection, keep: timedelta) -> list[str]:
 async def _create_day(connection: Connection, table: str, day: date) -> None:
     part = _part(table, day)
     if await connection.fetch(_MISSING, [part]):
-        await connection.execute(_CREATE.format(table=table, part=part))
+        if await connection.fetchval(_HAS_FUNCTION):
+            await connection.execute(_CREATE_BY_FUNCTION, table, day)
+        else:
+            await connection.execute(_CREATE.format(table=table, part=part))
         after = day + timedelta(days=1)
         await connection.execute(_ATTACH.format(table=table, part=part, day=day, after=after))
 

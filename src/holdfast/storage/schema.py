@@ -108,6 +108,7 @@ def _parse(revision: str | None) -> tuple[float, ...]:
 
 OLDEST_SERVER = 15
 
+_GRANTS = (Path(__file__).parent / "application_role.sql").read_text()
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _REVISIONS = sorted((path.stem.partition("_")[0] for path in _MIGRATIONS.glob("versions/0*.py")), key=_parse)
 HEAD = _REVISIONS[-1]
@@ -129,14 +130,15 @@ _log = logging.getLogger(__name__)
 async def migrate(database_url: str, demo_slug: str | None = None) -> list[str]:
     """Bring the schema up to date; gives the revisions applied. Any number of processes may do so at once.
 
-    ``demo_slug``: the demo is to fill the database. Nothing is changed if it must not.
+    The application's role, if there is one, gets its privileges. ``demo_slug``: the demo is to fill the
+    database. Nothing is changed if it must not.
     """
     revision = await check(database_url, demo_slug, may_migrate=True)
     return [] if _parse(revision) >= _parse(HEAD) else await _upgrade(database_url)
 
 
 async def check(database_url: str, demo_slug: str | None = None, *, may_migrate: bool = False) -> str | None:
-    """Return the revision; raise SchemaError unless this release works with it. Nothing is changed."""
+    """Return the revision; raise SchemaError unless this release works with it. The schema stays as it is."""
     with translate_errors():
         try:
             connection = await connect(database_url, timeout=_CONNECT_TIMEOUT_SECONDS)
@@ -148,6 +150,8 @@ async def check(database_url: str, demo_slug: str | None = None, *, may_migrate:
             revision = await check_suitable(connection, may_migrate)
             if demo_slug is not None:
                 await check_may_fill(connection, demo_slug)
+            if may_migrate:
+                await connection.execute(_GRANTS)
             return revision
         finally:
             await connection.close()
@@ -236,6 +240,7 @@ def _upgrade_locked(connection: MigratingConnection) -> list[str]:
     config = Config(attributes={"connection": connection, "applied": applied})
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     command.upgrade(config, HEAD)
+    connection.exec_driver_sql(_GRANTS)
     if applied:
         _log.info("brought the schema up to date: %s", ", ".join(applied))
     return applied

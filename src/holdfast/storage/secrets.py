@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 from holdfast.domain.errors import SecretsUnreadable
 from holdfast.settings import Settings, WrongSetting, parse_encryption_keys
-from holdfast.storage.embedded.files import sync_folder
+from holdfast.storage.embedded.files import write_once
 from holdfast.storage.errors import BackupError
 
 NAME = "HOLDFAST_ENCRYPTION_KEYS"
@@ -30,7 +27,7 @@ def load_encryption_keys(settings: Settings) -> tuple[str, ...]:
         )
     path = settings.data_dir / FILE
     if not path.exists():
-        _make(path, [new_encryption_key()])
+        write_once(path, f"{new_encryption_key()}\n")
     return _read(path)
 
 
@@ -38,7 +35,7 @@ def store_keys(data_dir: Path, keys: Sequence[str]) -> None:
     """Store the keys in a data directory that has none; existing keys are never replaced."""
     check_same_keys(data_dir, keys)
     if not (data_dir / FILE).exists():
-        _make(data_dir / FILE, keys)
+        write_once(data_dir / FILE, "".join(f"{key}\n" for key in keys))
 
 
 def check_same_keys(data_dir: Path, keys: Sequence[str]) -> None:
@@ -79,24 +76,6 @@ def _read(path: Path) -> tuple[str, ...]:
             f"{path} is '…', but must be a file with a key of 32 bytes in URL-safe base64 on each line."
         )
     return keys
-
-
-def _make(path: Path, keys: Sequence[str]) -> None:
-    """Write the file completely or not at all, and never over one that another process has made."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "w") as file:
-            file.write("".join(f"{key}\n" for key in keys))
-            file.flush()
-            os.fsync(file.fileno())
-        with suppress(FileExistsError):
-            os.link(draft, path)
-    finally:
-        draft.unlink()
-    # A power cut must not lose the only key, once something is sealed with it.
-    sync_folder(path.parent)
 
 
 class SecretBox:

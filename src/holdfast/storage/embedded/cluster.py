@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import secrets
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -13,29 +14,15 @@ from holdfast.storage.embedded import files
 from holdfast.storage.errors import EmbeddedPostgresError
 
 DATABASE = "holdfast"
-SUPERUSER = "holdfast"
+OWNER, APPLICATION = "holdfast", "holdfast_app"
+"""The roles: a superuser, who owns the schema and migrates it, and the plain one of everything else."""
 
 _VERSION_FOLDERS = {16: "pginstall", 18: "pginstall18"}
 _UNFINISHED = "postgres.unfinished"
-_SETTINGS = {
-    "listen_addresses": "",
-    "port": "5432",
-    "unix_socket_permissions": "0700",
-    "max_connections": "100",
-    "shared_buffers": "256MB",
-    "max_wal_size": "4GB",
-    "checkpoint_timeout": "15min",
-    "fsync": "on",
-    "synchronous_commit": "on",
-    "jit": "off",
-    "timezone": "UTC",
-    "log_timezone": "UTC",
-    "log_checkpoints": "off",
-}
-_POSTGRESQL_CONF = """\
-# Holdfast writes holdfast.conf anew at each start; what is set below it in this file wins.
-include 'holdfast.conf'
-"""
+_MAIN_SETTINGS, _SETTINGS, _HBA, _ROLES = (
+    Path(__file__).with_name(name).read_text()
+    for name in ("postgresql.conf", "holdfast.conf", "pg_hba.conf", "roles.sql")
+)
 
 
 class Programs:
@@ -87,12 +74,11 @@ def program_folder(version: int) -> Path:
 
 
 def program_environment() -> dict[str, str]:
-    """Leave out PGDATA, PGPORT and the like, which are meant for another server."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
-    return {**kept, "LC_ALL": "C"}
+    """Leave out our secrets, which `copy ... from program` would show, and variables such as PGPORT."""
+    return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
 
 
-def make_cluster(programs: Programs, cluster: Path, *, synced: bool) -> None:
+def make_cluster(programs: Programs, cluster: Path, passwords: Mapping[str, str], *, synced: bool) -> None:
     """Make it under another name and rename it when complete: a crash midway leaves no half cluster."""
     unfinished = cluster.with_name(_UNFINISHED)
     if unfinished.exists():
@@ -101,18 +87,44 @@ def make_cluster(programs: Programs, cluster: Path, *, synced: bool) -> None:
     if programs.account is not None:
         files.change_owner(programs.account, unfinished, 0o700)
     initdb = (
-        "initdb", "-D", _UNFINISHED, "-U", SUPERUSER, "--encoding=UTF8", "--no-locale",
-        "--data-checksums", "--auth-local=trust", "--auth-host=reject", "--no-instructions",
+        "initdb", "-D", _UNFINISHED, "-U", OWNER, "--encoding=UTF8", "--no-locale",
+        "--data-checksums", "--auth-local=reject", "--auth-host=reject", "--no-instructions",
         *([] if synced else ["--no-sync"]),
     )  # fmt: skip
-    postgres = ("postgres", "--single", "-D", _UNFINISHED, "postgres")
-    for command, stdin in ((initdb, ""), (postgres, f"create database {DATABASE}\n")):
+    postgres = ("postgres", "--single", "-j", "-D", _UNFINISHED, "postgres")
+    statements = f"{role_statements(passwords)}create database {DATABASE};\n\n"
+    for command, stdin in ((initdb, ""), (postgres, statements)):
         result = programs.run(*command, stdin=stdin)
         if result.returncode != 0:
             raise EmbeddedPostgresError(f"A database could not be made: {' '.join(result.stderr.split())}")
-    _write_new_file(unfinished / "postgresql.conf", _POSTGRESQL_CONF)
+    _write_new_file(unfinished / "postgresql.conf", _MAIN_SETTINGS)
     unfinished.rename(cluster)
     files.sync_folder(cluster.parent)
+
+
+def new_passwords() -> dict[str, str]:
+    return {role: secrets.token_urlsafe(24) for role in (OWNER, APPLICATION)}
+
+
+def role_statements(passwords: Mapping[str, str]) -> str:
+    """Return statements that make the roles what they should be, whatever they were before."""
+    return _ROLES.format_map(passwords)
+
+
+def password_lines(passwords: Mapping[str, str]) -> str:
+    """Return the lines of a file that psql can read too (PGPASSFILE)."""
+    return "".join(f"*:*:*:{role}:{passwords[role]}\n" for role in passwords)
+
+
+def read_passwords(path: Path) -> dict[str, str]:
+    try:
+        found = dict(line.split(":")[-2:] for line in path.read_text().splitlines())
+        return {role: found[role] for role in (OWNER, APPLICATION)}
+    except (OSError, KeyError, ValueError) as error:
+        raise EmbeddedPostgresError(
+            f"{path} cannot be used ({error!r}); run Holdfast as the user who owns it. If it is damaged, stop"
+            " Holdfast, delete the file, and start again."
+        ) from None
 
 
 def check_version(cluster: Path, version: int) -> None:
@@ -129,10 +141,13 @@ def check_version(cluster: Path, version: int) -> None:
         )
 
 
-def write_settings(cluster: Path, socket_dir: Path, extra: Mapping[str, str]) -> None:
-    settings = {**_SETTINGS, "unix_socket_directories": f'"{socket_dir}"', **extra}
+def write_settings(cluster: Path, socket_dir: Path, method: str, extra: Mapping[str, str]) -> None:
+    """``method``: how those who connect are authenticated."""
+    settings = {"unix_socket_directories": f'"{socket_dir}"', **extra}
     quoted = {name: value.replace("\\", "\\\\").replace("'", "''") for name, value in settings.items()}
-    _write_new_file(cluster / "holdfast.conf", "".join(f"{name} = '{quoted[name]}'\n" for name in quoted))
+    lines = "".join(f"{name} = '{quoted[name]}'\n" for name in quoted)
+    _write_new_file(cluster / "holdfast.conf", _SETTINGS + lines)
+    _write_new_file(cluster / "pg_hba.conf", _HBA.format(method=method))
 
 
 def _write_new_file(path: Path, text: str) -> None:

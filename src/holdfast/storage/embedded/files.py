@@ -8,11 +8,12 @@ import logging
 import os
 import pwd
 import re
+import secrets
 import stat
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -42,8 +43,8 @@ class FileLock:
                 f"{path} cannot be locked ({error.strerror}); run Holdfast as the user who owns it."
             ) from None
 
-    def take(self, *, exclusive: bool) -> None:
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
+    def share(self) -> None:
+        fcntl.flock(self._descriptor, fcntl.LOCK_SH)
 
     def try_exclusive(self, patience_seconds: float = 0.0) -> bool:
         """Turn a shared lock of ours into an exclusive one, unless another process holds one."""
@@ -63,9 +64,11 @@ class FileLock:
 
 
 @contextmanager
-def exclusive_lock(path: Path) -> Iterator[None]:
+def exclusive_lock(path: Path, on_wait: Callable[[], object] = lambda: None) -> Iterator[None]:
+    """Wait for the lock. ``on_wait`` is called every second of that."""
     with closing(FileLock(path)) as lock:
-        lock.take(exclusive=True)
+        while not lock.try_exclusive(patience_seconds=1.0):
+            on_wait()
         yield
 
 
@@ -75,12 +78,35 @@ def _open_lock(path: Path) -> int:
         return os.open(path, flags)
     with suppress(FileExistsError):
         descriptor = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o600)
-        if os.geteuid() == 0:
-            # Let the owner of the data directory use a lock file that root has made.
-            owner = path.parent.stat()
-            os.fchown(descriptor, owner.st_uid, owner.st_gid)
+        _give_to_owner(descriptor, path.parent)
         return descriptor
     return os.open(path, flags)
+
+
+def _give_to_owner(descriptor: int, folder: Path) -> None:
+    """Let the owner of the data directory use a file that root has made in it."""
+    if os.geteuid() == 0:
+        owner = folder.stat()
+        os.fchown(descriptor, owner.st_uid, owner.st_gid)
+
+
+def write_once(path: Path, text: str) -> None:
+    """Write a private file completely or not at all, and never over one that another process has made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            _give_to_owner(descriptor, path.parent)
+            file.write(text)
+            file.flush()
+            os.fsync(descriptor)
+        with suppress(FileExistsError):
+            os.link(draft, path)
+    finally:
+        draft.unlink()
+    # A power cut must not lose it, once something depends on it.
+    sync_folder(path.parent)
 
 
 @contextmanager
@@ -99,7 +125,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def socket_folder(data_dir: Path) -> Path:
-    """Return the folder of the server's socket. Its mode is what keeps other users out of the database."""
+    """Return the folder of the server's socket."""
     name = "holdfast-" + hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:16]
     for folder in (data_dir / "socket", Path(tempfile.gettempdir()) / name):
         path = folder / SOCKET_NAME
@@ -118,7 +144,8 @@ def make_socket_folder(folder: Path, account: Account | None) -> None:
                 raise EmbeddedPostgresError(
                     f"{folder} belongs to somebody else, so the database's socket cannot be put there."
                 )
-            os.fchmod(descriptor, 0o700)
+            # A server that root has started is used by other users, who need its passwords.
+            os.fchmod(descriptor, 0o700 if account is None else 0o711)
             if account is not None:
                 os.fchown(descriptor, account.uid, account.gid)
     except OSError as error:

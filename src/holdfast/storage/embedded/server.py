@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -18,17 +19,19 @@ from holdfast.storage.embedded import cluster, files
 from holdfast.storage.embedded.files import FileLock, exclusive_lock
 from holdfast.storage.errors import EmbeddedPostgresError, WrongDatabase
 
-START_LIMIT_SECONDS = 120
 STOP_LIMIT_SECONDS = 60
 MAX_LOG_BYTES = 16 * 1024 * 1024
 
 # Orphans of a killed server hold its shared memory until they notice.
 _PATIENCE_WITH_ORPHANS_SECONDS = 5.0
 _PATIENCE_WITH_COMMANDS_SECONDS = 5.0
+_PROGRESS_SECONDS = 5
 _PAUSE_SECONDS = 0.1
 _POLL_SECONDS = 0.02
 _CLUSTER = "postgres"
 _LOG = "postgres.log"
+_USERS_LOCK = ".users.lock"
+_GRANTS = Path(__file__).parent.with_name("application_role.sql")
 
 _log = logging.getLogger(__name__)
 
@@ -40,14 +43,17 @@ class EmbeddedPostgres:
         self.data_dir = data_dir.absolute()
         self.cluster = self.data_dir / _CLUSTER
         self.log = self.data_dir / _LOG
-        self.url = ""
+        self.url = self.owner_url = ""
+        """For the role of the application, and for that of the owner, who migrates, backs up and restores."""
         self.adopted = False
         """Whether the server was running already when it was asked for."""
         self._version = version
         self._extra_settings = dict(extra_settings or {})
         self._programs = cluster.Programs(version, self.data_dir)
         self._start_lock = self.data_dir / ".start.lock"
+        self._passwords = self.data_dir / "database-passwords"
         self._users: FileLock | None = None
+        self._next_progress_at = 0.0
 
     @property
     def is_made(self) -> bool:
@@ -56,35 +62,36 @@ class EmbeddedPostgres:
     def start(self) -> str:
         """Start the server unless it runs, count this process as one of its users, and return its URL."""
         make_data_dir(self.data_dir)
-        with exclusive_lock(self._start_lock):
+        with exclusive_lock(self._start_lock, on_wait=self._show_progress):
             if self.is_made:
                 cluster.check_version(self.cluster, self._version)
-            # One that starts becomes ready; one that stops ends.
-            postmaster = self._wait_for_postmaster(
-                START_LIMIT_SECONDS, lambda found: found is None or found.status == "ready"
-            )
+            postmaster = self._wait_until_ready()
+            if postmaster is not None and not self._passwords.exists():
+                self._stop_unless_shared()
+                postmaster = None
             self.adopted = postmaster is not None
             postmaster = postmaster or self._launch()
-            if postmaster.status != "ready":
-                raise EmbeddedPostgresError(
-                    f"The embedded PostgreSQL (process {postmaster.pid}) is not ready"
-                    f" after {START_LIMIT_SECONDS} seconds; {self.log} tells why."
-                )
+            passwords = cluster.read_passwords(self._passwords)
             if self._users is None:
-                self._users = FileLock(self.data_dir / ".users.lock")
-                self._users.take(exclusive=False)
+                self._users = FileLock(self.data_dir / _USERS_LOCK)
+                self._users.share()
         host = quote(postmaster.socket_dir, safe="/")
-        self.url = f"postgresql://{cluster.SUPERUSER}@/{cluster.DATABASE}?host={host}&port={postmaster.port}"
+        self.owner_url, self.url = (
+            f"postgresql://{role}:{passwords[role]}@/{cluster.DATABASE}?host={host}&port={postmaster.port}"
+            for role in (cluster.OWNER, cluster.APPLICATION)
+        )
         return self.url
 
     def restart_if_ended(self) -> bool:
-        """Start the server again if it died; return whether it had to be."""
+        """Start the server again if it died; return whether it had to be. Do not wait until it is ready."""
         keep_log_small(self.log)
         if running_postmaster(self.cluster) is not None:
+            self._show_progress()
             return False
         with exclusive_lock(self._start_lock):
             if running_postmaster(self.cluster) is None:
-                self._launch()
+                self._programs.prepare_account(self.cluster)
+                self._boot()
         return True
 
     def is_alone(self) -> bool:
@@ -112,28 +119,91 @@ class EmbeddedPostgres:
             self._users.close()
             self._users = None
 
+    def _stop_unless_shared(self) -> None:
+        """Stop a server of an earlier release, or one whose passwords are lost, so that it gets new ones."""
+        with closing(FileLock(self.data_dir / _USERS_LOCK)) as users:
+            if not users.try_exclusive():
+                raise EmbeddedPostgresError(
+                    f"The database in {self.data_dir} is in use and must be restarted to get passwords; stop"
+                    " every `holdfast` that uses it first."
+                )
+            self._shut_down()
+
     def _launch(self) -> Postmaster:
         self._programs.prepare_account(self.cluster)
-        if not self.is_made:
-            _log.info("making a database in %s", self.cluster)
-            is_synced = self._extra_settings.get("fsync") != "off"
-            cluster.make_cluster(self._programs, self.cluster, synced=is_synced)
-        self._prepare_files()
+        passwords = cluster.new_passwords()
+        try:
+            if not self.is_made:
+                _log.info("making a database in %s", self.cluster)
+                is_synced = self._extra_settings.get("fsync") != "off"
+                self._passwords.unlink(missing_ok=True)
+                cluster.make_cluster(self._programs, self.cluster, passwords, synced=is_synced)
+            elif not self._passwords.exists():
+                self._set_passwords(passwords)
+            if not self._passwords.exists():
+                # The roles have them by now: what the file says is always true.
+                files.write_once(self._passwords, cluster.password_lines(passwords))
+            self._boot()
+            if (postmaster := self._wait_until_ready()) is None:
+                raise self._did_not_start()
+            return postmaster
+        except BaseException:
+            self._shut_down()
+            raise
+
+    def _set_passwords(self, passwords: Mapping[str, str]) -> None:
+        """Set them without knowing any: meanwhile the server takes connections of its own user alone."""
+        _log.info("setting passwords for the roles of the database")
+        self._boot(method="trust")
+        self._wait_until_ready()
+        socket_dir, statements = files.socket_folder(self.data_dir), cluster.role_statements(passwords)
+        psql = ("psql", "-Xqw1", "-v", "ON_ERROR_STOP=1", "-h", str(socket_dir), "-p", "5432")
+        done = self._programs.run(
+            *psql, "-U", cluster.OWNER, cluster.DATABASE, stdin=statements + _GRANTS.read_text()
+        )
+        if done.returncode != 0:
+            reason = " ".join(done.stderr.split())
+            raise EmbeddedPostgresError(f"The database could not be given passwords: {reason}")
+        self._shut_down()
+
+    def _boot(self, method: str = "scram-sha-256") -> None:
+        """Start the server, and wait a few seconds for it to become ready."""
+        self._prepare_files(method)
         give_up_at = time.monotonic() + _PATIENCE_WITH_ORPHANS_SECONDS
         while True:
-            self._pg_ctl("start", "-l", _LOG, "-t", str(START_LIMIT_SECONDS))
-            if (postmaster := running_postmaster(self.cluster)) is not None:
-                return postmaster
-            if time.monotonic() > give_up_at:
-                last_lines = "no log"
-                with suppress(OSError):
-                    last_lines = " ".join(self.log.read_text(errors="replace").splitlines()[-5:])
-                raise EmbeddedPostgresError(
-                    f"The embedded PostgreSQL did not start; {self.log} ends with: {last_lines}"
-                )
+            self._pg_ctl("start", "-l", _LOG, "-t", str(_PROGRESS_SECONDS))
+            if running_postmaster(self.cluster) is not None:
+                return
+            if "shared memory" not in self._end_of_log() or time.monotonic() > give_up_at:
+                raise self._did_not_start()
             time.sleep(_PAUSE_SECONDS)
 
-    def _prepare_files(self) -> None:
+    def _wait_until_ready(self) -> Postmaster | None:
+        """Wait for as long as it starts or stops: recovery after a crash takes as long as it takes."""
+        while (postmaster := running_postmaster(self.cluster)) is not None and postmaster.status != "ready":
+            self._show_progress()
+            time.sleep(_POLL_SECONDS)
+        return postmaster
+
+    def _show_progress(self) -> None:
+        """Log every few seconds how a server that is not ready goes on."""
+        if time.monotonic() > self._next_progress_at:
+            self._next_progress_at = time.monotonic() + _PROGRESS_SECONDS
+            postmaster = running_postmaster(self.cluster)
+            if postmaster is not None and postmaster.status != "ready":
+                _log.warning("waiting for PostgreSQL (%s): %s", postmaster.status, self._end_of_log(lines=1))
+
+    def _end_of_log(self, lines: int = 5) -> str:
+        with suppress(OSError):
+            return " ".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+        return "no log"
+
+    def _did_not_start(self) -> EmbeddedPostgresError:
+        return EmbeddedPostgresError(
+            f"The embedded PostgreSQL did not start; {self.log} ends with: {self._end_of_log()}"
+        )
+
+    def _prepare_files(self, method: str) -> None:
         """Remove what a crashed server left. Only called when no server runs."""
         folder, account = files.socket_folder(self.data_dir), self._programs.account
         files.make_socket_folder(folder, account)
@@ -141,7 +211,9 @@ class EmbeddedPostgres:
         socket = folder / files.SOCKET_NAME
         for path in (socket, socket.with_name(f"{socket.name}.lock"), self.cluster / "postmaster.pid"):
             path.unlink(missing_ok=True)
-        cluster.write_settings(self.cluster, folder, self._extra_settings)
+        socket_mode = "0700" if account is None or method == "trust" else "0777"
+        extra = {"unix_socket_permissions": socket_mode, **self._extra_settings}
+        cluster.write_settings(self.cluster, folder, method, extra)
         keep_log_small(self.log)
         os.close(os.open(self.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600))
         if account is not None:
@@ -155,7 +227,7 @@ class EmbeddedPostgres:
             return
         self._programs.prepare_account(self.cluster)
         self._pg_ctl("stop", "-m", "fast", "-t", str(STOP_LIMIT_SECONDS))
-        if self._wait_for_postmaster(1.0, lambda found: found is None) is not None:
+        if running_postmaster(self.cluster) is not None:
             self._pg_ctl("stop", "-m", "immediate", "-t", str(STOP_LIMIT_SECONDS))
         folder = files.socket_folder(self.data_dir)
         if folder.parent != self.data_dir:
@@ -164,16 +236,6 @@ class EmbeddedPostgres:
 
     def _pg_ctl(self, action: str, *options: str) -> None:
         self._programs.run("pg_ctl", action, "-D", _CLUSTER, "-w", "-s", *options)
-
-    def _wait_for_postmaster(
-        self, patience_seconds: float, is_expected: Callable[[Postmaster | None], bool]
-    ) -> Postmaster | None:
-        give_up_at = time.monotonic() + patience_seconds
-        while True:
-            postmaster = running_postmaster(self.cluster)
-            if is_expected(postmaster) or time.monotonic() > give_up_at:
-                return postmaster
-            time.sleep(_POLL_SECONDS)
 
 
 def check_exists(data_dir: Path) -> None:
@@ -187,18 +249,19 @@ def check_exists(data_dir: Path) -> None:
 
 
 @contextmanager
-def using_embedded(data_dir: Path, *, alone: bool = False) -> Iterator[str]:
+def using_embedded(data_dir: Path, *, owner: bool = False, alone: bool = False) -> Iterator[str]:
     """For a command: yield the URL of the server, which runs for as long as the block lasts.
 
-    If the command is to be ``alone``, others that come meanwhile wait for its end.
+    The URL is that of the application's role, or of the ``owner``. If the command is to be ``alone``, others
+    that come meanwhile wait for its end.
     """
     with serving_alone(data_dir) if alone else nullcontext():
         server = EmbeddedPostgres(data_dir)
-        url = server.start()
+        server.start()
         try:
             if alone and not server.is_alone():
                 raise EmbeddedPostgresError(f"Another command is using {data_dir}; end it first.")
-            yield url
+            yield server.owner_url if owner else server.url
         finally:
             server.leave()
 
@@ -238,23 +301,36 @@ def running_postmaster(cluster_dir: Path) -> Postmaster | None:
         pid = abs(int(lines[0]))
     except (FileNotFoundError, IndexError, ValueError):
         return None
-    if not _is_postmaster(pid, cluster_dir):
-        return None
     # The server writes the later lines one after the other while it starts.
     lines += [""] * (8 - len(lines))
-    return Postmaster(pid, int(lines[3] or 0), lines[4], lines[7].strip())
+    postmaster = Postmaster(pid, int(lines[3] or 0), lines[4], lines[7].strip())
+    return postmaster if _is_alive(postmaster, cluster_dir) else None
 
 
-def _is_postmaster(pid: int, cluster_dir: Path) -> bool:
-    """A pid is used again by others; a postmaster is known by its working directory, the cluster."""
+def _is_alive(postmaster: Postmaster, cluster_dir: Path) -> bool:
+    """A pid is used again by others; a postmaster is known by its working directory, the cluster.
+
+    Root without CAP_SYS_PTRACE cannot see that of other users. A process that may be the postmaster counts as
+    it, since to start a second one would be worse.
+    """
+    may_be_ours = False
     try:
-        process = psutil.Process(pid)
+        process = psutil.Process(postmaster.pid)
         with process.oneshot():
             if process.status() == psutil.STATUS_ZOMBIE or not process.name().startswith("postgres"):
                 return False
+            may_be_ours = process.uids().effective == cluster_dir.stat().st_uid
         return cluster_dir.samefile(process.cwd())
     except (psutil.Error, OSError):
-        return False
+        # Under hidepid even its name is hidden.
+        return (may_be_ours and psutil.pid_exists(postmaster.pid)) or _takes_connections(postmaster)
+
+
+def _takes_connections(postmaster: Postmaster) -> bool:
+    with suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(f"{postmaster.socket_dir}/.s.PGSQL.{postmaster.port}")
+        return True
+    return False
 
 
 def keep_log_small(log: Path) -> None:
