@@ -22,7 +22,9 @@ KEEP_FIRST_ROWS = """
     create schema first_rows;
     create table first_rows.event_feed as table event_feed;
     create table first_rows.event_sums as table event_sums;
-    create table first_rows.installation as table installation
+    create table first_rows.installation as table installation;
+    grant usage on schema first_rows to public;
+    grant select on all tables in schema first_rows to public
 """
 CLOSE_OTHERS = """
     select pg_terminate_backend(pid) from pg_stat_activity
@@ -83,7 +85,7 @@ class Cluster:
         self._has_template = False
         self._shared: tuple[str, dict[str, str]] | None = None
         self.url = ""
-        """Of the owner, who makes databases. Those of `new_database` and `empty_database` are the application's."""
+        """The owner's, who makes databases. Those that are made give a URL of the application."""
 
     def start(self) -> None:
         self._postgres.start()
