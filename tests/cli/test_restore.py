@@ -1,16 +1,20 @@
 """`holdfast backup` and `holdfast restore` when they say no, and when they are cut off."""
 
+import asyncio
 import gzip
 import json
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
 from holdfast.domain.references import encode_reference
+from holdfast.operations.delivery_queue import drop_old_log_partitions, ensure_log_partitions
+from holdfast.storage.database import Database
 from holdfast.storage.embedded.server import running_postmaster, serving_alone, using_embedded
 from holdfast.storage.schema import HEAD
 from tests.support.buying import Buyer, Hold
@@ -19,7 +23,7 @@ from tests.support.clusters import NEWEST, Cluster
 from tests.support.commands import finish_process, run, run_for_json, run_refused
 from tests.support.installation import installed
 from tests.support.server import PATIENCE_SECONDS, WEBHOOKS, started, wait_until
-from tests.support.sql import Sql, with_database
+from tests.support.sql import Sql, blank_database, with_database
 from tests.support.staff_client import Person
 
 KEY = WEBHOOKS["HOLDFAST_ENCRYPTION_KEYS"]
@@ -70,6 +74,33 @@ def test_a_restore_can_leave_every_endpoint_paused(backup: Path, empty: dict[str
     assert "tower" in run(empty, "project", "list")
     (only,) = run_for_json(empty, "endpoint", "list")["endpoints"]
     assert only["state"] == "paused"
+
+
+def test_a_backup_of_a_release_with_one_role_is_restored_for_two(
+    cluster_of: Callable[[int], Cluster], tmp_path: Path
+) -> None:
+    file, data = str(tmp_path / "a.backup"), tmp_path / "data"
+    with blank_database(cluster_of(NEWEST).url, has_one_role=True) as url:
+        settings = {"HOLDFAST_DATABASE_URL": url}
+        run(settings, "migrate")
+        run(settings, "project", "add", "tower", "--name", "The Tower")
+        asyncio.run(make_log(url))
+        run(settings, "backup", file)
+    run(EMBEDDED, "restore", file, "--data", str(data))
+    assert "tower" in run(EMBEDDED, "project", "list", "--data", str(data))
+    with using_embedded(data) as url:
+        assert len(asyncio.run(drop_log(url))) > 0
+        asyncio.run(make_log(url))
+
+
+async def make_log(url: str) -> None:
+    async with Database(url) as database:
+        await ensure_log_partitions(database)
+
+
+async def drop_log(url: str) -> list[str]:
+    async with Database(url) as database:
+        return await drop_old_log_partitions(database, timedelta(days=-30))
 
 
 def test_a_backup_can_be_looked_into_and_checked(backup: Path) -> None:

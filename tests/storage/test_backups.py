@@ -325,11 +325,12 @@ def test_secrets_that_the_keys_do_not_open_are_noticed(source: str, target: str,
     with pytest.raises(BackupError, match="--even-unreadable"):
         made(source, file)
     assert not file.exists()
-    # A password with every odd character must not be in the way, though nobody here needs one.
-    url = source.replace("holdfast@", f"holdfast:{quote('p:@/ %&?é', safe='')}@", 1)
-    asyncio.run(back_up(url, BackupOptions(file, True, KEYS, True), lambda _: None))
     with Sql(source) as sql:
+        sql.execute("create role odd superuser login password 'p:@/ %&?é'")
+        url = source.replace(urlsplit(source).netloc, f"odd:{quote('p:@/ %&?é', safe='')}@", 1)
+        asyncio.run(back_up(url, BackupOptions(file, True, KEYS, True), lambda _: None))
         sql.execute("update staff set second_factor_sealed = null")
+        sql.execute("drop role odd")
     with open_backup(file) as backup:
         assert backup.keys == KEYS
 
@@ -372,5 +373,5 @@ def socket_of(url: str) -> str:
 
 
 def by_tcp(url: str, port: int, query: str) -> str:
-    name = urlsplit(url).path
-    return f"postgresql://holdfast@localhost:{port}{name}" + (f"?{query}" if query else "")
+    login, name = urlsplit(url).netloc, urlsplit(url).path
+    return f"postgresql://{login}localhost:{port}{name}" + (f"?{query}" if query else "")

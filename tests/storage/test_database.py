@@ -19,7 +19,7 @@ from holdfast.storage.units import UnitWrite
 from tests.support.delivery_engine import ALWAYS, LATEST, eventually
 from tests.support.inventory import replacement, store
 from tests.support.sales import hold, new_unit
-from tests.support.sql import connected, execute, value, with_database
+from tests.support.sql import as_owner, connected, execute, value, with_database
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_the_default_port_is_that_of_the_environment(monkeypatch: pytest.MonkeyP
 
 async def test_a_read_only_host_is_skipped(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both hosts of the URL are the same server, which takes writes when it is asked for the second time."""
-    keeper, asked = await asyncpg.connect(postgres_url), []
+    keeper, asked = await asyncpg.connect(as_owner(postgres_url)), []
     name = await keeper.fetchval("select current_database()")
     setting = f'alter database "{name}" {{}} default_transaction_read_only'
     connect_to = asyncpg.connect
@@ -244,12 +244,6 @@ SLOW_COMMIT = """
         deferrable initially deferred for each row execute function wait_at_commit()
 """
 WHO_WAITS = "select pid from pg_locks where locktype = 'advisory' and objid = $1 and not granted"
-PLAIN_ROLE = """
-    do $$ begin
-        create role plain_holdfast; exception when duplicate_object then null;
-    end $$;
-    grant select, insert, update on all tables in schema public to plain_holdfast;
-"""
 
 
 @pytest.fixture
@@ -342,9 +336,7 @@ async def changes_made(database: Database) -> list[UnitWrite]:
 async def test_a_role_without_privileges_finds_what_was_stored(database: Database) -> None:
     """A commit that has nothing to write would not wait for a standby that what it saw still waits for."""
     changes = await changes_made(database)
-    await execute(database, PLAIN_ROLE)
     async with database.writing() as connection:
-        await connection.execute("set local role plain_holdfast")
         assert await connection.fetchval("select pg_current_xact_id_if_assigned()") is None
         found = await units.find_stored(connection, changes)
         assert await connection.fetchval("select pg_current_xact_id_if_assigned()") is not None

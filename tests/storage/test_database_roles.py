@@ -245,16 +245,16 @@ def test_a_server_that_ends_while_it_starts_is_an_error_at_once(embedded: Embedd
 
 
 def test_a_service_can_have_two_roles_too(cluster_of: Callable[[int], Cluster]) -> None:
-    """As docs/operations.md says; here without the setting that the embedded server has."""
+    """As docs/operations.md says it."""
     cluster = cluster_of(18)
     with Sql(with_database(cluster.url, "postgres")) as sql:
         sql.execute("create role shop_owner login password 'a'; create role shop login password 'b'")
-    with blank_database(cluster.url, "owner shop_owner") as url:
+    with blank_database(cluster.url, "owner shop_owner", has_one_role=True) as url:
         with Sql(url) as sql:
             sql.execute("grant shop to shop_owner; grant usage, create on schema public to shop")
         place = url.partition("@")[2]
         owner_url = f"postgresql://shop_owner:a@{place}&holdfast.application_role=shop"
         commands.run({"HOLDFAST_DATABASE_URL": owner_url}, "migrate")
-        settings = {"HOLDFAST_DATABASE_URL": f"postgresql://shop:b@{place}&holdfast.application_role="}
+        settings = {"HOLDFAST_DATABASE_URL": f"postgresql://shop:b@{place}"}
         commands.run(settings, "project", "add", "tower", "--name", "The Tower")
         assert len(asyncio.run(maintain_log(settings["HOLDFAST_DATABASE_URL"]))) > 0

@@ -184,7 +184,10 @@ def test_the_baseline_makes_the_schema_of_the_revisions_that_it_replaced(
 ) -> None:
     """And a database of theirs ends with the same schema as a new one."""
     cluster = cluster_of(NEWEST)
-    with blank_database(cluster.url) as new, blank_database(cluster.url) as before:
+    with (
+        blank_database(cluster.url, has_one_role=True) as new,
+        blank_database(cluster.url, has_one_role=True) as before,
+    ):
         with monkeypatch.context() as earlier_release:
             earlier_release.setattr(schema, "HEAD", BASELINE)
             asyncio.run(schema.migrate(new))

@@ -139,7 +139,7 @@ class Engine:
         return await sql.value(self.database, statement, *arguments)
 
     async def execute(self, statement: str, *arguments: object) -> None:
-        async with self.database.writing() as connection:
+        async with sql.owning(self.database) as connection:
             await connection.execute(statement, *arguments)
 
     async def make_due(self) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -83,11 +83,13 @@ class Sql:
 
 
 @contextmanager
-def blank_database(cluster_url: str, options: str = "") -> Iterator[str]:
-    """A database without even a schema."""
+def blank_database(cluster_url: str, options: str = "", *, has_one_role: bool = False) -> Iterator[str]:
+    """A database without even a schema. With one role it is as that of a service, or of an older release."""
     name = f"blank_{uuid4().hex}"
     with Sql(with_database(cluster_url, "postgres")) as sql:
         sql.execute(f"create database {name} {options}")
+        if has_one_role:
+            sql.execute(f"alter database {name} set holdfast.application_role = ''")
         yield with_database(cluster_url, name)
         sql.execute(f"drop database {name} with (force)")
 
@@ -113,7 +115,12 @@ async def value(database: Database, statement: str, *arguments: object) -> Any:
 
 
 async def execute(database: Database, *statements: str) -> None:
-    """In one transaction."""
-    async with database.writing() as connection:
+    """In one transaction, as the owner, so that a test may change the schema too."""
+    async with owning(database) as connection, connection.transaction():
         for statement in statements:
             await connection.execute(statement)
+
+
+def owning(database: Database) -> AbstractAsyncContextManager[asyncpg.Connection]:
+    """A connection of the owner to the same database."""
+    return connected(database._writers._options["dsn"])
