@@ -32,7 +32,7 @@ from holdfast.web.pages.i18n import in_language
 from holdfast.web.pages.templates import STATIC
 from tests.docs.documents import ROOT
 from tests.support.server import WEBHOOKS
-from tests.support.sql import REFUSE
+from tests.support.sql import REFUSE, execute
 from tests.support.staff import open_office
 
 UNITS = list(demo_units())
@@ -131,12 +131,11 @@ async def test_it_has_bookings_of_every_kind_and_the_next_start_changes_nothing(
 async def test_a_start_that_was_cut_off_is_completed_by_the_next_since_the_mark_comes_first(
     database: Database,
 ) -> None:
-    async with database.writing() as connection:
-        await connection.execute(REFUSE.format(table="booking", state="XX000", condition="true"))
+    await execute(database, REFUSE.format(table="booking", state="XX000", condition="true"))
     with pytest.raises(DatabaseUnavailable):
         await seed.seed_demo(database)
-    async with database.writing() as connection:
-        await connection.execute("drop trigger refuse on booking")
+    await execute(database, "drop trigger refuse on booking")
+    async with database.reading() as connection:
         assert await connection.fetchval("select array_agg(slug::text) from project") == [SLUG]
         await schema.check_may_fill(connection, "another-slug")
     units = await seeded_units(database, "http://127.0.0.1:8000")

@@ -47,7 +47,7 @@ async def retry_while_unreachable(work: Callable[[], Awaitable[object]]) -> None
 
 
 async def prepare(
-    settings: Settings, owner_url: str, may_migrate: bool, hook_url: str | None
+    settings: Settings, may_migrate: bool, hook_url: str | None, owner_url: str = ""
 ) -> dict[str, Any]:
     """Return the result for `serve`. ``hook_url`` is that of the demo's receiver, if there is a demo."""
     database_url, public_url = settings.database_url, settings.public_url
@@ -89,7 +89,7 @@ if __name__ == "__main__":
     try:
         hook_url = next(iter(sys.argv[2:]), None)
         settings = Settings.from_environment(os.environ)
-        result = asyncio.run(prepare(settings, sys.stdin.read(), sys.argv[1] == "migrate", hook_url))
+        result = asyncio.run(prepare(settings, sys.argv[1] == "migrate", hook_url, sys.stdin.read()))
     except (DomainError, SchemaError) as error:
         result = {"error": str(error), "isWrongDatabase": isinstance(error, WrongDatabase)}
     sys.stdout.write(json.dumps(result))

@@ -19,7 +19,7 @@ OWNER, APPLICATION = "holdfast", "holdfast_app"
 
 _VERSION_FOLDERS = {16: "pginstall", 18: "pginstall18"}
 _UNFINISHED = "postgres.unfinished"
-_MAIN_SETTINGS, _SETTINGS, _HBA, _ROLES = (
+_MAIN_SETTINGS, _SETTINGS, _HBA, ROLES = (
     Path(__file__).with_name(name).read_text()
     for name in ("postgresql.conf", "holdfast.conf", "pg_hba.conf", "roles.sql")
 )
@@ -92,7 +92,7 @@ def make_cluster(programs: Programs, cluster: Path, passwords: Mapping[str, str]
         *([] if synced else ["--no-sync"]),
     )  # fmt: skip
     postgres = ("postgres", "--single", "-j", "-D", _UNFINISHED, "postgres")
-    statements = f"{role_statements(passwords)}create database {DATABASE};\n\n"
+    statements = f"{ROLES.format_map(passwords)}create database {DATABASE};\n\n"
     for command, stdin in ((initdb, ""), (postgres, statements)):
         result = programs.run(*command, stdin=stdin)
         if result.returncode != 0:
@@ -104,11 +104,6 @@ def make_cluster(programs: Programs, cluster: Path, passwords: Mapping[str, str]
 
 def new_passwords() -> dict[str, str]:
     return {role: secrets.token_urlsafe(24) for role in (OWNER, APPLICATION)}
-
-
-def role_statements(passwords: Mapping[str, str]) -> str:
-    """Return statements that make the roles what they should be, whatever they were before."""
-    return _ROLES.format_map(passwords)
 
 
 def password_lines(passwords: Mapping[str, str]) -> str:

@@ -13,7 +13,7 @@ import stat
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -43,8 +43,8 @@ class FileLock:
                 f"{path} cannot be locked ({error.strerror}); run Holdfast as the user who owns it."
             ) from None
 
-    def share(self) -> None:
-        fcntl.flock(self._descriptor, fcntl.LOCK_SH)
+    def take(self, *, exclusive: bool) -> None:
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
 
     def try_exclusive(self, patience_seconds: float = 0.0) -> bool:
         """Turn a shared lock of ours into an exclusive one, unless another process holds one."""
@@ -64,11 +64,9 @@ class FileLock:
 
 
 @contextmanager
-def exclusive_lock(path: Path, on_wait: Callable[[], object] = lambda: None) -> Iterator[None]:
-    """Wait for the lock. ``on_wait`` is called every second of that."""
+def exclusive_lock(path: Path) -> Iterator[None]:
     with closing(FileLock(path)) as lock:
-        while not lock.try_exclusive(patience_seconds=1.0):
-            on_wait()
+        lock.take(exclusive=True)
         yield
 
 
@@ -90,14 +88,15 @@ def _give_to_owner(descriptor: int, folder: Path) -> None:
         os.fchown(descriptor, owner.st_uid, owner.st_gid)
 
 
-def write_once(path: Path, text: str) -> None:
+def write_once(path: Path, text: str, *, for_owner: bool = False) -> None:
     """Write a private file completely or not at all, and never over one that another process has made."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "w") as file:
-            _give_to_owner(descriptor, path.parent)
+            if for_owner:
+                _give_to_owner(descriptor, path.parent)
             file.write(text)
             file.flush()
             os.fsync(descriptor)

@@ -30,7 +30,6 @@ _PAUSE_SECONDS = 0.1
 _POLL_SECONDS = 0.02
 _CLUSTER = "postgres"
 _LOG = "postgres.log"
-_USERS_LOCK = ".users.lock"
 _GRANTS = Path(__file__).parent.with_name("application_role.sql")
 
 _log = logging.getLogger(__name__)
@@ -62,7 +61,9 @@ class EmbeddedPostgres:
     def start(self) -> str:
         """Start the server unless it runs, count this process as one of its users, and return its URL."""
         make_data_dir(self.data_dir)
-        with exclusive_lock(self._start_lock, on_wait=self._show_progress):
+        # Without the lock, so that whoever started it can stop it meanwhile.
+        self._wait_until_ready()
+        with exclusive_lock(self._start_lock):
             if self.is_made:
                 cluster.check_version(self.cluster, self._version)
             postmaster = self._wait_until_ready()
@@ -73,8 +74,8 @@ class EmbeddedPostgres:
             postmaster = postmaster or self._launch()
             passwords = cluster.read_passwords(self._passwords)
             if self._users is None:
-                self._users = FileLock(self.data_dir / _USERS_LOCK)
-                self._users.share()
+                self._users = FileLock(self.data_dir / ".users.lock")
+                self._users.take(exclusive=False)
         host = quote(postmaster.socket_dir, safe="/")
         self.owner_url, self.url = (
             f"postgresql://{role}:{passwords[role]}@/{cluster.DATABASE}?host={host}&port={postmaster.port}"
@@ -88,10 +89,11 @@ class EmbeddedPostgres:
         if running_postmaster(self.cluster) is not None:
             self._show_progress()
             return False
-        with exclusive_lock(self._start_lock):
-            if running_postmaster(self.cluster) is None:
-                self._programs.prepare_account(self.cluster)
-                self._boot()
+        with closing(FileLock(self._start_lock)) as start_lock:
+            if not start_lock.try_exclusive() or running_postmaster(self.cluster) is not None:
+                return False
+            self._programs.prepare_account(self.cluster)
+            self._boot()
         return True
 
     def is_alone(self) -> bool:
@@ -121,7 +123,7 @@ class EmbeddedPostgres:
 
     def _stop_unless_shared(self) -> None:
         """Stop a server of an earlier release, or one whose passwords are lost, so that it gets new ones."""
-        with closing(FileLock(self.data_dir / _USERS_LOCK)) as users:
+        with closing(FileLock(self.data_dir / ".users.lock")) as users:
             if not users.try_exclusive():
                 raise EmbeddedPostgresError(
                     f"The database in {self.data_dir} is in use and must be restarted to get passwords; stop"
@@ -142,7 +144,7 @@ class EmbeddedPostgres:
                 self._set_passwords(passwords)
             if not self._passwords.exists():
                 # The roles have them by now: what the file says is always true.
-                files.write_once(self._passwords, cluster.password_lines(passwords))
+                files.write_once(self._passwords, cluster.password_lines(passwords), for_owner=True)
             self._boot()
             if (postmaster := self._wait_until_ready()) is None:
                 raise self._did_not_start()
@@ -156,7 +158,7 @@ class EmbeddedPostgres:
         _log.info("setting passwords for the roles of the database")
         self._boot(method="trust")
         self._wait_until_ready()
-        socket_dir, statements = files.socket_folder(self.data_dir), cluster.role_statements(passwords)
+        socket_dir, statements = files.socket_folder(self.data_dir), cluster.ROLES.format_map(passwords)
         psql = ("psql", "-Xqw1", "-v", "ON_ERROR_STOP=1", "-h", str(socket_dir), "-p", "5432")
         done = self._programs.run(
             *psql, "-U", cluster.OWNER, cluster.DATABASE, stdin=statements + _GRANTS.read_text()
