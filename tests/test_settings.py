@@ -24,6 +24,7 @@ DEFAULTS: dict[str, object] = {
     "wrong_keys_per_minute": 20,
     "event_retention_days": 400.0, "retry_first_gap_seconds": 30.0, "attempts": 8, "lease_seconds": None,
     "attempt_timeout_seconds": 10.0, "delivery_retention_days": 90.0, "allowed_networks": (),
+    "lapsed_hold_retention_days": None, "audit_retention_days": None,
     "encryption_keys": (), "payment_url": None, "payment_secret": None, "demo_receiver": None, "processes": 1,
     "hsts_subdomains": False, "metrics_token": None, "metrics_port": None,
 }  # fmt: skip
@@ -35,7 +36,8 @@ NUMBERS = {
     "public_rate_limit": 20, "connections_per_address": 5, "wrong_keys_per_minute": 3,
     "event_retention_days": 0.5, "attempts": 3,
     "retry_first_gap_seconds": 0.25, "attempt_timeout_seconds": 1.5, "lease_seconds": 2.5,
-    "delivery_retention_days": 7, "processes": 4, "metrics_port": 65535,
+    "delivery_retention_days": 7, "lapsed_hold_retention_days": 30.5, "audit_retention_days": 0.5, "processes": 4,
+    "metrics_port": 65535,
 }  # fmt: skip
 # What is set, and what is read from it.
 READ: dict[str, tuple[str, object]] = {
@@ -100,6 +102,7 @@ ACCEPTED: dict[str, list[Any]] = {
     "public_rate_limit": [0], "connections_per_address": [0], "wrong_keys_per_minute": [0, 1000],
     "hold_seconds": [604_800],
     "reservation_days": [3_650], "metrics_port": [1],
+    "lapsed_hold_retention_days": [7, 36_500],
 }  # fmt: skip
 
 
@@ -156,6 +159,7 @@ REFUSED = {
     "attempt_timeout_seconds": ["0", "60.1", "inf"],
     "lease_seconds": ["0", "601", "10.9", "long"],
     "delivery_retention_days": ["0", "36501"],
+    "lapsed_hold_retention_days": ["0", "6.9", "36501", "never"], "audit_retention_days": ["0", "-1", "nan"],
     "allowed_networks": ["localhost", "10.0.0.1/8", "10.0.0.0/8;127.0.0.1"],
     "processes": ["0", "1.5", "many"],
     "hsts_subdomains": ["2", "subdomains"],

@@ -39,6 +39,10 @@ async def switched(database: Database) -> EventFeed:
     return EventFeed(database)
 
 
+async def trim(database: Database) -> int:
+    return await database.write(events.trim, timedelta(days=400), 100)
+
+
 async def test_an_event_that_commits_late_is_never_passed_by_a_reader(database: Database) -> None:
     project_id = await new_units(database, "early", "late")
     feed = EventFeed(database)
@@ -86,7 +90,7 @@ async def test_forgotten_events_leave_the_feed_from_its_old_end_and_leave_no_gap
     earlier = f"update event set created_at = created_at - interval '401 days' where position in {old}"
     await execute(database, earlier)
     await sum_up(database)
-    assert await feed.trim(timedelta(days=400), 100) == forgotten
+    assert await trim(database) == forgotten
     assert await database.read(events.ends) == (3, forgotten)
     assert [item.position for item in (await feed.read(None, 100, None)).items] == kept
     assert before.next_position == 3
@@ -99,11 +103,11 @@ async def test_no_event_is_forgotten_before_it_is_summed(database: Database) -> 
     feed = await switched(database)
     await feed.number()
     await execute(database, "update event set created_at = created_at - interval '401 days'")
-    assert await feed.trim(timedelta(days=400), 100) == 0
+    assert await trim(database) == 0
     assert await summed(database, 2) == 2
-    assert await feed.trim(timedelta(days=400), 100) == 2
+    assert await trim(database) == 2
     await sum_up(database)
-    assert await feed.trim(timedelta(days=400), 100) == 1
+    assert await trim(database) == 1
     assert await value(database, "select sum(steps)::int from event_hour") == 3
 
 

@@ -23,7 +23,7 @@ from holdfast.operations.delivery_queue import (
 )
 from holdfast.operations.reports import sum_up
 from holdfast.operations.units import Units
-from holdfast.storage import log_partitions
+from holdfast.storage import events, log_partitions
 from holdfast.storage.database import DISPATCHER_SETTINGS, Database
 from tests.support.delivery_engine import ALWAYS, LATEST, NOWHERE, Engine, an_engine, eventually, made, switch
 from tests.support.inventory import SLUG, new_project, replacement, store
@@ -529,7 +529,7 @@ async def test_a_cursor_before_the_start_of_the_feed_is_refused(engine: Engine) 
     await engine.feed.number()
     await engine.execute("update event set created_at = created_at - interval '401 days' where position = 1")
     await sum_up(engine.database)
-    await engine.feed.trim(timedelta(days=400), 10)
+    await engine.database.write(events.trim, timedelta(days=400), 10)
     with pytest.raises(CursorExpired):
         await engine.deliveries.reconcile(endpoint.id, 0)
     assert (await counts(engine)).events == 1

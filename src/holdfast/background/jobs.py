@@ -18,10 +18,13 @@ from holdfast.operations import delivery_queue
 from holdfast.operations.delivery_queue import DeliveryQueue, QueueCleanup
 from holdfast.operations.events import EventFeed
 from holdfast.operations.reports import sum_up
-from holdfast.storage.database import Database
+from holdfast.storage import audit, bookings, events
+from holdfast.storage.database import Connection, Database
 
 RESCUE_SECONDS = CLEANUP_SECONDS = 1.0
 TRIMMED_AT_ONCE = 5_000
+BOOKINGS_TRIMMED_AT_ONCE = 500
+"""Few, since writers wait for their units."""
 PAUSE_AFTER_FAILURE_SECONDS = 1.0
 LAST_ROUND_SECONDS = 8.0
 """The time that a round has to finish when the process stops."""
@@ -84,22 +87,50 @@ class PeriodicJob(NamedTuple):
         return max(self.interval_seconds, self.rest_ratio * (monotonic() - started_at))
 
 
-def database_jobs(database: Database, keep_events: timedelta, keep_log: timedelta) -> list[PeriodicJob]:
+Trim = Callable[[Connection, timedelta, int], Awaitable[int]]
+"""Deletes the oldest rows of one kind; returns how many."""
+
+
+class Retention(NamedTuple):
+    """How long what has ended is kept; None is for ever."""
+
+    events: timedelta
+    deliveries: timedelta
+    lapsed_holds: timedelta | None = None
+    audit: timedelta | None = None
+
+
+def database_jobs(database: Database, keep: Retention) -> list[PeriodicJob]:
     feed = EventFeed(database)
-    trim_feed = partial(feed.trim, keep_events, TRIMMED_AT_ONCE)
+    trims: list[tuple[str, Trim, timedelta | None, int]] = [
+        ("event trimming", events.trim, keep.events, TRIMMED_AT_ONCE),
+        ("booking trimming", bookings.trim, keep.lapsed_holds, BOOKINGS_TRIMMED_AT_ONCE),
+        ("audit trimming", audit.trim, keep.audit, TRIMMED_AT_ONCE),
+    ]
     return [
         # So that the first reader of the feed after a long time need not number the events.
         PeriodicJob("event numbering", 1.0, feed.number),
         PeriodicJob("event totals", 20.0, partial(sum_up, database)),
-        PeriodicJob("event trimming", 3600.0, trim_feed, more_after_seconds=0.2),
-        PeriodicJob("log partitions", 3600.0, partial(delivery_queue.maintain_log, database, keep_log)),
+        PeriodicJob(
+            "log partitions", 3600.0, partial(delivery_queue.maintain_log, database, keep.deliveries)
+        ),
         PeriodicJob(
             "delivery hours",
             5.0,
             partial(delivery_queue.count_delivery_hours, database),
             more_after_seconds=0.0,
         ),
+        *(
+            PeriodicJob(name, 3600.0, partial(_trim, database, trim, age, at_most), more_after_seconds=0.2)
+            for name, trim, age, at_most in trims
+            if age is not None
+        ),
     ]
+
+
+async def _trim(database: Database, trim: Trim, age: timedelta, at_most: int) -> int:
+    async with database.writing() as connection:
+        return await trim(connection, age, at_most)
 
 
 def queue_jobs(queue: DeliveryQueue, cleanup: QueueCleanup) -> list[PeriodicJob]:

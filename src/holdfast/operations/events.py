@@ -1,6 +1,6 @@
 """Events: the feed of them in one order, with a cursor that never skips one, and the payload of webhooks."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Annotated, Any, Literal, NamedTuple
 from uuid import UUID
 
@@ -132,8 +132,3 @@ class EventFeed:
         if after is not None and after > ends.last:
             raise InvalidInput.at("/query/after", "This is not a cursor that the feed has given.")
         return (ends.trimmed if after is None else after), ends.last
-
-    async def trim(self, keep: timedelta, at_most: int) -> int:
-        """Forget events that are older than ``keep``; cursors to them are refused from then on."""
-        async with self._database.writing() as connection:
-            return await events.trim(connection, keep, at_most)

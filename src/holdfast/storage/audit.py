@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -11,7 +11,7 @@ import msgspec
 
 from holdfast.domain.audit import AuditEntry, Author, Change
 from holdfast.domain.wire_format import camel_case, format_timestamp
-from holdfast.storage.database import Connection, current_time
+from holdfast.storage.database import Connection, current_time, execute_and_count
 
 _COLUMNS = (
     "subject_id, project_id, at, actor_kind, actor_id, request_id, action, booking_reference, before, after"
@@ -63,6 +63,12 @@ _POSITION = """
     select at, id from audit_entry
     where (at, id) < ($1, $2) and at >= $3 {subject}
     order by at desc, id desc offset $4 limit 1
+"""
+# By their places in the table, whatever the planner expects of the number.
+_TRIM = """
+    delete from audit_entry where ctid = any(array(
+        select ctid from audit_entry where at < statement_timestamp() - $1::interval order by at, id limit $2
+    ))
 """
 _POSITION_OF_ALL = _POSITION.format(subject="")
 _POSITION_OF_SUBJECT = _POSITION.format(subject="and subject_id = $5")
@@ -135,6 +141,11 @@ async def record(
     """Insert an entry about something other than a unit, with the present time if there is no other."""
     at = at or await current_time(connection)
     await insert(connection, AuditEntry(subject_id, project_id, at, author, action, None, change))
+
+
+async def trim(connection: Connection, older_than: timedelta, limit: int) -> int:
+    """Delete the oldest entries; return how many."""
+    return await execute_and_count(connection, _TRIM, older_than, limit)
 
 
 async def history(connection: Connection, subject_id: UUID, before_id: int, limit: int) -> list[StoredEntry]:

@@ -94,16 +94,19 @@ _PAGE_OF_PROJECTS = f"""
 
 # Only from the old end, up to the first event that is still kept: places are not in the order of
 # times, and no kept event may end up behind a forgotten one. Nor is one forgotten before it is summed.
+# Both scans begin where the last round ended: the index still has its deleted rows until they are vacuumed.
 _TRIM = """
     with oldest as (
-        select position, created_at < clock_timestamp() - $1::interval as is_old
-        from event where position is not null order by position limit $2
+        select position, created_at < statement_timestamp() - $1::interval as is_old
+        from event where position > (select trimmed_position from event_feed) order by position limit $2
     ), gone as (
-        delete from event using oldest
-        where event.position = oldest.position
-            and oldest.position < coalesce((select min(position) from oldest where not is_old), $3 + 1)
-            and oldest.position <= (select summed_position from event_sums)
-        returning event.position
+        delete from event
+        where position > (select trimmed_position from event_feed)
+            and position < (
+                select coalesce(min(position) filter (where not is_old), max(position) + 1) from oldest
+            )
+            and position <= (select summed_position from event_sums)
+        returning position
     )
     select count(*), max(position) from gone
 """
@@ -162,9 +165,11 @@ async def page(
 
 
 async def trim(connection: Connection, older_than: timedelta, limit: int) -> int:
-    """Forget the oldest events of the feed, and remember up to where they are forgotten."""
-    last_position = await connection.fetchval(_LOCK_FEED)
-    count, position = await fetch_one(connection, _TRIM, older_than, limit, last_position)
+    """Forget the oldest events of the feed, and remember up to where they are forgotten.
+
+    Readers and numbering go on meanwhile: the feed is locked only at the end, to move its start.
+    """
+    count, position = await fetch_one(connection, _TRIM, older_than, limit)
     if count:
         await connection.execute(_MOVE_START, position)
     return int(count)
