@@ -4,28 +4,33 @@ import asyncio
 import gc
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from datetime import timedelta
 
 import pytest
 
 from holdfast.domain import errors
 from holdfast.domain.booking import Booking, BookingStatus
 from holdfast.domain.booking_actions import BookingAction
-from holdfast.domain.holds import HoldPeriods
+from holdfast.domain.holds import HoldLimits, HoldPeriods
 from holdfast.domain.references import encode_reference
 from holdfast.domain.status import Status
 from holdfast.domain.transitions import Action, Caller
 from holdfast.operations.bookings import Bookings, Held, OpenedBooking, Requester, StaffAction
 from holdfast.operations.holds import expire_due_holds
 from holdfast.operations.units import Units
-from holdfast.operations.write_path import LARGEST_BATCH, Batch
-from holdfast.storage import bookings
+from holdfast.operations.write_path import LARGEST_BATCH, Batch, write
+from holdfast.storage import audit, bookings
 from holdfast.storage.database import Database
-from tests.operations.interference import Hook
-from tests.operations.scene import KEYED, NORA, OMAR, STAFF, cancel, hold, interrupted
+from tests.operations.interference import Hook, InterferingDatabase
+from tests.operations.scene import KEYED, NORA, OMAR, STAFF, cancel, hold, interrupted, new_keys
+from tests.support import sales
 from tests.support.inventory import SLUG
-from tests.support.sales import BUYER, make_lapse
+from tests.support.sales import BUYER, done, make_lapse
 from tests.support.sql import execute, rows
 
+AGE = """
+    update booking set created_at = created_at - interval '31 days', ended_at = ended_at - interval '31 days'
+"""
 WALK_IN = StaffAction(Action.CLOSE_SALE, BUYER)
 
 
@@ -303,6 +308,78 @@ def buyer(secret: str) -> Requester:
 
 async def opened(selling: Bookings, secret: str = NORAS, code: str = "A-1") -> OpenedBooking:
     return await selling.open(SLUG, code, buyer(secret), "request-1")
+
+
+# Old bookings that ended without a deposit are deleted.
+
+
+async def trim(database: Database, at_most: int = 100) -> int:
+    return await database.write(bookings.trim, timedelta(days=30), at_most)
+
+
+async def age(database: Database) -> None:
+    """Everything that is over ended a month earlier."""
+    await execute(database, AGE)
+
+
+async def test_of_old_bookings_those_that_ended_without_a_deposit_are_deleted_and_no_others(
+    database: Database,
+) -> None:
+    keys = await new_keys(database, *"ABCDEFGHIJK")
+    selling = Bookings(database, Units(database), HoldPeriods(), HoldLimits())
+    lapsed = [await sales.hold(database, keys[0]), await sales.sign(database, keys[1])]
+    await make_lapse(database, *lapsed)
+    assert await expire_due_holds(database, 10) == 2
+    cancelled = [await sales.hold(database, keys[2]), await sales.sign(database, keys[3])]
+    for key, booking in zip(keys[2:4], cancelled, strict=True):
+        await done(database, sales.cancellation(key, booking))
+    kept = [
+        await sales.hold(database, keys[4], 90 * 86_400),
+        await sales.sign(database, keys[5], 90 * 86_400),
+        await sales.reserve(database, keys[6], 90 * 86_400),
+        await sales.sell(database, keys[7]),
+        due := await sales.refund_due(database, keys[8]),
+        await sales.refund_due(database, keys[9]),
+    ]
+    await done(database, sales.refund(keys[8], due))
+    walk_in = await selling.act_on_unit(SLUG, "K", WALK_IN, Caller.STAFF, STAFF)
+    await selling.act_on_unit(SLUG, "K", StaffAction(Action.REVOKE_SALE), Caller.ADMIN, STAFF)
+    await age(database)
+    late = await sales.hold(database, keys[0])
+    await done(database, sales.cancellation(keys[0], late))
+    kept += [walk_in.booking, late]
+    assert [await trim(database, 3) for _ in range(3)] == [3, 1, 0]
+    for booking in kept:
+        assert (await selling.find(booking.reference)).booking.number == booking.number
+    for booking in lapsed + cancelled:
+        with pytest.raises(errors.UnknownBooking):
+            await selling.find(booking.reference)
+    # The history of the unit names it, and its reference is not given out again.
+    history = await database.read(audit.history, lapsed[0].unit_id, 2**62, 10)
+    assert {entry.booking_reference for entry in history} == {None, lapsed[0].reference, late.reference}
+    assert late.number > max(booking.number for booking in lapsed)
+
+
+async def test_a_deposit_finds_no_booking_that_is_deleted_while_it_is_decided(database: Database) -> None:
+    key = await sales.new_unit(database)
+    booking = await sales.sign(database, key)
+    await make_lapse(database, booking)
+    assert await expire_due_holds(database, 10) == 1
+    await age(database)
+    meanwhile = InterferingDatabase(database, before_store=lambda: trim(database))
+    (outcome,) = await write(meanwhile, [sales.deposit(key, booking)])
+    assert isinstance(outcome, errors.UnknownBooking)
+    assert await rows(database, "select status, version from unit") == [("available", 3)]
+
+
+async def test_a_booking_whose_unit_is_being_written_is_not_deleted(database: Database) -> None:
+    key = await sales.new_unit(database)
+    await done(database, sales.cancellation(key, await sales.hold(database, key)))
+    await age(database)
+    async with database.writing() as writer:
+        await writer.execute("select from unit for no key update")
+        assert await asyncio.wait_for(trim(database), 60) == 0
+    assert await trim(database) == 1
 
 
 async def test_of_many_clicks_at_once_one_makes_the_hold_and_all_lead_to_it(selling: Bookings) -> None:

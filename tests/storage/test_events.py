@@ -1,5 +1,6 @@
 """The feed, numbered after the commit, gapless, each unit's events in their order; sums; the audit trail."""
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import Mapping
@@ -22,12 +23,15 @@ from holdfast.operations.reports import sum_up
 from holdfast.storage import audit, events, reports
 from holdfast.storage.audit import StoredEntry
 from holdfast.storage.database import Database, current_time
+from tests.operations.scene import SOMEBODY_WAITS
+from tests.support.delivery_engine import eventually
 from tests.support.inventory import new_project, replacement, store
 from tests.support.sales import hold, new_units, sell
 from tests.support.sql import execute, value
 
 Key = TypeVar("Key")
 ZONE = "Asia/Riyadh"
+SUMMED = "update event_sums set summed_position = (select last_position from event_feed)"
 ON, HELD, RESERVED, SOLD, OFF = Status
 
 
@@ -40,7 +44,8 @@ async def switched(database: Database) -> EventFeed:
 
 
 async def trim(database: Database) -> int:
-    return await database.write(events.trim, timedelta(days=400), 100)
+    async with database.writing() as connection:
+        return await events.trim(connection, timedelta(days=400), 100)
 
 
 async def test_an_event_that_commits_late_is_never_passed_by_a_reader(database: Database) -> None:
@@ -109,6 +114,56 @@ async def test_no_event_is_forgotten_before_it_is_summed(database: Database) -> 
     await sum_up(database)
     assert await trim(database) == 1
     assert await value(database, "select sum(steps)::int from event_hour") == 3
+
+
+async def test_readers_of_the_feed_do_not_wait_while_it_is_trimmed(database: Database) -> None:
+    feed = await switched(database)
+    assert await feed.number() == 3
+    await execute(database, SUMMED, "update event set created_at = created_at - interval '401 days'")
+    async with database.writing() as other:
+        await other.execute("select from event where position = 1 for update")
+        trimming = asyncio.create_task(trim(database))
+        await eventually(lambda: value(database, SOMEBODY_WAITS))
+        project_id = await new_project(database, "other")
+        await store(database, replacement(project_id, "B-1"), replacement(project_id, "B-1", status=OFF))
+        assert (await feed.read(3, 100, None)).next_position == 4
+    assert await trimming == 3
+    assert await database.read(events.ends) == (4, 3)
+
+
+ADD_OLD_EVENTS = """
+    insert into event (id, project_id, unit_id, unit_version, type, previous_status, status, created_at)
+    select gen_random_uuid(), gen_random_uuid(), md5((at % 500)::text)::uuid, $1 * $2 + at,
+        'unit.available', 'unavailable', 'available', now() - interval '401 days' + at * interval '1 ms'
+    from generate_series(1, $2) as at
+"""
+
+
+async def test_new_events_take_the_place_of_those_that_were_trimmed(database: Database) -> None:
+    """With a vacuum where autovacuum would do it; without one, the table and its indexes grow."""
+    live, replaced = 8, 1000
+
+    async def replace_some(at: int, *, trims: bool = True, vacuums: bool = True) -> int:
+        async with database.writing_autocommit() as connection:
+            await connection.execute(ADD_OLD_EVENTS, at, replaced)
+            assert await events.number(connection, replaced) == replaced
+            await connection.execute(SUMMED)
+            if trims:
+                assert await events.trim(connection, timedelta(days=400), replaced) == replaced
+            if vacuums:
+                await connection.execute("vacuum event")
+            return int(await connection.fetchval("select pg_total_relation_size('event')"))
+
+    for at in range(live):
+        await replace_some(at, trims=False)
+    full = max([await replace_some(at) for at in range(live, 2 * live)])
+    largest = max([await replace_some(at) for at in range(2 * live, 5 * live)])
+    assert largest < 1.2 * full
+    assert await value(database, "select count(*) from event") == live * replaced
+    assert await replace_some(5 * live, vacuums=False) < await replace_some(5 * live + 1, vacuums=False)
+    for at in range(5 * live + 2, 6 * live):
+        grown = await replace_some(at, vacuums=False)
+    assert grown > 1.2 * full
 
 
 # Sums over time: each event once, each unit once.
@@ -246,6 +301,20 @@ async def test_a_history_is_of_one_unit_the_latest_first_page_by_page(database: 
     everything = await history(database, unit_id, *steps)
     assert [one.action for one in everything] == ["4", "3", "2", "1", "0"]
     assert await database.read(audit.history, unit_id, everything[1].id, 2) == everything[2:4]
+
+
+async def test_old_entries_leave_the_trail_from_its_old_end_and_the_others_stay(database: Database) -> None:
+    unit_id = uuid4()
+    await history(database, unit_id, *(entry(unit_id, f"{number}") for number in range(5)))
+    for action, days in (("0", 31), ("1", 33), ("2", 32), ("3", 29), ("4", 0)):
+        await execute(
+            database, f"update audit_entry set at = now() - interval '{days} d' where action = '{action}'"
+        )
+    left = []
+    for deleted in (2, 1, 0):
+        assert await database.write(audit.trim, timedelta(days=30), 2) == deleted
+        left.append([one.action for one in await history(database, unit_id)])
+    assert left == [["4", "3", "0"], ["4", "3"], ["4", "3"]]
 
 
 async def test_a_key_is_shown_by_its_name(database: Database) -> None:

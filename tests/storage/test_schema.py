@@ -159,6 +159,38 @@ async def test_a_database_in_use_keeps_what_it_holds(empty_url: str, monkeypatch
             assert all(found.items() >= kept.items() for found, kept in zip(after, before, strict=True))
 
 
+HOT_TABLES = ["unit", "booking", "event", "audit_entry", "pending_delivery", "in_flight"]
+
+
+async def test_hot_tables_are_vacuumed_soon_and_no_writer_waits_for_the_migration_that_says_so(
+    empty_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with connected(empty_url) as connection:
+        with monkeypatch.context() as earlier_release:
+            earlier_release.setattr(schema, "HEAD", "0016")
+            await schema.migrate(empty_url)
+        async with connection.transaction():
+            await connection.execute(f"lock table {', '.join(HOT_TABLES)} in row exclusive mode")
+            assert await schema.migrate(empty_url) == ["0016.1"]
+        options = {
+            row["relname"]: dict(option.split("=") for option in row["reloptions"])
+            for row in await connection.fetch("select * from pg_class where relname = any($1)", HOT_TABLES)
+        }
+
+    def rows_of_a_million(table: str, kind: str) -> float:
+        """Return how many may be dead or new before autovacuum takes up the table."""
+        scale, fixed = (f"autovacuum_vacuum_{kind}{name}" for name in ("scale_factor", "threshold"))
+        return float(options[table][scale]) * 1_000_000 + float(options[table][fixed])
+
+    assert {table: rows_of_a_million(table, "") for table in HOT_TABLES} == {
+        **dict.fromkeys(HOT_TABLES, 22_000),
+        "in_flight": 5_000,
+    }
+    assert rows_of_a_million("audit_entry", "insert_") == 30_000
+    for queue in ("pending_delivery", "in_flight"):
+        assert options[queue]["autovacuum_vacuum_cost_delay"] == "0"
+
+
 async def test_payments_that_confirmed_several_bookings_are_named_and_the_schema_stays(
     empty_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
