@@ -133,7 +133,7 @@ async def run_background_work(settings: Settings, stop: asyncio.Event) -> None:
         dispatcher = Dispatcher(queue, sender, SecretBox(load_encryption_keys(settings)), timeout)
         loops: list[Loop] = [
             HoldExpiryLoop(database),
-            *database_jobs(database, _retention(settings)),
+            *database_jobs(database, retention(settings)),
             *queue_jobs(queue, QueueCleanup(queue_database)),
         ]
         group.create_task(run_loops(loops, stop))
@@ -166,7 +166,7 @@ def database_url(settings: Settings) -> str:
     return settings.database_url
 
 
-def _retention(settings: Settings) -> Retention:
+def retention(settings: Settings) -> Retention:
     holds, audit = settings.lapsed_hold_retention_days, settings.audit_retention_days
     return Retention(
         timedelta(days=settings.event_retention_days),

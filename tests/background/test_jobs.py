@@ -1,19 +1,28 @@
 """Loops that run until their process stops, and the periodic jobs: event totals, expired leases, cleanup."""
 
 import asyncio
+from datetime import timedelta
 from uuid import UUID
 
 import pytest
 
 from holdfast.background import jobs
-from holdfast.background.jobs import CLEANUP_SECONDS, RESCUE_SECONDS, PeriodicJob, queue_jobs, run_loops
+from holdfast.background.jobs import (
+    CLEANUP_SECONDS,
+    RESCUE_SECONDS,
+    PeriodicJob,
+    Retention,
+    database_jobs,
+    queue_jobs,
+    run_loops,
+)
 from holdfast.operations import delivery_queue
 from holdfast.operations.events import EventFeed
 from holdfast.operations.reports import COMPARED_EVERY, sum_up
 from holdfast.settings import Settings
 from holdfast.storage import reports
 from holdfast.storage.database import Database
-from holdfast.wiring import LEASE_BEYOND_ATTEMPT_SECONDS
+from holdfast.wiring import LEASE_BEYOND_ATTEMPT_SECONDS, retention
 from tests.support.delivery_engine import Engine, switch
 from tests.support.inventory import replacement, store
 from tests.support.sales import new_units, sell
@@ -57,6 +66,15 @@ async def totals(database: Database, project_id: UUID) -> tuple[int, int]:
     """How many units are counted, and steps summed."""
     steps = await value(database, "select coalesce(sum(steps), 0)::int from event_hour")
     return await database.read(reports.counted_units, project_id), steps
+
+
+async def test_what_has_no_limit_in_the_settings_is_not_trimmed(database: Database) -> None:
+    day = timedelta(days=1)
+    of_all = [job.name for job in database_jobs(database, Retention(day, day, day, day))]
+    by_default = {job.name for job in database_jobs(database, retention(Settings()))}
+    assert [name for name in of_all if name not in by_default] == ["booking trimming", "audit trimming"]
+    limited = Settings(lapsed_hold_retention_days=7.5, audit_retention_days=0.5)
+    assert retention(limited) == Retention(400 * day, 90 * day, 7.5 * day, day / 2)
 
 
 async def test_a_round_sums_every_numbered_event_once_and_compares_units_seldom(database: Database) -> None:
