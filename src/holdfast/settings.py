@@ -30,8 +30,7 @@ _MISSPELT_WITHIN = 2
 
 _CENTURY_DAYS = 36_500
 _DAY_SECONDS = 86_400
-# The longest wait after a lapsed hold, which its booking is needed for.
-_LAPSED_HOLD_DAYS = LONGEST_HOLD_SECONDS / _DAY_SECONDS
+_LONGEST_HOLD_DAYS = LONGEST_HOLD_SECONDS / _DAY_SECONDS
 _YEAR_HOURS = 8_760
 _MAX_HOLDS = 1_000_000
 _PERIODS, _LIMITS, _SCHEDULE = HoldPeriods(), HoldLimits(), Schedule()
@@ -169,8 +168,9 @@ def _check_time_zone(name: str) -> str:
     return name
 
 
-def _duration(default: float | None, most: float, unit: str) -> Any:
-    return Field(default, gt=0, le=most, description=f"a number of {unit} over 0 and up to {most:g}")
+def _duration(default: float | None, most: float, unit: str, least: float | None = None) -> Any:
+    accepted = f"over 0 and up to {most:g}" if least is None else f"from {least:g} to {most:g}"
+    return Field(default, gt=0, ge=least, le=most, description=f"a number of {unit} {accepted}")
 
 
 def _count(default: int, least: int, most: int) -> Any:
@@ -248,13 +248,8 @@ class Settings(BaseSettings):
     connections_per_address: _Count = _count(1000, 0, _MAX_HOLDS)
     """Open at a time to one web process; 0 is no limit. This machine and trusted proxies have none."""
     event_retention_days: _Number = _duration(400.0, _CENTURY_DAYS, "days")
-    lapsed_hold_retention_days: _Number | None = Field(
-        None,
-        ge=_LAPSED_HOLD_DAYS,
-        le=_CENTURY_DAYS,
-        description=f"a number of days from {_LAPSED_HOLD_DAYS:g} to {_CENTURY_DAYS}",
-    )
-    """Of bookings that ended without a deposit; None is for ever. The same goes for the audit trail."""
+    lapsed_hold_retention_days: _Number | None = _duration(None, _CENTURY_DAYS, "days", _LONGEST_HOLD_DAYS)
+    """Of bookings without a deposit; None is for ever. At least as long as the longest wait to hold again."""
     audit_retention_days: _Number | None = _duration(None, _CENTURY_DAYS, "days")
     retry_first_gap_seconds: _Number = _duration(_SCHEDULE.first_gap_seconds, _DAY_SECONDS, "seconds")
     """After the first attempt of a delivery; each further gap is twice the one before."""

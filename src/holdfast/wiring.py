@@ -11,7 +11,7 @@ from time import monotonic
 from typing import NamedTuple
 
 from holdfast.background.holds import HoldExpiryLoop
-from holdfast.background.jobs import Loop, Retention, database_jobs, queue_jobs, run_loops
+from holdfast.background.jobs import Loop, database_jobs, queue_jobs, run_loops
 from holdfast.domain.delivery import Schedule
 from holdfast.domain.holds import HoldLimits, HoldPeriods
 from holdfast.domain.staff import SessionTimes
@@ -133,7 +133,7 @@ async def run_background_work(settings: Settings, stop: asyncio.Event) -> None:
         dispatcher = Dispatcher(queue, sender, SecretBox(load_encryption_keys(settings)), timeout)
         loops: list[Loop] = [
             HoldExpiryLoop(database),
-            *database_jobs(database, retention(settings)),
+            *database_jobs(database, settings),
             *queue_jobs(queue, QueueCleanup(queue_database)),
         ]
         group.create_task(run_loops(loops, stop))
@@ -164,16 +164,6 @@ def database_url(settings: Settings) -> str:
     if settings.database_url is None:
         raise WrongSetting("HOLDFAST_DATABASE_URL is not set; name a migrated PostgreSQL database.")
     return settings.database_url
-
-
-def retention(settings: Settings) -> Retention:
-    holds, audit = settings.lapsed_hold_retention_days, settings.audit_retention_days
-    return Retention(
-        timedelta(days=settings.event_retention_days),
-        timedelta(days=settings.delivery_retention_days),
-        None if holds is None else timedelta(days=holds),
-        None if audit is None else timedelta(days=audit),
-    )
 
 
 def _build_endpoints(database: Database, settings: Settings, resolver: Resolver) -> Endpoints:

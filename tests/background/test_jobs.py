@@ -2,7 +2,7 @@
 
 import asyncio
 from datetime import timedelta
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -11,24 +11,25 @@ from holdfast.background.jobs import (
     CLEANUP_SECONDS,
     RESCUE_SECONDS,
     PeriodicJob,
-    Retention,
     database_jobs,
     queue_jobs,
     run_loops,
 )
+from holdfast.domain.audit import CLOCK, AuditEntry, Change
 from holdfast.operations import delivery_queue
 from holdfast.operations.events import EventFeed
 from holdfast.operations.reports import COMPARED_EVERY, sum_up
 from holdfast.settings import Settings
-from holdfast.storage import reports
-from holdfast.storage.database import Database
-from holdfast.wiring import LEASE_BEYOND_ATTEMPT_SECONDS, retention
+from holdfast.storage import audit, reports
+from holdfast.storage.database import Database, current_time
+from holdfast.wiring import LEASE_BEYOND_ATTEMPT_SECONDS
 from tests.support.delivery_engine import Engine, switch
 from tests.support.inventory import replacement, store
 from tests.support.sales import new_units, sell
 from tests.support.sql import value
 
 QUEUE = "select due_at, postponed from pending_delivery order by unit_version"
+NOTHING = Change(None, {})
 POSTPONED = "select count(*) from pending_delivery where postponed"
 
 
@@ -68,13 +69,19 @@ async def totals(database: Database, project_id: UUID) -> tuple[int, int]:
     return await database.read(reports.counted_units, project_id), steps
 
 
-async def test_what_has_no_limit_in_the_settings_is_not_trimmed(database: Database) -> None:
-    day = timedelta(days=1)
-    of_all = [job.name for job in database_jobs(database, Retention(day, day, day, day))]
-    by_default = {job.name for job in database_jobs(database, retention(Settings()))}
-    assert [name for name in of_all if name not in by_default] == ["booking trimming", "audit trimming"]
-    limited = Settings(lapsed_hold_retention_days=7.5, audit_retention_days=0.5)
-    assert retention(limited) == Retention(400 * day, 90 * day, 7.5 * day, day / 2)
+async def test_what_is_trimmed_and_for_how_long_it_is_kept_follows_from_the_settings(
+    database: Database,
+) -> None:
+    by_default = {job.name for job in database_jobs(database, Settings())}
+    settings = Settings(lapsed_hold_retention_days=7.5, audit_retention_days=0.5)
+    limited = [job for job in database_jobs(database, settings) if job.name not in by_default]
+    assert [job.name for job in limited] == ["booking trimming", "audit trimming"]
+    for hours in (11, 13):
+        now = await database.read(current_time)
+        entry = AuditEntry(uuid4(), None, now - timedelta(hours=hours), CLOCK, f"{hours}", None, NOTHING)
+        await database.write(audit.insert, entry)
+    assert [await job.run() for job in limited] == [0, 1]
+    assert await value(database, "select action from audit_entry") == "11"
 
 
 async def test_a_round_sums_every_numbered_event_once_and_compares_units_seldom(database: Database) -> None:

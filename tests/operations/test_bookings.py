@@ -4,10 +4,10 @@ import asyncio
 import gc
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from datetime import timedelta
 
 import pytest
 
+from holdfast.background import jobs
 from holdfast.domain import errors
 from holdfast.domain.booking import Booking, BookingStatus
 from holdfast.domain.booking_actions import BookingAction
@@ -314,7 +314,7 @@ async def opened(selling: Bookings, secret: str = NORAS, code: str = "A-1") -> O
 
 
 async def trim(database: Database, at_most: int = 100) -> int:
-    return await database.write(bookings.trim, timedelta(days=30), at_most)
+    return await jobs.trim(database, bookings.TRIM, 30, at_most)
 
 
 async def age(database: Database) -> None:

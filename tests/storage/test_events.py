@@ -11,6 +11,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from holdfast.background import jobs
 from holdfast.domain.audit import CLOCK, ActorKind, AuditEntry, Author, Change
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.errors import CursorExpired, InvalidInput
@@ -44,8 +45,7 @@ async def switched(database: Database) -> EventFeed:
 
 
 async def trim(database: Database) -> int:
-    async with database.writing() as connection:
-        return await events.trim(connection, timedelta(days=400), 100)
+    return await jobs.trim(database, events.TRIM, 400, 100)
 
 
 async def test_an_event_that_commits_late_is_never_passed_by_a_reader(database: Database) -> None:
@@ -149,7 +149,7 @@ async def test_new_events_take_the_place_of_those_that_were_trimmed(database: Da
             assert await events.number(connection, replaced) == replaced
             await connection.execute(SUMMED)
             if trims:
-                assert await events.trim(connection, timedelta(days=400), replaced) == replaced
+                assert await jobs.trim(database, events.TRIM, 400, replaced) == replaced
             if vacuums:
                 await connection.execute("vacuum event")
             return int(await connection.fetchval("select pg_total_relation_size('event')"))
@@ -309,7 +309,7 @@ async def test_old_entries_leave_the_trail_from_its_old_end_and_the_others_stay(
         )
     left = []
     for deleted in (2, 1, 0):
-        assert await database.write(audit.trim, timedelta(days=30), 2) == deleted
+        assert await jobs.trim(database, audit.TRIM, 30, 2) == deleted
         left.append([one.action for one in await history(database, unit_id)])
     assert left == [["4", "3", "0"], ["4", "3"], ["4", "3"]]
 

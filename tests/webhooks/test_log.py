@@ -10,6 +10,7 @@ from uuid import UUID
 import asyncpg
 import pytest
 
+from holdfast.background import jobs
 from holdfast.domain import delivery
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import Delivery, DeliveryStatus, FailedDeliveryFilter, ReconciliationCounts
@@ -529,7 +530,7 @@ async def test_a_cursor_before_the_start_of_the_feed_is_refused(engine: Engine) 
     await engine.feed.number()
     await engine.execute("update event set created_at = created_at - interval '401 days' where position = 1")
     await sum_up(engine.database)
-    await engine.database.write(events.trim, timedelta(days=400), 10)
+    await jobs.trim(engine.database, events.TRIM, 400, 10)
     with pytest.raises(CursorExpired):
         await engine.deliveries.reconcile(endpoint.id, 0)
     assert (await counts(engine)).events == 1

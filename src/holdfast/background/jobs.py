@@ -18,8 +18,9 @@ from holdfast.operations import delivery_queue
 from holdfast.operations.delivery_queue import DeliveryQueue, QueueCleanup
 from holdfast.operations.events import EventFeed
 from holdfast.operations.reports import sum_up
+from holdfast.settings import Settings
 from holdfast.storage import audit, bookings, events
-from holdfast.storage.database import Connection, Database
+from holdfast.storage.database import Database, execute_and_count
 
 RESCUE_SECONDS = CLEANUP_SECONDS = 1.0
 TRIMMED_AT_ONCE = 5_000
@@ -87,33 +88,18 @@ class PeriodicJob(NamedTuple):
         return max(self.interval_seconds, self.rest_ratio * (monotonic() - started_at))
 
 
-Trim = Callable[[Connection, timedelta, int], Awaitable[int]]
-"""Deletes the oldest rows of one kind; returns how many."""
-
-
-class Retention(NamedTuple):
-    """How long what has ended is kept; None is for ever."""
-
-    events: timedelta
-    deliveries: timedelta
-    lapsed_holds: timedelta | None = None
-    audit: timedelta | None = None
-
-
-def database_jobs(database: Database, keep: Retention) -> list[PeriodicJob]:
-    feed = EventFeed(database)
-    trims: list[tuple[str, Trim, timedelta | None, int]] = [
-        ("event trimming", events.trim, keep.events, TRIMMED_AT_ONCE),
-        ("booking trimming", bookings.trim, keep.lapsed_holds, BOOKINGS_TRIMMED_AT_ONCE),
-        ("audit trimming", audit.trim, keep.audit, TRIMMED_AT_ONCE),
-    ]
+def database_jobs(database: Database, settings: Settings) -> list[PeriodicJob]:
+    feed, keep_log = EventFeed(database), timedelta(days=settings.delivery_retention_days)
+    trims = (
+        ("event trimming", events.TRIM, settings.event_retention_days, TRIMMED_AT_ONCE),
+        ("booking trimming", bookings.TRIM, settings.lapsed_hold_retention_days, BOOKINGS_TRIMMED_AT_ONCE),
+        ("audit trimming", audit.TRIM, settings.audit_retention_days, TRIMMED_AT_ONCE),
+    )
     return [
         # So that the first reader of the feed after a long time need not number the events.
         PeriodicJob("event numbering", 1.0, feed.number),
         PeriodicJob("event totals", 20.0, partial(sum_up, database)),
-        PeriodicJob(
-            "log partitions", 3600.0, partial(delivery_queue.maintain_log, database, keep.deliveries)
-        ),
+        PeriodicJob("log partitions", 3600.0, partial(delivery_queue.maintain_log, database, keep_log)),
         PeriodicJob(
             "delivery hours",
             5.0,
@@ -121,16 +107,18 @@ def database_jobs(database: Database, keep: Retention) -> list[PeriodicJob]:
             more_after_seconds=0.0,
         ),
         *(
-            PeriodicJob(name, 3600.0, partial(_trim, database, trim, age, at_most), more_after_seconds=0.2)
-            for name, trim, age, at_most in trims
-            if age is not None
+            PeriodicJob(
+                name, 3600.0, partial(trim, database, statement, days, at_once), more_after_seconds=0.2
+            )
+            for name, statement, days, at_once in trims
+            if days is not None
         ),
     ]
 
 
-async def _trim(database: Database, trim: Trim, age: timedelta, at_most: int) -> int:
-    async with database.writing() as connection:
-        return await trim(connection, age, at_most)
+async def trim(database: Database, statement: str, days: float, at_once: int) -> int:
+    """Delete the oldest rows of one kind; return how many."""
+    return await database.write(execute_and_count, statement, timedelta(days=days), at_once)
 
 
 def queue_jobs(queue: DeliveryQueue, cleanup: QueueCleanup) -> list[PeriodicJob]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -11,7 +11,7 @@ import msgspec
 
 from holdfast.domain.audit import AuditEntry, Author, Change
 from holdfast.domain.wire_format import camel_case, format_timestamp
-from holdfast.storage.database import Connection, current_time, execute_and_count
+from holdfast.storage.database import Connection, current_time
 
 _COLUMNS = (
     "subject_id, project_id, at, actor_kind, actor_id, request_id, action, booking_reference, before, after"
@@ -64,8 +64,8 @@ _POSITION = """
     where (at, id) < ($1, $2) and at >= $3 {subject}
     order by at desc, id desc offset $4 limit 1
 """
-# By their places in the table, whatever the planner expects of the number.
-_TRIM = """
+# Delete the oldest entries, at most $2, by their places: whatever number the planner expects.
+TRIM = """
     delete from audit_entry where ctid = any(array(
         select ctid from audit_entry where at < statement_timestamp() - $1::interval order by at, id limit $2
     ))
@@ -141,11 +141,6 @@ async def record(
     """Insert an entry about something other than a unit, with the present time if there is no other."""
     at = at or await current_time(connection)
     await insert(connection, AuditEntry(subject_id, project_id, at, author, action, None, change))
-
-
-async def trim(connection: Connection, older_than: timedelta, limit: int) -> int:
-    """Delete the oldest entries; return how many."""
-    return await execute_and_count(connection, _TRIM, older_than, limit)
 
 
 async def history(connection: Connection, subject_id: UUID, before_id: int, limit: int) -> list[StoredEntry]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -182,31 +182,28 @@ _NETWORK_HOLDS = """
 _LOCK_NETWORKS = "select pg_advisory_xact_lock(number) from unnest($1::bigint[]) as number"
 
 
-# Delete bookings that ended without a deposit ($1: how long ago; $2: how many at most), project by project in
-# the order of time. A revoked sale may have ended without one too: it stays. The units are locked first, as
-# writers do, and get their next turn: a deposit that was decided on such a booking is decided again and finds
-# none. Rows are found by arrays of keys, so that a plan that is made once uses the primary keys.
+# Delete bookings that ended without a deposit more than $1 ago, at most $2, but no revoked sale. Units are
+# locked first, as writers do, and get their next turn: a deposit that was decided on such a booking is
+# decided again and finds none. Arrays and offset make every plan look up rows by their keys.
 _ENDED_UNPAID = "status in ('lapsed', 'cancelled') and closed_at is null"
-_TRIM = f"""
+TRIM = f"""
     with old as (
-        select ended.* from project cross join lateral (
+        select ended.* from project
+        cross join lateral (
             select number, unit_id from booking
             where project_id = project.id and created_at < statement_timestamp() - $1::interval
                 and ended_at < statement_timestamp() - $1::interval and {_ENDED_UNPAID}
             order by created_at, number limit $2
         ) as ended
+        cross join lateral (
+            select from unit where id = ended.unit_id offset 0 for no key update skip locked
+        ) as locked
         limit $2
-    ), locked as (
-        select id from unit where id = any(array(select unit_id from old)) for no key update skip locked
     ), gone as (
-        delete from booking
-        where number = any(array(select number from old where unit_id in (select id from locked)))
-            and {_ENDED_UNPAID}
+        delete from booking where number = any(array(select number from old)) and {_ENDED_UNPAID}
         returning unit_id
-    ), overtaken as (
-        update unit set turn = turn + 1 where id = any(array(select unit_id from gone))
-    )
-    select count(*) from gone
+    ), overtaken as (update unit set turn = turn + 1 where id = any(array(select unit_id from gone)))
+    select from gone
 """
 
 
@@ -249,11 +246,6 @@ async def load_lately_expired(
     """Load the bookings of these units that expired after ``since`` and are of these visitors or tokens."""
     rows = await connection.fetch(_LATELY_EXPIRED, unit_ids, since, visitors, token_hashes)
     return [booking_from(tuple(row)) for row in rows]
-
-
-async def trim(connection: Connection, older_than: timedelta, limit: int) -> int:
-    """Delete the bookings of lapsed and cancelled holds; return how many."""
-    return int(await connection.fetchval(_TRIM, older_than, limit))
 
 
 async def next_references(connection: Connection, count: int) -> list[tuple[int, str]]:

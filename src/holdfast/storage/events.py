@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
@@ -92,10 +92,11 @@ _PAGE_OF_PROJECTS = f"""
     order by event.position limit $3
 """
 
-# Only from the old end, up to the first event that is still kept: places are not in the order of
-# times, and no kept event may end up behind a forgotten one. Nor is one forgotten before it is summed.
-# Both scans begin where the last round ended: the index still has its deleted rows until they are vacuumed.
-_TRIM = """
+# Forget the oldest events, at most $2. Only from the old end, up to the first event that is still kept:
+# places are not in the order of times, and no kept event may end up behind a forgotten one. Nor is one
+# forgotten before it is summed. Scans begin where the last one ended: deleted rows are in the index until a
+# vacuum. The feed is locked only at the end, so that its readers do not wait.
+TRIM = """
     with oldest as (
         select position, created_at < statement_timestamp() - $1::interval as is_old
         from event where position > (select trimmed_position from event_feed) order by position limit $2
@@ -107,10 +108,13 @@ _TRIM = """
             )
             and position <= (select summed_position from event_sums)
         returning position
+    ), moved as (
+        update event_feed
+        set trimmed_position = greatest(trimmed_position, (select max(position) from gone))
+        where exists (select from gone)
     )
-    select count(*), max(position) from gone
+    select from gone
 """
-_MOVE_START = "update event_feed set trimmed_position = greatest(trimmed_position, $1)"
 
 
 class FeedEnds(NamedTuple):
@@ -162,14 +166,3 @@ async def page(
     else:
         rows = await connection.fetch(_PAGE_OF_PROJECTS, after, upto, limit, endpoint_id, slugs)
     return [FeedItem(*row) for row in rows]
-
-
-async def trim(connection: Connection, older_than: timedelta, limit: int) -> int:
-    """Forget the oldest events of the feed, and remember up to where they are forgotten.
-
-    Readers and numbering go on meanwhile: the feed is locked only at the end, to move its start.
-    """
-    count, position = await fetch_one(connection, _TRIM, older_than, limit)
-    if count:
-        await connection.execute(_MOVE_START, position)
-    return int(count)

@@ -5,6 +5,8 @@ create unique index unique_reference on booking (reference);
 -- new: on a large table that is much to scan at once, and until then the table and its indexes grow.
 -- Setting this waits for a vacuum of the table that is under way, but for no reader and no writer.
 
+do $$ begin
+
 -- A step of a booking changes columns that are indexed, so it leaves dead rows that only a vacuum removes.
 alter table unit set (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000);
 alter table booking set (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000);
@@ -18,3 +20,5 @@ alter table audit_entry set (
 -- Queues, which have their thresholds already: their vacuum does not pause while rows come and go by the thousand.
 alter table pending_delivery set (autovacuum_vacuum_cost_delay = 0);
 alter table in_flight set (autovacuum_vacuum_cost_delay = 0);
+
+end $$
