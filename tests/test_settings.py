@@ -36,8 +36,8 @@ NUMBERS = {
     "public_rate_limit": 20, "connections_per_address": 5, "wrong_keys_per_minute": 3,
     "event_retention_days": 0.5, "attempts": 3,
     "retry_first_gap_seconds": 0.25, "attempt_timeout_seconds": 1.5, "lease_seconds": 2.5,
-    "delivery_retention_days": 7, "lapsed_hold_retention_days": 30.5, "audit_retention_days": 0.5, "processes": 4,
-    "metrics_port": 65535,
+    "delivery_retention_days": 7, "lapsed_hold_retention_days": 30.5, "audit_retention_days": 0.5,
+    "processes": 4, "metrics_port": 65535,
 }  # fmt: skip
 # What is set, and what is read from it.
 READ: dict[str, tuple[str, object]] = {
